@@ -1,0 +1,25 @@
+import { defineConfig } from 'vitest/config'
+
+// The workspaces import each other by name; in development the names lead to the sources.
+const resolve = { conditions: ['source'] }
+const ssr = { resolve }
+
+export default defineConfig({
+  test: {
+    projects: [
+      { resolve, ssr, test: { name: 'agent', include: ['agent/src/**/*.test.ts'] } },
+      { resolve, ssr, test: { name: 'operator', include: ['operator/src/**/*.test.ts'] } },
+      {
+        resolve,
+        ssr,
+        test: {
+          name: 'e2e',
+          include: ['e2e/**/*.test.ts'],
+          testTimeout: 300_000,
+          hookTimeout: 600_000,
+          fileParallelism: false,
+        },
+      },
+    ],
+  },
+})

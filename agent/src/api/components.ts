@@ -1,0 +1,65 @@
+// The components of a running topology with their counts, as `/v1/components` tells them and `top` shows them.
+
+import type { Topology } from '../topology/run.ts'
+
+export interface ComponentView {
+  readonly component_id: string
+  readonly component_kind: string
+  readonly component_type: string
+  readonly inputs?: readonly string[]
+  readonly outputs?: readonly string[]
+  readonly received_bytes_total: number
+  readonly received_events_total: number
+  readonly received_event_bytes_total: number
+  readonly sent_events_total: number
+  readonly sent_event_bytes_total: number
+  readonly sent_bytes_total: number
+  readonly errors_total: number
+  readonly discarded_events_total: number
+  readonly utilization?: number
+  readonly buffer_events?: number
+  readonly buffer_bytes?: number
+}
+
+export function componentViews(topology: Topology): ComponentView[] {
+  const { metrics } = topology.around
+  const counts = (id: string, kind: string, type: string) => {
+    const labels = { component_id: id }
+    return {
+      component_id: id,
+      component_kind: kind,
+      component_type: type,
+      received_bytes_total: metrics.sum('component_received_bytes_total', labels),
+      received_events_total: metrics.sum('component_received_events_total', labels),
+      received_event_bytes_total: metrics.sum('component_received_event_bytes_total', labels),
+      sent_events_total: metrics.sum('component_sent_events_total', labels),
+      sent_event_bytes_total: metrics.sum('component_sent_event_bytes_total', labels),
+      sent_bytes_total: metrics.sum('component_sent_bytes_total', labels),
+      errors_total: metrics.sum('component_errors_total', labels),
+      discarded_events_total:
+        metrics.sum('component_discarded_events_total', labels) + metrics.sum('buffer_discarded_events_total', labels),
+    }
+  }
+  const views: ComponentView[] = []
+  for (const [id, { config, outlet }] of topology.sources) {
+    views.push({ ...counts(id, 'source', config.declaration.type), outputs: [outlet.id] })
+  }
+  for (const [id, { config, outlets, meter }] of topology.transforms) {
+    views.push({
+      ...counts(id, 'transform', config.declaration.type),
+      inputs: config.inputs,
+      outputs: [...outlets.values()].map((outlet) => outlet.id),
+      utilization: meter.average,
+    })
+  }
+  for (const [id, { config, buffer, meter }] of topology.sinks) {
+    views.push({
+      ...counts(id, 'sink', config.declaration.type),
+      inputs: config.inputs,
+      utilization: meter.average,
+      buffer_events: buffer.events,
+      buffer_bytes: buffer.bytes,
+    })
+  }
+  return views
+}

@@ -1,0 +1,127 @@
+// The observation server: health, readiness, metrics, components and tap. Whoever watches never slows what is watched: what
+// a reader does not take in time is skipped, not kept.
+
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { hostname } from 'node:os'
+import { errorText, PenstockError } from '../errors.ts'
+import type { Exposition } from '../telemetry/exposition.ts'
+import type { Logger } from '../telemetry/logger.ts'
+import type { Topology } from '../topology/run.ts'
+import { version } from '../version.ts'
+import { componentViews } from './components.ts'
+import { serveTap } from './tap.ts'
+
+// An import of node:http would make Node load its whole client for `fetch` and `WebSocket`, 16 MB that no agent uses.
+const { createServer } = process.getBuiltinModule('node:http')
+
+export interface ApiOptions {
+  /** `host:port`. */
+  readonly address: string
+  readonly logger: Logger
+  readonly exposition: Exposition
+}
+
+export class ApiServer {
+  /** Runs since the agent has started; undefined before. */
+  topology: Topology | undefined
+  /** True from the first sign of a stop. */
+  stopping = false
+  readonly #server: Server
+  readonly #options: ApiOptions
+  readonly #startedAt = performance.now()
+  readonly #closing = new AbortController()
+
+  private constructor(options: ApiOptions) {
+    this.#options = options
+    this.#server = createServer((request, response) => {
+      this.#serve(request, response).catch((error: unknown) => {
+        options.logger.error({ error, path: request.url }, 'The observation server could not answer.')
+        if (response.headersSent) response.destroy()
+        else answer(response, 500, { error: errorText(error) })
+      })
+    })
+  }
+
+  static async start(options: ApiOptions): Promise<ApiServer> {
+    const api = new ApiServer(options)
+    const { host, port } = splitAddress(options.address)
+    await new Promise<void>((resolve, reject) => {
+      api.#server.once('error', (error) => {
+        const message = `The observation server cannot listen on ${options.address}: ${error.message}.`
+        reject(new PenstockError('PEN_API_BIND', message, { cause: error }))
+      })
+      api.#server.listen(port, host, resolve)
+    })
+    // The server alone does not keep the agent running.
+    api.#server.unref()
+    options.logger.info({ address: api.address }, 'The observation server has started.')
+    return api
+  }
+
+  get address(): string {
+    const { address, port } = this.#server.address() as AddressInfo
+    return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = new URL(request.url ?? '/', 'http://agent')
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      response.setHeader('allow', 'GET, HEAD')
+      answer(response, 405, { error: 'Only GET and HEAD are answered here.' })
+      return
+    }
+    switch (url.pathname) {
+      case '/health':
+        answer(response, this.stopping ? 503 : 200, { ok: !this.stopping })
+        return
+      case '/ready': {
+        const ready = this.topology !== undefined && !this.stopping
+        answer(response, ready ? 200 : 503, { ok: ready })
+        return
+      }
+      case '/metrics': {
+        const page = await this.#options.exposition.render()
+        response.writeHead(200, { 'content-type': page.contentType })
+        response.end(page.text)
+        return
+      }
+      case '/v1/components': {
+        const uptime = (performance.now() - this.#startedAt) / 1000
+        const components = this.topology === undefined ? [] : componentViews(this.topology)
+        answer(response, 200, { version, hostname: hostname(), uptime_seconds: uptime, components })
+        return
+      }
+      case '/v1/tap':
+        if (this.topology === undefined) answer(response, 503, { error: 'The agent is starting.' })
+        else serveTap(this.topology, url.searchParams, response, this.#closing.signal)
+        return
+      default:
+        answer(response, 404, {
+          error: 'There is nothing here; see /health, /ready, /metrics, /v1/components and /v1/tap.',
+        })
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort()
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()))
+    this.#server.closeAllConnections()
+    await closed
+  }
+}
+
+function answer(response: ServerResponse, status: number, content: object): void {
+  response.writeHead(status, { 'content-type': 'application/json' })
+  response.end(`${JSON.stringify(content)}\n`)
+}
+
+function splitAddress(address: string): { host: string; port: number } {
+  const match = /^(?:\[(.+)\]|([^:]*)):(\d{1,5})$/.exec(address)
+  const port = Number(match?.[3])
+  if (match === null || port > 65_535) {
+    const message = `\`api.address\` must be host:port, such as 127.0.0.1:8686; it is "${address}".`
+    throw new PenstockError('PEN_CONFIG_INVALID', message)
+  }
+  return { host: match[1] ?? (match[2] === '' || match[2] === undefined ? '0.0.0.0' : match[2]), port }
+}

@@ -1,0 +1,228 @@
+// `/v1/tap`: a sample of the events that pass, as JSON lines while the reader is connected. At most `limit` events in an
+// interval, chosen by reservoir sampling, so that each had the same chance. Events missed here are missed nowhere else.
+
+import type { ServerResponse } from 'node:http'
+import { compileEncoder } from '../codecs/encoding/encoder.ts'
+import type { Batch } from '../event/batch.ts'
+import { Body } from '../event/body.ts'
+import type { LogEvent } from '../event/log.ts'
+import type { MetricEvent } from '../event/metric.ts'
+import type { Onlooker, Outlet } from '../topology/fanout.ts'
+import type { Topology } from '../topology/run.ts'
+
+/** A reader that has not taken so many bytes misses what comes. */
+const maxUnread = 1 << 20
+
+interface Origin {
+  /** Output id. */
+  readonly output: string
+  readonly component_id: string
+  readonly component_kind: string
+  readonly component_type: string
+}
+
+interface Kept {
+  readonly origin: Origin
+  readonly event: LogEvent | MetricEvent
+  readonly order: number
+}
+
+/** Samples what passes the outputs of one tap. */
+class Reservoir {
+  readonly #limit: number
+  readonly #kept: Kept[] = []
+  #seen = 0
+
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+
+  offer(batch: Batch, origin: Origin): void {
+    const { count } = batch
+    for (let index = 0; index < count; index++) {
+      const order = this.#seen++
+      const place = order < this.#limit ? order : Math.floor(Math.random() * this.#seen)
+      if (place >= this.#limit) continue
+      // A copy of the root: its owner may change the event right after.
+      this.#kept[place] = { origin, event: (batch.events[index] as LogEvent | MetricEvent).copy(), order }
+    }
+  }
+
+  drain(): Kept[] {
+    this.#seen = 0
+    return this.#kept.splice(0).sort((left, right) => left.order - right.order)
+  }
+}
+
+export interface TapRequest {
+  readonly outputsOf: readonly string[]
+  readonly inputsOf: readonly string[]
+  readonly intervalMs: number
+  readonly limit: number
+}
+
+/** Answers a request for a tap; ends with the connection or the signal. */
+export function serveTap(
+  topology: Topology,
+  query: URLSearchParams,
+  response: ServerResponse,
+  closing: AbortSignal,
+): void {
+  const request = tapRequest(query)
+  if (typeof request === 'string') {
+    response.writeHead(400, { 'content-type': 'application/json' })
+    response.end(`${JSON.stringify({ error: request })}\n`)
+    return
+  }
+  response.writeHead(200, { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' })
+  response.flushHeaders()
+  const notify = (message: string) => response.write(`${JSON.stringify({ kind: 'notification', message })}\n`)
+  const reservoir = new Reservoir(request.limit)
+  const write = eventWriter()
+  let watched = new Map<Outlet, Onlooker>()
+  let missed = 0
+
+  const attach = () => {
+    for (const [outlet, onlooker] of watched) outlet.unwatch(onlooker)
+    watched = new Map()
+    const { outlets, notes } = resolvePatterns(topology, request)
+    for (const note of notes) notify(note)
+    for (const [outlet, origin] of outlets) {
+      const onlooker: Onlooker = { look: (batch) => reservoir.offer(batch, origin) }
+      outlet.watch(onlooker)
+      watched.set(outlet, onlooker)
+    }
+  }
+  const flush = () => {
+    const kept = reservoir.drain()
+    if (response.writableLength > maxUnread) {
+      missed += kept.length
+      return
+    }
+    if (missed > 0) {
+      notify(`[tap] ${missed} events were skipped because they were not read in time.`)
+      missed = 0
+    }
+    for (const one of kept) response.write(write(one))
+  }
+  const end = () => {
+    clearInterval(timer)
+    unlisten()
+    for (const [outlet, onlooker] of watched) outlet.unwatch(onlooker)
+    closing.removeEventListener('abort', finish)
+  }
+  const finish = () => {
+    flush()
+    response.end()
+  }
+  const timer = setInterval(flush, request.intervalMs).unref()
+  const unlisten = topology.onChange(attach)
+  closing.addEventListener('abort', finish)
+  response.on('close', end)
+  attach()
+}
+
+function tapRequest(query: URLSearchParams): TapRequest | string {
+  const list = (name: string) =>
+    query
+      .getAll(name)
+      .flatMap((value) => value.split(','))
+      .filter((value) => value !== '')
+  const outputsOf = list('outputs_of')
+  const inputsOf = list('inputs_of')
+  const intervalMs = Number(query.get('interval') ?? 500)
+  const limit = Number(query.get('limit') ?? 100)
+  if (!Number.isInteger(intervalMs) || intervalMs < 10)
+    return '`interval` must be a whole number of milliseconds from 10.'
+  if (!Number.isInteger(limit) || limit < 1 || limit > 10_000) return '`limit` must be a whole number from 1 to 10000.'
+  return { outputsOf: outputsOf.length + inputsOf.length === 0 ? ['*'] : outputsOf, inputsOf, intervalMs, limit }
+}
+
+/** The outputs that a tap watches, and what its reader should know about its patterns. */
+function resolvePatterns(
+  topology: Topology,
+  request: TapRequest,
+): { outlets: Map<Outlet, Origin>; notes: readonly string[] } {
+  const byId = new Map<string, { outlet: Outlet; origin: Origin }>()
+  for (const [id, { config, outlet }] of topology.sources) {
+    byId.set(outlet.id, { outlet, origin: originOf(outlet, id, 'source', config.declaration.type) })
+  }
+  for (const [id, { config, outlets }] of topology.transforms) {
+    for (const outlet of outlets.values()) {
+      byId.set(outlet.id, { outlet, origin: originOf(outlet, id, 'transform', config.declaration.type) })
+    }
+  }
+  const notes: string[] = []
+  const outlets = new Map<Outlet, Origin>()
+  const add = (id: string) => {
+    const found = byId.get(id)
+    if (found !== undefined) outlets.set(found.outlet, found.origin)
+  }
+  const told = (pattern: string, matched: boolean) =>
+    notes.push(
+      matched
+        ? `[tap] Pattern '${pattern}' successfully matched.`
+        : `[tap] Pattern '${pattern}' failed to match: will retry on configuration reload.`,
+    )
+  for (const pattern of request.outputsOf) {
+    const matches = globTest(pattern)
+    const matched = [...byId.keys()].filter(matches)
+    for (const id of matched) add(id)
+    const sinks = [...topology.sinks.keys()].filter(matches)
+    if (sinks.length > 0 && pattern !== '*') {
+      notes.push(
+        `[tap] Warning: sink outputs cannot be tapped. Output pattern '${pattern}' matches sinks ${JSON.stringify(sinks)}`,
+      )
+    }
+    told(pattern, matched.length > 0)
+  }
+  for (const pattern of request.inputsOf) {
+    const matches = globTest(pattern)
+    const readers = [...topology.transforms.values(), ...topology.sinks.values()].filter((node) =>
+      matches(node.config.id),
+    )
+    for (const reader of readers) for (const input of reader.config.inputs) add(input)
+    const sources = [...topology.sources.keys()].filter(matches)
+    if (sources.length > 0 && pattern !== '*') {
+      notes.push(
+        `[tap] Warning: source inputs cannot be tapped. Input pattern '${pattern}' matches sources ${JSON.stringify(sources)}`,
+      )
+    }
+    told(pattern, readers.length > 0)
+  }
+  return { outlets, notes }
+}
+
+function originOf(outlet: Outlet, id: string, kind: string, type: string): Origin {
+  return { output: outlet.id, component_id: id, component_kind: kind, component_type: type }
+}
+
+/** A test for a glob of `*`, `?` and `[…]`. */
+export function globTest(pattern: string): (text: string) => boolean {
+  let source = ''
+  for (let at = 0; at < pattern.length; at++) {
+    const char = pattern[at] as string
+    const close = char === '[' ? pattern.indexOf(']', at + 2) : -1
+    if (char === '*') source += '.*'
+    else if (char === '?') source += '.'
+    else if (close > 0) {
+      const set = pattern.slice(at + 1, close).replace(/[\\\]^]/g, '\\$&')
+      source += set.startsWith('!') ? `[^${set.slice(1)}]` : `[${set}]`
+      at = close
+    } else source += char.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+  }
+  const compiled = new RegExp(`^${source}$`, 's')
+  return (text) => compiled.test(text)
+}
+
+/** Writes one line; `event` is its last member, so that a reader can cut it out as it is. */
+function eventWriter(): (kept: Kept) => string {
+  const encoder = compileEncoder({ only_fields: undefined, except_fields: undefined, timestamp_format: 'rfc3339' })
+  const body = new Body(4096)
+  return ({ origin, event }) => {
+    body.truncate(0)
+    const problem = encoder.encode(event, body)
+    const text = problem === undefined ? body.view().toString('utf8') : JSON.stringify({ problem })
+    return `${JSON.stringify({ kind: 'event', ...origin }).slice(0, -1)},"event":${text}}\n`
+  }
+}

@@ -1,0 +1,172 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { HttpClient } from '../http/client.ts'
+import { compileProxy } from '../net/proxy.ts'
+import { compileTls, defaultTls } from '../net/tls.ts'
+import { type Answer, type Destination, fakeDestination } from '../testing/destination.ts'
+import { type AwsAuth, CredentialProvider } from './credentials.ts'
+
+let home: string
+let client: HttpClient
+
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), 'penstock-aws-'))
+  client = new HttpClient({
+    tls: compileTls(defaultTls),
+    proxy: compileProxy({ enabled: false, http: undefined, https: undefined, no_proxy: undefined }),
+  })
+})
+
+afterAll(async () => {
+  await client.close()
+  await rm(home, { recursive: true, force: true })
+})
+
+const imds = { max_attempts: 1, connect_timeout_seconds: 1, read_timeout_seconds: 1 }
+const end = '2100-01-01T00:00:00Z'
+
+function provider(auth: Partial<AwsAuth>, env: Record<string, string>, now?: () => number) {
+  return new CredentialProvider(
+    { imds, ...auth },
+    {
+      client,
+      env: { HOME: home, AWS_EC2_METADATA_DISABLED: 'true', ...env },
+      region: 'eu-west-1',
+      ...(now === undefined ? {} : { now }),
+    },
+  )
+}
+
+const xml = (id: string): Answer => ({
+  body: `<R><Credentials><AccessKeyId>${id}</AccessKeyId><SecretAccessKey>s</SecretAccessKey><SessionToken>t</SessionToken><Expiration>${end}</Expiration></Credentials></R>`,
+})
+
+const json = (id: string, expiration = end): Answer => ({
+  body: JSON.stringify({ Code: 'Success', AccessKeyId: id, SecretAccessKey: 's', Token: 't', Expiration: expiration }),
+})
+
+test('keys of the options come before those of the environment, neutral names before others', async () => {
+  const env = {
+    CLOUD_ACCESS_KEY_ID: 'cloud',
+    CLOUD_SECRET_ACCESS_KEY: 's',
+    AWS_ACCESS_KEY_ID: 'aws',
+    AWS_SECRET_ACCESS_KEY: 's',
+  }
+  const { CLOUD_ACCESS_KEY_ID: _, CLOUD_SECRET_ACCESS_KEY: __, ...injected } = env
+  const own = await provider({ access_key_id: 'own', secret_access_key: 's' }, env).get()
+  expect(own.accessKeyId).toBe('own')
+  expect((await provider({}, env).get()).accessKeyId).toBe('cloud')
+  expect((await provider({}, injected).get()).accessKeyId).toBe('aws')
+})
+
+test('profiles are read from the shared files', async () => {
+  const file = join(home, 'keys')
+  await writeFile(
+    file,
+    '[default]\naws_access_key_id = one\naws_secret_access_key = s\n# comment\n[other]\naws_access_key_id=two\naws_secret_access_key=s=\n',
+  )
+  expect(await provider({ credentials_file: file }, {}).get()).toMatchObject({ accessKeyId: 'one' })
+  expect(await provider({ credentials_file: file, profile: 'other' }, {}).get()).toMatchObject({
+    accessKeyId: 'two',
+    secretAccessKey: 's=',
+  })
+  await mkdir(join(home, '.aws'), { recursive: true })
+  await writeFile(
+    join(home, '.aws', 'config'),
+    `[profile run]\ncredential_process = echo '{"Version":1,"AccessKeyId":"three","SecretAccessKey":"s","SessionToken":"t"}'\n`,
+  )
+  expect(await provider({}, { AWS_PROFILE: 'run' }).get()).toMatchObject({ accessKeyId: 'three', sessionToken: 't' })
+})
+
+test('a role is assumed by keys, or by a web identity', async () => {
+  await using service = await fakeDestination(xml('assumed'), xml('web'))
+  const env = { AWS_ENDPOINT_URL_STS: service.url }
+
+  const assumed = await provider(
+    { access_key_id: 'base', secret_access_key: 's', assume_role: 'arn:role', external_id: 'x', session_name: 'me' },
+    env,
+  ).get()
+  expect(assumed).toEqual({
+    accessKeyId: 'assumed',
+    secretAccessKey: 's',
+    sessionToken: 't',
+    expiresMs: Date.parse(end),
+  })
+  const tokenFile = join(home, 'token')
+  await writeFile(tokenFile, 'jwt\n')
+  const web = await provider({}, { ...env, AWS_ROLE_ARN: 'arn:web', AWS_WEB_IDENTITY_TOKEN_FILE: tokenFile }).get()
+  expect(web.accessKeyId).toBe('web')
+
+  expect(service.requests.map((request) => Object.fromEntries(new URLSearchParams(request.text())))).toEqual([
+    {
+      Action: 'AssumeRole',
+      Version: '2011-06-15',
+      RoleArn: 'arn:role',
+      RoleSessionName: 'me',
+      ExternalId: 'x',
+      DurationSeconds: '3600',
+    },
+    {
+      Action: 'AssumeRoleWithWebIdentity',
+      Version: '2011-06-15',
+      RoleArn: 'arn:web',
+      RoleSessionName: expect.stringMatching(/^penstock-\d+$/),
+      WebIdentityToken: 'jwt',
+    },
+  ])
+  expect(service.requests[0]?.headers.authorization).toContain('/eu-west-1/sts/aws4_request')
+  expect(service.requests[1]?.headers.authorization).toBeUndefined()
+})
+
+test('the container and the instance are asked', async () => {
+  await using container = await fakeDestination(json('container'))
+  const fromContainer = await provider(
+    {},
+    { AWS_CONTAINER_CREDENTIALS_FULL_URI: `${container.url}/c`, AWS_CONTAINER_AUTHORIZATION_TOKEN: 'tok' },
+  ).get()
+  expect(fromContainer.accessKeyId).toBe('container')
+  expect(container.requests[0]?.headers.authorization).toBe('tok')
+
+  await using metadata = await fakeDestination({ body: 'session' }, { body: 'role' }, json('instance'))
+  const env = { AWS_EC2_METADATA_DISABLED: 'false', AWS_EC2_METADATA_SERVICE_ENDPOINT: metadata.url }
+  expect((await provider({}, env).get()).accessKeyId).toBe('instance')
+  expect(asked(metadata)).toEqual([
+    'PUT /latest/api/token undefined',
+    'GET /latest/meta-data/iam/security-credentials/ session',
+    'GET /latest/meta-data/iam/security-credentials/role session',
+  ])
+})
+
+function asked({ requests }: Destination): string[] {
+  return requests.map(({ method, path, headers }) => `${method} ${path} ${headers['x-aws-ec2-metadata-token']}`)
+}
+
+test('credentials are looked up again before they end, and kept while that fails', async () => {
+  const start = Date.parse('2026-01-01T00:00:00Z')
+  let now = start
+  await using container = await fakeDestination(
+    json('first', '2026-01-01T01:00:00Z'),
+    500,
+    json('second', '2026-01-01T02:00:00Z'),
+  )
+  const credentials = provider({}, { AWS_CONTAINER_CREDENTIALS_FULL_URI: container.url }, () => now)
+
+  const [one, other] = await Promise.all([credentials.get(), credentials.get()])
+  expect([one.accessKeyId, other.accessKeyId]).toEqual(['first', 'first'])
+  now = start + 50 * 60_000
+  expect((await credentials.get()).accessKeyId).toBe('first')
+  expect(container.requests).toHaveLength(1)
+  now = start + 58 * 60_000
+  expect((await credentials.get()).accessKeyId).toBe('first') // the look-up failed
+  expect((await credentials.get()).accessKeyId).toBe('second')
+  expect(container.requests).toHaveLength(3)
+})
+
+test('without any credentials the places are named', async () => {
+  await expect(provider({}, {}).get()).rejects.toMatchObject({
+    code: 'PEN_AUTH',
+    message: expect.stringContaining('No credentials for AWS were found'),
+  })
+})

@@ -1,0 +1,338 @@
+// Where credentials for AWS come from: the options, else the environment, a profile, a web identity, the container, the instance.
+// They are looked up again, in the same places, before they end.
+
+import { execFile } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { promisify } from 'node:util'
+import type { OptionProblem } from '../component.ts'
+import { errorText, PenstockError } from '../errors.ts'
+import type { HttpClient, HttpResponse } from '../http/client.ts'
+import { cloudVariable, type Environment, type Profile, readProfiles } from './profiles.ts'
+import { type Credentials, signRequest } from './sigv4.ts'
+
+/** The parsed `auth` option with `strategy: aws`. */
+export interface AwsAuth {
+  readonly access_key_id?: string | undefined
+  readonly secret_access_key?: string | undefined
+  readonly session_token?: string | undefined
+  readonly assume_role?: string | undefined
+  readonly external_id?: string | undefined
+  readonly session_name?: string | undefined
+  readonly credentials_file?: string | undefined
+  readonly profile?: string | undefined
+  readonly region?: string | undefined
+  readonly load_timeout_secs?: number | undefined
+  readonly imds: {
+    readonly max_attempts: number
+    readonly connect_timeout_seconds: number
+    readonly read_timeout_seconds: number
+  }
+}
+
+export interface AwsContext {
+  readonly client: HttpClient
+  readonly env: Environment
+  /** Region of the service; `auth.region` is that of the token service. */
+  readonly region: string
+  readonly now?: () => number
+}
+
+/** Before their end, credentials are replaced: five minutes, and a little more so that agents do not all come at once. */
+const refreshMs = 300_000
+
+export class CredentialProvider {
+  readonly #auth: AwsAuth
+  readonly #context: AwsContext
+  readonly #now: () => number
+  readonly #earlyMs = refreshMs * (1 + Math.random() * 0.2)
+  #known: Credentials | undefined
+  #loading: Promise<Credentials> | undefined
+
+  constructor(auth: AwsAuth, context: AwsContext) {
+    this.#auth = auth
+    this.#context = context
+    this.#now = context.now ?? Date.now
+  }
+
+  /** Throws a PenstockError with code `PEN_AUTH` if there are none. */
+  async get(): Promise<Credentials> {
+    const known = this.#known
+    if (known !== undefined && (known.expiresMs === undefined || known.expiresMs - this.#earlyMs > this.#now())) {
+      return known
+    }
+    // Requests that start together share one look-up.
+    this.#loading ??= this.#load().finally(() => {
+      this.#loading = undefined
+    })
+    try {
+      this.#known = await this.#loading
+      return this.#known
+    } catch (error) {
+      // Still valid ones are used to their end.
+      if (known?.expiresMs !== undefined && known.expiresMs > this.#now()) return known
+      throw error
+    }
+  }
+
+  async #load(): Promise<Credentials> {
+    const auth = this.#auth
+    const signal = AbortSignal.timeout((auth.load_timeout_secs ?? 5) * 1000 + imdsBudgetMs(auth))
+    try {
+      let credentials: Credentials | undefined
+      if (auth.access_key_id !== undefined && auth.secret_access_key !== undefined) {
+        credentials = keys(auth.access_key_id, auth.secret_access_key, auth.session_token)
+      } else if (auth.credentials_file !== undefined) {
+        const profiles = await readProfiles(this.#context.env, auth.credentials_file)
+        credentials = await this.#fromProfile(profiles, auth.profile ?? 'default', signal)
+      } else {
+        credentials = await this.#chain(signal)
+      }
+      if (credentials === undefined) {
+        throw new PenstockError(
+          'PEN_AUTH',
+          'No credentials for AWS were found: neither in `auth`, the environment, a profile, nor from the container or the instance.',
+        )
+      }
+      if (auth.assume_role === undefined) return credentials
+      return await this.#assumeRole(credentials, auth.assume_role, auth.external_id, auth.session_name, signal)
+    } catch (error) {
+      if (error instanceof PenstockError) throw error
+      throw new PenstockError('PEN_AUTH', `Credentials for AWS could not be had: ${errorText(error)}.`, {
+        cause: error,
+      })
+    }
+  }
+
+  async #chain(signal: AbortSignal): Promise<Credentials | undefined> {
+    const { env } = this.#context
+    const id = cloudVariable(env, 'ACCESS_KEY_ID')
+    const secret = cloudVariable(env, 'SECRET_ACCESS_KEY')
+    if (id !== undefined && secret !== undefined) return keys(id, secret, cloudVariable(env, 'SESSION_TOKEN'))
+    const name = this.#auth.profile ?? cloudVariable(env, 'PROFILE') ?? 'default'
+    const fromProfile = await this.#fromProfile(await readProfiles(env), name, signal)
+    if (fromProfile !== undefined) return fromProfile
+    const tokenFile = cloudVariable(env, 'WEB_IDENTITY_TOKEN_FILE')
+    const role = cloudVariable(env, 'ROLE_ARN')
+    if (tokenFile !== undefined && role !== undefined) return this.#webIdentity(role, tokenFile, signal)
+    return (await this.#container(signal)) ?? (await this.#instance(signal))
+  }
+
+  async #fromProfile(
+    profiles: ReadonlyMap<string, Profile>,
+    name: string,
+    signal: AbortSignal,
+    seen: readonly string[] = [],
+  ): Promise<Credentials | undefined> {
+    const profile = profiles.get(name)
+    if (profile === undefined || seen.includes(name)) return undefined
+    const role = profile['role_arn']
+    const tokenFile = profile['web_identity_token_file']
+    if (role !== undefined && tokenFile !== undefined) return this.#webIdentity(role, tokenFile, signal)
+    const source = profile['source_profile']
+    if (role !== undefined && source !== undefined) {
+      const base =
+        source === name ? ownKeys(profile) : await this.#fromProfile(profiles, source, signal, [...seen, name])
+      if (base === undefined) return undefined
+      return this.#assumeRole(base, role, profile['external_id'], profile['role_session_name'], signal)
+    }
+    const command = profile['credential_process']
+    return ownKeys(profile) ?? (command === undefined ? undefined : this.#process(command, signal))
+  }
+
+  async #process(command: string, signal: AbortSignal): Promise<Credentials> {
+    const { stdout } = await promisify(execFile)('/bin/sh', ['-c', command], { signal })
+    return fromJson(stdout, 'SessionToken')
+  }
+
+  #tokenServiceUrl(): URL {
+    const { env, region } = this.#context
+    const override = env['AWS_ENDPOINT_URL_STS'] ?? env['AWS_ENDPOINT_URL']
+    return new URL(override ?? `https://sts.${this.#auth.region ?? region}.amazonaws.com/`)
+  }
+
+  #sessionName(given: string | undefined): string {
+    return given ?? cloudVariable(this.#context.env, 'ROLE_SESSION_NAME') ?? `penstock-${this.#now()}`
+  }
+
+  async #webIdentity(role: string, tokenFile: string, signal: AbortSignal): Promise<Credentials> {
+    const token = (await readFile(tokenFile, 'utf8')).trim()
+    const form = new URLSearchParams({
+      Action: 'AssumeRoleWithWebIdentity',
+      Version: '2011-06-15',
+      RoleArn: role,
+      RoleSessionName: this.#sessionName(undefined),
+      WebIdentityToken: token,
+    })
+    return fromXml(await this.#post(form, undefined, signal))
+  }
+
+  async #assumeRole(
+    base: Credentials,
+    role: string,
+    externalId: string | undefined,
+    sessionName: string | undefined,
+    signal: AbortSignal,
+  ): Promise<Credentials> {
+    const form = new URLSearchParams({
+      Action: 'AssumeRole',
+      Version: '2011-06-15',
+      RoleArn: role,
+      RoleSessionName: this.#sessionName(sessionName),
+      DurationSeconds: '3600',
+    })
+    if (externalId !== undefined) form.set('ExternalId', externalId)
+    return fromXml(await this.#post(form, base, signal))
+  }
+
+  async #post(form: URLSearchParams, signer: Credentials | undefined, signal: AbortSignal): Promise<string> {
+    const request = {
+      method: 'POST',
+      url: this.#tokenServiceUrl(),
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: Buffer.from(form.toString(), 'utf8'),
+    }
+    const region = this.#auth.region ?? this.#context.region
+    const headers =
+      signer === undefined ? request.headers : signRequest(request, signer, { region, service: 'sts' }, this.#now())
+    return answerOf(await this.#context.client.send({ ...request, headers }, signal), 'The token service')
+  }
+
+  async #container(signal: AbortSignal): Promise<Credentials | undefined> {
+    const { env, client } = this.#context
+    const relative = env['AWS_CONTAINER_CREDENTIALS_RELATIVE_URI']
+    const full = env['AWS_CONTAINER_CREDENTIALS_FULL_URI']
+    if (relative === undefined && full === undefined) return undefined
+    const url = new URL(relative === undefined ? (full as string) : `http://169.254.170.2${relative}`)
+    const file = env['AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE']
+    const token = file === undefined ? env['AWS_CONTAINER_AUTHORIZATION_TOKEN'] : (await readFile(file, 'utf8')).trim()
+    const headers: Record<string, string> = token === undefined ? {} : { authorization: token }
+    const answer = await client.send({ method: 'GET', url, headers }, signal)
+    return fromJson(answerOf(answer, 'The container credential service'), 'Token')
+  }
+
+  async #instance(signal: AbortSignal): Promise<Credentials | undefined> {
+    const metadata = new InstanceMetadata(this.#context, this.#auth.imds, signal)
+    const token = await metadata.token()
+    if (token === undefined) return undefined
+    const path = '/latest/meta-data/iam/security-credentials/'
+    const role = (await metadata.get(path, token))?.trim()
+    if (role === undefined || role === '') return undefined
+    const answer = await metadata.get(`${path}${role}`, token)
+    return answer === undefined ? undefined : fromJson(answer, 'Token')
+  }
+}
+
+/** The instance metadata service, version 2. */
+class InstanceMetadata {
+  readonly #context: AwsContext
+  readonly #options: AwsAuth['imds']
+  readonly #signal: AbortSignal
+  readonly #base: string
+
+  constructor(context: AwsContext, options: AwsAuth['imds'], signal: AbortSignal) {
+    this.#context = context
+    this.#options = options
+    this.#signal = signal
+    this.#base = context.env['AWS_EC2_METADATA_SERVICE_ENDPOINT'] ?? 'http://169.254.169.254'
+  }
+
+  token(): Promise<string | undefined> {
+    if (this.#context.env['AWS_EC2_METADATA_DISABLED'] === 'true') return Promise.resolve(undefined)
+    return this.#send('PUT', '/latest/api/token', { 'x-aws-ec2-metadata-token-ttl-seconds': '21600' })
+  }
+
+  get(path: string, token: string): Promise<string | undefined> {
+    return this.#send('GET', path, { 'x-aws-ec2-metadata-token': token })
+  }
+
+  /** The body of the answer; undefined if there is no such service or no such entry. */
+  async #send(method: string, path: string, headers: Record<string, string>): Promise<string | undefined> {
+    const { max_attempts, connect_timeout_seconds, read_timeout_seconds } = this.#options
+    const url = new URL(path, this.#base)
+    for (let attempt = 1; attempt <= max_attempts; attempt++) {
+      const limit = AbortSignal.timeout((connect_timeout_seconds + read_timeout_seconds) * 1000)
+      try {
+        const answer = await this.#context.client.send({ method, url, headers }, AbortSignal.any([this.#signal, limit]))
+        if (answer.status === 200) return answer.body.toString('utf8')
+        if (answer.status < 500) return undefined
+      } catch (error) {
+        if (this.#signal.aborted) throw error
+        // Off an instance nothing answers: the next attempt, then the chain, goes on.
+      }
+    }
+    return undefined
+  }
+}
+
+function imdsBudgetMs({ imds }: AwsAuth): number {
+  return imds.max_attempts * (imds.connect_timeout_seconds + imds.read_timeout_seconds) * 1000
+}
+
+function keys(accessKeyId: string, secretAccessKey: string, sessionToken: string | undefined): Credentials {
+  return { accessKeyId, secretAccessKey, sessionToken, expiresMs: undefined }
+}
+
+function ownKeys(profile: Profile): Credentials | undefined {
+  const id = profile['aws_access_key_id'] ?? profile['cloud_access_key_id']
+  const secret = profile['aws_secret_access_key'] ?? profile['cloud_secret_access_key']
+  if (id === undefined || secret === undefined) return undefined
+  return keys(id, secret, profile['aws_session_token'] ?? profile['cloud_session_token'])
+}
+
+function answerOf(answer: HttpResponse, who: string): string {
+  if (answer.status === 200) return answer.body.toString('utf8')
+  throw new PenstockError('PEN_AUTH', `${who} answered with status ${answer.status}.`)
+}
+
+function fromJson(text: string, tokenName: string): Credentials {
+  const answer = JSON.parse(text) as Record<string, unknown>
+  const { AccessKeyId: id, SecretAccessKey: secret, Expiration: end } = answer
+  const token = answer[tokenName]
+  if (typeof id !== 'string' || typeof secret !== 'string') {
+    throw new PenstockError('PEN_AUTH', 'An answer with credentials lacks the access key or its secret.')
+  }
+  return {
+    accessKeyId: id,
+    secretAccessKey: secret,
+    sessionToken: typeof token === 'string' ? token : undefined,
+    expiresMs: typeof end === 'string' ? Date.parse(end) : undefined,
+  }
+}
+
+function fromXml(text: string): Credentials {
+  const read = (name: string) => new RegExp(`<${name}>([^<]*)</${name}>`).exec(text)?.[1]
+  const id = read('AccessKeyId')
+  const secret = read('SecretAccessKey')
+  if (id === undefined || secret === undefined) {
+    throw new PenstockError('PEN_AUTH', 'The answer of the token service holds no credentials.')
+  }
+  const end = read('Expiration')
+  return {
+    accessKeyId: id,
+    secretAccessKey: secret,
+    sessionToken: read('SessionToken'),
+    expiresMs: end === undefined ? undefined : Date.parse(end),
+  }
+}
+
+/** The region of the environment, which comes after the one of the options. */
+export function environmentRegion(env: Environment): string | undefined {
+  const region = env['CLOUD_REGION'] ?? env['CLOUD_DEFAULT_REGION'] ?? env['AWS_REGION'] ?? env['AWS_DEFAULT_REGION']
+  return region === '' ? undefined : region
+}
+
+/** Members of `auth` that do nothing without another one that is missing. */
+export function credentialProblems(auth: AwsAuth): OptionProblem[] {
+  const needs = [
+    ['access_key_id', 'secret_access_key'],
+    ['secret_access_key', 'access_key_id'],
+    ['session_token', 'access_key_id'],
+    ['external_id', 'assume_role'],
+    ['session_name', 'assume_role'],
+  ] as const
+  return needs.flatMap(([given, needed]) =>
+    auth[given] === undefined || auth[needed] !== undefined
+      ? []
+      : [{ path: `auth.${given}`, message: `\`${given}\` needs \`${needed}\`, which is missing` }],
+  )
+}

@@ -1,0 +1,95 @@
+import { expect, test } from 'vitest'
+import { type Batch, logBatch } from '../event/batch.ts'
+import { Finalizer } from '../event/finalizer.ts'
+import type { LogEvent } from '../event/log.ts'
+import { Metrics } from '../telemetry/metrics.ts'
+import { log } from '../testing/events.ts'
+import { showBuffer } from './buffer.ts'
+import { MemoryBuffer } from './memory.ts'
+
+const component = { component_id: 'out', component_kind: 'sink', component_type: 'test' }
+
+function batch(size: number, statuses: string[] = []): Batch {
+  const events = Array.from({ length: size }, (_, index) => log({ message: `line ${index}` }))
+  return logBatch(events, new Finalizer((status) => statuses.push(status)))
+}
+
+function memory(maxEvents: number, whenFull: 'block' | 'drop_newest') {
+  const metrics = new Metrics()
+  const buffer = new MemoryBuffer({ maxEvents, whenFull }, metrics, component)
+  showBuffer(buffer, metrics, component)
+  return { metrics, buffer }
+}
+
+test('a batch larger than the room enters in slices as room frees, in order, under one finalizer', async () => {
+  const { buffer, metrics } = memory(4, 'block')
+  const statuses: string[] = []
+  let admitted = false
+  const wait = buffer.write(batch(10, statuses))
+  void wait?.then(() => {
+    admitted = true
+  })
+  expect(buffer.events).toBe(4)
+  const sizes: number[] = []
+  const messages: unknown[] = []
+  for (let part = buffer.take(); part !== undefined; part = buffer.take()) {
+    sizes.push(part.count)
+    messages.push(...(part.events as LogEvent[]).map((event) => event.fields['message']))
+    expect(statuses).toEqual([])
+    part.finalizer.release(1, 'delivered')
+  }
+  await wait
+  expect(admitted).toBe(true)
+  expect(sizes).toEqual([4, 4, 2])
+  expect(messages).toEqual(Array.from({ length: 10 }, (_, index) => `line ${index}`))
+  expect(statuses).toEqual(['delivered'])
+  expect(buffer.empty).toBe(true)
+  expect(metrics.sum('buffer_received_events_total')).toBe(10)
+  expect(metrics.sum('buffer_sent_events_total')).toBe(10)
+  expect(metrics.sum('buffer_events')).toBe(0)
+  expect(metrics.sum('buffer_byte_size')).toBe(0)
+})
+
+test('writers that wait enter in the order in which they came', async () => {
+  const { buffer } = memory(2, 'block')
+  const order: number[] = []
+  const waits = [3, 1, 1].map((size, index) => buffer.write(batch(size))?.then(() => order.push(index)))
+  expect(waits.every((wait) => wait !== undefined)).toBe(true)
+  const sizes: number[] = []
+  for (let part = buffer.take(); part !== undefined; part = buffer.take()) sizes.push(part.count)
+  await Promise.all(waits)
+  expect(order).toEqual([0, 1, 2])
+  expect(sizes).toEqual([2, 1, 1, 1])
+})
+
+test('drop_newest keeps what has room and discards the rest on purpose', () => {
+  const { buffer, metrics } = memory(4, 'drop_newest')
+  const statuses: string[] = []
+  expect(buffer.write(batch(10, statuses))).toBeUndefined()
+  expect(buffer.write(batch(3, statuses))).toBeUndefined()
+  expect(buffer.events).toBe(4)
+  expect(metrics.sum('buffer_discarded_events_total', { intentional: 'true', buffer_id: 'out' })).toBe(9)
+  expect(metrics.sum('buffer_max_event_size')).toBe(4)
+  expect(statuses).toEqual(['delivered']) // the second batch, which was dropped whole
+  buffer.take()?.finalizer.release(1, 'rejected')
+  expect(statuses).toEqual(['delivered', 'rejected'])
+})
+
+test('a reader that takes at once lets a batch of any size through', () => {
+  const { buffer } = memory(4, 'block')
+  let taken = 0
+  buffer.onReadable = () => {
+    for (let part = buffer.take(); part !== undefined; part = buffer.take()) taken += part.count
+  }
+  expect(buffer.write(batch(1001))).toBeUndefined()
+  expect(taken).toBe(1001)
+})
+
+test('what is inside when a buffer is closed ends as errored', async () => {
+  const { buffer } = memory(4, 'block')
+  const statuses: string[] = []
+  const wait = buffer.write(batch(9, statuses))
+  await buffer.close()
+  await wait
+  expect(statuses).toEqual(['errored'])
+})

@@ -1,0 +1,301 @@
+// The commands that look at configurations and declarations: what they print and how they end.
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: placeholders of configurations
+
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { parse } from 'yaml'
+import { loadConfig } from '../config/load.ts'
+import { errorCodes, PenstockError } from '../errors.ts'
+import { components } from '../registry.ts'
+import { run as completion } from './completion.ts'
+import { run as convertConfig } from './convert-config.ts'
+import { exitCodeOf } from './exit-codes.ts'
+import { run as explain } from './explain.ts'
+import { run as generate } from './generate.ts'
+import { run as generateSchema } from './generate-schema.ts'
+import { run as graph } from './graph.ts'
+import { run as list } from './list.ts'
+import { run as testCommand } from './test.ts'
+import { run as validate } from './validate.ts'
+
+let dir = ''
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'penstock-cli-'))
+  vi.stubEnv('PENSTOCK_CONFIG', '')
+})
+afterEach(() => {
+  vi.unstubAllEnvs()
+  rmSync(dir, { recursive: true, force: true })
+})
+
+type Command = (argv: readonly string[]) => Promise<number>
+
+/** Runs a command; what it throws is an exit code and a message, as in the process. */
+async function called(command: Command, ...argv: string[]) {
+  let output = ''
+  const write = (text: unknown) => {
+    output += text
+    return true
+  }
+  const streams = [
+    vi.spyOn(process.stdout, 'write').mockImplementation(write),
+    vi.spyOn(process.stderr, 'write').mockImplementation(write),
+  ]
+  try {
+    const code = await command(argv)
+    return { code, output: output.replaceAll(dir, 'DIR') }
+  } catch (error) {
+    if (!(error instanceof PenstockError)) throw error
+    return { code: exitCodeOf(error), output: error.message.replaceAll(dir, 'DIR') }
+  } finally {
+    for (const stream of streams) stream.mockRestore()
+  }
+}
+
+function file(name: string, text: string): string {
+  writeFileSync(join(dir, name), text)
+  return join(dir, name)
+}
+
+const good = `sources:
+  in: {type: demo_logs, format: json}
+sinks:
+  out: {type: blackhole, inputs: [in]}
+`
+
+describe('validate', () => {
+  test('says what was loaded, built and checked', async () => {
+    const path = file('good.yaml', good)
+
+    expect(await called(validate, path)).toEqual({
+      code: 0,
+      output: `√ Loaded ["DIR/good.yaml"]
+√ Component configuration
+${'-'.repeat(path.length + 13)}
+${'Validated'.padStart(path.length + 13)}
+`,
+    })
+    expect((await called(validate, '--config', path)).code).toBe(0)
+    expect((await called(validate, '--config-dir', dir)).code).toBe(0)
+  })
+
+  test('shows every problem, and fails', async () => {
+    const path = file('bad.yaml', `${good.replace('blackhole', 'blackhol').replace('[in]', '[inn]')}sink: {}\n`)
+
+    const { code, output } = await called(validate, path)
+
+    expect(code).toBe(78)
+    expect(output).toContain('x Failed to load ["DIR/bad.yaml"]\nerror: unknown sink type `blackhol`')
+    expect(output).toContain('  --> DIR/bad.yaml:4:15  (sinks.out.type)\n  help: did you mean `blackhole`?\n')
+    expect(output).toContain('error: Input "inn" for sink "out" doesn\'t match any components.')
+    expect(output).toContain('error: unknown field `sink`')
+  })
+
+  test('warnings fail only where they are denied', async () => {
+    const path = file('warned.yaml', `${good.replace('sinks:', '  idle: {type: demo_logs, format: json}\nsinks:')}`)
+
+    const { code, output } = await called(validate, path)
+
+    expect(code).toBe(0)
+    expect(output).toContain('~ warning: Source "idle" has no consumers\n  --> DIR/warned.yaml:3:3  (sources.idle)\n')
+    expect((await called(validate, '--deny-warnings', path)).code).toBe(78)
+  })
+
+  test('asks destinations, unless it shall not', async () => {
+    const server = createServer((_, response) => response.writeHead(503).end())
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as AddressInfo
+    try {
+      const path = file(
+        'sink.yaml',
+        good.replace(
+          '{type: blackhole, inputs: [in]}',
+          `{type: log_aggregator, inputs: [in], endpoint: "http://127.0.0.1:${port}", labels: {a: b}, encoding: {codec: text}}`,
+        ),
+      )
+
+      const { code, output } = await called(validate, path)
+      expect(output).toMatch(/√ Component configuration\nx Health check for "out" failed: /)
+      expect(code).toBe(78)
+      expect((await called(validate, '--skip-healthchecks', path)).code).toBe(0)
+      expect((await called(validate, '--no-environment', path)).output).not.toContain('Component configuration')
+    } finally {
+      server.close()
+    }
+  })
+
+  test('a flag that does not exist is a mistake of usage', async () => {
+    expect(await called(validate, '--no-enviroment')).toEqual({
+      code: 64,
+      output: 'There is no flag --no-enviroment. Did you mean --no-environment?',
+    })
+  })
+})
+
+test('test runs the unit tests and fails with them', async () => {
+  const tested = (level: string) =>
+    file(
+      'tests.yaml',
+      `transforms: {up: {type: remap, inputs: [in], source: '.level = upcase(string!(.level))'}}
+${good.replace('[in]', '[up]')}tests:
+  - name: raises
+    inputs: [{insert_at: up, type: log, log_fields: {level: info}}]
+    outputs: [{extract_from: up, conditions: ['.level == "${level}"']}]
+`,
+    )
+
+  expect(await called(testCommand, tested('INFO'))).toEqual({
+    code: 0,
+    output: 'Running tests\ntest raises ... passed\n',
+  })
+  const { code, output } = await called(testCommand, tested('info'))
+  expect(code).toBe(78)
+  expect(output).toContain('test raises ... failed\n\nfailures:\n\ntest raises:\n')
+  expect(output).toContain('{"level":"INFO"}')
+  expect(await called(testCommand, file('none.yaml', good))).toEqual({ code: 0, output: 'No tests found.\n' })
+})
+
+describe('graph', () => {
+  const path = () =>
+    file('graph.yaml', `${good}  "b \\"c\\"": {type: console, inputs: ["i*"], encoding: {codec: text}}\n`)
+
+  test('dot', async () => {
+    expect(await called(graph, path())).toEqual({
+      code: 0,
+      output: `digraph {
+  "in" [shape="trapezium" label="in\\ndemo_logs\\nobject lane"]
+  "out" [shape="invtrapezium" label="out\\nblackhole\\nobject lane"]
+  "in" -> "out"
+  "b \\"c\\"" [shape="invtrapezium" label="b \\"c\\"\\nconsole\\nobject lane"]
+  "in" -> "b \\"c\\""
+}
+`,
+    })
+  })
+
+  test('mermaid', async () => {
+    expect((await called(graph, '--format', 'mermaid', path())).output).toBe(`flowchart TD
+  n0[/"in<br>demo_logs<br>object lane"\\]
+  n1[\\"out<br>blackhole<br>object lane"/]
+  n2[\\"b #quot;c#quot;<br>console<br>object lane"/]
+  n0 --> n1
+  n0 --> n2
+`)
+  })
+})
+
+test('list names every component', async () => {
+  const { output } = await called(list)
+  for (const component of components) expect(output).toContain(`  ${component.type}`)
+
+  const json = JSON.parse((await called(list, '--format', 'json')).output) as Record<string, string[]>
+  expect(Object.values(json).flat().toSorted()).toEqual(components.map((component) => component.type).toSorted())
+})
+
+test('explain prints the page of a component, an alias, a metric and an error code', async () => {
+  expect((await called(explain, 'console')).output).toMatch(/^# console\n\nSink\. /)
+  expect((await called(explain, 'loki')).output).toMatch(/^# log_aggregator\n/)
+  expect((await called(explain, 'component_errors_total')).output).toMatch(
+    /^# component_errors_total\n\nMetric, counter/,
+  )
+  for (const code of Object.keys(errorCodes)) expect((await called(explain, code)).code).toBe(0)
+  for (const code of ['E103', '103'])
+    expect((await called(explain, code)).output).toMatch(/^# E103\n\nError code of remap programs\. /)
+  expect(await called(explain, 'consol')).toEqual({
+    code: 64,
+    output: 'There is nothing named "consol". Did you mean "console"?',
+  })
+})
+
+describe('generate', () => {
+  test('a skeleton can be loaded', async () => {
+    const path = join(dir, 'made.yaml')
+    expect((await called(generate, 'demo_logs,mine:stdin//console,blackhole', '--fragment', '--file', path)).code).toBe(
+      0,
+    )
+
+    expect(parse(readFileSync(path, 'utf8'))).toMatchObject({
+      sources: { source0: { type: 'demo_logs' }, mine: { type: 'stdin' } },
+      sinks: { sink0: { type: 'console', inputs: ['source0', 'mine'] }, sink1: { type: 'blackhole' } },
+    })
+    expect((await loadConfig({ paths: [path] })).ok).toBe(true)
+    // What is there is never written over.
+    expect(await called(generate, 'stdin//console', '--file', path)).toEqual({
+      code: 73,
+      output: '"DIR/made.yaml" cannot be created: it exists.',
+    })
+  })
+
+  test.each(components.map((component) => [component.kind, component.type] as const))(
+    'the skeleton of the %s %s is valid',
+    async (kind, type) => {
+      const expression = {
+        source: `${type}//blackhole`,
+        transform: `demo_logs/${type}/blackhole`,
+        sink: `demo_logs//${type}`,
+      }
+      const { output } = await called(generate, '--fragment', expression[kind])
+      const result = await loadConfig({ paths: [file('made.yaml', output)], checkMachine: false })
+
+      expect(result.ok ? [] : result.problems).toEqual([])
+    },
+  )
+
+  test.each([
+    { argv: ['console'], output: 'There is no source of type "console". It is a sink; an empty part' },
+    { argv: ['stdin//consol'], output: 'There is no sink of type "consol". Did you mean "console"?' },
+    { argv: ['a/b/c/d'], output: '"a/b/c/d" has more than three parts' },
+    { argv: [], output: 'Give one of: types, such as stdin/remap/console; --schema; --from PATH.' },
+  ])('$argv: $output', async ({ argv, output }) => {
+    const result = await called(generate, ...argv)
+    expect(result.code).toBe(64)
+    expect(result.output).toContain(output)
+  })
+
+  test('the schema is that of the whole configuration', async () => {
+    const schema = JSON.parse((await called(generateSchema)).output) as Record<string, object>
+    expect(schema['$schema']).toBe('https://json-schema.org/draft/2020-12/schema')
+    expect(Object.keys(schema['$defs'] ?? {})).toContain('sink_console')
+  })
+
+  test('a configuration goes from one syntax to another and means the same', async () => {
+    const text = `${good.replace('json', '"${FORMAT}"')}timezone: UTC\n`
+    const from = file('from.yaml', text)
+    const env = { FORMAT: 'json' }
+    const before = await loadConfig({ paths: [from], env })
+
+    for (const name of ['to.toml', 'to.json', 'to.yaml']) {
+      const to = join(dir, name)
+      expect((await called(convertConfig, from, to)).code).toBe(0)
+      expect(existsSync(to)).toBe(true)
+      expect(readFileSync(to, 'utf8')).toContain('${FORMAT}')
+      const after = await loadConfig({ paths: [to], env })
+      expect(after.ok && after.config.sources.get('in')?.fingerprint).toBe(
+        before.ok && before.config.sources.get('in')?.fingerprint,
+      )
+    }
+    expect(await called(convertConfig, file('broken.json', '{"a": }'))).toEqual({
+      code: 78,
+      output: 'DIR/broken.json:1:7: not valid JSON: expected a value, found `}`',
+    })
+  })
+})
+
+test.each(['bash', 'zsh', 'fish'])('completion for %s knows commands, flags and components', async (shell) => {
+  const { code, output } = await called(completion, shell)
+  expect(code).toBe(0)
+  const words = [
+    'validate',
+    'no-environment',
+    'log_aggregator',
+    'config-dir',
+    'require-healthy',
+    'outputs-of',
+    'human-metrics',
+  ]
+  for (const word of words) expect(output).toContain(word)
+})

@@ -1,0 +1,39 @@
+// `explain NAME`: prints the reference page of a component, function, metric or error code.
+
+import { PenstockError } from '../errors.ts'
+import { closest } from '../schema/problems.ts'
+import { type Flags, flagHelp, parseArgs } from './args.ts'
+import { exitCodes } from './exit-codes.ts'
+import { referencePages } from './pages.ts'
+
+export const flags = {
+  help: { type: 'boolean', short: 'h', help: 'Print this text.' },
+} as const satisfies Flags
+
+export async function run(argv: readonly string[]): Promise<number> {
+  const { flags: given, words } = parseArgs(argv, flags)
+  if (given.help) {
+    process.stdout.write(`Usage: penstock-agent explain NAME\n\n${flagHelp(flags)}\n`)
+    return exitCodes.ok
+  }
+  const [name] = words
+  if (name === undefined || words.length > 1) {
+    throw new PenstockError(
+      'PEN_USAGE',
+      'Name one component, function, metric or error code: penstock-agent explain NAME.',
+    )
+  }
+  const pages = referencePages()
+  // A name may stand for two things: `filter` is a transform and a function.
+  const found = pages.filter((page) => page.names.includes(name))
+  if (found.length === 0) {
+    const near = closest(
+      name,
+      pages.flatMap((page) => page.names),
+    )
+    const hint = near === undefined ? 'penstock-agent list prints the components.' : `Did you mean "${near}"?`
+    throw new PenstockError('PEN_USAGE', `There is nothing named "${name}". ${hint}`)
+  }
+  process.stdout.write(found.map((page) => page.text).join('\n---\n\n'))
+  return exitCodes.ok
+}

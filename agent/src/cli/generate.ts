@@ -1,0 +1,157 @@
+// `generate`: writes what one would rather not type: a skeleton of a configuration, its JSON Schema, or an existing
+// configuration in another syntax.
+
+import { readFileSync, writeFileSync } from 'node:fs'
+import { stringify as stringifyToml } from 'smol-toml'
+import { stringify as stringifyYaml } from 'yaml'
+import type { AnyDeclaration, ComponentKind } from '../component.ts'
+import { exampleOptions } from '../config/example.ts'
+import { defaultDataDir, globalOptions } from '../config/globals.ts'
+import { positionAt } from '../config/place.ts'
+import { type Format, formatOf, knownFormat, parseText } from '../config/syntax.ts'
+import { testOptions } from '../config/unit-test-shape.ts'
+import { errorText, PenstockError } from '../errors.ts'
+import { components, findComponent } from '../registry.ts'
+import { configurationSchema } from '../schema/json-schema.ts'
+import { closest } from '../schema/problems.ts'
+import { type Flags, flagHelp, parseArgs } from './args.ts'
+import { exitCodes } from './exit-codes.ts'
+import { describedComponents } from './pages.ts'
+
+export const flags = {
+  fragment: { type: 'boolean', help: 'Leave out the settings at the top level.' },
+  file: { type: 'string', value: 'PATH', help: 'File to write to; it must not exist. Without it: standard output.' },
+  schema: { type: 'boolean', help: 'Print the JSON Schema of a configuration, for editors.' },
+  from: { type: 'string', value: 'PATH', help: 'Configuration to write in another syntax. Comments are lost.' },
+  format: {
+    type: 'string',
+    oneOf: ['yaml', 'json', 'toml'],
+    help: 'Syntax of the output (that of the file to write, else YAML).',
+  },
+  help: { type: 'boolean', short: 'h', help: 'Print this text.' },
+} as const satisfies Flags
+
+const usage = `Usage: penstock-agent generate SOURCES/TRANSFORMS/SINKS [FLAGS]
+       penstock-agent generate --schema
+       penstock-agent generate --from PATH [--format FORMAT]
+
+Types are separated by commas and may have ids: demo_logs/parse:remap,filter/console
+
+`
+
+export async function run(argv: readonly string[]): Promise<number> {
+  const { flags: given, words } = parseArgs(argv, flags)
+  if (given.help) {
+    process.stdout.write(`${usage}${flagHelp(flags)}\n`)
+    return exitCodes.ok
+  }
+  const format = (given.format ?? (given.file === undefined ? 'yaml' : (knownFormat(given.file) ?? 'yaml'))) as Format
+  const wanted = Number(given.schema) + Number(given.from !== undefined) + words.length
+  if (wanted !== 1) {
+    throw new PenstockError('PEN_USAGE', 'Give one of: types, such as stdin/remap/console; --schema; --from PATH.')
+  }
+  if (given.schema) {
+    const schema = configurationSchema(describedComponents(), globalOptions, testOptions)
+    write(`${JSON.stringify(schema, undefined, 2)}\n`, given.file)
+  } else if (given.from !== undefined) {
+    write(written(readConfig(given.from), format), given.file)
+  } else {
+    write(written(skeletonConfig(words[0] as string, given.fragment), format), given.file)
+  }
+  return exitCodes.ok
+}
+
+function write(text: string, file: string | undefined): void {
+  if (file === undefined) {
+    process.stdout.write(text)
+    return
+  }
+  try {
+    writeFileSync(file, text, { flag: 'wx' })
+  } catch (error) {
+    const exists = (error as NodeJS.ErrnoException).code === 'EEXIST'
+    const reason = exists ? 'it exists' : errorText(error)
+    throw new PenstockError('PEN_CANNOT_CREATE', `"${file}" cannot be created: ${reason}.`, { cause: error })
+  }
+}
+
+function written(config: object, format: Format): string {
+  if (format === 'json') return `${JSON.stringify(config, undefined, 2)}\n`
+  if (format === 'toml') return `${stringifyToml(config).trimEnd()}\n`
+  return stringifyYaml(config, { lineWidth: 0 })
+}
+
+/** A configuration as it is written: placeholders stay, because they are put in when it is loaded. */
+function readConfig(file: string): object {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new PenstockError('PEN_CONFIG_UNREADABLE', `"${file}" cannot be read: ${errorText(error)}`, { cause: error })
+  }
+  const parsed = parseText(text, formatOf(file))
+  if (!parsed.ok) {
+    const lines = parsed.problems.map(({ offset, message }) => {
+      const { line, column } = positionAt(text, offset)
+      return `${file}:${line}:${column}: ${message}`
+    })
+    throw new PenstockError('PEN_CONFIG_INVALID', lines.join('\n'))
+  }
+  return (parsed.document.value ?? {}) as object
+}
+
+// --- Skeletons ---
+
+function skeletonConfig(expression: string, fragment: boolean): object {
+  const parts = expression.split('/')
+  if (parts.length > 3) {
+    throw new PenstockError('PEN_USAGE', `"${expression}" has more than three parts: SOURCES/TRANSFORMS/SINKS.`)
+  }
+  const kinds = ['source', 'transform', 'sink'] as const
+  const [sources, transforms, sinks] = kinds.map((kind, index) => named(kind, parts[index] ?? ''))
+  const config: Record<string, object> = {}
+  const add = (kind: ComponentKind, all: Named[] | undefined, inputsOf: (index: number) => readonly string[]) => {
+    if (all === undefined || all.length === 0) return
+    config[`${kind}s`] = Object.fromEntries(
+      all.map(({ id, declaration }, index) => {
+        const inputs = kind === 'source' ? {} : { inputs: inputsOf(index) }
+        return [id, { type: declaration.type, ...inputs, ...exampleOptions(declaration) }]
+      }),
+    )
+  }
+  const ids = (all: readonly Named[] | undefined) => (all ?? []).map((each) => each.id)
+  const chain = ids(transforms)
+  add('source', sources, () => [])
+  add('transform', transforms, (index) => (index === 0 ? ids(sources) : [chain[index - 1] as string]))
+  add('sink', sinks, () => (chain.length === 0 ? ids(sources) : [chain.at(-1) as string]))
+  return fragment ? config : { data_dir: defaultDataDir, ...config }
+}
+
+interface Named {
+  readonly id: string
+  readonly declaration: AnyDeclaration
+}
+
+function named(kind: ComponentKind, part: string): Named[] {
+  const words = part.split(',').filter((word) => word.trim() !== '')
+  return words.map((word, index) => {
+    const [first = '', second] = word.split(':').map((text) => text.trim())
+    const type = second ?? first
+    const declaration = findComponent(kind, type)
+    if (declaration === undefined) {
+      const near = closest(
+        type,
+        components.filter((component) => component.kind === kind).map((component) => component.type),
+      )
+      const other = components.find((component) => component.type === type)
+      const hint =
+        other !== undefined
+          ? `It is a ${other.kind}; an empty part stands for no transforms: SOURCES//SINKS.`
+          : near === undefined
+            ? 'penstock-agent list prints them.'
+            : `Did you mean "${near}"?`
+      throw new PenstockError('PEN_USAGE', `There is no ${kind} of type "${type}". ${hint}`)
+    }
+    return { id: second === undefined ? `${kind}${index}` : first, declaration }
+  })
+}

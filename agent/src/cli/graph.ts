@@ -1,0 +1,90 @@
+// `graph`: the topology of a configuration as a picture, in the language of Graphviz or Mermaid.
+
+import type { Config } from '../config/config.ts'
+import { ownerOf } from '../config/graph.ts'
+import { type Flags, flagHelp, parseArgs } from './args.ts'
+import { exitCodes } from './exit-codes.ts'
+import { loadedConfig } from './loaded-config.ts'
+import { configFlags } from './run.ts'
+
+export const flags = {
+  ...configFlags,
+  format: { type: 'string', oneOf: ['dot', 'mermaid'], help: 'Language of the picture (dot).' },
+  help: { type: 'boolean', short: 'h', help: 'Print this text.' },
+} as const satisfies Flags
+
+export async function run(argv: readonly string[]): Promise<number> {
+  const { flags: given, words } = parseArgs(argv, flags)
+  if (given.help) {
+    process.stdout.write(`Usage: penstock-agent graph [PATH…] [FLAGS]\n\n${flagHelp(flags)}\n`)
+    return exitCodes.ok
+  }
+  const loaded = await loadedConfig(given, words, { checkMachine: false })
+  if (loaded === undefined) return exitCodes.config
+  const { config } = loaded
+  process.stdout.write(given.format === 'mermaid' ? mermaid(config) : dot(config))
+  return exitCodes.ok
+}
+
+interface Node {
+  readonly id: string
+  readonly kind: 'source' | 'transform' | 'sink'
+  readonly type: string
+  readonly inputs: readonly string[]
+}
+
+function nodesOf(config: Config): Node[] {
+  const all = [...config.sources.values(), ...config.transforms.values(), ...config.sinks.values()]
+  return all.map((component) => ({
+    id: component.id,
+    kind: component.declaration.kind,
+    type: component.declaration.type,
+    inputs: 'inputs' in component ? component.inputs : [],
+  }))
+}
+
+/** The way in which events pass a component: as objects, always, until there is a lane for bytes. */
+const lane = 'object lane'
+
+/** The name of the output that an edge begins at; undefined for the main one. */
+function portOf(input: string): string | undefined {
+  const owner = ownerOf(input)
+  return owner === input ? undefined : input.slice(owner.length + 1)
+}
+
+const dotShapes = { source: 'trapezium', transform: 'diamond', sink: 'invtrapezium' } as const
+
+function dot(config: Config): string {
+  const quote = (text: string) => `"${text.replaceAll(/["\\]/g, '\\$&')}"`
+  const lines = ['digraph {']
+  for (const { id, kind, type, inputs } of nodesOf(config)) {
+    const label = [id, type, lane].map((text) => text.replaceAll(/["\\]/g, '\\$&')).join('\\n')
+    lines.push(`  ${quote(id)} [shape="${dotShapes[kind]}" label="${label}"]`)
+    for (const input of inputs) {
+      const port = portOf(input)
+      lines.push(`  ${quote(ownerOf(input))} -> ${quote(id)}${port === undefined ? '' : ` [label=${quote(port)}]`}`)
+    }
+  }
+  return `${lines.join('\n')}\n}\n`
+}
+
+function mermaid(config: Config): string {
+  const nodes = nodesOf(config)
+  // Ids may hold what Mermaid reads as syntax; numbers do not.
+  const names = new Map(nodes.map((node, index) => [node.id, `n${index}`]))
+  const text = (label: string) => label.replaceAll('"', '#quot;')
+  const lines = ['flowchart TD']
+  for (const { id, kind, type } of nodes) {
+    const label = `"${text(id)}<br>${text(type)}<br>${lane}"`
+    const shape = kind === 'source' ? `[/${label}\\]` : kind === 'sink' ? `[\\${label}/]` : `{${label}}`
+    lines.push(`  ${names.get(id)}${shape}`)
+  }
+  for (const { id, inputs } of nodes) {
+    for (const input of inputs) {
+      const port = portOf(input)
+      const label = port === undefined ? '' : `|"${text(port)}"|`
+      lines.push(`  ${names.get(ownerOf(input))} -->${label} ${names.get(id)}`)
+    }
+  }
+  return `${lines.join('\n')}\n`
+}

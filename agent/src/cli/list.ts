@@ -1,0 +1,36 @@
+// `list`: the types of components, by kind.
+
+import { components } from '../registry.ts'
+import { type Flags, flagHelp, parseArgs } from './args.ts'
+import { exitCodes } from './exit-codes.ts'
+
+export const flags = {
+  format: { type: 'string', oneOf: ['text', 'json'], help: 'Form of the output (text).' },
+  help: { type: 'boolean', short: 'h', help: 'Print this text.' },
+} as const satisfies Flags
+
+const kinds = ['source', 'transform', 'sink'] as const
+
+export async function run(argv: readonly string[]): Promise<number> {
+  const { flags: given } = parseArgs(argv, flags)
+  if (given.help) {
+    process.stdout.write(`Usage: penstock-agent list [FLAGS]\n\n${flagHelp(flags)}\n`)
+    return exitCodes.ok
+  }
+  const listed = kinds.map((kind) => {
+    const own = components.filter((component) => component.kind === kind)
+    return [`${kind}s`, own.toSorted((left, right) => (left.type < right.type ? -1 : 1))] as const
+  })
+  if (given.format === 'json') {
+    const types = listed.map(([kind, own]) => [kind, own.map((component) => component.type)])
+    process.stdout.write(`${JSON.stringify(Object.fromEntries(types))}\n`)
+    return exitCodes.ok
+  }
+  const width = Math.max(0, ...components.map((component) => component.type.length))
+  const parts = listed.map(([kind, own]) => {
+    const lines = own.map((component) => `  ${component.type.padEnd(width)}  ${component.summary}`)
+    return [`${kind[0]?.toUpperCase()}${kind.slice(1)}:`, ...lines].join('\n')
+  })
+  process.stdout.write(`${parts.join('\n\n')}\n`)
+  return exitCodes.ok
+}

@@ -1,0 +1,42 @@
+// The configuration that a command line names, for commands that look at it. Problems go to standard error.
+
+import type { Config } from '../config/config.ts'
+import type { LoadOptions } from '../config/load.ts'
+import { loadConfig } from '../config/load.ts'
+import { renderProblems } from '../config/render.ts'
+import type { Problem } from '../schema/problems.ts'
+
+/** Values of the flags that say where the configuration is. */
+export interface ConfigFlagValues {
+  readonly config: readonly string[]
+  readonly 'config-dir': readonly string[]
+  readonly 'config-toml': readonly string[]
+  readonly 'config-yaml': readonly string[]
+  readonly 'config-json': readonly string[]
+}
+
+/** @param words paths beside the flags; with them, paths of the environment do not count */
+export function loadOptions(flags: ConfigFlagValues, words: readonly string[]): LoadOptions {
+  const fromEnvironment = words.length > 0 && flags.config.join() === (process.env['PENSTOCK_CONFIG'] ?? '')
+  return {
+    paths: [...(fromEnvironment ? [] : flags.config), ...words],
+    dirs: flags['config-dir'],
+    formats: { toml: flags['config-toml'], yaml: flags['config-yaml'], json: flags['config-json'] },
+  }
+}
+
+/** Loads the configuration; undefined if it has errors, which have then been printed. */
+export async function loadedConfig(
+  flags: ConfigFlagValues,
+  words: readonly string[],
+  options: LoadOptions,
+): Promise<{ readonly config: Config; readonly warnings: readonly Problem[] } | undefined> {
+  const result = await loadConfig({ ...loadOptions(flags, words), ...options })
+  const problems = result.ok ? result.warnings : result.problems
+  if (problems.length > 0) {
+    process.stderr.write(
+      `${renderProblems(problems, { color: process.stderr.isTTY === true && process.env['NO_COLOR'] === undefined })}\n`,
+    )
+  }
+  return result.ok ? { config: result.config, warnings: result.warnings } : undefined
+}

@@ -1,0 +1,74 @@
+import { spawn } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+
+/** Runs `penstock-agent remap` with text on standard input. */
+async function remap(
+  args: readonly string[],
+  input: string,
+): Promise<{ code: number | null; out: string; err: string }> {
+  const main = join(import.meta.dirname, '..', 'main.ts')
+  const child = spawn(process.execPath, ['--conditions=source', main, 'remap', ...args])
+  let out = ''
+  let err = ''
+  child.stdout.on('data', (chunk: Buffer) => {
+    out += chunk.toString()
+  })
+  child.stderr.on('data', (chunk: Buffer) => {
+    err += chunk.toString()
+  })
+  child.stdin.end(input)
+  const code = await new Promise<number | null>((resolve) => child.on('close', resolve))
+  return { code, out, err }
+}
+
+const lines = '{"n":"5"}\n{"n":"x"}\n'
+
+test('one result a line, failures on standard error', async () => {
+  expect(await remap(['.m = to_int!(.n)'], lines)).toEqual({
+    code: 0,
+    out: '5\n',
+    err: 'function call error for "to_int" at (5:16): Invalid integer "x": invalid digit found in string\n',
+  })
+})
+
+test('typed values in and out', async () => {
+  const result = await remap(['--typed', '.m = to_int!(.n) + 0.5'], lines)
+  expect(
+    result.out
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line)),
+  ).toEqual([
+    { ok: { $float: '5.5' }, event: { n: '5', m: { $float: '5.5' } } },
+    {
+      runtime_error: 'function call error for "to_int" at (5:16): Invalid integer "x": invalid digit found in string',
+    },
+  ])
+})
+
+test('program and input come from files', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'penstock-remap-'))
+  try {
+    await writeFile(join(directory, 'p.remap'), '.m = "x"\n')
+    await writeFile(join(directory, 'in.jsonl'), '{"a":1.0}\n')
+    const args = ['--program', join(directory, 'p.remap'), '--input', join(directory, 'in.jsonl'), '-o']
+    expect(await remap(args, '')).toEqual({ code: 0, out: '{ "a": 1, "m": "x" }\n', err: '' })
+  } finally {
+    await rm(directory, { recursive: true })
+  }
+})
+
+test('a program that does not compile ends with 78 and the codes', async () => {
+  const result = await remap(['--typed', 'x = to_int("5")'], '')
+  expect(result).toMatchObject({ code: 78, out: '{"compile_error":[103]}\n' })
+  expect(result.err).toContain('error[E103]: unhandled fallible assignment')
+})
+
+test('without a program it asks', async () => {
+  const result = await remap([], '.a = 1\n.a + 1\n')
+  expect(result.out).toContain('$ 1\n')
+  expect(result.code).toBe(0)
+})

@@ -1,0 +1,153 @@
+// `penstock-agent remap`: evaluates a program on lines of JSON, or line by line at a prompt.
+// The outcome of a program does not change the exit code; a program that does not compile ends with 78.
+
+import { createReadStream, readFileSync } from 'node:fs'
+import { stdin, stdout } from 'node:process'
+import { createInterface, type Interface } from 'node:readline/promises'
+import type { Readable } from 'node:stream'
+import { errorText, PenstockError } from '../errors.ts'
+import { type EventMetadata, noMetadata } from '../event/log.ts'
+import { isObject, type Value, type ValueObject } from '../event/value.ts'
+import { isFailedJson, parseJson } from '../formats/json.ts'
+import { isFailure } from '../remap/function.ts'
+import { kinds } from '../remap/kind.ts'
+import { compileProgram, type Program } from '../remap/program.ts'
+import { fromTagged, type Tagged, toTagged } from '../remap/tagged.ts'
+import { valueText } from '../remap/text.ts'
+import { type Flags, flagHelp, parseArgs } from './args.ts'
+import { exitCodes } from './exit-codes.ts'
+
+export const flags = {
+  program: { type: 'string', short: 'p', value: 'FILE', help: 'File with the program.' },
+  input: { type: 'string', short: 'i', value: 'FILE', help: 'Lines of JSON (standard input).' },
+  'print-object': { type: 'boolean', short: 'o', help: 'Print the changed event instead of the result.' },
+  typed: { type: 'boolean', help: 'Read and print tagged values, with the outcome of each run.' },
+  timezone: { type: 'string', short: 'tz', value: 'ZONE', help: 'Time zone of dates without one (UTC).' },
+  network: { type: 'boolean', help: 'Let the program use the network, as `remap.network: true` does.' },
+  runtime: { type: 'string', value: 'ast', oneOf: ['ast'], help: 'Accepted for compatibility.' },
+  help: { type: 'boolean', short: 'h', help: 'Print this text.' },
+} as const satisfies Flags
+
+export async function run(argv: readonly string[]): Promise<number> {
+  const { flags: given, words } = parseArgs(argv, flags)
+  if (given.help) {
+    const usage =
+      'Usage: penstock-agent remap [PROGRAM] [FLAGS]\n\nEvaluates a program on each line of JSON. Without a program it asks for expressions.'
+    stdout.write(`${usage}\n\nFlags:\n${flagHelp(flags)}\n`)
+    return exitCodes.ok
+  }
+  let source = words[0]
+  if (given.program !== undefined) {
+    try {
+      source = readFileSync(given.program, 'utf8')
+    } catch (error) {
+      throw new PenstockError('PEN_IO', `The program file ${given.program} cannot be read: ${errorText(error)}`, {
+        cause: error,
+      })
+    }
+  }
+  const timezone = given.timezone === 'local' ? localZone() : (given.timezone ?? 'UTC')
+  if (source === undefined) return prompt(given.input, timezone, given.network)
+  const compiled = compileProgram(source, { timezone, network: given.network, keepResult: true, log: logLine })
+  if (!compiled.ok) {
+    process.stderr.write(compiled.rendered)
+    if (given.typed) {
+      const codes = compiled.diagnostics.map((diagnostic) => diagnostic.code)
+      stdout.write(`${JSON.stringify({ compile_error: codes })}\n`)
+    }
+    return exitCodes.config
+  }
+  if (compiled.renderedWarnings !== '') process.stderr.write(compiled.renderedWarnings)
+  const warnings = compiled.warnings.map((warning) => warning.code)
+  const print = given['print-object'] ? 'event' : 'result'
+  try {
+    const input = given.input === undefined ? stdin : createReadStream(given.input)
+    for await (const line of linesOf(input)) {
+      if (line.trim() === '') continue
+      if (given.typed) stdout.write(`${typedOutcome(compiled.program, line, warnings)}\n`)
+      else runLine(compiled.program, line, print)
+    }
+  } catch (error) {
+    throw new PenstockError('PEN_IO', `The input cannot be read: ${errorText(error)}`, { cause: error })
+  }
+  return 0
+}
+
+function localZone(): string {
+  return Intl.DateTimeFormat().resolvedOptions().timeZone
+}
+
+function logLine(level: string, text: string): void {
+  process.stderr.write(`${level}: ${text}\n`)
+}
+
+function linesOf(input: Readable): Interface {
+  return createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })
+}
+
+/** The event of a line: an object; anything else stands under `message`. */
+function eventOf(line: string): ValueObject {
+  const value = parseJson(line)
+  if (isFailedJson(value)) return { message: line }
+  return isObject(value) ? value : { message: value }
+}
+
+function runLine(program: Program, line: string, print: 'event' | 'result'): void {
+  const result = program.run(eventOf(line), noMetadata, true)
+  if (isFailure(result)) process.stderr.write(`${result.message.replaceAll('\n', ' ')}\n`)
+  else stdout.write(`${valueText(print === 'event' ? program.frame.root : result)}\n`)
+}
+
+/** The outcome as conformance cases record it. */
+function typedOutcome(program: Program, line: string, warnings: readonly number[]): string {
+  let event: Value
+  try {
+    event = fromTagged(JSON.parse(line) as Tagged)
+  } catch (error) {
+    return JSON.stringify({ input_error: errorText(error) })
+  }
+  const shown = warnings.length === 0 ? {} : { warnings }
+  const result = program.run(event as ValueObject, noMetadata, true)
+  if (isFailure(result)) {
+    const outcome = result.outcome === 'abort' ? { abort: result.given } : { runtime_error: result.message }
+    return JSON.stringify({ ...outcome, ...shown })
+  }
+  const { root, metadata } = program.frame
+  const changed = Object.keys(metadata).length === 0 ? {} : { metadata: toTagged(metadata) }
+  return JSON.stringify({ ok: toTagged(result), event: toTagged(root), ...changed, ...shown })
+}
+
+/** Asks for programs and runs each on one event that keeps its changes. */
+async function prompt(input: string | undefined, timezone: string, network: boolean): Promise<number> {
+  let event: ValueObject = {}
+  if (input !== undefined) {
+    const first = readFileSync(input, 'utf8').split('\n')[0] ?? ''
+    if (first !== '') event = eventOf(first)
+  }
+  let root: Value = event
+  let metadata: EventMetadata = noMetadata
+  const lines = createInterface({ input: stdin, output: stdout, prompt: '$ ' })
+  if (stdin.isTTY) stdout.write('An expression is run on the event `.`; `exit` ends.\n')
+  lines.prompt()
+  for await (const line of lines) {
+    const text = line.trim()
+    if (text === 'exit' || text === 'quit') break
+    if (text !== '') {
+      const compiled = compileProgram(text, { timezone, network, keepResult: true, eventKind: kinds.any, log: logLine })
+      if (!compiled.ok) stdout.write(compiled.rendered)
+      else {
+        const { program } = compiled
+        const result = program.run(root as ValueObject, metadata, false)
+        if (isFailure(result)) stdout.write(`${result.message}\n`)
+        else {
+          root = program.frame.root
+          metadata = program.metadataAfter(metadata)
+          stdout.write(`${valueText(result)}\n`)
+        }
+      }
+    }
+    lines.prompt()
+  }
+  lines.close()
+  return 0
+}

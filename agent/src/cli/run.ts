@@ -1,0 +1,393 @@
+// `run`: the agent itself. Loads the configuration, starts the topology, listens to signals and ends with the right code.
+
+import { hostname } from 'node:os'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import type { ApiServer } from '../api/server.ts'
+import type { Config } from '../config/config.ts'
+import { loadConfig } from '../config/load.ts'
+import { renderProblems } from '../config/render.ts'
+import { PenstockError } from '../errors.ts'
+import type { Problem } from '../schema/problems.ts'
+import { Exposition } from '../telemetry/exposition.ts'
+import { adjustedLevel, createLogger, type Logger, type LogLevel } from '../telemetry/logger.ts'
+import { Metrics } from '../telemetry/metrics.ts'
+import { reload } from '../topology/reload.ts'
+import { Topology } from '../topology/run.ts'
+import { watchFiles } from '../topology/watch.ts'
+import { version } from '../version.ts'
+import { type Flags, flagHelp, type ParsedArgs, parseArgs } from './args.ts'
+import { exitCodeOf, exitCodes } from './exit-codes.ts'
+
+/** Flags that say where the configuration is. */
+export const configFlags = {
+  config: {
+    type: 'list',
+    short: 'c',
+    value: 'PATH',
+    env: 'PENSTOCK_CONFIG',
+    help: 'File, glob or directory of the configuration; the format by extension. May be repeated.',
+  },
+  'config-dir': {
+    type: 'list',
+    short: 'C',
+    value: 'DIR',
+    env: 'PENSTOCK_CONFIG_DIR',
+    help: 'Directory with whole configurations and folders of single components. May be repeated.',
+  },
+  'config-toml': { type: 'list', value: 'PATH', help: 'File in TOML, whatever its name.' },
+  'config-yaml': { type: 'list', value: 'PATH', help: 'File in YAML, whatever its name.' },
+  'config-json': { type: 'list', value: 'PATH', help: 'File in JSON, whatever its name.' },
+} as const satisfies Flags
+
+const levels = ['trace', 'debug', 'info', 'warn', 'error', 'off'] as const
+
+export const flagTable = {
+  ...configFlags,
+  'require-healthy': {
+    type: 'boolean',
+    short: 'r',
+    env: 'PENSTOCK_REQUIRE_HEALTHY',
+    help: 'End at once, with code 78, if a health check fails at start.',
+  },
+  'allow-empty-config': {
+    type: 'boolean',
+    env: 'PENSTOCK_ALLOW_EMPTY_CONFIG',
+    help: 'Start without sources or sinks, and wait for a reload.',
+  },
+  'watch-config': {
+    type: 'boolean',
+    short: 'w',
+    env: 'PENSTOCK_WATCH_CONFIG',
+    help: 'Reload when a file of the configuration changes.',
+  },
+  'watch-config-method': {
+    type: 'string',
+    oneOf: ['recommended', 'poll'],
+    env: 'PENSTOCK_WATCH_CONFIG_METHOD',
+    help: 'How changes are noticed: `recommended` asks the system, `poll` looks now and then.',
+  },
+  'watch-config-poll-interval-seconds': {
+    type: 'number',
+    minimum: 1,
+    env: 'PENSTOCK_WATCH_CONFIG_POLL_INTERVAL_SECONDS',
+    help: 'Seconds between two looks (30).',
+  },
+  'graceful-shutdown-limit-secs': {
+    type: 'number',
+    env: 'PENSTOCK_GRACEFUL_SHUTDOWN_LIMIT_SECS',
+    help: 'Seconds that a stop may take to deliver what is on the way (60).',
+  },
+  'no-graceful-shutdown-limit': {
+    type: 'boolean',
+    env: 'PENSTOCK_NO_GRACEFUL_SHUTDOWN_LIMIT',
+    help: 'Let a stop take as long as it needs.',
+  },
+  'internal-log-rate-limit': {
+    type: 'number',
+    short: 'i',
+    env: 'PENSTOCK_INTERNAL_LOG_RATE_LIMIT',
+    help: 'Seconds for which equal messages of a component are held back (10); 0: never.',
+  },
+  threads: {
+    type: 'number',
+    short: 't',
+    minimum: 1,
+    env: 'PENSTOCK_THREADS',
+    help: 'Most threads for events; this version uses one.',
+  },
+  verbose: { type: 'count', short: 'v', help: 'Log more; twice: all.' },
+  quiet: { type: 'count', short: 'q', help: 'Log warnings and errors only; twice: errors only.' },
+  'log-format': {
+    type: 'string',
+    oneOf: ['text', 'json'],
+    env: 'PENSTOCK_LOG_FORMAT',
+    help: 'Form of the log on standard error (text).',
+  },
+  color: {
+    type: 'string',
+    oneOf: ['auto', 'always', 'never'],
+    env: 'PENSTOCK_COLOR',
+    help: 'Whether the log is coloured (auto).',
+  },
+  help: { type: 'boolean', short: 'h', help: 'Print this text.' },
+} as const satisfies Flags
+
+type RunFlags = ParsedArgs<typeof flagTable>['flags']
+
+export async function run(argv: readonly string[]): Promise<number> {
+  const { flags, words } = parseArgs(argv, flagTable)
+  if (flags.help) {
+    process.stdout.write(`Usage: penstock-agent [run] [FLAGS]\n\nFlags:\n${flagHelp(flagTable)}\n`)
+    return exitCodes.ok
+  }
+  if (words.length > 0) {
+    throw new PenstockError('PEN_USAGE', `"${words[0]}" is not a flag; a configuration is named by --config.`)
+  }
+  return new Agent(flags).run()
+}
+
+type Stop = { readonly signal: string; readonly at: 'signal' } | { readonly failure?: unknown; readonly at: 'end' }
+
+class Agent {
+  readonly #flags: RunFlags
+  readonly #logger: Logger
+  readonly #metrics = new Metrics()
+  readonly #color: boolean
+  #reloading: Promise<void> = Promise.resolve()
+  #reloadWaits = false
+  #unwatch = () => {}
+
+  constructor(flags: RunFlags) {
+    this.#flags = flags
+    const { color = 'auto' } = flags
+    this.#color =
+      color === 'always' || (color === 'auto' && process.stderr.isTTY && process.env['NO_COLOR'] === undefined)
+    const level = adjustedLevel(baseLevel(), flags.verbose, flags.quiet)
+    this.#logger = createLogger({ level, format: flags['log-format'] === 'json' ? 'json' : 'text', color: this.#color })
+  }
+
+  async run(): Promise<number> {
+    const stopped = Promise.withResolvers<Stop>()
+    const unlisten = this.#listen((signal) => stopped.resolve({ signal, at: 'signal' }))
+    // Nothing else need keep the process alive: a source may be all promises.
+    const keepAlive = setInterval(() => {}, 2 ** 31 - 1)
+    try {
+      return await this.#start(stopped.promise)
+    } finally {
+      clearInterval(keepAlive)
+      unlisten()
+    }
+  }
+
+  async #start(stopped: Promise<Stop>): Promise<number> {
+    const config = await this.#load()
+    if (config === undefined) return exitCodes.config
+    const { threads } = this.#flags
+    if (threads !== undefined && threads > 1) {
+      this.#logger.warn({ threads }, 'This version runs events on one thread, whatever number is asked for.')
+    }
+    const { globals } = config
+    this.#countProcess()
+    let api: ApiServer | undefined
+    let topology: Topology
+    try {
+      if (globals.api.enabled) {
+        const { ApiServer } = await import('../api/server.ts')
+        const exposition = new Exposition(this.#metrics, { host: hostname(), pid: String(process.pid) })
+        api = await ApiServer.start({ address: globals.api.address, logger: this.#logger, exposition })
+        this.#metrics.counter('api_started_total').add(1)
+      }
+      topology = await Topology.start(config, {
+        logger: this.#logger,
+        metrics: this.#metrics,
+        logRateLimitMs: (this.#flags['internal-log-rate-limit'] ?? 10) * 1000,
+        ...(this.#flags['require-healthy'] ? { requireHealthy: true } : {}),
+      })
+    } catch (error) {
+      await api?.close()
+      this.#logger.error({ error }, 'The agent cannot start.')
+      return startCode(error)
+    }
+    if (api !== undefined) api.topology = topology
+    this.#onReload = () => this.#requestReload(topology)
+    this.#watch(topology)
+    const expiry = this.#expireMetrics(globals.expireMetricsSecs)
+    this.#metrics.counter('started_total').add(1)
+    this.#logger.info({ version, pid: process.pid }, 'Penstock has started.')
+    forgetStart()
+
+    const stop = await Promise.race([stopped, topology.ended.then((ending): Stop => ({ ...ending, at: 'end' }))])
+    this.#onReload = () => {}
+    this.#unwatch()
+    clearInterval(expiry)
+    if (api !== undefined) api.stopping = true
+    if (stop.at === 'signal') this.#logger.info({ signal: stop.signal }, 'Penstock is stopping.')
+    else this.#logger.info('All sources have ended; Penstock is stopping.')
+    const limit = this.#flags['graceful-shutdown-limit-secs'] ?? 60
+    const remaining = await topology.stop(this.#flags['no-graceful-shutdown-limit'] ? undefined : limit * 1000)
+    if (remaining.length > 0) {
+      this.#logger.error(
+        { remaining_components: remaining.join(', ') },
+        'The time for a graceful stop is over; what these components held is lost.',
+      )
+    }
+    await api?.close()
+    this.#metrics.counter('stopped_total').add(1)
+    this.#logger.info('Penstock has stopped.')
+    return stop.at === 'end' && stop.failure !== undefined ? exitCodeOf(stop.failure) : exitCodes.ok
+  }
+
+  #onReload = () => {}
+
+  /** Listens to signals and to what nobody caught. Gives back what ends it. */
+  #listen(stop: (signal: string) => void): () => void {
+    let asked = false
+    const onStop = (signal: string) => {
+      if (asked) this.#quit(signal)
+      asked = true
+      stop(signal)
+    }
+    const onQuit = (signal: string) => this.#quit(signal)
+    const onReload = () => this.#onReload()
+    const onFault = (error: unknown) => {
+      this.#logger.fatal(
+        { error, stack: error instanceof Error ? error.stack : undefined },
+        'A fault of Penstock itself.',
+      )
+      process.exit(exitCodes.internal)
+    }
+    process.on('SIGINT', onStop).on('SIGTERM', onStop).on('SIGQUIT', onQuit).on('SIGHUP', onReload)
+    process.on('uncaughtException', onFault).on('unhandledRejection', onFault)
+    return () => {
+      process.off('SIGINT', onStop).off('SIGTERM', onStop).off('SIGQUIT', onQuit).off('SIGHUP', onReload)
+      process.off('uncaughtException', onFault).off('unhandledRejection', onFault)
+    }
+  }
+
+  #quit(signal: string): never {
+    this.#metrics.counter('quit_total').add(1)
+    this.#logger.warn({ signal }, 'Penstock stops at once; what is on the way is lost.')
+    process.exit(exitCodes.ok)
+  }
+
+  async #load(): Promise<Config | undefined> {
+    const result = await loadConfig({
+      paths: this.#flags.config,
+      dirs: this.#flags['config-dir'],
+      formats: {
+        toml: this.#flags['config-toml'],
+        yaml: this.#flags['config-yaml'],
+        json: this.#flags['config-json'],
+      },
+      allowEmpty: this.#flags['allow-empty-config'],
+    })
+    if (!result.ok) {
+      this.#metrics.counter('config_load_errors_total').add(1)
+      this.#tell(result.problems)
+      return undefined
+    }
+    if (result.warnings.length > 0) this.#tell(result.warnings)
+    return result.config
+  }
+
+  /** Problems as blocks for people, or as log records where the log is read by machines. */
+  #tell(problems: readonly Problem[]): void {
+    if (this.#flags['log-format'] !== 'json') {
+      const shown = problems.filter((problem) => this.#logger.isLevelEnabled(levelOf(problem)))
+      if (shown.length > 0) process.stderr.write(`${renderProblems(shown, { color: this.#color })}\n\n`)
+      return
+    }
+    for (const problem of problems) {
+      const { severity: _, informational: __, message, ...place } = problem
+      this.#logger[levelOf(problem)]({ problem: message, ...place }, 'The configuration has a problem.')
+    }
+  }
+
+  #watch(topology: Topology): void {
+    this.#unwatch()
+    if (!this.#flags['watch-config']) return
+    const method = this.#flags['watch-config-method'] === 'poll' ? 'poll' : 'recommended'
+    const pollSecs = this.#flags['watch-config-poll-interval-seconds'] ?? 30
+    this.#unwatch = watchFiles(topology.config.files, { method, pollSecs }, () => this.#requestReload(topology))
+  }
+
+  /** One reload at a time, and one that waits: it will read what is newest then. */
+  #requestReload(topology: Topology): void {
+    if (this.#reloadWaits) return
+    this.#reloadWaits = true
+    this.#reloading = this.#reloading.then(async () => {
+      this.#reloadWaits = false
+      await this.#reload(topology)
+    })
+  }
+
+  async #reload(topology: Topology): Promise<void> {
+    const rejected = (reason: string) => this.#metrics.counter('config_reload_rejected_total', { reason }).add(1)
+    const keeps = 'The configuration in force stays.'
+    try {
+      const config = await this.#load()
+      if (config === undefined) {
+        rejected('invalid')
+        this.#logger.error(`The new configuration has problems. ${keeps}`)
+        return
+      }
+      const result = await reload(topology, config)
+      if (result.outcome === 'unchanged') {
+        this.#logger.info('The configuration has not changed.')
+      } else if (result.outcome === 'reloaded') {
+        this.#metrics.counter('reloads_total').add(1)
+        const { sources, transforms, sinks, rewired } = result.diff
+        this.#logger.info({ sources, transforms, sinks, rewired }, 'The new configuration is in force.')
+        this.#watch(topology)
+      } else {
+        rejected(result.reason)
+        if (result.reason === 'globals') {
+          this.#logger.error(
+            { changed: result.changed },
+            "Global options can't be changed while reloading config file; reload aborted. Please restart Penstock to apply them.",
+          )
+        } else if (result.reason !== 'stopping') {
+          this.#logger.error({ error: result.error }, `The new configuration cannot be put in force. ${keeps}`)
+        }
+      }
+    } catch (error) {
+      rejected('internal')
+      this.#logger.error({ error }, `The reload failed. ${keeps}`)
+    }
+  }
+
+  /** What is worked out when somebody asks. */
+  #countProcess(): void {
+    const startedAt = performance.now()
+    const metrics = this.#metrics
+    metrics.computed('uptime_seconds', {}, () => (performance.now() - startedAt) / 1000)
+    metrics.computed(
+      'build_info',
+      { version, arch: process.arch, revision: process.env['PENSTOCK_REVISION'] ?? '' },
+      () => 1,
+    )
+    metrics.computed('process_resident_memory_bytes', {}, () => process.memoryUsage.rss())
+    metrics.computed('process_cpu_seconds_total', {}, () => {
+      const { user, system } = process.cpuUsage()
+      return (user + system) / 1e6
+    })
+  }
+
+  #expireMetrics(secs: number | undefined): NodeJS.Timeout | undefined {
+    if (secs === undefined) return undefined
+    const expire = () => this.#metrics.expire(performance.now(), secs * 1000)
+    return setInterval(expire, Math.max(1000, secs * 500)).unref()
+  }
+}
+
+/**
+ * Gives back the memory that loading took and nothing needs any more, about 18 MB in every pod: an agent with little to do
+ * would keep it for hours, because nothing makes it collect.
+ */
+function forgetStart(): void {
+  setFlagsFromString('--expose-gc')
+  const collect: unknown = runInNewContext('gc')
+  setFlagsFromString('--no-expose-gc')
+  if (typeof collect === 'function') collect({ type: 'major', execution: 'sync', flavor: 'last-resort' })
+}
+
+function levelOf({ severity, informational }: Problem): 'error' | 'warn' | 'info' {
+  if (severity === 'error') return 'error'
+  return informational === true ? 'info' : 'warn'
+}
+
+/** Whatever keeps the agent from starting is for the one who configures it, but an address in use and our own faults. */
+function startCode(error: unknown): number {
+  const code = exitCodeOf(error)
+  return code === exitCodes.unavailable ? exitCodes.config : code
+}
+
+function baseLevel(): LogLevel {
+  const named = process.env['PENSTOCK_LOG'] ?? ''
+  if (named === '') return 'info'
+  if (!(levels as readonly string[]).includes(named)) {
+    throw new PenstockError('PEN_USAGE', `PENSTOCK_LOG is "${named}"; it must be one of ${levels.join(', ')}.`)
+  }
+  return named === 'off' ? 'silent' : (named as LogLevel)
+}

@@ -1,0 +1,26 @@
+// `test`: runs the unit tests of a configuration. Only its transforms run.
+
+import { runUnitTests } from '../config/unit-tests.ts'
+import { type Flags, flagHelp, parseArgs } from './args.ts'
+import { exitCodes } from './exit-codes.ts'
+import { loadedConfig } from './loaded-config.ts'
+import { configFlags } from './run.ts'
+
+export const flags = {
+  ...configFlags,
+  help: { type: 'boolean', short: 'h', help: 'Print this text.' },
+} as const satisfies Flags
+
+export async function run(argv: readonly string[]): Promise<number> {
+  const { flags: given, words } = parseArgs(argv, flags)
+  if (given.help) {
+    process.stdout.write(`Usage: penstock-agent test [PATH…] [FLAGS]\n\n${flagHelp(flags)}\n`)
+    return exitCodes.ok
+  }
+  // Tests need no sources and sinks, and nothing of the machine.
+  const loaded = await loadedConfig(given, words, { checkMachine: false, allowEmpty: true })
+  if (loaded === undefined) return exitCodes.config
+  const { passed, text } = await runUnitTests(loaded.config)
+  process.stdout.write(`${text}\n`)
+  return passed ? exitCodes.ok : exitCodes.config
+}

@@ -1,0 +1,162 @@
+// `validate`: loads a configuration, builds its components and asks their destinations, without moving an event.
+// State is kept in a temporary directory, so that a running agent is not disturbed.
+
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Config } from '../config/config.ts'
+import { loadConfig } from '../config/load.ts'
+import { defaultPath } from '../config/read.ts'
+import { renderProblem, renderProblems } from '../config/render.ts'
+import { errorText } from '../errors.ts'
+import type { Problem } from '../schema/problems.ts'
+import { silentLogger } from '../telemetry/logger.ts'
+import { Metrics } from '../telemetry/metrics.ts'
+import {
+  buildSink,
+  buildSource,
+  buildTransform,
+  type SinkNode,
+  type SourceNode,
+  surroundings,
+} from '../topology/build.ts'
+import { checkHealth } from '../topology/healthchecks.ts'
+import { type Flags, flagHelp, parseArgs } from './args.ts'
+import { exitCodes } from './exit-codes.ts'
+import { type ConfigFlagValues, loadOptions } from './loaded-config.ts'
+import { configFlags } from './run.ts'
+
+export const flags = {
+  ...configFlags,
+  'no-environment': {
+    type: 'boolean',
+    help: 'Check the configuration alone: nothing of this machine, no destinations.',
+  },
+  'skip-healthchecks': { type: 'boolean', help: 'Build the components, but do not ask their destinations.' },
+  'deny-warnings': { type: 'boolean', short: 'd', help: 'Fail for warnings too.' },
+  color: {
+    type: 'string',
+    oneOf: ['auto', 'always', 'never'],
+    env: 'PENSTOCK_COLOR',
+    help: 'Whether to colour (auto).',
+  },
+  help: { type: 'boolean', short: 'h', help: 'Print this text.' },
+} as const satisfies Flags
+
+export async function run(argv: readonly string[]): Promise<number> {
+  const { flags: given, words } = parseArgs(argv, flags)
+  if (given.help) {
+    process.stdout.write(`Usage: penstock-agent validate [PATH…] [FLAGS]\n\n${flagHelp(flags)}\n`)
+    return exitCodes.ok
+  }
+  const color =
+    given.color === 'always' ||
+    (given.color !== 'never' && process.stdout.isTTY === true && process.env['NO_COLOR'] === undefined)
+  const report = new Report(color)
+  const environment = !given['no-environment']
+  const loaded = await loadConfig({ ...loadOptions(given, words), checkMachine: environment })
+  const paths = `[${pathsOf(given, words)
+    .map((path) => JSON.stringify(path))
+    .join(', ')}]`
+  if (!loaded.ok) {
+    report.failed(`Failed to load ${paths}`, loaded.problems)
+    return report.close()
+  }
+  report.passed(`Loaded ${paths}`)
+  const counted = loaded.warnings.filter((warning) => warning.informational !== true)
+  report.warned(loaded.warnings, given['deny-warnings'] && counted.length > 0)
+  if (environment) await checkComponents(loaded.config, given['skip-healthchecks'], report)
+  return report.close()
+}
+
+function pathsOf(given: ConfigFlagValues, words: readonly string[]): readonly string[] {
+  const { paths = [], dirs = [], formats = {} } = loadOptions(given, words)
+  const all = [...paths, ...Object.values(formats).flat(), ...dirs]
+  return all.length === 0 ? [defaultPath()] : all
+}
+
+async function checkComponents(config: Config, skipHealthchecks: boolean, report: Report): Promise<void> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'penstock-validate_tmp-'))
+  const abandoning = new AbortController()
+  const around = surroundings({ ...config.globals, dataDir }, silentLogger, new Metrics(), abandoning.signal)
+  const sinks: SinkNode[] = []
+  const sources: SourceNode[] = []
+  const problems: Problem[] = []
+  const attempt = async (path: string, build: () => Promise<unknown>) => {
+    try {
+      await build()
+    } catch (error) {
+      problems.push({ severity: 'error', path, message: errorText(error) })
+    }
+  }
+  try {
+    for (const [id, each] of config.sinks) {
+      await attempt(`sinks.${id}`, async () => sinks.push(await buildSink(each, around)))
+    }
+    for (const [id, each] of config.transforms) await attempt(`transforms.${id}`, () => buildTransform(each, around))
+    for (const [id, each] of config.sources) {
+      await attempt(`sources.${id}`, async () => sources.push(await buildSource(each, around)))
+    }
+    if (problems.length > 0) report.failed('Component configuration', problems)
+    else report.passed('Component configuration')
+    if (skipHealthchecks) return
+    const checked = await checkHealth([...sinks, ...sources], config.globals.healthchecks.enabled, abandoning.signal)
+    for (const { id, health, error } of checked) {
+      if (health === 'healthy') report.passed(`Health check "${id}"`)
+      else if (health === 'unhealthy') report.failed(`Health check for "${id}" failed: ${errorText(error)}`, [])
+      else if (health === 'disabled') report.noted(`Health check disabled for "${id}"`)
+    }
+  } finally {
+    abandoning.abort()
+    for (const source of sources) source.stopping.abort()
+    await Promise.allSettled(sinks.map((sink) => sink.sink.close()))
+    await rm(dataDir, { recursive: true, force: true })
+  }
+}
+
+/** Lines that begin with how a step ended: passed, failed or warned. */
+class Report {
+  readonly #color: boolean
+  #failed = false
+  #widest = 0
+
+  constructor(color: boolean) {
+    this.#color = color
+  }
+
+  passed(text: string): void {
+    this.#line(32, '√', text)
+  }
+
+  noted(text: string): void {
+    this.#line(33, '~', text)
+  }
+
+  failed(text: string, problems: readonly Problem[]): void {
+    this.#failed = true
+    this.#line(31, 'x', text)
+    if (problems.length > 0) this.#print(`${renderProblems(problems, { color: this.#color })}\n`)
+  }
+
+  warned(warnings: readonly Problem[], denied: boolean): void {
+    if (denied) this.#failed = true
+    for (const warning of warnings) this.#line(denied ? 31 : 33, denied ? 'x' : '~', renderProblem(warning))
+  }
+
+  /** Prints the last line and gives the exit code. */
+  close(): number {
+    if (this.#failed) return exitCodes.config
+    const width = Math.max(this.#widest, 'Validated'.length)
+    this.#print(`${'-'.repeat(width)}\n${'Validated'.padStart(width)}\n`)
+    return exitCodes.ok
+  }
+
+  #line(color: number, mark: string, text: string): void {
+    this.#widest = Math.max(this.#widest, ...text.split('\n').map((line) => Math.min(line.length + 2, 100)))
+    this.#print(`${this.#color ? `\u001b[${color}m${mark}\u001b[0m` : mark} ${text}\n`)
+  }
+
+  #print(text: string): void {
+    process.stdout.write(text)
+  }
+}

@@ -1,0 +1,219 @@
+// Bytes to events, for every source. What is exported here:
+//  - `compileDecoder(decoding, framing, globals, { stream })`: a `Decoder`. Sources of streams call `push` and at last `end`;
+//    sources of messages call `message`. One decoder belongs to one stream.
+//  - `eventBatches(events, finalizer)`: the events as batches, in order, of one type each.
+// A frame that cannot be decoded is a text in `failures`, and the stream goes on; `broken` says that it cannot.
+// Events carry what the codec found (json, gelf and syslog add the present time where there is none); the rest is the source's.
+
+import { isUtf8 } from 'node:buffer'
+import { type Batch, logBatch, metricBatch } from '../../event/batch.ts'
+import type { Finalizer } from '../../event/finalizer.ts'
+import { LogEvent } from '../../event/log.ts'
+import type { MetricEvent } from '../../event/metric.ts'
+import { Timestamp } from '../../event/timestamp.ts'
+import { getField, isObject, setField, stringFromBytes, type Value, type ValueObject } from '../../event/value.ts'
+import { isFailedJson, parseJson } from '../../formats/json.ts'
+import { MalformedProtobuf } from '../../formats/protobuf.ts'
+import { parseSyslog } from '../../formats/syslog.ts'
+import { findZone, utc } from '../../formats/timezone.ts'
+import type { DecodingCodec, DecodingOptions, FramingMethod, FramingOptions } from '../../schema/groups.ts'
+import { FrameReader, type Frames } from '../framing/decode.ts'
+import { fieldsFromGelf } from './gelf.ts'
+import { metricFromJson } from './metric-json.ts'
+import { readNative } from './native.ts'
+
+/** What some bytes gave. */
+export interface Decoded {
+  readonly events: (LogEvent | MetricEvent)[]
+  /** A text for each frame that was skipped, because it was too long or not of the codec. */
+  readonly failures: string[]
+  /** Why the stream cannot be read any further; undefined as long as it can. */
+  readonly broken: string | undefined
+}
+
+export interface Decoder {
+  /** Takes the next bytes of a stream. */
+  push(bytes: Buffer): Decoded
+  /** The end of the stream. */
+  end(): Decoded
+  /** Takes a whole message, which may hold several frames. */
+  message(bytes: Buffer): Decoded
+}
+
+/** The global settings that decoding depends on; `Globals` has them. */
+export interface DecodingGlobals {
+  readonly timezone: string
+  readonly logSchema: { readonly messageKey: string; readonly timestampKey: string }
+}
+
+export function compileDecoder(
+  decoding: DecodingOptions,
+  framing: FramingOptions | undefined,
+  globals: DecodingGlobals,
+  use: { readonly stream: boolean },
+): Decoder {
+  const decode = compileCodec(decoding, globals)
+  const frames = framing ?? (use.stream ? defaultFraming(decoding.codec) : 'bytes')
+  const wholeMessages = (typeof frames === 'string' ? frames : frames.method) === 'bytes'
+  const reader = new FrameReader(frames)
+
+  const decoded = ({ frames, failures, broken }: Frames): Decoded => {
+    const events: (LogEvent | MetricEvent)[] = []
+    for (let index = 0; index < frames.length; index++) {
+      const problem = decode(frames[index] as Buffer, events)
+      if (problem !== undefined) failures.push(problem)
+    }
+    return { events, failures, broken }
+  }
+
+  return {
+    push: (bytes) => decoded(reader.push(bytes)),
+    end: () => decoded(reader.end()),
+    message(bytes) {
+      if (wholeMessages) return decoded({ frames: [bytes], failures: [], broken: undefined })
+      const own = new FrameReader(frames)
+      const first = decoded(own.push(bytes))
+      const last = decoded(own.end())
+      return {
+        events: first.events.concat(last.events),
+        failures: first.failures.concat(last.failures),
+        broken: first.broken,
+      }
+    },
+  }
+}
+
+/** Framing of streams where none is chosen. */
+export function defaultFraming(codec: DecodingCodec): FramingMethod {
+  if (codec === 'native') return 'length_delimited'
+  return codec === 'gelf' ? 'character_delimited' : 'newline_delimited'
+}
+
+/** The events as batches in their order. The finalizer's one share stands for the first batch; further ones are retained. */
+export function eventBatches(events: (LogEvent | MetricEvent)[], finalizer: Finalizer): Batch[] {
+  const batches: Batch[] = []
+  let from = 0
+  while (from < events.length) {
+    const isLog = events[from] instanceof LogEvent
+    let to = from + 1
+    while (to < events.length && events[to] instanceof LogEvent === isLog) to++
+    const part = from === 0 && to === events.length ? events : events.slice(from, to)
+    batches.push(isLog ? logBatch(part as LogEvent[], finalizer) : metricBatch(part as MetricEvent[], finalizer))
+    from = to
+  }
+  if (batches.length > 1) finalizer.retain(batches.length - 1)
+  return batches
+}
+
+/** Adds the events of a frame; gives the text of the problem if it is not of the codec, and then adds none. */
+type Decode = (frame: Buffer, events: (LogEvent | MetricEvent)[]) => string | undefined
+
+function compileCodec(options: DecodingOptions, globals: DecodingGlobals): Decode {
+  const { messageKey, timestampKey } = globals.logSchema
+  const codec = options.codec
+  switch (codec) {
+    case 'bytes':
+      return (frame, events) => {
+        events.push(new LogEvent({ [messageKey]: stringFromBytes(frame) }))
+        return undefined
+      }
+    case 'native':
+      return (frame, events) => {
+        try {
+          for (const event of readNative(frame, messageKey)) events.push(event)
+          return undefined
+        } catch (error) {
+          if (error instanceof MalformedProtobuf) return error.message
+          throw error
+        }
+      }
+    case 'json':
+      return fromText(options.json?.lossy, jsonDecoder(timestampKey))
+    case 'gelf':
+      return fromText(options.gelf?.lossy, (text, events) => {
+        const value = parseJson(text)
+        if (isFailedJson(value)) return `Error parsing JSON: ${value.reason}`
+        const fields = fieldsFromGelf(value, messageKey, timestampKey)
+        if (typeof fields === 'string') return fields
+        events.push(new LogEvent(fields))
+        return undefined
+      })
+    case 'native_json':
+      return fromText(options.native_json?.lossy, decodeNativeJson)
+    case 'syslog':
+      return fromText(options.syslog?.lossy, syslogDecoder(globals))
+  }
+}
+
+type DecodeText = (text: string, events: (LogEvent | MetricEvent)[]) => string | undefined
+
+function fromText(lossy = true, decode: DecodeText): Decode {
+  return (frame, events) => {
+    if (!lossy && !isUtf8(frame)) return 'The frame is not valid UTF-8.'
+    return decode(frame.toString('utf8'), events)
+  }
+}
+
+const blank = /^\s*$/
+
+function jsonDecoder(timestampKey: string): DecodeText {
+  const add = (fields: ValueObject, events: (LogEvent | MetricEvent)[]): void => {
+    if (getField(fields, timestampKey) === undefined) setField(fields, timestampKey, Timestamp.now())
+    events.push(new LogEvent(fields))
+  }
+  return (text, events) => {
+    if (blank.test(text)) return undefined
+    const value = parseJson(text)
+    if (isFailedJson(value)) return `Error parsing JSON: ${value.reason}`
+    if (isObject(value)) {
+      add(value, events)
+      return undefined
+    }
+    const items = Array.isArray(value) ? value : [value]
+    for (const item of items) if (!isObject(item)) return 'Error parsing JSON: an event must be an object'
+    for (const item of items) add(item as ValueObject, events)
+    return undefined
+  }
+}
+
+function decodeNativeJson(text: string, events: (LogEvent | MetricEvent)[]): string | undefined {
+  if (blank.test(text)) return undefined
+  const value = parseJson(text)
+  if (isFailedJson(value)) return `Error parsing JSON: ${value.reason}`
+  const decoded: (LogEvent | MetricEvent)[] = []
+  for (const item of Array.isArray(value) ? value : [value]) {
+    const event = nativeEvent(item)
+    if (typeof event === 'string') return event
+    decoded.push(event)
+  }
+  for (const event of decoded) events.push(event)
+  return undefined
+}
+
+function nativeEvent(item: Value): LogEvent | MetricEvent | string {
+  if (isObject(item)) {
+    if (isObject(item['log'])) return new LogEvent(item['log'])
+    if (item['metric'] !== undefined) return metricFromJson(item['metric'])
+  }
+  return 'Error parsing JSON: an event must be an object with `log` or `metric`'
+}
+
+function syslogDecoder(globals: DecodingGlobals): DecodeText {
+  const { messageKey, timestampKey } = globals.logSchema
+  const zone = findZone(globals.timezone) ?? utc
+  return (text, events) => {
+    const fields = parseSyslog(text.trim(), zone)
+    if (fields === undefined) return 'unable to parse input as valid syslog message'
+    rename(fields, 'message', messageKey)
+    if (fields['timestamp'] === undefined) setField(fields, timestampKey, Timestamp.now())
+    else rename(fields, 'timestamp', timestampKey)
+    events.push(new LogEvent(fields))
+    return undefined
+  }
+}
+
+function rename(fields: ValueObject, from: string, to: string): void {
+  if (from === to) return
+  setField(fields, to, fields[from])
+  fields[from] = undefined
+}

@@ -1,0 +1,202 @@
+// Events to bytes, for every sink. What is exported here:
+//  - `compileEncoder(encoding, messageKey?)`: an `Encoder`, whose `encode(event, body)` writes one event without any framing.
+//    Takes the `encoding` option of a sink with codecs, or the smaller one without (`transformer()`), which then means `json`.
+//  - `compileStreamEncoder(encoding, framing, messageKey?)`: a `StreamEncoder`, whose `encode` also closes the frame
+//    (newline, length, …; the codec's default framing if `framing` is undefined). For files, sockets, consoles, http bodies.
+//  - `encodingProblems(encoding)`: what a schema cannot say about the option, for `check` of a declaration. Its like for
+//    `framing` is `framingProblems` of framing/encode.ts.
+// `encode` returns the text of a problem, or undefined when all went well; after a problem the body is as it was before.
+// The bytes of an event go straight into the body. Only `compile…` throws (PenstockError).
+
+import type { Body } from '../../event/body.ts'
+import { LogEvent } from '../../event/log.ts'
+import type { MetricEvent } from '../../event/metric.ts'
+import { Bytes, getField, type ValueObject } from '../../event/value.ts'
+import { writeJson, writeJsonRoot, writePrettyJson } from '../../formats/json.ts'
+import { writeLogfmt } from '../../formats/logfmt.ts'
+import type { EncodingCodec, EncodingOptions, OutgoingFramingOptions, TransformerOptions } from '../../schema/groups.ts'
+import { compileFraming, type FrameEncoder } from '../framing/encode.ts'
+import { compileTransformer, transformerProblem } from '../transformer.ts'
+import { valueText } from '../value-text.ts'
+import { compileAvro } from './avro.ts'
+import { compileCsv } from './csv.ts'
+import { gelfFields } from './gelf.ts'
+import { metricJson, metricText } from './metric.ts'
+import { writeNative } from './native.ts'
+
+export interface Encoder {
+  readonly codec: EncodingCodec
+  /** Writes the event into the body; the text of the problem if it cannot be encoded. */
+  encode(event: LogEvent | MetricEvent, body: Body): string | undefined
+}
+
+export interface StreamEncoder extends Encoder {
+  readonly framing: FrameEncoder
+}
+
+/** @param messageKey the field of log events with their message (`log_schema.message_key`) */
+export function compileEncoder(options: EncodingOptions | TransformerOptions, messageKey = 'message'): Encoder {
+  const codec = 'codec' in options ? options.codec : 'json'
+  const transformer = compileTransformer(options)
+  const write = compileCodec(options, codec, messageKey)
+  return {
+    codec,
+    encode(event, body) {
+      const start = body.length
+      const fields =
+        event instanceof LogEvent
+          ? transformer === undefined
+            ? event.fields
+            : transformer.apply(event.fields)
+          : undefined
+      const problem = write(event, fields, body)
+      if (problem !== undefined) body.truncate(start)
+      return problem
+    },
+  }
+}
+
+export function compileStreamEncoder(
+  options: EncodingOptions | TransformerOptions,
+  framing?: OutgoingFramingOptions,
+  messageKey = 'message',
+): StreamEncoder {
+  const encoder = compileEncoder(options, messageKey)
+  const frames = compileFraming(encoder.codec, framing)
+  return {
+    codec: encoder.codec,
+    framing: frames,
+    encode(event, body) {
+      const start = body.length
+      const problem = encoder.encode(event, body)
+      if (problem === undefined) frames.close(body, start)
+      return problem
+    },
+  }
+}
+
+/** Problems of an `encoding` option, with the path below it. */
+export function encodingProblems(options: EncodingOptions | TransformerOptions): { path: string; message: string }[] {
+  const problems: { path: string; message: string }[] = []
+  const transformer = transformerProblem(options)
+  if (transformer !== undefined) problems.push({ path: 'encoding', message: transformer })
+  if (!('codec' in options)) return problems
+  if (options.codec === 'csv' && (options.csv?.fields ?? []).length === 0) {
+    problems.push({ path: 'encoding.csv.fields', message: 'At least one CSV field must be specified' })
+  }
+  if (options.codec === 'csv' && options.csv !== undefined) {
+    for (const name of ['delimiter', 'escape', 'quote'] as const) {
+      if (Buffer.byteLength(options.csv[name]) !== 1) {
+        problems.push({
+          path: `encoding.csv.${name}`,
+          message: `\`${name}\` must be a single byte, not ${JSON.stringify(options.csv[name])}`,
+        })
+      }
+    }
+  }
+  if (options.codec === 'avro') {
+    if (options.avro === undefined) {
+      problems.push({ path: 'encoding.avro.schema', message: '`avro.schema` is required with codec `avro`' })
+    } else {
+      try {
+        compileAvro(options.avro.schema)
+      } catch (error) {
+        problems.push({ path: 'encoding.avro.schema', message: (error as Error).message })
+      }
+    }
+  }
+  return problems
+}
+
+/** Writes an event; `fields` are those of a log event after the transformer, undefined for a metric. */
+type Write = (event: LogEvent | MetricEvent, fields: ValueObject | undefined, body: Body) => string | undefined
+
+function compileCodec(options: EncodingOptions | TransformerOptions, codec: EncodingCodec, messageKey: string): Write {
+  const choice = 'codec' in options ? options : undefined
+  const tags = choice?.metric_tag_values ?? 'single'
+  switch (codec) {
+    case 'json': {
+      const pretty = choice?.json?.pretty === true
+      return (event, fields, body) => {
+        if (fields === undefined) body.writeText(metricJson(event as MetricEvent, tags))
+        else if (pretty) body.writeText(writePrettyJson(fields))
+        else {
+          const log = event as LogEvent
+          body.writeText(fields === log.fields ? writeJsonRoot(fields, log.shape) : writeJson(fields))
+        }
+        return undefined
+      }
+    }
+    case 'native_json':
+      return (event, fields, body) => {
+        body.writeText(
+          fields === undefined
+            ? `{"metric":${metricJson(event as MetricEvent, 'native')}}`
+            : `{"log":${writeJson(fields)}}`,
+        )
+        return undefined
+      }
+    case 'native':
+      return (event, fields, body) => {
+        writeNative(event, fields, body)
+        return undefined
+      }
+    case 'text':
+      return (event, fields, body) => {
+        if (fields === undefined) body.writeText(metricText(event as MetricEvent, tags))
+        else writeMessage(fields, messageKey, body)
+        return undefined
+      }
+    case 'raw_message':
+      return logsOnly(codec, (fields, body) => {
+        writeMessage(fields, messageKey, body)
+        return undefined
+      })
+    case 'logfmt':
+      return logsOnly(codec, (fields, body) => {
+        body.writeText(writeLogfmt(fields))
+        return undefined
+      })
+    case 'csv': {
+      const csv = compileCsv(
+        choice?.csv ?? {
+          fields: [],
+          delimiter: ',',
+          double_quote: true,
+          escape: '"',
+          quote: '"',
+          quote_style: 'necessary',
+          capacity: 8192,
+        },
+      )
+      return logsOnly(codec, (fields, body) => {
+        body.writeText(csv(fields))
+        return undefined
+      })
+    }
+    case 'gelf':
+      return logsOnly(codec, (fields, body) => {
+        const message = gelfFields(fields, messageKey)
+        if (typeof message === 'string') return message
+        body.writeText(writeJson(message))
+        return undefined
+      })
+    case 'avro': {
+      const avro = compileAvro(choice?.avro?.schema ?? '')
+      return logsOnly(codec, (fields, body) => avro.write(fields, body))
+    }
+  }
+}
+
+function logsOnly(codec: EncodingCodec, write: (fields: ValueObject, body: Body) => string | undefined): Write {
+  return (_event, fields, body) =>
+    fields === undefined ? `The codec \`${codec}\` cannot encode a metric event.` : write(fields, body)
+}
+
+function writeMessage(fields: ValueObject, messageKey: string, body: Body): void {
+  const message = getField(fields, messageKey)
+  if (message === undefined) return
+  if (typeof message === 'string') body.writeText(message)
+  else if (message instanceof Bytes) body.writeBytes(message.bytes)
+  else body.writeText(valueText(message))
+}

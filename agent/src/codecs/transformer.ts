@@ -1,0 +1,94 @@
+// Which fields of a log event are sent and how its timestamps are written: the shared part of every `encoding`.
+// Values are shared between sinks, so nothing is changed in place; an event that needs no change is passed as it is.
+
+import { getValue, type Path, parsePath, pathText, removePath, setPath } from '../event/path.ts'
+import { Timestamp } from '../event/timestamp.ts'
+import { float, integer, isObject, setField, type Value, type ValueObject } from '../event/value.ts'
+import type { TransformerOptions } from '../schema/groups.ts'
+
+export interface Transformer {
+  /** The fields to send: the given object itself, or a changed copy. */
+  apply(fields: ValueObject): ValueObject
+}
+
+/** The transformer of an `encoding`; undefined if it would change nothing. */
+export function compileTransformer(options: TransformerOptions): Transformer | undefined {
+  const only = options.only_fields === undefined ? undefined : eventPaths(options.only_fields)
+  const except = eventPaths(options.except_fields ?? [])
+  const convert = options.timestamp_format === 'rfc3339' ? undefined : timestampForms[options.timestamp_format]
+  if (only === undefined && except.length === 0 && convert === undefined) return undefined
+  return {
+    apply(fields) {
+      let result = fields
+      if (only !== undefined) result = kept(result, only)
+      if (except.length > 0) {
+        if (result === fields) result = { ...fields }
+        for (let index = 0; index < except.length; index++) removePath(result, (except[index] as Path).segments)
+      }
+      return convert === undefined ? result : (converted(result, convert) as ValueObject)
+    },
+  }
+}
+
+/** What is wrong with the two lists of fields; undefined if nothing is. */
+export function transformerProblem(options: Partial<TransformerOptions>): string | undefined {
+  const only = new Set(eventPaths(options.only_fields ?? []).map(pathText))
+  const both = eventPaths(options.except_fields ?? []).some((path) => only.has(pathText(path)))
+  return both ? '`except_fields` and `only_fields` should be mutually exclusive.' : undefined
+}
+
+function eventPaths(texts: readonly string[]): Path[] {
+  return texts.flatMap((text) => {
+    const path = parsePath(text)
+    return path === undefined || path.root === 'metadata' ? [] : [path]
+  })
+}
+
+function kept(fields: ValueObject, only: readonly Path[]): ValueObject {
+  const result: ValueObject = {}
+  for (let index = 0; index < only.length; index++) {
+    const segments = (only[index] as Path).segments
+    if (segments.length === 0) return fields
+    const value = getValue(fields, segments)
+    if (value !== undefined) setPath(result, segments, value)
+  }
+  return result
+}
+
+type Convert = (instant: Timestamp) => Value
+
+const timestampForms: Record<Exclude<TransformerOptions['timestamp_format'], 'rfc3339'>, Convert> = {
+  unix: (instant) => Math.floor(instant.ms / 1000),
+  unix_ms: (instant) => instant.ms,
+  unix_us: (instant) => instant.ms * 1000 + Math.floor(instant.ns / 1000),
+  unix_ns: (instant) => integer(instant.toNanoseconds()),
+  unix_float: (instant) => float((instant.ms * 1000 + Math.floor(instant.ns / 1000)) / 1e6),
+}
+
+/** The value with its timestamps converted at any depth; itself where there are none. */
+function converted(value: Value, convert: Convert): Value {
+  if (typeof value !== 'object' || value === null) return value
+  if (value instanceof Timestamp) return convert(value)
+  if (Array.isArray(value)) {
+    let copy: Value[] | undefined
+    for (let index = 0; index < value.length; index++) {
+      const item = value[index] as Value
+      const other = converted(item, convert)
+      if (other === item) continue
+      copy ??= value.slice()
+      copy[index] = other
+    }
+    return copy ?? value
+  }
+  if (!isObject(value)) return value
+  let copy: ValueObject | undefined
+  for (const key in value) {
+    const item = value[key]
+    if (item === undefined) continue
+    const other = converted(item, convert)
+    if (other === item) continue
+    copy ??= { ...value }
+    setField(copy, key, other)
+  }
+  return copy ?? value
+}

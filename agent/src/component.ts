@@ -1,0 +1,225 @@
+// What a component is: its declaration (type, options, how to build it) and the contracts of what it builds.
+// A declaration is the only place where a component is described; validation, JSON Schema, reference pages and completion
+// are derived from it.
+
+import type { Tables } from './enrichment/tables.ts'
+import type { Batch, EventType } from './event/batch.ts'
+import type { BufferOptions, HealthcheckOption, ProxyOptions } from './schema/groups.ts'
+import { acknowledgements, buffer, healthcheck, proxy } from './schema/groups.ts'
+import type { Options, Parsed } from './schema/options.ts'
+import type { ComponentEvents } from './telemetry/component-events.ts'
+import type { Logger } from './telemetry/logger.ts'
+import type { Metrics } from './telemetry/metrics.ts'
+
+export type ComponentKind = 'source' | 'transform' | 'sink'
+
+/** Global settings that components refer to. */
+export interface Globals {
+  /** Directory for state that survives a restart; a component uses the sub-folder of its own id. */
+  readonly dataDir: string
+  /** TZ database name; `local` has been resolved. */
+  readonly timezone: string
+  readonly logSchema: {
+    readonly messageKey: string
+    readonly timestampKey: string
+    readonly hostKey: string
+    readonly sourceTypeKey: string
+    readonly metadataKey: string
+  }
+  /** Proxies of the global option and the environment, merged. */
+  readonly proxy: ProxyOptions
+  /** What remap programs may do. */
+  readonly remap?: { readonly network: boolean }
+  /** Enrichment tables for programs; absent where there are none, and where a configuration is only checked. */
+  readonly tables?: Tables | undefined
+  /** Names of the enrichment tables of the configuration. */
+  readonly tableNames?: readonly string[]
+}
+
+interface Context {
+  /** The user's name for the component. */
+  readonly id: string
+  readonly type: string
+  readonly kind: ComponentKind
+  readonly globals: Globals
+  /** Carries `component_id`, `component_kind`, `component_type`. */
+  readonly logger: Logger
+  /** Counters of the component; the only way to count events, errors and discards. */
+  readonly events: ComponentEvents
+}
+
+export interface SourceContext extends Context {
+  readonly kind: 'source'
+  readonly output: SourceOutput
+  /** Aborts when the source shall stop: it takes no more from its origin, hands on what it has, and `run` resolves. */
+  readonly stopping: AbortSignal
+  /** True if a connected sink wants the origin to be acknowledged only after delivery. */
+  readonly acknowledgements: boolean
+  /** Proxies of this component, merged with the global ones and the environment. */
+  readonly proxy: ProxyOptions
+  /** The agent's own metrics, for the source that turns them into events; absent where nothing is counted. */
+  readonly metrics?: Metrics
+}
+
+export interface SourceOutput {
+  /**
+   * Hands a batch on; counts it as received by the source and as sent. What it returns, if anything, resolves when the next
+   * batch may be sent (back-pressure). The batch then belongs to others: the caller must not touch it again.
+   */
+  send(batch: Batch, origin?: OriginTags): Promise<void> | undefined
+}
+
+/** Where events came from: the optional tags of `component_received_*`. */
+export interface OriginTags {
+  readonly container_name?: string
+  readonly file?: string
+  readonly mode?: string
+  readonly peer_addr?: string
+  readonly peer_path?: string
+  readonly pod_name?: string
+  readonly pod_namespace?: string
+  readonly uri?: string
+}
+
+export interface Source {
+  /** Runs until the origin ends or `stopping` aborts. Rejects only for what must end the agent. */
+  run(): Promise<void>
+  /** Throws a PenstockError if the origin cannot be used, such as for want of credentials. */
+  healthcheck?(signal: AbortSignal): Promise<void>
+}
+
+export interface TransformContext extends Context {
+  readonly kind: 'transform'
+  /** The agent's own metrics, for programs that look them up; absent where nothing is counted. */
+  readonly metrics?: Metrics
+}
+
+export interface TransformOutput {
+  /** Emits a batch on the default output, or on a named one. */
+  send(batch: Batch, port?: string): void
+}
+
+export interface Transform {
+  /**
+   * Takes a batch and emits what becomes of it, synchronously. Takes over the batch's share of its finalizer: passes it on with
+   * the batch it emits, retains one for each further batch, and releases it as `dropped` when nothing is emitted.
+   */
+  transform(batch: Batch, output: TransformOutput): void
+}
+
+export interface SinkContext extends Context {
+  readonly kind: 'sink'
+  /** Proxies of this component, merged with the global ones and the environment. */
+  readonly proxy: ProxyOptions
+  /** Aborts when the time for a graceful stop is over: waits and requests end at once. */
+  readonly abandoning: AbortSignal
+}
+
+export interface Sink {
+  /**
+   * Takes a batch and with it the duty to release its share of the finalizer, one event's outcome at a time or all at once.
+   * What it returns, if anything, resolves when the sink can take more; until then the sink's buffer fills.
+   */
+  write(batch: Batch): Promise<void> | undefined
+  /** Sends what it still holds and resolves when the destination has answered for every event. */
+  close(): Promise<void>
+  /** Throws a PenstockError with the reason if the destination is not usable. */
+  healthcheck?(signal: AbortSignal): Promise<void>
+}
+
+/** A problem with options that only the component can see. */
+export interface OptionProblem {
+  /** Path of the option below the component, such as `batch.max_bytes`; empty for the component as a whole. */
+  readonly path: string
+  readonly message: string
+  /** What to do about it. */
+  readonly help?: string
+  /** `warning` does not keep the agent from starting. */
+  readonly severity?: 'error' | 'warning'
+  /** Place inside a text option, such as a program: line and column, from 1, and the rendered diagnostic. */
+  readonly position?: { readonly line: number; readonly column: number }
+  readonly rendered?: string
+}
+
+interface Declaration<O extends Options> {
+  /** The id that users write as `type`. */
+  readonly type: string
+  /** First line of the reference page. */
+  readonly summary: string
+  /** Further text of the reference page, Markdown. */
+  readonly description?: string
+  /** Names that users know from elsewhere; accepted and reported once. */
+  readonly aliases?: readonly string[]
+  readonly options: O
+  /** What only one component may have: `tcp 0.0.0.0:80`, `dir /var/x`. Two that claim the same are refused. */
+  resources?(options: Parsed<O>): readonly string[]
+  /** Checks what a schema cannot say. Pure: opens nothing. */
+  check?(options: Parsed<O>, globals: Globals): readonly OptionProblem[]
+}
+
+export interface SourceDeclaration<O extends Options = Options> extends Declaration<O> {
+  readonly kind: 'source'
+  readonly outputs: readonly EventType[]
+  /** Whether the origin can be acknowledged after delivery. */
+  readonly acknowledges: boolean
+  build(options: Parsed<O>, context: SourceContext): Source | Promise<Source>
+}
+
+export interface TransformDeclaration<O extends Options = Options> extends Declaration<O> {
+  readonly kind: 'transform'
+  readonly accepts: readonly EventType[]
+  /** Names of further outputs, reached as `<id>.<name>`. */
+  ports?(options: Parsed<O>): readonly string[]
+  build(options: Parsed<O>, context: TransformContext): Transform | Promise<Transform>
+}
+
+export interface SinkDeclaration<O extends Options = Options> extends Declaration<O> {
+  readonly kind: 'sink'
+  readonly accepts: readonly EventType[]
+  build(options: Parsed<O>, context: SinkContext): Sink | Promise<Sink>
+}
+
+export type AnyDeclaration = SourceDeclaration | TransformDeclaration | SinkDeclaration
+
+/** Options of every sink, beside its own: what the topology does for it. `inputs` and `type` are the graph's. */
+export const sinkEnvelope = {
+  acknowledgements: acknowledgements(),
+  buffer: buffer(),
+  healthcheck: healthcheck(),
+  proxy: proxy(),
+}
+
+/** The parsed envelope of a sink. */
+export interface SinkEnvelope {
+  readonly acknowledgements: boolean | { readonly enabled?: boolean | undefined } | undefined
+  readonly buffer: BufferOptions
+  readonly healthcheck: HealthcheckOption
+  readonly proxy: ProxyOptions
+}
+
+export function defineSource<O extends Options>(
+  declaration: Omit<SourceDeclaration<O>, 'kind' | 'acknowledges'> & { acknowledges?: boolean },
+): SourceDeclaration<O> {
+  return { acknowledges: false, ...declaration, kind: 'source' }
+}
+
+export function defineTransform<O extends Options>(
+  declaration: Omit<TransformDeclaration<O>, 'kind'>,
+): TransformDeclaration<O> {
+  return { ...declaration, kind: 'transform' }
+}
+
+export function defineSink<O extends Options>(declaration: Omit<SinkDeclaration<O>, 'kind'>): SinkDeclaration<O> {
+  return { ...declaration, kind: 'sink' }
+}
+
+/** A declaration whose option types are forgotten, for lists of components. Sound because `build` only sees parsed options. */
+export function erased<D>(
+  declaration: D,
+): D extends { kind: 'source' }
+  ? SourceDeclaration
+  : D extends { kind: 'transform' }
+    ? TransformDeclaration
+    : SinkDeclaration {
+  return declaration as never
+}

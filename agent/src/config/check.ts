@@ -1,0 +1,284 @@
+// From what was read to a `Config`: settings and components checked, the graph resolved, all problems collected.
+// Pure: it opens nothing and knows no clock, so the same function serves the agent, the operator and the commands.
+
+import type {
+  AnyDeclaration,
+  SinkDeclaration,
+  SinkEnvelope,
+  SourceDeclaration,
+  TransformDeclaration,
+} from '../component.ts'
+import type { Tables } from '../enrichment/tables.ts'
+import type { EventType } from '../event/batch.ts'
+import { parsePath } from '../event/path.ts'
+import { mergeProxy, proxyProblems } from '../net/proxy.ts'
+import type { ProxyOptions } from '../schema/groups.ts'
+import { type Options, objectSchema, type Parsed } from '../schema/options.ts'
+import { closest, type Problem } from '../schema/problems.ts'
+import { parseOptions } from '../schema/validate.ts'
+import { fingerprint } from './canonical.ts'
+import { type Component, checkComponent, isError } from './component-options.ts'
+import type {
+  Config,
+  ConfigGlobals,
+  LoadResult,
+  SinkConfig,
+  SourceConfig,
+  TransformConfig,
+  UnitTest,
+} from './config.ts'
+import { tableSinks } from './enrichment.ts'
+import { type GlobalOptions, globalOptions, globalsOf, isTimezone } from './globals.ts'
+import { type GraphNode, type Inputs, ownerOf, resolveGraph } from './graph.ts'
+import type { Environment } from './interpolate.ts'
+import type { Raw } from './merge.ts'
+import { type Finding, type Located, problemAt } from './place.ts'
+import type { Segments } from './syntax.ts'
+import { parseTests } from './unit-test-shape.ts'
+import { checkValues } from './values.ts'
+
+export interface CheckOptions {
+  readonly environment: Environment
+  /** Whether a configuration without sources or sinks is fine. */
+  readonly allowEmpty: boolean
+  readonly files: readonly string[]
+  /** Enrichment tables that have been read. */
+  readonly tables?: Tables | undefined
+  /** Some of the configuration could not be read: how components are connected is not judged. */
+  readonly partial?: boolean
+}
+
+export function check(raw: Raw, root: Located, problems: Problem[], options: CheckOptions): LoadResult {
+  const globalSettings = checkGlobals(raw, problems)
+  const globals = globalsOf(globalSettings, options.environment, options.tables)
+  const aliased = new Set<string>()
+  const all = [
+    ...[...raw.sources].map(([id, located]) => checkComponent('source', id, located, globals, aliased, problems)),
+    ...[...raw.transforms].map(([id, located]) => checkComponent('transform', id, located, globals, aliased, problems)),
+    ...[...raw.sinks].map(([id, located]) => checkComponent('sink', id, located, globals, aliased, problems)),
+    ...tableSinks(globalSettings.enrichment_tables ?? {}, raw, problems),
+  ]
+  if (options.partial === true) return { ok: false, problems: distinct(problems) }
+  const nodes = all.map(nodeOf)
+  const inputs = resolveGraph(nodes, root, graphOptions(globals, globalSettings, options), problems)
+  const tests = parseTests(raw.tests, nodes, problems)
+  checkAcknowledgements(all, inputs, globals, problems)
+  const unique = distinct(problems)
+  if (unique.some((problem) => problem.severity === 'error')) return { ok: false, problems: unique }
+  return { ok: true, config: assembled(all, inputs, globals, tests, raw, options), warnings: unique }
+}
+
+function graphOptions(globals: ConfigGlobals, settings: GlobalOptions, options: CheckOptions) {
+  return {
+    allowEmpty: options.allowEmpty,
+    relaxedWildcards: settings.wildcard_matching === 'relaxed',
+    resources: globals.api.enabled ? [['api', `tcp ${globals.api.address}`] as const] : [],
+  }
+}
+
+function checkGlobals(raw: Raw, problems: Problem[]): GlobalOptions {
+  const given = Object.fromEntries([...raw.globals].map(([name, located]) => [name, located.value]))
+  const broken = new Set<string>()
+  const add = (segments: Segments, finding: Finding) => {
+    const [name, ...below] = segments
+    const located = raw.globals.get(String(name))
+    if ((finding.severity ?? 'error') === 'error') broken.add(String(name))
+    if (located !== undefined) problems.push(problemAt(located, below, finding))
+  }
+  const parsed = parseOptions(globalOptions, given)
+  if (!parsed.ok) for (const problem of parsed.problems) add(problem.segments, problem)
+  // Where a setting is wrong the others are still looked at, and the components are checked against its default.
+  const settings = parsed.ok ? parsed.value : withoutBroken(given, broken)
+  for (const finding of checkValues(globalsSchema, settings, given)) add(finding.segments, finding)
+  for (const { segments, ...finding } of globalFindings(settings)) add(segments, finding)
+  return parsed.ok && broken.size === 0 ? settings : withoutBroken(given, broken)
+}
+
+function withoutBroken(given: Readonly<Record<string, unknown>>, broken: ReadonlySet<string>): GlobalOptions {
+  const usable = Object.fromEntries(Object.entries(given).filter(([name]) => !broken.has(name)))
+  const parsed = parseOptions(globalOptions, usable)
+  if (!parsed.ok) throw new Error('The defaults of global settings do not fit their own schema.')
+  return parsed.value
+}
+
+/** What the schema of the settings cannot say. */
+function globalFindings(settings: GlobalOptions): (Finding & { readonly segments: Segments })[] {
+  const findings: (Finding & { segments: Segments })[] = []
+  for (const { path, message } of proxyProblems(settings.proxy)) {
+    const segments = path.split('.')
+    findings.push({ segments, message: `\`${segments.at(-1)}\` ${message}` })
+  }
+  const zone = settings.timezone
+  if (zone !== 'local' && !isTimezone(zone)) {
+    findings.push({
+      segments: ['timezone'],
+      message: `\`timezone\` must be \`local\` or a name of the TZ database, found ${JSON.stringify(zone)}`,
+      help: zoneHelp(zone),
+    })
+  }
+  const { address } = settings.api
+  if (!/^(?:\[[0-9a-fA-F:.]+\]|[^:\s]+):\d{1,5}$/.test(address)) {
+    findings.push({
+      segments: ['api', 'address'],
+      message: `\`address\` must be a host and a port, such as \`127.0.0.1:8686\`, found ${JSON.stringify(address)}`,
+    })
+  }
+  for (const [name, path] of Object.entries(settings.log_schema)) {
+    const segments = parsePath(path)?.segments
+    if (segments === undefined || (segments.length === 1 && typeof segments[0] === 'string')) continue
+    findings.push({
+      segments: ['log_schema', name],
+      message: `\`${name}\` must be a field at the root of events, found ${JSON.stringify(path)}`,
+      help: 'expected a name such as `host`; a `remap` transform can move the field elsewhere',
+    })
+  }
+  return findings
+}
+
+const globalsSchema = objectSchema(globalOptions)
+
+function zoneHelp(zone: string): string | undefined {
+  const near = closest(zone, Intl.supportedValuesOf('timeZone'))
+  return near === undefined ? undefined : `did you mean \`${near}\`?`
+}
+
+function nodeOf(component: Component): GraphNode {
+  const { id, kind, located, declaration, options, inputs } = component
+  const types: readonly EventType[] | undefined =
+    declaration === undefined ? undefined : declaration.kind === 'source' ? declaration.outputs : declaration.accepts
+  const ports =
+    kind !== 'transform'
+      ? []
+      : declaration === undefined || options === undefined
+        ? undefined
+        : ((declaration as TransformDeclaration).ports?.(options) ?? [])
+  const resources = declaration === undefined || options === undefined ? [] : (declaration.resources?.(options) ?? [])
+  return { id, kind, located, inputs, types, ports, resources }
+}
+
+// --- Acknowledgements and the finished configuration ---
+
+function acknowledges(component: Component, globals: ConfigGlobals): boolean {
+  const setting = (component.options as { acknowledgements?: boolean | { enabled?: boolean } } | undefined)
+    ?.acknowledgements
+  return (typeof setting === 'object' ? setting.enabled : setting) ?? globals.acknowledgements
+}
+
+/** Ids of the components that some acknowledging sink reads, directly or through transforms. */
+function acknowledged(all: readonly Component[], inputs: Inputs, globals: ConfigGlobals): ReadonlySet<string> {
+  const reached = new Set<string>()
+  const follow = (id: string): void => {
+    for (const input of inputs.get(id) ?? []) {
+      const owner = ownerOf(input)
+      if (reached.has(owner)) continue
+      reached.add(owner)
+      follow(owner)
+    }
+  }
+  for (const component of all) if (component.kind === 'sink' && acknowledges(component, globals)) follow(component.id)
+  return reached
+}
+
+function checkAcknowledgements(
+  all: readonly Component[],
+  inputs: Inputs,
+  globals: ConfigGlobals,
+  problems: Problem[],
+): void {
+  const reached = acknowledged(all, inputs, globals)
+  for (const { id, located, declaration } of all) {
+    if (declaration?.kind !== 'source' || declaration.acknowledges || !reached.has(id)) continue
+    problems.push(
+      problemAt(located, [], {
+        severity: 'warning',
+        atKey: true,
+        message:
+          'Source has acknowledgements enabled by a sink, but acknowledgements are not supported by this source. Silent data loss could occur.',
+      }),
+    )
+  }
+}
+
+function assembled(
+  all: readonly Component[],
+  inputs: Inputs,
+  globals: ConfigGlobals,
+  tests: readonly UnitTest[],
+  raw: Raw,
+  options: CheckOptions,
+): Config {
+  const waiting = acknowledged(all, inputs, globals)
+  const sources = new Map<string, SourceConfig>()
+  const transforms = new Map<string, TransformConfig>()
+  const sinks = new Map<string, SinkConfig>()
+  for (const component of all) {
+    const { id, kind, given, located } = component
+    const declaration = component.declaration as AnyDeclaration
+    const parsed = component.options as Parsed<Options>
+    const common = { id, options: parsed, fingerprint: fingerprint(located.value) }
+    const proxy = () => mergeProxy((parsed['proxy'] as ProxyOptions | undefined) ?? noProxy, globals.proxy)
+    if (kind === 'source') {
+      sources.set(id, {
+        ...common,
+        declaration: declaration as SourceDeclaration,
+        proxy: proxy(),
+        acknowledgements: waiting.has(id),
+      })
+    } else if (kind === 'transform') {
+      const transform = declaration as TransformDeclaration
+      transforms.set(id, {
+        ...common,
+        declaration: transform,
+        inputs: inputs.get(id) ?? [],
+        ports: transform.ports?.(parsed) ?? [],
+      })
+    } else {
+      sinks.set(id, {
+        ...common,
+        declaration: declaration as SinkDeclaration,
+        inputs: inputs.get(id) ?? [],
+        envelope: envelopeOf(parsed),
+        proxy: proxy(),
+        acknowledgements: acknowledges(component, globals),
+        bufferFingerprint: fingerprint(given['buffer'] ?? null),
+      })
+    }
+  }
+  const globalFingerprints = new Map([...raw.globals].map(([name, located]) => [name, fingerprint(located.value)]))
+  return { globals, sources, transforms, sinks, tests, files: options.files, globalFingerprints }
+}
+
+const noProxy: ProxyOptions = { enabled: true, http: undefined, https: undefined, no_proxy: undefined }
+
+function envelopeOf(parsed: Parsed<Options>): SinkEnvelope {
+  const { acknowledgements, buffer, healthcheck, proxy } = parsed
+  return { acknowledgements, buffer, healthcheck, proxy } as SinkEnvelope
+}
+
+/** Problems without those that say the same of the same place: errors first, and in the order of the text. */
+function distinct(problems: readonly Problem[]): Problem[] {
+  const seen = new Set<string>()
+  const unique = problems.filter((problem) => {
+    const key = JSON.stringify([problem.file, problem.line, problem.column, problem.path, problem.message])
+    if (seen.has(key)) return false
+    seen.add(key)
+    return true
+  })
+  const files = [...new Set(unique.map((problem) => problem.file))]
+  const rank = (problem: Problem) => [isError(problem) ? 0 : 1, files.indexOf(problem.file)] as const
+  return unique.toSorted((left, right) => {
+    const [leftSeverity, leftFile] = rank(left)
+    const [rightSeverity, rightFile] = rank(right)
+    return (
+      leftSeverity - rightSeverity ||
+      leftFile - rightFile ||
+      (left.line ?? 0) - (right.line ?? 0) ||
+      (left.column ?? 0) - (right.column ?? 0)
+    )
+  })
+}
+
+/** The located value of a whole configuration that never was text. */
+export function locatedObject(value: unknown): Located {
+  return { value, path: [], origins: [] }
+}

@@ -1,0 +1,248 @@
+// One component of a configuration: its type looked up, its options parsed against the declaration, everything checked that
+// concerns it alone. Pure.
+
+import { type AnyDeclaration, type ComponentKind, type OptionProblem, sinkEnvelope } from '../component.ts'
+import { proxyProblems } from '../net/proxy.ts'
+import { components, findComponent } from '../registry.ts'
+import type { ProxyOptions } from '../schema/groups.ts'
+import { alternatives } from '../schema/messages.ts'
+import { bool, either, group, type Options, objectSchema, optional, type Parsed } from '../schema/options.ts'
+import { closest, type Problem } from '../schema/problems.ts'
+import { parseOptions } from '../schema/validate.ts'
+import type { ConfigGlobals } from './config.ts'
+import { isTable } from './merge.ts'
+import { type Finding, type Located, problemAt } from './place.ts'
+import type { Segments } from './syntax.ts'
+import { checkValues } from './values.ts'
+
+/** Least size of a disk buffer: two segments and the ledger. */
+export const minDiskBuffer = 268_435_488
+
+/** A component as far as it could be read: its declaration if the type is known, its options if they are fine. */
+export interface Component {
+  readonly id: string
+  readonly kind: ComponentKind
+  readonly located: Located
+  readonly declaration: AnyDeclaration | undefined
+  readonly options: Parsed<Options> | undefined
+  readonly inputs: readonly string[] | undefined
+  readonly given: Readonly<Record<string, unknown>>
+}
+
+const sourceEnvelope = {
+  acknowledgements: optional(
+    either(
+      bool('Has no effect.'),
+      group({ enabled: optional(bool('Has no effect.')) }, 'Has no effect.'),
+      'Has no effect on sources: sinks decide whether sources wait for them.',
+      { deprecated: 'Set `acknowledgements` of a sink, or the global one.' },
+    ),
+  ),
+}
+
+interface Members {
+  readonly members: Options
+  readonly schema: Record<string, unknown>
+}
+
+const membersByDeclaration = new WeakMap<AnyDeclaration, Members>()
+
+/** Options of a component with those that its kind adds; one object for each declaration, so that it is compiled once. */
+export function optionsOf(declaration: AnyDeclaration): Members {
+  let known = membersByDeclaration.get(declaration)
+  if (known === undefined) {
+    const members =
+      declaration.kind === 'sink'
+        ? { ...declaration.options, ...sinkEnvelope }
+        : declaration.kind === 'source'
+          ? { ...sourceEnvelope, ...declaration.options }
+          : declaration.options
+    known = { members, schema: objectSchema(members) }
+    membersByDeclaration.set(declaration, known)
+  }
+  return known
+}
+
+/** Reads one component; what is wrong with it is added to `problems`. */
+export function checkComponent(
+  kind: ComponentKind,
+  id: string,
+  located: Located,
+  globals: ConfigGlobals,
+  aliased: Set<string>,
+  problems: Problem[],
+): Component {
+  const broken = { id, kind, located, declaration: undefined, options: undefined, inputs: undefined, given: {} }
+  if (!isTable(located.value)) {
+    problems.push(problemAt(located, [], { message: `${kind} "${id}" must be a table of options` }))
+    return broken
+  }
+  const { type, inputs: givenInputs, ...rest } = located.value
+  // `inputs` of a source is an option that it does not have.
+  const given = kind === 'source' && givenInputs !== undefined ? { ...rest, inputs: givenInputs } : rest
+  const inputs = kind === 'source' ? [] : checkInputs(givenInputs, located, problems)
+  const declaration = checkType(kind, type, located, aliased, problems)
+  if (declaration === undefined) return { ...broken, inputs, given }
+  const options = checkOptions(declaration, given, located, globals, problems)
+  return { id, kind, located, declaration, options, inputs, given }
+}
+
+function checkInputs(inputs: unknown, located: Located, problems: Problem[]): readonly string[] | undefined {
+  if (inputs === undefined || inputs === null) return []
+  if (Array.isArray(inputs) && inputs.every((input) => typeof input === 'string')) return inputs
+  problems.push(problemAt(located, ['inputs'], { message: '`inputs` must be a list of component ids' }))
+  return undefined
+}
+
+function checkType(
+  kind: ComponentKind,
+  type: unknown,
+  located: Located,
+  aliased: Set<string>,
+  problems: Problem[],
+): AnyDeclaration | undefined {
+  const known = components.filter((component) => component.kind === kind)
+  if (type === undefined || type === null) {
+    problems.push(
+      problemAt(located, [], { atKey: true, message: 'missing field `type`', help: `the type of the ${kind}` }),
+    )
+    return undefined
+  }
+  if (typeof type !== 'string') {
+    problems.push(problemAt(located, ['type'], { message: '`type` must be a string' }))
+    return undefined
+  }
+  const declaration = findComponent(kind, type)
+  if (declaration === undefined) {
+    const names = known.map((component) => component.type).toSorted()
+    const elsewhere = components.find(
+      (component) => component.type === type || component.aliases?.includes(type) === true,
+    )
+    const near = closest(type, [...names, ...known.flatMap((component) => component.aliases ?? [])])
+    const list = names.length === 0 ? `there are no ${kind}s` : `expected ${alternatives(names)}`
+    problems.push(
+      problemAt(located, ['type'], {
+        message: `unknown ${kind} type \`${type}\`, ${list}`,
+        help:
+          elsewhere !== undefined
+            ? `\`${type}\` is a ${elsewhere.kind}: it belongs below \`${elsewhere.kind}s\``
+            : near === undefined
+              ? undefined
+              : `did you mean \`${near}\`?`,
+      }),
+    )
+    return undefined
+  }
+  if (declaration.type !== type && !aliased.has(type)) {
+    aliased.add(type)
+    problems.push(
+      problemAt(located, ['type'], {
+        severity: 'warning',
+        informational: true,
+        message: `\`${type}\` is read as \`${declaration.type}\``,
+      }),
+    )
+  }
+  return declaration
+}
+
+function checkOptions(
+  declaration: AnyDeclaration,
+  given: Readonly<Record<string, unknown>>,
+  located: Located,
+  globals: ConfigGlobals,
+  problems: Problem[],
+): Parsed<Options> | undefined {
+  const { members, schema } = optionsOf(declaration)
+  const found: Problem[] = []
+  if (declaration.kind === 'sink') {
+    for (const finding of bufferFindings(given['buffer'])) found.push(problemAt(located, finding.segments, finding))
+  }
+  const checked = parseOptions(members, given)
+  if (!checked.ok) {
+    for (const problem of checked.problems) found.push(problemAt(located, problem.segments, problem))
+    problems.push(...found)
+    return undefined
+  }
+  for (const finding of checkValues(schema, checked.value, given)) {
+    found.push(problemAt(located, finding.segments, finding))
+  }
+  const proxy = checked.value['proxy'] as ProxyOptions | undefined
+  for (const { path, message } of proxy === undefined ? [] : proxyProblems(proxy)) {
+    const segments = path.split('.')
+    found.push(problemAt(located, segments, { message: `\`${segments.at(-1)}\` ${message}` }))
+  }
+  // A component's own checks rely on options that are in order.
+  if (!found.some(isError)) {
+    for (const problem of declaration.check?.(checked.value, globals) ?? []) {
+      found.push(problemAt(located, segmentsOf(problem.path, given), findingOf(problem)))
+    }
+  }
+  problems.push(...found)
+  return found.some(isError) ? undefined : checked.value
+}
+
+function findingOf({ message, help, severity, position, rendered }: OptionProblem): Finding {
+  return { message, help, severity, position, rendered }
+}
+
+/** A path as components write it, `batch.max_bytes` or `endpoints[0]`, in parts; keys that hold dots are looked up. */
+function segmentsOf(path: string, given: unknown): Segments {
+  const segments: (string | number)[] = []
+  let value = given
+  let rest = path
+  while (rest !== '') {
+    const index = /^\[(\d+)\]\.?/.exec(rest)
+    if (index !== null) {
+      segments.push(Number(index[1]))
+      value = Array.isArray(value) ? value[Number(index[1])] : undefined
+      rest = rest.slice(index[0].length)
+      continue
+    }
+    const keys = isTable(value) ? Object.keys(value).toSorted((left, right) => right.length - left.length) : []
+    const known = keys.find((key) => rest === key || rest.startsWith(`${key}.`) || rest.startsWith(`${key}[`))
+    const name = known ?? /^[^.[]*/.exec(rest)?.[0] ?? rest
+    segments.push(name)
+    value = isTable(value) ? value[name] : undefined
+    rest = rest.slice(Math.max(name.length, 1)).replace(/^\./, '')
+  }
+  return segments
+}
+
+/** What the kinds of buffers allow: `max_events` is of memory, `max_size` of disk. */
+function bufferFindings(buffer: unknown): (Finding & { segments: Segments })[] {
+  if (!isTable(buffer)) return []
+  const disk = buffer['type'] === 'disk'
+  if (!disk && buffer['type'] !== undefined && buffer['type'] !== 'memory') return []
+  const findings: (Finding & { segments: Segments })[] = []
+  const foreign = disk ? 'max_events' : 'max_size'
+  const own = disk ? 'max_size' : 'max_events'
+  if (buffer[foreign] !== undefined) {
+    findings.push({
+      segments: ['buffer', foreign],
+      atKey: true,
+      message: `unknown field \`${foreign}\`, expected one of \`${own}\`, \`type\`, \`when_full\``,
+      help: `\`${foreign}\` is of buffers with \`type: ${disk ? 'memory' : 'disk'}\`; this one is of type \`${disk ? 'disk' : 'memory'}\``,
+    })
+  }
+  if (!disk) return findings
+  const size = buffer['max_size']
+  if (size === undefined || size === null) {
+    findings.push({
+      segments: ['buffer'],
+      message: 'missing field `max_size`',
+      help: `most bytes on disk, at least ${minDiskBuffer}`,
+    })
+  } else if (typeof size === 'number' && size < minDiskBuffer) {
+    findings.push({
+      segments: ['buffer', 'max_size'],
+      message: `parameter 'max_buffer_size' was invalid: must be greater than or equal to ${minDiskBuffer} bytes`,
+      help: `found ${size}`,
+    })
+  }
+  return findings
+}
+
+export function isError(problem: Problem): boolean {
+  return problem.severity === 'error'
+}

@@ -1,0 +1,98 @@
+// What a configuration is once it has been read and checked: the graph of components with parsed options, and the globals.
+// A `Config` is complete and consistent; whoever holds one checks nothing again.
+
+import type { Globals, SinkDeclaration, SinkEnvelope, SourceDeclaration, TransformDeclaration } from '../component.ts'
+import type { ProxyOptions } from '../schema/groups.ts'
+import type { Options, Parsed } from '../schema/options.ts'
+import type { Problem } from '../schema/problems.ts'
+
+/** Settings at the top level of a configuration. */
+export interface ConfigGlobals extends Globals {
+  /** Default of the sinks' `acknowledgements.enabled`. */
+  readonly acknowledgements: boolean
+  readonly healthchecks: { readonly enabled: boolean; readonly requireHealthy: boolean }
+  readonly api: { readonly enabled: boolean; readonly address: string }
+  /** Seconds after which an idle series of the agent's own metrics is forgotten; undefined: never. */
+  readonly expireMetricsSecs: number | undefined
+  /** Whether remap programs may call functions that need the network. */
+  readonly remap: { readonly network: boolean }
+}
+
+interface ComponentConfig {
+  /** The user's name for the component. */
+  readonly id: string
+  /** Options as the declaration's `build` wants them. */
+  readonly options: Parsed<Options>
+  /** Equal for equal configurations of the component; a digest, so it tells nothing about secrets. */
+  readonly fingerprint: string
+}
+
+export interface SourceConfig extends ComponentConfig {
+  readonly declaration: SourceDeclaration
+  /** Proxies of the component, merged with the global ones and the environment. */
+  readonly proxy: ProxyOptions
+  /** Whether a sink downstream wants the origin to be acknowledged only after delivery. */
+  readonly acknowledgements: boolean
+}
+
+export interface TransformConfig extends ComponentConfig {
+  readonly declaration: TransformDeclaration
+  /** Ids of the outputs it reads: `component` or `component.port`. Wildcards are resolved, doubles removed. */
+  readonly inputs: readonly string[]
+  /** Names of its further outputs. */
+  readonly ports: readonly string[]
+}
+
+export interface SinkConfig extends ComponentConfig {
+  readonly declaration: SinkDeclaration
+  readonly inputs: readonly string[]
+  readonly envelope: SinkEnvelope
+  /** Proxies of the component, merged with the global ones and the environment. */
+  readonly proxy: ProxyOptions
+  /** Whether sources wait for this sink: its own setting, else the global one. */
+  readonly acknowledgements: boolean
+  /** Digest of `buffer` alone: a changed sink with an unchanged buffer keeps what is in it. */
+  readonly bufferFingerprint: string
+}
+
+/** An entry of `tests`, its shape checked. */
+export interface UnitTest {
+  readonly name: string
+  readonly inputs: readonly UnitTestInput[]
+  readonly outputs: readonly UnitTestOutput[]
+  readonly noOutputsFrom: readonly string[]
+}
+
+export interface UnitTestInput {
+  /** Id of a transform. */
+  readonly insertAt: string
+  readonly type: 'raw' | 'log' | 'metric' | 'vrl'
+  readonly value?: string | undefined
+  readonly logFields?: Readonly<Record<string, unknown>> | undefined
+  readonly metric?: unknown
+  readonly source?: string | undefined
+}
+
+export interface UnitTestOutput {
+  /** Output ids. */
+  readonly extractFrom: readonly string[]
+  /** Programs that must all be true for one event. */
+  readonly conditions: readonly string[]
+  readonly expectedEventCount: number | undefined
+}
+
+export interface Config {
+  readonly globals: ConfigGlobals
+  readonly sources: ReadonlyMap<string, SourceConfig>
+  readonly transforms: ReadonlyMap<string, TransformConfig>
+  readonly sinks: ReadonlyMap<string, SinkConfig>
+  readonly tests: readonly UnitTest[]
+  /** Files and directories that the configuration was read from, to be watched. */
+  readonly files: readonly string[]
+  /** A digest for each top-level setting that was given, by name: a changed one needs a restart. */
+  readonly globalFingerprints: ReadonlyMap<string, string>
+}
+
+export type LoadResult =
+  | { readonly ok: true; readonly config: Config; readonly warnings: readonly Problem[] }
+  | { readonly ok: false; readonly problems: readonly Problem[] }

@@ -1,0 +1,157 @@
+// Where things of a configuration come from: every value knows the file and the path in it, so that a problem found in the
+// merged configuration still names the line that the user wrote.
+
+import type { Problem } from '../schema/problems.ts'
+import { pathOf } from '../schema/walk.ts'
+import type { Interpolated } from './interpolate.ts'
+import type { Document, Segments } from './syntax.ts'
+
+/** A configuration text that has been parsed. */
+export interface SourceText {
+  readonly file: string
+  /** The text as written. */
+  readonly source: string
+  readonly interpolated: Interpolated
+  readonly document: Document
+}
+
+/** A value with the places that it was put together from; none for configurations that never were text. */
+export interface Located {
+  readonly value: unknown
+  /** Path from the root of the configuration. */
+  readonly path: Segments
+  readonly origins: readonly Origin[]
+}
+
+export interface Origin {
+  readonly text: SourceText
+  /** Path inside the document; the value there, for choosing among several origins. */
+  readonly path: Segments
+  readonly value: unknown
+}
+
+export interface Position {
+  readonly line: number
+  readonly column: number
+}
+
+export function positionAt(source: string, offset: number): Position {
+  const before = source.slice(0, offset)
+  const start = before.lastIndexOf('\n') + 1
+  let line = 1
+  for (let at = before.indexOf('\n'); at >= 0; at = before.indexOf('\n', at + 1)) line++
+  return { line, column: offset - start + 1 }
+}
+
+/** A member of a located value. */
+export function member(located: Located, segment: string | number): Located {
+  return {
+    value: memberValue(located.value, segment),
+    path: [...located.path, segment],
+    origins: located.origins
+      .filter((origin) => memberValue(origin.value, segment) !== undefined)
+      .map((origin) => ({
+        text: origin.text,
+        path: [...origin.path, segment],
+        value: memberValue(origin.value, segment),
+      })),
+  }
+}
+
+function memberValue(value: unknown, segment: string | number): unknown {
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, segment)) return undefined
+  return (value as Record<string | number, unknown>)[segment]
+}
+
+/** What is known of a problem beside its place. */
+export interface Finding {
+  readonly message: string
+  readonly help?: string | undefined
+  readonly severity?: 'error' | 'warning' | undefined
+  readonly informational?: boolean | undefined
+  /** Points at the key rather than at the value. */
+  readonly atKey?: boolean | undefined
+  /** Place inside a text value, from 1. */
+  readonly position?: Position | undefined
+  readonly rendered?: string | undefined
+}
+
+/** The problem of a finding at a path below a located value. */
+export function problemAt(located: Located, below: Segments, finding: Finding): Problem {
+  const place = placeOf(located, below, finding.atKey === true, finding.position)
+  return {
+    severity: finding.severity ?? 'error',
+    path: pathOf([...located.path, ...below]),
+    message: finding.message,
+    ...(finding.help === undefined ? {} : { help: finding.help }),
+    ...(finding.informational === true ? { informational: true } : {}),
+    ...place,
+    ...(finding.rendered === undefined ? {} : { rendered: finding.rendered }),
+  }
+}
+
+function placeOf(
+  located: Located,
+  below: Segments,
+  atKey: boolean,
+  inside: Position | undefined,
+): { file?: string; line?: number; column?: number } {
+  const origin = nearestOrigin(located, below)
+  if (origin === undefined) return {}
+  const { text } = origin
+  const span = text.document.locate([...origin.path, ...below])
+  const value = valueAt(origin.value, below)
+  // A table begins where its key stands.
+  const atValue = value !== undefined && (typeof value !== 'object' || value === null)
+  let offset = atKey || !atValue ? span.key : span.value
+  if (inside !== undefined) offset = insideOffset(text.interpolated.text, span.value, span.block, inside)
+  return { file: text.file, ...positionAt(text.source, text.interpolated.sourceOffset(offset)) }
+}
+
+function insideOffset(
+  text: string,
+  value: number,
+  block: { readonly offset: number; readonly indent: number } | undefined,
+  inside: Position,
+): number {
+  if (block === undefined) {
+    const quoted = text[value] === '"' || text[value] === "'"
+    return inside.line === 1 ? value + (quoted ? 1 : 0) + inside.column - 1 : value
+  }
+  let offset = block.offset
+  for (let line = 1; line < inside.line; line++) {
+    const end = text.indexOf('\n', offset)
+    if (end < 0) break
+    offset = end + 1
+  }
+  return Math.min(offset + block.indent + inside.column - 1, text.length)
+}
+
+/** The origin in which the path leads furthest. */
+function nearestOrigin(located: Located, below: Segments): Origin | undefined {
+  let best: Origin | undefined
+  let bestDepth = -1
+  for (const origin of located.origins) {
+    const depth = depthOf(origin.value, below)
+    if (depth > bestDepth) {
+      best = origin
+      bestDepth = depth
+    }
+  }
+  return best
+}
+
+function depthOf(value: unknown, below: Segments): number {
+  let depth = 0
+  for (const segment of below) {
+    value = memberValue(value, segment)
+    if (value === undefined) break
+    depth++
+  }
+  return depth
+}
+
+function valueAt(value: unknown, below: Segments): unknown {
+  for (const segment of below) value = memberValue(value, segment)
+  return value
+}

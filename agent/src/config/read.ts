@@ -1,0 +1,181 @@
+// Finds and reads the files of a configuration: paths, globs, directories with a sub-folder for each kind of component and for tables.
+// What cannot be read or parsed is a problem like any other; the rest is still read.
+
+import { globSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { join, parse, resolve } from 'node:path'
+import type { Problem } from '../schema/problems.ts'
+import { isPattern } from './graph.ts'
+import { type Environment, interpolate } from './interpolate.ts'
+import type { Part } from './merge.ts'
+import { type Located, positionAt, type SourceText } from './place.ts'
+import { type Document, type Format, formatOf, knownFormat, parseText } from './syntax.ts'
+
+const defaultPaths = ['/etc/penstock/penstock.yaml', '/etc/penstock/penstock.toml'] as const
+
+/** The file that is read when none is named. */
+export function defaultPath(): string {
+  return defaultPaths.find(exists) ?? defaultPaths[0]
+}
+
+export interface ReadOptions {
+  /** Files, globs or directories; the format by extension. */
+  readonly paths?: readonly string[] | undefined
+  /** Directories of whole configurations, with sub-folders of single components. */
+  readonly dirs?: readonly string[] | undefined
+  /** Files or globs whose format is given. */
+  readonly formats?: Readonly<Partial<Record<Format, readonly string[]>>> | undefined
+  /** The environment; that of the process if not given. */
+  readonly env?: Environment | undefined
+}
+
+export interface ReadResult {
+  readonly parts: readonly Part[]
+  readonly problems: Problem[]
+  /** What was read, to be watched: files, and directories whose files count. */
+  readonly files: readonly string[]
+}
+
+const folders = ['sources', 'transforms', 'sinks', 'tests', 'enrichment_tables'] as const
+
+export function readParts(options: ReadOptions): ReadResult {
+  const reader = new Reader(options.env ?? process.env)
+  const { paths = [], dirs = [], formats = {} } = options
+  const none = paths.length + dirs.length + Object.values(formats).flat().length === 0
+  for (const path of none ? [defaultPath()] : paths) reader.addPath(path, undefined)
+  for (const format of ['toml', 'yaml', 'json'] as const) {
+    for (const path of formats[format] ?? []) reader.addPath(path, format)
+  }
+  for (const dir of dirs) reader.addDirectory(dir)
+  return reader
+}
+
+class Reader implements ReadResult {
+  readonly parts: Part[] = []
+  readonly problems: Problem[] = []
+  readonly files: string[] = []
+  readonly #environment: Environment
+
+  constructor(environment: Environment) {
+    this.#environment = environment
+  }
+
+  addPath(path: string, format: Format | undefined): void {
+    if (format === undefined && isDirectory(path)) {
+      this.addDirectory(path)
+      return
+    }
+    const files = isPattern(path) && !exists(path) ? globSync(path).toSorted() : [path]
+    if (files.length === 0) this.#problem(path, 'no file matches this pattern')
+    for (const file of files) {
+      if (!isDirectory(file)) this.#addFile(file, format ?? formatOf(file), 'all')
+    }
+  }
+
+  addDirectory(dir: string): void {
+    this.files.push(resolve(dir))
+    for (const entry of this.#entries(dir)) {
+      const path = join(dir, entry)
+      if (isDirectory(path)) {
+        const kind = folders.find((folder) => folder === entry)
+        if (kind === undefined) continue
+        this.files.push(resolve(path))
+        for (const file of this.#entries(path)) {
+          const format = knownFormat(file)
+          const id = parse(file).name
+          if (format !== undefined) this.#addFile(join(path, file), format, { kind, id })
+        }
+      } else {
+        const format = knownFormat(entry)
+        if (format !== undefined) this.#addFile(path, format, 'all')
+      }
+    }
+  }
+
+  #entries(dir: string): string[] {
+    try {
+      return readdirSync(dir)
+        .filter((name) => !name.startsWith('.'))
+        .toSorted()
+    } catch (error) {
+      this.#problem(dir, `cannot read the directory: ${reason(error)}`)
+      return []
+    }
+  }
+
+  #addFile(file: string, format: Format, holds: Holds): void {
+    let source: string
+    try {
+      source = new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file))
+    } catch (error) {
+      this.#problem(
+        file,
+        error instanceof TypeError ? 'the file is not UTF-8 text' : `cannot read the file: ${reason(error)}`,
+      )
+      return
+    }
+    this.files.push(resolve(file))
+    const text = parseSource(file, source, format, this.#environment, this.problems)
+    if (text === undefined) return
+    const path = holds === 'all' ? [] : [holds.kind, holds.id]
+    const { value } = text.document
+    if (holds !== 'all' && holds.kind === 'enrichment_tables') {
+      this.parts.push({ located: underTables(text, holds.id), holds: 'all' })
+      return
+    }
+    const located = { value: holds === 'all' ? value : (value ?? {}), path, origins: [{ text, path: [], value }] }
+    this.parts.push({ located, holds })
+  }
+
+  #problem(file: string, message: string): void {
+    this.problems.push({ severity: 'error', path: '', message, file })
+  }
+}
+
+type Holds = Part['holds'] | { readonly kind: 'enrichment_tables'; readonly id: string }
+
+/** A table in a file of its own, as if the file had it below `enrichment_tables`. */
+function underTables(text: SourceText, id: string): Located {
+  const { document } = text
+  const value = { enrichment_tables: { [id]: document.value ?? {} } }
+  const within: Document = { ...document, value, locate: (segments) => document.locate(segments.slice(2)) }
+  return { value, path: [], origins: [{ text: { ...text, document: within }, path: [], value }] }
+}
+
+/** Interpolates and parses a text; undefined if that gave problems. */
+export function parseSource(
+  file: string,
+  source: string,
+  format: Format,
+  environment: Environment,
+  problems: Problem[],
+): SourceText | undefined {
+  const interpolated = interpolate(source, environment)
+  for (const { offset, message } of interpolated.problems) {
+    problems.push({ severity: 'error', path: '', message, file, ...positionAt(source, offset) })
+  }
+  // Without its variables the text is another one: what it would then say is no help.
+  if (interpolated.problems.length > 0) return undefined
+  const parsed = parseText(interpolated.text, format)
+  if (parsed.ok) return { file, source, interpolated, document: parsed.document }
+  for (const { offset, message } of parsed.problems) {
+    const place = positionAt(source, interpolated.sourceOffset(offset))
+    problems.push({ severity: 'error', path: '', message, file, ...place })
+  }
+  return undefined
+}
+
+function isDirectory(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+}
+
+function exists(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false }) !== undefined
+}
+
+function reason(error: unknown): string {
+  const code = (error as NodeJS.ErrnoException).code
+  if (code === 'ENOENT') return 'it does not exist'
+  if (code === 'EACCES') return 'permission denied'
+  if (code === 'EISDIR') return 'it is a directory'
+  return code ?? String(error)
+}

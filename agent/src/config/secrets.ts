@@ -1,0 +1,96 @@
+// Puts secrets into what was read, before options are checked: a secret is an option value like any other from then on.
+
+import { alternatives } from '../schema/messages.ts'
+import { closest, type Problem } from '../schema/problems.ts'
+import { parseOptions } from '../schema/validate.ts'
+import { type Backend, readSecrets, secretOption } from '../secrets/backends.ts'
+import { mapTexts, placeholdersOf, withSecrets } from '../secrets/placeholders.ts'
+import type { Raw } from './merge.ts'
+import { type Located, problemAt } from './place.ts'
+import type { Segments } from './syntax.ts'
+
+interface Use {
+  readonly located: Located
+  readonly segments: Segments
+  readonly backend: string
+  readonly key: string
+}
+
+/**
+ * Replaces the placeholders of all components and settings. Gives the files that the secrets came from, to be watched.
+ * @param fetch whether to read the secrets; without, a stand-in takes their place, for checks that run elsewhere
+ */
+export async function putSecretsIn(raw: Raw, fetch: boolean, problems: Problem[]): Promise<readonly string[]> {
+  const setting = raw.globals.get('secret')
+  const uses = usesOf(raw)
+  if (setting === undefined && uses.length === 0) return []
+  const checked = parseOptions({ secret: secretOption }, { secret: setting?.value })
+  // What is wrong with the setting itself is told when the settings are checked.
+  if (!checked.ok) return []
+  const backends = checked.value.secret ?? {}
+  const known = uses.filter((use) => isKnown(use, backends, problems))
+  const answers = new Map<string, Map<string, string>>()
+  for (const [name, own] of Map.groupBy(known, (use) => use.backend)) {
+    const keys = [...new Set(own.map((use) => use.key))]
+    if (!fetch) {
+      answers.set(name, new Map(keys.map((key) => [key, 'secret'])))
+      continue
+    }
+    const { secrets, problems: failed } = await readSecrets(backends[name] as Backend, keys)
+    answers.set(name, new Map(secrets))
+    for (const { located, segments, key } of own) {
+      const reason = failed.get(key)
+      if (reason === undefined) continue
+      problems.push(problemAt(located, segments, { message: `secret "${name}.${key}" cannot be had: ${reason}` }))
+    }
+  }
+  replace(raw, (backend, key) => answers.get(backend)?.get(key))
+  return Object.values(backends).flatMap((backend) => (backend.type === 'exec' ? [] : [backend.path]))
+}
+
+function isKnown(use: Use, backends: Readonly<Record<string, Backend>>, problems: Problem[]): boolean {
+  if (Object.hasOwn(backends, use.backend)) return true
+  const names = Object.keys(backends)
+  const near = closest(use.backend, names)
+  const expected = names.length === 0 ? 'none is declared below `secret`' : `expected ${alternatives(names)}`
+  problems.push(
+    problemAt(use.located, use.segments, {
+      message: `unknown backend \`${use.backend}\` of secrets, ${expected}`,
+      help: near === undefined ? undefined : `did you mean \`${near}\`?`,
+    }),
+  )
+  return false
+}
+
+function tables(raw: Raw): readonly Map<string, Located>[] {
+  return [raw.globals, raw.sources, raw.transforms, raw.sinks]
+}
+
+function usesOf(raw: Raw): Use[] {
+  const uses: Use[] = []
+  const walk = (located: Located, value: unknown, segments: Segments): void => {
+    if (typeof value === 'string') {
+      for (const placeholder of placeholdersOf(value)) uses.push({ located, segments, ...placeholder })
+    } else if (Array.isArray(value)) {
+      for (const [index, item] of value.entries()) walk(located, item, [...segments, index])
+    } else if (typeof value === 'object' && value !== null) {
+      for (const [name, member] of Object.entries(value)) walk(located, member, [...segments, name])
+    }
+  }
+  for (const table of tables(raw)) {
+    for (const [name, located] of table) {
+      if (table !== raw.globals || name !== 'secret') walk(located, located.value, [])
+    }
+  }
+  return uses
+}
+
+function replace(raw: Raw, secret: (backend: string, key: string) => string | undefined): void {
+  for (const table of tables(raw)) {
+    for (const [name, located] of table) {
+      if (table === raw.globals && name === 'secret') continue
+      const value = mapTexts(located.value, (text) => withSecrets(text, secret))
+      if (value !== located.value) table.set(name, { ...located, value })
+    }
+  }
+}

@@ -1,0 +1,237 @@
+// Runs the `tests` of a configuration: its transforms alone, on the events that the tests give. Conditions are filters and
+// events can be made by programs, both built like any other transform, so a test sees exactly what would run.
+
+import { metricFromJson } from '../codecs/decoding/metric-json.ts'
+import { metricJson } from '../codecs/encoding/metric.ts'
+import type { Transform, TransformDeclaration } from '../component.ts'
+import { errorText } from '../errors.ts'
+import { type Batch, logBatch, metricBatch } from '../event/batch.ts'
+import { Finalizer } from '../event/finalizer.ts'
+import { LogEvent } from '../event/log.ts'
+import type { MetricEvent } from '../event/metric.ts'
+import { parsePath, setPath } from '../event/path.ts'
+import type { Value, ValueObject } from '../event/value.ts'
+import { isFailedJson, parseJson, writeJson } from '../formats/json.ts'
+import { findComponent } from '../registry.ts'
+import { parseOptions } from '../schema/validate.ts'
+import { type ComponentEvents, loggingEvents } from '../telemetry/component-events.ts'
+import { silentLogger } from '../telemetry/logger.ts'
+import type { Config, UnitTest, UnitTestInput, UnitTestOutput } from './config.ts'
+
+export interface UnitTestResult {
+  readonly passed: boolean
+  /** The report: a line for each test, then the failures. */
+  readonly text: string
+}
+
+type AnyEvent = LogEvent | MetricEvent
+
+/** Runs all tests of a configuration, one after the other, each on transforms of its own. */
+export async function runUnitTests(config: Config): Promise<UnitTestResult> {
+  if (config.tests.length === 0) return { passed: true, text: 'No tests found.' }
+  const lines = ['Running tests']
+  const details: string[] = []
+  let failed = false
+  for (const test of config.tests) {
+    const outcome = await runTest(test, config)
+    lines.push(`test ${test.name} ... ${outcome.failures.length === 0 ? 'passed' : 'failed'}`)
+    for (const shown of outcome.shown) lines.push(indented(shown))
+    if (outcome.failures.length === 0) continue
+    failed = true
+    details.push(`test ${test.name}:\n\n${outcome.failures.map(indented).join('\n\n')}`)
+  }
+  if (failed) lines.push('', 'failures:', '', details.join('\n\n'))
+  return { passed: !failed, text: lines.join('\n') }
+}
+
+interface Outcome {
+  readonly failures: readonly string[]
+  /** Events of outputs without conditions, for people to look at. */
+  readonly shown: readonly string[]
+}
+
+async function runTest(test: UnitTest, config: Config): Promise<Outcome> {
+  const failures: string[] = []
+  const shown: string[] = []
+  try {
+    const emitted = await run(test, config)
+    for (const [index, output] of test.outputs.entries()) {
+      const events = output.extractFrom.flatMap((from) => emitted.get(from) ?? [])
+      const problem = await outputProblem(index, output, events, config)
+      if (problem !== undefined) failures.push(problem)
+      else if (output.conditions.length === 0) {
+        shown.push(`check[${index}] events of ${names(output.extractFrom)}:\n${indented(payloads(events))}`)
+      }
+    }
+    for (const from of test.noOutputsFrom) {
+      const events = emitted.get(from) ?? []
+      if (events.length === 0) continue
+      failures.push(`expected no events from "${from}", found ${events.length}:\n${indented(payloads(events))}`)
+    }
+  } catch (error) {
+    // What a test gives may be unusable, such as an event that cannot be made: that is a failure of this test alone.
+    failures.push(errorText(error))
+  }
+  return { failures, shown }
+}
+
+async function outputProblem(
+  index: number,
+  output: UnitTestOutput,
+  events: readonly AnyEvent[],
+  config: Config,
+): Promise<string | undefined> {
+  const from = names(output.extractFrom)
+  const expected = output.expectedEventCount
+  if (expected !== undefined && events.length !== expected) {
+    const found = events.length === 0 ? 'none' : `${events.length}:\n${indented(payloads(events))}`
+    return `check[${index}] for ${from}: expected ${expected} events, found ${found}`
+  }
+  if (expected === 0) return undefined
+  if (events.length === 0) return `check[${index}] for ${from}: no events came out`
+  if (output.conditions.length === 0) return undefined
+  const broken: string[] = []
+  for (const event of events) {
+    const problems: string[] = []
+    for (const [number, condition] of output.conditions.entries()) {
+      const problem = await conditionProblem(condition, event, config)
+      if (problem !== undefined) problems.push(`condition[${number}]: ${problem}`)
+    }
+    if (problems.length === 0) return undefined
+    broken.push(`${payloads([event])}\n${indented(problems.join('\n'))}`)
+  }
+  return `check[${index}] for ${from}: no event meets all conditions\n${indented(broken.join('\n'))}`
+}
+
+/** What keeps an event from meeting a condition; undefined if it meets it. */
+async function conditionProblem(condition: string, event: AnyEvent, config: Config): Promise<string | undefined> {
+  const reports: string[] = []
+  try {
+    const { emitted } = await runOne('filter', { condition }, event.copy(), config, reports)
+    return emitted.length > 0 ? undefined : (reports[0] ?? 'is not true')
+  } catch (error) {
+    return errorText(error) // the condition does not compile
+  }
+}
+
+// --- Running transforms ---
+
+/** What comes out of every output, by its id. */
+async function run(test: UnitTest, config: Config): Promise<Map<string, AnyEvent[]>> {
+  const emitted = new Map<string, AnyEvent[]>()
+  const transforms = new Map<string, Transform>()
+  for (const [id, { declaration, options }] of config.transforms) {
+    transforms.set(id, await declaration.build(options, contextOf(id, declaration, config, [])))
+  }
+  const feed = (id: string, events: readonly AnyEvent[]): void => {
+    transforms.get(id)?.transform(batchOf(events), {
+      send(batch, port) {
+        const output = port === undefined ? id : `${id}.${port}`
+        const events = batch.events
+        emitted.set(output, [...(emitted.get(output) ?? []), ...events.map((event) => event.copy())])
+        for (const [consumer, { inputs }] of config.transforms) {
+          if (inputs.includes(output))
+            feed(
+              consumer,
+              events.map((event) => event.copy()),
+            )
+        }
+      },
+    })
+  }
+  for (const input of test.inputs) feed(input.insertAt, await inputEvents(input, config))
+  return emitted
+}
+
+/** Builds one transform and runs one event through it; what it reports is added to `reports`. */
+async function runOne(
+  type: string,
+  options: object,
+  event: AnyEvent,
+  config: Config,
+  reports: string[],
+): Promise<{ emitted: AnyEvent[] }> {
+  const declaration = findComponent('transform', type) as TransformDeclaration | undefined
+  if (declaration === undefined) throw new Error(`There is no transform of type "${type}".`)
+  const checked = parseOptions(declaration.options, options)
+  if (!checked.ok) throw new Error(checked.problems.map((problem) => problem.message).join('\n'))
+  for (const problem of declaration.check?.(checked.value, config.globals) ?? []) {
+    if (problem.severity === 'warning') continue
+    throw new Error(
+      problem.rendered === undefined ? problem.message : `${problem.message}\n${problem.rendered.trimEnd()}`,
+    )
+  }
+  const transform = await declaration.build(checked.value, contextOf('test', declaration, config, reports))
+  const emitted: AnyEvent[] = []
+  transform.transform(batchOf([event]), { send: (batch) => void emitted.push(...batch.events) })
+  return { emitted }
+}
+
+function contextOf(id: string, declaration: TransformDeclaration, config: Config, reports: string[]) {
+  const events: ComponentEvents = {
+    ...loggingEvents(silentLogger),
+    error({ message, fields }) {
+      const reason = fields?.['error'] ?? fields?.['reason']
+      reports.push(reason === undefined ? message : errorText(reason))
+    },
+  }
+  const { type } = declaration
+  return { id, type, kind: 'transform' as const, globals: config.globals, logger: silentLogger, events }
+}
+
+function batchOf(events: readonly AnyEvent[]): Batch {
+  return events[0] instanceof LogEvent || events[0] === undefined
+    ? logBatch(events as LogEvent[], new Finalizer())
+    : metricBatch(events as MetricEvent[], new Finalizer())
+}
+
+// --- Events that go in, and how events are shown ---
+
+async function inputEvents(input: UnitTestInput, config: Config): Promise<readonly AnyEvent[]> {
+  switch (input.type) {
+    case 'raw':
+      return [new LogEvent({ [config.globals.logSchema.messageKey]: input.value ?? '' })]
+    case 'log': {
+      const fields: ValueObject = {}
+      for (const [name, value] of Object.entries(input.logFields ?? {})) {
+        const path = parsePath(name)
+        if (path === undefined) throw new Error(`Invalid field path ${JSON.stringify(name)} in \`log_fields\`.`)
+        setPath(fields, path.segments, eventValue(value))
+      }
+      return [new LogEvent(fields)]
+    }
+    case 'metric': {
+      const metric = metricFromJson(eventValue(input.metric))
+      if (typeof metric === 'string') throw new Error(metric)
+      return [metric]
+    }
+    case 'vrl': {
+      const reports: string[] = []
+      const options = { source: input.source ?? '', drop_on_error: true, drop_on_abort: true }
+      const { emitted } = await runOne('remap', options, new LogEvent({}), config, reports)
+      if (emitted.length === 0) throw new Error(`The program of the input made no event: ${reports[0] ?? 'it aborted'}`)
+      return emitted
+    }
+  }
+}
+
+/** A value of the configuration as a value of an event. */
+function eventValue(value: unknown): Value {
+  const parsed = parseJson(JSON.stringify(value ?? null))
+  if (isFailedJson(parsed)) throw new Error('A value of the test cannot be a value of an event.')
+  return parsed
+}
+
+function payloads(events: readonly AnyEvent[]): string {
+  return events
+    .map((event) => (event instanceof LogEvent ? writeJson(event.fields) : metricJson(event, 'full')))
+    .join('\n')
+}
+
+function names(outputs: readonly string[]): string {
+  return outputs.map((output) => `"${output}"`).join(', ')
+}
+
+function indented(text: string): string {
+  return text.replace(/^(?=.)/gm, '  ')
+}

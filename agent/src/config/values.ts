@@ -1,0 +1,146 @@
+// Checks of option values that need more than their schema: templates, field paths, deprecated options, and what the
+// members of an `encoding` say about each other.
+
+import { parsePath, pathText } from '../event/path.ts'
+import { codecNames, decodingCodecs, framingMethods } from '../schema/groups.ts'
+import { malformedEncoding } from '../schema/messages.ts'
+import { aliasesOf, chosenVariant, isTable, membersOf, type Schema, variantsOf } from '../schema/walk.ts'
+import { templateProblem } from '../template.ts'
+import type { Finding } from './place.ts'
+import type { Segments } from './syntax.ts'
+
+export interface ValueFinding extends Finding {
+  readonly segments: Segments
+}
+
+/**
+ * @param value as parsed, with defaults
+ * @param given as the user wrote it
+ */
+export function checkValues(schema: Schema, value: unknown, given: unknown): ValueFinding[] {
+  const findings: ValueFinding[] = []
+  walk(schema, value, given, [], findings)
+  return findings
+}
+
+function walk(schema: Schema, value: unknown, given: unknown, segments: Segments, findings: ValueFinding[]): void {
+  if (typeof value === 'string') {
+    const finding = textFinding(schema, value)
+    if (finding !== undefined) findings.push({ ...finding, segments })
+  }
+  const variants = variantsOf(schema)
+  if (variants !== undefined) {
+    const chosen = variants[chosenVariant(variants, value)]
+    if (chosen !== undefined) walk(chosen, value, given, segments, findings)
+    return
+  }
+  if (Array.isArray(value)) {
+    const items = schema['items'] as Schema | undefined
+    if (items === undefined) return
+    for (const [index, item] of value.entries()) {
+      walk(items, item, Array.isArray(given) ? given[index] : undefined, [...segments, index], findings)
+    }
+    return
+  }
+  if (!isTable(value)) return
+  if (schema['x-encoding'] === true) encodingFindings(value, segments, findings)
+  const members = membersOf(schema)
+  if (members['only_fields'] !== undefined && members['except_fields'] !== undefined) {
+    exclusionFindings(value, segments, findings)
+  }
+  findings.push(...uselessFindings(members, value, given, segments))
+  const others = schema['additionalProperties']
+  for (const [name, inner] of Object.entries(value)) {
+    const below = Object.hasOwn(members, name) ? members[name] : isTable(others) ? others : undefined
+    if (below === undefined || inner === undefined) continue
+    const written = isTable(given) ? [name, ...aliasesOf(below)].find((each) => Object.hasOwn(given, each)) : undefined
+    if (written !== undefined && typeof below['x-deprecated'] === 'string') {
+      findings.push({
+        segments: [...segments, written],
+        atKey: true,
+        severity: 'warning',
+        message: `\`${written}\` is deprecated`,
+        help: below['x-deprecated'],
+      })
+    }
+    walk(
+      below,
+      inner,
+      written === undefined ? undefined : (given as Record<string, unknown>)[written],
+      [...segments, written ?? name],
+      findings,
+    )
+  }
+}
+
+function textFinding(schema: Schema, text: string): Finding | undefined {
+  if (schema['format'] === 'template') {
+    const problem = templateProblem(text)
+    return problem === undefined ? undefined : { message: problem }
+  }
+  if (schema['format'] === 'field-path' && text !== '' && parsePath(text) === undefined) {
+    return {
+      message: `Invalid field path ${JSON.stringify(text)}`,
+      help: 'expected a path such as `a.b`, `.a[0]` or `."with blanks"`',
+    }
+  }
+  return undefined
+}
+
+function encodingFindings(encoding: Record<string, unknown>, segments: Segments, findings: ValueFinding[]): void {
+  const codec = encoding['codec']
+  const wanted = codec === 'csv' ? 'csv.fields' : codec === 'avro' ? 'avro.schema' : undefined
+  if (wanted === undefined || encoding[codec as string] !== undefined) return
+  findings.push({
+    ...malformedEncoding(segments, [`missing field \`${wanted}\`, which codec \`${codec}\` needs`]),
+    segments,
+  })
+}
+
+/** Codecs and methods whose options stand in a table of their name. */
+const choices: ReadonlySet<string> = new Set([...codecNames, ...decodingCodecs, ...framingMethods])
+
+/** Tables of options for a codec or method that is not the chosen one: given, they do nothing. */
+function uselessFindings(
+  members: Readonly<Record<string, Schema>>,
+  value: Record<string, unknown>,
+  given: unknown,
+  segments: Segments,
+): ValueFinding[] {
+  if (!isTable(given)) return []
+  const findings: ValueFinding[] = []
+  for (const choice of ['codec', 'method']) {
+    const chosen = value[choice]
+    if (members[choice]?.['enum'] === undefined || typeof chosen !== 'string') continue
+    for (const name of Object.keys(members)) {
+      if (name === chosen || given[name] === undefined || !choices.has(name)) continue
+      findings.push({
+        segments: [...segments, name],
+        atKey: true,
+        severity: 'warning',
+        message: `\`${name}\` has no effect with ${choice} \`${chosen}\``,
+      })
+    }
+  }
+  return findings
+}
+
+function exclusionFindings(table: Record<string, unknown>, segments: Segments, findings: ValueFinding[]): void {
+  const kept = fieldTexts(table['only_fields'])
+  const both = [...fieldTexts(table['except_fields'])].filter((path) => kept.has(path))
+  if (both.length === 0) return
+  findings.push({
+    segments,
+    message: '`except_fields` and `only_fields` should be mutually exclusive.',
+    help: `both list ${both.join(', ')}`,
+  })
+}
+
+function fieldTexts(paths: unknown): Set<string> {
+  const texts = new Set<string>()
+  for (const text of Array.isArray(paths) ? paths : []) {
+    const path = parsePath(text)
+    if (path !== undefined) texts.add(pathText(path))
+  }
+  return texts
+}

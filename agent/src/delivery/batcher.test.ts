@@ -1,0 +1,114 @@
+import { expect, test } from 'vitest'
+import { Finalizer } from '../event/finalizer.ts'
+import type { LogEvent } from '../event/log.ts'
+import { FakeClock } from '../testing/clock.ts'
+import { log } from '../testing/events.ts'
+import { batchOf } from '../testing/harness.ts'
+import { Batcher, type BatchLimits, type RequestWriter } from './batcher.ts'
+
+/** Events of ten bytes whose message is one letter; `!` cannot be encoded. */
+const letters = (text: string) => [...text].map((letter) => log({ m: letter }))
+const size = log({ m: 'a' }).size
+
+function start(limits: Partial<BatchLimits>, partition?: RequestWriter['partition']) {
+  const clock = new FakeClock()
+  const closed: string[] = []
+  const owners: number[][] = []
+  const batcher = new Batcher(
+    { maxBytes: Number.POSITIVE_INFINITY, maxEvents: Number.POSITIVE_INFINITY, timeoutMs: 1000, ...limits },
+    {
+      partition,
+      encode(events, from, to, request) {
+        for (let index = from; index < to; index++) {
+          const text = (events[index] as LogEvent).fields['m'] as string
+          if (text === '!') continue
+          const before = request.body.length
+          request.body.writeText(text)
+          request.mark(before)
+        }
+      },
+    },
+    clock,
+    (request) => {
+      closed.push(`${clock.now()} ${request.body.view().toString()}`)
+      owners.push(request.owners.counts.slice())
+    },
+  )
+  const add = (text: string, finalizer = new Finalizer(), pause = () => false) => {
+    const batch = batchOf(letters(text), finalizer)
+    finalizer.retain(text.length - 1)
+    return batcher.add(batch, 0, pause)
+  }
+  return { clock, closed, owners, batcher, add }
+}
+
+test.each<{ what: string; limits: Partial<BatchLimits>; batches: string[]; closed: string[] }>([
+  { what: 'age from its first event', limits: {}, batches: ['ab', 'c'], closed: ['1000 abc'] },
+  { what: 'number of events', limits: { maxEvents: 2 }, batches: ['abc', 'de'], closed: ['0 ab', '0 cd', '1000 e'] },
+  {
+    what: 'size, before what does not fit',
+    limits: { maxBytes: size * 2.5 },
+    batches: ['abc', 'd'],
+    closed: ['0 ab', '1000 cd'],
+  },
+  { what: 'size, reached exactly', limits: { maxBytes: size * 2 }, batches: ['ab', 'c'], closed: ['0 ab', '1000 c'] },
+  { what: 'size, with events larger than it', limits: { maxBytes: size / 2 }, batches: ['ab'], closed: ['0 a', '0 b'] },
+  { what: 'nothing, when no event could be encoded', limits: {}, batches: ['!!'], closed: [] },
+])('a request ends by $what', async ({ limits, batches, closed: expected }) => {
+  const { clock, closed, add } = start(limits)
+  for (const batch of batches) add(batch)
+  await clock.advance(1000)
+  expect(closed).toEqual(expected)
+})
+
+test('the age of a request counts from its own first event', async () => {
+  const { clock, closed, add } = start({ maxEvents: 2 })
+  add('a')
+  await clock.advance(600)
+  add('bc') // `ab` is full
+  await clock.advance(999)
+  expect(closed).toEqual(['600 ab'])
+  await clock.advance(1)
+  expect(closed).toEqual(['600 ab', '1600 c'])
+})
+
+test('partitions never share a request, and each has its own age', async () => {
+  const { clock, closed, add, batcher } = start({}, (event) => {
+    const letter = (event as LogEvent).fields['m'] as string
+    return letter === '-' ? undefined : letter.toLowerCase()
+  })
+  add('aAb')
+  await clock.advance(500)
+  add('ac-')
+  await clock.advance(500)
+  expect(closed).toEqual(['1000 aAa', '1000 b'])
+  batcher.flush()
+  expect(closed).toEqual(['1000 aAa', '1000 b', '1000 c'])
+})
+
+test('a request knows how many of its events belong to which batch', () => {
+  const { owners, add, batcher } = start({ maxEvents: 3 })
+  add('ab')
+  add('cd!')
+  add('e')
+  batcher.flush()
+  expect(owners).toEqual([
+    [2, 1],
+    [1, 1],
+  ])
+})
+
+test('events that cannot be encoded or have no partition end as rejected', () => {
+  const outcomes: string[] = []
+  const { add } = start({})
+  add('!', new Finalizer((status) => outcomes.push(status)))
+  const partitioned = start({}, () => undefined)
+  partitioned.add('a', new Finalizer((status) => outcomes.push(status)))
+  expect(outcomes).toEqual(['rejected', 'rejected'])
+})
+
+test('a batch is taken up to the request that was closed when the sink is full', () => {
+  const { closed, add } = start({ maxEvents: 2 })
+  expect(add('abcdef', new Finalizer(), () => true)).toBe(2)
+  expect(closed).toEqual(['0 ab'])
+})

@@ -1,0 +1,203 @@
+// Collects events into requests, one open request for each partition. Events are encoded as they arrive, so they are garbage
+// before they are old; what waits is bytes. A request ends when it is full or when its first event is `timeoutMs` old.
+
+import type { Batch } from '../event/batch.ts'
+import { BodyPool } from '../event/body.ts'
+import type { Finalizer } from '../event/finalizer.ts'
+import type { LogEvent } from '../event/log.ts'
+import type { MetricEvent } from '../event/metric.ts'
+import type { Clock } from './clock.ts'
+import { OpenRequest } from './request.ts'
+
+export type AnyEvent = LogEvent | MetricEvent
+
+export interface BatchLimits {
+  /** Most bytes by the events' estimated size. */
+  readonly maxBytes: number
+  readonly maxEvents: number
+  readonly timeoutMs: number
+}
+
+export interface RequestWriter {
+  /** The partition of an event; undefined if the event cannot be sent, which the writer has counted. Left out: one for all. */
+  partition?: ((event: AnyEvent) => string | undefined) | undefined
+  /** Called when a request is opened, to write what comes before the first event. */
+  begin?: ((request: OpenRequest) => void) | undefined
+  /**
+   * Appends events `[from, to)` to the request and marks each. Events that cannot be encoded leave nothing behind; the writer
+   * has counted them.
+   */
+  encode(events: readonly AnyEvent[], from: number, to: number, request: OpenRequest): void
+}
+
+export class Batcher {
+  readonly pool: BodyPool
+  readonly #limits: BatchLimits
+  readonly #writer: RequestWriter
+  readonly #clock: Clock
+  readonly #full: (request: OpenRequest) => void
+  /** Open requests, the oldest first. */
+  readonly #open = new Map<string, OpenRequest>()
+  /** The open request of the only partition. */
+  #single: OpenRequest | undefined
+  #cancelTimer: (() => void) | undefined
+
+  /** @param full takes each request that is to be sent; it has at least one event */
+  constructor(limits: BatchLimits, writer: RequestWriter, clock: Clock, full: (request: OpenRequest) => void) {
+    this.#limits = limits
+    this.#writer = writer
+    this.#clock = clock
+    this.#full = full
+    const roomy = Math.min(Math.max(limits.maxBytes * 1.25, 1 << 16), 1 << 24)
+    // Partitions may be many, and most of them small. Of large bodies only what one request after the other needs is kept.
+    this.pool =
+      writer.partition === undefined
+        ? new BodyPool(roomy, roomy > 1 << 22 ? 2 : 8)
+        : new BodyPool(Math.min(roomy, 1 << 17), 32)
+  }
+
+  /**
+   * Takes events of a batch from `from` on, until all are taken or `pause` says so after a request was closed; gives how many
+   * of the batch are taken. The caller has given the batch one share for each event.
+   */
+  add(batch: Batch, from: number, pause: () => boolean): number {
+    const { finalizer } = batch
+    const count = batch.count
+    if (this.#writer.partition !== undefined) return this.#addPartitioned(batch.events, from, finalizer)
+    const { maxBytes, maxEvents } = this.#limits
+    let request = this.#single
+    if (from === 0 && count <= maxEvents && batch.bytes <= maxBytes) {
+      if (request === undefined) request = this.#begin('')
+      if (request.count + count <= maxEvents && request.bytes + batch.bytes <= maxBytes) {
+        this.#encode(batch.events, 0, count, finalizer, request, batch.bytes)
+        if (request.count >= maxEvents || request.bytes >= maxBytes) this.#close(request)
+        return count
+      }
+    }
+    return this.#addRun(batch.events, from, count, finalizer, '', pause)
+  }
+
+  /** Closes every open request. */
+  flush(): void {
+    this.#stopTimer()
+    const single = this.#single
+    if (single !== undefined) this.#close(single)
+    for (const request of [...this.#open.values()]) this.#close(request)
+  }
+
+  /** Takes all: a batch is bounded, and asking twice for a partition would count its errors twice. */
+  #addPartitioned(events: readonly AnyEvent[], from: number, finalizer: Finalizer): number {
+    const partition = this.#writer.partition as (event: AnyEvent) => string | undefined
+    let start = from
+    let key = from < events.length ? partition(events[from] as AnyEvent) : undefined
+    while (start < events.length) {
+      let end = start + 1
+      let next: string | undefined
+      while (end < events.length) {
+        next = partition(events[end] as AnyEvent)
+        if (next !== key) break
+        end++
+      }
+      if (key === undefined) finalizer.release(end - start, 'rejected')
+      else this.#addRun(events, start, end, finalizer, key)
+      start = end
+      key = next
+    }
+    return start
+  }
+
+  /** Takes events `[from, to)` of one partition. */
+  #addRun(
+    events: readonly AnyEvent[],
+    from: number,
+    to: number,
+    finalizer: Finalizer,
+    key: string,
+    pause?: () => boolean,
+  ): number {
+    const { maxBytes, maxEvents } = this.#limits
+    const partitioned = this.#writer.partition !== undefined
+    let start = from
+    while (start < to) {
+      const request = (partitioned ? this.#open.get(key) : this.#single) ?? this.#begin(key)
+      let bytes = 0
+      let end = start
+      // An event that does not fit closes the request; alone it is sent whatever its size.
+      while (end < to && request.count + (end - start) < maxEvents) {
+        const size = (events[end] as AnyEvent).size
+        if (request.bytes + bytes + size > maxBytes) {
+          if (request.count + (end - start) > 0) break
+          bytes += size
+          end++
+          break
+        }
+        bytes += size
+        end++
+      }
+      if (end > start) this.#encode(events, start, end, finalizer, request, bytes)
+      start = end
+      if (start < to || request.count >= maxEvents || request.bytes >= maxBytes) {
+        this.#close(request)
+        if (pause?.() === true) return start
+      }
+    }
+    return start
+  }
+
+  #encode(
+    events: readonly AnyEvent[],
+    from: number,
+    to: number,
+    finalizer: Finalizer,
+    request: OpenRequest,
+    bytes: number,
+  ): void {
+    const before = request.count
+    this.#writer.encode(events, from, to, request)
+    const taken = request.count - before
+    request.bytes += bytes
+    if (taken > 0) request.owners.add(finalizer, taken)
+    if (taken < to - from) finalizer.release(to - from - taken, 'rejected')
+  }
+
+  #begin(key: string): OpenRequest {
+    const request = new OpenRequest(key, this.pool.take())
+    request.deadline = this.#clock.now() + this.#limits.timeoutMs
+    if (this.#writer.partition === undefined) this.#single = request
+    else this.#open.set(key, request)
+    this.#writer.begin?.(request)
+    this.#cancelTimer ??= this.#clock.after(this.#limits.timeoutMs, this.#expire)
+    return request
+  }
+
+  #close(request: OpenRequest): void {
+    if (request === this.#single) this.#single = undefined
+    else this.#open.delete(request.key)
+    if (request.count > 0) this.#full(request)
+    else this.pool.give(request.body)
+  }
+
+  readonly #expire = (): void => {
+    this.#cancelTimer = undefined
+    const now = this.#clock.now()
+    let next = Number.POSITIVE_INFINITY
+    const single = this.#single
+    if (single !== undefined) {
+      if (single.deadline <= now) this.#close(single)
+      else next = single.deadline
+    }
+    for (const request of this.#open.values()) {
+      if (request.deadline > now) {
+        next = Math.min(next, request.deadline)
+        break // the rest is younger
+      }
+      this.#close(request)
+    }
+    if (next < Number.POSITIVE_INFINITY) this.#cancelTimer = this.#clock.after(next - now, this.#expire)
+  }
+
+  #stopTimer(): void {
+    this.#cancelTimer?.()
+    this.#cancelTimer = undefined
+  }
+}

@@ -1,0 +1,17 @@
+// How many requests may be under way at once. The limit hears of every attempt; a fixed one does not care.
+
+/** What an attempt told about the load of the destination. */
+export type AttemptResult = 'success' | 'back_pressure' | 'other'
+
+export interface ConcurrencyLimit {
+  /** Requests that may be under way. */
+  readonly limit: number
+  /** An attempt begins while so many requests, this one included, are under way. */
+  sent(inFlight: number): void
+  /** An attempt that began at `start` has ended. */
+  answered(start: number, now: number, result: AttemptResult): void
+}
+
+export function fixedConcurrency(limit: number): ConcurrencyLimit {
+  return { limit, sent() {}, answered() {} }
+}

@@ -1,0 +1,209 @@
+import { expect, test } from 'vitest'
+import { FakeClock } from '../testing/clock.ts'
+import { RecordedEvents } from '../testing/harness.ts'
+import { fakeRequest, lettersOf } from '../testing/requests.ts'
+import { pause } from './clock.ts'
+import { type ConcurrencyLimit, fixedConcurrency } from './concurrency.ts'
+import { type Attempt, type Call, Delivery, withTimeout } from './delivery.ts'
+import { Endpoints } from './endpoints.ts'
+import { RateLimit } from './rate-limit.ts'
+import { Backoff, type RetryOptions } from './retry.ts'
+
+const failure = { type: 'request_failed' } as const
+const retry: RetryOptions = { attempts: 10, initialMs: 1000, maxMs: 60_000, jitter: 'none' }
+
+function start(
+  call: Call,
+  extra: { concurrency?: ConcurrencyLimit; rate?: RateLimit; retry?: RetryOptions; maxBodyBytes?: number } = {},
+) {
+  const clock = new FakeClock()
+  const events = new RecordedEvents()
+  const abandon = new AbortController()
+  const delivery = new Delivery(
+    {
+      concurrency: extra.concurrency ?? fixedConcurrency(1),
+      rateLimit: extra.rate ?? new RateLimit(Number.MAX_SAFE_INTEGER, 1000),
+      retry: extra.retry ?? retry,
+      maxBodyBytes: extra.maxBodyBytes,
+    },
+    call,
+    events,
+    abandon.signal,
+    clock,
+  )
+  return { clock, events, abandon, delivery }
+}
+
+test.each([
+  { initialMs: 1000, maxMs: 60_000, waits: [1, 1, 2, 3, 5, 8, 13, 21, 34, 55, 60, 60] },
+  { initialMs: 2000, maxMs: 60_000, waits: [2, 2, 4, 6, 10, 16] },
+  { initialMs: 5000, maxMs: 3000, waits: [3, 3, 3] },
+])('waits follow the Fibonacci sequence from $initialMs', ({ initialMs, maxMs, waits }) => {
+  const backoff = new Backoff({ attempts: 100, initialMs, maxMs, jitter: 'none' })
+  expect(waits.map(() => (backoff.next() ?? 0) / 1000)).toEqual(waits)
+})
+
+test('full jitter draws between 1 ms and the wait, but not below what the destination asks for', () => {
+  const draw = (random: number, atLeast?: number) =>
+    new Backoff({ ...retry, jitter: 'full' }, () => random).next(atLeast)
+  expect(draw(0)).toBe(1)
+  expect(draw(0.5)).toBe(500.5)
+  expect(draw(0.5, 5000)).toBe(5000)
+  expect(draw(0.5, 500_000)).toBe(60_000) // the longest wait bounds that too
+})
+
+test('no attempt is left after the last', () => {
+  const backoff = new Backoff({ ...retry, attempts: 1 })
+  expect(backoff.next()).toBe(1000)
+  expect(backoff.next()).toBeUndefined()
+})
+
+test('no more requests start in a window than allowed', async () => {
+  const starts: number[] = []
+  const { clock, delivery } = start(
+    async () => {
+      starts.push(clock.now())
+      return { outcome: 'delivered' }
+    },
+    { rate: new RateLimit(2, 1000), concurrency: fixedConcurrency(10) },
+  )
+  for (let index = 0; index < 5; index++) delivery.submit(fakeRequest())
+  await clock.advance(5000)
+  expect(starts).toEqual([0, 0, 1000, 1000, 2000])
+})
+
+test('a request that waits for its next attempt keeps its slot', async () => {
+  const sent: string[] = []
+  const answers: Attempt[] = [{ outcome: 'retry', failure }, { outcome: 'delivered' }, { outcome: 'delivered' }]
+  const { clock, delivery } = start(async (request) => {
+    sent.push(`${clock.now()} ${lettersOf(request)}`)
+    return answers.shift() as Attempt
+  })
+  delivery.submit(fakeRequest('a'))
+  delivery.submit(fakeRequest('b'))
+  expect(delivery.full).toBe(true)
+  await clock.advance(5000)
+  expect(sent).toEqual(['0 a', '1000 a', '1000 b'])
+  expect(delivery.full).toBe(false)
+})
+
+test('after a partial failure only the events that may succeed are sent again', async () => {
+  const sent: string[] = []
+  let outcome: string | undefined
+  const answers: Attempt[] = [
+    { outcome: 'partial', delivered: [0, 3], rejected: [2], retry: [1, 4], failure },
+    { outcome: 'partial', delivered: [1], rejected: [], retry: [0], failure },
+    { outcome: 'delivered' },
+  ]
+  const { clock, delivery, events } = start(async (request) => {
+    sent.push(lettersOf(request))
+    return answers.shift() as Attempt
+  })
+  delivery.submit(fakeRequest('abcde', (status) => (outcome = status)))
+  await clock.advance(10_000)
+  expect(sent).toEqual(['abcde', 'be', 'b'])
+  expect(outcome).toBe('rejected')
+  expect(events.counts.get('component_sent_events_total')).toBe(4)
+  expect(events.counts.get('component_discarded_events_total intentional=false')).toBe(1)
+})
+
+test('an attempt that takes too long is given up and tried again', async () => {
+  const clock = new FakeClock()
+  const abandoning = new AbortController().signal
+  const hangs: Call = async (_, signal) => {
+    await pause(clock, 100_000, signal)
+    signal.throwIfAborted()
+    return { outcome: 'delivered' }
+  }
+  const attempt = withTimeout(hangs, 2000, clock)(fakeRequest(), abandoning)
+  await clock.advance(2000)
+  expect(await attempt).toMatchObject({ outcome: 'retry', failure: { type: 'timed_out' } })
+})
+
+test('what waits is given up when the time for a graceful stop is over', async () => {
+  const outcomes: string[] = []
+  const { clock, delivery, abandon, events } = start(async () => ({ outcome: 'retry', failure }))
+  delivery.submit(fakeRequest('ab', (status) => outcomes.push(status)))
+  delivery.submit(fakeRequest('c', (status) => outcomes.push(status)))
+  await clock.advance(100)
+  abandon.abort()
+  await delivery.drained()
+  expect(outcomes).toEqual(['errored', 'errored'])
+  expect(events.counts.get('component_discarded_events_total intentional=false')).toBe(3)
+})
+
+test('an endpoint that fails five times is left alone, then probed by one request', async () => {
+  const clock = new FakeClock()
+  const calls: string[] = []
+  const active: number[] = []
+  let well = false
+  const endpoint =
+    (name: string): Call =>
+    async () => {
+      calls.push(`${clock.now()} ${name}`)
+      return name === 'bad' && !well ? { outcome: 'retry', failure } : { outcome: 'delivered' }
+    }
+  const endpoints = new Endpoints(
+    ['good', 'bad'].map((name) => ({ call: endpoint(name), concurrency: fixedConcurrency(5) })),
+    { initialMs: 1000, maxMs: 3000 },
+    (attempt) => (attempt.outcome === 'delivered' ? 'healthy' : 'unhealthy'),
+    (count) => active.push(count),
+    clock,
+    () => 0.99, // always the last of those that are ready, which is the bad one as long as it is
+  )
+  const signal = new AbortController().signal
+  for (let index = 0; index < 7; index++) await endpoints.call(fakeRequest(), signal)
+  expect(calls.map((call) => call.split(' ')[1])).toEqual(['bad', 'bad', 'bad', 'bad', 'bad', 'good', 'good'])
+  expect(endpoints.limit).toBe(10)
+
+  calls.length = 0
+  await clock.advance(1000)
+  await endpoints.call(fakeRequest(), signal) // the probe fails: closed for twice as long
+  await clock.advance(1999)
+  await endpoints.call(fakeRequest(), signal)
+  well = true
+  await clock.advance(1)
+  await endpoints.call(fakeRequest(), signal)
+  await endpoints.call(fakeRequest(), signal)
+  expect(calls).toEqual(['1000 bad', '2999 good', '3000 bad', '3000 bad'])
+  expect(active).toEqual([2, 1, 2])
+})
+
+test('requests wait while every endpoint is left alone', async () => {
+  const clock = new FakeClock()
+  let calls = 0
+  const endpoints = new Endpoints(
+    [
+      {
+        concurrency: fixedConcurrency(5),
+        call: async () => (++calls <= 5 ? { outcome: 'retry', failure } : { outcome: 'delivered' }),
+      },
+    ],
+    { initialMs: 1000, maxMs: 3000 },
+    (attempt) => (attempt.outcome === 'delivered' ? 'healthy' : 'unhealthy'),
+    () => {},
+    clock,
+  )
+  const signal = new AbortController().signal
+  for (let index = 0; index < 5; index++) await endpoints.call(fakeRequest(), signal)
+  const waiting = endpoints.call(fakeRequest(), signal)
+  await clock.advance(999)
+  expect(calls).toBe(5)
+  await clock.advance(1)
+  expect(await waiting).toEqual({ outcome: 'delivered' })
+})
+
+test('what is larger than the destination takes is halved before it is sent', async () => {
+  const sent: string[] = []
+  const { clock, delivery, events } = start(
+    async (request) => {
+      sent.push(lettersOf(request))
+      return { outcome: 'delivered' }
+    },
+    { maxBodyBytes: 2 },
+  )
+  delivery.submit(fakeRequest('abcde'))
+  await clock.advance(0)
+  expect(sent).toEqual(['ab', 'c', 'de'])
+  expect(events.counts.get('component_sent_events_total')).toBe(5)
+})

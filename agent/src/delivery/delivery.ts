@@ -1,0 +1,311 @@
+// Brings requests to their end. Order outside in: rate limit, concurrency, retry, timeout, the call. A request that waits for
+// its next attempt keeps its slot; the rate limit counts requests, not attempts. Every event of every request ends exactly
+// once: delivered, or counted as discarded.
+
+import type { ComponentEvents, ErrorType } from '../telemetry/component-events.ts'
+import { type Clock, pause } from './clock.ts'
+import type { AttemptResult, ConcurrencyLimit } from './concurrency.ts'
+import type { RateLimit } from './rate-limit.ts'
+import type { Request } from './request.ts'
+import { Backoff, type RetryOptions } from './retry.ts'
+
+export interface Failure {
+  readonly type: ErrorType
+  /** Tag `error_code`. */
+  readonly code?: string | undefined
+  /** Facts for the log; never secrets or event content. */
+  readonly fields?: Readonly<Record<string, unknown>>
+}
+
+/** What became of one attempt. */
+export type Attempt =
+  | { readonly outcome: 'delivered' }
+  /** Worth another attempt. */
+  | { readonly outcome: 'retry'; readonly failure: Failure; readonly retryAfterMs?: number | undefined }
+  /** Another attempt would get the same answer. */
+  | { readonly outcome: 'rejected'; readonly failure: Failure }
+  /** The destination takes no request of this size: halves are sent in its place. */
+  | { readonly outcome: 'too_large'; readonly failure: Failure }
+  /** The destination answered for each event; positions ascend, and together they are all events. */
+  | {
+      readonly outcome: 'partial'
+      readonly delivered: readonly number[]
+      readonly rejected: readonly number[]
+      readonly retry: readonly number[]
+      readonly failure: Failure
+    }
+
+/** One attempt. May reject, which counts as a failed connection; must end soon after the signal aborts. */
+export type Call = (request: Request, signal: AbortSignal) => Promise<Attempt>
+
+export interface DeliveryOptions {
+  readonly rateLimit: RateLimit
+  readonly concurrency: ConcurrencyLimit
+  readonly retry: RetryOptions
+  /** Largest body before compression; larger requests are halved before they are sent. */
+  readonly maxBodyBytes?: number | undefined
+  /** Whether a request is too large by another measure; it is halved too. */
+  readonly tooLarge?: ((request: Request) => boolean) | undefined
+}
+
+/** Why events are discarded when a request is given up. */
+const givenUp = 'Service call failed. No retries or retries exhausted.'
+
+export class Delivery {
+  readonly #options: DeliveryOptions
+  readonly #call: Call
+  readonly #events: ComponentEvents
+  readonly #abandoning: AbortSignal
+  readonly #clock: Clock
+  readonly #queue: Request[] = []
+  #active = 0
+  #waiters: (() => void)[] = []
+  #drainers: (() => void)[] = []
+  #cancelTimer: (() => void) | undefined
+
+  constructor(options: DeliveryOptions, call: Call, events: ComponentEvents, abandoning: AbortSignal, clock: Clock) {
+    this.#options = options
+    this.#call = call
+    this.#events = events
+    this.#abandoning = abandoning
+    this.#clock = clock
+    abandoning.addEventListener('abort', this.#abandon, { once: true })
+  }
+
+  /** Takes over a request. */
+  submit(request: Request): void {
+    if (this.#abandoning.aborted) {
+      this.#discardAbandoned(request)
+      return
+    }
+    this.#queue.push(request)
+    this.#pump()
+  }
+
+  /** True while a request waits for a slot. */
+  get full(): boolean {
+    return this.#queue.length > 0
+  }
+
+  /** Resolves when no request waits for a slot. */
+  ready(): Promise<void> {
+    return this.full ? new Promise((resolve) => this.#waiters.push(resolve)) : Promise.resolve()
+  }
+
+  /** Resolves when every request has ended. */
+  drained(): Promise<void> {
+    return this.#idle ? Promise.resolve() : new Promise((resolve) => this.#drainers.push(resolve))
+  }
+
+  /** Resolves when every request has ended; none may be submitted after it. */
+  async close(): Promise<void> {
+    await this.drained()
+    this.#abandoning.removeEventListener('abort', this.#abandon)
+  }
+
+  get #idle(): boolean {
+    return this.#active === 0 && this.#queue.length === 0
+  }
+
+  readonly #pump = (): void => {
+    this.#cancelTimer?.()
+    this.#cancelTimer = undefined
+    const { rateLimit, concurrency } = this.#options
+    while (this.#queue.length > 0 && this.#active < concurrency.limit) {
+      const now = this.#clock.now()
+      const wait = rateLimit.wait(now)
+      if (wait > 0) {
+        this.#cancelTimer = this.#clock.after(wait, this.#pump)
+        return
+      }
+      rateLimit.take(now)
+      this.#active++
+      const request = this.#queue.shift() as Request
+      // `#run` never rejects; what runs is counted in `#active` and awaited by `drained`.
+      void this.#run(request).then(this.#ended)
+    }
+    if (this.#queue.length === 0 && this.#waiters.length > 0) {
+      const waiters = this.#waiters
+      this.#waiters = []
+      for (const wake of waiters) wake()
+    }
+  }
+
+  readonly #ended = (): void => {
+    this.#active--
+    this.#pump()
+    if (this.#idle && this.#drainers.length > 0) {
+      const drainers = this.#drainers
+      this.#drainers = []
+      for (const wake of drainers) wake()
+    }
+  }
+
+  async #run(first: Request): Promise<void> {
+    const backoff = new Backoff(this.#options.retry)
+    let request = first
+    for (;;) {
+      if (this.#abandoning.aborted) return this.#discardAbandoned(request)
+      const attempt = this.#tooLarge(request) ?? (await this.#try(request))
+      switch (attempt.outcome) {
+        case 'delivered':
+          this.#events.sent(request.count, request.bytes)
+          request.end('delivered')
+          return
+        case 'rejected':
+          return this.#giveUp(request, attempt.failure, 'rejected')
+        case 'too_large': {
+          if (request.count === 1) return this.#discardTooLarge(request, attempt.failure)
+          const [left, right] = request.halves()
+          await this.#run(left)
+          return this.#run(right)
+        }
+        case 'partial': {
+          const { delivered, rejected, retry, failure } = attempt
+          const share = request.bytes / request.count
+          if (delivered.length > 0) this.#events.sent(delivered.length, Math.round(share * delivered.length))
+          if (rejected.length > 0) this.#report(failure, rejected.length)
+          const rest = request.divide(delivered, rejected, retry)
+          if (rest === undefined) return
+          request = rest
+          if (!(await this.#wait(request, backoff, failure, undefined))) return
+          break
+        }
+        case 'retry':
+          if (!(await this.#wait(request, backoff, attempt.failure, attempt.retryAfterMs))) return
+      }
+    }
+  }
+
+  #tooLarge(request: Request): Attempt | undefined {
+    const { maxBodyBytes, tooLarge } = this.#options
+    if ((maxBodyBytes === undefined || request.bodyBytes <= maxBodyBytes) && tooLarge?.(request) !== true) {
+      return undefined
+    }
+    return { outcome: 'too_large', failure: { type: 'request_failed', fields: { body_bytes: request.bodyBytes } } }
+  }
+
+  async #try(request: Request): Promise<Attempt> {
+    const { concurrency } = this.#options
+    const start = this.#clock.now()
+    concurrency.sent(this.#active)
+    let attempt: Attempt
+    try {
+      attempt = await this.#call(request, this.#abandoning)
+    } catch (error) {
+      attempt = { outcome: 'retry', failure: { type: 'connection_failed', fields: { error } } }
+    }
+    request.resends++
+    const before = concurrency.limit
+    concurrency.answered(start, this.#clock.now(), loadOf(attempt))
+    if (concurrency.limit > before) this.#pump()
+    return attempt
+  }
+
+  /** Waits for the next attempt; false if there is none, and then the request has ended. */
+  async #wait(
+    request: Request,
+    backoff: Backoff,
+    failure: Failure,
+    retryAfterMs: number | undefined,
+  ): Promise<boolean> {
+    if (this.#abandoning.aborted) {
+      this.#discardAbandoned(request)
+      return false
+    }
+    const delay = backoff.next(retryAfterMs)
+    if (delay === undefined) {
+      // Never tried again by the user's choice: the destination may be well later, and an origin may send once more.
+      this.#giveUp(request, failure, this.#options.retry.attempts === 0 ? 'errored' : 'rejected')
+      return false
+    }
+    this.#events.error({
+      type: failure.type,
+      stage: 'sending',
+      ...(failure.code === undefined ? {} : { code: failure.code }),
+      message: 'Request failed; trying again.',
+      fields: { ...failure.fields, retry: backoff.retries, delay_ms: Math.round(delay) },
+      level: 'warn',
+    })
+    await pause(this.#clock, delay, this.#abandoning)
+    return true
+  }
+
+  #giveUp(request: Request, failure: Failure, status: 'errored' | 'rejected'): void {
+    this.#report(failure, request.count)
+    request.end(status)
+  }
+
+  #report(failure: Failure, events: number): void {
+    this.#events.error({
+      type: failure.type,
+      stage: 'sending',
+      ...(failure.code === undefined ? {} : { code: failure.code }),
+      message: 'Request failed and is not tried again; its events are discarded.',
+      fields: { ...failure.fields, events },
+    })
+    this.#events.discarded(events, false, givenUp)
+  }
+
+  #discardTooLarge(request: Request, failure: Failure): void {
+    this.#events.error({
+      type: failure.type,
+      stage: 'sending',
+      ...(failure.code === undefined ? {} : { code: failure.code }),
+      message: 'An event is larger than the destination takes; it is discarded.',
+      fields: { ...failure.fields, body_bytes: request.bodyBytes },
+    })
+    this.#events.discarded(1, false, 'The event is larger than the destination takes.')
+    request.end('rejected')
+  }
+
+  #discardAbandoned(request: Request): void {
+    this.#events.discarded(request.count, false, 'The time for a graceful stop was over.')
+    request.end('errored')
+  }
+
+  readonly #abandon = (): void => {
+    for (const request of this.#queue.splice(0)) this.#discardAbandoned(request)
+    this.#pump()
+    if (this.#idle) {
+      for (const wake of this.#drainers.splice(0)) wake()
+    }
+  }
+}
+
+function loadOf(attempt: Attempt): AttemptResult {
+  switch (attempt.outcome) {
+    case 'delivered':
+      return 'success'
+    case 'partial':
+      return attempt.retry.length > 0 ? 'back_pressure' : 'success'
+    case 'retry':
+      return 'back_pressure'
+    default:
+      return 'other'
+  }
+}
+
+/** A call that is given up, to be tried again, after the time. */
+export function withTimeout(call: Call, timeoutMs: number, clock: Clock): Call {
+  return async (request, abandoning) => {
+    const controller = new AbortController()
+    let timedOut = false
+    const cancel = clock.after(timeoutMs, () => {
+      timedOut = true
+      controller.abort(new Error('The time for the request was over.'))
+    })
+    const abandon = () => controller.abort(abandoning.reason)
+    abandoning.addEventListener('abort', abandon)
+    try {
+      if (abandoning.aborted) abandon()
+      return await call(request, controller.signal)
+    } catch (error) {
+      if (!timedOut) throw error
+      return { outcome: 'retry', failure: { type: 'timed_out', fields: { timeout_ms: timeoutMs } } }
+    } finally {
+      cancel()
+      abandoning.removeEventListener('abort', abandon)
+    }
+  }
+}

@@ -1,0 +1,234 @@
+// One outgoing request: the bytes of a batch and who waits for its events. What was encoded is never encoded again: a part of a
+// request (after a partial failure, or half of what was too large) is cut from its bytes by the place of each event in them.
+
+import type { Body, BodyPool } from '../event/body.ts'
+import type { EventStatus, Finalizer } from '../event/finalizer.ts'
+
+/** A request that is still being filled. Sinks write an event into `body` and then say `mark`. */
+export class OpenRequest {
+  readonly key: string
+  readonly body: Body
+  /** Events in the body. */
+  count = 0
+  /** Sum of their estimated sizes. */
+  bytes = 0
+  /** Where each event begins and ends in the body. */
+  starts: Uint32Array
+  ends: Uint32Array
+  readonly owners: Owners = new Owners()
+  /** What the sink keeps beside the bytes, for its `finish`. */
+  state: unknown
+  /** When the request is sent even if it is not full, in milliseconds of the clock. */
+  deadline = 0
+
+  constructor(key: string, body: Body) {
+    this.key = key
+    this.body = body
+    this.starts = new Uint32Array(256)
+    this.ends = new Uint32Array(256)
+  }
+
+  /** The bytes from `start` to the end of the body are one event. */
+  mark(start: number): void {
+    const index = this.count++
+    if (index === this.ends.length) {
+      this.starts = grown(this.starts)
+      this.ends = grown(this.ends)
+    }
+    this.starts[index] = start
+    this.ends[index] = this.body.length
+  }
+}
+
+function grown(array: Uint32Array): Uint32Array {
+  const larger = new Uint32Array(array.length * 2)
+  larger.set(array)
+  return larger
+}
+
+/** Runs of events, in order, that belong to the same finalizer: one share for each event. */
+export class Owners {
+  readonly finalizers: Finalizer[] = []
+  readonly counts: number[] = []
+
+  add(finalizer: Finalizer, count: number): void {
+    const last = this.finalizers.length - 1
+    if (last >= 0 && this.finalizers[last] === finalizer) {
+      this.counts[last] = (this.counts[last] as number) + count
+    } else {
+      this.finalizers.push(finalizer)
+      this.counts.push(count)
+    }
+  }
+
+  release(status: EventStatus): void {
+    for (let run = 0; run < this.finalizers.length; run++) {
+      ;(this.finalizers[run] as Finalizer).release(this.counts[run] as number, status)
+    }
+    this.finalizers.length = 0
+    this.counts.length = 0
+  }
+
+  /** The owners of the events at these positions, in their order. */
+  select(positions: ArrayLike<number>): Owners {
+    const selected = new Owners()
+    if (this.finalizers.length === 1) {
+      if (positions.length > 0) selected.add(this.finalizers[0] as Finalizer, positions.length)
+      return selected
+    }
+    const lasts: number[] = []
+    let last = 0
+    for (const count of this.counts) {
+      last += count
+      lasts.push(last)
+    }
+    for (let index = 0; index < positions.length; index++) {
+      selected.add(this.finalizers[runOf(lasts, positions[index] as number)] as Finalizer, 1)
+    }
+    return selected
+  }
+}
+
+function runOf(lasts: readonly number[], position: number): number {
+  let low = 0
+  let high = lasts.length - 1
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((lasts[middle] as number) > position) high = middle
+    else low = middle + 1
+  }
+  return low
+}
+
+/** How a sink puts the chosen events of a request together again, such as `[a,b]` from `[a,x,b]`. */
+export type Assemble = (
+  from: { readonly source: Buffer; readonly starts: Uint32Array; readonly ends: Uint32Array; readonly state: unknown },
+  positions: ArrayLike<number>,
+  into: OpenRequest,
+) => void
+
+/** A finished request. `payload` is what is sent, however often. */
+export interface Request {
+  readonly key: string
+  readonly payload: Buffer
+  readonly count: number
+  readonly bytes: number
+  /** Size before compression. */
+  readonly bodyBytes: number
+  readonly owners: Owners
+  /** How often these events were sent before, as this request or as part of another. */
+  resends: number
+  /** Two requests with half of the events each. This one must not be used any more. */
+  halves(): readonly [Request, Request]
+  /**
+   * Ends the events that are final and gives a request with the others; undefined if there are none. Positions ascend. This one
+   * must not be used any more.
+   */
+  divide(delivered: ArrayLike<number>, rejected: ArrayLike<number>, rest: ArrayLike<number>): Request | undefined
+  /** Gives the outcome to everyone who waits, and the memory back. */
+  end(status: EventStatus): void
+}
+
+export interface Codec {
+  /** The bytes as they are sent. Gives the same buffer if nothing is to be done. */
+  compress(body: Buffer): Buffer
+  decompress(payload: Buffer): Buffer
+}
+
+/** Turns an open request into a finished one. */
+export function sealRequest(open: OpenRequest, pool: BodyPool, codec: Codec, assemble: Assemble): Request {
+  return new SealedRequest(open, open.owners, pool, codec, assemble)
+}
+
+class SealedRequest implements Request {
+  readonly key: string
+  readonly payload: Buffer
+  readonly count: number
+  readonly bytes: number
+  readonly bodyBytes: number
+  readonly owners: Owners
+  resends = 0
+  readonly #open: OpenRequest
+  #body: Body | undefined
+  readonly #pool: BodyPool
+  readonly #codec: Codec
+  readonly #assemble: Assemble
+
+  constructor(open: OpenRequest, owners: Owners, pool: BodyPool, codec: Codec, assemble: Assemble) {
+    this.key = open.key
+    this.count = open.count
+    this.bytes = open.bytes
+    this.owners = owners
+    this.#open = open
+    this.#pool = pool
+    this.#codec = codec
+    this.#assemble = assemble
+    const view = open.body.view()
+    this.bodyBytes = view.length
+    this.payload = codec.compress(view)
+    // Compressed, the body is free at once; the rare part is cut from what decompression gives back.
+    if (this.payload === view) this.#body = open.body
+    else pool.give(open.body)
+  }
+
+  halves(): readonly [Request, Request] {
+    const middle = this.count >> 1
+    const source = this.#source()
+    const first = this.#part(source, range(0, middle))
+    const second = this.#part(source, range(middle, this.count))
+    this.#free()
+    return [first, second]
+  }
+
+  divide(delivered: ArrayLike<number>, rejected: ArrayLike<number>, rest: ArrayLike<number>): Request | undefined {
+    const part = rest.length === 0 ? undefined : this.#part(this.#source(), rest)
+    this.#free()
+    this.owners.select(delivered).release('delivered')
+    this.owners.select(rejected).release('rejected')
+    return part
+  }
+
+  #source(): Buffer {
+    return this.#body === undefined ? this.#codec.decompress(this.payload) : this.payload
+  }
+
+  #part(source: Buffer, positions: ArrayLike<number>): Request {
+    const { starts, ends, state } = this.#open
+    const open = new OpenRequest(this.key, this.#pool.take())
+    this.#assemble({ source, starts, ends, state }, positions, open)
+    open.bytes = Math.round((this.bytes * positions.length) / this.count)
+    const part = new SealedRequest(open, this.owners.select(positions), this.#pool, this.#codec, this.#assemble)
+    part.resends = this.resends
+    return part
+  }
+
+  end(status: EventStatus): void {
+    this.#free()
+    this.owners.release(status)
+  }
+
+  #free(): void {
+    if (this.#body !== undefined) this.#pool.give(this.#body)
+    this.#body = undefined
+  }
+}
+
+function range(from: number, to: number): number[] {
+  return Array.from({ length: to - from }, (_, index) => from + index)
+}
+
+/** `Assemble` for events that follow each other between a prefix and a suffix. */
+export function framed(prefix: string, separator: string, suffix: string): Assemble {
+  return ({ source, starts, ends }, positions, into) => {
+    const body = into.body
+    body.writeText(prefix)
+    for (let index = 0; index < positions.length; index++) {
+      const position = positions[index] as number
+      if (index > 0) body.writeText(separator)
+      const start = body.length
+      body.writeBytes(source.subarray(starts[position], ends[position]))
+      into.mark(start)
+    }
+    body.writeText(suffix)
+  }
+}

@@ -1,0 +1,45 @@
+// How long to wait before a request is tried again: the Fibonacci sequence, drawn at random up to its length so that agents
+// that failed together do not come back together.
+
+export interface RetryOptions {
+  /** Most retries of one request. */
+  readonly attempts: number
+  readonly initialMs: number
+  readonly maxMs: number
+  readonly jitter: 'full' | 'none'
+}
+
+export class Backoff {
+  readonly #options: RetryOptions
+  readonly #random: () => number
+  #previous = 0
+  #current: number
+  #used = 0
+
+  constructor(options: RetryOptions, random: () => number = Math.random) {
+    this.#options = options
+    this.#random = random
+    this.#current = Math.min(options.initialMs, options.maxMs)
+  }
+
+  /** How often the request was tried again. */
+  get retries(): number {
+    return this.#used
+  }
+
+  /**
+   * Milliseconds until the next attempt; undefined when no attempt is left.
+   * @param atLeast what the destination asked for (`Retry-After`); held, but not beyond the longest wait
+   */
+  next(atLeast = 0): number | undefined {
+    const { attempts, maxMs, jitter } = this.#options
+    if (this.#used >= attempts) return undefined
+    this.#used++
+    const delay = this.#current
+    const following = Math.min(this.#previous + this.#current, maxMs)
+    this.#previous = this.#current
+    this.#current = following
+    const drawn = jitter === 'full' ? 1 + this.#random() * Math.max(0, delay - 1) : delay
+    return Math.max(drawn, Math.min(atLeast, maxMs))
+  }
+}

@@ -1,0 +1,171 @@
+// A table of the records of a CSV file. Searches by the same columns share an index, which is made by the first of them.
+
+import { Timestamp } from '../event/timestamp.ts'
+import { Float, float, isObject, type Value, type ValueObject } from '../event/value.ts'
+import { parseCsv } from '../formats/csv.ts'
+import { compileStrftime, parseTimestamp } from '../formats/datetime.ts'
+import { findZone, utc } from '../formats/timezone.ts'
+import type { TableOptionsOf } from './options.ts'
+import type { Table } from './table.ts'
+
+type Convert = (text: string) => Value | undefined
+
+/** The table of a text; a sentence if the text or the schema is not valid. */
+export function csvTable(text: string, options: TableOptionsOf<'file'>, timezone: string): Table | string {
+  const { delimiter, include_headers: headed } = options.file.encoding
+  const records = parseCsv(text.replace(/^\ufeff/, ''), delimiter)
+  const names = headed ? (records.shift() ?? []) : (records[0] ?? []).map((_, index) => String(index))
+  const double = names.find((name, index) => names.indexOf(name) !== index)
+  if (double !== undefined) return `the column \`${double}\` is there twice`
+  const converters = new Map<string, Convert>()
+  for (const [name, type] of Object.entries(options.schema)) {
+    if (!names.includes(name))
+      return `the column \`${name}\` of \`schema\` is not in the file, which has ${names.join(', ')}`
+    const convert = converterOf(type, timezone)
+    if (convert === undefined) return `\`${type}\` is no type of a column`
+    converters.set(name, convert)
+  }
+  const rows: ValueObject[] = []
+  for (const [index, record] of records.entries()) {
+    const line = index + (headed ? 2 : 1)
+    if (record.length !== names.length) {
+      return `record ${line} has ${record.length} columns, but there are ${names.length} names`
+    }
+    const row: ValueObject = Object.create(null) as ValueObject
+    for (const [column, name] of names.entries()) {
+      const convert = converters.get(name)
+      const value = convert === undefined ? (record[column] as string) : convert(record[column] as string)
+      if (value === undefined) return `record ${line}: \`${name}\` is no ${options.schema[name]}`
+      row[name] = value
+    }
+    rows.push(row)
+  }
+  return new CsvTable(names, rows)
+}
+
+function converterOf(type: string, timezone: string): Convert | undefined {
+  const [name, ...rest] = type.split('|')
+  const format = rest.length === 0 ? undefined : rest.join('|')
+  const zone = findZone(timezone) ?? utc
+  switch (name) {
+    case 'string':
+      return (text) => text
+    case 'integer':
+      return (text) => {
+        if (!/^[+-]?\d{1,19}$/.test(text)) return undefined
+        const value = BigInt(text)
+        return BigInt.asIntN(64, value) !== value
+          ? undefined
+          : Number.isSafeInteger(Number(value))
+            ? Number(value)
+            : value
+      }
+    case 'float':
+      return (text) => (/^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(text) ? float(Number(text)) : undefined)
+    case 'boolean':
+      return (text) => {
+        const lower = text.toLowerCase()
+        if (['true', 't', 'yes', 'y', '1'].includes(lower)) return true
+        return ['false', 'f', 'no', 'n', '0'].includes(lower) ? false : undefined
+      }
+    case 'date': {
+      // The day begins at midnight.
+      const compiled = compileStrftime(`${format ?? '%Y-%m-%d'} %H:%M`)
+      return compiled.ok ? (text) => parseTimestamp(compiled, `${text} 00:00`, zone) : undefined
+    }
+    case 'timestamp': {
+      const compiled = compileStrftime(format ?? '%+')
+      return compiled.ok ? (text) => parseTimestamp(compiled, text, zone) : undefined
+    }
+    default:
+      return undefined
+  }
+}
+
+class CsvTable implements Table {
+  readonly #names: readonly string[]
+  readonly #rows: readonly ValueObject[]
+  /** By case and columns: rows by the key of their values. */
+  readonly #indexes = new Map<string, Map<string, number[]>>()
+
+  constructor(names: readonly string[], rows: readonly ValueObject[]) {
+    this.#names = names
+    this.#rows = rows
+  }
+
+  find(
+    condition: Readonly<Record<string, Value>>,
+    select: readonly string[] | undefined,
+    caseSensitive: boolean,
+    wildcard: Value | undefined,
+  ): readonly Value[] | string {
+    const equal: string[] = []
+    const ranges: string[] = []
+    for (const name of Object.keys(condition)) {
+      if (!this.#names.includes(name)) return `the table has no column ${name}`
+      if (isRange(condition[name])) ranges.push(name)
+      else equal.push(name)
+    }
+    for (const name of select ?? []) if (!this.#names.includes(name)) return `the table has no column ${name}`
+    equal.sort()
+    let numbers: Iterable<number> = this.#rows.keys()
+    if (equal.length > 0) {
+      const index = this.#index(equal, caseSensitive)
+      // Each column has the value or the wildcard.
+      let keys = ['']
+      for (const name of equal) {
+        const value = keyOf(condition[name], caseSensitive)
+        const other = wildcard === undefined ? undefined : keyOf(wildcard, caseSensitive)
+        keys = keys.flatMap((key) =>
+          other === undefined || other === value ? [key + value] : [key + value, key + other],
+        )
+      }
+      numbers =
+        keys.length === 1
+          ? (index.get(keys[0] as string) ?? [])
+          : keys.flatMap((key) => index.get(key) ?? []).sort((left, right) => left - right)
+    }
+    const found: Value[] = []
+    for (const number of numbers) {
+      const row = this.#rows[number] as ValueObject
+      if (ranges.every((name) => inRange(row[name], condition[name] as ValueObject))) {
+        found.push(select === undefined ? { ...row } : Object.fromEntries(select.map((name) => [name, row[name]])))
+      }
+    }
+    return found
+  }
+
+  #index(names: readonly string[], caseSensitive: boolean): Map<string, number[]> {
+    const id = JSON.stringify([caseSensitive, ...names])
+    let index = this.#indexes.get(id)
+    if (index !== undefined) return index
+    index = new Map()
+    for (const [number, row] of this.#rows.entries()) {
+      const key = names.map((name) => keyOf(row[name], caseSensitive)).join('')
+      const there = index.get(key)
+      if (there === undefined) index.set(key, [number])
+      else there.push(number)
+    }
+    this.#indexes.set(id, index)
+    return index
+  }
+}
+
+/** A text that only equal values have, and that does not run into the next one. */
+function keyOf(value: Value | undefined, caseSensitive: boolean): string {
+  const given =
+    value instanceof Float ? value.value : typeof value === 'object' && value !== null ? String(value) : value
+  const text = typeof given === 'string' && !caseSensitive ? given.toLowerCase() : String(given)
+  return `${typeof given === 'bigint' ? 'number' : typeof given}:${text.length}:${text}`
+}
+
+/** `{ from, to }`, of which one may be missing: a span of time. */
+function isRange(value: Value | undefined): value is ValueObject {
+  return isObject(value) && (value['from'] instanceof Timestamp || value['to'] instanceof Timestamp)
+}
+
+function inRange(value: Value | undefined, range: ValueObject): boolean {
+  if (!(value instanceof Timestamp)) return false
+  const { from, to } = range
+  return !(from instanceof Timestamp && value.compare(from) < 0) && !(to instanceof Timestamp && value.compare(to) > 0)
+}

@@ -1,0 +1,18 @@
+// What an enrichment table is to a program.
+
+import type { Value } from '../event/value.ts'
+
+export interface Table {
+  /**
+   * The records that meet a condition; a sentence if the table cannot be asked so.
+   * @param condition fields and the values that they must have
+   * @param select fields of the result; all if undefined
+   * @param wildcard a value in the table that stands for any
+   */
+  find(
+    condition: Readonly<Record<string, Value>>,
+    select: readonly string[] | undefined,
+    caseSensitive: boolean,
+    wildcard: Value | undefined,
+  ): readonly Value[] | string
+}

@@ -1,0 +1,77 @@
+// The enrichment tables of a configuration. They are read when the configuration is; programs see memory only.
+
+import { readFileSync } from 'node:fs'
+import { addressTable } from './address-table.ts'
+import { csvTable } from './csv-table.ts'
+import { MemoryTable } from './memory-table.ts'
+import type { TableOptions } from './options.ts'
+import type { Table } from './table.ts'
+
+export interface TableProblem {
+  readonly table: string
+  readonly message: string
+}
+
+export class Tables {
+  readonly #tables: Map<string, Table>
+  readonly problems: readonly TableProblem[]
+  /** Files that tables were read from, to be watched. */
+  readonly files: readonly string[]
+
+  private constructor(tables: Map<string, Table>, problems: readonly TableProblem[], files: readonly string[]) {
+    this.#tables = tables
+    this.problems = problems
+    this.files = files
+  }
+
+  /** Reads all tables. One that cannot be read is a problem and is not there. */
+  static open(options: Readonly<Record<string, TableOptions>>, timezone: string): Tables {
+    const tables = new Map<string, Table>()
+    const problems: TableProblem[] = []
+    const files: string[] = []
+    for (const [name, table] of Object.entries(options)) {
+      if (table.type === 'file') files.push(table.file.path)
+      else if (table.type !== 'memory') files.push(table.path)
+      const opened = open(table, timezone)
+      if (typeof opened === 'string') problems.push({ table: name, message: opened })
+      else tables.set(name, opened)
+    }
+    return new Tables(tables, problems, files)
+  }
+
+  find(name: string): Table | undefined {
+    return this.#tables.get(name)
+  }
+
+  memory(name: string): MemoryTable | undefined {
+    const table = this.#tables.get(name)
+    return table instanceof MemoryTable ? table : undefined
+  }
+
+  /** Takes what others, read later from the same options, hold; what events have filled stays. */
+  takeFrom(later: Tables): void {
+    for (const [name, table] of later.#tables) if (!(table instanceof MemoryTable)) this.#tables.set(name, table)
+  }
+}
+
+/** A sentence if it cannot be read. */
+function open(options: TableOptions, timezone: string): Table | string {
+  if (options.type === 'memory') return new MemoryTable(options)
+  const path = options.type === 'file' ? options.file.path : options.path
+  let data: Buffer
+  try {
+    data = readFileSync(path)
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code
+    return code === 'ENOENT' ? `the file "${path}" does not exist` : `the file "${path}" cannot be read: ${code}`
+  }
+  if (options.type === 'file') {
+    const table = csvTable(data.toString('utf8'), options, timezone)
+    return typeof table === 'string' ? `the file "${path}" cannot be used: ${table}` : table
+  }
+  try {
+    return addressTable(data, options.type === 'geoip' ? options : undefined)
+  } catch (error) {
+    return `the file "${path}" is no database of addresses: ${(error as Error).message}`
+  }
+}

@@ -1,0 +1,103 @@
+// The unit of work. Components hand on batches; queues, back-pressure, acknowledgement and counters work on batches, never on
+// single events. A batch holds one share of its finalizer. Its events may not exist as objects yet: `count` and `bytes` are
+// always cheap, `events` may have to make them.
+
+import type { EventStatus, Finalizer } from './finalizer.ts'
+import type { LogEvent } from './log.ts'
+import type { MetricEvent } from './metric.ts'
+
+export type EventType = 'log' | 'metric'
+
+export interface LogBatch {
+  readonly type: 'log'
+  /** Number of events. */
+  readonly count: number
+  /** Sum of the estimated JSON sizes of the events, in bytes. */
+  readonly bytes: number
+  /** The events as objects; made on first use where the batch still is bytes. */
+  readonly events: LogEvent[]
+  readonly finalizer: Finalizer
+  /** True while another holder has the same events: whoever changes them copies them first (`ownEvents`). */
+  readonly shared: boolean
+  /** A part of the batch, events `[from, to)`, under the same finalizer. The caller accounts for the shares. */
+  slice(from: number, to: number): LogBatch
+  /** The same batch for a further holder: both are marked shared. The caller retains a share for it. */
+  share(): LogBatch
+}
+
+export interface MetricBatch {
+  readonly type: 'metric'
+  readonly count: number
+  readonly bytes: number
+  readonly events: MetricEvent[]
+  readonly finalizer: Finalizer
+  readonly shared: boolean
+  slice(from: number, to: number): MetricBatch
+  share(): MetricBatch
+}
+
+export type Batch = LogBatch | MetricBatch
+
+/** A batch of log events that exist as objects. */
+export function logBatch(events: LogEvent[], finalizer: Finalizer): LogBatch {
+  return new ArrayBatch('log', events, finalizer) as LogBatch
+}
+
+export function metricBatch(events: MetricEvent[], finalizer: Finalizer): MetricBatch {
+  return new ArrayBatch('metric', events, finalizer) as MetricBatch
+}
+
+/** The events of a batch, to be changed in place: copies where another holder has them too. */
+export function ownEvents(batch: LogBatch): LogEvent[] {
+  if (!batch.shared) return batch.events
+  const events = batch.events
+  const own = new Array<LogEvent>(events.length)
+  for (let index = 0; index < events.length; index++) own[index] = (events[index] as LogEvent).copy()
+  return own
+}
+
+/** The end of a whole batch. */
+export function finalizeBatch(batch: Batch, status: EventStatus): void {
+  batch.finalizer.release(1, status)
+}
+
+class ArrayBatch<E extends LogEvent | MetricEvent> {
+  readonly type: EventType
+  readonly events: E[]
+  readonly finalizer: Finalizer
+  shared = false
+  #bytes = -1
+
+  constructor(type: EventType, events: E[], finalizer: Finalizer) {
+    this.type = type
+    this.events = events
+    this.finalizer = finalizer
+  }
+
+  get count(): number {
+    return this.events.length
+  }
+
+  get bytes(): number {
+    if (this.#bytes < 0) {
+      let bytes = 0
+      for (let index = 0; index < this.events.length; index++) bytes += (this.events[index] as E).size
+      this.#bytes = bytes
+    }
+    return this.#bytes
+  }
+
+  slice(from: number, to: number): ArrayBatch<E> {
+    const part = new ArrayBatch<E>(this.type, this.events.slice(from, to), this.finalizer)
+    part.shared = this.shared
+    return part
+  }
+
+  share(): ArrayBatch<E> {
+    this.shared = true
+    const other = new ArrayBatch<E>(this.type, this.events, this.finalizer)
+    other.shared = true
+    other.#bytes = this.#bytes
+    return other
+  }
+}

@@ -1,0 +1,54 @@
+// A log event: the root value, which is an object nearly always, and metadata that travels beside it.
+
+import { type Shape, shapeOf } from './shape.ts'
+import { sizeByShape } from './size.ts'
+import type { Value, ValueObject } from './value.ts'
+
+/** Data about an event that is not part of it: what programs reach as `%`, and secrets. Immutable; writers replace it. */
+export interface EventMetadata {
+  readonly value: ValueObject
+  readonly secrets: Readonly<Record<string, string>>
+}
+
+export const noMetadata: EventMetadata = Object.freeze({ value: Object.freeze({}), secrets: Object.freeze({}) })
+
+export class LogEvent {
+  /** The root. Its owner may change the root object in place, and calls `changed` after it. */
+  fields: ValueObject
+  metadata: EventMetadata
+  #size = -1
+  #shape: Shape | null | undefined
+
+  constructor(fields: ValueObject, metadata: EventMetadata = noMetadata) {
+    this.fields = fields
+    this.metadata = metadata
+  }
+
+  /** Estimated size as JSON in bytes: the unit of `*_event_bytes_total` and of `batch.max_bytes`. */
+  get size(): number {
+    if (this.#size < 0) this.#size = sizeByShape(this.fields, this.shape)
+    return this.#size
+  }
+
+  /** The shape of the root; null if it has none. */
+  get shape(): Shape | null {
+    if (this.#shape === undefined) this.#shape = shapeOf(this.fields)
+    return this.#shape
+  }
+
+  /** Call after a change of the fields, so that size and shape are worked out again. */
+  changed(): void {
+    this.#size = -1
+    this.#shape = undefined
+  }
+
+  /** An event of its own with the same content. The values are shared, because values are immutable. */
+  copy(): LogEvent {
+    return new LogEvent({ ...this.fields }, this.metadata)
+  }
+}
+
+/** The root for a value that is not an object: it stands under the message key. */
+export function rootFor(value: Value, messageKey: string): ValueObject {
+  return { [messageKey]: value }
+}

@@ -1,0 +1,95 @@
+// Estimated size of events as JSON, in bytes. An estimate: escapes and the width of non-ASCII characters are not looked at.
+
+import type { MetricEvent } from './metric.ts'
+import { type Shape, shapeOf } from './shape.ts'
+import { Timestamp } from './timestamp.ts'
+import { Bytes, Float, Regex, type Value, type ValueObject } from './value.ts'
+
+export function logSize(fields: ValueObject): number {
+  return sizeByShape(fields, shapeOf(fields))
+}
+
+export function sizeByShape(fields: ValueObject, shape: Shape | null): number {
+  if (shape !== null) {
+    shape.size ??= compileSize(shape.names)
+    return shape.size(fields)
+  }
+  let size = 2
+  for (const key in fields) {
+    const value = fields[key]
+    if (value === undefined) continue
+    size += key.length + 4 + (typeof value === 'string' ? value.length + 2 : valueSize(value))
+  }
+  return size
+}
+
+/** Code that adds up the members of one shape. A nested object that many events share is added up once. */
+function compileSize(names: readonly string[]): (fields: ValueObject) => number {
+  const terms = names.map((name, index) => {
+    const slot = `value_${index}`
+    return `value = fields[${JSON.stringify(name)}]
+if (typeof value === 'string') size += value.length + ${name.length + 6}
+else if (value !== undefined) {
+  if (value !== ${slot} || typeof value !== 'object') { ${slot} = value; size_${index} = valueSize(value) + ${name.length + 4} }
+  size += size_${index}
+}`
+  })
+  const slots = names.map((_, index) => `value_${index}, size_${index} = 0`)
+  const body = `let value${slots.length === 0 ? '' : `, ${slots.join(', ')}`}
+return (fields) => { let size = 2; ${terms.join('\n')} return size }`
+  return new Function('valueSize', body)(valueSize) as (fields: ValueObject) => number
+}
+
+export function valueSize(value: Value): number {
+  switch (typeof value) {
+    case 'string':
+      return value.length + 2
+    case 'number':
+      return numberSize(value)
+    case 'bigint':
+      return 19
+    case 'boolean':
+      return value ? 4 : 5
+    default:
+      if (value === null) return 4
+      if (Array.isArray(value)) {
+        let size = 2
+        for (const item of value) size += 1 + valueSize(item)
+        return size
+      }
+      if (value instanceof Timestamp) return 26
+      if (value instanceof Bytes) return value.bytes.length + 2
+      if (value instanceof Float) return 6
+      if (value instanceof Regex) return value.source.length + 2
+      return logSize(value)
+  }
+}
+
+function numberSize(value: number): number {
+  if (!Number.isInteger(value)) return 8
+  const magnitude = value < 0 ? -value : value
+  if (magnitude < 10) return 1
+  if (magnitude < 1000) return 3
+  if (magnitude < 1e6) return 6
+  return 12
+}
+
+export function metricSize(metric: MetricEvent): number {
+  let size = 80 + metric.name.length + (metric.namespace?.length ?? 0)
+  if (metric.tags !== undefined) {
+    for (const [name, value] of metric.tags) size += name.length + 6 + (typeof value === 'string' ? value.length : 8)
+  }
+  const value = metric.value
+  switch (value.type) {
+    case 'set':
+      return size + value.values.reduce((sum, member) => sum + member.length + 3, 0)
+    case 'distribution':
+      return size + value.samples.length * 24
+    case 'histogram':
+      return size + value.buckets.length * 30
+    case 'summary':
+      return size + value.quantiles.length * 30
+    default:
+      return size + 16
+  }
+}

@@ -1,0 +1,83 @@
+// An instant in UTC to the nanosecond: milliseconds since the epoch and the nanoseconds within that millisecond.
+// Two numbers instead of one BigInt, which would cost more on every event.
+
+export class Timestamp {
+  /** Milliseconds since 1970-01-01T00:00:00Z, an integer, rounded towards the past. */
+  readonly ms: number
+  /** Nanoseconds within the millisecond, 0 to 999 999. */
+  readonly ns: number
+
+  constructor(ms: number, ns: number) {
+    this.ms = ms
+    this.ns = ns
+  }
+
+  static now(): Timestamp {
+    return new Timestamp(Date.now(), 0)
+  }
+
+  static fromNanoseconds(nanoseconds: bigint): Timestamp {
+    let ms = nanoseconds / 1_000_000n
+    let ns = nanoseconds % 1_000_000n
+    if (ns < 0n) {
+      ms -= 1n
+      ns += 1_000_000n
+    }
+    return new Timestamp(Number(ms), Number(ns))
+  }
+
+  toNanoseconds(): bigint {
+    return BigInt(this.ms) * 1_000_000n + BigInt(this.ns)
+  }
+
+  /** Decimal nanoseconds since the epoch, without a BigInt for instants after it. */
+  toNanosecondText(): string {
+    if (this.ms < 0) return this.toNanoseconds().toString()
+    if (this.ms === 0) return String(this.ns)
+    return `${this.ms}${sixDigits(this.ns)}`
+  }
+
+  /** RFC 3339 in UTC with `Z` and the fewest of 0, 3, 6 or 9 fraction digits. */
+  toString(): string {
+    const second = Math.floor(this.ms / 1000)
+    const milli = this.ms - second * 1000
+    if (this.ns === 0) return milli === 0 ? `${secondText(second)}Z` : `${secondText(second)}.${threeDigits(milli)}Z`
+    const micro = Math.floor(this.ns / 1000)
+    const nano = this.ns - micro * 1000
+    const upToMicro = `${secondText(second)}.${threeDigits(milli)}${threeDigits(micro)}`
+    return nano === 0 ? `${upToMicro}Z` : `${upToMicro}${threeDigits(nano)}Z`
+  }
+
+  toJSON(): string {
+    return this.toString()
+  }
+
+  equals(other: Timestamp): boolean {
+    return this.ms === other.ms && this.ns === other.ns
+  }
+
+  compare(other: Timestamp): number {
+    return this.ms - other.ms || this.ns - other.ns
+  }
+}
+
+// Events of one second are many: the text up to the second is worked out once for each second.
+let cachedSecond = Number.NaN
+let cachedText = ''
+
+function secondText(second: number): string {
+  if (second !== cachedSecond) {
+    const text = new Date(second * 1000).toISOString()
+    cachedText = text.slice(0, text.length - 5)
+    cachedSecond = second
+  }
+  return cachedText
+}
+
+function threeDigits(value: number): string {
+  return value < 10 ? `00${value}` : value < 100 ? `0${value}` : String(value)
+}
+
+function sixDigits(value: number): string {
+  return String(value).padStart(6, '0')
+}

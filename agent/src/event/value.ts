@@ -1,0 +1,168 @@
+// The values that fields hold. Three rules hold everywhere:
+//  1. A value inside an event is immutable. Only the root object of an event may be changed in place, by the event's one owner;
+//     a write below the root copies the objects along its path. So a copy of an event is a copy of its root object.
+//  2. A property that is `undefined` is absent. Fields are removed by assigning `undefined`, never by `delete`, which would
+//     turn the object into a slow dictionary.
+//  3. A JavaScript number that is an integer is an integer, any other number is a float. An integer beyond 2^53 is a bigint;
+//     a float without a fraction (1.0, 1e300, -0.0) is a `Float`.
+
+import type { Timestamp } from './timestamp.ts'
+
+/** A float whose value is integral, kept apart from the integer of the same value. */
+export class Float {
+  readonly value: number
+
+  constructor(value: number) {
+    this.value = value
+  }
+}
+
+/** A string whose bytes are not valid UTF-8. */
+export class Bytes {
+  readonly bytes: Buffer
+
+  constructor(bytes: Buffer) {
+    this.bytes = bytes
+  }
+
+  /** The text with every invalid sequence replaced by U+FFFD. */
+  toString(): string {
+    return this.bytes.toString('utf8')
+  }
+}
+
+/** A regular expression as a value; equal when the pattern text is equal. */
+export class Regex {
+  /** The pattern as the user wrote it. */
+  readonly source: string
+  /** Its translation, compiled once. */
+  readonly compiled: RegExp
+
+  constructor(source: string, compiled: RegExp) {
+    this.source = source
+    this.compiled = compiled
+  }
+}
+
+export type Value =
+  | null
+  | boolean
+  | number
+  | bigint
+  | string
+  | Float
+  | Bytes
+  | Timestamp
+  | Regex
+  | Value[]
+  | ValueObject
+
+/** An object value: own properties only; `undefined` means absent; key order has no meaning. */
+export interface ValueObject {
+  [key: string]: Value | undefined
+}
+
+/** Wraps a float so that it stays one: integral values get a box, others stay plain numbers. */
+export function float(value: number): number | Float {
+  return Number.isInteger(value) ? new Float(value) : value
+}
+
+/** An integer from a bigint: a plain number as long as that is exact. The caller has wrapped it to 64 bits. */
+export function integer(value: bigint): number | bigint {
+  return value >= -9007199254740991n && value <= 9007199254740991n ? Number(value) : value
+}
+
+export function isInteger(value: Value | undefined): value is number | bigint {
+  return (typeof value === 'number' && Number.isInteger(value)) || typeof value === 'bigint'
+}
+
+export function isFloat(value: Value | undefined): value is number | Float {
+  return (typeof value === 'number' && !Number.isInteger(value)) || value instanceof Float
+}
+
+/** True for plain objects, not for arrays and the boxes. */
+export function isObject(value: Value | undefined): value is ValueObject {
+  if (typeof value !== 'object' || value === null) return false
+  const prototype = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}
+
+const inherited = new Set(Object.getOwnPropertyNames(Object.prototype))
+
+/** Reads a field whose name is only known at run time; names such as `constructor` are fields like any other. */
+export function getField(object: ValueObject, key: string): Value | undefined {
+  return inherited.has(key) && !Object.hasOwn(object, key) ? undefined : object[key]
+}
+
+/** Writes a field in place; only for objects that the caller owns. `__proto__` is a field like any other. */
+export function setField(object: ValueObject, key: string, value: Value | undefined): void {
+  if (key === '__proto__') {
+    Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true })
+  } else {
+    object[key] = value
+  }
+}
+
+/** True if plain property access could reach Object.prototype with this name, so that `getField` is needed. */
+export function isInheritedName(key: string): boolean {
+  return inherited.has(key)
+}
+
+/** Names of the present fields, in no particular order. */
+export function fieldNames(object: ValueObject): string[] {
+  const names = Object.keys(object)
+  for (let index = 0; index < names.length; index++) {
+    if (object[names[index] as string] === undefined) return names.filter((name) => object[name] !== undefined)
+  }
+  return names
+}
+
+/** Names of the present fields in the order of their UTF-8 bytes, which is the order of the language and of every encoder. */
+export function sortedFieldNames(object: ValueObject): string[] {
+  const names = fieldNames(object)
+  if (names.length > mostNames) return names.sort(compareKeys)
+  const slot = (names.length * 7 + (names[0]?.length ?? 0) * 3 + (names.at(-1)?.length ?? 0)) & (nameLists - 1)
+  const known = sortedLists[slot]
+  if (known !== undefined && sameNames(known.names, names)) return known.sorted.slice()
+  const sorted = names.slice().sort(compareKeys)
+  sortedLists[slot] = { names, sorted }
+  return sorted.slice()
+}
+
+// Events of one origin have the same fields in the same order: what was sorted a moment ago need not be sorted again.
+const nameLists = 64
+const mostNames = 64
+const sortedLists = new Array<{ readonly names: readonly string[]; readonly sorted: readonly string[] } | undefined>(
+  nameLists,
+)
+
+function sameNames(left: readonly string[], right: readonly string[]): boolean {
+  if (left.length !== right.length) return false
+  for (let index = 0; index < left.length; index++) if (left[index] !== right[index]) return false
+  return true
+}
+
+/** Orders strings by code point, which equals the order of their UTF-8 bytes; plain comparison goes by UTF-16 unit. */
+export function compareKeys(left: string, right: string): number {
+  const length = Math.min(left.length, right.length)
+  for (let index = 0; index < length; index++) {
+    let a = left.charCodeAt(index)
+    let b = right.charCodeAt(index)
+    if (a !== b) {
+      // Surrogates (D800 to DFFF) stand for code points above everything in E000 to FFFF.
+      if (a >= 0xd800 && b >= 0xd800) {
+        a = a >= 0xe000 ? a - 0x800 : a + 0x2000
+        b = b >= 0xe000 ? b - 0x800 : b + 0x2000
+      }
+      return a - b
+    }
+  }
+  return left.length - right.length
+}
+
+/** A string value from bytes: text where they are valid UTF-8, else the bytes as they are. */
+export function stringFromBytes(bytes: Buffer): string | Bytes {
+  const text = bytes.toString('utf8')
+  // U+FFFD in the text means that either the input held one or something was replaced.
+  return text.includes('\ufffd') && !bytes.equals(Buffer.from(text, 'utf8')) ? new Bytes(Buffer.from(bytes)) : text
+}

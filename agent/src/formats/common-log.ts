@@ -1,0 +1,130 @@
+// Lines of web servers: the common log format, the combined one and the error logs of the same family.
+// `-` stands for nothing and gives no field.
+
+import { float, type Value, type ValueObject } from '../event/value.ts'
+import { parseTimestamp, type Strftime } from './datetime.ts'
+import type { Zone } from './timezone.ts'
+
+/** What stopped the parsing of a line. */
+export interface LineProblem {
+  readonly problem: string
+}
+
+export function isLineProblem(result: ValueObject | LineProblem): result is LineProblem {
+  return typeof (result as LineProblem).problem === 'string' && Object.keys(result).length === 1
+}
+
+const request = String.raw`(?:-|"(?:-|\s*(?<message>(?<method>\w+)\s+(?<path>[\\"][^"]*?|[^"\s]*?)\s+(?<protocol>[^"\s]+)|[^"]*?)\s*)")`
+const common = String.raw`^\s*(?:-|(?<host>\S+?))\s+(?:-|(?<identity>\S+?))\s+(?:-|(?<user>.+?))\s+(?:-|\[(?:-|(?<timestamp>[^[]*?))\])\s+${request}\s+(?:-|(?<status>\d+))\s+(?:-|(?<size>\d+))`
+
+const commonLine = new RegExp(`${common}\\s*$`)
+const combinedLine = new RegExp(String.raw`${common}\s+(?:-|"(?<referrer>[^"]*?)")\s+(?:-|"(?:-|(?<agent>.*?))")\s*$`)
+
+const errorLine =
+  /^\s*(?:-|\[(?:-|(?<timestamp>[^[]*?))\])\s+(?:-|\[(?:-|(?:(?<module>[^:\]]*):)?(?<severity>[^[\]]*?))\])\s+(?:-\s+|\[\s*pid\s*(?:-|(?<pid>\d+)(?:\s*:\s*tid\s*(?<thread>[^\]]*?))?)\s*\]\s+)?(?<message1>[^[]*?)\s*(?:\[\s*client\s*(?:-|(?<client>\S+?)(?::(?<port>\d+))?)\s*\]\s*(?<message2>.*?))?\s*$/
+
+const integers = new Set([
+  'status',
+  'size',
+  'pid',
+  'port',
+  'tid',
+  'cid',
+  'line',
+  'id',
+  'body_bytes_size',
+  'request_length',
+  'upstream_response_length',
+  'upstream_status',
+])
+const floats = new Set(['request_time', 'upstream_response_time', 'excess'])
+
+/** The fields of a matched line; a field `timestamp` is read by the pattern. */
+export function lineFields(
+  groups: Readonly<Record<string, string | undefined>>,
+  timestampPattern: Strftime,
+  zone: Zone,
+): ValueObject | LineProblem {
+  const fields: ValueObject = {}
+  for (const name in groups) {
+    const text = groups[name]
+    if (text === undefined) continue
+    let value: Value = text
+    if (name === 'timestamp') {
+      const timestamp = parseTimestamp(timestampPattern, text, zone)
+      if (timestamp === undefined) return { problem: `failed parsing timestamp ${text}` }
+      value = timestamp
+    } else if (integers.has(name)) {
+      value = Number(text)
+    } else if (floats.has(name)) {
+      value = float(Number(text))
+    }
+    fields[name] = value
+  }
+  return fields
+}
+
+export function parseCommonLog(line: string, timestampPattern: Strftime, zone: Zone): ValueObject | LineProblem {
+  const match = commonLine.exec(line)
+  if (match?.groups === undefined) return { problem: 'failed parsing common log line' }
+  return lineFields(match.groups, timestampPattern, zone)
+}
+
+export function parseCombinedLog(line: string, timestampPattern: Strftime, zone: Zone): ValueObject | LineProblem {
+  const match = combinedLine.exec(line)
+  if (match?.groups === undefined) return { problem: 'failed parsing combined log line' }
+  return lineFields(match.groups, timestampPattern, zone)
+}
+
+/** Lines of the error log. What stands before and after the client are `message1` and `message2` if both are there. */
+export function parseErrorLog(line: string, timestampPattern: Strftime, zone: Zone): ValueObject | LineProblem {
+  const match = errorLine.exec(line)
+  if (match?.groups === undefined) return { problem: 'failed parsing error log line' }
+  const { message1, message2, ...groups } = match.groups
+  const fields = lineFields(groups, timestampPattern, zone)
+  if (isLineProblem(fields)) return fields
+  if (message1 && message2) {
+    fields.message1 = message1
+    fields.message2 = message2
+  } else {
+    const message = message2 || message1
+    if (message !== undefined && message !== '' && message !== '-') fields.message = message
+  }
+  return fields
+}
+
+// The lines of nginx: of its default format, of its error log, of its ingress controller.
+const nginxHead = String.raw`^\s*(?:-|(?<ADDR>\S+))\s+-\s+(?:-|(?<USER>\S+))\s+\[(?<timestamp>.+?)\]\s+`
+const nginx = (pattern: string, address: string, user: string): RegExp =>
+  new RegExp(nginxHead.replace('ADDR', address).replace('USER', user) + pattern)
+
+const nginxLines = {
+  combined: nginx(
+    String.raw`"(?<request>.*?)"\s+(?<status>\d+)\s+(?<size>\d+)\s+"(?<referer>[^"]*)"\s+"(?<agent>[^"]*)"(?:\s+"(?:-|(?<compression>[^"]+))")?\s*$`,
+    'client',
+    'user',
+  ),
+  main: nginx(
+    String.raw`"(?<request>.*?)"\s+(?<status>\d+)\s+(?<body_bytes_size>\d+)\s+"(?:-|(?<http_referer>[^"]+))"\s+"(?:-|(?<http_user_agent>[^"]+))"\s+"(?:-|(?<http_x_forwarded_for>[^"]+))"\s*$`,
+    'remote_addr',
+    'remote_user',
+  ),
+  ingress_upstreaminfo: nginx(
+    String.raw`"(?<request>[^"]*)"\s+(?<status>\d+)\s+(?<body_bytes_size>\d+)\s+"(?:-|(?<http_referer>[^"]+))"\s+"(?:-|(?<http_user_agent>[^"]+))"\s+(?<request_length>\d+)\s+(?<request_time>\d+\.\d+)\s+\[(?<proxy_upstream_name>[^\]]+)\]\s+\[(?<proxy_alternative_upstream_name>[^\]]*)\]\s+(?:-|(?<upstream_addr>\S+))\s+(?:-|(?<upstream_response_length>\d+))\s+(?:-|(?<upstream_response_time>\d+\.\d+))\s+(?:-|(?<upstream_status>\d+))\s+(?<req_id>\w+)\s*$`,
+    'remote_addr',
+    'remote_user',
+  ),
+  error:
+    /^\s*(?<timestamp>\S+\s+\S+)\s+\[(?<severity>\w+)\]\s+(?<pid>\d+)#(?<tid>\d+):(?:\s+\*(?<cid>\d+))?\s+(?<message>.+?)(?:,\s+excess:\s+(?<excess>\S+)\s+by\s+zone\s+"(?<zone>[^"]+)")?(?:,\s+client:\s+(?<client>.+?))?(?:,\s+server:\s+(?<server>.*?))?(?:,\s+request:\s+"(?<request>.+?)")?(?:,\s+upstream:\s+"(?<upstream>.+?)")?(?:,\s+host:\s+"(?<host>.+?)")?(?:,\s+refer?rer:\s+"(?<referer>.+?)")?\s*$/,
+} as const
+
+export function parseNginxLog(
+  line: string,
+  form: keyof typeof nginxLines,
+  timestampPattern: Strftime,
+  zone: Zone,
+): ValueObject | LineProblem {
+  const match = nginxLines[form].exec(line)
+  if (match?.groups === undefined) return { problem: 'failed parsing log line' }
+  return lineFields(match.groups, timestampPattern, zone)
+}

@@ -1,0 +1,212 @@
+// Parsers of documents and patterns: XML, YAML, CBOR, Ruby hashes, line protocol, grok, search queries, and small codecs.
+
+import { expect, test } from 'vitest'
+import { parseCbor } from './cbor.ts'
+import { encodeCharset, findDecoder } from './charset.ts'
+import { compileExtendedGrok, compileGrok } from './grok.ts'
+import { classicPatterns, extendedPatterns } from './grok-patterns.ts'
+import { xxh3, xxh3Wide, xxh32, xxh64 } from './hash.ts'
+import { parseInfluxLines } from './influxdb.ts'
+import { ipText, parseIp } from './ip.ts'
+import { compressBlock, decompressBlock } from './lz4.ts'
+import { decodeLabel, encodeLabel } from './punycode.ts'
+import { parseRubyHash } from './ruby-hash.ts'
+import { compileSearchQuery } from './search-query.ts'
+import { parseXml } from './xml.ts'
+import { parseYaml } from './yaml-value.ts'
+
+const xml = {
+  trim: true,
+  includeAttributes: true,
+  attributePrefix: '@',
+  textKey: 'text',
+  alwaysUseTextKey: false,
+  parseBoolean: true,
+  parseNull: true,
+  parseNumber: true,
+}
+
+test.each([
+  ['<a><b>1</b><b>2</b></a>', { a: { b: [1, 2] } }],
+  ['<a b="1"/>', { a: { '@b': '1' } }],
+  ['<a> <b> x </b> </a>', { a: { b: ' x ' } }],
+  ['<n:a xmlns:n="u"><![CDATA[<x>&]]>&lt;&#233;</n:a>', { a: '<x>&<é' }],
+  ['<?xml version="1.0"?><!-- c --><!DOCTYPE r [<!ENTITY e "x">]><r>a<i/>b</r>', { r: { i: {}, text: ['a', 'b'] } }],
+  ['<a>', undefined],
+  ['<a></b>', undefined],
+  ['<a>&unknown;</a>', undefined],
+  ['nope', undefined],
+  ['<a/><b/>', undefined],
+  [`${'<a>'.repeat(500)}${'</a>'.repeat(500)}`, undefined],
+])('XML: %s', (text, value) => {
+  expect(parseXml(text, xml)).toEqual(value)
+})
+
+test.each([
+  ['a: yes\nb: 017\nc: 2024-01-01\nd: 0x1F\ne: "1"', { a: 'yes', b: '017', c: '2024-01-01', d: 31, e: '1' }],
+  ['a: &x [1]\nb: *x', { a: [1], b: [1] }],
+  ['1: x\ntrue: y', { '1': 'x', true: 'y' }],
+  ['', null],
+])('YAML: %j', (text, value) => {
+  expect(parseYaml(text)).toEqual({ value })
+})
+
+test('YAML that is not valid, or that aliases make huge, is a problem', () => {
+  expect(parseYaml('bad: : x')).toHaveProperty('problem')
+  const levels = Array.from({ length: 12 }, (_, index) => `a${index + 1}: &a${index + 1} [${`*a${index},`.repeat(10)}]`)
+  expect(parseYaml(`a0: &a0 [x]\n${levels.join('\n')}`)).toHaveProperty('problem')
+})
+
+test.each([
+  ['83f4f6fb3ff8000000000000', { value: [false, null, 1.5] }],
+  ['bf6161019f0203ffff', undefined],
+  ['bf6161019fff', undefined],
+  ['bf6161186461629f0203ffff', { value: { a: 100, b: [2, 3] } }],
+  ['f93e00', { value: 1.5 }],
+  ['9bffffffffffffffff', undefined],
+])('CBOR: %s', (hex, value) => {
+  if (value === undefined) expect(parseCbor(Buffer.from(hex, 'hex'))).toHaveProperty('problem')
+  else expect(parseCbor(Buffer.from(hex, 'hex'))).toEqual(value)
+})
+
+test('Ruby hashes', () => {
+  expect(parseRubyHash('{ :a => "x\\"y", "b" => [nil, true], c: {} }')).toEqual({ a: 'x"y', b: [null, true], c: {} })
+  expect(parseRubyHash('{ a: }')).toBeUndefined()
+  expect(parseRubyHash('[1]')).toBeUndefined()
+})
+
+test('line protocol', () => {
+  expect(parseInfluxLines('m\\ x,t=a\\,b f=1i,g="q\\"" 5')).toEqual([
+    {
+      measurement: 'm x',
+      tags: [['t', 'a,b']],
+      fields: [
+        ['f', 1],
+        ['g', 'q\\"'],
+      ],
+      timestamp: 5n,
+    },
+  ])
+  expect(parseInfluxLines('m f=')).toBeTypeOf('string')
+})
+
+test.each(Object.keys(classicPatterns))('the pattern %s compiles', (name) => {
+  expect(compileGrok(`%{${name}}`)).toMatchObject({ ok: true })
+})
+
+test.each(Object.keys(extendedPatterns))('the matcher %s compiles', (name) => {
+  expect(compileExtendedGrok(`%{${name}:x}`, {})).toMatchObject({ ok: true })
+})
+
+test('a web server line by its classic pattern', () => {
+  const grok = compileGrok('%{COMBINEDAPACHELOG}')
+  const line = '1.2.3.4 - bob [10/Oct/2000:13:55:36 -0700] "GET /a?b=c HTTP/1.0" 200 2326 "http://x/" "curl/8"'
+  expect(grok.ok && grok.match(line)).toMatchObject({
+    clientip: '1.2.3.4',
+    auth: 'bob',
+    timestamp: '10/Oct/2000:13:55:36 -0700',
+    verb: 'GET',
+    request: '/a?b=c',
+    response: '200',
+    bytes: '2326',
+    agent: '"curl/8"',
+  })
+})
+
+test.each([
+  ['%{word:a.b} %{integer:n}', 'x 5', { a: { b: 'x' }, n: 5 }],
+  ['%{data:k:keyvalue}', 'a=1 b="two words" c=true', { k: { a: 1, b: 'two words', c: true } }],
+  ['%{data::keyvalue(": ")}', 'a: 1, b: x', { a: 1, b: 'x' }],
+  ['%{data:l:array("[]", ",", integer)}', '[1, 2]', { l: [1, 2] }],
+  ['%{date("yyyy-MM-dd HH:mm:ss,SSS"):t}', '2024-02-29 10:11:12,345', { t: 1709201472345 }],
+  ['%{date("dd/MMM/yyyy:HH:mm:ss Z"):t}', '29/Feb/2024:10:11:12 +0100', { t: 1709197872000 }],
+  ['%{date("yyyy-MM-dd HH:mm", "Europe/Rome"):t}', '2024-07-01 12:00', { t: 1719828000000 }],
+  ['%{regex("[a-c]+"):x}%{notSpace:y}', 'abcd', { x: 'abc', y: 'd' }],
+  ['%{integer:n:scale(10)}', '5', { n: expect.objectContaining({ value: 50 }) }],
+  ['%{word:w}', 'two words', undefined],
+])('grok: %s', (pattern, text, fields) => {
+  const grok = compileExtendedGrok(pattern, {})
+  if (!grok.ok) throw new TypeError(grok.problem)
+  expect(grok.match(text)).toEqual(fields)
+})
+
+test.each(['%{NOPE:x}', '%{word:x:nope}', '%{word', '%{date("QQ"):x}', '('])('grok: %s is refused', (pattern) => {
+  expect(compileExtendedGrok(pattern, {})).toMatchObject({ ok: false })
+})
+
+test('grok: an alias that refers to itself is refused', () => {
+  expect(compileExtendedGrok('%{a}', { a: 'x%{b}', b: '%{a}' })).toMatchObject({ ok: false })
+})
+
+test.each([
+  ['service:(web OR api)', { service: 'api' }, true],
+  ['-host:h* status:error', { host: 'x', status: 'error' }, true],
+  ['NOT (@a:1 OR @b:2)', { b: 2 }, false],
+  ['@n:[1 TO *]', { n: 5 }, true],
+  ['@n:{1 TO 5}', { n: 5 }, false],
+  ['env:prod*', { tags: ['env:production'] }, true],
+  ['_missing_:host', {}, true],
+  ['"a \\"b\\""', { message: 'x a "b" y' }, true],
+  ['*:*', {}, true],
+  ['', {}, true],
+])('search: %s', (query, object, matches) => {
+  const compiled = compileSearchQuery(query)
+  if (typeof compiled === 'string') throw new TypeError(compiled)
+  expect(compiled(object)).toBe(matches)
+})
+
+test.each(['a:(', '(a', '@n:[1 TO', ')', '@a:'])('search: %s is refused', (query) => {
+  expect(compileSearchQuery(query)).toBeTypeOf('string')
+})
+
+test('addresses', () => {
+  const there = (text: string): string | undefined => {
+    const bytes = parseIp(text)
+    return bytes && ipText(bytes)
+  }
+  expect(there('2001:0DB8:0:0:1:0:0:1')).toBe('2001:db8::1:0:0:1')
+  expect(there('::')).toBe('::')
+  expect(there('::ffff:1.2.3.4')).toBe('::ffff:1.2.3.4')
+  expect(there('1:2:3:4:5:6:7::')).toBe('1:2:3:4:5:6:7:0')
+  for (const bad of ['1.2.3', '01.2.3.4', '1.2.3.256', ':::', '1::2::3', '1:2:3:4:5:6:7:8:9', 'fe80::1%eth0', '']) {
+    expect(there(bad)).toBeUndefined()
+  }
+})
+
+test('punycode both ways', () => {
+  for (const label of ['bücher', 'größe', '他们为什么不说中文', 'ü', '😀x']) {
+    expect(decodeLabel(encodeLabel(label))).toBe(label)
+  }
+  expect(encodeLabel('bücher')).toBe('bcher-kva')
+  expect(decodeLabel('99999999')).toBeUndefined()
+})
+
+test('LZ4 blocks come back', () => {
+  for (const length of [0, 1, 12, 13, 64, 1000, 70_000]) {
+    const data = Buffer.from(Array.from({ length }, (_, index) => (index * index) % 7))
+    expect(decompressBlock(compressBlock(data), length)?.equals(data)).toBe(true)
+  }
+  expect(decompressBlock(compressBlock(Buffer.alloc(100)), 50)).toBeUndefined()
+  expect(decompressBlock(Buffer.from('f0', 'hex'), 100)).toBeUndefined()
+})
+
+test('character sets', () => {
+  const encoded = (text: string, name: string): string => {
+    const decoder = findDecoder(name)
+    return decoder === undefined ? 'unknown' : encodeCharset(text, decoder).toString('hex')
+  }
+  expect(encoded('テ', 'Shift_JIS')).toBe('8365')
+  expect(encoded('żółw', 'iso-8859-2')).toBe('bff3b377')
+  expect(Buffer.from(encoded('漢', 'iso-8859-1'), 'hex').toString()).toBe('&#28450;')
+  expect(encoded('a', 'NOPE')).toBe('unknown')
+})
+
+// Published by the makers of the hash, for this text.
+test('xxHash of an empty and a long text', () => {
+  expect(xxh32(Buffer.from(''))).toBe(0x02cc5d05)
+  expect(xxh64(Buffer.from(''))).toBe(0xef46db3751d8e999n)
+  expect(xxh3(Buffer.from(''))).toBe(0x2d06800538d394c2n)
+  expect(xxh3Wide(Buffer.from(''))).toBe(0x99aa06d3014798d86001c324468d497fn)
+  expect(xxh64(Buffer.from('Nobody inspects the spammish repetition'))).toBe(0xfbcea83c8a378bf1n)
+  expect(xxh32(Buffer.from('Nobody inspects the spammish repetition'))).toBe(0xe2293b2f)
+})

@@ -1,0 +1,82 @@
+import { expect, test } from 'vitest'
+import { isFailedJson, parseJson, parseJsonDepth, writeJson } from './json.ts'
+
+test.each([
+  ['{"a":1.0}', '{"a":1.0}'],
+  ['{"a":1,"b":1.50,"c":0.0625}', '{"a":1,"b":1.5,"c":0.0625}'],
+  ['{"a":1e3,"b":2E-1}', '{"a":1000.0,"b":0.2}'],
+  ['{"a":-0,"b":-0.0,"c":-0.5}', '{"a":-0.0,"b":-0.0,"c":-0.5}'],
+  ['{"a":9007199254740993,"b":-9223372036854775808}', '{"a":9007199254740993,"b":-9223372036854775808}'],
+  ['{"a":9223372036854775808}', '{"a":9.223372036854775808e+18}'.replace('775808e', '776e')],
+  ['[1.0,1,[2e0]]', '[1.0,1,[2.0]]'],
+  ['{"a" : 1.0 }', '{"a":1.0}'],
+  ['{"a":\n1.0}', '{"a":1.0}'],
+  [
+    '{"time":"10:25:45.000Z","ip":"10.0.0.1","id":"12e4","n":7}',
+    '{"id":"12e4","ip":"10.0.0.1","n":7,"time":"10:25:45.000Z"}',
+  ],
+  ['{"text":"a \\":1.0","n":1}', '{"n":1,"text":"a \\":1.0"}'],
+  ['{"b":{"10":1,"9":2},"a":0.000001}', '{"a":1e-6,"b":{"10":1,"9":2}}'],
+  ['{"__proto__":{"x":1},"constructor":2}', '{"__proto__":{"x":1},"constructor":2}'],
+  ['{"\u{1f600}":1,"\uffff":2}', '{"\uffff":2,"\u{1f600}":1}'],
+])('%s is written as %s', (text, expected) => {
+  const value = parseJson(text)
+  expect(isFailedJson(value) ? value.reason : writeJson(value)).toBe(expected)
+})
+
+test('the quick way of reading and the exact reader agree on numbers in every form and place', () => {
+  const numbers = [
+    '0',
+    '-0',
+    '-0.0',
+    '0.0',
+    '1.0',
+    '1.05',
+    '0.050',
+    '-7',
+    '1e3',
+    '1E-2',
+    '1.0e1',
+    '123456789012345',
+    '1234567890123456',
+    '9223372036854775807',
+    '9223372036854775808',
+    '1e400',
+    '12345678901234567890123',
+  ]
+  const places = [
+    '{"a":#}',
+    '{"a": #}',
+    '{"a":\t#}',
+    '{"a" :#}',
+    '[#]',
+    '{"a":[1.5,#]}',
+    '{"a":{"b":#},"c":"x:1.0"}',
+    '{"a":1,"a":#}',
+    '{"t":"10:00:01.000","a":#}',
+  ]
+  for (const place of places) {
+    for (const number of numbers) {
+      const text = place.replace('#', number)
+      expect([text, parseJson(text)]).toEqual([text, parseJsonDepth(text, 100)])
+    }
+  }
+})
+
+test('an object that events share is written once and noticed when it changes', () => {
+  const pod = { name: 'web', labels: { app: 'shop', version: 2 } }
+  for (let index = 0; index < 3; index++) {
+    expect(writeJson({ z: index, pod, a: null, gone: undefined })).toBe(
+      `{"a":null,"pod":{"labels":{"app":"shop","version":2},"name":"web"},"z":${index}}`,
+    )
+  }
+  expect(writeJson({ z: 3, pod: { ...pod, name: 'api' }, a: null, gone: undefined })).toBe(
+    '{"a":null,"pod":{"labels":{"app":"shop","version":2},"name":"api"},"z":3}',
+  )
+})
+
+test('values nested deeper than 128 are refused', () => {
+  const deep = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`
+  expect(isFailedJson(parseJson(deep(128)))).toBe(false)
+  expect(isFailedJson(parseJson(deep(129)))).toBe(true)
+})

@@ -1,0 +1,493 @@
+// JSON text to values and back. Reading keeps integers of 64 bits and floats apart exactly; writing sorts keys by code point.
+// The accept set is that of RFC 8259 with a depth of at most 128; a failure is a value, never an exception.
+
+import { type Shape, shapeOf } from '../event/shape.ts'
+import { Timestamp } from '../event/timestamp.ts'
+import {
+  Bytes,
+  Float,
+  float,
+  integer,
+  isObject,
+  Regex,
+  setField,
+  sortedFieldNames,
+  type Value,
+  type ValueObject,
+} from '../event/value.ts'
+import { compileObjectWriter } from './json-shapes.ts'
+
+/** Text that is not JSON. */
+export class FailedJson {
+  readonly reason: string
+
+  constructor(reason: string) {
+    this.reason = reason
+  }
+}
+
+export function isFailedJson(value: unknown): value is FailedJson {
+  return value instanceof FailedJson
+}
+
+const maxDepth = 128
+
+// Where a text may hold a number that `JSON.parse` would not keep as it is: an integral float, an exponent, -0, or 16 digits.
+const doubtful = /\d(?:\.0|[eE]|\d{15})|-0/g
+
+/** True if a number in the text may be such. Strings that look like one are taken for it: the exact reader knows. */
+function hasInexact(text: string): boolean {
+  doubtful.lastIndex = 0
+  while (doubtful.test(text)) {
+    const end = doubtful.lastIndex
+    let start = end - 1
+    while (isNumberPart(text.charCodeAt(start - 1))) start--
+    const before = text.charCodeAt(start - 1)
+    // A number stands after a colon, a comma, a bracket or a blank. What follows a letter or a quote is part of a string.
+    if (before !== 0x3a && before !== 0x2c && before !== 0x5b && before > 0x20) continue
+    if (!isFraction(text, end)) return true
+  }
+  return false
+}
+
+/** Digits, signs, points and exponents. */
+function isNumberPart(code: number): boolean {
+  return (
+    (code >= 0x30 && code <= 0x39) || code === 0x2e || code === 0x2d || code === 0x2b || code === 0x65 || code === 0x45
+  )
+}
+
+/** True if the match ends in a zero of a number such as 1.05 or -0.5, which is a fraction and nothing else. */
+function isFraction(text: string, end: number): boolean {
+  if (text.charCodeAt(end - 1) !== 0x30) return false
+  let at = end
+  const mark = text.charCodeAt(end - 2)
+  if (mark === 0x2d) {
+    if (text.charCodeAt(at) !== 0x2e) return false
+    at++
+  } else if (mark !== 0x2e) return false
+  while (text.charCodeAt(at) === 0x30) at++
+  const first = at
+  while (text.charCodeAt(at) >= 0x30 && text.charCodeAt(at) <= 0x39) at++
+  return at > first && (text.charCodeAt(at) | 0x20) !== 0x65
+}
+
+/** The value of a JSON text. */
+export function parseJson(text: string): Value | FailedJson {
+  const first = text.charCodeAt(0)
+  // Lone surrogates can only come from such escapes; the platform lets them pass.
+  if ((first === 0x7b || first === 0x5b) && !text.includes('\\u')) {
+    try {
+      const value = JSON.parse(text) as Value
+      // A short text without arrays is not nested too deep, and has no numbers but those after colons.
+      if (text.length < maxDepth * 4 && !text.includes('[')) {
+        if (membersAreExact(text)) return value
+      } else {
+        const doubt = doubtAbout(value, 1)
+        if (
+          doubt === 'none' ||
+          (doubt === 'members' ? membersAreExact(text) : doubt === 'items' && !hasInexact(text))
+        ) {
+          return value
+        }
+      }
+    } catch {
+      // The exact reader says where.
+    }
+  }
+  return new Reader(text, maxDepth).read()
+}
+
+/**
+ * Where a value that `JSON.parse` gave may differ from its text. Fractions never do. Integers may have been written as 1.0, as
+ * 1e3 or with more digits than a double holds: as members of objects, or as items of arrays too. `depth`: nested too deep.
+ */
+type Doubt = 'none' | 'members' | 'items' | 'depth'
+
+function doubtAbout(value: object | Value, depth: number): Doubt {
+  if (depth > maxDepth) return 'depth'
+  let doubt: Doubt = 'none'
+  if (Array.isArray(value)) {
+    for (let index = 0; index < value.length; index++) {
+      const item = value[index] as Value
+      if (typeof item === 'number') {
+        if (Number.isInteger(item) || !Number.isFinite(item)) doubt = 'items'
+      } else if (typeof item === 'object' && item !== null) {
+        const below = doubtAbout(item, depth + 1)
+        if (below === 'depth') return below
+        if (below === 'items' || doubt === 'none') doubt = below
+      }
+    }
+    return doubt
+  }
+  const object = value as ValueObject
+  for (const name in object) {
+    const member = object[name]
+    if (typeof member === 'number') {
+      if (!Number.isFinite(member)) return 'depth' // too large: the exact reader has the words for it
+      if (doubt === 'none' && Number.isInteger(member)) doubt = 'members'
+    } else if (typeof member === 'object' && member !== null) {
+      const below = doubtAbout(member, depth + 1)
+      if (below === 'depth') return below
+      if (below === 'items' || doubt === 'none') doubt = below
+    }
+  }
+  return doubt
+}
+
+/** True if every number after a colon is a plain integer of at most 15 digits or a fraction. Strings may look like a doubt. */
+function membersAreExact(text: string): boolean {
+  for (let colon = text.indexOf(':'); colon >= 0; colon = text.indexOf(':', colon + 1)) {
+    let at = colon + 1
+    let code = text.charCodeAt(at)
+    while (code === 0x20) code = text.charCodeAt(++at)
+    const negative = code === 0x2d
+    if (negative) code = text.charCodeAt(++at)
+    if (code < 0x30 || code > 0x39) {
+      if (code < 0x20) return false // another blank: not worth a closer look
+      continue
+    }
+    const before = text.charCodeAt(colon - 1)
+    if (before !== 0x22) {
+      if (before > 0x20) continue // not after a key: part of a string
+      return false
+    }
+    const start = at
+    while (code >= 0x30 && code <= 0x39) code = text.charCodeAt(++at)
+    if (at - start > 15 || (code | 0x20) === 0x65) return false
+    if (code === 0x2e) {
+      let digits = 0
+      for (code = text.charCodeAt(++at); code >= 0x30 && code <= 0x39; code = text.charCodeAt(++at)) digits |= code
+      // All zeros: an integral float.
+      if (digits === 0x30 || (code | 0x20) === 0x65) return false
+    } else if (negative && text.charCodeAt(start) === 0x30) return false
+  }
+  return true
+}
+
+/** As `parseJson`, but objects and arrays below the depth stay the text that they are. */
+export function parseJsonDepth(text: string, depth: number): Value | FailedJson {
+  return new Reader(text, maxDepth, depth).read()
+}
+
+const numberToken = /-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?/y
+// biome-ignore lint/suspicious/noControlCharactersInRegex: JSON strings may not hold control characters
+const plainText = /[^"\\\u0000-\u001f]*/y
+
+/** Reads token by token. */
+class Reader {
+  readonly #text: string
+  readonly #maxDepth: number
+  readonly #textBelow: number
+  #at = 0
+  #failure: FailedJson | undefined
+
+  constructor(text: string, depth: number, textBelow = Number.POSITIVE_INFINITY) {
+    this.#text = text
+    this.#maxDepth = depth
+    this.#textBelow = textBelow
+  }
+
+  read(): Value | FailedJson {
+    if (this.#text.charCodeAt(0) === 0xfeff) this.#at = 1
+    this.#blanks()
+    const value = this.#value(1)
+    if (this.#failure !== undefined) return this.#failure
+    this.#blanks()
+    return this.#at === this.#text.length ? value : this.#failed('trailing characters')
+  }
+
+  #failed(what: string): FailedJson {
+    if (this.#failure === undefined) {
+      const before = this.#text.slice(0, this.#at)
+      const line = before.split('\n').length
+      const consumed = what.startsWith('EOF') ? 1 : 0
+      const column = this.#at - before.lastIndexOf('\n') - consumed
+      this.#failure = new FailedJson(`${what} at line ${line} column ${column}`)
+    }
+    return this.#failure
+  }
+
+  #fail(what: string): null {
+    this.#failed(what)
+    return null
+  }
+
+  #blanks(): void {
+    for (;;) {
+      const code = this.#text.charCodeAt(this.#at)
+      if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return
+      this.#at++
+    }
+  }
+
+  #value(depth: number): Value {
+    const code = this.#text.charCodeAt(this.#at)
+    switch (code) {
+      case 0x7b:
+      case 0x5b: {
+        if (depth > this.#maxDepth) return this.#fail('recursion limit exceeded')
+        const start = this.#at
+        const value = code === 0x7b ? this.#object(depth) : this.#array(depth)
+        return depth > this.#textBelow ? this.#text.slice(start, this.#at) : value
+      }
+      case 0x22:
+        return this.#string()
+      case 0x74:
+        return this.#word('true', true)
+      case 0x66:
+        return this.#word('false', false)
+      case 0x6e:
+        return this.#word('null', null)
+      default:
+        if (Number.isNaN(code)) return this.#fail('EOF while parsing a value')
+        return code === 0x2d || (code >= 0x30 && code <= 0x39) ? this.#number() : this.#fail('expected value')
+    }
+  }
+
+  #word(word: string, value: Value): Value {
+    if (!this.#text.startsWith(word, this.#at)) return this.#fail('expected ident')
+    this.#at += word.length
+    return value
+  }
+
+  #number(): Value {
+    numberToken.lastIndex = this.#at
+    const match = numberToken.exec(this.#text)
+    if (match === null) return this.#fail('invalid number')
+    this.#at = numberToken.lastIndex
+    const next = this.#text.charCodeAt(this.#at)
+    if (next === 0x2e || (next >= 0x30 && next <= 0x39)) return this.#fail('invalid number')
+    const token = match[0]
+    if (match[1] === undefined && match[2] === undefined && token !== '-0') {
+      if (token.length < 16) return Number(token)
+      const whole = BigInt(token)
+      if (BigInt.asIntN(64, whole) === whole) return integer(whole)
+    }
+    const value = Number(token)
+    return Number.isFinite(value) ? float(value) : this.#fail('number out of range')
+  }
+
+  #string(): string {
+    const text = this.#text
+    plainText.lastIndex = this.#at + 1
+    plainText.test(text)
+    const end = plainText.lastIndex
+    if (text.charCodeAt(end) === 0x22) {
+      const plain = text.slice(this.#at + 1, end)
+      this.#at = end + 1
+      return plain
+    }
+    let out = text.slice(this.#at + 1, end)
+    this.#at = end
+    for (;;) {
+      const code = text.charCodeAt(this.#at)
+      if (code === 0x22) {
+        this.#at++
+        return out
+      }
+      if (Number.isNaN(code)) return this.#fail('EOF while parsing a string') ?? ''
+      if (code !== 0x5c) {
+        return this.#fail('control character (\\u0000-\\u001F) found while parsing a string') ?? ''
+      }
+      const escaped = this.#escaped()
+      if (escaped === undefined) return ''
+      out += escaped
+      plainText.lastIndex = this.#at
+      plainText.test(text)
+      out += text.slice(this.#at, plainText.lastIndex)
+      this.#at = plainText.lastIndex
+    }
+  }
+
+  #escaped(): string | undefined {
+    const mark = this.#text[this.#at + 1]
+    const simple = mark === undefined ? undefined : escapes[mark]
+    if (simple !== undefined) {
+      this.#at += 2
+      return simple
+    }
+    if (mark !== 'u') {
+      this.#fail('invalid escape')
+      return undefined
+    }
+    const unit = this.#unit()
+    if (unit === undefined) return undefined
+    if (unit < 0xd800 || unit > 0xdfff) return String.fromCharCode(unit)
+    if (unit >= 0xdc00 || this.#text[this.#at] !== '\\' || this.#text[this.#at + 1] !== 'u') {
+      this.#fail('lone leading surrogate in hex escape')
+      return undefined
+    }
+    const second = this.#unit()
+    if (second === undefined) return undefined
+    if (second < 0xdc00 || second > 0xdfff) {
+      this.#fail('lone leading surrogate in hex escape')
+      return undefined
+    }
+    return String.fromCharCode(unit, second)
+  }
+
+  #unit(): number | undefined {
+    const digits = this.#text.slice(this.#at + 2, this.#at + 6)
+    if (!/^[0-9A-Fa-f]{4}$/.test(digits)) {
+      this.#fail('invalid escape')
+      return undefined
+    }
+    this.#at += 6
+    return Number.parseInt(digits, 16)
+  }
+
+  #array(depth: number): Value {
+    const items: Value[] = []
+    this.#at++
+    this.#blanks()
+    if (this.#text.charCodeAt(this.#at) === 0x5d) {
+      this.#at++
+      return items
+    }
+    for (;;) {
+      items.push(this.#value(depth + 1))
+      if (this.#failure !== undefined) return null
+      this.#blanks()
+      const code = this.#text.charCodeAt(this.#at)
+      if (code === 0x5d) {
+        this.#at++
+        return items
+      }
+      if (code !== 0x2c) return this.#fail(Number.isNaN(code) ? 'EOF while parsing a list' : 'expected `,` or `]`')
+      this.#at++
+      this.#blanks()
+    }
+  }
+
+  #object(depth: number): Value {
+    const fields: ValueObject = {}
+    this.#at++
+    this.#blanks()
+    if (this.#text.charCodeAt(this.#at) === 0x7d) {
+      this.#at++
+      return fields
+    }
+    for (;;) {
+      const quote = this.#text.charCodeAt(this.#at)
+      if (quote !== 0x22) {
+        return this.#fail(Number.isNaN(quote) ? 'EOF while parsing an object' : 'key must be a string')
+      }
+      const name = this.#string()
+      this.#blanks()
+      if (this.#failure !== undefined) return null
+      if (this.#text.charCodeAt(this.#at) !== 0x3a) return this.#fail('expected `:`')
+      this.#at++
+      this.#blanks()
+      const value = this.#value(depth + 1)
+      if (this.#failure !== undefined) return null
+      setField(fields, name, value)
+      this.#blanks()
+      const code = this.#text.charCodeAt(this.#at)
+      if (code === 0x7d) {
+        this.#at++
+        return fields
+      }
+      if (code !== 0x2c) return this.#fail(Number.isNaN(code) ? 'EOF while parsing an object' : 'expected `,` or `}`')
+      this.#at++
+      this.#blanks()
+    }
+  }
+}
+
+const escapes: Readonly<Record<string, string>> = {
+  __proto__: null as never,
+  '"': '"',
+  '\\': '\\',
+  '/': '/',
+  b: '\b',
+  f: '\f',
+  n: '\n',
+  r: '\r',
+  t: '\t',
+}
+
+/** JSON text of a value without blanks, keys in the order of their code points. */
+export function writeJson(value: Value): string {
+  return isObject(value) ? writeObject(value, shapeOf(value)) : writePlain(value)
+}
+
+/** The same for the root of an event whose shape is known. */
+export function writeJsonRoot(root: ValueObject, shape: Shape | null): string {
+  return writeObject(root, shape)
+}
+
+/** The definition of what `writeJson` gives, value by value. */
+function writePlain(value: Value): string {
+  switch (typeof value) {
+    case 'string':
+      return JSON.stringify(value)
+    case 'number':
+      return Number.isInteger(value) ? String(value) : jsonFloat(value)
+    case 'bigint':
+      return value.toString()
+    case 'boolean':
+      return value ? 'true' : 'false'
+  }
+  if (value === null) return 'null'
+  if (Array.isArray(value)) {
+    if (value.length === 0) return '[]'
+    let text = `[${writePlain(value[0] as Value)}`
+    for (let index = 1; index < value.length; index++) text += `,${writePlain(value[index] as Value)}`
+    return `${text}]`
+  }
+  if (value instanceof Timestamp) return `"${value}"`
+  if (value instanceof Float) return jsonFloat(value.value)
+  if (value instanceof Bytes) return JSON.stringify(value.toString())
+  if (value instanceof Regex) return JSON.stringify(value.source)
+  let text = ''
+  for (const name of sortedFieldNames(value)) {
+    text += `${text === '' ? '{' : ','}${JSON.stringify(name)}:${writePlain(value[name] as Value)}`
+  }
+  return text === '' ? '{}' : `${text}}`
+}
+
+const writeObject = compileObjectWriter(writePlain)
+
+/** JSON text with a line for each element, indented by two blanks. */
+export function writePrettyJson(value: Value, indent = '\n'): string {
+  const deeper = `${indent}  `
+  if (Array.isArray(value)) {
+    if (value.length === 0) return '[]'
+    return `[${value.map((item) => deeper + writePrettyJson(item, deeper)).join(',')}${indent}]`
+  }
+  if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype) {
+    return writeJson(value)
+  }
+  const fields = value as ValueObject
+  const names = sortedFieldNames(fields)
+  if (names.length === 0) return '{}'
+  const members = names.map(
+    (name) => `${deeper}${JSON.stringify(name)}: ${writePrettyJson(fields[name] as Value, deeper)}`,
+  )
+  return `{${members.join(',')}${indent}}`
+}
+
+/** A float as JSON shows it: shortest digits, `.0` if integral, an exponent from 1e16 up and below 1e-5; infinities are null. */
+export function jsonFloat(value: number): string {
+  if (!Number.isFinite(value)) return 'null'
+  const magnitude = Math.abs(value)
+  if (magnitude >= 1e16 || (magnitude < 1e-5 && magnitude !== 0)) return value.toExponential()
+  if (!Number.isInteger(value)) return String(value)
+  return Object.is(value, -0) ? '-0.0' : `${value}.0`
+}
+
+/** A float as text: shortest digits that read back, never an exponent, and no fraction if it is integral. */
+export function floatText(value: number): string {
+  if (Number.isNaN(value)) return 'NaN'
+  if (!Number.isFinite(value)) return value < 0 ? '-inf' : 'inf'
+  if (value === 0) return Object.is(value, -0) ? '-0' : '0'
+  const text = String(value)
+  const at = text.indexOf('e')
+  if (at < 0) return text
+  const exponent = Number(text.slice(at + 1))
+  const sign = value < 0 ? '-' : ''
+  const [whole, fraction = ''] = text.slice(sign.length, at).split('.') as [string, string?]
+  const digits = whole + fraction
+  return exponent < 0 ? `${sign}0.${'0'.repeat(-exponent - 1)}${digits}` : sign + digits.padEnd(exponent + 1, '0')
+}

@@ -1,0 +1,19 @@
+// logfmt: key-value text with `=` and a blank, where true is the bare key and false is left out.
+
+import type { ValueObject } from '../event/value.ts'
+import { parseKeyValue, writeKeyValue } from './key-value.ts'
+
+const reading = { keyValueDelimiter: '=', fieldDelimiter: ' ', lenient: true, standaloneKeys: true } as const
+
+/** The fields of a line; undefined if it is not logfmt. */
+export function parseLogfmt(line: string): ValueObject | undefined {
+  return parseKeyValue(line, reading)
+}
+
+/**
+ * The line of the fields.
+ * @param first fields that come first, in this order; the others follow in the order of their keys
+ */
+export function writeLogfmt(fields: ValueObject, first: readonly string[] = []): string {
+  return writeKeyValue(fields, { keyValueDelimiter: '=', fieldDelimiter: ' ', first, flattenBoolean: true })
+}

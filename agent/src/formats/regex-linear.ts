@@ -1,0 +1,634 @@
+// Regular expressions that cannot stall: what the built-in engine may take too long for is matched in time in proportion to the
+// text. `compileBounded` looks how many steps the built-in engine could need. It runs what stays below a limit; the rest runs
+// here, by the same search with a memory of what has failed before, or, for texts too long for that memory, by all states at once.
+// Both give the match the built-in engine would give.
+
+import { backtrackingCost } from './regex-cost.ts'
+import { anchored, nullable, parseRegex, type RegexNode, type RegexTree } from './regex-syntax.ts'
+
+/** Steps the built-in engine may need for one search, some milliseconds. */
+const maxSteps = 4_000_000
+
+/** A pattern needs this many steps for each character at most to run on the built-in engine whatever the length of the text. */
+const maxStepsPerCharacter = 1000
+
+/** One step of the built-in engine takes less time than one instruction here, of which a character may need all. */
+const stepsPerInstruction = 4
+
+/** Programs do not grow beyond this: repeats of repeats could otherwise fill the memory. */
+const maxInstructions = 20_000
+
+/** Bits of memory of one search; beyond it runs all states at once. */
+const maxMemoryBits = 1 << 28
+
+/**
+ * Compiles a pattern in JavaScript's syntax. Throws a SyntaxError if it is invalid, or too large to run in linear time.
+ * Patterns with back-references or with assertions that look far away run on the built-in engine whatever they need.
+ */
+export function compileBounded(source: string, flags: string): RegExp {
+  const native = new RegExp(source, flags)
+  const plan = planOf(source, flags)
+  return plan === undefined || plan.longest === Number.POSITIVE_INFINITY ? native : new BoundedRegExp(source, flags)
+}
+
+interface Plan {
+  readonly tree: RegexTree
+  /** The built-in engine runs on texts up to this length. */
+  readonly longest: number
+  program: Program | undefined
+}
+
+const plans = new Map<string, Plan | undefined>()
+
+function planOf(source: string, flags: string): Plan | undefined {
+  const kind = flags.replace(/[dgy]/g, '')
+  const key = `${kind}/${source}`
+  if (plans.has(key)) return plans.get(key)
+  const tree = parseRegex(source, kind)
+  let plan: Plan | undefined
+  if (tree !== undefined) {
+    const size = instructions(tree.root)
+    const longest = longestNative(backtrackingCost(tree), Math.min(size, maxInstructions))
+    if (longest !== Number.POSITIVE_INFINITY && size > maxInstructions) {
+      throw new SyntaxError('Compiled regex exceeds size limit of 10485760 bytes.')
+    }
+    plan = { tree, longest, program: undefined }
+  }
+  if (plans.size >= 1000) plans.clear()
+  plans.set(key, plan)
+  return plan
+}
+
+function longestNative(cost: (length: number) => number, size: number): number {
+  const far = 1_000_000
+  const each = Math.max(maxStepsPerCharacter, stepsPerInstruction * size)
+  const fits = (length: number): boolean => cost(length) <= Math.max(maxSteps, each * length)
+  if (fits(far)) return Number.POSITIVE_INFINITY
+  let from = 0
+  let to = far
+  while (from < to) {
+    const middle = (from + to + 1) >>> 1
+    if (fits(middle)) from = middle
+    else to = middle - 1
+  }
+  return from
+}
+
+/** For tests of the one way or the other. */
+export interface Limits {
+  /** The built-in engine runs on texts up to this length; -1: never. */
+  readonly longest?: number
+  /** Beyond so many bits of memory run all states at once. */
+  readonly memoryBits?: number
+}
+
+/** A pattern that the built-in engine runs on short texts only, or never. */
+export class BoundedRegExp extends RegExp {
+  readonly #native: RegExp
+  readonly #plan: Plan
+  #machine: Machine | undefined
+
+  readonly #longest: number
+  readonly #memoryBits: number
+
+  constructor(pattern: string | RegExp, flags?: string, limits: Limits = {}) {
+    super(pattern, flags)
+    this.#native = new RegExp(this.source, this.flags)
+    const plan = planOf(this.source, this.flags)
+    if (plan === undefined) throw new SyntaxError(`${this.source} cannot run in linear time`)
+    this.#plan = plan
+    this.#longest = limits.longest ?? plan.longest
+    this.#memoryBits = limits.memoryBits ?? maxMemoryBits
+  }
+
+  override exec(text: string): RegExpExecArray | null {
+    const input = String(text)
+    if (input.length > this.#longest) return this.#search(input)
+    this.#native.lastIndex = this.lastIndex
+    const match = this.#native.exec(input)
+    this.lastIndex = this.#native.lastIndex
+    return match
+  }
+
+  override test(text: string): boolean {
+    const input = String(text)
+    if (input.length > this.#longest) return this.#search(input) !== null
+    this.#native.lastIndex = this.lastIndex
+    const found = this.#native.test(input)
+    this.lastIndex = this.#native.lastIndex
+    return found
+  }
+
+  #search(text: string): RegExpExecArray | null {
+    const { tree } = this.#plan
+    const moves = this.global || this.sticky
+    let from = moves ? Math.max(0, Math.trunc(Number(this.lastIndex)) || 0) : 0
+    if (from > text.length) {
+      this.lastIndex = 0
+      return null
+    }
+    // Not in the middle of a character.
+    if (tree.unicode && from > 0 && isLow(text.charCodeAt(from)) && isHigh(text.charCodeAt(from - 1))) from--
+    this.#plan.program ??= compileProgram(tree)
+    this.#machine ??= new Machine(this.#plan.program, this.#memoryBits)
+    const found = this.#machine.search(text, from, this.sticky, moves)
+    if (found === undefined) {
+      if (moves) this.lastIndex = 0
+      return null
+    }
+    if (moves) this.lastIndex = found[1] as number
+    const match: (string | undefined)[] = []
+    for (let group = 0; group < tree.groupCount; group++) {
+      const end = found[2 * group + 1] as number
+      match.push(end < 0 ? undefined : text.slice(found[2 * group] as number, end))
+    }
+    const named = <T>(values: readonly T[]): Record<string, T> | undefined => {
+      if (tree.names.length === 0) return undefined
+      const groups: Record<string, T> = Object.create(null)
+      for (const [name, group] of tree.names) groups[name] = values[group] as T
+      return groups
+    }
+    const result = Object.assign(match, {
+      index: found[0] as number,
+      input: text,
+      groups: named(match),
+    }) as unknown as RegExpExecArray
+    if (this.hasIndices) {
+      const pairs = match.map((value, group) =>
+        value === undefined ? undefined : [found[2 * group] as number, found[2 * group + 1] as number],
+      )
+      result.indices = Object.assign(pairs, { groups: named(pairs) }) as unknown as RegExpIndicesArray
+    }
+    return result
+  }
+}
+
+function isHigh(unit: number): boolean {
+  return unit >= 0xd800 && unit <= 0xdbff
+}
+
+function isLow(unit: number): boolean {
+  return unit >= 0xdc00 && unit <= 0xdfff
+}
+
+const read = 0 // a character of set `a`
+const split = 1 // to `a`, and if that fails to `b`
+const jump = 2 // to `a`
+const save = 3 // the place into register `a`
+const forget = 4 // registers from `a` up to `b`
+const moved = 5 // fail if register `a` holds this place
+const assert = 6 // assertion `a`
+const done = 7
+
+interface Program {
+  readonly operations: Uint8Array
+  readonly a: Int32Array
+  readonly b: Int32Array
+  /** For instructions reached from several: the number of the first bit of memory, else -1. */
+  readonly joins: Int32Array
+  /** For each instruction the registers of the loops around it that must not match nothing. */
+  readonly around: readonly (readonly number[])[]
+  readonly bits: number
+  readonly registers: number
+  readonly captures: number
+  readonly sets: RegexTree['sets']
+  readonly assertions: readonly ((text: string, at: number) => boolean)[]
+  readonly anchored: boolean
+  /** Which ASCII characters a match can begin with; undefined if a match can be empty. */
+  readonly begins: Uint8Array | undefined
+  readonly unicode: boolean
+}
+
+function instructions(node: RegexNode): number {
+  switch (node.kind) {
+    case 'set':
+    case 'assertion':
+      return 1
+    case 'sequence':
+      return node.items.reduce((sum, item) => sum + instructions(item), 0)
+    case 'choice':
+      return node.options.reduce((sum, option) => sum + instructions(option) + 2, 0)
+    case 'group':
+      return instructions(node.body) + 2
+    case 'repeat': {
+      const guards = (nullable(node.body) ? 2 : 0) + (node.groups[1] > node.groups[0] ? 1 : 0)
+      return (instructions(node.body) + guards + 1) * (Number.isFinite(node.max) ? node.max : node.min + 1) + 1
+    }
+  }
+}
+
+function compileProgram(tree: RegexTree): Program {
+  const operations: number[] = []
+  const a: number[] = []
+  const b: number[] = []
+  const around: (readonly number[])[] = []
+  const assertions: ((text: string, at: number) => boolean)[] = []
+  const assertionNumbers = new Map<string, number>()
+  const setNumbers = new Map(tree.sets.map((set, index) => [set, index]))
+  const captures = tree.groupCount * 2
+  let registers = captures
+  let loops: readonly number[] = []
+  const emit = (operation: number, x = 0, y = 0): number => {
+    around.push(loops)
+    a.push(x)
+    b.push(y)
+    return operations.push(operation) - 1
+  }
+  const fork = (at: number, first: number, second: number, lazy: boolean): void => {
+    a[at] = lazy ? second : first
+    b[at] = lazy ? first : second
+  }
+  const compile = (node: RegexNode): void => {
+    switch (node.kind) {
+      case 'set':
+        emit(read, setNumbers.get(node.set) as number)
+        return
+      case 'assertion': {
+        const key = `${node.flags}/${node.source}`
+        let number = assertionNumbers.get(key)
+        if (number === undefined) {
+          number = assertions.push(assertionOf(node.source, node.flags)) - 1
+          assertionNumbers.set(key, number)
+        }
+        emit(assert, number)
+        return
+      }
+      case 'sequence':
+        for (const item of node.items) compile(item)
+        return
+      case 'group':
+        emit(save, 2 * node.index)
+        compile(node.body)
+        emit(save, 2 * node.index + 1)
+        return
+      case 'choice': {
+        const exits: number[] = []
+        node.options.forEach((option, index) => {
+          if (index === node.options.length - 1) {
+            compile(option)
+            return
+          }
+          const at = emit(split)
+          compile(option)
+          exits.push(emit(jump))
+          fork(at, at + 1, operations.length, false)
+        })
+        for (const exit of exits) a[exit] = operations.length
+        return
+      }
+      case 'repeat': {
+        const { body, min, max, lazy } = node
+        const [from, to] = node.groups
+        const once = (): void => {
+          if (to > from) emit(forget, 2 * from, 2 * to)
+          compile(body)
+        }
+        const empty = nullable(body)
+        const optional = (): void => {
+          if (!empty) {
+            once()
+            return
+          }
+          const register = registers++
+          const outer = loops
+          emit(save, register)
+          loops = [...loops, register]
+          once()
+          emit(moved, register)
+          loops = outer
+        }
+        const endless = max === Number.POSITIVE_INFINITY
+        const tail = endless && min > 0 && !empty
+        for (let time = 0; time < (tail ? min - 1 : min); time++) once()
+        if (tail) {
+          const start = operations.length
+          once()
+          const at = emit(split)
+          fork(at, start, at + 1, lazy)
+        } else if (endless) {
+          const at = emit(split)
+          optional()
+          emit(jump, at)
+          fork(at, at + 1, operations.length, lazy)
+        } else {
+          const exits: number[] = []
+          for (let time = min; time < max; time++) {
+            exits.push(emit(split))
+            optional()
+          }
+          for (const exit of exits) fork(exit, exit + 1, operations.length, lazy)
+        }
+      }
+    }
+  }
+  compile(tree.root)
+  emit(done)
+  const sources = new Int32Array(operations.length)
+  operations.forEach((operation, at) => {
+    if (operation === jump || operation === split) (sources[a[at] as number] as number)++
+    if (operation === split) (sources[b[at] as number] as number)++
+    else if (operation !== jump && operation !== done) (sources[at + 1] as number)++
+  })
+  let bits = 0
+  const joins = new Int32Array(operations.length).fill(-1)
+  joins.forEach((_, at) => {
+    if ((sources[at] as number) < 2 && at > 0) return
+    joins[at] = bits
+    bits += (around[at] as readonly number[]).length + 1
+  })
+  let begins: Uint8Array | undefined
+  if (!nullable(tree.root)) {
+    begins = new Uint8Array(128)
+    addFirst(tree.root, begins)
+  }
+  return {
+    operations: Uint8Array.from(operations),
+    a: Int32Array.from(a),
+    b: Int32Array.from(b),
+    joins,
+    around,
+    bits,
+    registers,
+    captures,
+    sets: tree.sets,
+    assertions,
+    anchored: anchored(tree.root),
+    begins,
+    unicode: tree.unicode,
+  }
+}
+
+function addFirst(node: RegexNode, begins: Uint8Array): void {
+  if (node.kind === 'set') {
+    for (let code = 0; code < 128; code++) if (node.set.ascii[code] === 1) begins[code] = 1
+  } else if (node.kind === 'sequence') {
+    for (const item of node.items) {
+      addFirst(item, begins)
+      if (!nullable(item)) return
+    }
+  } else if (node.kind === 'choice') {
+    for (const option of node.options) addFirst(option, begins)
+  } else if (node.kind !== 'assertion') {
+    addFirst(node.body, begins)
+  }
+}
+
+function assertionOf(source: string, flags: string): (text: string, at: number) => boolean {
+  if (!flags.includes('m')) {
+    if (source === '^') return (_, at) => at === 0
+    if (source === '$') return (text, at) => at === text.length
+  }
+  if (source === '(?<![^\\n])') return (text, at) => at === 0 || text.charCodeAt(at - 1) === 10
+  if (source === '(?![^\\n])') return (text, at) => at === text.length || text.charCodeAt(at) === 10
+  const pattern = new RegExp(source, `${flags}y`)
+  return (text, at) => {
+    pattern.lastIndex = at
+    return pattern.test(text)
+  }
+}
+
+/** Runs a program. What has failed at a place of a text fails there again, also in the next search of the same text. */
+class Machine {
+  readonly #program: Program
+  readonly #registers: Int32Array
+  readonly #memoryBits: number
+  #memory = new Uint32Array(16)
+  #text: string | undefined
+  /** Where the last search of the text ended. */
+  #end = 0
+  readonly #stack: number[] = []
+
+  constructor(program: Program, memoryBits: number) {
+    this.#program = program
+    this.#memoryBits = memoryBits
+    this.#registers = new Int32Array(program.registers)
+  }
+
+  /** The registers of the first match at or after a place; `keep`: the text may be searched again further on. */
+  search(text: string, from: number, sticky: boolean, keep: boolean): Int32Array | undefined {
+    const { bits, anchored, begins } = this.#program
+    const last = sticky ? from : anchored ? 0 : text.length
+    if (from > last) return undefined
+    if (bits * (text.length + 1) > this.#memoryBits) return this.#together(text, from, last)
+    if (!keep || this.#text !== text || from < this.#end) {
+      const words = ((bits * (text.length + 1)) >>> 5) + 1
+      if (this.#memory.length < words) this.#memory = new Uint32Array(Math.max(words, this.#memory.length * 2))
+      else this.#memory.fill(0, 0, words)
+      this.#text = keep ? text : undefined
+      this.#end = 0
+    }
+    for (let start = from; start <= last; start = this.#after(text, start)) {
+      if (begins !== undefined) {
+        if (start === text.length) return undefined
+        const code = text.charCodeAt(start)
+        if (code < 128 && begins[code] === 0) continue
+      }
+      if (!this.#attempt(text, start)) continue
+      this.#end = this.#registers[1] as number
+      // What was on the way to the match has not failed; of it only the end can be met again.
+      for (let bit = this.#end * bits; bit < (this.#end + 1) * bits; bit++) {
+        this.#memory[bit >>> 5] = (this.#memory[bit >>> 5] as number) & ~(1 << (bit & 31))
+      }
+      return this.#registers
+    }
+    return undefined
+  }
+
+  #after(text: string, at: number): number {
+    return this.#program.unicode && (text.codePointAt(at) ?? 0) > 0xffff ? at + 2 : at + 1
+  }
+
+  /** One search by going back, as the built-in engine does it, but never twice to the same state at the same place. */
+  #attempt(text: string, start: number): boolean {
+    const { operations, a, b, joins, around, bits, sets, assertions, unicode } = this.#program
+    const registers = this.#registers.fill(-1)
+    const memory = this.#memory
+    const stack = this.#stack
+    let top = 0
+    let next = 0
+    let at = start
+    registers[0] = start
+    for (;;) {
+      let failed = false
+      const join = joins[next] as number
+      if (join >= 0) {
+        let bit = at * bits + join
+        const loops = around[next] as readonly number[]
+        for (let loop = 0; loop < loops.length; loop++) if (registers[loops[loop] as number] === at) bit++
+        const word = bit >>> 5
+        const mask = 1 << (bit & 31)
+        if (((memory[word] as number) & mask) !== 0) failed = true
+        else memory[word] = (memory[word] as number) | mask
+      }
+      if (!failed) {
+        const x = a[next] as number
+        switch (operations[next]) {
+          case read: {
+            if (at < text.length) {
+              const set = sets[x] as RegexTree['sets'][number]
+              const unit = text.charCodeAt(at)
+              if (unit < 128) {
+                if (set.ascii[unit] === 1) {
+                  at++
+                  next++
+                  continue
+                }
+              } else {
+                const code = unicode ? (text.codePointAt(at) as number) : unit
+                if (set.has(code)) {
+                  at += code > 0xffff ? 2 : 1
+                  next++
+                  continue
+                }
+              }
+            }
+            break
+          }
+          case split:
+            stack[top++] = b[next] as number
+            stack[top++] = at
+            next = x
+            continue
+          case jump:
+            next = x
+            continue
+          case save:
+            stack[top++] = -1 - x
+            stack[top++] = registers[x] as number
+            registers[x] = at
+            next++
+            continue
+          case forget:
+            for (let register = x; register < (b[next] as number); register++) {
+              if (registers[register] === -1) continue
+              stack[top++] = -1 - register
+              stack[top++] = registers[register] as number
+              registers[register] = -1
+            }
+            next++
+            continue
+          case moved:
+            if (registers[x] === at) break
+            next++
+            continue
+          case assert:
+            if (!(assertions[x] as (text: string, at: number) => boolean)(text, at)) break
+            next++
+            continue
+          default:
+            registers[1] = at
+            return true
+        }
+      }
+      for (;;) {
+        if (top === 0) return false
+        const value = stack[--top] as number
+        const target = stack[--top] as number
+        if (target < 0) {
+          registers[-1 - target] = value
+          continue
+        }
+        next = target
+        at = value
+        break
+      }
+    }
+  }
+
+  /** One search by all states at once, those to be preferred first. Slower, in memory of the size of the program. */
+  #together(text: string, from: number, last: number): Int32Array | undefined {
+    const { operations, a, b, around, registers, sets, assertions, unicode, begins } = this.#program
+    const offsets = new Int32Array(operations.length)
+    let size = 0
+    around.forEach((loops, index) => {
+      offsets[index] = size
+      size += loops.length + 1
+    })
+    const seen = new Int32Array(size).fill(-1)
+    let states: number[] = []
+    let values: Int32Array[] = []
+    let best: Int32Array | undefined
+    const pending: number[] = []
+    const pendingValues: Int32Array[] = []
+    const add = (
+      first: number,
+      firstValues: Int32Array,
+      at: number,
+      toStates: number[],
+      toValues: Int32Array[],
+    ): void => {
+      pending.push(first)
+      pendingValues.push(firstValues)
+      while (pending.length > 0) {
+        const state = pending.pop() as number
+        let held = pendingValues.pop() as Int32Array
+        let key = offsets[state] as number
+        for (const loop of around[state] as readonly number[]) if (held[loop] === at) key++
+        if (seen[key] === at) continue
+        seen[key] = at
+        const x = a[state] as number
+        switch (operations[state]) {
+          case split:
+            pending.push(b[state] as number, x)
+            pendingValues.push(held, held)
+            continue
+          case jump:
+            pending.push(x)
+            pendingValues.push(held)
+            continue
+          case save:
+            held = held.slice()
+            held[x] = at
+            break
+          case forget:
+            held = held.slice().fill(-1, x, b[state])
+            break
+          case moved:
+            if (held[x] === at) continue
+            break
+          case assert:
+            if (!(assertions[x] as (text: string, at: number) => boolean)(text, at)) continue
+            break
+          default:
+            toStates.push(state)
+            toValues.push(held)
+            continue
+        }
+        pending.push(state + 1)
+        pendingValues.push(held)
+      }
+    }
+    for (let at = from; ; ) {
+      const unit = at < text.length ? text.charCodeAt(at) : -1
+      if (best === undefined && at <= last) {
+        if (begins === undefined || (unit >= 0 && (unit > 127 || begins[unit] === 1))) {
+          const fresh = new Int32Array(registers).fill(-1)
+          fresh[0] = at
+          add(0, fresh, at, states, values)
+        }
+      }
+      if (states.length === 0 && (best !== undefined || at >= last)) break
+      const code = unit < 128 || !unicode ? unit : (text.codePointAt(at) as number)
+      const after = at + (code > 0xffff ? 2 : 1)
+      const nextStates: number[] = []
+      const nextValues: Int32Array[] = []
+      for (let index = 0; index < states.length; index++) {
+        const state = states[index] as number
+        const held = values[index] as Int32Array
+        if (operations[state] === done) {
+          best = held.slice()
+          best[1] = at
+          break
+        }
+        if (code >= 0 && (sets[a[state] as number] as RegexTree['sets'][number]).has(code)) {
+          add(state + 1, held, after, nextStates, nextValues)
+        }
+      }
+      if (code < 0) break
+      states = nextStates
+      values = nextValues
+      at = after
+    }
+    return best
+  }
+}

@@ -1,0 +1,21 @@
+import { createHash } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { snappyCompress, snappyUncompress } from './snappy.ts'
+
+const noise = Buffer.concat(
+  Array.from({ length: 4000 }, (_, index) => createHash('md5').update(String(index)).digest()),
+)
+
+test.each([
+  ['nothing', Buffer.alloc(0)],
+  ['one byte', Buffer.from('a')],
+  ['fifteen bytes', Buffer.from('abcabcabcabcabc')],
+  ['one byte many times', Buffer.alloc(300_000, 'a')],
+  ['lines', Buffer.from(Array.from({ length: 9000 }, (_, line) => `GET /item/${line * 7919} 200\n`).join(''))],
+  ['noise', noise],
+  ['noise after lines', Buffer.concat([Buffer.alloc(66_000, 'line of text\n'), noise])],
+])('%s is the same after it was compressed', (_, data) => {
+  const block = snappyCompress(data)
+  if (data.length > 0) expect(snappyUncompress(block, data.length)).toEqual(data)
+  expect(block.length).toBeLessThanOrEqual(32 + data.length + data.length / 6)
+})

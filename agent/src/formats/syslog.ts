@@ -1,0 +1,192 @@
+// Syslog lines: RFC 5424, RFC 3164 and what is sent in their name. Absent parts give no field.
+// RFC 5424 is tried first; a line is RFC 3164 if it has a date, with or without a priority before it.
+
+import { Timestamp } from '../event/timestamp.ts'
+import { getField, setField, type Value, type ValueObject } from '../event/value.ts'
+import { daysFromCivil, daysInMonth, parseRfc3339 } from './datetime.ts'
+import { utc, type Zone } from './timezone.ts'
+
+export const severities = ['emerg', 'alert', 'crit', 'err', 'warning', 'notice', 'info', 'debug'] as const
+
+export const facilities = [
+  'kern',
+  'user',
+  'mail',
+  'daemon',
+  'auth',
+  'syslog',
+  'lpr',
+  'news',
+  'uucp',
+  'cron',
+  'authpriv',
+  'ftp',
+  'ntp',
+  'audit',
+  'alert',
+  'clockd',
+  'local0',
+  'local1',
+  'local2',
+  'local3',
+  'local4',
+  'local5',
+  'local6',
+  'local7',
+] as const
+
+/**
+ * The fields of a line; undefined if it is not syslog.
+ * @param zone of dates that name none
+ * @param now milliseconds since the epoch, for dates without a year
+ */
+export function parseSyslog(line: string, zone: Zone = utc, now = Date.now()): ValueObject | undefined {
+  return parse5424(line) ?? parse3164(line, zone, now)
+}
+
+const header5424 = /^<(\d{1,3})>(\d{1,3})\s+(\S+)\s+(\S+)\s+(\S+)\s+(\S+)\s+(\S+)\s+/
+
+function parse5424(line: string): ValueObject | undefined {
+  const header = header5424.exec(line)
+  if (header === null) return undefined
+  const [whole, priority, version, time, hostname, appname, procid, msgid] = header as unknown as string[]
+  const timestamp = time === '-' ? undefined : parseRfc3339(time as string)
+  if (timestamp === undefined && time !== '-') return undefined
+  const fields: ValueObject = { message: '' }
+  if (!setPriority(fields, Number(priority))) return undefined
+  fields.version = Number(version)
+  if (timestamp !== undefined) fields.timestamp = timestamp
+  setWord(fields, 'hostname', hostname as string)
+  setWord(fields, 'appname', appname as string)
+  if (procid !== '-') fields.procid = processId(procid as string)
+  setWord(fields, 'msgid', msgid as string)
+  const from = (whole as string).length
+  const end = line[from] === '-' ? from + 1 : parseElements(line, from, fields)
+  if (end < 0) return undefined
+  // The RFC marks UTF-8 by a byte order mark.
+  const message = line.slice(end).replace(/^\s+/, '')
+  fields.message = message.charCodeAt(0) === 0xfeff ? message.slice(1) : message
+  return fields
+}
+
+const date3164 =
+  /^(?:<(\d{1,3})>)?\s*(?:(\d{4}-\d\d-\d\d[T ]\S+)|(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\s+(\d{1,2})(?:\s+(\d{4}))?\s+(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?):?(?=\s|$)/i
+const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec']
+const word3164 = /\s*([^\s:]+)/y
+const tagged = /^([^[\]]*)\[([^\]]+)\]$/
+
+function parse3164(line: string, zone: Zone, now: number): ValueObject | undefined {
+  const header = date3164.exec(line)
+  if (header === null) return undefined
+  const [whole, priority, exact, monthName, day, year, hour, minute, second, fraction] = header as unknown as string[]
+  const fields: ValueObject = { message: '' }
+  if (priority !== undefined && !setPriority(fields, Number(priority))) return undefined
+  const timestamp =
+    exact !== undefined
+      ? parseRfc3339(exact.replace(/:$/, ''))
+      : dated(
+          year === undefined ? undefined : Number(year),
+          months.indexOf((monthName as string).toLowerCase()) + 1,
+          Number(day),
+          (Number(hour) * 3600 + Number(minute) * 60 + Number(second)) * 1000,
+          Number((fraction ?? '').padEnd(9, '0')),
+          zone,
+          now,
+        )
+  if (timestamp === undefined || Number(hour ?? 0) > 23 || Number(minute ?? 0) > 59) return undefined
+  fields.timestamp = timestamp
+  // One or two words before the colon: host and program, or one of them; the one with a process id is the program.
+  let at = (whole as string).length
+  word3164.lastIndex = at
+  const first = word3164.exec(line)?.[1]
+  if (first !== undefined) at = word3164.lastIndex
+  word3164.lastIndex = at
+  const second_ = first === undefined ? undefined : word3164.exec(line)?.[1]
+  if (second_ !== undefined) at = word3164.lastIndex
+  const program = tagged.exec(second_ ?? first ?? '')
+  if (second_ !== undefined) {
+    fields.hostname = first
+    fields.appname = program === null ? second_ : program[1]
+  } else if (program !== null) {
+    fields.appname = program[1]
+  } else if (first !== undefined) {
+    fields.hostname = first
+  }
+  if (program !== null) fields.procid = processId(program[2] as string)
+  const colon = /\s*:?\s*/y
+  colon.lastIndex = at
+  colon.exec(line)
+  at = colon.lastIndex
+  const end = line[at] === '[' ? parseElements(line, at, fields) : -1
+  fields.message = end < 0 ? line.slice(at) : line.slice(end).replace(/^\s+/, '')
+  return fields
+}
+
+function dated(
+  year: number | undefined,
+  month: number,
+  day: number,
+  timeMs: number,
+  nano: number,
+  zone: Zone,
+  now: number,
+): Timestamp | undefined {
+  const present = new Date(now)
+  // A line of December that comes in January is of last year.
+  const guessed = month === 12 && present.getUTCMonth() === 0 ? present.getUTCFullYear() - 1 : present.getUTCFullYear()
+  if (day < 1 || day > daysInMonth(year ?? guessed, month)) return undefined
+  const instant = zone.instantOf(daysFromCivil(year ?? guessed, month, day) * 86_400_000 + timeMs)
+  if (instant === undefined) return undefined
+  const milli = Math.floor(nano / 1_000_000)
+  return new Timestamp(instant + milli, nano - milli * 1_000_000)
+}
+
+function setPriority(fields: ValueObject, priority: number): boolean {
+  if (priority > 191) return false
+  fields.severity = severities[priority & 7] as string
+  fields.facility = facilities[priority >> 3] as string
+  return true
+}
+
+function setWord(fields: ValueObject, name: string, text: string): void {
+  if (text !== '-') fields[name] = text
+}
+
+function processId(text: string): Value {
+  return /^[+-]?\d{1,9}$/.test(text) ? Number(text) : text
+}
+
+const elementStart = /\[([^\s=\]"]+)/y
+// Some senders put a blank behind the equals sign.
+const parameter = /\s+([^\s=\]"]+)=\s*"((?:[^"\\]|\\.)*)"/sy
+const elementEnd = /\s*\]/y
+
+/** Structured data; its end, or -1 if it is none. Nothing is set then. */
+function parseElements(line: string, from: number, fields: ValueObject): number {
+  const elements: [string, ValueObject][] = []
+  let at = from
+  while (line[at] === '[') {
+    elementStart.lastIndex = at
+    const start = elementStart.exec(line)
+    if (start === null) break
+    let end = elementStart.lastIndex
+    const element: ValueObject = {}
+    for (;;) {
+      parameter.lastIndex = end
+      const match = parameter.exec(line)
+      if (match === null) break
+      end = parameter.lastIndex
+      setField(element, match[1] as string, (match[2] as string).replace(/\\(["\\\]])/g, '$1'))
+    }
+    elementEnd.lastIndex = end
+    if (elementEnd.exec(line) === null) break
+    at = elementEnd.lastIndex
+    elements.push([start[1] as string, element])
+  }
+  if (at === from) return -1
+  for (const [id, element] of elements) {
+    const old = getField(fields, id)
+    setField(fields, id, typeof old === 'object' && old !== null ? { ...(old as ValueObject), ...element } : element)
+  }
+  return at
+}

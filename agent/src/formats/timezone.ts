@@ -1,0 +1,147 @@
+// Time zones: offsets of instants and instants of local times, cached by day, because asking the time zone database for every
+// event would cost more than the rest of the conversion.
+
+const dayMs = 86_400_000
+
+export interface Zone {
+  /** Name in the time zone database. */
+  readonly name: string
+  /** What local time is ahead of UTC at an instant, in milliseconds. */
+  offsetAt(ms: number): number
+  /** The instant of a local time, which is given as if it were UTC; undefined if there is none or there are two. */
+  instantOf(localMs: number): number | undefined
+  /** The abbreviation in use at an instant: `UTC`, `CEST`. */
+  abbreviationAt(ms: number): string
+}
+
+export const utc: Zone = {
+  name: 'UTC',
+  offsetAt: () => 0,
+  instantOf: (localMs) => localMs,
+  abbreviationAt: () => 'UTC',
+}
+
+const found = new Map<string, Zone | undefined>()
+
+/** The zone of a name in the time zone database, or of `local`; undefined if there is none. */
+export function findZone(name: string): Zone | undefined {
+  if (name === 'UTC') return utc
+  if (name === 'local') return findZone(Temporal.Now.timeZoneId())
+  if (found.has(name)) return found.get(name)
+  const zone = openZone(name)
+  if (found.size > 1000) found.clear()
+  found.set(name, zone)
+  return zone
+}
+
+function openZone(name: string): Zone | undefined {
+  // Temporal also takes offsets and whole dates for zones.
+  if (!/^[A-Za-z]/.test(name)) return undefined
+  try {
+    if (epochZoned(0, name).offsetNanoseconds === 0 && /^(Etc\/)?(UTC|UCT|Zulu|Universal)$/.test(name)) return utc
+  } catch {
+    return undefined // The name is not known: the caller says so.
+  }
+  return new DatabaseZone(name)
+}
+
+function epochZoned(ms: number, zone: string): Temporal.ZonedDateTime {
+  return Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(zone)
+}
+
+class DatabaseZone implements Zone {
+  readonly name: string
+  #day = Number.NaN
+  #offset = 0
+  #localDay = Number.NaN
+  #localOffset = 0
+  readonly #abbreviations = new Map<number, string>()
+
+  constructor(name: string) {
+    this.name = name
+  }
+
+  offsetAt(ms: number): number {
+    const day = Math.floor(ms / dayMs)
+    if (day === this.#day) return this.#offset
+    const offset = this.#exactOffset(day * dayMs)
+    if (offset !== this.#exactOffset((day + 1) * dayMs)) return this.#exactOffset(ms)
+    this.#day = day
+    this.#offset = offset
+    return offset
+  }
+
+  instantOf(localMs: number): number | undefined {
+    const day = Math.floor(localMs / dayMs)
+    if (day === this.#localDay) return localMs - this.#localOffset
+    // No offset is larger than a day: if it is the same one day before and two days after, it held all along.
+    const before = this.#exactOffset((day - 1) * dayMs)
+    const after = this.#exactOffset((day + 2) * dayMs)
+    if (before === after) {
+      this.#localDay = day
+      this.#localOffset = before
+      return localMs - before
+    }
+    const early = this.#exactOffset(localMs - before) === before
+    const late = this.#exactOffset(localMs - after) === after
+    if (early === late) return undefined
+    return localMs - (early ? before : after)
+  }
+
+  abbreviationAt(ms: number): string {
+    const offset = this.offsetAt(ms)
+    let text = this.#abbreviations.get(offset)
+    if (text === undefined) {
+      text = abbreviation(this.name, ms, offset)
+      this.#abbreviations.set(offset, text)
+    }
+    return text
+  }
+
+  #exactOffset(ms: number): number {
+    // Offsets before the first standard times have seconds.
+    return Math.round(epochZoned(ms, this.name).offsetNanoseconds / 1e6)
+  }
+}
+
+// Each of these locales spells the abbreviations of its own part of the world and writes `GMT+1` for all others.
+const locales = ['en-US', 'en-GB', 'en-AU', 'en-IN', 'en-ZA', 'en-NZ', 'en-CA']
+
+// Abbreviations that no locale has.
+const abbreviations: Readonly<Record<string, string>> = {
+  'Asia/Tokyo': 'JST',
+  'Asia/Seoul': 'KST',
+  'Asia/Shanghai': 'CST',
+  'Asia/Chongqing': 'CST',
+  'Asia/Taipei': 'CST',
+  'Asia/Macau': 'CST',
+  'Asia/Hong_Kong': 'HKT',
+  'Asia/Manila': 'PST',
+  'Asia/Jakarta': 'WIB',
+  'Asia/Makassar': 'WITA',
+  'Asia/Jayapura': 'WIT',
+  'Asia/Karachi': 'PKT',
+  'Asia/Kolkata': 'IST',
+  'Asia/Calcutta': 'IST',
+  'Africa/Johannesburg': 'SAST',
+  'Africa/Lagos': 'WAT',
+  'Africa/Nairobi': 'EAT',
+  'Africa/Maputo': 'CAT',
+  'Africa/Harare': 'CAT',
+  'Europe/Moscow': 'MSK',
+}
+
+function abbreviation(zone: string, ms: number, offset: number): string {
+  const listed = abbreviations[zone]
+  if (listed !== undefined) return listed
+  for (const locale of locales) {
+    const parts = new Intl.DateTimeFormat(locale, { timeZone: zone, timeZoneName: 'short' }).formatToParts(ms)
+    const text = parts.find((part) => part.type === 'timeZoneName')?.value
+    if (text !== undefined && /^[A-Z]{2,5}$/.test(text) && (text !== 'GMT' || offset === 0)) return text
+  }
+  // As the database itself does for zones without an abbreviation.
+  const minutes = Math.round(Math.abs(offset) / 60_000)
+  const hours = String(Math.trunc(minutes / 60)).padStart(2, '0')
+  const rest = minutes % 60 === 0 ? '' : String(minutes % 60).padStart(2, '0')
+  return `${offset < 0 ? '-' : '+'}${hours}${rest}`
+}

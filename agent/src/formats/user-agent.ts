@@ -1,0 +1,128 @@
+// User agents by two data sets: a small one that knows browsers, systems and categories by their main features, and the large one
+// of regular expressions. Both are loaded when they are first asked for.
+
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+
+const require = createRequire(import.meta.url)
+// What is longer is no user agent; the expressions are tried on the beginning only.
+const mostCharacters = 2000
+
+export interface KnownAgent {
+  readonly browser: string | null
+  readonly browserVersion: string | null
+  readonly os: string | null
+  readonly osVersion: string | null
+  readonly category: string | null
+}
+
+interface SmallDataSet {
+  parse(agent: string): Readonly<Record<'name' | 'version' | 'os' | 'os_version' | 'category', string | undefined>>
+}
+
+let small: SmallDataSet | undefined
+
+/** What the small data set says. */
+export function knownAgent(agent: string): KnownAgent {
+  small ??= require('woothee') as SmallDataSet
+  const found = small.parse(agent.slice(0, mostCharacters))
+  const known = (text: string | undefined): string | null =>
+    text === undefined || text === '' || text === 'UNKNOWN' ? null : text
+  return {
+    browser: known(found.name),
+    browserVersion: known(found.version),
+    os: known(found.os),
+    osVersion: known(found.os_version),
+    category: known(found.category),
+  }
+}
+
+export interface MatchedAgent {
+  /** Name, then the parts of its version. */
+  readonly browser: readonly (string | null)[]
+  readonly os: readonly (string | null)[]
+  /** Name, brand and model. */
+  readonly device: readonly (string | null)[]
+}
+
+type Rule = Readonly<Record<string, string>>
+
+interface LargeDataSet {
+  readonly browsers: readonly Matcher[]
+  readonly systems: readonly Matcher[]
+  readonly devices: readonly Matcher[]
+}
+
+type Matcher = (agent: string) => (string | null)[] | undefined
+
+let large: LargeDataSet | undefined
+
+/** What the regular expressions say; all null if none matches. */
+export function matchedAgent(agent: string): MatchedAgent {
+  large ??= load()
+  const text = agent.slice(0, mostCharacters)
+  return {
+    browser: first(large.browsers, text) ?? [null, null, null, null],
+    os: first(large.systems, text) ?? [null, null, null, null, null],
+    device: first(large.devices, text) ?? [null, null, null],
+  }
+}
+
+function first(matchers: readonly Matcher[], text: string): (string | null)[] | undefined {
+  for (const matcher of matchers) {
+    const found = matcher(text)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/** The file is YAML of the plainest kind, lists of maps of quoted texts, and large: it is read by lines. */
+function load(): LargeDataSet {
+  const sections = new Map<string, Rule[]>()
+  let rules: Rule[] = []
+  let rule: Record<string, string> = {}
+  for (const line of readFileSync(require.resolve('uap-core/regexes.yaml'), 'utf8').split('\n')) {
+    const section = /^(\w+):\s*$/.exec(line)
+    if (section !== null) {
+      rules = []
+      sections.set(section[1] as string, rules)
+      continue
+    }
+    const entry = /^\s+(- )?(\w+): *'(.*)'\s*$/.exec(line)
+    if (entry === null) continue
+    if (entry[1] !== undefined) {
+      rule = {}
+      rules.push(rule)
+    }
+    rule[entry[2] as string] = (entry[3] as string).replaceAll("''", "'")
+  }
+  const compiled = (name: string, parts: readonly string[], fromGroups: boolean): Matcher[] =>
+    (sections.get(name) ?? []).map((rule) => matcherOf(rule, parts, fromGroups))
+  return {
+    browsers: compiled('user_agent_parsers', ['family', 'v1', 'v2', 'v3'], true),
+    systems: compiled('os_parsers', ['os', 'os_v1', 'os_v2', 'os_v3', 'os_v4'], true),
+    devices: compiled('device_parsers', ['device', 'brand', 'model'], false),
+  }
+}
+
+/** @param fromGroups whether parts without a replacement are the groups in order; else only the first and last are the first group */
+function matcherOf(rule: Rule, parts: readonly string[], fromGroups: boolean): Matcher {
+  const source = rule['regex'] as string
+  const flags = rule['regex_flag'] ?? ''
+  let regex: RegExp | undefined
+  return (agent) => {
+    regex ??= new RegExp(source, flags)
+    const match = regex.exec(agent)
+    if (match === null) return undefined
+    return parts.map((part, index) => {
+      const replacement = rule[`${part}_replacement`]
+      if (replacement !== undefined) {
+        const text = replacement.replace(/\$([1-9])/g, (_, group: string) => match[Number(group)] ?? '').trim()
+        return text === '' ? null : text
+      }
+      const group = fromGroups ? match[index + 1] : part === 'brand' ? undefined : match[1]
+      const text = group?.trim() ?? ''
+      return text === '' ? null : text
+    })
+  }
+}

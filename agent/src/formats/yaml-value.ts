@@ -1,0 +1,71 @@
+// YAML documents as values. Plain scalars are what YAML 1.2 says: `yes`, `017` and dates stay text.
+
+import { isAlias, isMap, isNode, isScalar, isSeq, type Node, parseDocument } from 'yaml'
+import { float, integer, setField, type Value, type ValueObject } from '../event/value.ts'
+
+const maxNodes = 200_000
+
+/** The value of the one document of a text; a failure says what is wrong. */
+export function parseYaml(text: string): { readonly value: Value } | { readonly problem: string } {
+  const document = parseDocument(text, { schema: 'failsafe', uniqueKeys: false, logLevel: 'silent' })
+  const error = document.errors[0]
+  if (error !== undefined) return { problem: error.message.split('\n')[0] as string }
+  let nodes = 0
+  const anchors = new Map<string, Node>()
+  const valueFrom = (node: unknown, depth: number): Value => {
+    // Aliases can make a small text large.
+    if (++nodes > maxNodes || depth > 128) throw new RangeError('the document is too large or nested too deep')
+    if (isAlias(node)) {
+      const meant = anchors.get(node.source)
+      if (meant === undefined) throw new RangeError(`the alias ${node.source} stands for nothing`)
+      return valueFrom(meant, depth + 1)
+    }
+    if (isNode(node) && node.anchor !== undefined) anchors.set(node.anchor, node)
+    if (isScalar(node)) return node.type === 'PLAIN' ? plain(String(node.value)) : String(node.value)
+    if (isSeq(node)) return node.items.map((item) => valueFrom(item, depth + 1))
+    if (!isMap(node)) return null
+    const fields: ValueObject = {}
+    for (const { key, value } of node.items) {
+      const name = isScalar(key) ? String(key.value) : undefined
+      if (name === undefined) throw new RangeError('a key is not a scalar')
+      setField(fields, name, valueFrom(value as Node | null, depth + 1))
+    }
+    return fields
+  }
+  try {
+    return { value: valueFrom(document.contents, 0) }
+  } catch (error) {
+    return { problem: (error as Error).message }
+  }
+}
+
+function plain(text: string): Value {
+  switch (text) {
+    case '':
+    case '~':
+    case 'null':
+    case 'Null':
+    case 'NULL':
+      return null
+    case 'true':
+    case 'True':
+    case 'TRUE':
+      return true
+    case 'false':
+    case 'False':
+    case 'FALSE':
+      return false
+  }
+  const whole = /^([+-]?)(0|[1-9]\d*|0x[0-9A-Fa-f]+|0o[0-7]+|0b[01]+)$/.exec(text)
+  if (whole !== null) {
+    const magnitude = BigInt(whole[2] as string)
+    const value = whole[1] === '-' ? -magnitude : magnitude
+    return BigInt.asIntN(64, value) === value ? integer(value) : float(Number(value))
+  }
+  if (/^[+-]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][+-]?\d+)?$/.test(text) && !/^[+-]?0\d/.test(text)) {
+    return float(Number(text))
+  }
+  const special = /^([+-]?)\.(?:inf|Inf|INF)$/.exec(text)
+  if (special !== null) return float(special[1] === '-' ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY)
+  return text
+}

@@ -1,0 +1,196 @@
+// Access tokens of Google: by a service account (RFC 7523, a JWT signed with its key), or from the metadata server of the
+// instance. A token is replaced before it ends; requests that need one at the same time share one look-up.
+
+import { createPrivateKey, type KeyObject, sign } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { errorText, PenstockError } from '../errors.ts'
+import type { HttpClient, HttpResponse } from '../http/client.ts'
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+const defaultTokenUri = 'https://oauth2.googleapis.com/token'
+const metadataPath = '/computeMetadata/v1/instance/service-accounts/default/token'
+
+/** A token is replaced so long before its end, and after a failure it is asked for again after the shortest wait. */
+const earlyMs = 200_000
+const shortestMs = 2000
+
+/** Longest time for one look-up. */
+const limitMs = 30_000
+
+/** A key of a service account, as its file says it. */
+export interface ServiceAccount {
+  readonly clientEmail: string
+  readonly privateKey: KeyObject
+  readonly privateKeyId: string | undefined
+  readonly tokenUri: string
+}
+
+/** Reads the file of a service account; throws a PenstockError that names it. */
+export async function readServiceAccount(path: string): Promise<ServiceAccount> {
+  let members: unknown
+  try {
+    members = JSON.parse(await readFile(path, 'utf8'))
+  } catch (error) {
+    // What stands in the file is secret: the text of a JSON error may quote it.
+    const reason = error instanceof SyntaxError ? 'it is not JSON' : errorText(error)
+    throw new PenstockError('PEN_AUTH', `The credentials file ${path} cannot be read: ${reason}.`)
+  }
+  const text = (name: string): string | undefined => {
+    const value =
+      typeof members === 'object' && members !== null ? (members as Record<string, unknown>)[name] : undefined
+    return typeof value === 'string' ? value : undefined
+  }
+  const clientEmail = text('client_email')
+  const pem = text('private_key')
+  if (clientEmail === undefined || pem === undefined) {
+    throw new PenstockError(
+      'PEN_AUTH',
+      `The credentials file ${path} is not that of a service account: it needs \`client_email\` and \`private_key\`.`,
+    )
+  }
+  let privateKey: KeyObject
+  try {
+    privateKey = createPrivateKey(pem)
+  } catch {
+    throw new PenstockError('PEN_AUTH', `The \`private_key\` in the credentials file ${path} is not a PEM key.`)
+  }
+  return {
+    clientEmail,
+    privateKey,
+    privateKeyId: text('private_key_id'),
+    tokenUri: text('token_uri') ?? defaultTokenUri,
+  }
+}
+
+interface Token {
+  readonly value: string
+  readonly refreshMs: number
+  readonly endMs: number
+}
+
+/** Gives the token of now. */
+export class AccessTokens {
+  readonly #ask: (signal: AbortSignal) => Promise<HttpResponse>
+  readonly #source: string
+  readonly #now: () => number
+  #token: Token | undefined
+  #loading: Promise<Token> | undefined
+  #notBeforeMs = 0
+
+  private constructor(source: string, ask: (signal: AbortSignal) => Promise<HttpResponse>, now: () => number) {
+    this.#source = source
+    this.#ask = ask
+    this.#now = now
+  }
+
+  static ofServiceAccount(account: ServiceAccount, scope: string, client: HttpClient, now = Date.now): AccessTokens {
+    return new AccessTokens(
+      account.tokenUri,
+      (signal) => {
+        const body = new URLSearchParams({
+          grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
+          assertion: assertion(account, scope, Math.floor(now() / 1000)),
+        })
+        const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+        const url = new URL(account.tokenUri)
+        return client.send({ method: 'POST', url, headers, body: Buffer.from(body.toString()) }, signal)
+      },
+      now,
+    )
+  }
+
+  /** @param client one that uses no proxy: the server answers the instance itself */
+  static ofInstance(env: Environment, client: HttpClient, now = Date.now): AccessTokens {
+    const host = env['GCE_METADATA_HOST'] ?? 'metadata.google.internal'
+    const url = new URL(`http://${host}${metadataPath}`)
+    return new AccessTokens(
+      url.origin,
+      (signal) => client.send({ method: 'GET', url, headers: { 'metadata-flavor': 'Google' } }, signal),
+      now,
+    )
+  }
+
+  /** Throws a PenstockError with code `PEN_AUTH` if there is none. */
+  async get(signal: AbortSignal): Promise<string> {
+    const now = this.#now()
+    const known = this.#token
+    const valid = known !== undefined && now < known.endMs
+    if (valid && (now < known.refreshMs || now < this.#notBeforeMs)) return known.value
+    this.#loading ??= this.#load().finally(() => {
+      this.#loading = undefined
+    })
+    try {
+      const token = await untilAborted(this.#loading, signal)
+      this.#token = token
+      return token.value
+    } catch (error) {
+      if (signal.aborted) throw error
+      this.#notBeforeMs = this.#now() + shortestMs
+      if (valid) return known.value // used to its end
+      throw error
+    }
+  }
+
+  /** The destination refuses the token: the next request gets a new one. */
+  refuse(token: string): void {
+    if (this.#token?.value === token) this.#token = undefined
+  }
+
+  async #load(): Promise<Token> {
+    let response: HttpResponse
+    try {
+      response = await this.#ask(AbortSignal.timeout(limitMs))
+    } catch (error) {
+      throw new PenstockError('PEN_AUTH', `No access token from ${this.#source}: ${errorText(error)}.`)
+    }
+    if (response.status !== 200) {
+      throw new PenstockError('PEN_AUTH', `No access token from ${this.#source}: it answered with ${response.status}.`)
+    }
+    const answer = parsedAnswer(response.body)
+    if (answer === undefined) {
+      throw new PenstockError('PEN_AUTH', `No access token from ${this.#source}: its answer has none.`)
+    }
+    const now = this.#now()
+    const lifeMs = answer.expiresIn * 1000
+    return {
+      value: answer.token,
+      refreshMs: now + Math.max(lifeMs - earlyMs, shortestMs),
+      endMs: now + Math.max(lifeMs, shortestMs),
+    }
+  }
+}
+
+/** The look-up is shared: whoever leaves it does not end it for the others. */
+function untilAborted<T>(shared: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason)
+    const end = () => signal.removeEventListener('abort', abort)
+    signal.addEventListener('abort', abort, { once: true })
+    if (signal.aborted) abort()
+    shared.then(resolve, reject).finally(end)
+  })
+}
+
+function parsedAnswer(body: Buffer): { readonly token: string; readonly expiresIn: number } | undefined {
+  try {
+    const answer = JSON.parse(body.toString('utf8')) as Record<string, unknown> | null
+    const token = answer?.['access_token']
+    const expiresIn = Number(answer?.['expires_in'])
+    return typeof token === 'string' && Number.isFinite(expiresIn) ? { token, expiresIn } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** The signed claim of a service account that it may have a token for the scope. */
+function assertion(account: ServiceAccount, scope: string, now: number): string {
+  const header = { alg: 'RS256', typ: 'JWT', kid: account.privateKeyId }
+  const claims = { iss: account.clientEmail, scope, aud: account.tokenUri, iat: now, exp: now + 3600 }
+  const text = `${encoded(header)}.${encoded(claims)}`
+  return `${text}.${sign('sha256', Buffer.from(text), account.privateKey).toString('base64url')}`
+}
+
+function encoded(part: object): string {
+  return Buffer.from(JSON.stringify(part)).toString('base64url')
+}

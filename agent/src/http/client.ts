@@ -1,0 +1,247 @@
+// The HTTP client of every component: one pool of connections for each origin, requests with whole bodies, no redirects.
+// Only the part of undici that this needs is loaded, and only for the first request: all of it costs 10 MB more.
+
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { brotliDecompressSync, gunzipSync, inflateSync, zstdDecompressSync } from 'node:zlib'
+import type { Dispatcher, Pool } from 'undici'
+import { errorText, PenstockError } from '../errors.ts'
+import { openConnection } from '../net/connect.ts'
+import type { ChooseProxy, ProxyAddress } from '../net/proxy.ts'
+import type { TlsSettings } from '../net/tls.ts'
+import type { ComponentEvents } from '../telemetry/component-events.ts'
+
+export interface HttpRequest {
+  readonly method: string
+  readonly url: URL
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: Buffer | undefined
+}
+
+export interface HttpResponse {
+  readonly status: number
+  /** Names in lower case; repeated headers are joined by a comma. */
+  readonly headers: ReadonlyMap<string, string>
+  /** The body, decompressed; cut off after the limit that the caller gave. */
+  readonly body: Buffer
+}
+
+export interface HttpClientOptions {
+  readonly tls: TlsSettings
+  readonly proxy: ChooseProxy
+  /** Where `http_client_*` metrics go. */
+  readonly events?: ComponentEvents
+  /** Most connections to one origin; as many as there are requests if not given. */
+  readonly connections?: number | undefined
+  readonly connectTimeoutMs?: number
+}
+
+let userAgentText: string | undefined
+
+/** Value of `User-Agent`. */
+export function userAgent(): string {
+  if (userAgentText === undefined) {
+    const manifest: unknown = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+    userAgentText = `Penstock/${(manifest as { version: string }).version}`
+  }
+  return userAgentText
+}
+
+// The path is not part of undici's promises, so a test holds it; the lock file holds the version.
+let poolClass: typeof Pool | undefined
+
+function loadPool(): typeof Pool {
+  poolClass ??= createRequire(import.meta.url)('undici/lib/dispatcher/pool.js') as typeof Pool
+  return poolClass
+}
+
+const keptOfBody = 65_536
+
+export class HttpClient {
+  readonly #options: HttpClientOptions
+  readonly #pools = new Map<string, { readonly pool: Pool; readonly proxy: ProxyAddress | undefined }>()
+  readonly #closing = new AbortController()
+
+  constructor(options: HttpClientOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Sends a request and reads the answer. Rejects with the transport's error, or with the signal's reason.
+   * @param keep bytes of the answer's body that are kept; the rest is read and thrown away
+   */
+  send(request: HttpRequest, signal: AbortSignal, keep = keptOfBody): Promise<HttpResponse> {
+    const { events } = this.#options
+    const start = performance.now()
+    events?.count('http_client_requests_sent_total', 1, { method: request.method })
+    return new Promise((resolve, reject) => {
+      if (signal.aborted) return reject(signal.reason)
+      let controller: Dispatcher.DispatchController | undefined
+      const abort = () => {
+        fail(signal.reason)
+        controller?.abort(signal.reason instanceof Error ? signal.reason : new Error(String(signal.reason)))
+      }
+      const end = () => signal.removeEventListener('abort', abort)
+      let failed = false
+      const fail = (error: unknown) => {
+        if (failed) return
+        failed = true
+        end()
+        const kind = errorKind(error)
+        events?.count('http_client_errors_total', 1, { error_kind: kind })
+        events?.observe('http_client_error_rtt_seconds', (performance.now() - start) / 1000, { error_kind: kind })
+        reject(error)
+      }
+      let status = 0
+      let headers: ReadonlyMap<string, string> = new Map()
+      const chunks: Buffer[] = []
+      let kept = 0
+      signal.addEventListener('abort', abort)
+      try {
+        const { pool, proxy } = this.#pool(request.url)
+        pool.dispatch(dispatchOptions(request, proxy), {
+          onRequestStart(started) {
+            controller = started
+            if (failed) started.abort(new Error('The request was given up.'))
+          },
+          onResponseStart(_, code, fields) {
+            status = code
+            headers = headerMap(fields)
+          },
+          onResponseData(_, chunk) {
+            if (kept < keep) chunks.push(chunk)
+            kept += chunk.length
+          },
+          onResponseEnd() {
+            if (failed) return
+            end()
+            const seconds = (performance.now() - start) / 1000
+            const code = String(status)
+            events?.count('http_client_responses_total', 1, { status: code })
+            events?.observe('http_client_rtt_seconds', seconds)
+            events?.observe('http_client_response_rtt_seconds', seconds, { status: code })
+            const raw = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
+            resolve({ status, headers, body: decoded(raw, headers.get('content-encoding')) })
+          },
+          onResponseError(_, error) {
+            fail(error)
+          },
+        })
+      } catch (error) {
+        fail(error)
+      }
+    })
+  }
+
+  /** Ends all connections. Requests under way fail. */
+  async close(): Promise<void> {
+    this.#closing.abort(new Error('The client was closed.'))
+    const pools = [...this.#pools.values()]
+    this.#pools.clear()
+    await Promise.all(pools.map(({ pool }) => pool.destroy()))
+  }
+
+  #pool(url: URL): { readonly pool: Pool; readonly proxy: ProxyAddress | undefined } {
+    const known = this.#pools.get(url.origin)
+    if (known !== undefined) return known
+    const { tls, connections, connectTimeoutMs = 10_000 } = this.#options
+    const proxy = this.#options.proxy(url)
+    const secure = url.protocol === 'https:'
+    const target = {
+      host: url.hostname.startsWith('[') ? url.hostname.slice(1, -1) : url.hostname,
+      port: url.port === '' ? (secure ? 443 : 80) : Number(url.port),
+      secure,
+    }
+    const closing = this.#closing.signal
+    const pool = new (loadPool())(url.origin, {
+      connections: connections ?? null,
+      pipelining: 1,
+      // The caller's signal bounds each request as a whole.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      allowH2: tls.offersHttp2,
+      connect: (_, callback) => {
+        const limit = AbortSignal.any([closing, AbortSignal.timeout(connectTimeoutMs)])
+        openConnection(target, proxy, tls, limit).then(
+          (socket) => callback(null, socket),
+          (error: unknown) => callback(error instanceof Error ? error : new Error(String(error)), null),
+        )
+      },
+    })
+    const made = { pool, proxy }
+    this.#pools.set(url.origin, made)
+    return made
+  }
+}
+
+function dispatchOptions(request: HttpRequest, proxy: ProxyAddress | undefined): Dispatcher.DispatchOptions {
+  const { method, url, body } = request
+  const headers: Record<string, string> = { ...request.headers }
+  headers['user-agent'] ??= userAgent()
+  headers['accept-encoding'] ??= 'identity'
+  let path = `${url.pathname}${url.search}`
+  if (proxy !== undefined && url.protocol === 'http:') {
+    path = `${url.origin}${path}`
+    if (proxy.authorization !== undefined) headers['proxy-authorization'] = proxy.authorization
+  }
+  return { method: method as Dispatcher.HttpMethod, path, headers, body: body ?? null }
+}
+
+function headerMap(fields: Readonly<Record<string, string | string[] | undefined>>): ReadonlyMap<string, string> {
+  const headers = new Map<string, string>()
+  for (const name in fields) {
+    const value = fields[name]
+    if (value !== undefined) headers.set(name.toLowerCase(), typeof value === 'string' ? value : value.join(', '))
+  }
+  return headers
+}
+
+/** The body without its content coding; as it is where that cannot be undone, such as when it was cut off. */
+function decoded(body: Buffer, coding: string | undefined): Buffer {
+  try {
+    switch (coding) {
+      case 'gzip':
+        return gunzipSync(body)
+      case 'deflate':
+        return inflateSync(body)
+      case 'br':
+        return brotliDecompressSync(body)
+      case 'zstd':
+        return zstdDecompressSync(body)
+      default:
+        return body
+    }
+  } catch {
+    return body // an answer that cannot be read is judged by its status
+  }
+}
+
+/** Tag `error_kind`: the code of the system or of the client. */
+function errorKind(error: unknown): string {
+  if (error instanceof Error && 'code' in error && typeof error.code === 'string') return error.code
+  return error instanceof Error ? error.name : 'unknown'
+}
+
+/** The URL of an address that a user gave; throws a PenstockError if it is none. */
+export function parseUrl(text: string, option: string): URL {
+  const url = URL.parse(text)
+  if (url !== null && (url.protocol === 'http:' || url.protocol === 'https:')) return url
+  throw new PenstockError('PEN_CONFIG_INVALID', `\`${option}\` must be a URL with scheme http or https.`)
+}
+
+/** For log fields: the error and, where there is one, its system code. */
+export function transportFields(error: unknown): Record<string, unknown> {
+  return { error: reasonText(error), error_kind: errorKind(error) }
+}
+
+/** Why a request failed, without a full stop. Several addresses that failed together have no text but a code. */
+export function reasonText(error: unknown): string {
+  const text = errorText(error).replace(/\.$/, '')
+  return text === '' ? errorKind(error) : text
+}
+
+/** True for requests that cannot be sent as they are, such as with a header that is none: another attempt is in vain. */
+export function isUnsendable(error: unknown): boolean {
+  return errorKind(error) === 'UND_ERR_INVALID_ARG'
+}

@@ -1,0 +1,28 @@
+// What can go wrong between a sink and its destination, for the sinks that any destination understands.
+
+import type { RecordedRequest } from '../testing/destination.ts'
+import { testFaults } from '../testing/sink-faults.ts'
+
+testFaults([
+  {
+    type: 'http',
+    options: (url: string) => ({ uri: url, encoding: { codec: 'json' } }),
+    messages: (request: RecordedRequest) => (request.json() as { message: string }[]).map((event) => event.message),
+  },
+  {
+    type: 'log_aggregator',
+    options: (url: string) => ({
+      endpoint: url,
+      labels: { a: 'b' },
+      encoding: { codec: 'text' },
+      compression: 'snappy',
+    }),
+    messages: (request: RecordedRequest) => request.text().match(/m\d/g) ?? [],
+  },
+  {
+    type: 'search_engine',
+    options: (url: string) => ({ endpoints: [url], api_version: 'v8', compression: 'gzip' }),
+    messages: (request: RecordedRequest) =>
+      (request.lines() as { message?: string }[]).flatMap(({ message }) => message ?? []),
+  },
+])

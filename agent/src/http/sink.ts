@@ -1,0 +1,471 @@
+// What every sink that speaks HTTP shares: batching, delivery, authentication, TLS, proxies, telemetry, health checks.
+// A sink says where requests go and how events are written; it never touches a connection.
+
+import type { Encoder } from '../codecs/encoding/encoder.ts'
+import type { Sink, SinkContext, SinkEnvelope } from '../component.ts'
+import { AdaptiveConcurrency } from '../delivery/adaptive-concurrency.ts'
+import { type AnyEvent, Batcher } from '../delivery/batcher.ts'
+import { systemClock } from '../delivery/clock.ts'
+import { type ConcurrencyLimit, fixedConcurrency } from '../delivery/concurrency.ts'
+import { type Attempt, type Call, Delivery, withTimeout } from '../delivery/delivery.ts'
+import { Endpoints } from '../delivery/endpoints.ts'
+import { RateLimit } from '../delivery/rate-limit.ts'
+import { type Assemble, type OpenRequest, type Request, sealRequest } from '../delivery/request.ts'
+import { PenstockError } from '../errors.ts'
+import type { Batch } from '../event/batch.ts'
+import type { BodyPool } from '../event/body.ts'
+import { compileProxy } from '../net/proxy.ts'
+import { compileTls } from '../net/tls.ts'
+import type { BatchOptions, CompressionOption, RequestOptions, TlsOptions } from '../schema/groups.ts'
+import type { Template } from '../template.ts'
+import { authorization, type StaticAuth } from './auth.ts'
+import { classifyResponse } from './classify.ts'
+import {
+  HttpClient,
+  type HttpRequest,
+  type HttpResponse,
+  isUnsendable,
+  parseUrl,
+  reasonText,
+  transportFields,
+} from './client.ts'
+import { compileCompression } from './compression.ts'
+
+/** Options that the shared part reads; a sink passes its own. */
+export interface HttpSinkOptions {
+  readonly batch: BatchOptions
+  readonly request: RequestOptions
+  readonly tls: TlsOptions
+  readonly auth?: StaticAuth | { readonly strategy: 'aws' } | undefined
+  readonly compression?: CompressionOption | undefined
+}
+
+/** Signs a request: gives the headers to send. */
+export type Sign = (request: HttpRequest, signal: AbortSignal) => Promise<Readonly<Record<string, string>>>
+
+/** Asks the destination by GET, or by POST where there is a body; the headers are added to those of every request. */
+export type Ask = (url: string, headers?: Readonly<Record<string, string>>, body?: string) => Promise<HttpResponse>
+
+export interface HttpSinkSpec {
+  /** Where requests go: one address, several of the same destination, or one for each partition. */
+  readonly url: string | readonly string[] | ((key: string) => string)
+  /** `POST` if not given. */
+  readonly method?: string
+  /** Headers of every request; names in lower case. */
+  readonly headers?: Readonly<Record<string, string>> | ((key: string) => Readonly<Record<string, string>>)
+  /** The partition of an event; undefined if it cannot be sent, which the sink has counted. Left out: one for all. */
+  readonly partition?: ((event: AnyEvent) => string | undefined) | undefined
+  /** Writes what comes before the first event. */
+  readonly begin?: (request: OpenRequest) => void
+  /** Appends events `[from, to)` and marks each; what cannot be encoded is counted and leaves nothing behind. */
+  readonly encode: (events: readonly AnyEvent[], from: number, to: number, request: OpenRequest) => void
+  /** Completes the body; gives the request to send, which may be another one with a body of the pool. */
+  readonly finish?: (request: OpenRequest, pool: BodyPool) => OpenRequest
+  /** Puts chosen events of a request together again. */
+  readonly assemble: Assemble
+  /** Largest body that the destination takes, before compression. */
+  readonly maxBodyBytes?: number
+  /** Whether a request is larger than the destination takes, where that depends on more than its body. */
+  readonly tooLarge?: ((request: Request) => boolean) | undefined
+  /** Judges an answer where that is not by its status alone. */
+  readonly classify?: (response: HttpResponse, request: Request) => Attempt
+  /** What the destination may repeat in its answers and logs must not show. */
+  readonly secret?: string
+  /** Bytes of an answer that `classify` needs. */
+  readonly keepOfAnswer?: number
+  readonly sign?: Sign | undefined
+  /** Whether the body is compressed by the sink itself: `compression` is then not applied. */
+  readonly codec?: { compress(body: Buffer): Buffer; decompress(payload: Buffer): Buffer }
+  /** How endpoints that fail are left alone, if there are several. */
+  readonly distribution?: { readonly retry_initial_backoff_secs: number; readonly retry_max_duration_secs: number }
+  /** Checks the destination by requests to it; throws a PenstockError if it is not usable. */
+  readonly healthcheck?: ((get: Ask) => Promise<void>) | undefined
+}
+
+/** A path below a base address, whatever slashes stand between them; the query of the address stays behind. */
+export function joinPath(base: string, path: string): string {
+  const url = parseUrl(base, 'endpoint')
+  const credentials = url.username === '' && url.password === '' ? '' : `${url.username}:${url.password}@`
+  const prefix = `${url.protocol}//${credentials}${url.host}${url.pathname.replace(/\/+$/, '')}`
+  return `${prefix}/${path.replace(/^\/+/, '')}${url.search}`
+}
+
+/** A sink that also lets its component ask the destination, with the same authentication, TLS and proxies. */
+export interface AskingSink extends Sink {
+  get(
+    url: string,
+    signal: AbortSignal,
+    headers?: Readonly<Record<string, string>>,
+    body?: string,
+  ): Promise<HttpResponse>
+}
+
+export function httpSink(context: SinkContext, options: HttpSinkOptions, spec: HttpSinkSpec): AskingSink {
+  return new HttpSink(context, options, spec)
+}
+
+/** Counts an event whose template names fields that it does not have. */
+export function templateFailed(
+  context: SinkContext,
+  option: string,
+  template: Template,
+  event: AnyEvent,
+  discarded: boolean,
+): void {
+  context.events.error({
+    type: 'template_failed',
+    stage: 'processing',
+    message: discarded
+      ? 'A template refers to fields that the event does not have; the event is discarded.'
+      : 'A template refers to fields that the event does not have.',
+    fields: { field: option, missing: template.missing(event) },
+  })
+  if (discarded) context.events.discarded(1, false, 'A template could not be rendered.')
+}
+
+/** Counts an event that the encoder cannot write. */
+export function encoderFailed(context: SinkContext, problem: string): void {
+  context.events.error({
+    type: 'encoder_failed',
+    stage: 'processing',
+    message: 'An event could not be encoded; it is discarded.',
+    fields: { problem },
+  })
+  context.events.discarded(1, false, 'The event could not be encoded.')
+}
+
+/** `encode` for events that are written one after the other, with a separator between them. */
+export function encodeEach(context: SinkContext, encoder: Encoder, separator = ''): HttpSinkSpec['encode'] {
+  return (events, from, to, request) => {
+    const { body } = request
+    for (let index = from; index < to; index++) {
+      const before = body.length
+      if (request.count > 0 && separator !== '') body.writeText(separator)
+      const start = body.length
+      const problem = encoder.encode(events[index] as AnyEvent, body)
+      if (problem === undefined) {
+        request.mark(start)
+      } else {
+        body.truncate(before)
+        encoderFailed(context, problem)
+      }
+    }
+  }
+}
+
+interface Address {
+  readonly url: URL
+  readonly headers: Readonly<Record<string, string>>
+  /** Tags of `component_sent_bytes_total`. */
+  readonly tags: Readonly<Record<string, string>>
+}
+
+/** Addresses of partitions that are kept. */
+const keptAddresses = 1000
+
+class HttpSink implements AskingSink {
+  readonly healthcheck?: (signal: AbortSignal) => Promise<void>
+  readonly #context: SinkContext
+  readonly #options: HttpSinkOptions
+  readonly #spec: HttpSinkSpec
+  readonly #client: HttpClient
+  readonly #batcher: Batcher
+  readonly #delivery: Delivery
+  readonly #contentEncoding: string | undefined
+  readonly #addresses = new Map<string, Address>()
+  /** The write that waits for a slot, if there is one. */
+  #writing: Promise<void> | undefined
+
+  constructor(context: SinkContext, options: HttpSinkOptions, spec: HttpSinkSpec) {
+    this.#context = context
+    this.#options = options
+    this.#spec = spec
+    const tls = compileTls(options.tls)
+    for (const warning of tls.warnings) context.logger.warn({}, warning)
+    const { request, batch } = options
+    const limits = limitsOf(request, context)
+    const urls = typeof spec.url === 'function' ? undefined : typeof spec.url === 'string' ? [spec.url] : spec.url
+    this.#client = new HttpClient({
+      tls,
+      proxy: compileProxy(context.proxy),
+      events: context.events,
+      connections: typeof request.concurrency === 'number' ? request.concurrency : undefined,
+      connectTimeoutMs: Math.min(request.timeout_secs * 1000, 10_000),
+    })
+    const compression = compileCompression(options.compression)
+    this.#contentEncoding = spec.codec === undefined ? compression.contentEncoding : undefined
+    const codec = spec.codec ?? compression
+
+    const timeoutMs = request.timeout_secs * 1000
+    const callTo = (address: (key: string) => Address) =>
+      withTimeout((outgoing, signal) => this.#send(address, outgoing, signal), timeoutMs, systemClock)
+    let call: Call
+    let concurrency: ConcurrencyLimit
+    if (urls !== undefined && urls.length > 1) {
+      const endpoints = new Endpoints(
+        urls.map((url) => ({ call: callTo((key) => this.#address(url, key)), concurrency: limits() })),
+        {
+          initialMs: (spec.distribution?.retry_initial_backoff_secs ?? 1) * 1000,
+          maxMs: (spec.distribution?.retry_max_duration_secs ?? 3600) * 1000,
+        },
+        healthOf,
+        (active) => context.events.gauge('active_endpoints', active),
+        systemClock,
+      )
+      call = endpoints.call
+      concurrency = endpoints
+    } else {
+      const address = spec.url
+      call = callTo(
+        typeof address === 'function'
+          ? (key) => this.#address(address(key), key)
+          : (key) => this.#address(urls?.[0] as string, key),
+      )
+      concurrency = limits()
+    }
+    // Wrong addresses and credentials are told at start.
+    for (const url of urls ?? []) this.#address(url, '')
+
+    this.#delivery = new Delivery(
+      {
+        rateLimit: new RateLimit(request.rate_limit_num, request.rate_limit_duration_secs * 1000),
+        concurrency,
+        retry: {
+          attempts: request.retry_attempts,
+          initialMs: request.retry_initial_backoff_secs * 1000,
+          maxMs: request.retry_max_duration_secs * 1000,
+          jitter: request.retry_jitter_mode,
+        },
+        maxBodyBytes: spec.maxBodyBytes,
+        tooLarge: spec.tooLarge,
+      },
+      call,
+      context.events,
+      context.abandoning,
+      systemClock,
+    )
+    this.#batcher = new Batcher(
+      {
+        maxBytes: batch.max_bytes ?? Number.POSITIVE_INFINITY,
+        maxEvents: batch.max_events ?? Number.POSITIVE_INFINITY,
+        timeoutMs: batch.timeout_secs * 1000,
+      },
+      { partition: spec.partition, begin: spec.begin, encode: spec.encode },
+      systemClock,
+      (open) => {
+        const { pool } = this.#batcher
+        this.#delivery.submit(sealRequest(spec.finish?.(open, pool) ?? open, pool, codec, spec.assemble))
+      },
+    )
+    const check = this.#healthcheckOf()
+    if (check !== undefined) this.healthcheck = check
+  }
+
+  write(batch: Batch): Promise<void> | undefined {
+    const { count, finalizer } = batch
+    if (count === 0) {
+      finalizer.release(1, 'dropped')
+      return undefined
+    }
+    finalizer.retain(count - 1)
+    if (this.#writing === undefined) {
+      const taken = this.#batcher.add(batch, 0, this.#isFull)
+      if (taken === count && !this.#delivery.full) return undefined
+      this.#writing = this.#writeRest(batch, taken)
+    } else {
+      const before = this.#writing
+      this.#writing = before.then(() => this.#writeRest(batch, 0))
+    }
+    const writing = this.#writing
+    return writing.then(() => {
+      if (this.#writing === writing) this.#writing = undefined
+    })
+  }
+
+  readonly #isFull = (): boolean => this.#delivery.full
+
+  /** Takes what is left of a batch as slots become free; resolves when the sink can take more. */
+  async #writeRest(batch: Batch, from: number): Promise<void> {
+    let taken = from
+    for (;;) {
+      await this.#delivery.ready()
+      if (taken === batch.count) return
+      taken = this.#batcher.add(batch, taken, this.#isFull)
+    }
+  }
+
+  async close(): Promise<void> {
+    while (this.#writing !== undefined) {
+      const writing = this.#writing
+      await writing
+      if (this.#writing === writing) this.#writing = undefined
+    }
+    this.#batcher.flush()
+    await this.#delivery.close()
+    await this.#client.close()
+  }
+
+  async #send(addressOf: (key: string) => Address, outgoing: Request, signal: AbortSignal): Promise<Attempt> {
+    const spec = this.#spec
+    let address: Address
+    let response: HttpResponse
+    try {
+      address = addressOf(outgoing.key)
+    } catch (error) {
+      // An address that is none does not become one by another attempt.
+      return { outcome: 'rejected', failure: { type: 'request_failed', fields: transportFields(error) } }
+    }
+    try {
+      const { url, headers } = address
+      const request: HttpRequest = { method: spec.method ?? 'POST', url, headers, body: outgoing.payload }
+      const signed = spec.sign === undefined ? request : { ...request, headers: await spec.sign(request, signal) }
+      response = await this.#client.send(signed, signal, spec.keepOfAnswer)
+    } catch (error) {
+      if (signal.aborted) throw error
+      if (isUnsendable(error)) {
+        return { outcome: 'rejected', failure: { type: 'request_failed', fields: transportFields(error) } }
+      }
+      const type = error instanceof PenstockError && error.code === 'PEN_AUTH' ? 'authentication_failed' : undefined
+      return { outcome: 'retry', failure: { type: type ?? 'connection_failed', fields: transportFields(error) } }
+    }
+    const attempt = (spec.classify ?? classifyResponse)(response, outgoing)
+    if (response.status >= 200 && response.status < 300) {
+      this.#context.events.sentBytes(outgoing.payload.length, address.tags)
+    } else {
+      this.#context.logger.debug(
+        { status: response.status, answer: excerpt(response.body, spec.secret) },
+        'A request was refused.',
+      )
+    }
+    return attempt
+  }
+
+  /** The address of requests of a partition: worked out once. */
+  #address(text: string, key: string): Address {
+    const id = `${text}\n${key}`
+    const known = this.#addresses.get(id)
+    if (known !== undefined) return known
+    const url = parseUrl(text, 'endpoint')
+    if (this.#options.tls.enabled === true && url.protocol !== 'https:') {
+      throw new PenstockError(
+        'PEN_CONFIG_INVALID',
+        `\`tls.enabled\` is true, but the scheme of ${url.origin} is not https.`,
+      )
+    }
+    const header = authorization(url, this.#options.auth)
+    const { headers } = this.#spec
+    const address: Address = {
+      url,
+      headers: {
+        ...(this.#contentEncoding === undefined ? {} : { 'content-encoding': this.#contentEncoding }),
+        ...(typeof headers === 'function' ? headers(key) : headers),
+        ...lowerCased(this.#options.request.headers),
+        ...(header === undefined ? {} : { authorization: header }),
+      },
+      tags: {
+        protocol: url.protocol.slice(0, -1),
+        // Paths made of event fields may be without number.
+        endpoint: typeof this.#spec.url === 'function' ? url.origin : `${url.origin}${url.pathname}`,
+      },
+    }
+    if (this.#addresses.size >= keptAddresses) this.#addresses.clear()
+    this.#addresses.set(id, address)
+    return address
+  }
+
+  #healthcheckOf(): ((signal: AbortSignal) => Promise<void>) | undefined {
+    const { healthcheck } = this.#options as Partial<SinkEnvelope>
+    const uri = typeof healthcheck === 'object' ? healthcheck.uri : undefined
+    const check =
+      uri === undefined
+        ? this.#spec.healthcheck
+        : async (get: Ask) => {
+            const { status } = await get(uri)
+            if (status < 200 || status >= 300) throw unhealthy(uri, status)
+          }
+    if (check === undefined) return undefined
+    return (signal) => check((url, headers, body) => this.get(url, signal, headers, body))
+  }
+
+  async get(
+    text: string,
+    signal: AbortSignal,
+    added: Readonly<Record<string, string>> = {},
+    body?: string,
+  ): Promise<HttpResponse> {
+    const url = parseUrl(text, 'endpoint')
+    const header = authorization(url, this.#options.auth)
+    const headers = {
+      ...added,
+      ...lowerCased(this.#options.request.headers),
+      ...(header === undefined ? {} : { authorization: header }),
+    }
+    const request: HttpRequest =
+      body === undefined ? { method: 'GET', url, headers } : { method: 'POST', url, headers, body: Buffer.from(body) }
+    const { sign } = this.#spec
+    try {
+      return await this.#client.send(
+        sign === undefined ? request : { ...request, headers: await sign(request, signal) },
+        signal,
+      )
+    } catch (error) {
+      throw new PenstockError('PEN_HEALTHCHECK', `${url.origin} cannot be reached: ${reasonText(error)}.`, {
+        cause: error,
+      })
+    }
+  }
+}
+
+/** The error of a health check that got the wrong answer. */
+export function unhealthy(address: string, status: number): PenstockError {
+  const url = URL.parse(address)
+  const place = url === null ? 'The destination' : `${url.origin}${url.pathname}`
+  return new PenstockError('PEN_HEALTHCHECK', `${place} answered with status ${status}.`)
+}
+
+function lowerCased(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+}
+
+function excerpt(body: Buffer, secret: string | undefined): string {
+  const text = body.toString('utf8')
+  // Before it is cut off: half of a secret is one too.
+  return (secret === undefined ? text : withoutSecret(text, secret)).slice(0, 512)
+}
+
+/** The text with asterisks in place of a secret. */
+export function withoutSecret(text: string, secret: string): string {
+  return secret === '' ? text : text.replaceAll(secret, '***')
+}
+
+/** 2xx: well; a server's error or none at all: not well; anything else says nothing about the endpoint. */
+function healthOf(attempt: Attempt): 'healthy' | 'unhealthy' | 'unknown' {
+  if (attempt.outcome === 'delivered' || attempt.outcome === 'partial') return 'healthy'
+  const status = attempt.failure.fields?.['status']
+  if (typeof status !== 'number') return 'unhealthy'
+  return status >= 500 ? 'unhealthy' : 'unknown'
+}
+
+/** Makes the concurrency limit that the options ask for. */
+function limitsOf(request: RequestOptions, context: SinkContext): () => ConcurrencyLimit {
+  const { concurrency } = request
+  if (concurrency === 'none') return () => fixedConcurrency(1)
+  if (typeof concurrency === 'number') return () => fixedConcurrency(concurrency)
+  const { events } = context
+  return () => {
+    events.gauge('adaptive_concurrency_limit', request.adaptive_concurrency.initial_concurrency)
+    return new AdaptiveConcurrency(request.adaptive_concurrency, {
+      inFlight: (requests) => events.observe('adaptive_concurrency_in_flight', requests),
+      observedRtt: (ms) => events.observe('adaptive_concurrency_observed_rtt', ms / 1000),
+      judged(state) {
+        events.gauge('adaptive_concurrency_limit', state.limit)
+        events.observe('adaptive_concurrency_past_rtt_mean', state.pastMeanMs / 1000)
+        events.observe('adaptive_concurrency_reached_limit', state.reachedLimit ? 1 : 0)
+        events.observe('adaptive_concurrency_back_pressure', state.backPressure ? 1 : 0)
+        if (state.averageMs !== undefined) {
+          events.observe('adaptive_concurrency_averaged_rtt', state.averageMs / 1000)
+        }
+      },
+    })
+  }
+}

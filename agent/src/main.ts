@@ -1,0 +1,115 @@
+#!/usr/bin/env -S node --conditions=source
+// The process: finds the sub-command, runs it and exits with its code. Commands are loaded when they are called, so that a
+// running agent holds nothing but what it needs.
+
+import { mkdirSync } from 'node:fs'
+import { enableCompileCache } from 'node:module'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { exitCodeOf, exitCodes } from './cli/exit-codes.ts'
+import { errorText, PenstockError } from './errors.ts'
+import { closest } from './schema/problems.ts'
+import { version } from './version.ts'
+
+interface Command {
+  /** File name in cli/. */
+  readonly file: string
+  readonly help: string
+  readonly alias?: true
+}
+
+const commands: Readonly<Record<string, Command>> = {
+  run: { file: 'run', help: 'Run the agent. This is what happens without a sub-command.' },
+  validate: { file: 'validate', help: 'Check a configuration without running it.' },
+  test: { file: 'test', help: 'Run the unit tests of a configuration.' },
+  graph: { file: 'graph', help: 'Print the topology of a configuration.' },
+  list: { file: 'list', help: 'List the types of components.' },
+  explain: { file: 'explain', help: 'Print the page of a component, function, metric or error code.' },
+  remap: { file: 'remap', help: 'Evaluate a remap program, or try it line by line.' },
+  vrl: { file: 'remap', help: 'Same as remap.', alias: true },
+  tap: { file: 'tap', help: 'Show events that pass through a running agent.' },
+  top: { file: 'top', help: 'Show what the components of a running agent do.' },
+  generate: { file: 'generate', help: 'Print a skeleton of a configuration, or its JSON Schema.' },
+  'generate-schema': { file: 'generate-schema', help: 'Same as generate --schema.', alias: true },
+  'convert-config': { file: 'convert-config', help: 'Same as generate --from.', alias: true },
+  completion: { file: 'completion', help: 'Print a completion script for a shell.' },
+}
+
+function usage(): string {
+  const shown = Object.entries(commands).filter(([, command]) => command.alias === undefined)
+  const lines = shown.map(([name, command]) => `  ${name.padEnd(12)}${command.help}`)
+  return `penstock-agent ${version}
+
+Usage: penstock-agent [--config PATH]… [FLAGS]
+       penstock-agent COMMAND [ARGUMENTS]
+
+Commands:
+${lines.join('\n')}
+
+penstock-agent COMMAND --help says more; so does penstock-agent run --help about the flags of the agent itself.
+`
+}
+
+async function main(argv: readonly string[]): Promise<number> {
+  const [first] = argv
+  if (first === '-V' || first === '--version') {
+    process.stdout.write(`penstock-agent ${version}\n`)
+    return exitCodes.ok
+  }
+  if (first === '--help' || first === '-h' || first === 'help') {
+    process.stdout.write(usage())
+    return exitCodes.ok
+  }
+  const isCommand = first !== undefined && !first.startsWith('-')
+  const name = isCommand ? first : 'run'
+  const command = Object.hasOwn(commands, name) ? commands[name] : undefined
+  if (command === undefined) {
+    const near = closest(name, Object.keys(commands))
+    const hint = near === undefined ? 'See penstock-agent --help.' : `Did you mean "${near}"?`
+    throw new PenstockError('PEN_USAGE', `There is no command "${name}". ${hint}`)
+  }
+  if (name !== 'run') quietlyEndWithReader()
+  const module = (await import(new URL(`./cli/${command.file}${extension}`, import.meta.url).href)) as {
+    run(argv: readonly string[]): Promise<number>
+  }
+  return module.run(isCommand ? argv.slice(1) : argv)
+}
+
+/** Sources run as they are, images run compiled files. */
+const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
+
+/** `penstock-agent list | head -1` is not an error. */
+function quietlyEndWithReader(): void {
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(exitCodes.ok)
+    throw error
+  })
+}
+
+/**
+ * Compiling some hundred files at every start costs a sixth of a second, and half a second and 20 MB where they are sources that
+ * lose their types; a cache keeps what comes out of it. Its folder is made here and level by level: Node tries for ever where a
+ * level can never exist. A pod with a read-only file system has none.
+ */
+function keepCompiled(): void {
+  let folder = process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache')
+  for (const level of ['', 'penstock', 'compiled']) {
+    folder = join(folder, level)
+    try {
+      mkdirSync(folder)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') return // nothing is kept, then
+    }
+  }
+  enableCompileCache(folder)
+}
+keepCompiled()
+
+try {
+  const code = await main(process.argv.slice(2))
+  process.exit(code)
+} catch (error) {
+  const fault = !(error instanceof PenstockError)
+  process.stderr.write(`${fault && error instanceof Error ? (error.stack ?? error.message) : errorText(error)}\n`)
+  process.exit(exitCodeOf(error))
+}

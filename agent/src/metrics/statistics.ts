@@ -1,0 +1,67 @@
+// What destinations without distributions are told of samples: statistics, or counts in buckets.
+
+export interface Sample {
+  readonly value: number
+  readonly rate: number
+}
+
+export interface Statistics {
+  readonly min: number
+  readonly max: number
+  readonly median: number
+  readonly avg: number
+  readonly sum: number
+  readonly count: number
+  /** One value for each quantile asked for. */
+  readonly quantiles: readonly { readonly quantile: number; readonly value: number }[]
+}
+
+/** The message for quantiles that are none. */
+export const quantilesProblem = 'Quantiles must be in range [0.0,1.0]'
+
+/** Statistics of samples; undefined if there are none with a rate. */
+export function statisticsOf(samples: readonly Sample[], quantiles: readonly number[]): Statistics | undefined {
+  const sorted = samples.filter(({ rate }) => rate > 0).sort((left, right) => left.value - right.value)
+  const first = sorted[0]
+  const last = sorted.at(-1)
+  if (first === undefined || last === undefined) return undefined
+  let count = 0
+  let sum = 0
+  const ranks = sorted.map(({ value, rate }) => {
+    count += rate
+    sum += value * rate
+    return count
+  })
+  const valueAt = (quantile: number): number => {
+    // The value at a rank, counted from 1; halves are rounded up.
+    const rank = Math.max(Math.round(quantile * count), 1)
+    const index = ranks.findIndex((ranked) => ranked >= rank)
+    return (sorted[index] ?? last).value
+  }
+  return {
+    min: first.value,
+    max: last.value,
+    median: valueAt(0.5),
+    avg: sorted.length === 1 ? first.value : sum / count,
+    sum,
+    count,
+    quantiles: quantiles.map((quantile) => ({ quantile, value: valueAt(quantile) })),
+  }
+}
+
+/** How many samples are in each bucket and in none below it; samples above the last limit count in `count` and `sum` only. */
+export function bucketsOf(
+  samples: readonly Sample[],
+  limits: readonly number[],
+): { buckets: { upperLimit: number; count: number }[]; count: number; sum: number } {
+  const buckets = limits.map((upperLimit) => ({ upperLimit, count: 0 }))
+  let count = 0
+  let sum = 0
+  for (const { value, rate } of samples) {
+    count += rate
+    sum += value * rate
+    const bucket = buckets.find(({ upperLimit }) => value <= upperLimit)
+    if (bucket !== undefined) bucket.count += rate
+  }
+  return { buckets, count, sum }
+}

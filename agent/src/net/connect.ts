@@ -1,0 +1,100 @@
+// Opens connections: direct or through a proxy, plain or with TLS. A proxy is asked for a tunnel (CONNECT) for TLS; plain
+// HTTP is sent to it as it is, with the whole address in the request line.
+
+import { connect, type Socket } from 'node:net'
+import type { ProxyAddress } from './proxy.ts'
+import type { TlsSettings } from './tls.ts'
+
+export interface Target {
+  readonly host: string
+  readonly port: number
+  readonly secure: boolean
+}
+
+/** Opens a connection to the target; rejects with the reason, also when the signal aborts. */
+export async function openConnection(
+  target: Target,
+  proxy: ProxyAddress | undefined,
+  tls: TlsSettings,
+  signal: AbortSignal,
+): Promise<Socket> {
+  if (proxy === undefined) {
+    const socket = await openSocket(target.host, target.port, signal)
+    return target.secure ? tls.secure(socket, tls.serverName ?? target.host, signal) : socket
+  }
+  let socket = await openSocket(proxy.host, proxy.port, signal)
+  if (proxy.secure) socket = await tls.secure(socket, proxy.host, signal)
+  if (!target.secure) return socket
+  await openTunnel(socket, target, proxy, signal)
+  return tls.secure(socket, tls.serverName ?? target.host, signal)
+}
+
+function openSocket(host: string, port: number, signal: AbortSignal): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host, port, autoSelectFamily: true, noDelay: true, keepAlive: true })
+    const end = () => {
+      socket.off('error', fail)
+      signal.removeEventListener('abort', abort)
+    }
+    const fail = (error: unknown) => {
+      end()
+      socket.on('error', () => {}) // what comes after the first error says nothing new
+      socket.destroy()
+      reject(error)
+    }
+    const abort = () => fail(signal.reason)
+    socket.once('error', fail)
+    signal.addEventListener('abort', abort)
+    socket.once('connect', () => {
+      end()
+      resolve(socket)
+    })
+    if (signal.aborted) abort()
+  })
+}
+
+const longestAnswer = 16_384
+
+function openTunnel(socket: Socket, target: Target, proxy: ProxyAddress, signal: AbortSignal): Promise<void> {
+  const host = target.host.includes(':') ? `[${target.host}]` : target.host
+  const authority = `${host}:${target.port}`
+  return new Promise((resolve, reject) => {
+    let answer = ''
+    const end = () => {
+      socket.off('data', read)
+      socket.off('error', fail)
+      socket.off('close', closed)
+      signal.removeEventListener('abort', abort)
+    }
+    const fail = (error: unknown) => {
+      end()
+      socket.on('error', () => {}) // what comes after the first error says nothing new
+      socket.destroy()
+      reject(error)
+    }
+    const closed = () => fail(new Error('The proxy closed the connection.'))
+    const abort = () => fail(signal.reason)
+    const read = (chunk: Buffer) => {
+      answer += chunk.toString('latin1')
+      const head = answer.indexOf('\r\n\r\n')
+      if (head < 0) {
+        if (answer.length > longestAnswer) fail(new Error('The proxy gave an answer that is not HTTP.'))
+        return
+      }
+      const status = /^HTTP\/1\.[01] (\d{3})/.exec(answer)?.[1]
+      if (status === undefined) return fail(new Error('The proxy gave an answer that is not HTTP.'))
+      if (!status.startsWith('2')) return fail(new Error(`The proxy refused the tunnel with status ${status}.`))
+      end()
+      socket.pause()
+      const rest = answer.slice(head + 4)
+      if (rest !== '') socket.unshift(Buffer.from(rest, 'latin1'))
+      resolve()
+    }
+    socket.on('data', read)
+    socket.once('error', fail)
+    socket.once('close', closed)
+    signal.addEventListener('abort', abort)
+    const authorization = proxy.authorization === undefined ? '' : `Proxy-Authorization: ${proxy.authorization}\r\n`
+    socket.write(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n${authorization}\r\n`)
+  })
+}

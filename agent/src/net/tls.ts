@@ -1,0 +1,230 @@
+// How TLS connections are made. A certificate authority of the user's is added to those of the system; the certificate and the
+// host name are verified independently of each other.
+
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { isIP, type Socket } from 'node:net'
+import {
+  checkServerIdentity,
+  connect,
+  createSecureContext,
+  getCACertificates,
+  rootCertificates,
+  type SecureContext,
+  type TLSSocket,
+} from 'node:tls'
+import { errorText, PenstockError } from '../errors.ts'
+import type { TlsOptions } from '../schema/groups.ts'
+
+export interface TlsSettings {
+  /** Wraps a connection; resolves when the peer is verified. The socket is destroyed when it cannot be. */
+  secure(socket: Socket, name: string, signal?: AbortSignal): Promise<TLSSocket>
+  /** The name to ask for in place of the host of the address. */
+  readonly serverName: string | undefined
+  /** Whether HTTP/2 may be agreed upon. */
+  readonly offersHttp2: boolean
+  /** What a user should be warned of. */
+  readonly warnings: readonly string[]
+}
+
+/** Settings at their defaults. */
+export const defaultTls: TlsOptions = {
+  enabled: undefined,
+  alpn_protocols: undefined,
+  ca_file: undefined,
+  crt_file: undefined,
+  key_file: undefined,
+  key_pass: undefined,
+  server_name: undefined,
+  verify_certificate: true,
+  verify_hostname: true,
+}
+
+/** Reads the files that the options name; throws a PenstockError for what cannot be used. */
+export function compileTls(options: TlsOptions): TlsSettings {
+  const authorities = options.ca_file === undefined ? [] : readAuthorities(options.ca_file)
+  const identity = readIdentity(options)
+  const protocols = options.alpn_protocols ?? ['http/1.1']
+  let context: SecureContext | undefined
+  const secureContext = (): SecureContext => {
+    try {
+      context ??= createSecureContext({ ca: [...systemRoots(), ...authorities], ...identity })
+      return context
+    } catch (error) {
+      throw new PenstockError('PEN_TLS_INVALID', `The TLS identity cannot be used: ${errorText(error)}.`, {
+        cause: error,
+      })
+    }
+  }
+  if (identity !== undefined) secureContext() // a wrong passphrase is told before the first connection
+
+  const warnings: string[] = []
+  if (!options.verify_certificate) {
+    warnings.push(
+      'The certificate of the peer is not verified: the connection is vulnerable to man-in-the-middle attacks.',
+    )
+  }
+  if (!options.verify_hostname) {
+    warnings.push(
+      'The host name of the peer is not verified: the connection is vulnerable to man-in-the-middle attacks.',
+    )
+  }
+
+  return {
+    warnings,
+    offersHttp2: protocols.includes('h2'),
+    serverName: options.server_name,
+    secure(socket, name, signal) {
+      return new Promise((resolve, reject) => {
+        const secured = connect({
+          socket,
+          secureContext: secureContext(),
+          // An address is no name that could be asked for (RFC 6066, section 3).
+          ...(isIP(name) === 0 ? { servername: name } : {}),
+          host: name,
+          ALPNProtocols: [...protocols],
+          rejectUnauthorized: options.verify_certificate,
+          checkServerIdentity: options.verify_hostname ? checkServerIdentity : () => undefined,
+        })
+        const end = () => {
+          secured.off('error', fail)
+          secured.off('close', closed)
+          signal?.removeEventListener('abort', abort)
+        }
+        const fail = (error: unknown) => {
+          end()
+          secured.on('error', () => {}) // what comes after the first error says nothing new
+          secured.destroy()
+          reject(error)
+        }
+        const closed = () => fail(new Error('The peer closed the connection during the TLS handshake.'))
+        const abort = () => fail(signal?.reason)
+        secured.once('error', fail)
+        secured.once('close', closed)
+        signal?.addEventListener('abort', abort)
+        secured.once('secureConnect', () => {
+          // Node looks at the name only where it verifies the certificate.
+          if (options.verify_hostname && !options.verify_certificate) {
+            const wrong = checkServerIdentity(name, secured.getPeerCertificate())
+            if (wrong !== undefined) return fail(wrong)
+          }
+          end()
+          resolve(secured)
+        })
+      })
+    },
+  }
+}
+
+let roots: readonly string[] | undefined
+
+/** Certificates of the system beside those that come with Node; read on first use. */
+function systemRoots(): readonly string[] {
+  if (roots === undefined) {
+    const all = new Set(rootCertificates)
+    try {
+      for (const certificate of getCACertificates('system')) all.add(certificate)
+      for (const certificate of getCACertificates('extra')) all.add(certificate)
+    } catch {
+      // no store on this system: the bundled ones remain
+    }
+    roots = [...all]
+  }
+  return roots
+}
+
+const pemStart = '-----BEGIN '
+
+function readFileOption(option: string, value: string): Buffer {
+  if (value.startsWith(pemStart)) return Buffer.from(value, 'utf8')
+  try {
+    return readFileSync(value)
+  } catch (error) {
+    throw new PenstockError(
+      'PEN_TLS_FILE',
+      `\`tls.${option}\`: the file ${value} cannot be read (${(error as NodeJS.ErrnoException).code}).`,
+      {
+        cause: error,
+      },
+    )
+  }
+}
+
+function isPem(content: Buffer): boolean {
+  return content.includes(pemStart)
+}
+
+function place(value: string): string {
+  return value.startsWith(pemStart) ? 'the inline text' : `the file ${value}`
+}
+
+function readAuthorities(value: string): string[] {
+  const content = readFileOption('ca_file', value)
+  const blocks = isPem(content)
+    ? (content.toString('utf8').match(/-----BEGIN (?:TRUSTED |X509 )?CERTIFICATE-----[\s\S]*?-----END [^-]*-----/g) ??
+      [])
+    : [content]
+  try {
+    const certificates = blocks.map((block) => new X509Certificate(block).toString())
+    if (certificates.length > 0) return certificates
+  } catch (error) {
+    throw new PenstockError(
+      'PEN_TLS_INVALID',
+      `\`tls.ca_file\`: ${place(value)} is no certificate in PEM or DER form.`,
+      {
+        cause: error,
+      },
+    )
+  }
+  throw new PenstockError('PEN_TLS_INVALID', `\`tls.ca_file\`: ${place(value)} holds no certificate.`)
+}
+
+type Identity = { cert: string; key: string } | { pfx: Buffer; passphrase?: string }
+
+function readIdentity(options: TlsOptions): Identity | undefined {
+  const { crt_file, key_file, key_pass } = options
+  if (crt_file === undefined) return undefined
+  const content = readFileOption('crt_file', crt_file)
+  const certificate = pemCertificate(content)
+  if (certificate === undefined) {
+    // Neither PEM nor a certificate in DER: PKCS#12, which brings its key along.
+    return key_pass === undefined ? { pfx: content } : { pfx: content, passphrase: key_pass }
+  }
+  if (key_file === undefined) {
+    throw new PenstockError(
+      'PEN_TLS_KEY_MISSING',
+      `\`tls.crt_file\`: ${place(crt_file)} requires a private key. Set \`tls.key_file\`, or give a PKCS#12 file.`,
+    )
+  }
+  return { cert: certificate, key: pemKey(readFileOption('key_file', key_file), key_file, key_pass) }
+}
+
+function pemCertificate(content: Buffer): string | undefined {
+  if (isPem(content)) return content.toString('utf8')
+  try {
+    return new X509Certificate(content).toString()
+  } catch {
+    return undefined // PKCS#12, or nothing that can be used, which the TLS context will tell
+  }
+}
+
+function pemKey(content: Buffer, value: string, passphrase: string | undefined): string {
+  const secret = passphrase === undefined ? {} : { passphrase }
+  const forms = isPem(content)
+    ? [{ key: content, format: 'pem' as const, ...secret }]
+    : (['pkcs8', 'pkcs1', 'sec1'] as const).map((type) => ({ key: content, format: 'der' as const, type, ...secret }))
+  let cause: unknown
+  for (const form of forms) {
+    try {
+      return createPrivateKey(form).export({ format: 'pem', type: 'pkcs8' }).toString()
+    } catch (error) {
+      cause ??= error
+    }
+  }
+  const why = passphrase === undefined ? 'If it is encrypted, set `tls.key_pass`.' : 'Is `tls.key_pass` right?'
+  throw new PenstockError(
+    'PEN_TLS_INVALID',
+    `\`tls.key_file\`: ${place(value)} is no private key in PEM or DER form that can be read. ${why}`,
+    { cause },
+  )
+}

@@ -1,0 +1,68 @@
+// Every component, one per line. The only list of components.
+
+import { type AnyDeclaration, erased } from './component.ts'
+import { blackhole } from './sinks/blackhole.ts'
+import { cloudMonitorLogs } from './sinks/cloud_monitor_logs.ts'
+import { consoleSink } from './sinks/console.ts'
+import { fileSink } from './sinks/file.ts'
+import { http } from './sinks/http.ts'
+import { logAggregator } from './sinks/log_aggregator.ts'
+import { logsvcA } from './sinks/logsvc_a.ts'
+import { logsvcAOld } from './sinks/logsvc_a_old.ts'
+import { logsvcBLogs } from './sinks/logsvc_b_logs.ts'
+import { monitorALogs } from './sinks/monitor_a_logs.ts'
+import { monitorAMetrics } from './sinks/monitor_a_metrics.ts'
+import { monitorCLogs } from './sinks/monitor_c_logs.ts'
+import { monitorCMetrics } from './sinks/monitor_c_metrics.ts'
+import { observabilityD } from './sinks/observability_d.ts'
+import { remoteWriteMetrics } from './sinks/remote_write_metrics.ts'
+import { searchEngine } from './sinks/search_engine.ts'
+import { siemUnstructured } from './sinks/siem_unstructured.ts'
+import { tsdbMetrics } from './sinks/tsdb_metrics.ts'
+import { demoLogs } from './sources/demo_logs.ts'
+import { file } from './sources/file.ts'
+import { internalLogs } from './sources/internal_logs.ts'
+import { internalMetrics } from './sources/internal_metrics.ts'
+import { orchestratorLogs } from './sources/orchestrator_logs.ts'
+import { stdin } from './sources/stdin.ts'
+import { filter } from './transforms/filter.ts'
+import { remap } from './transforms/remap.ts'
+
+export const components: readonly AnyDeclaration[] = [
+  erased(demoLogs),
+  erased(file),
+  erased(internalLogs),
+  erased(internalMetrics),
+  erased(orchestratorLogs),
+  erased(stdin),
+  erased(filter),
+  erased(remap),
+  erased(blackhole),
+  erased(cloudMonitorLogs),
+  erased(consoleSink),
+  erased(fileSink),
+  erased(http),
+  erased(logAggregator),
+  erased(logsvcA),
+  erased(logsvcAOld),
+  erased(logsvcBLogs),
+  erased(monitorALogs),
+  erased(monitorAMetrics),
+  erased(monitorCLogs),
+  erased(monitorCMetrics),
+  erased(observabilityD),
+  erased(remoteWriteMetrics),
+  erased(searchEngine),
+  erased(siemUnstructured),
+  erased(tsdbMetrics),
+]
+
+const byName = new Map<string, AnyDeclaration>()
+for (const component of components) {
+  for (const name of [component.type, ...(component.aliases ?? [])]) byName.set(`${component.kind} ${name}`, component)
+}
+
+/** The component of a kind by its type id or one of its aliases. */
+export function findComponent(kind: AnyDeclaration['kind'], type: string): AnyDeclaration | undefined {
+  return byName.get(`${kind} ${type}`)
+}

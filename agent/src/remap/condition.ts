@@ -1,0 +1,99 @@
+// Conditions: programs that give a boolean and change nothing, and the shorter forms that options of type condition take.
+
+import type { LogEvent } from '../event/log.ts'
+import { MetricEvent } from '../event/metric.ts'
+import { positionOf } from './diagnostics.ts'
+import { isFailure } from './function.ts'
+import { kinds } from './kind.ts'
+import { type CompileOptions, compileProgram } from './program.ts'
+
+/** An option of type condition: the program, or a table with a type. */
+export type ConditionOption =
+  | string
+  | { readonly type: 'vrl'; readonly source: string }
+  | { readonly type: 'datadog_search'; readonly source: string }
+  | { readonly type: 'is_log' }
+  | { readonly type: 'is_metric' }
+  | { readonly type: 'is_trace' }
+
+export interface Condition {
+  /** Whether it holds; undefined if the program failed or was aborted, which counts as false. */
+  holds(event: LogEvent | MetricEvent): boolean | undefined
+  /** Why the last event gave undefined. */
+  readonly failure: string
+  /** Rendered warnings of the compiler. */
+  readonly warnings: readonly string[]
+}
+
+export type CompiledCondition =
+  | { readonly ok: true; readonly condition: Condition }
+  | {
+      readonly ok: false
+      readonly message: string
+      readonly position?: { readonly line: number; readonly column: number }
+      readonly rendered?: string
+    }
+
+export function compileCondition(option: ConditionOption, options: CompileOptions = {}): CompiledCondition {
+  const form = typeof option === 'string' ? { type: 'vrl' as const, source: option } : option
+  switch (form.type) {
+    case 'is_log':
+      return kindCondition(false)
+    case 'is_metric':
+      return kindCondition(true)
+    case 'is_trace':
+      return { ok: true, condition: { holds: () => false, failure: '', warnings: [] } }
+    case 'datadog_search':
+      return programCondition(`match_datadog_query(., ${quoted(form.source)})`, options)
+    case 'vrl':
+      return programCondition(form.source, options)
+  }
+}
+
+/** A string literal of the language. */
+function quoted(text: string): string {
+  const escaped = text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('{', '\\{').replaceAll('}', '\\}')
+  return `"${escaped}"`
+}
+
+function kindCondition(metric: boolean): CompiledCondition {
+  const holds = (event: LogEvent | MetricEvent): boolean => event instanceof MetricEvent === metric
+  return { ok: true, condition: { holds, failure: '', warnings: [] } }
+}
+
+function programCondition(source: string, options: CompileOptions): CompiledCondition {
+  const compiled = compileProgram(source, { ...options, readOnly: true, keepResult: true })
+  if (!compiled.ok) {
+    const first = compiled.diagnostics[0]
+    const span = first?.labels[0]?.span
+    return {
+      ok: false,
+      message: `The condition does not compile: ${first?.message ?? 'unknown error'}.`,
+      ...(span === undefined ? {} : { position: positionOf(source, span[0]) }),
+      rendered: compiled.rendered,
+    }
+  }
+  const { program } = compiled
+  if (!program.kind.is(kinds.boolean)) {
+    return { ok: false, message: `The condition must give a boolean; this one gives ${program.kind}.` }
+  }
+  let failure = ''
+  return {
+    ok: true,
+    condition: {
+      holds(event) {
+        const result =
+          event instanceof MetricEvent
+            ? program.runOnMetric(event, 'single')
+            : program.run(event.fields, event.metadata, false)
+        if (typeof result === 'boolean') return result
+        failure = isFailure(result) ? result.message : 'The condition gave no boolean.'
+        return undefined
+      },
+      get failure() {
+        return failure
+      },
+      warnings: compiled.renderedWarnings === '' ? [] : [compiled.renderedWarnings],
+    },
+  }
+}

@@ -1,0 +1,35 @@
+// The message that a call of `parse_proto` or `encode_proto` names: a type of a set of descriptors in a file.
+
+import { readFileSync } from 'node:fs'
+import { compileMessage, type MessageFormat } from '../formats/protobuf-message.ts'
+import type { CallSite, Parameter } from './function.ts'
+import { kinds } from './kind.ts'
+
+export const descriptorParameters: readonly Parameter[] = [
+  {
+    name: 'desc_file',
+    kind: kinds.string,
+    static: true,
+    description: 'Path of the set of descriptors, as `protoc --include_imports --descriptor_set_out` writes it.',
+  },
+  {
+    name: 'message_type',
+    kind: kinds.string,
+    static: true,
+    description: 'Full name of the message type, such as `shop.v1.Order`.',
+  },
+]
+
+export function messageOf(call: CallSite): MessageFormat {
+  const path = call.constant('desc_file') as string
+  let data: Buffer
+  try {
+    data = readFileSync(path)
+  } catch (error) {
+    return call.reject(`the file of descriptors "${path}" cannot be read: ${(error as Error).message}`)
+  }
+  const format = compileMessage(data, call.constant('message_type') as string)
+  return typeof format === 'string'
+    ? call.reject(`the file of descriptors "${path}" cannot be used: ${format}`)
+    : format
+}

@@ -1,0 +1,114 @@
+// What functions on collections and numbers share: kinds of elements, visits that go into nested collections, paths in arrays.
+
+import type { PathSegment } from '../event/path.ts'
+import {
+  type Float,
+  fieldNames,
+  float,
+  isObject,
+  setField,
+  sortedFieldNames,
+  type Value,
+  type ValueObject,
+} from '../event/value.ts'
+import { type CallKinds, type Closure, failure, isFailure, type RemapError, type Result } from './function.ts'
+import { type Collection, Kind, kinds } from './kind.ts'
+import { textOfKind } from './text.ts'
+
+/** Kinds of key and value that a closure sees of a collection. */
+export function elementKinds(collection: Kind): readonly [Kind, Kind] {
+  const object = collection.overlaps(kinds.object)
+  const array = collection.overlaps(kinds.array)
+  const key = object ? (array ? kinds.string.or(kinds.integer) : kinds.string) : kinds.integer
+  const value = collection.elements.without(kinds.undefined)
+  return [key, value.isNever ? kinds.any.without(kinds.undefined) : value]
+}
+
+/** The same collection with any number of elements, each of a kind it has now. */
+export function loosened(collection: Kind): Kind {
+  const element = collection.elements
+  let kind = kinds.never
+  if (collection.overlaps(kinds.array)) kind = kind.or(kinds.arrayEach(element))
+  if (collection.overlaps(kinds.object)) kind = kind.or(kinds.objectEach(element))
+  return kind
+}
+
+/** The collection after every element was replaced by one of another kind. */
+export function mappedKind(collection: Kind, element: Kind, recursive: boolean): Kind {
+  const nested = kinds.array.or(kinds.object)
+  const each = recursive && element.overlaps(nested) ? element.without(nested).or(nested) : element
+  return new Kind(
+    collection.and(nested).bits,
+    collection.array === undefined ? undefined : mapped(collection.array, each),
+    collection.object === undefined ? undefined : mapped(collection.object, each),
+  )
+}
+
+function mapped<K extends string | number>(collection: Collection<K>, element: Kind): Collection<K> {
+  const known = new Map<K, Kind>()
+  for (const [key, kind] of collection.known) {
+    known.set(key, kind.overlaps(kinds.undefined) ? element.or(kinds.undefined) : element)
+  }
+  return { known, unknown: collection.unknown === undefined ? undefined : element.or(kinds.undefined) }
+}
+
+/** The collection with the values that the closure gives; nested ones are visited after the collection that they are in. */
+export function mapEach(value: Value, recursive: boolean, closure: Closure): Result {
+  if (Array.isArray(value)) {
+    const items: Value[] = []
+    for (const item of value) {
+      const given = mapOne(item, recursive, closure)
+      if (isFailure(given)) return given
+      items.push(given)
+    }
+    return items
+  }
+  if (!isObject(value)) return value
+  const fields: ValueObject = {}
+  for (const name of sortedFieldNames(value)) {
+    const given = mapOne(value[name] as Value, recursive, closure)
+    if (isFailure(given)) return given
+    setField(fields, name, given)
+  }
+  return fields
+}
+
+function mapOne(value: Value, recursive: boolean, closure: Closure): Result {
+  const given = closure(value)
+  return recursive && !isFailure(given) ? mapEach(given, true, closure) : given
+}
+
+/** A path given as an array. */
+export function pathSegments(path: readonly Value[]): PathSegment[] | RemapError {
+  const segments: PathSegment[] = []
+  for (const segment of path) {
+    if (typeof segment === 'string') segments.push(segment)
+    else if (typeof segment === 'number' && Number.isInteger(segment)) segments.push(segment)
+    else if (typeof segment === 'bigint') segments.push(Number(segment))
+    else return failure(`path segment must be either string or integer, not ${textOfKind(segment)}`)
+  }
+  return segments
+}
+
+/** Kind of a result that is an integer for integers and a float for floats. */
+export function numberKind(call: CallKinds): Kind {
+  const kind = call.kind('value').and(kinds.number)
+  return kind.isNever ? kinds.number : kind
+}
+
+/** An integer argument as a number; those beyond the exact range stay as large. */
+export function whole(value: number | bigint): number {
+  return Number(value)
+}
+
+/** A float rounded to a number of decimals; zero where that leads beyond what floats can hold. */
+export function rounded(value: number, precision: number | bigint, round: (value: number) => number): number | Float {
+  const scale = 10 ** Number(precision)
+  const result = round(value * scale) / scale
+  return float(Number.isNaN(result) ? 0 : result)
+}
+
+/** Number of present fields. */
+export function fieldCount(value: ValueObject): number {
+  return fieldNames(value).length
+}

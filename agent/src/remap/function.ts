@@ -1,0 +1,197 @@
+// What a function of the language is: its declaration, from which the compiler checks calls, the reference is written and
+// examples are tested; and what its compiled form promises.
+//
+//  - `compile` runs once for each call in a program. It works out everything that constants decide, and gives back the plain
+//    function that runs: it takes the arguments by position, in the order of `parameters`, then the closure if there is one.
+//  - An optional argument that was not given arrives as its `default`, or as undefined if it has none.
+//  - Every argument that arrives is of its parameter's kind: the compiler has checked it or tests it before the call.
+//    Strings arrive as JavaScript strings (bytes that are not UTF-8 replaced by U+FFFD), unless the parameter says `bytes` or
+//    is of kind `any`: then such strings arrive as `Bytes`. Regexes are `Regex` values; `groupNames` of regex.ts names groups.
+//    Integers arrive as number or bigint, floats as number or Float (use `toNumber`), absent fields of objects are undefined.
+//  - The result is a Value, or `failure(reason)` where the data cannot be worked on. It never throws, and changes no argument.
+//  - The reason of a failure is a bare sentence; the compiler adds `function call error for "f" at (start:end): `.
+
+import type { PathSegment } from '../event/path.ts'
+import type { Float, Value } from '../event/value.ts'
+import type { Kind } from './kind.ts'
+
+/** A failure, as a value. Also how `abort` and `return` leave a closure: a function that runs one hands them on unchanged. */
+export class RemapError {
+  readonly message: string
+  /** `fatal` is an error that nothing catches. */
+  readonly outcome: 'error' | 'fatal' | 'abort' | 'return'
+  /** The message that the program gave (`abort "…"`, `assert!(…, "…")`), null if none. */
+  readonly given: string | null
+  /** Of a `return`. */
+  readonly value: Value
+
+  constructor(
+    message: string,
+    outcome: RemapError['outcome'] = 'error',
+    given: string | null = null,
+    value: Value = null,
+  ) {
+    this.message = message
+    this.outcome = outcome
+    this.given = given
+    this.value = value
+  }
+}
+
+export function failure(reason: string): RemapError {
+  return new RemapError(reason)
+}
+
+export function isFailure(value: unknown): value is RemapError {
+  return value instanceof RemapError
+}
+
+/** The result of a call: a value or a failure. */
+export type Result = Value | RemapError
+
+/** The body of a closure. A failure that it gives (also `abort`) ends the function, which gives it back as it is. */
+export type Closure = (...parameters: Value[]) => Result
+
+/** The compiled form of one call. */
+// biome-ignore lint/suspicious/noExplicitAny: arguments have the kinds that the declaration names; each function types its own
+export type Call = (...values: any[]) => Result
+
+export interface Parameter {
+  readonly name: string
+  readonly description: string
+  /** Which kinds are taken. Only basic kinds are looked at. */
+  readonly kind: Kind
+  /** True if not given. */
+  readonly required?: boolean
+  readonly default?: Value
+  /** The argument must be a compile-time constant, else E610. */
+  readonly static?: boolean
+  /** The argument must be a constant and one of these, else E610. */
+  readonly enum?: readonly string[]
+  /** The argument must be a path; `compile` sees it by `call.path(name)`, the function gets undefined. */
+  readonly query?: boolean
+  /** The function works on bytes: it takes `Bytes` beside strings. */
+  readonly bytes?: boolean
+  /**
+   * A value of another kind reaches the function, which refuses it in words of its own (`mod`, the pattern of `parse_regex`).
+   * The compiler still counts the call as fallible then (E110), but does not test the value before the call.
+   */
+  readonly ownCheck?: boolean
+}
+
+export interface ClosureDeclaration {
+  /** Kinds of the parameters of the block, from the arguments of the call. */
+  parameters(call: CallKinds): readonly Kind[]
+  /** What the block must give. Only basic kinds are looked at. */
+  readonly result: Kind
+}
+
+export interface PathArgument {
+  readonly root: 'event' | 'metadata' | 'variable' | 'value'
+  readonly segments: readonly PathSegment[]
+}
+
+/** What is known of a call when it is checked. */
+export interface CallKinds {
+  /** The static kind of an argument; of its default, or `undefined` kind, if it was not given. */
+  kind(name: string): Kind
+  given(name: string): boolean
+  /** The value of an argument if it is a compile-time constant (a default is one); undefined otherwise. */
+  constant(name: string): Value | undefined
+  /** Path of a `query` argument. */
+  path(name: string): PathArgument
+  /** Kind that the closure gives. */
+  readonly closureKind: Kind
+  /** True if something in the closure may fail and is not handled. */
+  readonly closureFallible: boolean
+}
+
+/** Records of an enrichment table, as functions look them up. */
+export interface EnrichmentTable {
+  /**
+   * @param condition fields and the values they must have
+   * @param select fields of the result; all if undefined
+   */
+  find(
+    condition: Readonly<Record<string, Value>>,
+    select: readonly string[] | undefined,
+    caseSensitive: boolean,
+    wildcard: Value | undefined,
+  ): readonly Value[] | string
+}
+
+/** What surrounds a program: options of the component and the event that is worked on. */
+export interface Runtime {
+  /** TZ database name for dates without a zone. */
+  readonly timezone: string
+  /** Whether functions may use the network. */
+  readonly network: boolean
+  secret(name: string): string | undefined
+  /** Undefined removes it. */
+  setSecret(name: string, value: string | undefined): void
+  /** A line of the function `log`. */
+  log(level: 'trace' | 'debug' | 'info' | 'warn' | 'error', text: string): void
+  table(name: string): EnrichmentTable | undefined
+  /** Names of the tables that the configuration has; undefined where there is no configuration. */
+  readonly tableNames?: readonly string[] | undefined
+  /** Metrics of the agent itself, for the functions that look them up; each as an object value. */
+  metrics(): readonly Value[]
+}
+
+/** A call that is compiled. */
+export interface CallSite extends CallKinds {
+  readonly runtime: Runtime
+  /** Byte offsets of the call in the program. */
+  readonly span: readonly [number, number]
+  /** Refuses the arguments: the program does not compile (E610 with the reason). */
+  reject(reason: string): never
+}
+
+export interface FunctionDeclaration {
+  readonly name: string
+  /** As the reference groups functions: Array, Codec, String, … */
+  readonly category: string
+  /** First line of its reference page, a full sentence. */
+  readonly summary: string
+  /** Further text, Markdown. */
+  readonly description?: string
+  readonly parameters: readonly Parameter[]
+  readonly closure?: ClosureDeclaration
+  /** Static kind of the result. */
+  readonly returns: Kind | ((call: CallKinds) => Kind)
+  /** Whether a call with arguments of the right kinds may fail. */
+  readonly fallible: 'never' | 'always' | ((call: CallKinds) => boolean)
+  /** The call may fail at run time although `fallible` does not say so: the failure ends the program as one of `f!(…)` does. */
+  readonly failsUnannounced?: boolean
+  /** Why it may fail, for the reference. */
+  readonly errors?: readonly string[]
+  /** True if the same arguments give the same result and nothing else happens: calls with constants run at compile time. */
+  readonly pure: boolean
+  /** Why, and what to use instead (warning E801). */
+  readonly deprecated?: string
+  /** Each is run as a test. The result is written as the program writes values; `fails` for those that must fail. */
+  readonly examples: readonly { readonly source: string; readonly result: string }[]
+  /**
+   * Checks what constants allow to check, refuses what can never work, and gives the function that runs.
+   * The refusal of arguments is asked for when the program is checked, so `compile` must not do anything but work out.
+   */
+  compile(call: CallSite): Call
+  /** True if an object that it gives is new, held by nothing else: an event that becomes it needs no copy. */
+  readonly fresh?: boolean
+  /** Forms that the compiler generates itself, because they work on paths. */
+  readonly form?: 'del' | 'exists' | 'unnest'
+}
+
+export function defineFunction(declaration: FunctionDeclaration): FunctionDeclaration {
+  return declaration
+}
+
+/** A float or integer as a plain number. */
+export function toNumber(value: number | bigint | Float): number {
+  return typeof value === 'number' ? value : typeof value === 'bigint' ? Number(value) : value.value
+}
+
+/** An integer as a bigint. */
+export function toBigint(value: number | bigint): bigint {
+  return typeof value === 'bigint' ? value : BigInt(value)
+}

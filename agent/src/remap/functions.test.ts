@@ -1,0 +1,74 @@
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { noMetadata } from '../event/log.ts'
+import { isFailure } from './function.ts'
+import { findFunction, functions } from './functions.ts'
+import { compileProgram } from './program.ts'
+import { valueText } from './text.ts'
+
+/** Files that examples name, by what they are here. */
+const files: readonly (readonly [string, string])[] = [
+  ['"order.desc"', JSON.stringify(fileURLToPath(new URL('testdata/order.desc', import.meta.url)))],
+]
+
+/** The text of what a program gives. */
+function run(example: string): string {
+  const source = files.reduce((text, [name, path]) => text.replaceAll(name, path), example)
+  const compiled = compileProgram(source, { keepResult: true, network: true })
+  if (!compiled.ok) throw new TypeError(compiled.rendered)
+  const result = compiled.program.run({}, noMetadata, true)
+  return isFailure(result) ? `fails: ${result.message}` : valueText(result)
+}
+
+const examples = functions.flatMap(({ name, examples }) => examples.map((example) => ({ name, ...example })))
+
+test.each(examples)('$name: $source', ({ source, result }) => {
+  expect(run(source)).toBe(result)
+})
+
+test('every function has three examples, a summary that is a sentence, and a name of its own', () => {
+  for (const declaration of functions) {
+    expect(declaration.examples.length, declaration.name).toBeGreaterThanOrEqual(3)
+    expect(declaration.summary, declaration.name).toMatch(/^[A-Z].*\.$/)
+    expect(findFunction(declaration.name)).toBe(declaration)
+    for (const parameter of declaration.parameters) expect(parameter.description).toMatch(/^.*[.…]$/)
+  }
+})
+
+test.each([
+  // Bytes that are not UTF-8 stay bytes where a function takes them.
+  ['length(decode_base16!("ff00"))', '2'],
+  ['encode_base16(slice!("é漢", 2, 3))', '"e6"'],
+  ['chunks("é", 1) == [decode_base16!("c3"), decode_base16!("a9")]', 'true'],
+  ['.b = decode_base16!("ff6162")\nstrlen!(.b)', '3'],
+  // Integers beyond 2^53 are exact.
+  ['parse_int!("9223372036854775807")', '9223372036854775807'],
+  ['to_int!("-9223372036854775808")', '-9223372036854775808'],
+  ['abs(-9223372036854775807 - 1)', '-9223372036854775808'],
+  // Fields of any name.
+  ['merge({"__proto__": 1}, {"constructor": 2})', '{ "__proto__": 1, "constructor": 2 }'],
+  ['keys({"__proto__": 1})', '["__proto__"]'],
+  ['flatten({"__proto__": {"a": 1}})', '{ "__proto__.a": 1 }'],
+  ['parse_regex!("a", r\'(?P<__proto__>a)\')', '{ "__proto__": "a" }'],
+  // Removed fields are absent.
+  ['. = {"a": 1, "b": 2}\ndel(.a)\n[length(.), keys(.), merge({"a": 3}, .)]', '[1, ["b"], { "a": 3, "b": 2 }]'],
+  // Empty matches.
+  ['replace("abc", r\'x*\', "-")', '"-a-b-c-"'],
+  ['split("a1b", r\'[0-9]*\')', '["", "a", "b", ""]'],
+  ['replace("😀", r\'\', "-")', '"-😀-"'],
+  // Closures end by failure, abort and return.
+  ['x, err = map_values(["1", "z"]) -> |v| { to_int(v) }\nerr != null', 'true'],
+  ['n = 0\nfor_each({"a": 1, "b": 2}) -> |_k, v| { if v == 1 { return null }\nn = n + v }\nn', '2'],
+  ['filter({"a": 1, "b": 2}) -> |_k, v| { return v == 2 }', '{ "b": 2 }'],
+])('%s', (source, result) => {
+  expect(run(source)).toBe(result)
+})
+
+test('an event that becomes a constant object does not change the constant', () => {
+  const compiled = compileProgram('. = merge({"a": 1}, {"b": 2})\n.n = (int(.n) ?? 0) + 1\n.', { keepResult: true })
+  if (!compiled.ok) throw new TypeError(compiled.rendered)
+  for (let round = 0; round < 2; round++) {
+    const result = compiled.program.run({}, noMetadata, true)
+    expect(isFailure(result) ? result.message : valueText(result)).toBe('{ "a": 1, "b": 2, "n": 1 }')
+  }
+})

@@ -1,0 +1,126 @@
+// Function `community_id`.
+// Ports of ICMP are types: the type of the answer to a type stands for its port on the other side.
+
+import { createHash } from 'node:crypto'
+import { isInteger } from '../../event/value.ts'
+import { parseIp } from '../../formats/ip.ts'
+import { type CallSite, defineFunction, failure, type Result } from '../function.ts'
+import { kinds } from '../kind.ts'
+
+const icmp: ReadonlyMap<number, number> = new Map([
+  [8, 0],
+  [0, 8],
+  [13, 14],
+  [14, 13],
+  [15, 16],
+  [16, 15],
+  [17, 18],
+  [18, 17],
+  [10, 9],
+  [9, 10],
+])
+const icmp6: ReadonlyMap<number, number> = new Map([
+  [128, 129],
+  [129, 128],
+  [133, 134],
+  [134, 133],
+  [135, 136],
+  [136, 135],
+  [130, 131],
+  [131, 130],
+  [144, 145],
+  [145, 144],
+  [139, 140],
+  [140, 139],
+])
+const withPorts = new Set([1, 6, 17, 58, 132])
+
+export const communityId = defineFunction({
+  name: 'community_id',
+  category: 'String',
+  summary: 'The Community ID (version 1) of a network flow.',
+  parameters: [
+    { name: 'source_ip', kind: kinds.string, description: 'Address of the source.' },
+    { name: 'destination_ip', kind: kinds.string, description: 'Address of the destination.' },
+    { name: 'protocol', kind: kinds.integer, description: 'Number of the protocol, such as 6 for TCP.' },
+    { name: 'source_port', kind: kinds.integer, required: false, description: 'Port of the source, or type of ICMP.' },
+    {
+      name: 'destination_port',
+      kind: kinds.integer,
+      required: false,
+      description: 'Port of the destination, or code of ICMP.',
+    },
+    { name: 'seed', kind: kinds.integer, required: false, description: 'Seed of the hash.' },
+  ],
+  returns: kinds.string,
+  fallible: 'always',
+  errors: [
+    'An address is not valid, or they are of different families.',
+    'The protocol is not between 0 and 255, a port or the seed not between 0 and 65535.',
+    'Ports are missing for a protocol that has them.',
+  ],
+  pure: true,
+  examples: [
+    { source: 'community_id!("1.2.3.4", "1.2.3.5", 6, 1, 2)', result: '"1:iYkF+oxBbtUeQHUwAtbPURamv8w="' },
+    { source: 'community_id!("1.2.3.5", "1.2.3.4", 6, 2, 1)', result: '"1:iYkF+oxBbtUeQHUwAtbPURamv8w="' },
+    { source: 'community_id!("1.2.3.4", "1.2.3.5", 6, 1, 2, seed: 7)', result: '"1:LHDgQ/d83Bbz6znVQVmow+VnE1g="' },
+  ],
+  compile(call: CallSite) {
+    for (const [name, most] of [
+      ['protocol', 255],
+      ['source_port', 65535],
+      ['destination_port', 65535],
+      ['seed', 65535],
+    ] as const) {
+      const given = call.given(name) ? call.constant(name) : undefined
+      if (isInteger(given) && (given < 0 || given > most)) call.reject(`${name} must be between 0 and ${most}`)
+    }
+    return (
+      sourceIp: string,
+      destinationIp: string,
+      protocolNumber: number | bigint,
+      sourcePort: number | bigint | undefined,
+      destinationPort: number | bigint | undefined,
+      seedNumber: number | bigint | undefined,
+    ): Result => {
+      const source = parseIp(sourceIp)
+      const destination = parseIp(destinationIp)
+      const protocol = Number(protocolNumber)
+      const seed = Number(seedNumber ?? 0)
+      if (source === undefined || destination === undefined) return failure('unable to parse IP address')
+      if (source.length !== destination.length) return failure('addresses must be of the same family')
+      if (protocol < 0 || protocol > 255) return failure('protocol must be between 0 and 255')
+      if (seed < 0 || seed > 65535) return failure('seed must be between 0 and 65535')
+      const hasPorts = withPorts.has(protocol)
+      if (hasPorts && (sourcePort === undefined || destinationPort === undefined)) {
+        return failure('src port and dst port should be set when protocol is tcp/udp/sctp/icmp')
+      }
+      let from = Number(sourcePort ?? 0)
+      let to = Number(destinationPort ?? 0)
+      if (from < 0 || from > 65535 || to < 0 || to > 65535) return failure('port must be between 0 and 65535')
+      let oneWay = false
+      if (protocol === 1 || protocol === 58) {
+        const answer = (protocol === 1 ? icmp : icmp6).get(from)
+        if (answer === undefined) oneWay = true
+        else to = answer
+      }
+      let [left, right] = [Buffer.from(source), Buffer.from(destination)]
+      const order = Buffer.compare(left, right)
+      if (!oneWay && (order > 0 || (order === 0 && from > to))) {
+        ;[left, right] = [right, left]
+        ;[from, to] = [to, from]
+      }
+      const head = Buffer.alloc(2)
+      head.writeUInt16BE(seed)
+      const tail = Buffer.alloc(hasPorts ? 6 : 2)
+      tail[0] = protocol
+      if (hasPorts) {
+        tail.writeUInt16BE(from, 2)
+        tail.writeUInt16BE(to, 4)
+      }
+      return `1:${createHash('sha1')
+        .update(Buffer.concat([head, left, right, tail]))
+        .digest('base64')}`
+    }
+  },
+})

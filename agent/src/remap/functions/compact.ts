@@ -1,0 +1,76 @@
+// Function `compact`.
+
+import { fieldNames, isObject, setField, type Value, type ValueObject } from '../../event/value.ts'
+import { fieldCount } from '../elements.ts'
+import { defineFunction } from '../function.ts'
+import { kinds } from '../kind.ts'
+
+const flag = (name: string, set: boolean, description: string) => ({
+  name,
+  kind: kinds.boolean,
+  required: false,
+  default: set,
+  description,
+})
+
+export const compact = defineFunction({
+  name: 'compact',
+  category: 'Enumerate',
+  summary: 'Removes empty values from an array or object, the innermost first.',
+  parameters: [
+    { name: 'value', kind: kinds.array.or(kinds.object), description: 'The array or object.' },
+    flag('recursive', true, 'Also look into nested arrays and objects.'),
+    flag('null', true, 'Null is empty.'),
+    flag('string', true, 'The empty string is empty.'),
+    flag('object', true, 'An object without fields is empty.'),
+    flag('array', true, 'An array without items is empty.'),
+    flag('nullish', false, 'What `is_nullish` tells of is empty.'),
+  ],
+  returns: (call) => {
+    const kind = call.kind('value')
+    let result = kinds.never
+    if (kind.overlaps(kinds.array)) result = result.or(kinds.array)
+    return kind.overlaps(kinds.object) ? result.or(kinds.object) : result
+  },
+  fallible: 'never',
+  pure: true,
+  examples: [
+    { source: 'compact({"a": null, "b": {"c": ""}, "d": 0})', result: '{ "d": 0 }' },
+    { source: 'compact(["a", "", null, []], string: false)', result: '["a", ""]' },
+    { source: 'compact({"a": "-", "b": 1}, nullish: true)', result: '{ "b": 1 }' },
+  ],
+  compile:
+    () =>
+    (
+      value: Value,
+      recursive: boolean,
+      nulls: boolean,
+      strings: boolean,
+      objects: boolean,
+      arrays: boolean,
+      nullish: boolean,
+    ) => {
+      const isEmpty = (item: Value): boolean => {
+        if (item === null) return nulls || nullish
+        if (typeof item === 'string') {
+          return (strings && item === '') || (nullish && (item === '-' || /^\p{White_Space}*$/u.test(item)))
+        }
+        if (Array.isArray(item)) return arrays && item.length === 0
+        return objects && isObject(item) && fieldCount(item) === 0
+      }
+      const visit = (item: Value, inside: boolean): Value => {
+        if (Array.isArray(item)) {
+          const items = inside ? item.map((child) => visit(child, recursive)) : item
+          return inside ? items.filter((child) => !isEmpty(child)) : items
+        }
+        if (!isObject(item) || !inside) return item
+        const fields: ValueObject = {}
+        for (const name of fieldNames(item)) {
+          const child = visit(item[name] as Value, recursive)
+          if (!isEmpty(child)) setField(fields, name, child)
+        }
+        return fields
+      }
+      return visit(value, true)
+    },
+})

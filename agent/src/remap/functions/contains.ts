@@ -1,0 +1,31 @@
+// Function `contains`.
+
+import { defineFunction } from '../function.ts'
+import { kinds } from '../kind.ts'
+
+export const contains = defineFunction({
+  name: 'contains',
+  category: 'String',
+  summary: 'Tells whether a text contains another.',
+  parameters: [
+    { name: 'value', kind: kinds.string, description: 'The text.' },
+    { name: 'substring', kind: kinds.string, description: 'The text to look for.' },
+    {
+      name: 'case_sensitive',
+      kind: kinds.boolean,
+      required: false,
+      default: true,
+      description: 'Whether letter case counts.',
+    },
+  ],
+  returns: kinds.boolean,
+  fallible: 'never',
+  pure: true,
+  examples: [
+    { source: 'contains("The Valve", "Val")', result: 'true' },
+    { source: 'contains("The Valve", "valve", case_sensitive: false)', result: 'true' },
+    { source: 'contains("", "a")', result: 'false' },
+  ],
+  compile: () => (value: string, part: string, caseSensitive: boolean) =>
+    caseSensitive ? value.includes(part) : value.toLowerCase().includes(part.toLowerCase()),
+})

@@ -1,0 +1,44 @@
+// Function `decode_base64`.
+
+import { textOf } from '../byte-text.ts'
+import { defineFunction, failure, type Result } from '../function.ts'
+import { kinds } from '../kind.ts'
+
+export const decodeBase64 = defineFunction({
+  name: 'decode_base64',
+  category: 'Codec',
+  summary: 'The string of Base64 text, with or without padding.',
+  parameters: [
+    { name: 'value', kind: kinds.string, description: 'The text.' },
+    {
+      name: 'charset',
+      kind: kinds.string,
+      required: false,
+      default: 'standard',
+      enum: ['standard', 'url_safe'],
+      description: 'The alphabet.',
+    },
+  ],
+  returns: kinds.string,
+  fallible: 'always',
+  errors: ['The text is not Base64 of the alphabet.'],
+  pure: true,
+  examples: [
+    { source: 'decode_base64!("Z2F0ZQ==")', result: '"gate"' },
+    { source: 'decode_base64!("Z2F0ZQ")', result: '"gate"' },
+    { source: 'decode_base64!("Pz8-Pg", charset: "url_safe")', result: '"??>>"' },
+  ],
+  compile:
+    () =>
+    (value: string, charset: string): Result => {
+      const urlSafe = charset === 'url_safe'
+      const digits = value.replace(/={0,2}$/, '')
+      const valid = (urlSafe ? /^[0-9A-Za-z_-]*$/ : /^[0-9A-Za-z+/]*$/).test(digits)
+      const bytes = valid && digits.length % 4 !== 1 ? Buffer.from(digits, urlSafe ? 'base64url' : 'base64') : undefined
+      // Bits that no byte holds must be zero.
+      if (bytes === undefined || bytes.toString('base64url') !== digits.replaceAll('+', '-').replaceAll('/', '_')) {
+        return failure('unable to decode value from base64')
+      }
+      return textOf(bytes)
+    },
+})

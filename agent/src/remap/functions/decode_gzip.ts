@@ -1,0 +1,34 @@
+// Function `decode_gzip`.
+
+import { gunzipSync } from 'node:zlib'
+import type { Bytes } from '../../event/value.ts'
+import { bytesOf, textOf } from '../byte-text.ts'
+import { defineFunction, failure, type Result } from '../function.ts'
+import { kinds } from '../kind.ts'
+
+const mostBytes = 1 << 30
+
+export const decodeGzip = defineFunction({
+  name: 'decode_gzip',
+  category: 'Codec',
+  summary: 'Decompresses gzip data.',
+  parameters: [{ name: 'value', kind: kinds.string, bytes: true, description: 'The data.' }],
+  returns: kinds.string,
+  fallible: 'always',
+  errors: ['The data is not gzip.'],
+  pure: true,
+  examples: [
+    { source: 'decode_gzip!(decode_base64!("H4sIAAAAAAAAA0tMSgYAwkEkNQMAAAA="))', result: '"abc"' },
+    { source: 'decode_gzip!(encode_gzip("gate seven"))', result: '"gate seven"' },
+    { source: 'decode_gzip("no gzip") ?? "no gzip"', result: '"no gzip"' },
+  ],
+  compile:
+    () =>
+    (value: string | Bytes): Result => {
+      try {
+        return textOf(gunzipSync(bytesOf(value), { maxOutputLength: mostBytes }))
+      } catch {
+        return failure('unable to decode value with Gzip decoder')
+      }
+    },
+})

@@ -1,0 +1,55 @@
+// Function `decode_lz4`.
+
+import type { Bytes } from '../../event/value.ts'
+import { decompressBlock, decompressFrame, isFrame } from '../../formats/lz4.ts'
+import { bytesOf, textOf } from '../byte-text.ts'
+import { defineFunction, failure, type Result } from '../function.ts'
+import { kinds } from '../kind.ts'
+
+const mostBytes = 1 << 28
+
+export const decodeLz4 = defineFunction({
+  name: 'decode_lz4',
+  category: 'Codec',
+  summary: 'Decompresses an LZ4 frame, or an LZ4 block.',
+  parameters: [
+    { name: 'value', kind: kinds.string, bytes: true, description: 'The data.' },
+    {
+      name: 'buf_size',
+      kind: kinds.integer,
+      required: false,
+      default: 1_000_000,
+      description: 'The most bytes that a block without its size may give.',
+    },
+    {
+      name: 'prepended_size',
+      kind: kinds.boolean,
+      required: false,
+      default: false,
+      description: 'Whether the size stands in front of the block.',
+    },
+  ],
+  returns: kinds.string,
+  fallible: 'always',
+  errors: ['The data is not LZ4.', 'It is larger than allowed.'],
+  pure: true,
+  examples: [
+    { source: 'decode_lz4!(encode_lz4!("abc", prepend_size: false))', result: '"abc"' },
+    { source: 'decode_lz4!(encode_lz4!("gate seven"), prepended_size: true)', result: '"gate seven"' },
+    { source: 'decode_lz4("no lz4", prepended_size: true) ?? "no LZ4"', result: '"no LZ4"' },
+  ],
+  compile:
+    () =>
+    (value: string | Bytes, bufferSize: number | bigint, prependedSize: boolean): Result => {
+      const bytes = bytesOf(value)
+      let result: Buffer | undefined
+      if (isFrame(bytes)) {
+        result = decompressFrame(bytes, mostBytes)
+      } else if (!prependedSize) {
+        result = decompressBlock(bytes, Math.max(0, Math.min(mostBytes, Number(bufferSize))))
+      } else if (bytes.length >= 4 && bytes.readUInt32LE() <= mostBytes) {
+        result = decompressBlock(bytes.subarray(4), bytes.readUInt32LE())
+      }
+      return result === undefined ? failure('unable to decode value with LZ4 decoder') : textOf(result)
+    },
+})

@@ -1,0 +1,37 @@
+// Function `encode_base64`.
+
+import type { Bytes } from '../../event/value.ts'
+import { bytesOf } from '../byte-text.ts'
+import { defineFunction } from '../function.ts'
+import { kinds } from '../kind.ts'
+
+export const encodeBase64 = defineFunction({
+  name: 'encode_base64',
+  category: 'Codec',
+  summary: 'The bytes of a string in Base64.',
+  parameters: [
+    { name: 'value', kind: kinds.string, bytes: true, description: 'The string.' },
+    { name: 'padding', kind: kinds.boolean, required: false, default: true, description: 'Fill up with `=`.' },
+    {
+      name: 'charset',
+      kind: kinds.string,
+      required: false,
+      default: 'standard',
+      enum: ['standard', 'url_safe'],
+      description: 'The alphabet.',
+    },
+  ],
+  returns: kinds.string,
+  fallible: 'never',
+  pure: true,
+  examples: [
+    { source: 'encode_base64("a")', result: '"YQ=="' },
+    { source: 'encode_base64("??>>", charset: "url_safe", padding: false)', result: '"Pz8-Pg"' },
+    { source: 'encode_base64("")', result: '""' },
+  ],
+  compile: () => (value: string | Bytes, padding: boolean, charset: string) => {
+    const text = bytesOf(value).toString(charset === 'url_safe' ? 'base64url' : 'base64')
+    if (charset === 'standard') return padding ? text : text.replace(/=+$/, '')
+    return padding ? text.padEnd(Math.ceil(text.length / 4) * 4, '=') : text
+  },
+})

@@ -1,0 +1,56 @@
+// Function `encode_key_value`.
+
+import type { Value, ValueObject } from '../../event/value.ts'
+import { writeKeyValue } from '../../formats/key-value.ts'
+import { defineFunction, failure } from '../function.ts'
+import { kinds } from '../kind.ts'
+
+export const encodeKeyValue = defineFunction({
+  name: 'encode_key_value',
+  category: 'Codec',
+  summary: 'Key-value text of an object, nested fields flattened.',
+  parameters: [
+    { name: 'value', kind: kinds.object, description: 'The object.' },
+    {
+      name: 'fields_ordering',
+      kind: kinds.array,
+      required: false,
+      default: [],
+      description: 'Fields that come first, in this order.',
+    },
+    {
+      name: 'key_value_delimiter',
+      kind: kinds.string,
+      required: false,
+      default: '=',
+      description: 'Between key and value.',
+    },
+    { name: 'field_delimiter', kind: kinds.string, required: false, default: ' ', description: 'Between fields.' },
+    {
+      name: 'flatten_boolean',
+      kind: kinds.boolean,
+      required: false,
+      default: false,
+      description: 'Only the key for true, nothing for false.',
+    },
+  ],
+  returns: kinds.string,
+  fallible: (call) => call.given('fields_ordering'),
+  errors: ['An item of `fields_ordering` is not a string.'],
+  pure: true,
+  examples: [
+    { source: 'encode_key_value({"b": 1, "a": "x y"})', result: '"a=\\"x y\\" b=1"' },
+    { source: 'encode_key_value({"a": {"b": [1, null]}})', result: '"a.b.0=1 a.b.1=null"' },
+    {
+      source:
+        'encode_key_value({"a": 1, "flag": true}, key_value_delimiter: ":", field_delimiter: ",", flatten_boolean: true)',
+      result: '"a:1,flag"',
+    },
+  ],
+  compile:
+    () =>
+    (value: ValueObject, first: Value[], keyValueDelimiter: string, fieldDelimiter: string, flattenBoolean: boolean) =>
+      first.every((name) => typeof name === 'string')
+        ? writeKeyValue(value, { keyValueDelimiter, fieldDelimiter, first: first as string[], flattenBoolean })
+        : failure('all items of "fields_ordering" must be strings'),
+})

@@ -1,0 +1,38 @@
+// Function `encode_logfmt`.
+
+import type { Value, ValueObject } from '../../event/value.ts'
+import { writeLogfmt } from '../../formats/logfmt.ts'
+import { defineFunction, failure } from '../function.ts'
+import { kinds } from '../kind.ts'
+
+export const encodeLogfmt = defineFunction({
+  name: 'encode_logfmt',
+  category: 'Codec',
+  summary: 'The logfmt text of an object.',
+  parameters: [
+    { name: 'value', kind: kinds.object, description: 'The object.' },
+    {
+      name: 'fields_ordering',
+      kind: kinds.array,
+      required: false,
+      default: [],
+      description: 'Fields that come first, in this order.',
+    },
+  ],
+  returns: kinds.string,
+  fallible: (call) => call.given('fields_ordering'),
+  errors: ['An item of `fields_ordering` is not a string.'],
+  pure: true,
+  examples: [
+    {
+      source: 'encode_logfmt({"lvl": "info", "msg": "hello there", "n": 5})',
+      result: '"lvl=info msg=\\"hello there\\" n=5"',
+    },
+    { source: 'encode_logfmt!({"n": 5, "lvl": "info"}, fields_ordering: ["lvl"])', result: '"lvl=info n=5"' },
+    { source: 'encode_logfmt({"a": {"b": true}})', result: '"a.b"' },
+  ],
+  compile: () => (value: ValueObject, first: Value[]) =>
+    first.every((name) => typeof name === 'string')
+      ? writeLogfmt(value, first as string[])
+      : failure('all items of "fields_ordering" must be strings'),
+})

@@ -1,0 +1,53 @@
+// Function `encode_proto`.
+
+import type { Value } from '../../event/value.ts'
+import { textOf } from '../byte-text.ts'
+import { descriptorParameters, messageOf } from '../descriptors.ts'
+import { defineFunction, failure, type Result } from '../function.ts'
+import { kinds } from '../kind.ts'
+
+export const encodeProto = defineFunction({
+  name: 'encode_proto',
+  category: 'Codec',
+  summary: 'Writes an object as a message of the protobuf format.',
+  description: 'Fields that the message does not have, and nulls, are left out.',
+  parameters: [
+    { name: 'value', kind: kinds.any, description: 'The object.' },
+    ...descriptorParameters,
+    {
+      name: 'allow_lossy_string_coercion',
+      kind: kinds.boolean,
+      required: false,
+      default: true,
+      description: 'Write numbers, booleans and timestamps as text where the message has a text.',
+    },
+  ],
+  returns: kinds.string,
+  fallible: 'always',
+  errors: ['The value does not fit the message.'],
+  pure: true,
+  examples: [
+    {
+      source:
+        'encode_base16(encode_proto!({"name": "box", "amount": 12, "state": "SENT"}, "order.desc", "shop.v1.Order"))',
+      result: '"0a03626f78100c1802"',
+    },
+    {
+      source: 'encode_base16(encode_proto!({"name": 7, "other": true}, "order.desc", "shop.v1.Order"))',
+      result: '"0a0137"',
+    },
+    {
+      source: 'encode_proto({"amount": "many"}, "order.desc", "shop.v1.Order") ?? "no order"',
+      result: '"no order"',
+    },
+  ],
+  compile(call) {
+    const format = messageOf(call)
+    return (value: Value, _file: string, _type: string, textOfOthers: boolean): Result => {
+      const written = format.write(value, textOfOthers)
+      return 'problem' in written
+        ? failure(`unable to encode protobuf message: ${written.problem}`)
+        : textOf(written.data)
+    }
+  },
+})

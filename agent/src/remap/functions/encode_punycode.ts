@@ -1,0 +1,42 @@
+// Function `encode_punycode`.
+
+import { domainToASCII } from 'node:url'
+import { decodeLabel, encodeLabel } from '../../formats/punycode.ts'
+import { defineFunction, failure, type Result } from '../function.ts'
+import { kinds } from '../kind.ts'
+
+export const encodePunycode = defineFunction({
+  name: 'encode_punycode',
+  category: 'Codec',
+  summary: 'The ASCII form of a domain name.',
+  parameters: [
+    { name: 'value', kind: kinds.string, description: 'The name.' },
+    {
+      name: 'validate',
+      kind: kinds.boolean,
+      required: false,
+      default: true,
+      description: 'Refuse names that are not valid.',
+    },
+  ],
+  returns: kinds.string,
+  fallible: 'always',
+  errors: ['The name is not valid.'],
+  pure: true,
+  examples: [
+    { source: 'encode_punycode!("größe.test")', result: '"xn--gre-6ka8i.test"' },
+    { source: 'encode_punycode!("plain.com")', result: '"plain.com"' },
+    { source: 'encode_punycode!("größe.test", validate: false)', result: '"xn--gre-6ka8i.test"' },
+  ],
+  compile:
+    () =>
+    (name: string, validate: boolean): Result => {
+      const labels = name.normalize('NFC').toLowerCase().split('.')
+      if (validate) {
+        const broken = labels.some((label) => label.startsWith('xn--') && decodeLabel(label.slice(4)) === undefined)
+        if (broken || (name !== '' && domainToASCII(name) === '')) return failure('unable to encode to punycode')
+      }
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: the whole range of ASCII is meant
+      return labels.map((label) => (/^[\x00-\x7f]*$/.test(label) ? label : `xn--${encodeLabel(label)}`)).join('.')
+    },
+})

@@ -1,0 +1,41 @@
+// Function `encrypt_ip`.
+
+import type { Bytes } from '../../event/value.ts'
+import { bytesOf } from '../byte-text.ts'
+import { encryptAddress } from '../cipher.ts'
+import { defineFunction, failure, type Result } from '../function.ts'
+import { kinds } from '../kind.ts'
+
+export const encryptIp = defineFunction({
+  name: 'encrypt_ip',
+  category: 'IP',
+  summary: 'Maps an IP address to another one by a key; `decrypt_ip` maps it back.',
+  description:
+    'In mode `aes128` (a key of 16 bytes) any address becomes any other. In mode `pfx` (a key of 32 bytes) addresses of one family stay in it, and those that share a prefix go on to share one of the same length.',
+  parameters: [
+    { name: 'ip', kind: kinds.string, description: 'The address.' },
+    { name: 'key', kind: kinds.string, bytes: true, description: 'The key.' },
+    { name: 'mode', kind: kinds.string, description: 'The mode: `aes128` or `pfx`.' },
+  ],
+  returns: kinds.string,
+  fallible: 'always',
+  errors: ['The address is not valid.', 'The mode is not known.', 'The key is not as long as the mode wants it.'],
+  pure: true,
+  examples: [
+    {
+      source: 'encrypt_ip!("192.168.1.1", "k0k1k2k3k4k5k6k7", "aes128")',
+      result: '"d29a:24ef:cff7:9897:7a86:725:4e83:4f6e"',
+    },
+    {
+      source: 'encrypt_ip!("2001:db8::1", "p0p1p2p3p4p5p6p7q0q1q2q3q4q5q6q7", "pfx")',
+      result: '"a00b:692b:af65:595e:9c02:3748:7a26:6f92"',
+    },
+    { source: 'encrypt_ip("10.0.0.1", "short", "aes128") ?? "no address"', result: '"no address"' },
+  ],
+  compile:
+    () =>
+    (ip: string, key: string | Bytes, mode: string): Result => {
+      const address = encryptAddress(ip, bytesOf(key), mode, true)
+      return address.ok ? address.text : failure(address.problem)
+    },
+})

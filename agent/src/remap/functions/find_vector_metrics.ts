@@ -1,0 +1,31 @@
+// Function `find_vector_metrics`.
+
+import type { ValueObject } from '../../event/value.ts'
+import { defineFunction } from '../function.ts'
+import { kinds } from '../kind.ts'
+import { matchingMetrics } from '../own-metrics.ts'
+
+export const findVectorMetrics = defineFunction({
+  name: 'find_vector_metrics',
+  category: 'Metrics',
+  summary: 'All metrics of the agent itself with a name and tags.',
+  parameters: [
+    { name: 'key', kind: kinds.string, description: 'Name of the metrics.' },
+    {
+      name: 'tags',
+      kind: kinds.object,
+      required: false,
+      default: {},
+      description: 'Tags that they must have; a value may hold `*`.',
+    },
+  ],
+  returns: kinds.arrayEach(kinds.object),
+  fallible: 'never',
+  pure: false,
+  examples: [
+    { source: 'find_vector_metrics("no_such_metric")', result: '[]' },
+    { source: 'find_vector_metrics("no_such_metric", tags: {"component_id": "in"})', result: '[]' },
+    { source: 'length(find_vector_metrics("no_such_metric"))', result: '0' },
+  ],
+  compile: (call) => (key: string, tags: ValueObject) => matchingMetrics(call.runtime, key, tags),
+})

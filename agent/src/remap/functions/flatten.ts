@@ -1,0 +1,58 @@
+// Function `flatten`.
+
+import { isObject, setField, sortedFieldNames, type Value, type ValueObject } from '../../event/value.ts'
+import { defineFunction } from '../function.ts'
+import { kinds } from '../kind.ts'
+
+export const flatten = defineFunction({
+  name: 'flatten',
+  category: 'Enumerate',
+  summary: 'Brings nested objects, or nested arrays, to one level.',
+  parameters: [
+    { name: 'value', kind: kinds.array.or(kinds.object), description: 'The array or object.' },
+    {
+      name: 'separator',
+      kind: kinds.string,
+      required: false,
+      default: '.',
+      description: 'What to put between the names of fields.',
+    },
+    {
+      name: 'except',
+      kind: kinds.array,
+      required: false,
+      default: [],
+      description: 'Names of fields of the object itself that stay as they are.',
+    },
+  ],
+  returns: (call) => {
+    const kind = call.kind('value')
+    let result = kinds.never
+    if (kind.overlaps(kinds.array)) result = result.or(kinds.array)
+    return kind.overlaps(kinds.object) ? result.or(kinds.object) : result
+  },
+  fallible: 'never',
+  pure: true,
+  examples: [
+    { source: 'flatten({"a": {"b": 1, "c": {"d": 2}}, "e": 3})', result: '{ "a.b": 1, "a.c.d": 2, "e": 3 }' },
+    { source: 'flatten([1, [2, [3]]])', result: '[1, 2, 3]' },
+    { source: 'flatten({"a": {"b": 1}}, separator: "_")', result: '{ "a_b": 1 }' },
+  ],
+  compile: () => (value: Value[] | ValueObject, separator: string, except: Value[]) => {
+    if (Array.isArray(value)) return flatItems(value)
+    const fields: ValueObject = {}
+    const visit = (object: ValueObject, prefix: string, top: boolean): void => {
+      for (const name of sortedFieldNames(object)) {
+        const field = object[name] as Value
+        if (isObject(field) && !(top && except.includes(name))) visit(field, prefix + name + separator, false)
+        else setField(fields, prefix + name, field)
+      }
+    }
+    visit(value, '', true)
+    return fields
+  },
+})
+
+function flatItems(items: Value[]): Value[] {
+  return items.flatMap((item) => (Array.isArray(item) ? flatItems(item) : [item]))
+}

@@ -1,0 +1,64 @@
+// Function `format_number`.
+
+import { type Float, isInteger } from '../../event/value.ts'
+import { floatText } from '../../formats/json.ts'
+import { defineFunction, toNumber } from '../function.ts'
+import { kinds } from '../kind.ts'
+
+export const formatNumber = defineFunction({
+  name: 'format_number',
+  category: 'Number',
+  summary: 'The text of a number with a number of decimals and separators.',
+  parameters: [
+    { name: 'value', kind: kinds.number, description: 'The number.' },
+    {
+      name: 'scale',
+      kind: kinds.integer,
+      required: false,
+      description: 'Decimals; further ones are cut off, missing ones are zeros.',
+    },
+    {
+      name: 'decimal_separator',
+      kind: kinds.string,
+      required: false,
+      default: '.',
+      description: 'What stands before the decimals.',
+    },
+    {
+      name: 'grouping_separator',
+      kind: kinds.string,
+      required: false,
+      description: 'What stands between groups of three digits.',
+    },
+  ],
+  returns: kinds.string,
+  fallible: 'never',
+  pure: true,
+  examples: [
+    { source: 'format_number(1234567.891, 2, grouping_separator: ",")', result: '"1,234,567.89"' },
+    { source: 'format_number(3.14159, scale: 2, decimal_separator: ",")', result: '"3,14"' },
+    { source: 'format_number(12, 0)', result: '"12"' },
+  ],
+  compile:
+    () =>
+    (
+      value: number | bigint | Float,
+      scale: number | bigint | undefined,
+      separator: string,
+      grouping: string | undefined,
+    ) => {
+      const text = isInteger(value) ? String(value) : floatText(toNumber(value))
+      const match = /^(-?)(\d+)(?:\.(\d+))?$/.exec(text)
+      if (match === null) return text
+      const [, sign = '', digits = '', decimals = ''] = match
+      let whole = digits
+      if (grouping !== undefined) {
+        whole = digits.replace(/\B(?=(\d{3})+$)/g, grouping)
+        // So does the reference.
+        if (digits.length % 3 === 0) whole = grouping + whole
+      }
+      if (scale === undefined) return sign + whole + (decimals === '' ? '' : separator + decimals)
+      const places = Math.max(0, Math.min(Number(scale), 1000))
+      return sign + whole + (places === 0 ? '' : separator + decimals.slice(0, places).padEnd(places, '0'))
+    },
+})

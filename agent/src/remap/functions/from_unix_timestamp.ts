@@ -1,0 +1,40 @@
+// Function `from_unix_timestamp`.
+
+import { Timestamp } from '../../event/timestamp.ts'
+import { defineFunction, failure, type Result } from '../function.ts'
+import { kinds } from '../kind.ts'
+
+const units = ['seconds', 'milliseconds', 'microseconds', 'nanoseconds']
+
+export const fromUnixTimestamp = defineFunction({
+  name: 'from_unix_timestamp',
+  category: 'Convert',
+  summary: 'The timestamp of a Unix time.',
+  parameters: [
+    { name: 'value', kind: kinds.integer, description: 'The Unix time.' },
+    { name: 'unit', kind: kinds.string, required: false, default: 'seconds', enum: units, description: 'Its unit.' },
+  ],
+  returns: kinds.timestamp,
+  fallible: 'always',
+  errors: ['The value is outside of the range of timestamps.'],
+  pure: true,
+  examples: [
+    { source: 'from_unix_timestamp!(1704067200)', result: "t'2024-01-01T00:00:00Z'" },
+    { source: 'from_unix_timestamp!(1704067200123, unit: "milliseconds")', result: "t'2024-01-01T00:00:00.123Z'" },
+    { source: 'from_unix_timestamp!(-1)', result: "t'1969-12-31T23:59:59Z'" },
+  ],
+  compile(call) {
+    const unit = call.constant('unit') as string
+    return (value: number | bigint): Result => {
+      if (typeof value === 'number') {
+        if (unit === 'seconds' && Math.abs(value) < 8.64e12) return new Timestamp(value * 1000, 0)
+        if (unit === 'milliseconds' && Math.abs(value) < 8.64e15) return new Timestamp(value, 0)
+      }
+      const scale = 1000n ** BigInt(3 - units.indexOf(unit))
+      const nanoseconds = BigInt(value) * scale
+      return nanoseconds / 1_000_000n > 8_640_000_000_000_000n || nanoseconds / 1_000_000n < -8_640_000_000_000_000n
+        ? failure(`unable to coerce ${value} into timestamp`)
+        : Timestamp.fromNanoseconds(nanoseconds)
+    }
+  },
+})

@@ -1,0 +1,31 @@
+// Function `get_vector_metric`.
+
+import type { ValueObject } from '../../event/value.ts'
+import { defineFunction } from '../function.ts'
+import { kinds } from '../kind.ts'
+import { matchingMetrics } from '../own-metrics.ts'
+
+export const getVectorMetric = defineFunction({
+  name: 'get_vector_metric',
+  category: 'Metrics',
+  summary: 'The first metric of the agent itself with a name and tags; null if there is none.',
+  parameters: [
+    { name: 'key', kind: kinds.string, description: 'Name of the metric.' },
+    {
+      name: 'tags',
+      kind: kinds.object,
+      required: false,
+      default: {},
+      description: 'Tags that it must have; a value may hold `*`.',
+    },
+  ],
+  returns: kinds.object.or(kinds.null),
+  fallible: 'never',
+  pure: false,
+  examples: [
+    { source: 'get_vector_metric("no_such_metric")', result: 'null' },
+    { source: 'get_vector_metric("no_such_metric", tags: {"component_id": "in"})', result: 'null' },
+    { source: 'is_null(get_vector_metric("no_such_metric"))', result: 'true' },
+  ],
+  compile: (call) => (key: string, tags: ValueObject) => matchingMetrics(call.runtime, key, tags)[0] ?? null,
+})

@@ -1,0 +1,46 @@
+// Function `ip_subnet`.
+
+import { ipText, parseIp, parsePrefix } from '../../formats/ip.ts'
+import { defineFunction, failure, type Result } from '../function.ts'
+import { kinds } from '../kind.ts'
+
+export const ipSubnet = defineFunction({
+  name: 'ip_subnet',
+  category: 'IP',
+  summary: 'The part of an IP address that names its network.',
+  parameters: [
+    { name: 'value', kind: kinds.string, description: 'The address.' },
+    { name: 'subnet', kind: kinds.string, description: 'A mask, or the length of a prefix such as `/24`.' },
+  ],
+  returns: kinds.string,
+  fallible: 'always',
+  errors: ['The address or the mask is not valid.', 'They are of different families.', 'The prefix is too long.'],
+  pure: true,
+  examples: [
+    { source: 'ip_subnet!("192.168.10.32", "255.255.255.0")', result: '"192.168.10.0"' },
+    { source: 'ip_subnet!("192.168.10.32", "/24")', result: '"192.168.10.0"' },
+    { source: 'ip_subnet!("2001:db8::1", "/32")', result: '"2001:db8::"' },
+  ],
+  compile:
+    () =>
+    (value: string, subnet: string): Result => {
+      const address = parseIp(value)
+      if (address === undefined) return failure(`unable to parse IP address: ${value}`)
+      const result = Uint8Array.from(address)
+      if (subnet.startsWith('/')) {
+        const prefix = parsePrefix(subnet, address.length)
+        if (prefix === undefined) return failure(`invalid subnet ${subnet}`)
+        for (let index = 0; index < result.length; index++) {
+          const bits = Math.max(0, Math.min(8, prefix - index * 8))
+          result[index] = (result[index] as number) & (0xff << (8 - bits))
+        }
+        return ipText(result)
+      }
+      const mask = parseIp(subnet)
+      if (mask === undefined) return failure(`unable to parse mask: ${subnet}`)
+      if (mask.length !== address.length) return failure('attempting to mask an address with one of another family')
+      for (let index = 0; index < result.length; index++)
+        result[index] = (result[index] as number) & (mask[index] as number)
+      return ipText(result)
+    },
+})

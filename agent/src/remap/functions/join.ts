@@ -1,0 +1,31 @@
+// Function `join`.
+
+import { Bytes, type Value } from '../../event/value.ts'
+import { defineFunction, failure } from '../function.ts'
+import { kinds } from '../kind.ts'
+
+export const join = defineFunction({
+  name: 'join',
+  category: 'String',
+  summary: 'Puts the strings of an array together.',
+  parameters: [
+    { name: 'value', kind: kinds.array, description: 'The strings.' },
+    { name: 'separator', kind: kinds.string, required: false, description: 'What to put between them.' },
+  ],
+  returns: kinds.string,
+  fallible: 'always',
+  errors: ['An item is not a string.'],
+  pure: true,
+  examples: [
+    { source: 'join!(["a", "b"], separator: ", ")', result: '"a, b"' },
+    { source: 'join!(["a", "b"])', result: '"ab"' },
+    { source: 'join!([], separator: ",")', result: '""' },
+  ],
+  compile: () => (items: Value[], separator: string | undefined) => {
+    for (let index = 0; index < items.length; index++) {
+      const item = items[index]
+      if (typeof item !== 'string' && !(item instanceof Bytes)) return failure('all array items must be strings')
+    }
+    return items.join(separator ?? '')
+  },
+})

@@ -1,0 +1,43 @@
+// Function `merge`.
+
+import { getField, isObject, setField, type ValueObject } from '../../event/value.ts'
+import { defineFunction } from '../function.ts'
+import { kinds, mergedObjects } from '../kind.ts'
+
+export const merge = defineFunction({
+  name: 'merge',
+  category: 'Object',
+  summary: 'The fields of two objects; where both have one, that of the second.',
+  parameters: [
+    { name: 'to', kind: kinds.object, description: 'The first object.' },
+    { name: 'from', kind: kinds.object, description: 'The second object.' },
+    {
+      name: 'deep',
+      kind: kinds.boolean,
+      required: false,
+      default: false,
+      description: 'Also merge objects that both have under one name.',
+    },
+  ],
+  returns: (call) => mergedObjects(call.kind('to'), call.kind('from')),
+  fallible: 'never',
+  pure: true,
+  fresh: true,
+  examples: [
+    { source: 'merge({"a": 1, "b": 1}, {"b": 2})', result: '{ "a": 1, "b": 2 }' },
+    { source: 'merge({"a": {"x": 1}}, {"a": {"y": 2}}, deep: true)', result: '{ "a": { "x": 1, "y": 2 } }' },
+    { source: 'merge({"a": {"x": 1}}, {"a": {"y": 2}})', result: '{ "a": { "y": 2 } }' },
+  ],
+  compile: () => merged,
+})
+
+function merged(to: ValueObject, from: ValueObject, deep: boolean): ValueObject {
+  const result = { ...to }
+  for (const name of Object.keys(from)) {
+    const value = from[name]
+    if (value === undefined) continue
+    const old = deep && isObject(value) ? getField(to, name) : undefined
+    setField(result, name, isObject(old) ? merged(old, value as ValueObject, true) : value)
+  }
+  return result
+}

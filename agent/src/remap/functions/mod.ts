@@ -1,0 +1,49 @@
+// Function `mod`.
+
+import { float, integer, isFloat, isInteger, type Value } from '../../event/value.ts'
+import { defineFunction, failure, type Result, toBigint, toNumber } from '../function.ts'
+import { kinds } from '../kind.ts'
+import { textOfKind } from '../text.ts'
+
+export const mod = defineFunction({
+  name: 'mod',
+  category: 'Number',
+  summary: 'The remainder of a division, with the sign of the dividend.',
+  parameters: [
+    { name: 'value', kind: kinds.number, ownCheck: true, description: 'The dividend.' },
+    { name: 'modulus', kind: kinds.number, ownCheck: true, description: 'The divisor.' },
+  ],
+  returns: (call) => {
+    const value = call.kind('value')
+    const modulus = call.kind('modulus')
+    if (value.within(kinds.integer) && modulus.within(kinds.integer)) return kinds.integer
+    return value.within(kinds.float) || modulus.within(kinds.float) ? kinds.float : kinds.number
+  },
+  fallible: (call) => {
+    const modulus = call.constant('modulus')
+    if (!call.kind('value').within(kinds.number)) return true
+    return !(isInteger(modulus) || isFloat(modulus)) || toNumber(modulus) === 0
+  },
+  errors: ['The divisor is zero.', 'The result is not a number.'],
+  pure: true,
+  examples: [
+    { source: 'mod(-7, 3)', result: '-1' },
+    { source: 'mod(7.5, 2)', result: '1.5' },
+    { source: 'mod(5, 0) ?? "no result"', result: '"no result"' },
+  ],
+  compile:
+    () =>
+    (value: Value, modulus: Value): Result => {
+      if (!(isInteger(value) || isFloat(value)) || !(isInteger(modulus) || isFloat(modulus))) {
+        return failure(`can't calculate remainder of type ${textOfKind(value)} and ${textOfKind(modulus)}`)
+      }
+      if (toNumber(modulus) === 0) return failure("can't calculate remainder of division by zero")
+      if (isInteger(value) && isInteger(modulus)) {
+        // Adding zero turns -0 into 0.
+        if (typeof value === 'number' && typeof modulus === 'number') return (value % modulus) + 0
+        return integer(toBigint(value) % toBigint(modulus))
+      }
+      const rest = toNumber(value) % toNumber(modulus)
+      return Number.isNaN(rest) ? failure('operation would produce NaN') : float(rest)
+    },
+})

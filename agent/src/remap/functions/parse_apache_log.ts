@@ -1,0 +1,86 @@
+// Function `parse_apache_log`.
+
+import { isLineProblem, parseCombinedLog, parseCommonLog, parseErrorLog } from '../../formats/common-log.ts'
+import { compileStrftime, type Strftime } from '../../formats/datetime.ts'
+import { findZone, utc } from '../../formats/timezone.ts'
+import { defineFunction, failure, type Result } from '../function.ts'
+import { kinds } from '../kind.ts'
+import { commonLogKind } from '../log-kinds.ts'
+
+const parsers = { common: parseCommonLog, combined: parseCombinedLog, error: parseErrorLog }
+
+export const parseApacheLog = defineFunction({
+  name: 'parse_apache_log',
+  category: 'Parse',
+  summary: 'Reads a line of the access log or the error log of the Apache web server.',
+  parameters: [
+    { name: 'value', kind: kinds.string, description: 'The line.' },
+    { name: 'format', kind: kinds.string, enum: Object.keys(parsers), description: 'The form of the line.' },
+    {
+      name: 'timestamp_format',
+      kind: kinds.string,
+      required: false,
+      default: '%d/%b/%Y:%T %z',
+      description: 'Form of the date.',
+    },
+  ],
+  returns: (call) => {
+    const textOrNull = kinds.string.or(kinds.null)
+    switch (call.constant('format')) {
+      case 'combined':
+        return commonLogKind({ referrer: textOrNull, agent: textOrNull })
+      case 'error':
+        return kinds.objectOf({
+          timestamp: kinds.timestamp.or(kinds.null),
+          module: textOrNull,
+          severity: textOrNull,
+          pid: kinds.integer.or(kinds.null),
+          thread: textOrNull,
+          client: textOrNull,
+          port: kinds.integer.or(kinds.null),
+          message: textOrNull,
+          message1: textOrNull,
+          message2: textOrNull,
+        })
+      default:
+        return commonLogKind({})
+    }
+  },
+  fallible: 'always',
+  errors: ['The line has another form.', 'The date has another form.'],
+  pure: true,
+  fresh: true,
+  examples: [
+    {
+      source:
+        'parse_apache_log!("1.2.3.4 - bob [03/Apr/2023:08:09:10 +0200] \\"GET / HTTP/1.1\\" 200 12 \\"http://a/\\" \\"curl\\"", format: "combined").agent',
+      result: '"curl"',
+    },
+    {
+      source:
+        'parse_apache_log!("1.2.3.4 - - [03/Apr/2023:08:09:10 +0200] \\"GET / HTTP/1.1\\" 200 -", format: "common").path',
+      result: '"/"',
+    },
+    {
+      source:
+        'parse_apache_log!("[01/Mar/2021:12:00:19 +0000] [ab:alert] [pid 4803:tid 3814] [client 147.159.108.175:24259] I\'ll bypass", format: "error").severity',
+      result: '"alert"',
+    },
+  ],
+  compile(call) {
+    const zone = findZone(call.runtime.timezone) ?? utc
+    const parse = parsers[call.constant('format') as keyof typeof parsers] ?? parseCommonLog
+    let pattern = ''
+    let compiled: Strftime | undefined
+    return (value: string, _format: string, timestampFormat: string): Result => {
+      if (compiled === undefined || pattern !== timestampFormat) {
+        const fresh = compileStrftime(timestampFormat)
+        if (!fresh.ok) return failure(`invalid timestamp format ${timestampFormat}`)
+        pattern = timestampFormat
+        compiled = fresh
+      }
+      const fields = parse(value, compiled, zone)
+      return isLineProblem(fields) ? failure(fields.problem) : fields
+    }
+  },
+})

@@ -1,0 +1,27 @@
+// Function `parse_cbor`.
+
+import type { Bytes } from '../../event/value.ts'
+import { parseCbor } from '../../formats/cbor.ts'
+import { bytesOf } from '../byte-text.ts'
+import { defineFunction, failure } from '../function.ts'
+import { kinds } from '../kind.ts'
+
+export const parseCborFunction = defineFunction({
+  name: 'parse_cbor',
+  category: 'Parse',
+  summary: 'Reads CBOR data.',
+  parameters: [{ name: 'value', kind: kinds.string, bytes: true, description: 'The data.' }],
+  returns: kinds.string.or(kinds.number).or(kinds.boolean).or(kinds.null).or(kinds.array).or(kinds.object),
+  fallible: 'always',
+  errors: ['The data is not CBOR, or has values that JSON could not have.'],
+  pure: true,
+  examples: [
+    { source: 'parse_cbor!(decode_base16!("83f4f6fb3ff8000000000000"))', result: '[false, null, 1.5]' },
+    { source: 'parse_cbor!(decode_base16!("a1616118ff"))', result: '{ "a": 255 }' },
+    { source: 'parse_cbor(decode_base16!("ff")) ?? "no CBOR"', result: '"no CBOR"' },
+  ],
+  compile: () => (value: string | Bytes) => {
+    const result = parseCbor(bytesOf(value))
+    return 'value' in result ? result.value : failure(`unable to parse cbor: ${result.problem}`)
+  },
+})

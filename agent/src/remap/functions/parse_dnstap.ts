@@ -1,0 +1,44 @@
+// Function `parse_dnstap`.
+
+import { parseDnstap } from '../../formats/dnstap.ts'
+import { defineFunction, failure, type Result } from '../function.ts'
+import { kinds } from '../kind.ts'
+
+const base64 = /^[A-Za-z0-9+/]*={0,2}$/
+
+export const parseDnstapFunction = defineFunction({
+  name: 'parse_dnstap',
+  category: 'Parse',
+  summary: 'Reads a dnstap message, written in Base64: what a name server was asked or answered.',
+  description: 'A DNS message in it that cannot be read stays Base64, as `rawData`, and `error` says why.',
+  parameters: [
+    { name: 'value', kind: kinds.string, description: 'The message in Base64.' },
+    {
+      name: 'lowercase_hostnames',
+      kind: kinds.boolean,
+      required: false,
+      default: false,
+      description: 'Write names of hosts in lower case.',
+    },
+  ],
+  returns: kinds.object,
+  fallible: 'always',
+  errors: ['The text is not Base64.', 'The data are not a dnstap message.'],
+  pure: true,
+  examples: [
+    {
+      source: 'parse_dnstap!("CgNuczFyFQgFEAEYASIECgAAATDnB0Dw0dX9BXgB")',
+      result:
+        '{ "dataType": "Message", "dataTypeId": 1, "messageType": "ClientQuery", "messageTypeId": 5, "serverId": "ns1", "socketFamily": "INET", "socketProtocol": "UDP", "sourceAddress": "10.0.0.1", "sourcePort": 999, "time": 1605724400000000000, "timePrecision": "ns", "timestamp": t\'2020-11-18T18:33:20Z\' }',
+    },
+    { source: 'parse_dnstap("no message") ?? {}', result: '{  }' },
+    { source: 'parse_dnstap("eAE=") ?? "no message"', result: '"no message"' },
+  ],
+  compile:
+    () =>
+    (value: string, lowercase: boolean): Result => {
+      if (!base64.test(value)) return failure(`${value} is not a valid base64 encoded string`)
+      const fields = parseDnstap(Buffer.from(value, 'base64'), lowercase)
+      return typeof fields === 'string' ? failure(`dnstap parsing failed: ${fields}`) : fields
+    },
+})

@@ -1,0 +1,50 @@
+// Function `parse_glog`.
+
+import { isLineProblem, lineFields } from '../../formats/common-log.ts'
+import { strftime } from '../../formats/datetime.ts'
+import { utc } from '../../formats/timezone.ts'
+import { defineFunction, failure, type Result } from '../function.ts'
+import { kinds } from '../kind.ts'
+
+export const glogLevels: Readonly<Record<string, string>> = { I: 'info', W: 'warning', E: 'error', F: 'fatal' }
+
+const line =
+  /^\s*(?<level>\w)(?<timestamp>\d{8} \d{2}:\d{2}:\d{2}\.\d+)\s+(?<id>\d+)\s(?<file>.+):(?<line>\d+)\]\s(?<message>.*?)\s*$/
+const form = strftime('%Y%m%d %H:%M:%S%.f')
+
+export const parseGlog = defineFunction({
+  name: 'parse_glog',
+  category: 'Parse',
+  summary: 'Reads a line of the Google logging library.',
+  parameters: [{ name: 'value', kind: kinds.string, description: 'The line.' }],
+  returns: kinds.objectOf({
+    level: kinds.string,
+    timestamp: kinds.timestamp,
+    id: kinds.integer,
+    file: kinds.string,
+    line: kinds.integer,
+    message: kinds.string,
+  }),
+  fallible: 'always',
+  errors: ['The line has another form.'],
+  pure: true,
+  fresh: true,
+  examples: [
+    {
+      source: 'parse_glog!("I20210131 14:48:54.411655 15520 main.c++:9] Hello world!").message',
+      result: '"Hello world!"',
+    },
+    { source: 'parse_glog!("W20210131 14:48:54.411655 15520 main.c++:9] Hello world!").level', result: '"warning"' },
+    { source: 'parse_glog("no such line") ?? {}', result: '{  }' },
+  ],
+  compile:
+    () =>
+    (text: string): Result => {
+      const groups = line.exec(text)?.groups
+      if (groups === undefined) return failure('failed parsing glog message')
+      const level = glogLevels[groups['level'] as string]
+      if (level === undefined) return failure(`unrecognized log level "${groups['level']}"`)
+      const fields = lineFields(groups, form, utc)
+      return isLineProblem(fields) ? failure(fields.problem) : { ...fields, level }
+    },
+})

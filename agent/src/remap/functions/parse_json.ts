@@ -1,0 +1,53 @@
+// Function `parse_json`.
+
+import type { Bytes } from '../../event/value.ts'
+import { isFailedJson, parseJson, parseJsonDepth } from '../../formats/json.ts'
+
+import { defineFunction, failure, type Result } from '../function.ts'
+import { kinds } from '../kind.ts'
+
+const below = kinds.string.or(kinds.number).or(kinds.boolean).or(kinds.null).or(kinds.array).or(kinds.object)
+const parsed = below.without(kinds.array.or(kinds.object)).or(kinds.arrayEach(below)).or(kinds.objectEach(below))
+
+export const parseJsonFunction = defineFunction({
+  name: 'parse_json',
+  category: 'Parse',
+  summary: 'Parses JSON text.',
+  parameters: [
+    { name: 'value', kind: kinds.string, bytes: true, description: 'The text.' },
+    {
+      name: 'max_depth',
+      kind: kinds.integer,
+      required: false,
+      description: 'Depth from 1 to 128 below which values are kept as JSON text.',
+    },
+    {
+      name: 'lossy',
+      kind: kinds.boolean,
+      required: false,
+      default: true,
+      description: 'Replace bytes that are not UTF-8; else such text is refused.',
+    },
+  ],
+  returns: parsed,
+  fallible: 'always',
+  errors: ['The text is not JSON.', 'The depth is not between 1 and 128.'],
+  pure: true,
+  fresh: true,
+  examples: [
+    { source: 'parse_json!("{\\"a\\": 1.5}")', result: '{ "a": 1.5 }' },
+    { source: 'parse_json!("{\\"a\\": {\\"b\\": [1, 2]}}", max_depth: 1)', result: '{ "a": "{\\"b\\": [1, 2]}" }' },
+    { source: 'parse_json("{") ?? "no JSON"', result: '"no JSON"' },
+  ],
+  compile:
+    () =>
+    (given: string | Bytes, depth: number | bigint | undefined, lossy: boolean): Result => {
+      if (typeof given !== 'string' && !lossy) return failure('unable to parse json: the text is not valid UTF-8')
+      const text = typeof given === 'string' ? given : given.toString()
+      if (depth !== undefined && (depth < 1 || depth > 128)) {
+        return failure(`max_depth value should be greater than 0 and less than 128, got ${depth}`)
+      }
+      const value = depth === undefined ? parseJson(text) : parseJsonDepth(text, Number(depth))
+      return isFailedJson(value) ? failure(`unable to parse json: ${value.reason}`) : value
+    },
+})

@@ -1,0 +1,33 @@
+// Function `parse_linux_authorization`.
+
+import { parseSyslog } from '../../formats/syslog.ts'
+import { findZone, utc } from '../../formats/timezone.ts'
+import { defineFunction, failure } from '../function.ts'
+import { kinds } from '../kind.ts'
+import { syslogKind } from '../log-kinds.ts'
+
+export const parseLinuxAuthorization = defineFunction({
+  name: 'parse_linux_authorization',
+  category: 'Parse',
+  summary: 'Reads a line of a log of authorisations (`/var/log/auth.log`).',
+  description:
+    'Such lines name no year: it is the current one, or the last one for a line of December that is read in January.',
+  parameters: [{ name: 'value', kind: kinds.string, description: 'The line.' }],
+  returns: syslogKind,
+  fallible: 'always',
+  errors: ['The line has another form.'],
+  pure: false,
+  fresh: true,
+  examples: [
+    {
+      source: 'parse_linux_authorization!("Sep 12 13:14:15 gate sshd[22]: Failed password").message',
+      result: '"Failed password"',
+    },
+    { source: 'parse_linux_authorization!("Sep 12 13:14:15 gate sshd[22]: Failed password").procid', result: '22' },
+    { source: 'parse_linux_authorization("") ?? {}', result: '{  }' },
+  ],
+  compile(call) {
+    const zone = findZone(call.runtime.timezone) ?? utc
+    return (value: string) => parseSyslog(value, zone) ?? failure('unable to parse input as valid syslog message')
+  },
+})

@@ -1,0 +1,54 @@
+// Function `parse_nginx_log`.
+
+import { isLineProblem, parseNginxLog } from '../../formats/common-log.ts'
+import { compileStrftime, strftime } from '../../formats/datetime.ts'
+import { findZone, utc } from '../../formats/timezone.ts'
+import { defineFunction, failure, type Result } from '../function.ts'
+import { kinds } from '../kind.ts'
+import { nginxLogKind } from '../log-kinds.ts'
+
+const forms = ['combined', 'error', 'ingress_upstreaminfo', 'main'] as const
+
+export const parseNginxLogFunction = defineFunction({
+  name: 'parse_nginx_log',
+  category: 'Parse',
+  summary: 'Reads a line of the access log or the error log of nginx and its ingress controller.',
+  parameters: [
+    { name: 'value', kind: kinds.string, description: 'The line.' },
+    { name: 'format', kind: kinds.string, enum: forms, description: 'The form of the line.' },
+    {
+      name: 'timestamp_format',
+      kind: kinds.string,
+      required: false,
+      description: 'Form of the date; that of nginx if absent.',
+    },
+  ],
+  returns: (call) => nginxLogKind(call.constant('format')),
+  fallible: 'always',
+  errors: ['The line has another form.', 'The date has another form.'],
+  pure: true,
+  fresh: true,
+  examples: [
+    {
+      source: 'parse_nginx_log!("2023/06/10 01:02:03 [info] 5#6: worker exits", format: "error").message',
+      result: '"worker exits"',
+    },
+    {
+      source:
+        'parse_nginx_log!("172.17.0.1 - alice [01/Apr/2021:12:02:31 +0000] \\"GET / HTTP/1.1\\" 304 0 \\"-\\" \\"curl\\"", format: "combined").status',
+      result: '304',
+    },
+    { source: 'parse_nginx_log("no such line", format: "combined") ?? {}', result: '{  }' },
+  ],
+  compile(call) {
+    const zone = findZone(call.runtime.timezone) ?? utc
+    const form = (call.constant('format') ?? 'combined') as (typeof forms)[number]
+    const standard = strftime(form === 'error' ? '%Y/%m/%d %H:%M:%S' : '%d/%b/%Y:%T %z')
+    return (value: string, _format: string, timestampFormat: string | undefined): Result => {
+      const compiled = timestampFormat === undefined ? standard : compileStrftime(timestampFormat)
+      if (!compiled.ok) return failure(`invalid timestamp format ${timestampFormat}`)
+      const fields = parseNginxLog(value, form, compiled, zone)
+      return isLineProblem(fields) ? failure(fields.problem) : fields
+    }
+  },
+})

@@ -1,0 +1,57 @@
+// Function `parse_regex`.
+
+import { Regex, type Value } from '../../event/value.ts'
+import { defineFunction, failure, type Result } from '../function.ts'
+import { kinds } from '../kind.ts'
+import { capturesKind, compileCaptures } from '../matching.ts'
+
+const isRegex = (value: Value | undefined): value is Regex => value instanceof Regex
+
+export const parseRegex = defineFunction({
+  name: 'parse_regex',
+  category: 'Parse',
+  summary: 'The named groups of the first match of a regular expression.',
+  description: 'A group that did not match is null.',
+  parameters: [
+    { name: 'value', kind: kinds.string, description: 'The text.' },
+    { name: 'pattern', kind: kinds.regex, ownCheck: true, description: 'The pattern.' },
+    {
+      name: 'numeric_groups',
+      kind: kinds.boolean,
+      required: false,
+      default: false,
+      description: 'Also give the whole match as `0` and the groups that matched, counted from 1.',
+    },
+  ],
+  returns: (call) => capturesKind(call.constant('pattern'), isRegex),
+  fallible: 'always',
+  errors: ['The pattern does not match.'],
+  pure: true,
+  fresh: true,
+  examples: [
+    {
+      source: 'parse_regex!("first group and second group", r\'(?P<number>\\w+) group\')',
+      result: '{ "number": "first" }',
+    },
+    { source: 'parse_regex!("ab", r\'(a)\', numeric_groups: true)', result: '{ "0": "a", "1": "a" }' },
+    { source: 'parse_regex("gate", r\'(?P<n>\\d+)\') ?? {"n": "none"}', result: '{ "n": "none" }' },
+  ],
+  compile(call) {
+    const pattern = call.constant('pattern')
+    const numeric = call.constant('numeric_groups')
+    if (pattern instanceof Regex && typeof numeric === 'boolean') {
+      const regex = pattern.compiled
+      const captures = compileCaptures(pattern, numeric)
+      const noMatch = failure('could not find any pattern matches')
+      return (value: string) => {
+        const match = regex.exec(value)
+        return match === null ? noMatch : captures(match)
+      }
+    }
+    return (value: string, given: Value, numbers: boolean): Result => {
+      if (!(given instanceof Regex)) return failure('failed to resolve regex')
+      const match = given.compiled.exec(value)
+      return match === null ? failure('could not find any pattern matches') : compileCaptures(given, numbers)(match)
+    }
+  },
+})

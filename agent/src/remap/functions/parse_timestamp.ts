@@ -1,0 +1,62 @@
+// Function `parse_timestamp`.
+
+import type { Timestamp } from '../../event/timestamp.ts'
+import { compileStrftime, parseTimestamp, type Strftime } from '../../formats/datetime.ts'
+import { findZone, utc } from '../../formats/timezone.ts'
+import { defineFunction, failure, type Result } from '../function.ts'
+import { kinds } from '../kind.ts'
+import { valueText } from '../text.ts'
+
+export const parseTimestampFunction = defineFunction({
+  name: 'parse_timestamp',
+  category: 'Parse',
+  summary: 'Reads a timestamp from text by strftime items.',
+  description:
+    'The text must name a full date and time of day, or a Unix time. A date without a zone is in `timezone`, else in the time zone of the program. A timestamp passes as it is.',
+  parameters: [
+    { name: 'value', kind: kinds.string.or(kinds.timestamp), description: 'The text.' },
+    { name: 'format', kind: kinds.string, description: 'Text with strftime items, such as `%d/%b/%Y:%T %z`.' },
+    {
+      name: 'timezone',
+      kind: kinds.string,
+      required: false,
+      description: 'Name in the time zone database, or `local`, of dates without a zone.',
+    },
+  ],
+  returns: kinds.timestamp,
+  fallible: 'always',
+  errors: [
+    'The text has another form.',
+    'The local time does not exist or exists twice.',
+    'The time zone is not known.',
+  ],
+  pure: true,
+  examples: [
+    { source: 'parse_timestamp!("10-Oct-2020 16:00+00:00", format: "%v %R %:z")', result: "t'2020-10-10T16:00:00Z'" },
+    {
+      source: 'parse_timestamp!("2024-07-01 12:00:00", "%F %T", timezone: "Europe/Rome")',
+      result: "t'2024-07-01T10:00:00Z'",
+    },
+    { source: 'parse_timestamp("soon", format: "%F") ?? "no time"', result: '"no time"' },
+  ],
+  compile(call) {
+    const standard = findZone(call.runtime.timezone) ?? utc
+    let pattern: string | undefined
+    let compiled: Strftime | undefined
+    return (value: string | Timestamp, format: string, timezone: string | undefined): Result => {
+      if (typeof value !== 'string') return value
+      if (format !== pattern || compiled === undefined) {
+        const fresh = compileStrftime(format)
+        if (!fresh.ok) return failure(`Invalid timestamp ${valueText(value)}: bad or unsupported format string`)
+        pattern = format
+        compiled = fresh
+      }
+      const zone = timezone === undefined ? standard : findZone(timezone)
+      if (zone === undefined) return failure(`unable to parse timezone: ${timezone}`)
+      return (
+        parseTimestamp(compiled, value, zone) ??
+        failure(`Invalid timestamp ${valueText(value)}: the text does not match the format or names no valid time`)
+      )
+    }
+  },
+})

@@ -1,0 +1,79 @@
+// Function `parse_xml`.
+
+import { parseXml } from '../../formats/xml.ts'
+import { defineFunction, failure } from '../function.ts'
+import { kinds } from '../kind.ts'
+
+const flag = (name: string, set: boolean, description: string) => ({
+  name,
+  kind: kinds.boolean,
+  required: false,
+  default: set,
+  description,
+})
+const scalar = kinds.string.or(kinds.number).or(kinds.boolean).or(kinds.null)
+
+export const parseXmlFunction = defineFunction({
+  name: 'parse_xml',
+  category: 'Parse',
+  summary: 'Reads an XML document into objects.',
+  description: 'Elements that are repeated make an array; one that holds nothing but text is that text.',
+  parameters: [
+    { name: 'value', kind: kinds.string, description: 'The document.' },
+    flag('trim', true, 'Leave out white space between elements.'),
+    flag('include_attr', true, 'Read attributes.'),
+    {
+      name: 'attr_prefix',
+      kind: kinds.string,
+      required: false,
+      default: '@',
+      description: 'What stands before the name of an attribute.',
+    },
+    {
+      name: 'text_key',
+      kind: kinds.string,
+      required: false,
+      default: 'text',
+      description: 'Name of text beside attributes and elements.',
+    },
+    flag('always_use_text_key', false, 'Give text its name also where nothing stands beside it.'),
+    flag('parse_bool', true, 'Read `true` and `false` as booleans.'),
+    flag('parse_null', true, 'Read `null` as null.'),
+    flag('parse_number', true, 'Read numbers as such.'),
+  ],
+  returns: scalar.or(kinds.objectEach(scalar.or(kinds.array).or(kinds.object))),
+  fallible: 'always',
+  errors: ['The document is not well-formed.'],
+  pure: true,
+  examples: [
+    {
+      source: 'parse_xml!("<a><b>1</b><b x=\\"y\\">2</b></a>")',
+      result: '{ "a": { "b": [1, { "@x": "y", "text": 2 }] } }',
+    },
+    { source: 'parse_xml!("<a>true</a>")', result: '{ "a": true }' },
+    { source: 'parse_xml!("<a>1</a>", parse_number: false)', result: '{ "a": "1" }' },
+  ],
+  compile:
+    () =>
+    (
+      text: string,
+      trim: boolean,
+      includeAttributes: boolean,
+      attributePrefix: string,
+      textKey: string,
+      alwaysUseTextKey: boolean,
+      parseBoolean: boolean,
+      parseNull: boolean,
+      parseNumber: boolean,
+    ) =>
+      parseXml(text, {
+        trim,
+        includeAttributes,
+        attributePrefix,
+        textKey,
+        alwaysUseTextKey,
+        parseBoolean,
+        parseNull,
+        parseNumber,
+      }) ?? failure('unable to parse xml: the document is not well-formed'),
+})

@@ -1,0 +1,27 @@
+// Function `parse_yaml`.
+
+import { parseYaml } from '../../formats/yaml-value.ts'
+import { defineFunction, failure } from '../function.ts'
+import { kinds } from '../kind.ts'
+
+const below = kinds.string.or(kinds.number).or(kinds.boolean).or(kinds.null).or(kinds.array).or(kinds.object)
+
+export const parseYamlFunction = defineFunction({
+  name: 'parse_yaml',
+  category: 'Parse',
+  summary: 'Reads a YAML document.',
+  parameters: [{ name: 'value', kind: kinds.string, description: 'The document.' }],
+  returns: below,
+  fallible: 'always',
+  errors: ['The text is not YAML.'],
+  pure: true,
+  examples: [
+    { source: 'parse_yaml!("a: 1\\nb: [x, 2.5, true, null]")', result: '{ "a": 1, "b": ["x", 2.5, true, null] }' },
+    { source: 'parse_yaml!("- 1\\n- two")', result: '[1, "two"]' },
+    { source: 'parse_yaml("a: [") ?? "no YAML"', result: '"no YAML"' },
+  ],
+  compile: () => (text: string) => {
+    const result = parseYaml(text)
+    return 'value' in result ? result.value : failure(`unable to parse yaml: ${result.problem}`)
+  },
+})

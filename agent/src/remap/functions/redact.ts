@@ -1,0 +1,57 @@
+// Function `redact`.
+
+import { Bytes, fieldNames, isObject, setField, type Value, type ValueObject } from '../../event/value.ts'
+import { type CallSite, defineFunction } from '../function.ts'
+import { kinds } from '../kind.ts'
+import { compileRedaction, type Redaction } from '../redaction.ts'
+
+export const redact = defineFunction({
+  name: 'redact',
+  category: 'String',
+  summary: 'Replaces what is sensitive in a string, also within arrays and objects.',
+  description:
+    'A filter is a regular expression, `"us_social_security_number"`, or an object `{"type": "pattern", "patterns": [...]}`. A redactor is `"full"` (writes `[REDACTED]`), an object `{"type": "text", "replacement": "..."}`, or `"sha2"` and `"sha3"`, also as objects with `variant` and `encoding`.',
+  parameters: [
+    { name: 'value', kind: kinds.string.or(kinds.object).or(kinds.array), description: 'The value.' },
+    { name: 'filters', kind: kinds.array, static: true, description: 'What is sensitive.' },
+    {
+      name: 'redactor',
+      kind: kinds.string.or(kinds.object),
+      required: false,
+      static: true,
+      description: 'What to write in its place.',
+    },
+  ],
+  returns: (call) => {
+    const kind = call.kind('value').and(kinds.string.or(kinds.object).or(kinds.array))
+    return kind.isNever ? kinds.string.or(kinds.object).or(kinds.array) : kind
+  },
+  fallible: 'never',
+  pure: true,
+  examples: [
+    { source: 'redact("number 321-54-9876", filters: ["us_social_security_number"])', result: '"number [REDACTED]"' },
+    { source: 'redact({"a": ["my id is 12"]}, filters: [r\'\\d+\'])', result: '{ "a": ["my id is [REDACTED]"] }' },
+    {
+      source: 'redact("card 12-34", filters: [r\'\\d+\'], redactor: {"type": "text", "replacement": "#"})',
+      result: '"card #-#"',
+    },
+  ],
+  compile(call: CallSite) {
+    const redaction = compileRedaction(
+      call.constant('filters'),
+      call.given('redactor') ? call.constant('redactor') : 'full',
+    )
+    if (typeof redaction === 'string') call.reject(redaction)
+    return (value: Value) => redacted(value, redaction)
+  },
+})
+
+function redacted(value: Value, redaction: Redaction): Value {
+  if (typeof value === 'string') return redaction(value)
+  if (value instanceof Bytes) return redaction(value.toString())
+  if (Array.isArray(value)) return value.map((item) => redacted(item, redaction))
+  if (!isObject(value)) return value
+  const fields: ValueObject = {}
+  for (const name of fieldNames(value)) setField(fields, name, redacted(value[name] as Value, redaction))
+  return fields
+}

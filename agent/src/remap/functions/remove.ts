@@ -1,0 +1,45 @@
+// Function `remove`.
+
+import { getValue, without } from '../../event/path.ts'
+import type { Value, ValueObject } from '../../event/value.ts'
+import { pathSegments } from '../elements.ts'
+import { defineFunction, isFailure, type Result } from '../function.ts'
+import { kinds } from '../kind.ts'
+
+export const remove = defineFunction({
+  name: 'remove',
+  category: 'Path',
+  summary: 'A copy of an object or array without what is at a path that is only known at run time.',
+  parameters: [
+    { name: 'value', kind: kinds.object.or(kinds.array), description: 'The object or array.' },
+    { name: 'path', kind: kinds.array, description: 'Names of fields and indexes of items.' },
+    {
+      name: 'compact',
+      kind: kinds.boolean,
+      required: false,
+      default: false,
+      description: 'Also remove parents that are empty then.',
+    },
+  ],
+  returns: (call) => {
+    const kind = call.kind('value')
+    return kind.is(kinds.array) ? kinds.array : kind.is(kinds.object) ? kinds.object : kinds.object.or(kinds.array)
+  },
+  fallible: 'always',
+  errors: ['A part of the path is neither a string nor an integer.'],
+  pure: true,
+  examples: [
+    { source: 'remove!({"a": 1, "b": 2}, ["a"])', result: '{ "b": 2 }' },
+    { source: 'remove!({"a": {"b": 1}}, ["a", "b"], compact: true)', result: '{  }' },
+    { source: 'remove!([1, 2, 3], [0])', result: '[2, 3]' },
+  ],
+  compile:
+    () =>
+    (value: Value[] | ValueObject, path: Value[], compact: boolean): Result => {
+      const segments = pathSegments(path)
+      if (isFailure(segments)) return segments
+      const empty: Value = Array.isArray(value) ? [] : {}
+      if (segments.length === 0) return empty
+      return getValue(value, segments) === undefined ? value : (without(value, segments, 0, compact) ?? empty)
+    },
+})

@@ -1,0 +1,36 @@
+// Function `set`.
+
+import { written } from '../../event/path.ts'
+import type { Value } from '../../event/value.ts'
+import { pathSegments } from '../elements.ts'
+import { defineFunction, isFailure, type Result } from '../function.ts'
+import { kinds } from '../kind.ts'
+
+export const set = defineFunction({
+  name: 'set',
+  category: 'Path',
+  summary: 'A copy of an object or array with a value at a path that is only known at run time.',
+  parameters: [
+    { name: 'value', kind: kinds.object.or(kinds.array), description: 'The object or array.' },
+    { name: 'path', kind: kinds.array, description: 'Names of fields and indexes of items.' },
+    { name: 'data', kind: kinds.any, bytes: true, description: 'The value to write.' },
+  ],
+  returns: (call) => {
+    const kind = call.kind('value')
+    return kind.is(kinds.array) ? kinds.array : kind.is(kinds.object) ? kinds.object : kinds.object.or(kinds.array)
+  },
+  fallible: 'always',
+  errors: ['A part of the path is neither a string nor an integer.'],
+  pure: true,
+  examples: [
+    { source: 'set!({"a": 1}, ["b", "c"], 2)', result: '{ "a": 1, "b": { "c": 2 } }' },
+    { source: 'set!([1, 2], [0], "a")', result: '["a", 2]' },
+    { source: 'set!({"a": {"b": 1}}, ["a", "b"], null)', result: '{ "a": { "b": null } }' },
+  ],
+  compile:
+    () =>
+    (value: Value, path: Value[], data: Value): Result => {
+      const segments = pathSegments(path)
+      return isFailure(segments) ? segments : written(value, segments, 0, data)
+    },
+})

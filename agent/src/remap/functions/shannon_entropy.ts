@@ -1,0 +1,56 @@
+// Function `shannon_entropy`.
+
+import { type Bytes, float } from '../../event/value.ts'
+import { bytesOf } from '../byte-text.ts'
+import { defineFunction } from '../function.ts'
+import { kinds } from '../kind.ts'
+
+// Made on first use: it takes ten milliseconds.
+let segmenter: Intl.Segmenter | undefined
+
+function graphemes(): Intl.Segmenter {
+  segmenter ??= new Intl.Segmenter('en', { granularity: 'grapheme' })
+  return segmenter
+}
+
+export const shannonEntropy = defineFunction({
+  name: 'shannon_entropy',
+  category: 'String',
+  summary: 'The Shannon entropy of a text, in bits.',
+  parameters: [
+    { name: 'value', kind: kinds.string, bytes: true, description: 'The text.' },
+    {
+      name: 'segmentation',
+      kind: kinds.string,
+      required: false,
+      default: 'byte',
+      enum: ['byte', 'codepoint', 'grapheme'],
+      description: 'What is counted.',
+    },
+  ],
+  returns: kinds.float,
+  fallible: 'never',
+  pure: true,
+  examples: [
+    { source: 'shannon_entropy("ab")', result: '1' },
+    { source: 'shannon_entropy("aaaa")', result: '0' },
+    { source: 'shannon_entropy("aé", segmentation: "codepoint")', result: '1' },
+  ],
+  compile: () => (value: string | Bytes, segmentation: string) => {
+    const counts = new Map<string | number, number>()
+    const parts: Iterable<string | number> =
+      segmentation === 'byte'
+        ? bytesOf(value)
+        : segmentation === 'codepoint'
+          ? String(value)
+          : Array.from(graphemes().segment(String(value)), (part) => part.segment)
+    let total = 0
+    for (const part of parts) {
+      counts.set(part, (counts.get(part) ?? 0) + 1)
+      total++
+    }
+    let entropy = 0
+    for (const count of counts.values()) entropy -= (count / total) * Math.log2(count / total)
+    return float(entropy === 0 ? 0 : entropy)
+  },
+})

@@ -1,0 +1,58 @@
+// Function `to_bool`.
+
+import { Float, type Value } from '../../event/value.ts'
+import { defineFunction, failure, type Result } from '../function.ts'
+import { kinds } from '../kind.ts'
+import { textOfKind, valueText } from '../text.ts'
+
+const fine = kinds.number.or(kinds.boolean).or(kinds.null)
+
+export const toBool = defineFunction({
+  name: 'to_bool',
+  category: 'Coerce',
+  summary: 'Converts a value to a boolean.',
+  description:
+    'Texts are `true`, `t`, `yes`, `y` and `false`, `f`, `no`, `n` in any letter case, or a decimal integer; numbers are true unless they are zero; null is false.',
+  parameters: [{ name: 'value', kind: kinds.any, description: 'The value.' }],
+  returns: kinds.boolean,
+  fallible: (call) => !call.kind('value').undefinedAsNull.within(fine),
+  errors: ['The value has no reading as a boolean.'],
+  pure: true,
+  examples: [
+    { source: 'to_bool!("yes")', result: 'true' },
+    { source: 'to_bool(0)', result: 'false' },
+    { source: 'to_bool("maybe") ?? null', result: 'null' },
+  ],
+  compile: () => convert,
+})
+
+const words = new Map([
+  ['true', true],
+  ['t', true],
+  ['yes', true],
+  ['y', true],
+  ['false', false],
+  ['f', false],
+  ['no', false],
+  ['n', false],
+])
+
+function convert(value: Value): Result {
+  switch (typeof value) {
+    case 'boolean':
+      return value
+    case 'string': {
+      const word = words.get(value.toLowerCase())
+      if (word !== undefined) return word
+      if (/^[+-]?[0-9]+$/.test(value)) return /[1-9]/.test(value)
+      return failure(`Invalid boolean value ${valueText(value)}`)
+    }
+    case 'number':
+      return value !== 0
+    case 'bigint':
+      return value !== 0n
+  }
+  if (value === null) return false
+  if (value instanceof Float) return value.value !== 0
+  return failure(`unable to coerce ${textOfKind(value)} into boolean`)
+}

@@ -1,0 +1,28 @@
+// Function `to_entries`.
+
+import { sortedFieldNames, type Value, type ValueObject } from '../../event/value.ts'
+import { elementKinds } from '../elements.ts'
+import { defineFunction } from '../function.ts'
+import { kinds } from '../kind.ts'
+
+export const toEntries = defineFunction({
+  name: 'to_entries',
+  category: 'Object',
+  summary: 'An array of objects with `key` and `value` for the elements of an object or array.',
+  parameters: [{ name: 'value', kind: kinds.object.or(kinds.array), description: 'The object or array.' }],
+  returns: (call) => {
+    const [key, value] = elementKinds(call.kind('value'))
+    return kinds.arrayEach(kinds.objectOf({ key, value }))
+  },
+  fallible: 'never',
+  pure: true,
+  examples: [
+    { source: 'to_entries({"a": 1})', result: '[{ "key": "a", "value": 1 }]' },
+    { source: 'to_entries(["x"])', result: '[{ "key": 0, "value": "x" }]' },
+    { source: 'to_entries({})', result: '[]' },
+  ],
+  compile: () => (value: Value[] | ValueObject) =>
+    Array.isArray(value)
+      ? value.map((item, index) => ({ key: index, value: item }))
+      : sortedFieldNames(value).map((name) => ({ key: name, value: value[name] as Value })),
+})

@@ -1,0 +1,25 @@
+// Function `to_syslog_facility_code`.
+
+import { defineFunction, failure } from '../function.ts'
+import { kinds } from '../kind.ts'
+import { facilityKeywords } from './to_syslog_facility.ts'
+
+export const toSyslogFacilityCode = defineFunction({
+  name: 'to_syslog_facility_code',
+  category: 'Convert',
+  summary: 'The syslog facility of a keyword.',
+  parameters: [{ name: 'value', kind: kinds.string, description: 'The keyword.' }],
+  returns: kinds.integer,
+  fallible: 'always',
+  errors: ['There is no such keyword.'],
+  pure: true,
+  examples: [
+    { source: 'to_syslog_facility_code!("authpriv")', result: '10' },
+    { source: 'to_syslog_facility_code!("kern")', result: '0' },
+    { source: 'to_syslog_facility_code("gate") ?? -1', result: '-1' },
+  ],
+  compile: () => (value: string) => {
+    const code = facilityKeywords.indexOf(value)
+    return code < 0 ? failure(`syslog facility '${value}' not valid`) : code
+  },
+})

@@ -1,0 +1,37 @@
+// Function `truncate`.
+
+import { defineFunction } from '../function.ts'
+import { kinds } from '../kind.ts'
+
+export const truncate = defineFunction({
+  name: 'truncate',
+  category: 'String',
+  summary: 'Cuts a text after a number of characters.',
+  parameters: [
+    { name: 'value', kind: kinds.string, description: 'The text.' },
+    { name: 'limit', kind: kinds.integer, description: 'The number of characters that stay.' },
+    {
+      name: 'suffix',
+      kind: kinds.string,
+      required: false,
+      description: 'What to put behind a text that was cut, beyond the limit.',
+    },
+  ],
+  returns: kinds.string,
+  fallible: 'never',
+  pure: true,
+  examples: [
+    { source: 'truncate("Seven pumps", limit: 5)', result: '"Seven"' },
+    { source: 'truncate("Seven pumps", 5, suffix: "...")', result: '"Seven..."' },
+    { source: 'truncate("Seven", limit: 9, suffix: "...")', result: '"Seven"' },
+  ],
+  compile: () => (value: string, limit: number | bigint, suffix: string | undefined) => {
+    const most = Math.max(0, Number(limit))
+    if (value.length <= most) return value
+    let at = 0
+    for (let count = 0; count < most && at < value.length; count++) {
+      at += (value.codePointAt(at) as number) > 0xffff ? 2 : 1
+    }
+    return at >= value.length ? value : value.slice(0, at) + (suffix ?? '')
+  },
+})

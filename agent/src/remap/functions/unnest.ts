@@ -1,0 +1,25 @@
+// Function `unnest`. The compiler generates its calls, because they look at what is around a path.
+
+import { defineFunction } from '../function.ts'
+import { kinds } from '../kind.ts'
+
+export const unnest = defineFunction({
+  name: 'unnest',
+  category: 'Object',
+  summary: 'Makes one copy of the event for each item of an array field, with the item in place of the array.',
+  parameters: [{ name: 'path', kind: kinds.array, query: true, description: 'The path of the array.' }],
+  returns: kinds.array,
+  fallible: (call) => !call.kind('path').within(kinds.array),
+  errors: ['There is no array at the path.'],
+  pure: false,
+  examples: [
+    {
+      source: '. = {"host": "a", "list": [1, 2]}\nunnest(.list)',
+      result: '[{ "host": "a", "list": 1 }, { "host": "a", "list": 2 }]',
+    },
+    { source: '. = {"host": "a", "list": []}\nunnest(.list)', result: '[]' },
+    { source: '. = {"a": {"list": ["x"]}, "n": 1}\nunnest(.a.list)', result: '[{ "a": { "list": "x" }, "n": 1 }]' },
+  ],
+  form: 'unnest',
+  compile: () => () => null,
+})

@@ -1,0 +1,48 @@
+// Function `xxhash`.
+
+import { type Bytes, integer, type Value } from '../../event/value.ts'
+import { xxh3, xxh3Wide, xxh32, xxh64 } from '../../formats/hash.ts'
+import { bytesOf } from '../byte-text.ts'
+import { defineFunction, failure } from '../function.ts'
+import { kinds } from '../kind.ts'
+
+const variants: Readonly<Record<string, (bytes: Buffer) => Value>> = {
+  XXH32: xxh32,
+  XXH64: (bytes) => integer(BigInt.asIntN(64, xxh64(bytes))),
+  'XXH3-64': (bytes) => integer(BigInt.asIntN(64, xxh3(bytes))),
+  'XXH3-128': (bytes) => xxh3Wide(bytes).toString(),
+}
+
+export const xxhash = defineFunction({
+  name: 'xxhash',
+  category: 'Checksum',
+  summary: 'The xxHash of a string.',
+  description: 'An integer, signed for 64 bits; decimal text for 128 bits.',
+  parameters: [
+    { name: 'value', kind: kinds.string, bytes: true, description: 'The string.' },
+    {
+      name: 'variant',
+      kind: kinds.string,
+      required: false,
+      default: 'XXH32',
+      description: `One of ${Object.keys(variants).join(', ')}.`,
+    },
+  ],
+  // The reference types the result as a string, whatever it is: the kind here is what comes.
+  returns: (call) => {
+    const variant = call.constant('variant')
+    if (variant === undefined) return kinds.string.or(kinds.integer)
+    return variant === 'XXH3-128' ? kinds.string : kinds.integer
+  },
+  fallible: (call) => !Object.hasOwn(variants, String(call.constant('variant'))),
+  errors: ['The variant is not known.'],
+  pure: true,
+  examples: [
+    { source: 'xxhash("penstock")', result: '2081285011' },
+    { source: 'xxhash("penstock", variant: "XXH64")', result: '-6781507496950606221' },
+    { source: 'xxhash("penstock", variant: "XXH3-128")', result: '"263951266390924667078200610246900022239"' },
+  ],
+  compile: () => (value: string | Bytes, variant: string) =>
+    (Object.hasOwn(variants, variant) ? variants[variant]?.(bytesOf(value)) : undefined) ??
+    failure(`Variant must be either XXH32, XXH64, XXH3-64, or XXH3-128, got ${variant}`),
+})

@@ -1,0 +1,478 @@
+// Kinds: the sets of possible types that the compiler follows through a program. Kinds are immutable.
+// Arrays and objects carry the kinds of the elements that are known and the kind of all others.
+
+import type { PathSegment } from '../event/path.ts'
+import { Timestamp } from '../event/timestamp.ts'
+import { Bytes, compareKeys, Float, fieldNames, Regex, type Value } from '../event/value.ts'
+
+const STRING = 1
+const INTEGER = 2
+const FLOAT = 4
+const BOOLEAN = 8
+const TIMESTAMP = 16
+const REGEX = 32
+const NULL = 64
+const UNDEFINED = 128
+const ARRAY = 256
+const OBJECT = 512
+const ALL = 1023
+
+const names: readonly (readonly [number, string])[] = [
+  [STRING, 'string'],
+  [INTEGER, 'integer'],
+  [FLOAT, 'float'],
+  [BOOLEAN, 'boolean'],
+  [TIMESTAMP, 'timestamp'],
+  [REGEX, 'regex'],
+  [NULL, 'null'],
+  [UNDEFINED, 'undefined'],
+]
+
+/** Kinds of the elements of an array (by index) or object (by field). */
+export interface Collection<K extends string | number> {
+  readonly known: ReadonlyMap<K, Kind>
+  /** Kind of every element that is not known; undefined if there can be no other. Always contains `undefined`. */
+  readonly unknown: Kind | undefined
+}
+
+export class Kind {
+  /** Which basic kinds are in the set. */
+  readonly bits: number
+  readonly array: Collection<number> | undefined
+  readonly object: Collection<string> | undefined
+
+  constructor(bits: number, array?: Collection<number>, object?: Collection<string>) {
+    this.bits = bits
+    this.array = array
+    this.object = object
+  }
+
+  get isNever(): boolean {
+    return this.bits === 0
+  }
+
+  /** Everything, recursively. */
+  get isAny(): boolean {
+    return this === any || (this.bits === ALL && isAnyCollection(this.array) && isAnyCollection(this.object))
+  }
+
+  /** True if the set holds one or more basic kinds and all of them are in the other (elements are not looked at). */
+  within(other: Kind): boolean {
+    return this.bits !== 0 && (this.bits & ~other.bits) === 0
+  }
+
+  /** True if both sets hold the same basic kinds (elements are not looked at). */
+  is(other: Kind): boolean {
+    return this.bits === other.bits
+  }
+
+  /** True if every basic kind of the other is in this set. */
+  contains(other: Kind): boolean {
+    return (other.bits & ~this.bits) === 0
+  }
+
+  /** True if the sets share a basic kind. */
+  overlaps(other: Kind): boolean {
+    return (this.bits & other.bits) !== 0
+  }
+
+  /** The union: what a value is that came one way or the other. */
+  or(other: Kind): Kind {
+    if (this === other || this.isAny) return this
+    if (other.isAny) return other
+    return new Kind(
+      this.bits | other.bits,
+      unionCollection(this.array, other.array),
+      unionCollection(this.object, other.object),
+    )
+  }
+
+  /** The set without some basic kinds. */
+  without(other: Kind): Kind {
+    const bits = this.bits & ~other.bits
+    if (bits === this.bits) return this
+    return new Kind(bits, bits & ARRAY ? this.array : undefined, bits & OBJECT ? this.object : undefined)
+  }
+
+  /** What reading gives: absent values are null. */
+  get undefinedAsNull(): Kind {
+    return this.bits & UNDEFINED ? new Kind((this.bits & ~UNDEFINED) | NULL, this.array, this.object) : this
+  }
+
+  orUndefined(): Kind {
+    return this.bits & UNDEFINED ? this : new Kind(this.bits | UNDEFINED, this.array, this.object)
+  }
+
+  /** The set of basic kinds common to both; elements are those of this kind. */
+  and(other: Kind): Kind {
+    const bits = this.bits & other.bits
+    return new Kind(bits, bits & ARRAY ? this.array : undefined, bits & OBJECT ? this.object : undefined)
+  }
+
+  /** Union of the kinds of all elements, as an array or object or both; never if there can be none. */
+  get elements(): Kind {
+    let all = never
+    for (const collection of [this.array, this.object]) {
+      if (collection === undefined) continue
+      for (const kind of collection.known.values()) all = all.or(kind)
+      if (collection.unknown !== undefined) all = all.or(collection.unknown.without(undefinedKind))
+    }
+    return all
+  }
+
+  /** The kind at a path below. */
+  at(segments: readonly PathSegment[], from = 0, to = segments.length): Kind {
+    if (from === to || this.isNever) return this
+    const segment = segments[from] as PathSegment
+    return (typeof segment === 'string' ? fieldOf(this, segment) : itemOf(this, segment)).at(segments, from + 1, to)
+  }
+
+  /** This kind after a value of the given kind was written at a path below. */
+  with(segments: readonly PathSegment[], kind: Kind, from = 0): Kind {
+    if (from === segments.length) return kind
+    const segment = segments[from] as PathSegment
+    if (typeof segment === 'string') {
+      const old = this.object ?? emptyCollection
+      const below = old.known.get(segment) ?? old.unknown ?? never
+      const known = new Map(old.known)
+      known.set(segment, below.with(segments, kind, from + 1))
+      return new Kind(OBJECT, undefined, { known, unknown: old.unknown })
+    }
+    return withItem(this, segment, (below) => below.with(segments, kind, from + 1))
+  }
+
+  /** This kind after what is at the path was removed. */
+  removed(segments: readonly PathSegment[], compact: boolean): Kind {
+    if (segments.length === 0) {
+      let kind = this.without(new Kind(ARRAY | OBJECT))
+      if (this.bits & ARRAY) kind = kind.or(arrayOf([]))
+      if (this.bits & OBJECT) kind = kind.or(objectOf({}))
+      return this.bits & (ARRAY | OBJECT) ? kind : nullKind
+    }
+    return removedAt(this, segments, 0, compact)
+  }
+
+  /** The text of diagnostics: `string`, `integer or null`, `[string, integer]`, `{ a: string }`. */
+  toString(): string {
+    if (this.isAny) return 'any'
+    if (this.isNever) return 'never'
+    const parts = names.filter(([bit]) => (this.bits & bit) !== 0).map(([, name]) => name)
+    if (this.bits & ARRAY) parts.push(arrayText(this.array))
+    if (this.bits & OBJECT) parts.push(objectText(this.object))
+    const last = parts.pop() as string
+    return parts.length === 0 ? last : `${parts.join(', ')} or ${last}`
+  }
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: the keys of an empty collection are of any type
+const emptyCollection: Collection<any> = { known: new Map(), unknown: undefined }
+
+// `any` holds itself: the element kind of its arrays and objects is `any` again.
+// biome-ignore lint/suspicious/noExplicitAny: the keys of an empty collection are of any type
+const anyElements: { known: ReadonlyMap<any, Kind>; unknown: Kind | undefined } = {
+  known: new Map(),
+  unknown: undefined,
+}
+const any = new Kind(ALL, anyElements, anyElements)
+anyElements.unknown = any
+
+const never = new Kind(0)
+const undefinedKind = new Kind(UNDEFINED)
+const nullKind = new Kind(NULL)
+
+function isAnyCollection(collection: Collection<string> | Collection<number> | undefined): boolean {
+  return collection !== undefined && collection.known.size === 0 && collection.unknown?.isAny === true
+}
+
+/** An array with exactly these elements. */
+function arrayOf(items: readonly Kind[]): Kind {
+  return new Kind(ARRAY, { known: new Map(items.entries()), unknown: undefined })
+}
+
+/** An object with exactly these fields. */
+function objectOf(fields: Readonly<Record<string, Kind>>): Kind {
+  return new Kind(OBJECT, undefined, { known: new Map(Object.entries(fields)), unknown: undefined })
+}
+
+/** The basic kinds, unions of them by `or`, and collections. */
+export const kinds = {
+  never,
+  any,
+  string: new Kind(STRING),
+  integer: new Kind(INTEGER),
+  float: new Kind(FLOAT),
+  number: new Kind(INTEGER | FLOAT),
+  boolean: new Kind(BOOLEAN),
+  timestamp: new Kind(TIMESTAMP),
+  regex: new Kind(REGEX),
+  null: nullKind,
+  /** Absent. */
+  undefined: undefinedKind,
+  /** An array or object with elements of any kind. */
+  array: new Kind(ARRAY, anyElements),
+  object: new Kind(OBJECT, undefined, anyElements),
+  arrayOf,
+  objectOf,
+  /** An array of any number of elements of a kind. */
+  arrayEach: (item: Kind): Kind => new Kind(ARRAY, { known: new Map(), unknown: item.orUndefined() }),
+  /** An object with any fields, all of a kind. */
+  objectEach: (field: Kind): Kind => new Kind(OBJECT, undefined, { known: new Map(), unknown: field.orUndefined() }),
+  /** An object with fields that are known and others of a kind. */
+  objectWith: (fields: Readonly<Record<string, Kind>>, others: Kind): Kind =>
+    new Kind(OBJECT, undefined, { known: new Map(Object.entries(fields)), unknown: others.orUndefined() }),
+} as const
+
+/** The exact kind of a value. */
+export function kindOf(value: Value | undefined): Kind {
+  switch (typeof value) {
+    case 'string':
+      return kinds.string
+    case 'number':
+      return Number.isInteger(value) ? kinds.integer : kinds.float
+    case 'bigint':
+      return kinds.integer
+    case 'boolean':
+      return kinds.boolean
+    case 'undefined':
+      return kinds.undefined
+  }
+  if (value === null) return kinds.null
+  if (Array.isArray(value)) return arrayOf(value.map(kindOf))
+  if (value instanceof Timestamp) return kinds.timestamp
+  if (value instanceof Float) return kinds.float
+  if (value instanceof Bytes) return kinds.string
+  if (value instanceof Regex) return kinds.regex
+  const object = value
+  const known = new Map<string, Kind>()
+  for (const name of fieldNames(object)) known.set(name, kindOf(object[name]))
+  return new Kind(OBJECT, undefined, { known, unknown: undefined })
+}
+
+/** Whether a value is of one of the basic kinds of a set. */
+export function isOfKind(value: Value | undefined, kind: Kind): boolean {
+  return (kind.bits & basicBit(value)) !== 0
+}
+
+function basicBit(value: Value | undefined): number {
+  switch (typeof value) {
+    case 'string':
+      return STRING
+    case 'number':
+      return Number.isInteger(value) ? INTEGER : FLOAT
+    case 'bigint':
+      return INTEGER
+    case 'boolean':
+      return BOOLEAN
+    case 'undefined':
+      return UNDEFINED
+  }
+  if (value === null) return NULL
+  if (Array.isArray(value)) return ARRAY
+  if (value instanceof Timestamp) return TIMESTAMP
+  if (value instanceof Float) return FLOAT
+  if (value instanceof Bytes) return STRING
+  if (value instanceof Regex) return REGEX
+  return OBJECT
+}
+
+/** The kind of `left | right`, both objects: fields of the right overwrite. */
+export function mergedObjects(left: Kind, right: Kind): Kind {
+  const mine = left.object ?? emptyCollection
+  const other = right.object ?? emptyCollection
+  const known = new Map<string, Kind>()
+  for (const [name, kind] of mine.known) {
+    const over = other.known.get(name)
+    known.set(
+      name,
+      over !== undefined
+        ? (over.bits & UNDEFINED) !== 0
+          ? over.without(undefinedKind).or(kind)
+          : over
+        : other.unknown !== undefined
+          ? kind.or(other.unknown.without(undefinedKind))
+          : kind,
+    )
+  }
+  for (const [name, kind] of other.known) if (!known.has(name)) known.set(name, kind)
+  return new Kind(OBJECT, undefined, { known, unknown: unionUnknown(mine.unknown, other.unknown) })
+}
+
+function unionUnknown(left: Kind | undefined, right: Kind | undefined): Kind | undefined {
+  return left === undefined ? right : right === undefined ? left : left.or(right)
+}
+
+function unionCollection<K extends string | number>(
+  left: Collection<K> | undefined,
+  right: Collection<K> | undefined,
+): Collection<K> | undefined {
+  if (left === undefined || left === right) return right
+  if (right === undefined) return left
+  const known = new Map<K, Kind>()
+  for (const [key, kind] of left.known) known.set(key, kind.or(right.known.get(key) ?? right.unknown ?? undefinedKind))
+  for (const [key, kind] of right.known) {
+    if (!left.known.has(key)) known.set(key, kind.or(left.unknown ?? undefinedKind))
+  }
+  return { known, unknown: unionUnknown(left.unknown, right.unknown) }
+}
+
+function fieldOf(kind: Kind, name: string): Kind {
+  if (kind.object === undefined) return undefinedKind
+  const field = kind.object.known.get(name) ?? kind.object.unknown ?? undefinedKind
+  return kind.bits === OBJECT ? field : field.orUndefined()
+}
+
+function itemOf(kind: Kind, index: number): Kind {
+  if (kind.array === undefined) return undefinedKind
+  const { known, unknown } = kind.array
+  let item: Kind
+  if (index >= 0) {
+    item = known.get(index) ?? unknown ?? undefinedKind
+  } else {
+    const { shortest, longest } = lengths(kind.array)
+    item = never
+    for (let length = shortest; length <= longest; length++) {
+      item = item.or(length + index < 0 ? undefinedKind : (known.get(length + index) ?? unknown ?? undefinedKind))
+    }
+    if (unknown !== undefined) {
+      item = item.or(longest + 1 + index < 0 ? unknown : unknown.without(undefinedKind))
+      for (const [at, element] of known) if (at >= shortest + index) item = item.or(element)
+    }
+    if (unknown?.isAny === true && known.size === 0) item = any
+  }
+  return kind.bits === ARRAY ? item : item.orUndefined()
+}
+
+/** Shortest and longest length that the known items allow. */
+function lengths(array: Collection<number>): { shortest: number; longest: number } {
+  let shortest = 0
+  let longest = 0
+  for (const [index, kind] of array.known) {
+    if (index + 1 > longest) longest = index + 1
+    if ((kind.bits & UNDEFINED) === 0 && index + 1 > shortest) shortest = index + 1
+  }
+  return { shortest, longest }
+}
+
+function withItem(kind: Kind, index: number, change: (below: Kind) => Kind): Kind {
+  const old: Collection<number> = kind.array ?? emptyCollection
+  const { shortest, longest } = lengths(old)
+  const known = new Map(old.known)
+  if (index >= 0) {
+    for (let hole = 0; hole < index; hole++) {
+      const there = known.get(hole) ?? old.unknown ?? undefinedKind
+      known.set(hole, there.undefinedAsNull)
+    }
+    known.set(index, change(old.known.get(index) ?? old.unknown ?? never))
+    return new Kind(ARRAY, { known, unknown: old.unknown })
+  }
+  if (old.unknown === undefined && shortest === longest) {
+    if (longest + index >= 0) {
+      known.set(longest + index, change(known.get(longest + index) ?? never))
+      return new Kind(ARRAY, { known, unknown: undefined })
+    }
+    // The array grows at its front: the value, nulls, then what was there.
+    const shift = -index - longest
+    const moved = new Map<number, Kind>([[0, change(never)]])
+    for (let hole = 1; hole < shift; hole++) moved.set(hole, nullKind)
+    for (const [at, element] of old.known) moved.set(at + shift, element)
+    return new Kind(ARRAY, { known: moved, unknown: undefined })
+  }
+  // The length is not known: any item may have been written, and the array may have been grown at its front.
+  let written = change(old.unknown ?? never)
+  for (const element of old.known.values()) written = written.or(change(element))
+  const grows = shortest < -index
+  const loose = new Map<number, Kind>()
+  let others: Kind = old.unknown ?? undefinedKind
+  for (const element of old.known.values()) others = others.or(element.orUndefined())
+  for (let at = 0; at < Math.max(longest, grows ? -index : 0); at++) {
+    let item = old.known.get(at) ?? old.unknown ?? undefinedKind
+    if (grows) item = item.or(others.without(undefinedKind)).or(at < -index ? nullKind : never)
+    if (at >= shortest + index) item = item.or(written)
+    loose.set(at, at < -index ? item.without(undefinedKind) : item)
+  }
+  return new Kind(ARRAY, { known: loose, unknown: others.or(written).orUndefined() })
+}
+
+function removedAt(kind: Kind, segments: readonly PathSegment[], from: number, compact: boolean): Kind {
+  const segment = segments[from] as PathSegment
+  const last = from === segments.length - 1
+  if (typeof segment === 'string') {
+    if (kind.object === undefined) return kind
+    const known = new Map(kind.object.known)
+    const there = known.get(segment) ?? kind.object.unknown
+    if (there === undefined || there.bits === UNDEFINED) return kind
+    if (last) {
+      if (!known.has(segment)) return kind
+      if (kind.object.unknown === undefined) known.delete(segment)
+      else known.set(segment, undefinedKind)
+    } else {
+      const below = removedAt(there, segments, from + 1, compact)
+      const empty = compact ? emptiness(below) : 'never'
+      if (below === there) return kind
+      if (empty === 'always') {
+        if (kind.object.unknown === undefined) known.delete(segment)
+        else known.set(segment, undefinedKind)
+      } else known.set(segment, empty === 'maybe' ? below.orUndefined() : below)
+    }
+    return new Kind(kind.bits, kind.array, { known, unknown: kind.object.unknown })
+  }
+  if (kind.array === undefined) return kind
+  const { shortest, longest } = lengths(kind.array)
+  const exact = kind.array.unknown === undefined && shortest === longest
+  const index = segment < 0 && exact ? longest + segment : segment
+  if (index < 0 || (!exact && segment < 0)) {
+    if (exact) return kind
+    return new Kind(kind.bits, { known: new Map(), unknown: kind.elements.orUndefined() }, kind.object)
+  }
+  const there = kind.array.known.get(index) ?? kind.array.unknown
+  if (there === undefined) return kind
+  if (last) return new Kind(kind.bits, shifted(kind.array, index), kind.object)
+  const below = removedAt(there, segments, from + 1, compact)
+  const empty = compact ? emptiness(below) : 'never'
+  if (below === there) return kind
+  const kept = new Map(kind.array.known)
+  kept.set(index, below)
+  const unshifted: Collection<number> = { known: kept, unknown: kind.array.unknown }
+  if (empty === 'never') return new Kind(kind.bits, unshifted, kind.object)
+  const gone = shifted(kind.array, index)
+  return new Kind(kind.bits, empty === 'always' ? gone : unionCollection(unshifted, gone), kind.object)
+}
+
+function shifted(array: Collection<number>, index: number): Collection<number> {
+  const known = new Map<number, Kind>()
+  for (const [at, element] of array.known) if (at !== index) known.set(at > index ? at - 1 : at, element)
+  return { known, unknown: array.unknown }
+}
+
+function emptiness(kind: Kind): 'always' | 'maybe' | 'never' {
+  let possible = false
+  for (const collection of [kind.array, kind.object]) {
+    if (collection === undefined) continue
+    let present = false
+    for (const element of collection.known.values()) if ((element.bits & UNDEFINED) === 0) present = true
+    if (present) continue
+    const onlyEmpty = collection.unknown === undefined && collection.known.size === 0
+    if (onlyEmpty && (kind.bits === ARRAY || kind.bits === OBJECT)) return 'always'
+    possible = true
+  }
+  return possible ? 'maybe' : 'never'
+}
+
+function arrayText(array: Collection<number> | undefined): string {
+  if (array === undefined || array.unknown !== undefined || array.known.size === 0) return 'array'
+  const items = [...array.known].sort(([left], [right]) => left - right)
+  return `[${items.map(([, kind]) => String(kind)).join(', ')}]`
+}
+
+function objectText(object: Collection<string> | undefined): string {
+  if (object === undefined || object.unknown !== undefined || object.known.size === 0) return 'object'
+  const fields = [...object.known].sort(([left], [right]) => compareKeys(left, right))
+  return `{ ${fields.map(([name, kind]) => `${fieldText(name)}: ${kind}`).join(', ')} }`
+}
+
+/** A field name as paths show it: quoted where it is not a plain word. */
+export function fieldText(name: string): string {
+  return /^[@_A-Za-z][@_A-Za-z0-9]*$/.test(name)
+    ? name
+    : `"${name.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')}"`
+}

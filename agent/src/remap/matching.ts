@@ -1,0 +1,109 @@
+// What functions need of regular expressions: all matches of a text, captures as objects, replacement texts.
+// Objects of captures come from a constructor that is generated once for a pattern, so that all have one shape.
+
+import type { Regex, Value, ValueObject } from '../event/value.ts'
+import { compileBounded } from '../formats/regex-linear.ts'
+import { type Kind, kinds } from './kind.ts'
+import { groupNames } from './regex.ts'
+
+const globals = new WeakMap<RegExp, RegExp>()
+
+/** The same pattern for a search from `lastIndex`. */
+export function globalOf(regex: Regex): RegExp {
+  let found = globals.get(regex.compiled)
+  if (found === undefined) {
+    found = compileBounded(regex.compiled.source, `${regex.compiled.flags}g`)
+    globals.set(regex.compiled, found)
+  }
+  return found
+}
+
+/**
+ * Calls back for the matches of a text, in order, until it returns false. As in the reference, an empty match does not
+ * count at the end of the match before it.
+ */
+export function eachMatch(regex: Regex, text: string, visit: (match: RegExpExecArray) => boolean): void {
+  const global = globalOf(regex)
+  let from = 0
+  let end = -1
+  while (from <= text.length) {
+    global.lastIndex = from
+    const match = global.exec(text)
+    if (match === null) return
+    const after = match.index + match[0].length
+    if (match[0] === '') {
+      from = after + ((text.codePointAt(after) ?? 0) > 0xffff ? 2 : 1)
+      if (after === end) continue
+    } else {
+      from = after
+    }
+    end = after
+    if (!visit(match)) return
+  }
+}
+
+const constructors = new WeakMap<RegExp, (match: RegExpExecArray) => ValueObject>()
+
+/**
+ * Compiles the maker of the object of a match: named groups, null if they did not match; with `numeric` also the whole match
+ * as `0` and the groups that matched, counted from 1.
+ */
+export function compileCaptures(regex: Regex, numeric: boolean): (match: RegExpExecArray) => ValueObject {
+  let named = constructors.get(regex.compiled)
+  if (named === undefined) {
+    const fields = groupNames(regex).flatMap((name, group) =>
+      name === undefined ? [] : [`[${JSON.stringify(name)}]: match[${group}] ?? null`],
+    )
+    named = new Function('match', `return { ${fields.join(', ')} }`) as (match: RegExpExecArray) => ValueObject
+    constructors.set(regex.compiled, named)
+  }
+  if (!numeric) return named
+  const make = named
+  return (match) => {
+    const captures = make(match)
+    let count = 0
+    for (let group = 0; group < match.length; group++) {
+      const text = match[group]
+      if (text !== undefined) captures[count++] = text
+    }
+    return captures
+  }
+}
+
+/** The kind of the objects of matches; the pattern is not always known. */
+export function capturesKind(pattern: Value | undefined, isRegex: (value: Value | undefined) => value is Regex): Kind {
+  const textOrNull = kinds.string.or(kinds.null)
+  if (!isRegex(pattern)) return kinds.objectEach(textOrNull)
+  const fields: Record<string, Kind> = { '0': textOrNull }
+  groupNames(pattern).forEach((name, group) => {
+    if (group === 0) return
+    fields[String(group)] = textOrNull
+    if (name !== undefined) fields[name] = kinds.string
+  })
+  return kinds.objectOf(fields)
+}
+
+/** Compiles a replacement text with `$1`, `$name`, `${name}` and `$$`. */
+export function compileReplacement(template: string, regex: Regex): (match: RegExpExecArray) => string {
+  const names = groupNames(regex)
+  const parts: (string | number)[] = []
+  const reference = /\$(?:(\$)|([0-9A-Za-z_]+)|\{([^}]*)\})/g
+  let at = 0
+  for (let found = reference.exec(template); found !== null; found = reference.exec(template)) {
+    if (found.index > at) parts.push(template.slice(at, found.index))
+    at = reference.lastIndex
+    if (found[1] !== undefined) {
+      parts.push('$')
+      continue
+    }
+    const name = found[2] ?? found[3] ?? ''
+    // A group that does not exist is empty.
+    parts.push(/^\d+$/.test(name) ? Number(name) : names.indexOf(name) < 0 ? '' : names.indexOf(name))
+  }
+  if (at < template.length) parts.push(template.slice(at))
+  return (match) => {
+    let text = ''
+    for (const part of parts) text += typeof part === 'string' ? part : (match[part] ?? '')
+    return text
+  }
+}

@@ -1,0 +1,53 @@
+// Metrics of the agent itself, as the functions that look them up choose them.
+
+import { float, isObject, type Value, type ValueObject } from '../event/value.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import type { Runtime } from './function.ts'
+
+/** How long a reading of the metrics is used. */
+const keptMs = 1000
+
+/** Reads the metrics of the agent as values, once in a while. */
+export function metricReader(metrics: Metrics | undefined): Runtime['metrics'] {
+  let values: readonly Value[] = []
+  let until = Number.NEGATIVE_INFINITY
+  return () => {
+    const now = performance.now()
+    if (metrics === undefined || now < until) return values
+    until = now + keptMs
+    values = metrics.snapshot().flatMap(({ name, type, samples }) =>
+      samples.map((sample): ValueObject => {
+        const head = { name, tags: { ...sample.labels }, kind: 'absolute' }
+        if (!('histogram' in sample)) return { ...head, type, value: float(sample.value) }
+        const { buckets, count, sum } = sample.histogram
+        return {
+          ...head,
+          type: 'histogram',
+          buckets: buckets.map(({ upperLimit, count }): ValueObject => ({ upper_limit: float(upperLimit), count })),
+          count,
+          sum: float(sum),
+        }
+      }),
+    )
+    return values
+  }
+}
+
+export function matchingMetrics(runtime: Runtime, name: string, tags: ValueObject): Value[] {
+  return runtime.metrics().filter((metric) => {
+    if (!isObject(metric) || metric['name'] !== name) return false
+    const mine = isObject(metric['tags']) ? metric['tags'] : {}
+    for (const key of Object.keys(tags)) {
+      const wanted = tags[key]
+      if (wanted !== undefined && !matches(String(wanted), mine[key])) return false
+    }
+    return true
+  })
+}
+
+function matches(wanted: string, value: Value | undefined): boolean {
+  if (typeof value !== 'string') return false
+  if (!wanted.includes('*')) return value === wanted
+  const parts = wanted.split('*').map((part) => part.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&'))
+  return new RegExp(`^${parts.join('.*')}$`, 's').test(value)
+}

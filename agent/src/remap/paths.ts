@@ -1,0 +1,27 @@
+// Paths at run time, for the forms that generated code does not write out.
+
+import { getValue, type PathSegment, without, written } from '../event/path.ts'
+import { isObject, type Value, type ValueObject } from '../event/value.ts'
+import { failure, type Result } from './function.ts'
+import { textOfKind } from './text.ts'
+
+/** The root as an object that may be changed in place; what is not an object gives way to one. */
+export function ownedObject(root: Value, own: boolean): ValueObject {
+  if (!isObject(root)) return {}
+  return own ? root : { ...root }
+}
+
+/** A copy without what is at the path; the same value if nothing is there. */
+export function removedBelow(target: Value, segments: readonly PathSegment[], compact: boolean): Value {
+  if (segments.length === 0) return Array.isArray(target) ? [] : isObject(target) ? {} : null
+  if (getValue(target, segments) === undefined) return target
+  return without(target, segments, 0, compact) ?? (Array.isArray(target) ? [] : {})
+}
+
+/** One copy of the target for each item of the array at the path. */
+export function unnest(target: Value, segments: readonly PathSegment[]): Result {
+  const items = getValue(target, segments) ?? null
+  if (!Array.isArray(items)) return failure(`expected array, got ${textOfKind(items)}`)
+  const around = removedBelow(target, segments, true)
+  return items.map((item) => written(around, segments, 0, item))
+}

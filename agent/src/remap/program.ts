@@ -1,0 +1,211 @@
+// Programs: source text compiled once, run on frames or events. What does not compile gives diagnostics with their rendering.
+
+import { errorText } from '../errors.ts'
+import type { EventMetadata } from '../event/log.ts'
+import type { MetricEvent } from '../event/metric.ts'
+import type { Value, ValueObject } from '../event/value.ts'
+import { type Checked, checkProgram, type ProgramFacts } from './check.ts'
+import { type Frame, type GeneratedProgram, generate } from './compile.ts'
+import { ByteOffsets, type Diagnostic, renderDiagnostics } from './diagnostics.ts'
+import { type EnrichmentTable, isFailure, RemapError, type Result, type Runtime } from './function.ts'
+import { type Kind, kinds } from './kind.ts'
+import { applyToMetric, metricObject, type TagMode } from './metric-target.ts'
+import { parseProgram } from './parser.ts'
+
+export interface CompileOptions {
+  /** TZ database name for dates without a zone; UTC if not given. */
+  readonly timezone?: string
+  /** Event and metadata may not be changed, as in conditions. */
+  readonly readOnly?: boolean
+  /** Static kind of the event at the start: an object with any fields if not given. */
+  readonly eventKind?: Kind
+  /** Whether the value of the last expression is wanted. */
+  readonly keepResult?: boolean
+  /** Whether functions may use the network. */
+  readonly network?: boolean
+  readonly log?: Runtime['log']
+  readonly table?: (name: string) => EnrichmentTable | undefined
+  /** Names of the tables that there are; if they are not given, calls are not checked for them. */
+  readonly tableNames?: readonly string[] | undefined
+  readonly metrics?: () => readonly Value[]
+}
+
+export type Compiled =
+  | {
+      readonly ok: true
+      readonly program: Program
+      readonly warnings: readonly Diagnostic[]
+      readonly renderedWarnings: string
+    }
+  | {
+      readonly ok: false
+      readonly diagnostics: readonly Diagnostic[]
+      readonly warnings: readonly Diagnostic[]
+      /** All diagnostics as text with the places in the source. */
+      readonly rendered: string
+    }
+
+export function compileProgram(source: string, options: CompileOptions = {}): Compiled {
+  try {
+    return compileNested(source, options)
+  } catch (error) {
+    // Reading, checking and generating go as deep as the program is nested; nobody writes one that deep.
+    if (!(error instanceof RangeError) || !error.message.includes('call stack')) throw error
+    const span = [0, 0] as const
+    const labels = [{ primary: true, span, message: 'write it in smaller parts' }]
+    return failed(
+      source,
+      [{ severity: 'error', code: 203, message: 'the program is nested too deep', labels, notes: [] }],
+      [],
+    )
+  }
+}
+
+function compileNested(source: string, options: CompileOptions): Compiled {
+  const runtime = new ProgramRuntime(options)
+  const checked = checkProgram(source, parseProgram(source), {
+    eventKind: options.eventKind ?? kinds.object,
+    readOnly: options.readOnly ?? false,
+    runtime,
+  })
+  if (checked.errors.length > 0) return failed(source, checked.errors, checked.warnings)
+  return {
+    ok: true,
+    program: new Program(source, checked, runtime, options),
+    warnings: checked.warnings,
+    renderedWarnings: renderDiagnostics(source, checked.warnings),
+  }
+}
+
+function failed(source: string, diagnostics: readonly Diagnostic[], warnings: readonly Diagnostic[]): Compiled {
+  return { ok: false, diagnostics, warnings, rendered: renderDiagnostics(source, diagnostics) }
+}
+
+const noSecrets: EventMetadata['secrets'] = Object.freeze({})
+
+class ProgramRuntime implements Runtime {
+  readonly timezone: string
+  readonly network: boolean
+  readonly log: Runtime['log']
+  readonly table: Runtime['table']
+  readonly tableNames: readonly string[] | undefined
+  readonly metrics: Runtime['metrics']
+  /** Secrets of the event at hand; replaced when the program changes them. */
+  secrets = noSecrets
+
+  constructor(options: CompileOptions) {
+    this.timezone = options.timezone ?? 'UTC'
+    this.network = options.network ?? false
+    this.log = options.log ?? (() => {})
+    this.table = options.table ?? (() => undefined)
+    this.tableNames = options.tableNames
+    this.metrics = options.metrics ?? (() => [])
+  }
+
+  secret(name: string): string | undefined {
+    return Object.hasOwn(this.secrets, name) ? this.secrets[name] : undefined
+  }
+
+  setSecret(name: string, value: string | undefined): void {
+    if (value !== undefined) {
+      this.secrets = { ...this.secrets, [name]: value }
+      return
+    }
+    const changed: Record<string, string> = { ...this.secrets }
+    delete changed[name] // a small object that is not on the hot path
+    this.secrets = changed
+  }
+}
+
+export class Program {
+  readonly facts: ProgramFacts
+  /** Static kind of the last expression. */
+  readonly kind: Kind
+  /** Static kind of the event after the program. */
+  readonly eventKind: Kind
+  readonly #source: string
+  readonly #body: Checked['body']
+  readonly #runtime: ProgramRuntime
+  readonly #keepResult: boolean
+  readonly #generated: GeneratedProgram
+  #forMetrics: GeneratedProgram | undefined
+  /** What the last run left: the event's root, metadata, and whether the root is held by nothing else. */
+  readonly frame: Frame = { root: null, metadata: {}, own: false, tagMode: 'single' }
+
+  constructor(source: string, checked: Checked, runtime: ProgramRuntime, options: CompileOptions) {
+    this.facts = checked.facts
+    this.kind = checked.kind
+    this.eventKind = checked.eventKind
+    this.#source = source
+    this.#body = checked.body
+    this.#runtime = runtime
+    this.#keepResult = options.keepResult ?? false
+    this.#generated = this.#generate('log')
+  }
+
+  /** The generated JavaScript. */
+  get code(): string {
+    return this.#generated.code
+  }
+
+  /** Whether it may change events; those of programs that do not stay as they are. */
+  get writes(): boolean {
+    return this.#generated.writesEvent || this.#generated.writesMetadata
+  }
+
+  #generate(target: 'log' | 'metric'): GeneratedProgram {
+    const bytes = new ByteOffsets(this.#source)
+    const prefix = (span: readonly [number, number], name: string): string => {
+      const [start, end] = bytes.span(span)
+      return `function call error for "${name}" at (${start}:${end}): `
+    }
+    return generate(this.#body, prefix, { keepResult: this.#keepResult, target })
+  }
+
+  /**
+   * Runs on the fields of a log event. What became of them stands in `frame` until the next run; after a failure the fields
+   * are as they were.
+   * @param owned whether the fields may be changed in place
+   */
+  run(fields: ValueObject, metadata: EventMetadata, owned: boolean): Result {
+    const { frame } = this
+    frame.root = fields
+    frame.metadata = metadata.value as ValueObject
+    frame.own = owned && !this.#generated.needsCopy
+    this.#runtime.secrets = metadata.secrets
+    return guarded(this.#generated, frame)
+  }
+
+  /** Metadata after a run: what was given if nothing changed. */
+  metadataAfter(before: EventMetadata): EventMetadata {
+    const value = this.frame.metadata
+    const { secrets } = this.#runtime
+    return value === before.value && secrets === before.secrets ? before : { value, secrets }
+  }
+
+  /** Runs on a metric event and changes it, unless the run fails. */
+  runOnMetric(metric: MetricEvent, mode: TagMode): Result {
+    this.#forMetrics ??= this.#generate('metric')
+    const shown = metricObject(metric, mode)
+    const { frame } = this
+    frame.root = { ...shown }
+    frame.metadata = metric.metadata.value as ValueObject
+    frame.own = true
+    frame.tagMode = mode
+    this.#runtime.secrets = metric.metadata.secrets
+    const result = guarded(this.#forMetrics, frame)
+    if (isFailure(result)) return result
+    if (this.#forMetrics.writesEvent) applyToMetric(metric, shown, frame.root as ValueObject, mode)
+    metric.metadata = this.metadataAfter(metric.metadata)
+    return result
+  }
+}
+
+/** Bad data never ends the process: what a program throws, such as for a string too long to exist, is its failure. */
+function guarded(program: GeneratedProgram, frame: Frame): Result {
+  try {
+    return program.run(frame)
+  } catch (error) {
+    return new RemapError(`the program could not go on: ${errorText(error)}`, 'fatal')
+  }
+}

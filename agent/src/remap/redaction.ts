@@ -1,0 +1,92 @@
+// What `redact` replaces and by what, compiled from its constant arguments.
+
+import { createHash } from 'node:crypto'
+import { getField, isObject, Regex, type Value } from '../event/value.ts'
+import { eachMatch } from './matching.ts'
+import { compileRegex } from './regex.ts'
+import { valueText } from './text.ts'
+
+/** Replaces what is sensitive in a text. */
+export type Redaction = (text: string) => string
+
+// The last of the groups may not be zeros; 000, 666 and 9xx are no areas.
+const socialSecurityNumber = compileRegex(
+  '\\b(?:00[1-9]|0[1-9]\\d|[1-578]\\d\\d|6[0-57-9]\\d|66[0-57-9])-(?:0[1-9]|[1-9]\\d)-(?:000[1-9]|00[1-9]\\d|0[1-9]\\d\\d|[1-9]\\d{3})\\b',
+) as Regex
+
+/** The redaction; a sentence if the arguments are wrong. */
+export function compileRedaction(filters: Value | undefined, redactor: Value | undefined): Redaction | string {
+  if (!Array.isArray(filters)) return 'filters must be a literal array'
+  const patterns: (Regex | string)[] = []
+  for (const filter of filters) {
+    const found = patternsOf(filter)
+    if (typeof found === 'string') return found
+    patterns.push(...found)
+  }
+  const replace = replacerOf(redactor)
+  if (typeof replace === 'string') return replace
+  return (text) => {
+    let result = text
+    for (const pattern of patterns) result = redacted(result, pattern, replace)
+    return result
+  }
+}
+
+function redacted(text: string, pattern: Regex | string, replace: (match: string) => string): string {
+  if (typeof pattern === 'string') return pattern === '' ? text : text.split(pattern).join(replace(pattern))
+  let result = ''
+  let at = 0
+  eachMatch(pattern, text, (match) => {
+    result += text.slice(at, match.index) + replace(match[0])
+    at = match.index + match[0].length
+    return true
+  })
+  return result + text.slice(at)
+}
+
+function patternsOf(filter: Value): (Regex | string)[] | string {
+  if (filter instanceof Regex) return [filter]
+  const type = isObject(filter) ? getField(filter, 'type') : filter
+  if (type === 'us_social_security_number') return [socialSecurityNumber]
+  if (type !== 'pattern' || !isObject(filter)) return `unknown filter ${valueText(filter)}`
+  const patterns = getField(filter, 'patterns')
+  if (!Array.isArray(patterns)) return 'a filter of type "pattern" needs an array "patterns"'
+  for (const pattern of patterns) {
+    if (typeof pattern !== 'string' && !(pattern instanceof Regex)) return `unknown pattern ${valueText(pattern)}`
+  }
+  return patterns as (Regex | string)[]
+}
+
+const hashes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  sha2: {
+    'SHA-224': 'sha224',
+    'SHA-256': 'sha256',
+    'SHA-384': 'sha384',
+    'SHA-512': 'sha512',
+    'SHA-512/224': 'sha512-224',
+    'SHA-512/256': 'sha512-256',
+  },
+  sha3: { 'SHA3-224': 'sha3-224', 'SHA3-256': 'sha3-256', 'SHA3-384': 'sha3-384', 'SHA3-512': 'sha3-512' },
+}
+
+function replacerOf(redactor: Value | undefined): ((match: string) => string) | string {
+  const option = (name: string): Value | undefined => (isObject(redactor) ? getField(redactor, name) : undefined)
+  const type = isObject(redactor) ? option('type') : redactor
+  if (type === 'full') return () => '[REDACTED]'
+  if (type === 'text') {
+    const replacement = option('replacement')
+    return typeof replacement === 'string'
+      ? () => replacement
+      : 'a redactor of type "text" needs a string "replacement"'
+  }
+  if (type !== 'sha2' && type !== 'sha3') return `unknown redactor ${valueText(redactor ?? null)}`
+  const variant = option('variant') ?? (type === 'sha2' ? 'SHA-512/256' : 'SHA3-512')
+  const algorithm = hashes[type]?.[String(variant)]
+  if (algorithm === undefined) return `unknown variant ${valueText(variant)}`
+  const encoding = option('encoding') ?? 'base64'
+  if (encoding !== 'base64' && encoding !== 'base16') return `unknown encoding ${valueText(encoding)}`
+  return (match) =>
+    createHash(algorithm)
+      .update(match)
+      .digest(encoding === 'base16' ? 'hex' : 'base64')
+}

@@ -1,0 +1,44 @@
+// Programs with patterns and texts made to stall an engine that goes back end all the same.
+
+import { expect, test } from 'vitest'
+import { Regex } from '../event/value.ts'
+import { eachMatch, globalOf } from './matching.ts'
+import { compileRegex } from './regex.ts'
+
+const compiled = (pattern: string): Regex => {
+  const regex = compileRegex(pattern)
+  if (!(regex instanceof Regex)) throw new Error(regex.reason)
+  return regex
+}
+
+const long = (text: string): string => text.repeat(50_000 / text.length)
+
+test.each([
+  ['(a+)+$', `${long('a')}b`],
+  ['(a|a)*b', long('a')],
+  ['(.*)*,', long('x')],
+  ['(.*),(.*),(.*),(.*)x', long(',')],
+  ['(?i)(\\w+\\s?)*$', `${long('ab ')}!`],
+  ['(?P<k>\\w+)=(?P<v>\\w+)', long('a')],
+  ['(?m)^(\\s*\\w*)*#$', long('a ')],
+  ['\\b(\\w+)*\\b!', long('a')],
+  ['(?s).*.*.*x', long('\n')],
+])('%s finds nothing in a hostile text, and ends', (pattern, text) => {
+  const regex = compiled(pattern)
+  let matches = 0
+  eachMatch(regex, text, (match) => {
+    if (match[0] !== '') matches++
+    return true
+  })
+  expect(matches).toBe(0)
+  expect(regex.compiled.test(text)).toBe(globalOf(regex).exec(text) !== null)
+})
+
+test('what logs are read with stays on the built-in engine', () => {
+  const pattern = '^(?P<a>\\S+) (?P<b>\\S+) \\[(?P<t>[^\\]]+)\\] "(?P<r>[^"]*)" (?P<s>\\d+) (?P<n>\\d+|-)$'
+  expect(compiled(pattern).compiled.constructor).toBe(RegExp)
+})
+
+test.each(['(a{1,1000}){1,1000}b', '(?:\\w{0,200}){0,200}x', '\\p{RGI_Emoji}'])('%s is refused', (pattern) => {
+  expect(compileRegex(pattern)).not.toBeInstanceOf(Regex)
+})

@@ -1,0 +1,70 @@
+import { expect, test } from 'vitest'
+import { Regex } from '../event/value.ts'
+import { compileRegex, groupNames } from './regex.ts'
+
+function match(pattern: string, text: string): string | null {
+  const regex = compileRegex(pattern)
+  if (!(regex instanceof Regex)) throw new Error(regex.reason)
+  return regex.compiled.exec(text)?.[0] ?? null
+}
+
+test.each([
+  ['(?P<a>x)(?<b>y)', 'xy', 'xy'],
+  ['(?i)ERR', 'an error', 'err'],
+  ['a(?i)b|C', 'c', 'c'],
+  ['(?i:a)b', 'AB', null],
+  ['(?i)straße', 'STRAßE', 'STRAßE'],
+  ['(?s)a.b', 'a\nb', 'a\nb'],
+  ['a.b', 'a\nb', null],
+  ['a.b', 'a\rb', 'a\rb'],
+  ['(?m)^x$', 'y\nx\nz', 'x'],
+  ['^x$', 'y\nx', null],
+  ['x\\z', 'x\n', null],
+  ['(?x) a \\ b # comment', 'a b', 'a b'],
+  ['(?U)a+', 'aaa', 'a'],
+  ['\\d+', '٣٤', '٣٤'],
+  ['(?-u)\\d+', '٣', null],
+  ['\\w+', 'größe', 'größe'],
+  ['\\bß\\b', 'aß ß', 'ß'],
+  ['[[:alpha:]_]+', '1ab_', 'ab_'],
+  ['[[:^digit:]]+', '1ab', 'ab'],
+  ['[a-z&&[^aeiou]]+', 'aeibc', 'bc'],
+  ['[a-z--[aeiou]]+', 'aeibc', 'bc'],
+  ['[a-c~~b-d]+', 'bcad', 'ad'],
+  ['[]a]+', ']a', ']a'],
+  ['[a-]+', 'a-', 'a-'],
+  ['[^\\]]+', 'ab]', 'ab'],
+  ['\\p{Greek}+', 'abγδ', 'γδ'],
+  ['\\pL+', '1é', 'é'],
+  ['\\P{Lu}+', 'Aa', 'a'],
+  ['\\x41\\x{42}\\u0043', 'ABC', 'ABC'],
+  ['a{2,3}?', 'aaa', 'aa'],
+  ['a|ab', 'ab', 'a'],
+  ['(?:a*)*b', 'aab', 'aab'],
+  ['\\/\\-"\'`', '/-"\'`', '/-"\'`'],
+])('%s on %j matches %j', (pattern, text, expected) => {
+  expect(match(pattern, text)).toBe(expected)
+})
+
+test.each([
+  '(',
+  ')',
+  '[a',
+  'a{2,1}',
+  '*a',
+  '(?=a)',
+  '(?<!a)',
+  '\\1',
+  '(?P<a>x)(?P<a>y)',
+  '\\p{Nope}',
+  '[b-a]',
+  'a{',
+  '\\y',
+])('%s is refused', (pattern) => {
+  expect(compileRegex(pattern)).not.toBeInstanceOf(Regex)
+})
+
+test('groups have names, also those that JavaScript does not know', () => {
+  const regex = compileRegex('(?P<a.b>x)(y)(?P<c>z)') as Regex
+  expect(groupNames(regex)).toEqual([undefined, 'a.b', undefined, 'c'])
+})

@@ -1,0 +1,79 @@
+// What the checker makes of a program and the code generator reads: a tree in which every name is resolved, every kind known
+// and every call compiled.
+
+import type { PathSegment } from '../event/path.ts'
+import type { Value } from '../event/value.ts'
+import type { BinaryOperator, Span } from './ast.ts'
+import type { Call, FunctionDeclaration } from './function.ts'
+import type { Kind } from './kind.ts'
+
+/** A variable: one for each block that introduces the name. */
+export interface Slot {
+  readonly id: number
+  readonly name: string
+}
+
+interface Common {
+  readonly kind: Kind
+  readonly fallible: boolean
+  /** The value, if it is a compile-time constant. */
+  readonly constant: Value | undefined
+  readonly span: Span
+}
+
+export type Root =
+  | { readonly root: 'event' }
+  | { readonly root: 'metadata' }
+  | { readonly root: 'variable'; readonly slot: Slot }
+
+export type Place =
+  | (Root & { readonly segments: readonly PathSegment[] })
+  | { readonly root: 'none'; readonly segments: readonly PathSegment[] }
+
+export type Typed = Common &
+  (
+    | { readonly op: 'constant'; readonly value: Value }
+    | {
+        readonly op: 'read'
+        readonly place: Root & { readonly segments: readonly PathSegment[] }
+        readonly rootKind: Kind
+      }
+    | { readonly op: 'below'; readonly base: Typed; readonly segments: readonly PathSegment[] }
+    | { readonly op: 'block'; readonly body: readonly Typed[] }
+    | { readonly op: 'array'; readonly items: readonly Typed[] }
+    | { readonly op: 'object'; readonly fields: readonly (readonly [string, Typed])[] }
+    | {
+        readonly op: 'if'
+        readonly predicate: Typed
+        readonly consequent: Typed
+        readonly alternative: Typed | undefined
+      }
+    | { readonly op: 'binary'; readonly operator: BinaryOperator; readonly left: Typed; readonly right: Typed }
+    | { readonly op: 'not'; readonly operand: Typed }
+    | { readonly op: 'assign'; readonly to: Place; readonly value: Typed; readonly rootKind: Kind }
+    | {
+        readonly op: 'assign-or-error'
+        readonly to: Place
+        readonly error: Place
+        readonly value: Typed
+        readonly default: Value
+        readonly rootKind: Kind
+      }
+    | {
+        readonly op: 'call'
+        readonly declaration: FunctionDeclaration
+        readonly run: Call
+        /** In the order of the parameters; undefined where none was given. */
+        readonly args: readonly (Typed | undefined)[]
+        /** In the order in which they are written, which is the order of evaluation. */
+        readonly order: readonly number[]
+        /** Whether it may fail, `!` or not. */
+        readonly canFail: boolean
+        readonly closure: { readonly parameters: readonly (Slot | undefined)[]; readonly body: Typed } | undefined
+      }
+    | { readonly op: 'del'; readonly at: Typed; readonly compact: Typed | undefined }
+    | { readonly op: 'exists'; readonly at: Typed }
+    | { readonly op: 'unnest'; readonly at: Typed }
+    | { readonly op: 'abort'; readonly message: Typed | undefined }
+    | { readonly op: 'return'; readonly value: Typed }
+  )

@@ -1,0 +1,473 @@
+// Groups of options that many components share, each declared once. A component passes its own defaults.
+
+import {
+  bool,
+  bytes,
+  either,
+  fieldPath,
+  float,
+  group,
+  intOr,
+  list,
+  map,
+  type Option,
+  oneOf,
+  optional,
+  path,
+  seconds,
+  secret,
+  string,
+  tagged,
+  uint,
+  url,
+} from './options.ts'
+
+/** Default of limits that are meant to be without end. */
+const unlimited = 9.223372036854776e18
+
+const acknowledgementMembers = {
+  enabled: optional(
+    bool('Whether connected sources wait for this sink before they acknowledge events at their own origin.'),
+  ),
+}
+
+/** `acknowledgements` of a sink: a boolean or a table. */
+export const acknowledgements = () =>
+  optional(
+    either(
+      bool('Shorthand for `enabled`.'),
+      group(acknowledgementMembers, 'End-to-end acknowledgement.'),
+      'Whether sources wait for this sink. Overrides the global setting.',
+    ),
+  )
+
+export const healthcheck = () =>
+  either(
+    bool('Shorthand for `enabled`.'),
+    group(
+      {
+        enabled: bool('Whether the destination is checked at start.', { default: true }),
+        uri: optional(url('Address to check in place of the usual one.')),
+        timeout: seconds('Seconds after which the check has failed.', { default: 10 }),
+      },
+      'Check of the destination at start.',
+    ),
+    'Check of the destination at start; a failure is logged, and ends the agent with `--require-healthy`.',
+    { default: {} as never },
+  )
+
+/** `buffer` of a sink. Disk buffers are checked by the component's envelope: `max_size` is required with `type: disk`. */
+export const buffer = () =>
+  group(
+    {
+      type: oneOf(
+        ['memory', 'disk'],
+        'Where events wait: `memory` is fast and lost in a crash, `disk` survives it, but for the last 500 ms.',
+        { default: 'memory' },
+      ),
+      max_events: optional(
+        uint('Most events in the buffer (500 if not given). Only for type `memory`.', { minimum: 1 }),
+      ),
+      max_size: optional(bytes('Most bytes on disk, at least 268435488. Required for type `disk`, only for it.')),
+      when_full: oneOf(
+        ['block', 'drop_newest'],
+        'What to do with an event when the buffer is full: wait, which holds the source, or discard the event.',
+        { default: 'block' },
+      ),
+    },
+    'Events that wait for the sink.',
+  )
+
+export const proxy = () =>
+  group(
+    {
+      enabled: bool('Whether proxies are used.', { default: true }),
+      http: optional(string('Proxy for plain HTTP, a URL.', { examples: ['http://proxy:3128'] })),
+      https: optional(string('Proxy for HTTPS, a URL.', { examples: ['http://proxy:3128'] })),
+      no_proxy: optional(
+        list(
+          string('A host.'),
+          'Hosts reached directly: `name`, `.domain` with its subdomains, IP, CIDR block, `host:port` or `*`.',
+        ),
+      ),
+    },
+    'Proxies. Overrides the global setting, which overrides the environment.',
+  )
+
+export interface BatchDefaults {
+  max_bytes?: number
+  max_events?: number
+  timeout_secs: number
+}
+
+/** `batch` of a sink, with this sink's defaults. What has no default is unlimited. */
+export const batch = (defaults: BatchDefaults) =>
+  group(
+    {
+      max_bytes: withDefault(
+        bytes('Most bytes in a batch, before encoding and compression.', { minimum: 1 }),
+        defaults.max_bytes,
+      ),
+      max_events: withDefault(uint('Most events in a batch.', { minimum: 1 }), defaults.max_events),
+      timeout_secs: seconds('Age in seconds at which a batch is sent even if it is not full.', {
+        default: defaults.timeout_secs,
+        exclusiveMinimum: 0,
+      }),
+    },
+    'When events are sent together.',
+  )
+
+function withDefault(option: Option<number>, value: number | undefined): Option<number | undefined> {
+  return value === undefined ? optional(option) : { ...option, default: value }
+}
+
+export interface RequestDefaults {
+  concurrency?: number | 'adaptive' | 'none'
+  retry_attempts?: number
+  ewma_alpha?: number
+  rtt_deviation_scale?: number
+}
+
+/** `request` of a sink: the middleware around each call. */
+export const request = (defaults: RequestDefaults = {}) =>
+  group(
+    {
+      concurrency: intOr(
+        ['adaptive', 'none'],
+        'Requests in flight: a number, `none` for one, `adaptive` to let the agent find it.',
+        {
+          minimum: 1,
+          default: defaults.concurrency ?? 'none',
+        },
+      ),
+      rate_limit_duration_secs: uint('Length of the window of `rate_limit_num` in seconds.', {
+        default: 1,
+        minimum: 1,
+      }),
+      rate_limit_num: uint('Most requests in one window.', { default: unlimited, minimum: 1 }),
+      retry_attempts: uint('Most retries of a request; 0: never retry.', {
+        default: defaults.retry_attempts ?? unlimited,
+      }),
+      retry_initial_backoff_secs: uint(
+        'Wait before the first retry in seconds; later waits follow the Fibonacci sequence.',
+        {
+          default: 1,
+          minimum: 1,
+        },
+      ),
+      retry_max_duration_secs: uint('Longest wait between two retries in seconds.', { default: 3600, minimum: 1 }),
+      retry_jitter_mode: oneOf(['full', 'none'], 'Whether waits are drawn at random up to their length.', {
+        default: 'full',
+      }),
+      timeout_secs: uint(
+        'Seconds after which a request is given up and retried. Not below the limit of the destination itself, or requests double.',
+        {
+          default: 60,
+          minimum: 1,
+        },
+      ),
+      adaptive_concurrency: group(
+        {
+          initial_concurrency: uint('Limit to begin with.', { default: 1, minimum: 1 }),
+          max_concurrency_limit: uint('Highest limit.', { default: 200, minimum: 1 }),
+          decrease_ratio: float('Part of the limit that is kept when it is lowered.', {
+            default: 0.9,
+            exclusiveMinimum: 0,
+            exclusiveMaximum: 1,
+          }),
+          ewma_alpha: float('Weight of new round-trip times against the moving average.', {
+            default: defaults.ewma_alpha ?? 0.4,
+            exclusiveMinimum: 0,
+            exclusiveMaximum: 1,
+          }),
+          rtt_deviation_scale: float('How many deviations of round-trip time count as usual.', {
+            default: defaults.rtt_deviation_scale ?? 2.5,
+            minimum: 0,
+          }),
+        },
+        'How `concurrency: adaptive` finds its limit.',
+      ),
+      headers: map(string('Value of the header.'), 'Headers added to every request.', { default: {} }),
+    },
+    'Limits, retries and timeouts of requests.',
+  )
+
+/** `tls` of a client. Every path may also be the PEM text itself. */
+export const tls = (defaults: { enabled?: boolean } = {}) =>
+  group(
+    {
+      enabled: withBool('Whether TLS is required: addresses without it are refused.', defaults.enabled),
+      alpn_protocols: optional(list(string('A protocol.'), 'Protocols offered, the preferred first.')),
+      ca_file: optional(
+        path('Further certificate authority: file in DER or PEM, or PEM text.', { aliases: ['ca_path'] }),
+      ),
+      crt_file: optional(
+        path('Certificate to identify with: file in DER, PEM or PKCS#12, or PEM text.', { aliases: ['crt_path'] }),
+      ),
+      key_file: optional(
+        path('Private key of the certificate: file in DER or PEM, or PEM text.', { aliases: ['key_path'] }),
+      ),
+      key_pass: optional(secret('Passphrase of the key.')),
+      server_name: optional(string('Name asked for and verified in place of the host of the address.')),
+      verify_certificate: bool('Whether the peer must have a valid certificate of a trusted issuer.', {
+        default: true,
+      }),
+      verify_hostname: bool('Whether the certificate must bear the name of the host.', { default: true }),
+    },
+    'How TLS connections are made.',
+  )
+
+function withBool(description: string, value: boolean | undefined): Option<boolean | undefined> {
+  return value === undefined ? optional(bool(description)) : bool(description, { default: value })
+}
+
+export const codecNames = [
+  'avro',
+  'csv',
+  'gelf',
+  'json',
+  'logfmt',
+  'native',
+  'native_json',
+  'raw_message',
+  'text',
+] as const
+export type EncodingCodec = (typeof codecNames)[number]
+
+const timestampFormats = ['rfc3339', 'unix', 'unix_float', 'unix_ms', 'unix_ns', 'unix_us'] as const
+
+const transformerMembers = {
+  only_fields: optional(list(fieldPath('A field.'), 'Fields that are kept; all others are left out.')),
+  except_fields: optional(list(fieldPath('A field.'), 'Fields that are left out.')),
+  timestamp_format: oneOf(timestampFormats, 'How timestamps are written.', { default: 'rfc3339' }),
+}
+
+/** `encoding` of a sink that has no codec to choose: which fields are sent, and how timestamps are written. */
+export const transformer = () => group(transformerMembers, 'Which fields are sent, and how timestamps are written.')
+
+/** `encoding` of a sink with a choice of codecs. Malformed, it is reported by one sentence (requirements, Errors). */
+export const encoding = (codecs: readonly EncodingCodec[] = codecNames, fallback?: EncodingCodec) => ({
+  ...group(
+    {
+      codec:
+        fallback === undefined
+          ? oneOf(codecs, 'How an event becomes bytes.')
+          : oneOf(codecs, 'How an event becomes bytes.', { default: fallback }),
+      avro: optional(group({ schema: string('The Avro schema, as JSON.') }, 'Options of codec `avro`.')),
+      csv: optional(
+        group(
+          {
+            fields: list(fieldPath('A field.'), 'Columns and their order.', { minItems: 1 }),
+            delimiter: string('Character between columns.', { default: ',' }),
+            double_quote: bool('Whether quotes inside a quoted value are doubled; else they are escaped.', {
+              default: true,
+            }),
+            escape: string('Character that escapes quotes if they are not doubled.', { default: '"' }),
+            quote: string('Character around values that need it.', { default: '"' }),
+            quote_style: oneOf(['always', 'necessary', 'never', 'non_numeric'], 'Which values are quoted.', {
+              default: 'necessary',
+            }),
+            capacity: bytes('Accepted for compatibility; buffers size themselves.', { default: 8192 }),
+          },
+          'Options of codec `csv`.',
+        ),
+      ),
+      json: optional(group({ pretty: bool('Whether to indent.', { default: false }) }, 'Options of codec `json`.')),
+      metric_tag_values: oneOf(
+        ['single', 'full'],
+        'Whether metric tags are shown as their last value or as arrays of all.',
+        {
+          default: 'single',
+        },
+      ),
+      ...transformerMembers,
+    },
+    'How events become bytes.',
+  ),
+  'x-encoding': true,
+})
+
+/** The parsed `encoding` option, with any set of codecs. */
+export type EncodingOptions = ReturnType<typeof encoding> extends Option<infer T> ? T : never
+
+export type TransformerOptions = ReturnType<typeof transformer> extends Option<infer T> ? T : never
+
+export const framingMethods = [
+  'bytes',
+  'character_delimited',
+  'length_delimited',
+  'newline_delimited',
+  'octet_counting',
+] as const
+export type FramingMethod = (typeof framingMethods)[number]
+
+const delimiter = () => either(uint('Its byte.', { maximum: 255 }), string('The character.'), 'Byte between frames.')
+
+/** `framing` of a source. Left out, the default of the codec applies. */
+export const framing = () =>
+  optional(
+    group(
+      {
+        method: oneOf(framingMethods, 'How frames are told apart.'),
+        character_delimited: optional(
+          group(
+            {
+              delimiter: delimiter(),
+              max_length: optional(
+                bytes('Longest frame, without the delimiter. Set one for data that is not trusted.'),
+              ),
+            },
+            'Options of method `character_delimited`.',
+          ),
+        ),
+        newline_delimited: optional(
+          group(
+            {
+              max_length: optional(bytes('Longest frame, without the newline. Set one for data that is not trusted.')),
+            },
+            'Options of method `newline_delimited`.',
+          ),
+        ),
+        octet_counting: optional(
+          group({ max_length: optional(bytes('Longest frame.')) }, 'Options of method `octet_counting`.'),
+        ),
+        length_delimited: optional(
+          group(
+            { max_frame_length: bytes('Longest frame.', { default: 8 * 1024 * 1024 }) },
+            'Options of method `length_delimited`.',
+          ),
+        ),
+      },
+      'How frames are told apart in a stream of bytes.',
+    ),
+  )
+
+/** `framing` of a sink: what is written has no limits. Left out, the default of the codec applies. */
+export const outgoingFraming = () =>
+  optional(
+    group(
+      {
+        method: oneOf(framingMethods, 'How frames are told apart.'),
+        character_delimited: optional(group({ delimiter: delimiter() }, 'Options of method `character_delimited`.')),
+      },
+      'How frames are told apart in a stream of bytes.',
+    ),
+  )
+
+export type OutgoingFramingOptions = ReturnType<typeof outgoingFraming> extends Option<infer T> ? T : never
+
+export type FramingOptions = ReturnType<typeof framing> extends Option<infer T> ? T : never
+
+export const decodingCodecs = ['bytes', 'gelf', 'json', 'native', 'native_json', 'syslog'] as const
+export type DecodingCodec = (typeof decodingCodecs)[number]
+
+const lossy = (codec: string) =>
+  optional(
+    group(
+      { lossy: bool('Whether invalid UTF-8 is replaced by U+FFFD; else the frame fails.', { default: true }) },
+      `Options of codec \`${codec}\`.`,
+    ),
+  )
+
+/** `decoding` of a source. */
+export const decoding = () =>
+  group(
+    {
+      codec: oneOf(decodingCodecs, 'How a frame becomes events.', { default: 'bytes' }),
+      json: lossy('json'),
+      gelf: lossy('gelf'),
+      native_json: lossy('native_json'),
+      syslog: lossy('syslog'),
+    },
+    'How bytes become events.',
+  )
+
+export type DecodingOptions = ReturnType<typeof decoding> extends Option<infer T> ? T : never
+
+/** `auth` of an HTTP client: `basic` or `bearer`. */
+export const httpAuth = () =>
+  optional(
+    tagged(
+      'strategy',
+      {
+        basic: { user: string('Name of the user.'), password: secret('Password of the user.') },
+        bearer: { token: secret('Token, sent as it is.') },
+      },
+      'How requests are authenticated.',
+    ),
+  )
+
+/** Members of `auth` with `strategy: aws`: which are given chooses the way credentials are had. */
+export const awsAuthMembers = {
+  access_key_id: optional(secret('Access key; with `secret_access_key`.')),
+  secret_access_key: optional(secret('Secret of the access key.')),
+  session_token: optional(secret('Token of temporary keys.')),
+  assume_role: optional(string('Resource name of a role to assume.')),
+  external_id: optional(string('Identifier that the owner of the role asks for.')),
+  session_name: optional(string('Name of the session of the role.')),
+  credentials_file: optional(path('File with credentials.')),
+  profile: optional(string('Profile in that file.')),
+  region: optional(string('Region for requests to the token service.')),
+  load_timeout_secs: optional(uint('Seconds for a look-up of credentials.')),
+  imds: group(
+    {
+      max_attempts: uint('Attempts to reach the instance metadata service.', { default: 4, minimum: 1 }),
+      connect_timeout_seconds: uint('Seconds to connect to it.', { default: 1 }),
+      read_timeout_seconds: uint('Seconds to read from it.', { default: 1 }),
+    },
+    'The instance metadata service.',
+  ),
+} as const
+
+/** `auth` of sinks that also speak to signed services. */
+export const httpOrAwsAuth = (strategies: readonly ('basic' | 'bearer')[]) =>
+  optional(
+    tagged(
+      'strategy',
+      {
+        aws: awsAuthMembers,
+        ...(strategies.includes('basic')
+          ? { basic: { user: string('Name of the user.'), password: secret('Password of the user.') } }
+          : {}),
+        ...(strategies.includes('bearer') ? { bearer: { token: secret('Token, sent as it is.') } } : {}),
+      } as {
+        aws: typeof awsAuthMembers
+        basic: { user: Option<string>; password: Option<string> }
+        bearer: { token: Option<string> }
+      },
+      'How requests are authenticated.',
+    ),
+  )
+
+export const compressionNames = ['none', 'gzip', 'snappy', 'zlib', 'zstd'] as const
+export type CompressionName = (typeof compressionNames)[number]
+
+/** `compression`: an algorithm, or a table of algorithm and level. */
+export const compression = (algorithms: readonly CompressionName[], fallback: CompressionName) =>
+  either(
+    oneOf(algorithms, 'The algorithm.'),
+    group(
+      {
+        algorithm: oneOf(algorithms, 'The algorithm.'),
+        level: optional(
+          intOr(['none', 'fast', 'default', 'best'], '0 to 9 for gzip and zlib, 0 to 21 for zstd; others take none.', {
+            minimum: 0,
+          }),
+        ),
+      },
+      'Algorithm and level.',
+    ),
+    'Compression of request bodies.',
+    { default: fallback },
+  )
+
+export type CompressionOption = ReturnType<typeof compression> extends Option<infer T> ? T : never
+
+export type RequestOptions = ReturnType<typeof request> extends Option<infer T> ? T : never
+export type BatchOptions = ReturnType<typeof batch> extends Option<infer T> ? T : never
+export type TlsOptions = ReturnType<typeof tls> extends Option<infer T> ? T : never
+export type ProxyOptions = ReturnType<typeof proxy> extends Option<infer T> ? T : never
+export type BufferOptions = ReturnType<typeof buffer> extends Option<infer T> ? T : never
+export type AcknowledgementsOption = ReturnType<typeof acknowledgements> extends Option<infer T> ? T : never
+export type HealthcheckOption = ReturnType<typeof healthcheck> extends Option<infer T> ? T : never
+export type HttpAuthOptions = NonNullable<ReturnType<typeof httpAuth> extends Option<infer T> ? T : never>

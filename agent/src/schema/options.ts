@@ -1,0 +1,177 @@
+// The vocabulary in which components declare their options. Each word returns plain JSON Schema that carries, for the
+// compiler only, the type of the parsed value. ajv validates it and fills in defaults; reference pages, completion and
+// resource schemas are derived from it. Keywords of ours start with `x-`.
+
+/** JSON Schema of an option; `T` is the type of its value after validation. */
+export interface Option<T> {
+  readonly [keyword: string]: unknown
+  readonly '~type'?: T
+}
+
+export interface Extras<T> {
+  /** The value when the user gives none. An option with a default is never undefined. */
+  default?: T
+  examples?: readonly unknown[]
+  /** Other names that are accepted for the option, such as those that users know from elsewhere. */
+  aliases?: readonly string[]
+  /** Why and since when; what to use instead. */
+  deprecated?: string
+}
+
+/** Value type of an option. */
+export type ValueOf<O> = O extends Option<infer T> ? T : never
+
+/** Marks an option that may be absent and has no default. */
+export interface Optional<T> extends Option<T | undefined> {
+  readonly 'x-optional': true
+}
+
+export type Options = Readonly<Record<string, Option<unknown>>>
+
+/** The typed, complete options that `build` gets. */
+export type Parsed<O extends Options> = { readonly [K in keyof O]: ValueOf<O[K]> }
+
+function option<T>(schema: Record<string, unknown>, description: string, extras: Extras<T> = {}): Option<T> {
+  const { aliases, deprecated, ...rest } = extras
+  return {
+    ...schema,
+    description,
+    ...rest,
+    ...(aliases === undefined ? {} : { 'x-aliases': aliases }),
+    ...(deprecated === undefined ? {} : { deprecated: true, 'x-deprecated': deprecated }),
+  }
+}
+
+export const string = (description: string, extras?: Extras<string>) =>
+  option<string>({ type: 'string' }, description, extras)
+
+/** An absolute URL with scheme http or https, kept as text. */
+export const url = (description: string, extras?: Extras<string>) =>
+  option<string>({ type: 'string', format: 'url' }, description, extras)
+
+/** Text with `{{ field }}` and strftime items; see template.ts. */
+export const template = (description: string, extras?: Extras<string>) =>
+  option<string>({ type: 'string', format: 'template' }, description, extras)
+
+/** A value that is never printed: keys, passwords, tokens. */
+export const secret = (description: string, extras?: Extras<string>) =>
+  option<string>({ type: 'string', 'x-secret': true }, description, extras)
+
+/** A path in the file system. */
+export const path = (description: string, extras?: Extras<string>) =>
+  option<string>({ type: 'string', 'x-path': true }, description, extras)
+
+/** A path to an event field, such as `.a.b`. Empty: none, where the option says so. */
+export const fieldPath = (description: string, extras?: Extras<string>) =>
+  option<string>({ type: 'string', format: 'field-path' }, description, extras)
+
+/** The source text of a remap program; `condition`: of a boolean one. */
+export const program = (description: string, use: 'program' | 'condition', extras?: Extras<string>) =>
+  option<string>({ type: 'string', 'x-remap': use }, description, extras)
+
+interface Range<T> extends Extras<T> {
+  minimum?: number
+  maximum?: number
+  exclusiveMinimum?: number
+  exclusiveMaximum?: number
+}
+
+export const uint = (description: string, extras?: Range<number>) =>
+  option<number>({ type: 'integer', minimum: 0 }, description, extras)
+
+export const float = (description: string, extras?: Range<number>) =>
+  option<number>({ type: 'number' }, description, extras)
+
+/** A whole number of bytes. */
+export const bytes = (description: string, extras?: Range<number>) =>
+  option<number>({ type: 'integer', minimum: 0, 'x-unit': 'bytes' }, description, extras)
+
+/** A number of seconds, fractions allowed unless `type` says otherwise. */
+export const seconds = (description: string, extras?: Range<number>) =>
+  option<number>(
+    // A bound that excludes zero says all that `minimum` would say.
+    { type: 'number', ...(extras?.exclusiveMinimum === undefined ? { minimum: 0 } : {}), 'x-unit': 'seconds' },
+    description,
+    extras,
+  )
+
+export const bool = (description: string, extras?: Extras<boolean>) =>
+  option<boolean>({ type: 'boolean' }, description, extras)
+
+export const oneOf = <const V extends readonly string[]>(values: V, description: string, extras?: Extras<V[number]>) =>
+  option<V[number]>({ type: 'string', enum: values }, description, extras)
+
+export const list = <T>(items: Option<T>, description: string, extras?: Extras<readonly T[]> & { minItems?: number }) =>
+  option<readonly T[]>({ type: 'array', items }, description, extras)
+
+export const map = <T>(values: Option<T>, description: string, extras?: Extras<Readonly<Record<string, T>>>) =>
+  option<Readonly<Record<string, T>>>({ type: 'object', additionalProperties: values }, description, extras)
+
+/** An option that may be left out and then is undefined. */
+export function optional<T>(inner: Option<T>): Optional<T> {
+  return { ...inner, 'x-optional': true } as unknown as Optional<T>
+}
+
+/** A table of options. Left out, it is filled with the defaults of its members; so members need defaults or be optional. */
+export function group<O extends Options>(
+  members: O,
+  description: string,
+  extras: { aliases?: readonly string[]; deprecated?: string } = {},
+): Option<Parsed<O>> {
+  const filled = !Object.values(members).some(isRequired)
+  return option<Parsed<O>>(objectSchema(members), description, {
+    ...extras,
+    ...(filled ? { default: {} as Parsed<O> } : {}),
+  })
+}
+
+/** One of several tables, told apart by the value of one member. */
+export function tagged<Tag extends string, V extends Readonly<Record<string, Options>>>(
+  tag: Tag,
+  variants: V,
+  description: string,
+  extras: Extras<unknown> = {},
+) {
+  type Variants = { [K in keyof V & string]: { readonly [T in Tag]: K } & Parsed<V[K]> }[keyof V & string]
+  const schemas = Object.entries(variants).map(([name, members]) =>
+    objectSchema({ [tag]: { type: 'string', const: name } as Option<string>, ...members }),
+  )
+  return option<Variants>(
+    { type: 'object', required: [tag], discriminator: { propertyName: tag }, oneOf: schemas },
+    description,
+    extras as Extras<Variants>,
+  )
+}
+
+/** A whole number or one of a few words. */
+export const intOr = <const V extends readonly string[]>(
+  words: V,
+  description: string,
+  extras: Extras<V[number] | number> & { minimum?: number } = {},
+) => {
+  const { minimum = 0, ...rest } = extras
+  return option<V[number] | number>(
+    {
+      anyOf: [
+        { type: 'integer', minimum },
+        { type: 'string', enum: words },
+      ],
+    },
+    description,
+    rest,
+  )
+}
+
+/** Either of two forms, for options that users write in more than one way. */
+export const either = <A, B>(first: Option<A>, second: Option<B>, description: string, extras?: Extras<A | B>) =>
+  option<A | B>({ anyOf: [first, second] }, description, extras)
+
+/** JSON Schema of an object with these members and no others. */
+export function objectSchema(members: Options): Record<string, unknown> {
+  const required = Object.keys(members).filter((name) => isRequired(members[name] as Option<unknown>))
+  return { type: 'object', properties: members, required, additionalProperties: false }
+}
+
+export function isRequired(member: Option<unknown>): boolean {
+  return member['x-optional'] !== true && member['default'] === undefined
+}

@@ -1,0 +1,50 @@
+// A problem in a user's configuration: where it is, what was expected and found, and what to do.
+
+export interface Problem {
+  readonly severity: 'error' | 'warning'
+  /** Path of the option from the root of the configuration, such as `sinks.out.batch.max_bytes`. */
+  readonly path: string
+  readonly message: string
+  /** What was found, what is known, a suggestion: shown below the message. */
+  readonly help?: string | undefined
+  readonly file?: string | undefined
+  /** Line and column in the file, from 1. */
+  readonly line?: number | undefined
+  readonly column?: number | undefined
+  /** Worth knowing, nothing to mend: does not count where warnings are denied. */
+  readonly informational?: boolean | undefined
+  /** A rendered diagnostic, for programs. */
+  readonly rendered?: string | undefined
+}
+
+/** The nearest of the known words, if it is near enough to be what was meant. */
+export function closest(word: string, known: readonly string[]): string | undefined {
+  let best: string | undefined
+  let bestDistance = Math.max(2, Math.floor(word.length / 3)) + 1
+  for (const candidate of known) {
+    const distance = editDistance(word.toLowerCase(), candidate.toLowerCase(), bestDistance)
+    if (distance < bestDistance) {
+      best = candidate
+      bestDistance = distance
+    }
+  }
+  return best
+}
+
+function editDistance(left: string, right: string, limit: number): number {
+  if (Math.abs(left.length - right.length) >= limit) return limit
+  let previous = Array.from({ length: right.length + 1 }, (_, index) => index)
+  for (let row = 1; row <= left.length; row++) {
+    const current = [row]
+    for (let column = 1; column <= right.length; column++) {
+      const same = left[row - 1] === right[column - 1] ? 0 : 1
+      current[column] = Math.min(
+        (previous[column] as number) + 1,
+        (current[column - 1] as number) + 1,
+        (previous[column - 1] as number) + same,
+      )
+    }
+    previous = current
+  }
+  return previous[right.length] as number
+}

@@ -1,0 +1,317 @@
+// Reference pages in Markdown, derived from declarations: one for each component, function, metric and error code.
+// The same declarations give the same bytes. The pages are read on paper and in a terminal, so they use lists, not tables.
+
+import { stringify } from 'yaml'
+import { isRequired, type Option, type Options } from './options.ts'
+import { aliasesOf, membersOf, type Schema, variantsOf } from './walk.ts'
+
+export interface Page {
+  /** What `explain` finds it by. */
+  readonly names: readonly string[]
+  /** File below the folder of the reference. */
+  readonly file: string
+  /** Heading of the part of the index that lists it. */
+  readonly section: string
+  /** One sentence for the index. */
+  readonly summary: string
+  readonly text: string
+}
+
+/** What a page says of a component. */
+export interface ComponentFacts {
+  readonly type: string
+  readonly kind: 'source' | 'transform' | 'sink'
+  readonly summary: string
+  readonly description?: string
+  readonly aliases?: readonly string[]
+  /** Options of its own and those that its kind adds. */
+  readonly options: Options
+  /** Options of an example, as a user writes them. */
+  readonly example: Readonly<Record<string, unknown>>
+  readonly outputs?: readonly string[]
+  readonly accepts?: readonly string[]
+  readonly acknowledges?: boolean
+}
+
+export function componentPage(component: ComponentFacts): Page {
+  const { type, kind, summary, description, aliases = [] } = component
+  const title = `${kind[0]?.toUpperCase()}${kind.slice(1)}`
+  const facts = [
+    ...(component.accepts === undefined ? [] : [`Takes ${component.accepts.join(' and ')} events.`]),
+    ...(component.outputs === undefined ? [] : [`Emits ${component.outputs.join(' and ')} events.`]),
+    ...(kind === 'source'
+      ? [
+          component.acknowledges === true
+            ? 'Acknowledges events at their origin after delivery, if a sink asks for it.'
+            : 'Does not acknowledge events at their origin.',
+        ]
+      : []),
+    ...(aliases.length === 0 ? [] : [`Also accepted as ${aliases.map(code).join(', ')}.`]),
+  ]
+  const inputs = kind === 'source' ? {} : { inputs: [kind === 'sink' ? 'some_transform' : 'some_source'] }
+  const example = stringify(
+    { [`${kind}s`]: { [`my_${type}`]: { type, ...inputs, ...component.example } } },
+    { lineWidth: 0 },
+  )
+  const text = [
+    `# ${type}`,
+    `${title}. ${summary}`,
+    ...(description === undefined ? [] : [description]),
+    facts.map((fact) => `- ${fact}`).join('\n'),
+    '## Example',
+    `\`\`\`yaml\n${example}\`\`\``,
+    '## Options',
+    [
+      `- \`type\` (\`${type}\`, required): The type of the component.`,
+      ...(kind === 'source'
+        ? []
+        : ['- `inputs` (list of strings, required): Ids of the components it reads; `*` stands for any text.']),
+      ...optionLines(component.options, 0),
+    ].join('\n'),
+  ].join('\n\n')
+  return { names: [type, ...aliases], file: `${kind}s/${type}.md`, section: `${title}s`, summary, text: `${text}\n` }
+}
+
+/** A page of settings that belong to no component. */
+export function settingsPage(name: string, title: string, summary: string, options: Options): Page {
+  const text = `# ${title}\n\n${summary}\n\n## Options\n\n${optionLines(options, 0).join('\n')}\n`
+  return { names: [name], file: `${name}.md`, section: 'Configuration', summary, text }
+}
+
+export interface FunctionFacts {
+  readonly name: string
+  readonly category: string
+  readonly summary: string
+  readonly description?: string
+  readonly parameters: readonly {
+    readonly name: string
+    readonly description: string
+    /** Kinds that are taken, in words. */
+    readonly kind: string
+    readonly required: boolean
+    /** As a program writes it; undefined if there is none. */
+    readonly default: string | undefined
+    readonly enum?: readonly string[] | undefined
+  }[]
+  readonly closure: boolean
+  /** In words. */
+  readonly returns: string
+  readonly fallible: 'never' | 'sometimes' | 'always'
+  readonly errors?: readonly string[]
+  readonly pure: boolean
+  readonly deprecated?: string
+  readonly examples: readonly { readonly source: string; readonly result: string }[]
+}
+
+export function functionPage(facts: FunctionFacts): Page {
+  const { name, summary, parameters } = facts
+  const call = parameters.map((each) => (each.required ? each.name : `[${each.name}]`)).join(', ')
+  const fallible = {
+    never: 'Infallible with arguments of these kinds.',
+    sometimes: 'Fallible, unless the kinds of its arguments rule errors out.',
+    always: 'Fallible.',
+  }[facts.fallible]
+  const text = [
+    `# ${name}`,
+    `Function, category ${facts.category}. ${summary}`,
+    ...(facts.deprecated === undefined ? [] : [`Deprecated: ${facts.deprecated}`]),
+    ...(facts.description === undefined ? [] : [facts.description]),
+    `\`\`\`coffee\n${name}(${call})${facts.closure ? ' -> |…| { … }' : ''}\n\`\`\``,
+    [
+      `- Returns: ${facts.returns}.`,
+      `- ${fallible}`,
+      ...(facts.pure ? [] : ['- Its result may differ from call to call, or it does more than give a result.']),
+    ].join('\n'),
+    ...(parameters.length === 0
+      ? []
+      : [
+          '## Parameters',
+          parameters
+            .map((each) => {
+              const notes = [
+                each.kind,
+                ...(each.required ? ['required'] : []),
+                ...(each.default === undefined ? [] : [`default \`${each.default}\``]),
+              ].join(', ')
+              const words = each.enum === undefined ? '' : ` One of ${each.enum.map(code).join(', ')}.`
+              return `- \`${each.name}\` (${notes}): ${each.description}${words}`
+            })
+            .join('\n'),
+        ]),
+    ...(facts.errors === undefined || facts.errors.length === 0
+      ? []
+      : ['## Errors', facts.errors.map((error) => `- ${error}`).join('\n')]),
+    ...(facts.examples.length === 0
+      ? []
+      : [
+          '## Examples',
+          facts.examples
+            .map(({ source, result }) => `\`\`\`coffee\n${source.trimEnd()}\n# ${result.trimEnd()}\n\`\`\``)
+            .join('\n\n'),
+        ]),
+  ].join('\n\n')
+  return { names: [name], file: `functions/${name}.md`, section: 'Functions', summary, text: `${text}\n` }
+}
+
+export interface MetricFacts {
+  readonly type: string
+  readonly help: string
+  readonly labels: readonly string[]
+  readonly component: boolean
+}
+
+export function metricPage(name: string, facts: MetricFacts): Page {
+  const labels = facts.component ? ['component_id', 'component_kind', 'component_type', ...facts.labels] : facts.labels
+  const text = [
+    `# ${name}`,
+    `Metric, ${facts.type}. ${facts.help}`,
+    facts.component ? 'Counted for each component.' : 'Of the agent as a whole.',
+    ...(labels.length === 0 ? [] : [`Labels: ${labels.map(code).join(', ')}.`]),
+  ].join('\n\n')
+  return { names: [name], file: `metrics/${name}.md`, section: 'Metrics', summary: facts.help, text: `${text}\n` }
+}
+
+export function errorPage(name: string, line: string): Page {
+  const text = `# ${name}\n\nError code. ${line}\n`
+  return { names: [name], file: `errors/${name}.md`, section: 'Error codes', summary: line, text }
+}
+
+/** The page of a code of the compiler of remap programs: `E103`, also found by its number. */
+export function diagnosticPage(code: string, line: string): Page {
+  const name = `E${code}`
+  const text = `# ${name}\n\nError code of remap programs. ${line}\n`
+  return {
+    names: [name, code],
+    file: `errors/${name}.md`,
+    section: 'Error codes of remap programs',
+    summary: line,
+    text,
+  }
+}
+
+/** The page that lists all others, in the order in which they are given. */
+export function indexPage(pages: readonly Page[]): string {
+  const parts = ['# Reference', 'Generated from the declarations; `penstock-agent explain NAME` prints a page.']
+  for (const [section, listed] of Map.groupBy(pages, (page) => page.section)) {
+    const lines = listed.map((page) => `- [${page.names[0]}](${page.file}): ${page.summary}`)
+    parts.push(`## ${section}`, lines.join('\n'))
+  }
+  return `${parts.join('\n\n')}\n`
+}
+
+// --- Options ---
+
+function optionLines(options: Readonly<Record<string, Schema>>, depth: number): string[] {
+  return Object.entries(options).flatMap(([name, schema]) => [
+    `${'  '.repeat(depth)}- ${optionLine(name, schema)}`,
+    ...memberLines(schema, depth + 1),
+  ])
+}
+
+function optionLine(name: string, schema: Schema): string {
+  const notes = [typeWords(schema)]
+  const fallback = schema['default']
+  if (isRequired(schema as Option<unknown>)) notes.push('required')
+  else if (fallback !== undefined && !isEmptyTable(fallback)) notes.push(`default ${code(defaultText(fallback))}`)
+  const parts = [`\`${name}\` (${notes.join(', ')}): ${schema['description']}`]
+  const range = rangeText(schema)
+  if (range !== undefined) parts.push(range)
+  const examples = (schema['examples'] ?? []) as readonly unknown[]
+  if (examples.length > 0) parts.push(`For example ${examples.map((each) => code(plainText(each))).join(', ')}.`)
+  const aliases = aliasesOf(schema)
+  if (aliases.length > 0) parts.push(`Also accepted as ${aliases.map(code).join(', ')}.`)
+  if (schema['x-deprecated'] !== undefined) parts.push(`Deprecated: ${schema['x-deprecated']}`)
+  return parts.join(' ')
+}
+
+function memberLines(schema: Schema, depth: number): string[] {
+  const tag = (schema['discriminator'] as { propertyName?: string } | undefined)?.propertyName
+  const variants = variantsOf(schema)
+  if (tag !== undefined && variants !== undefined) {
+    return variants.flatMap((variant) => {
+      const { [tag]: choice, ...rest } = membersOf(variant)
+      return [
+        `${'  '.repeat(depth)}- \`${tag}: ${choice?.['const']}\`, with`,
+        ...(Object.keys(rest).length === 0
+          ? [`${'  '.repeat(depth + 1)}- nothing else.`]
+          : optionLines(rest, depth + 1)),
+      ]
+    })
+  }
+  if (variants !== undefined) return variants.flatMap((variant) => memberLines(variant, depth))
+  if (schema['type'] === 'array') return memberLines((schema['items'] ?? {}) as Schema, depth)
+  if (schema['type'] !== 'object') return []
+  const others = schema['additionalProperties']
+  if (typeof others === 'object' && others !== null) return memberLines(others as Schema, depth)
+  return optionLines(membersOf(schema), depth)
+}
+
+function typeWords(schema: Schema): string {
+  const variants = variantsOf(schema)
+  if (schema['discriminator'] !== undefined) return 'table'
+  if (variants !== undefined) return [...new Set(variants.map(typeWords))].join(' or ')
+  const words = schema['enum'] as readonly unknown[] | undefined
+  if (words !== undefined) return `one of ${words.map((word) => code(String(word))).join(', ')}`
+  switch (schema['type']) {
+    case 'string':
+      return stringWords(schema)
+    case 'integer':
+      return schema['x-unit'] === 'bytes' ? 'bytes' : 'integer'
+    case 'number':
+      return schema['x-unit'] === 'seconds' ? 'seconds' : 'number'
+    case 'boolean':
+      return 'boolean'
+    case 'array':
+      return `list of ${plural(typeWords((schema['items'] ?? {}) as Schema))}`
+    case 'object': {
+      const others = schema['additionalProperties']
+      if (typeof others === 'object' && others !== null) return `map to ${plural(typeWords(others as Schema))}`
+      return 'table'
+    }
+    default:
+      return 'anything'
+  }
+}
+
+function stringWords(schema: Schema): string {
+  if (schema['format'] === 'url') return 'URL'
+  if (schema['format'] === 'template') return 'template'
+  if (schema['format'] === 'field-path') return 'field path'
+  if (schema['x-remap'] === 'program') return 'remap program'
+  if (schema['x-remap'] === 'condition') return 'remap condition'
+  if (schema['x-secret'] === true) return 'secret'
+  return schema['x-path'] === true ? 'file path' : 'string'
+}
+
+function plural(words: string): string {
+  return /^(one of|list|map|anything|bytes|seconds)/.test(words) ? words : words.replace(/\b(\w+)$/, '$1s')
+}
+
+function rangeText(schema: Schema): string | undefined {
+  const least = schema['minimum'] as number | undefined
+  const above = schema['exclusiveMinimum'] as number | undefined
+  const most = (schema['maximum'] ?? schema['exclusiveMaximum']) as number | undefined
+  const parts: string[] = []
+  if (above !== undefined) parts.push(`more than ${above}`)
+  else if (least !== undefined && least !== 0) parts.push(`at least ${least}`)
+  if (most !== undefined) parts.push(`${schema['maximum'] === undefined ? 'less than' : 'at most'} ${most}`)
+  const text = parts.join(' and ')
+  return text === '' ? undefined : `${text[0]?.toUpperCase()}${text.slice(1)}.`
+}
+
+function defaultText(value: unknown): string {
+  // Limits that are meant to be without end.
+  return typeof value === 'number' && value >= 9.2e18 ? 'unlimited' : plainText(value)
+}
+
+function plainText(value: unknown): string {
+  return typeof value === 'string' && value !== '' ? value : JSON.stringify(value)
+}
+
+function isEmptyTable(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length === 0
+}
+
+function code(text: string): string {
+  return text.includes('`') ? `\`\` ${text} \`\`` : `\`${text}\``
+}

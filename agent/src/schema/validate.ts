@@ -1,0 +1,82 @@
+// Checks options against their declaration and fills in defaults: one pass resolves aliases, variants and defaults, then ajv
+// decides. Options are used as parsed: nobody checks or completes them again.
+
+import { Ajv, type ValidateFunction } from 'ajv'
+import { explained, type Invalid } from './messages.ts'
+import { type Options, objectSchema, type Parsed } from './options.ts'
+import { aliasesOf, chosenVariant, isTable, membersOf, type Schema, variantsOf } from './walk.ts'
+
+const ajv = new Ajv({
+  // The schemas are ours: tests hold them valid, not every start.
+  validateSchema: false,
+  meta: false,
+  allErrors: true,
+  strict: false,
+  verbose: true,
+  logger: false,
+  // Templates and field paths have grammars of their own, which the configuration checks where it knows them.
+  formats: { url: isUrl, template: true, 'field-path': true },
+})
+
+export type Checked<O extends Options> =
+  | { readonly ok: true; readonly value: Parsed<O> }
+  | { readonly ok: false; readonly problems: readonly Invalid[] }
+
+interface Compiled {
+  readonly schema: Schema
+  readonly validate: ValidateFunction
+}
+
+const compiled = new WeakMap<Options, Compiled>()
+
+/** Parses options as the user gave them. The input is not changed. */
+export function parseOptions<O extends Options>(members: O, input: unknown): Checked<O> {
+  let known = compiled.get(members)
+  if (known === undefined) {
+    const schema = objectSchema(members)
+    known = { schema, validate: ajv.compile(schema) }
+    compiled.set(members, known)
+  }
+  const value = filled(known.schema, input ?? {})
+  if (known.validate(value)) return { ok: true, value: value as Parsed<O> }
+  return { ok: false, problems: explained(known.validate.errors ?? [], known.schema) }
+}
+
+/** A copy of the value with aliases resolved and defaults filled in, as deep as the schema goes. */
+function filled(schema: Schema, value: unknown): unknown {
+  const variants = variantsOf(schema)
+  if (variants !== undefined) {
+    const chosen = variants[chosenVariant(variants, value)]
+    return chosen === undefined ? value : filled(chosen, value)
+  }
+  if (Array.isArray(value)) {
+    const items = schema['items'] as Schema | undefined
+    return schema['type'] !== 'array' || items === undefined ? value : value.map((item) => filled(items, item))
+  }
+  if (schema['type'] !== 'object' || !isTable(value)) return value
+  const table: Record<string, unknown> = Object.fromEntries(Object.entries(value))
+  const members = membersOf(schema)
+  for (const [name, member] of Object.entries(members)) {
+    for (const alias of aliasesOf(member)) {
+      if (Object.hasOwn(table, alias) && table[name] === undefined) {
+        table[name] = table[alias]
+        delete table[alias]
+      }
+    }
+    // An option with nothing behind it, `batch:`, is as good as left out.
+    if (table[name] === null && (member['type'] !== undefined || variantsOf(member) !== undefined)) delete table[name]
+    if (table[name] === undefined && member['default'] !== undefined) table[name] = structuredClone(member['default'])
+    if (table[name] !== undefined) table[name] = filled(member, table[name])
+  }
+  const others = schema['additionalProperties']
+  if (isTable(others)) {
+    for (const name of Object.keys(table)) {
+      if (!Object.hasOwn(members, name)) table[name] = filled(others, table[name])
+    }
+  }
+  return table
+}
+
+function isUrl(text: string): boolean {
+  return /^https?:\/\//i.test(text) && URL.canParse(text)
+}

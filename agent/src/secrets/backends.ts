@@ -1,0 +1,150 @@
+// Where secrets are kept: a command that is asked for them, a JSON file, or a directory with a file for each.
+// Read when the configuration is; a secret that cannot be had is told by its key, never by anything of its value.
+
+import { spawn } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { join, normalize } from 'node:path'
+import { bool, list, map, oneOf, optional, path, seconds, string, tagged, type ValueOf } from '../schema/options.ts'
+
+/** The top-level setting `secret`: backends by name. */
+export const secretOption = optional(
+  map(
+    tagged(
+      'type',
+      {
+        exec: {
+          command: list(
+            string('The command or an argument.'),
+            'Command that is asked for secrets, with its arguments.',
+            {
+              minItems: 1,
+              examples: [['/usr/bin/secrets', 'get']],
+            },
+          ),
+          timeout: seconds('Seconds that the command may take.', { default: 5, exclusiveMinimum: 0 }),
+          protocol_version: oneOf(['1.0'], 'Version of the request.', { default: '1.0' }),
+        },
+        file: { path: path('JSON file: an object of texts.') },
+        directory: {
+          path: path('Directory with a file for each secret.'),
+          remove_trailing_whitespace: bool('Whether blanks and line ends after the secret are left out.', {
+            default: false,
+          }),
+        },
+      },
+      'Where secrets are kept.',
+    ),
+    'Backends of secrets by name; `SECRET[name.key]` in an option is replaced by the secret.',
+  ),
+)
+
+export type Backend = NonNullable<ValueOf<typeof secretOption>>[string]
+
+/** A secret for each key that could be had, a reason for each other one. */
+export interface Answers {
+  readonly secrets: ReadonlyMap<string, string>
+  readonly problems: ReadonlyMap<string, string>
+}
+
+export async function readSecrets(backend: Backend, keys: readonly string[]): Promise<Answers> {
+  const secrets = new Map<string, string>()
+  const problems = new Map<string, string>()
+  let read: (key: string) => Promise<unknown>
+  try {
+    read = await reader(backend, keys)
+  } catch (error) {
+    const reason = (error as Error).message
+    return { secrets, problems: new Map(keys.map((key) => [key, reason])) }
+  }
+  for (const key of keys) {
+    try {
+      const value = await read(key)
+      if (typeof value !== 'string')
+        problems.set(key, value === undefined ? 'there is no such secret' : 'it is no text')
+      else if (value === '') problems.set(key, 'the secret is empty')
+      else secrets.set(key, value)
+    } catch (error) {
+      problems.set(key, (error as Error).message)
+    }
+  }
+  return { secrets, problems }
+}
+
+async function reader(backend: Backend, keys: readonly string[]): Promise<(key: string) => Promise<unknown>> {
+  switch (backend.type) {
+    case 'file': {
+      const values = jsonObject(await fileText(backend.path), `"${backend.path}"`)
+      return async (key) => (Object.hasOwn(values, key) ? values[key] : undefined)
+    }
+    case 'directory':
+      return async (key) => {
+        const file = normalize(join(backend.path, key))
+        if (!file.startsWith(normalize(`${backend.path}/`))) throw new Error('the key leads out of the directory')
+        const text = await fileText(file)
+        return backend.remove_trailing_whitespace ? text.trimEnd() : text
+      }
+    case 'exec': {
+      const request = JSON.stringify({ version: backend.protocol_version, secrets: keys })
+      const answer = jsonObject(await asked(backend.command, request, backend.timeout), 'the answer of the command')
+      return async (key) => {
+        const entry = (Object.hasOwn(answer, key) ? answer[key] : undefined) as
+          | { value?: unknown; error?: unknown }
+          | null
+          | undefined
+        if (entry?.error !== undefined && entry.error !== null) throw new Error(String(entry.error))
+        return entry?.value ?? undefined
+      }
+    }
+  }
+}
+
+async function fileText(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code
+    throw new Error(code === 'ENOENT' ? `"${file}" does not exist` : `"${file}" cannot be read: ${code}`)
+  }
+}
+
+function jsonObject(text: string, name: string): Record<string, unknown> {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    // The message of the parser would show a part of the text, which holds secrets.
+    throw new Error(`${name} is not valid JSON`)
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Error(`${name} is no JSON object`)
+  return value as Record<string, unknown>
+}
+
+/** Standard output of a command that was given a request on standard input. */
+async function asked(command: readonly string[], request: string, timeoutSecs: number): Promise<string> {
+  const [program = '', ...args] = command
+  const { promise, resolve, reject } = Promise.withResolvers<string>()
+  const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'] })
+  let output = ''
+  const timer = setTimeout(() => {
+    child.kill('SIGKILL')
+    reject(new Error(`"${program}" gave no answer within ${timeoutSecs} seconds`))
+  }, timeoutSecs * 1000)
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output += text
+  })
+  // A command that does not read its input closes it; its exit code tells whether that matters.
+  child.stdin.on('error', () => {})
+  child.on('error', (error: NodeJS.ErrnoException) => {
+    reject(new Error(`"${program}" cannot be run: ${error.code ?? error.message}`))
+  })
+  child.on('close', (code, signal) => {
+    if (code === 0) resolve(output)
+    else reject(new Error(`"${program}" ended with ${signal ?? `code ${code}`}`))
+  })
+  child.stdin.end(request)
+  try {
+    return await promise
+  } finally {
+    clearTimeout(timer)
+  }
+}

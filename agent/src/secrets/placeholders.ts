@@ -1,0 +1,36 @@
+// `SECRET[backend.key]` in values of a configuration. They are put in after parsing, so a secret may hold any character;
+// `SECRET[backend.key|uri]` encodes it for use inside an address.
+
+export interface Placeholder {
+  readonly backend: string
+  readonly key: string
+}
+
+const pattern = /SECRET\[(\w+)\.([\w.\-/]+)(\|uri)?\]/g
+
+/** The placeholders of a text. */
+export function placeholdersOf(text: string): Placeholder[] {
+  return [...text.matchAll(pattern)].map(([, backend = '', key = '']) => ({ backend, key }))
+}
+
+/** The text with its placeholders replaced; those without a secret stay. */
+export function withSecrets(text: string, secret: (backend: string, key: string) => string | undefined): string {
+  return text.replace(pattern, (whole, backend: string, key: string, filter: string | undefined) => {
+    const value = secret(backend, key)
+    if (value === undefined) return whole
+    return filter === undefined ? value : encodeURIComponent(value)
+  })
+}
+
+/** A copy of a value in which every text has been replaced; the value itself if there was nothing to replace. */
+export function mapTexts(value: unknown, change: (text: string) => string): unknown {
+  if (typeof value === 'string') return change(value)
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) {
+    const items = value.map((item) => mapTexts(item, change))
+    return items.some((item, index) => item !== value[index]) ? items : value
+  }
+  const members = Object.entries(value).map(([name, member]) => [name, mapTexts(member, change)] as const)
+  const changed = members.some(([name, member]) => member !== (value as Record<string, unknown>)[name])
+  return changed ? Object.fromEntries(members) : value
+}

@@ -1,0 +1,42 @@
+import { afterEach, expect, test, vi } from 'vitest'
+import { log } from '../testing/events.ts'
+import { startSink } from '../testing/harness.ts'
+
+afterEach(() => {
+  vi.restoreAllMocks()
+})
+
+type Callback = (error?: Error | null) => void
+
+function captured(target: 'stdout' | 'stderr', error?: Error): string[] {
+  const written: string[] = []
+  vi.spyOn(process[target], 'write').mockImplementation(((bytes: Uint8Array, callback: Callback) => {
+    written.push(Buffer.from(bytes).toString())
+    callback(error)
+    return true
+  }) as never)
+  return written
+}
+
+test.each(['stdout', 'stderr'] as const)('a batch is one write to %s', async (target) => {
+  const written = captured(target)
+  await using sink = await startSink('console', { target, encoding: { codec: 'text' } })
+  const status = await sink.deliver([log({ message: 'one' }), log({ message: 'two' })])
+  expect(written).toEqual(['one\ntwo\n'])
+  expect(status).toBe('delivered')
+  expect(sink.events.counts.get('component_sent_events_total')).toBe(2)
+})
+
+test('events are errored when nobody reads', async () => {
+  captured('stdout', new Error('EPIPE'))
+  await using sink = await startSink('console', { encoding: { codec: 'json' } })
+  expect(await sink.deliver([log({ message: 'one' })])).toBe('errored')
+  expect(sink.events.errors).toMatchObject([{ type: 'io_failed', stage: 'sending' }])
+})
+
+test('events that cannot be encoded are rejected', async () => {
+  const written = captured('stdout')
+  await using sink = await startSink('console', { encoding: { codec: 'gelf' } })
+  expect(await sink.deliver([log({ message: 'no host' })])).toBe('rejected')
+  expect(written).toEqual([])
+})

@@ -1,0 +1,81 @@
+// Console sink: prints events to standard output or standard error, for local runs and for looking at a pipeline.
+// A batch is one write; the next one waits until it has been taken.
+
+import { compileStreamEncoder, encodingProblems } from '../codecs/encoding/encoder.ts'
+import { framingProblems } from '../codecs/framing/encode.ts'
+import { defineSink } from '../component.ts'
+import type { Batch } from '../event/batch.ts'
+import { BodyPool } from '../event/body.ts'
+import type { LogEvent } from '../event/log.ts'
+import type { MetricEvent } from '../event/metric.ts'
+import { encoding, outgoingFraming } from '../schema/groups.ts'
+import { oneOf } from '../schema/options.ts'
+import { Unencoded } from './stream/unencoded.ts'
+
+const protocol = { protocol: 'console' }
+
+export const consoleSink = defineSink({
+  type: 'console',
+  summary: 'Prints events to standard output or standard error.',
+  accepts: ['log', 'metric'],
+  options: {
+    target: oneOf(['stdout', 'stderr'], 'Where events are printed.', { default: 'stdout' }),
+    encoding: encoding(),
+    framing: outgoingFraming(),
+  },
+  check: (options) => [...encodingProblems(options.encoding), ...framingProblems(options.framing)],
+
+  build(options, context) {
+    const encoder = compileStreamEncoder(options.encoding, options.framing, context.globals.logSchema.messageKey)
+    const bodies = new BodyPool(64 << 10, 2)
+    const target = options.target === 'stdout' ? process.stdout : process.stderr
+    // A reader that went away is told by the callback of each write; unheard, the event would end the process.
+    const unheard = () => {}
+    target.on('error', unheard)
+    let writing: Promise<void> | undefined
+
+    return {
+      write(batch: Batch) {
+        const body = bodies.take()
+        const unencoded = new Unencoded()
+        const events: readonly (LogEvent | MetricEvent)[] = batch.events
+        for (let index = 0; index < events.length; index++) {
+          const event = events[index] as LogEvent | MetricEvent
+          const problem = encoder.encode(event, body)
+          if (problem === undefined) continue
+          unencoded.encoding++
+          unencoded.problem = problem
+          unencoded.bytes += event.size
+        }
+        unencoded.reject(batch, context.events)
+        const count = batch.count - unencoded.count
+        if (count === 0) {
+          bodies.give(body)
+          return undefined
+        }
+        const bytes = batch.bytes - unencoded.bytes
+        writing = new Promise((resolve) => {
+          target.write(body.view(), (error) => {
+            if (error === null || error === undefined) {
+              context.events.sent(count, bytes)
+              context.events.sentBytes(body.length, protocol)
+              batch.finalizer.release(1, 'delivered')
+            } else {
+              const message = 'The console takes no more events.'
+              context.events.error({ type: 'io_failed', stage: 'sending', message, fields: { error } })
+              context.events.discarded(count, false, message)
+              batch.finalizer.release(1, 'errored')
+            }
+            bodies.give(body)
+            resolve()
+          })
+        })
+        return writing
+      },
+      async close() {
+        await writing
+        target.off('error', unheard)
+      },
+    }
+  },
+})

@@ -1,0 +1,267 @@
+// File sink: appends events to files whose names may depend on the event.
+// A batch is one write for each of its files, and the next batch waits for it. What a full disk did not take is tried again
+// until it does, from the byte where it stopped; so a file never holds half a line followed by another one.
+
+import { type FileHandle, mkdir, open } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { compileStreamEncoder, encodingProblems } from '../codecs/encoding/encoder.ts'
+import { framingProblems } from '../codecs/framing/encode.ts'
+import { defineSink, type Sink, type SinkContext } from '../component.ts'
+import type { Batch } from '../event/batch.ts'
+import { type Body, BodyPool } from '../event/body.ts'
+import type { Finalizer } from '../event/finalizer.ts'
+import type { LogEvent } from '../event/log.ts'
+import type { MetricEvent } from '../event/metric.ts'
+import { type Compression, compileCompression } from '../http/compression.ts'
+import { compression, encoding, outgoingFraming } from '../schema/groups.ts'
+import { bool, type Parsed, seconds, template } from '../schema/options.ts'
+import { compileTemplate, type Template } from '../template.ts'
+import { Unencoded } from './stream/unencoded.ts'
+
+const protocol = { protocol: 'file' }
+const firstRetryMs = 1000
+const longestRetryMs = 30_000
+/** Errors of names, not of disks. */
+const impossible = new Set(['EISDIR', 'ENAMETOOLONG', 'ENOTDIR', 'EEXIST', 'ELOOP', 'EINVAL', 'ERR_INVALID_ARG_VALUE'])
+
+const fileOptions = {
+  path: template('The file, which may depend on the event and its time. A field cannot lead out of the folder.', {
+    examples: ['/var/log/penstock/{{ host }}-%Y-%m-%d.log'],
+  }),
+  encoding: encoding(),
+  framing: outgoingFraming(),
+  compression: compression(['none', 'gzip', 'zstd'], 'none'),
+  idle_timeout_secs: seconds('Seconds without an event after which a file is closed.', {
+    default: 30,
+    exclusiveMinimum: 0,
+  }),
+  truncate: bool('Whether a file that is there already is emptied when the agent first writes to it.', {
+    default: false,
+  }),
+}
+
+export const fileSink = defineSink({
+  type: 'file',
+  summary: 'Appends events to files.',
+  description:
+    'Folders are made as needed. A compressed file is a sequence of compressed blocks, one for each batch, which `zcat` and `zstdcat` read as one.',
+  accepts: ['log', 'metric'],
+  options: fileOptions,
+  check: (options) => [...encodingProblems(options.encoding), ...framingProblems(options.framing)],
+  build: (options, context) => new FileSink(options, context),
+})
+
+type FileOptions = Parsed<typeof fileOptions>
+
+/** What one batch brings to one file. */
+interface Part {
+  readonly path: string
+  readonly body: Body
+  count: number
+  bytes: number
+}
+
+class FileSink implements Sink {
+  readonly #context: SinkContext
+  readonly #path: Template
+  readonly #encoder: ReturnType<typeof compileStreamEncoder>
+  readonly #compression: Compression
+  readonly #truncate: boolean
+  readonly #bodies = new BodyPool(64 << 10, 16)
+  readonly #files = new Map<string, OpenFile>()
+  readonly #truncated = new Set<string>()
+  readonly #sweep: NodeJS.Timeout
+  /** Batches in the middle of being written. */
+  #active = 0
+  #writing: Promise<void> | undefined
+
+  constructor(options: FileOptions, context: SinkContext) {
+    this.#context = context
+    this.#path = compileTemplate(options.path, context.globals.logSchema.timestampKey)
+    this.#encoder = compileStreamEncoder(options.encoding, options.framing, context.globals.logSchema.messageKey)
+    this.#compression = compileCompression(options.compression)
+    this.#truncate = options.truncate
+    const idleMs = options.idle_timeout_secs * 1000
+    this.#sweep = setInterval(() => this.#closeIdle(idleMs), Math.min(idleMs, 5000)).unref()
+  }
+
+  write(batch: Batch): Promise<void> | undefined {
+    const parts = this.#encode(batch)
+    if (parts.length === 0) return undefined
+    batch.finalizer.retain(parts.length - 1)
+    this.#writing = this.#writeParts(parts, batch.finalizer)
+    return this.#writing
+  }
+
+  /** The bodies of the files; events that cannot be written have ended. */
+  #encode(batch: Batch): Part[] {
+    const parts = new Map<string, Part>()
+    const unencoded = new Unencoded()
+    const events: readonly (LogEvent | MetricEvent)[] = batch.events
+    let part: Part | undefined
+    for (let index = 0; index < events.length; index++) {
+      const event = events[index] as LogEvent | MetricEvent
+      const path = this.#path.render(event)
+      if (path === undefined || path === '' || this.#leadsOut(path)) {
+        unencoded.rendering++
+        unencoded.missing = this.#path.missing(event)
+        unencoded.bytes += event.size
+        continue
+      }
+      if (part?.path !== path) {
+        part = parts.get(path)
+        if (part === undefined) {
+          part = { path, body: this.#bodies.take(), count: 0, bytes: 0 }
+          parts.set(path, part)
+        }
+      }
+      const problem = this.#encoder.encode(event, part.body)
+      if (problem === undefined) {
+        part.count++
+        part.bytes += event.size
+      } else {
+        unencoded.encoding++
+        unencoded.problem = problem
+        unencoded.bytes += event.size
+      }
+    }
+    unencoded.reject(batch, this.#context.events)
+    const full: Part[] = []
+    for (const candidate of parts.values()) {
+      if (candidate.count > 0) full.push(candidate)
+      else this.#bodies.give(candidate.body)
+    }
+    return full
+  }
+
+  /** True if fields of the event would lead to a folder above the one that the user wrote. */
+  #leadsOut(path: string): boolean {
+    return !this.#path.isStatic && path.includes('..') && steps(path, '..') > steps(this.#path.source, '..')
+  }
+
+  async #writeParts(parts: readonly Part[], finalizer: Finalizer): Promise<void> {
+    this.#active++
+    for (const part of parts) {
+      const payload = this.#compression.compress(part.body.view())
+      const status = await this.#writePart(part.path, payload)
+      if (status === 'delivered') {
+        this.#context.events.sent(part.count, part.bytes)
+        this.#context.events.sentBytes(payload.length, protocol)
+      } else {
+        this.#context.events.discarded(part.count, false, 'The file could not be written.')
+      }
+      finalizer.release(1, status)
+      this.#bodies.give(part.body)
+    }
+    this.#active--
+  }
+
+  /** Writes all bytes, however often it takes, unless there can be no such file or the agent must end. */
+  async #writePart(path: string, payload: Uint8Array): Promise<'delivered' | 'errored' | 'rejected'> {
+    const { abandoning, events } = this.#context
+    let from = 0
+    let retryMs = firstRetryMs
+    for (;;) {
+      try {
+        const target = await this.#open(path)
+        while (from < payload.length) {
+          const { bytesWritten } = await target.handle.write(payload, from, payload.length - from)
+          from += bytesWritten
+          retryMs = firstRetryMs
+        }
+        target.lastUsedMs = performance.now()
+        return 'delivered'
+      } catch (error) {
+        // A name that came out of an event cannot be mended; one that the user wrote can.
+        const hopeless = !this.#path.isStatic && impossible.has((error as NodeJS.ErrnoException).code ?? '')
+        events.error({
+          type: 'io_failed',
+          stage: 'sending',
+          message: hopeless ? 'There can be no such file.' : 'The file could not be written; trying again.',
+          fields: { path, error },
+        })
+        await this.#close(path)
+        if (hopeless) return 'rejected'
+        if (abandoning.aborted) return 'errored'
+        await wait(retryMs, undefined, { signal: abandoning }).catch(() => {}) // the last try follows
+        retryMs = Math.min(retryMs * 2, longestRetryMs)
+      }
+    }
+  }
+
+  async #open(path: string): Promise<OpenFile> {
+    let target = this.#files.get(path)
+    if (target === undefined) {
+      await makeFolder(dirname(path))
+      const empty = this.#truncate && !this.#truncated.has(path)
+      const handle = await open(path, empty ? 'w' : 'a')
+      if (empty) this.#truncated.add(path)
+      target = { handle, lastUsedMs: performance.now() }
+      this.#files.set(path, target)
+      this.#context.events.gauge('open_files', this.#files.size)
+    }
+    return target
+  }
+
+  async #close(path: string): Promise<void> {
+    const target = this.#files.get(path)
+    if (target === undefined) return
+    this.#files.delete(path)
+    this.#context.events.gauge('open_files', this.#files.size)
+    try {
+      await target.handle.close()
+    } catch (error) {
+      this.#context.events.error({
+        type: 'io_failed',
+        stage: 'sending',
+        message: 'A file could not be closed.',
+        fields: { path, error },
+      })
+    }
+  }
+
+  #closeIdle(idleMs: number): void {
+    if (this.#active > 0) return
+    const now = performance.now()
+    for (const [path, target] of this.#files) {
+      if (now - target.lastUsedMs < idleMs) continue
+      this.#writing = Promise.all([this.#writing, this.#close(path)]).then(() => {})
+    }
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#sweep)
+    await this.#writing
+    await Promise.all([...this.#files.keys()].map((path) => this.#close(path)))
+  }
+}
+
+interface OpenFile {
+  readonly handle: FileHandle
+  lastUsedMs: number
+}
+
+function steps(path: string, step: string): number {
+  return path.split('/').filter((candidate) => candidate === step).length
+}
+
+/** Makes a folder and those above it, one by one: asked for all at once, Node tries for ever where one can never exist. */
+async function makeFolder(folder: string): Promise<void> {
+  try {
+    await mkdir(folder)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT' && dirname(folder) !== folder) {
+      await makeFolder(dirname(folder))
+      await mkdir(folder).catch(unlessThere)
+    } else {
+      unlessThere(error)
+    }
+  }
+}
+
+function unlessThere(error: unknown): void {
+  // What is there and is no folder is told when the file is opened.
+  if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+}

@@ -1,0 +1,320 @@
+import { expect, test } from 'vitest'
+import { type Destination, fakeDestination } from '../testing/destination.ts'
+import { log } from '../testing/events.ts'
+import { problemsOf, startSink } from '../testing/harness.ts'
+
+const at = (seconds: number) => `${1_767_225_600 + seconds}000000000` // nanoseconds, as the wire wants them
+const minimal = { labels: { app: '{{ app }}' }, encoding: { codec: 'text' } }
+
+const bodies = (destination: Destination) => destination.requests.map((request) => request.json())
+
+test('entries of one stream leave in timestamp order', async () => {
+  await using destination = await fakeDestination(204)
+  await using sink = await startSink('log_aggregator', {
+    ...minimal,
+    out_of_order_action: 'accept',
+    endpoint: destination.url,
+  })
+
+  const status = await sink.deliver([
+    log({ app: 'web', message: 'second', timestamp: '2026-01-01T00:00:02Z' }),
+    log({ app: 'web', message: 'first', timestamp: '2026-01-01T00:00:01Z' }),
+    log({ app: 'db', message: 'other', timestamp: '2026-01-01T00:00:00Z' }),
+    log({ app: 'web', message: 'third', timestamp: '2026-01-01T00:00:02Z' }),
+  ])
+
+  expect(status).toBe('delivered')
+  expect(bodies(destination)).toEqual([
+    {
+      streams: [
+        {
+          stream: { app: 'web' },
+          values: [
+            [at(1), 'first'],
+            [at(2), 'second'],
+            [at(2), 'third'],
+          ],
+        },
+        { stream: { app: 'db' }, values: [[at(0), 'other']] },
+      ],
+    },
+  ])
+  expect(destination.requests[0]).toMatchObject({ method: 'POST', path: '/loki/api/v1/push' })
+  expect(sink.events.counts.get('component_sent_events_total')).toBe(4)
+  expect(sink.events.counts.get('streams_total')).toBe(2)
+})
+
+test.each([
+  { action: 'drop', values: [[at(2), 'second']], status: 'rejected', dropped: 1 },
+  {
+    action: 'rewrite_timestamp',
+    values: [
+      [at(2), 'second'],
+      [at(2), 'first'],
+    ],
+    status: 'delivered',
+    dropped: undefined,
+  },
+])('a late event with `$action`', async ({ action, values, status, dropped }) => {
+  await using destination = await fakeDestination(204)
+  await using sink = await startSink('log_aggregator', {
+    ...minimal,
+    out_of_order_action: action,
+    endpoint: destination.url,
+  })
+
+  const outcome = await sink.deliver([
+    log({ app: 'web', message: 'second', timestamp: '2026-01-01T00:00:02Z' }),
+    log({ app: 'web', message: 'first', timestamp: '2026-01-01T00:00:01Z' }),
+  ])
+
+  expect(outcome).toBe(status)
+  expect(bodies(destination)).toEqual([{ streams: [{ stream: { app: 'web' }, values }] }])
+  expect(sink.events.counts.get('component_discarded_events_total intentional=false')).toBe(dropped)
+})
+
+test('labels are rendered, expanded from objects, or left out', async () => {
+  await using destination = await fakeDestination(204)
+  await using sink = await startSink('log_aggregator', {
+    endpoint: destination.url,
+    encoding: { codec: 'json' },
+    labels: { fixed: 'yes', app: '{{ app }}', 'pod_*': '{{ labels }}', '{{ key }}': 'named' },
+    remove_label_fields: true,
+  })
+  const labels = { 'App.Name/x': 'shop', nested: { a: 1 }, none: null }
+
+  await sink.deliver([
+    log({ app: 'web', key: 'own', labels, message: 'a', timestamp: '2026-01-01T00:00:00Z' }),
+    log({ message: 'b', timestamp: '2026-01-01T00:00:00Z' }),
+  ])
+
+  expect(bodies(destination)).toEqual([
+    {
+      streams: [
+        {
+          stream: { fixed: 'yes', app: 'web', pod_app_name_x: 'shop', pod_nested: '{"a":1}', own: 'named' },
+          values: [[at(0), '{"message":"a"}']],
+        },
+        { stream: { fixed: 'yes' }, values: [[at(0), '{"message":"b"}']] },
+      ],
+    },
+  ])
+})
+
+test('fields that are hidden from the line stay in the event', async () => {
+  await using destination = await fakeDestination(204)
+  await using sink = await startSink('log_aggregator', {
+    endpoint: destination.url,
+    encoding: { codec: 'json' },
+    labels: { app: '{{ meta.app }}' },
+    remove_label_fields: true,
+  })
+  const event = log({ meta: { app: 'web', k: 1 }, message: 'a', timestamp: '2026-01-01T00:00:00Z' })
+  const before = structuredClone(JSON.stringify(event.fields))
+
+  await sink.deliver([event])
+
+  expect(bodies(destination)).toMatchObject([{ streams: [{ values: [[at(0), '{"message":"a","meta":{"k":1}}']] }] }])
+  expect(JSON.stringify(event.fields)).toBe(before)
+})
+
+test('an event without labels gets one, and events without timestamps get increasing ones', async () => {
+  await using destination = await fakeDestination(204)
+  await using sink = await startSink('log_aggregator', {
+    ...minimal,
+    endpoint: destination.url,
+    labels: { app: '{{ app }}' },
+  })
+
+  expect(await sink.deliver([log({ message: 'a' }), log({ message: 'b' }), log({ message: 'c' })])).toBe('delivered')
+
+  const [body] = bodies(destination) as [{ streams: [{ stream: object; values: [string, string][] }] }]
+  expect(body.streams[0].stream).toEqual({ agent: 'penstock' })
+  expect(body.streams[0].values.map(([, line]) => line)).toEqual(['a', 'b', 'c'])
+  const instants = body.streams[0].values.map(([instant]) => BigInt(instant))
+  expect(new Set(instants).size).toBe(3)
+  expect(instants).toEqual(instants.toSorted((left, right) => (left < right ? -1 : 1)))
+})
+
+test('events of different tenants never share a request', async () => {
+  await using destination = await fakeDestination(204)
+  await using sink = await startSink('log_aggregator', {
+    ...minimal,
+    endpoint: destination.url,
+    labels: { a: 'b' },
+    tenant_id: '{{ tenant }}',
+  })
+
+  await sink.deliver([
+    log({ tenant: 'one', message: '1', timestamp: '2026-01-01T00:00:01Z' }),
+    log({ tenant: 'two', message: '2', timestamp: '2026-01-01T00:00:00Z' }),
+    log({ tenant: 'one', message: '3', timestamp: '2026-01-01T00:00:01Z' }),
+    log({ message: '4', timestamp: '2026-01-01T00:00:00Z' }),
+  ])
+
+  const sent = destination.requests.map((request) => [
+    request.headers['x-scope-orgid'],
+    (request.json() as { streams: { values: string[][] }[] }).streams.flatMap(({ values }) =>
+      values.map(([, line]) => line),
+    ),
+  ])
+  expect(sent.sort()).toEqual([
+    [undefined, ['4']],
+    ['one', ['1', '3']],
+    ['two', ['2']],
+  ])
+})
+
+test('structured metadata goes with the entry', async () => {
+  await using destination = await fakeDestination(204)
+  await using sink = await startSink('log_aggregator', {
+    endpoint: destination.url,
+    encoding: { codec: 'json' },
+    labels: { a: 'b' },
+    structured_metadata: { trace: '{{ trace }}' },
+    remove_structured_metadata_fields: true,
+  })
+  await sink.deliver([log({ trace: 't1', message: 'm', timestamp: '2026-01-01T00:00:00Z' })])
+  expect(bodies(destination)).toMatchObject([{ streams: [{ values: [[at(0), '{"message":"m"}', { trace: 't1' }]] }] }])
+})
+
+test('snappy sends protobuf', async () => {
+  await using destination = await fakeDestination(204)
+  await using sink = await startSink('log_aggregator', {
+    ...minimal,
+    endpoint: destination.url,
+    labels: { app: '{{ app }}', b: 'q"\n' },
+    structured_metadata: { k: 'v' },
+    compression: 'snappy',
+  })
+
+  await sink.deliver([
+    log({ app: 'web', message: 'one', timestamp: '2026-01-01T00:00:01.000000005Z' }),
+    log({ app: 'db', message: 'zwei ü', timestamp: '2026-01-01T00:00:00Z' }),
+    log({ app: 'web', message: 'two', timestamp: '2026-01-01T00:00:02Z' }),
+  ])
+
+  const [request] = destination.requests
+  expect(request?.headers).toMatchObject({ 'content-type': 'application/x-protobuf', 'content-encoding': 'snappy' })
+  const streams = message(request?.body() as Buffer).map(([, stream]) => {
+    const [labels, ...entries] = message(stream as Buffer)
+    return [
+      String(labels?.[1]),
+      ...entries.map(([, entry]) => {
+        const [instant, line, metadata] = message(entry as Buffer)
+        return [
+          message(instant?.[1] as Buffer),
+          String(line?.[1]),
+          message(metadata?.[1] as Buffer).map(([, text]) => String(text)),
+        ]
+      }),
+    ]
+  })
+  expect(streams).toEqual([
+    [
+      '{app="web", b="q\\"\\n"}',
+      [
+        [
+          [1, 1_767_225_601],
+          [2, 5],
+        ],
+        'one',
+        ['k', 'v'],
+      ],
+      [[[1, 1_767_225_602]], 'two', ['k', 'v']],
+    ],
+    ['{app="db", b="q\\"\\n"}', [[[1, 1_767_225_600]], 'zwei ü', ['k', 'v']]],
+  ])
+})
+
+/** Fields of a protobuf message: number, and an integer or bytes. */
+function message(bytes: Buffer): [number, number | Buffer][] {
+  const fields: [number, number | Buffer][] = []
+  let at = 0
+  const varint = (): number => {
+    let value = 0
+    for (let scale = 1; ; scale *= 128) {
+      const byte = bytes[at++] as number
+      value += (byte & 0x7f) * scale
+      if (byte < 0x80) return value
+    }
+  }
+  while (at < bytes.length) {
+    const tag = varint()
+    const value = varint()
+    if ((tag & 7) === 0) fields.push([tag >> 3, value])
+    else {
+      fields.push([tag >> 3, bytes.subarray(at, at + value)])
+      at += value
+    }
+  }
+  return fields
+}
+
+test.each([
+  { answers: [200], paths: ['/base/ready'], healthy: true },
+  { answers: [404, 200], paths: ['/base/ready', '/base/'], healthy: true },
+  { answers: [404, 404], paths: ['/base/ready', '/base/'], healthy: false },
+  { answers: [503], paths: ['/base/ready'], healthy: false },
+])('the health check with answers $answers', async ({ answers, paths, healthy }) => {
+  await using destination = await fakeDestination(...answers)
+  await using sink = await startSink('log_aggregator', { ...minimal, endpoint: `${destination.url}/base/` })
+  const check = sink.sink.healthcheck?.(AbortSignal.timeout(5000))
+  if (healthy) await check
+  else await expect(check).rejects.toMatchObject({ code: 'PEN_HEALTHCHECK' })
+  expect(destination.requests.map(({ path }) => path)).toEqual(paths)
+})
+
+test('a tenant that is no header value discards its events', async () => {
+  await using destination = await fakeDestination(204)
+  await using sink = await startSink('log_aggregator', {
+    ...minimal,
+    endpoint: destination.url,
+    tenant_id: '{{ tenant }}',
+  })
+  expect(await sink.deliver([log({ tenant: 'a\nb', message: 'm' })])).toBe('rejected')
+  expect(destination.requests).toEqual([])
+  expect(sink.events.counts.get('component_discarded_events_total intentional=false')).toBe(1)
+})
+
+test('each batch hears of its own events, although the request puts them in another order', async () => {
+  await using destination = await fakeDestination((request) => (request.text().includes('huge') ? 413 : 204))
+  await using sink = await startSink('log_aggregator', { ...minimal, endpoint: destination.url })
+  const stamp = '2026-01-01T00:00:00Z'
+
+  const first = sink.write([
+    log({ app: 'web', message: '1', timestamp: stamp }),
+    log({ app: 'db', message: '2', timestamp: stamp }),
+  ])
+  const second = sink.write([
+    log({ app: 'web', message: 'huge', timestamp: stamp }),
+    log({ app: 'db', message: '4', timestamp: stamp }),
+  ])
+  const third = sink.write([log({ app: 'web', message: '5', timestamp: stamp })])
+  await sink.sink.close()
+
+  expect(await Promise.all([first, second, third])).toEqual(['delivered', 'rejected', 'delivered'])
+  expect(sink.events.counts.get('component_sent_events_total')).toBe(4)
+  expect(sink.events.counts.get('component_discarded_events_total intentional=false')).toBe(1)
+})
+
+test.each([
+  { out_of_order_action: 'drop', concurrency: 'adaptive', warned: true },
+  { out_of_order_action: 'rewrite_timestamp', concurrency: 5, warned: true },
+  { out_of_order_action: 'drop', concurrency: 1, warned: false },
+  { out_of_order_action: 'drop', concurrency: 'none', warned: false },
+  { out_of_order_action: 'accept', concurrency: 5, warned: false },
+])('a concurrency that has no effect is told: $out_of_order_action, $concurrency', ({ warned, ...given }) => {
+  const { out_of_order_action, concurrency } = given
+  const options = {
+    endpoint: 'http://localhost',
+    labels: { a: 'b' },
+    encoding: { codec: 'json' },
+    out_of_order_action,
+    request: { concurrency },
+  }
+  const problems = problemsOf('sink', 'log_aggregator', options)
+  expect(problems.map(({ path, severity }) => [path, severity])).toEqual(
+    warned ? [['request.concurrency', 'warning']] : [],
+  )
+})

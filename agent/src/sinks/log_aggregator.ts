@@ -1,0 +1,327 @@
+// Log aggregator sink: groups events into labelled streams and pushes them, many in one request.
+// Within a stream, entries leave in timestamp order. Whether a late one is dropped, moved up or sent as it is, is judged by its
+// own stream: files that are read one after the other must not make each other late.
+
+import { compileEncoder, encodingProblems } from '../codecs/encoding/encoder.ts'
+import { defineSink, type OptionProblem } from '../component.ts'
+import type { Body } from '../event/body.ts'
+import type { LogEvent } from '../event/log.ts'
+import { type Path, removePath } from '../event/path.ts'
+import { Timestamp } from '../event/timestamp.ts'
+import { getField, setField, type Value, type ValueObject } from '../event/value.ts'
+import { authProblems } from '../http/auth.ts'
+import { asBuffer, compressionProblems, loadSnappy } from '../http/compression.ts'
+import { encoderFailed, httpSink, joinPath, templateFailed, unhealthy } from '../http/sink.ts'
+import { batch, compression, encoding, httpAuth, request, tls } from '../schema/groups.ts'
+import { bool, map, oneOf, optional, string, template, url } from '../schema/options.ts'
+import { compileTemplate, type Template } from '../template.ts'
+import { compileLabels, isLabelName } from './log_aggregator/labels.ts'
+import {
+  type Format,
+  finishStreams,
+  jsonFormat,
+  lineText,
+  markEntry,
+  protobufFormat,
+  Stream,
+} from './log_aggregator/streams.ts'
+
+/** Streams that are remembered, with the time of their latest entry. */
+const keptStreams = 10_000
+
+/** Milliseconds of the last instant whose nanoseconds fit 64 bits. */
+const lastInstantMs = 9_223_372_036_854
+
+export const logAggregator = defineSink({
+  type: 'log_aggregator',
+  summary: 'Delivers log events to a log aggregation system.',
+  aliases: ['loki'],
+  accepts: ['log'],
+  options: {
+    endpoint: url('Base address. The path is appended.', { examples: ['http://loki:3100'] }),
+    path: string('Path of push requests.', { default: '/loki/api/v1/push' }),
+    labels: map(
+      template('Value of the label.'),
+      'Labels that choose the stream of an event. Names and values are templates. A name that ends in `*` expands an object into several labels. Keep their number small.',
+    ),
+    structured_metadata: map(
+      template('Value of the entry.'),
+      'Metadata of each entry that is not part of its stream, by the rules of `labels`.',
+      { default: {} },
+    ),
+    remove_structured_metadata_fields: bool('Remove fields that structured metadata is made of from the line.', {
+      default: false,
+    }),
+    remove_label_fields: bool('Remove fields that labels are made of from the line.', { default: false }),
+    remove_timestamp: bool('Remove the timestamp from the line; the entry still carries it.', { default: true }),
+    out_of_order_action: oneOf(
+      ['accept', 'drop', 'rewrite_timestamp'],
+      'What to do with an event that is older than the latest one of its stream: send it as it is (the destination must be 2.4.0 or newer), discard it, or give it the time of the latest one.',
+      { default: 'drop' },
+    ),
+    tenant_id: optional(template('Tenant sent as the `X-Scope-OrgID` header.')),
+    compression: compression(['none', 'gzip', 'snappy', 'zlib', 'zstd'], 'none'),
+    encoding: encoding(),
+    auth: httpAuth(),
+    batch: batch({ max_bytes: 1_000_000, max_events: 100_000, timeout_secs: 1 }),
+    request: request(),
+    tls: tls(),
+  },
+
+  check(options) {
+    const problems: OptionProblem[] = [
+      ...encodingProblems(options.encoding),
+      ...compressionProblems(options.compression),
+      ...authProblems('auth', options.endpoint, options.auth),
+    ]
+    for (const name of Object.keys(options.labels)) {
+      if (!isLabelName(name)) problems.push({ path: 'labels', message: `Invalid label name ${JSON.stringify(name)}` })
+    }
+    const { concurrency } = options.request
+    if (options.out_of_order_action !== 'accept' && concurrency !== 'none' && concurrency !== 1) {
+      problems.push({
+        path: 'request.concurrency',
+        severity: 'warning',
+        message: `\`concurrency\` is 1 with \`out_of_order_action: ${options.out_of_order_action}\`, whatever is given: requests at the same time would put entries out of order`,
+        help: 'Set `out_of_order_action: accept` if the destination takes entries out of order.',
+      })
+    }
+    if (Object.keys(options.labels).length === 0) {
+      problems.push({ path: 'labels', message: '`labels` must include at least one label.' })
+    }
+    return problems
+  },
+
+  build(options, context) {
+    const { timestampKey, messageKey } = context.globals.logSchema
+    const labels = compileLabels(options.labels, 'labels', timestampKey)
+    const metadataOptions = options.structured_metadata
+    const hasMetadata = Object.keys(metadataOptions).length > 0
+    const metadata = compileLabels(metadataOptions, 'structured_metadata', timestampKey)
+    const tenant = options.tenant_id === undefined ? undefined : compileTemplate(options.tenant_id, timestampKey)
+    const algorithm = typeof options.compression === 'string' ? options.compression : options.compression.algorithm
+    const snappy = algorithm === 'snappy' ? loadSnappy() : undefined
+    const encoder = compileEncoder(options.encoding, messageKey)
+    const format = snappy === undefined ? jsonFormat(encoder, lineText(options.encoding)) : protobufFormat(encoder)
+    const action = options.out_of_order_action
+    const removed: Path[] = [
+      ...(options.remove_label_fields ? labels.paths : []),
+      ...(options.remove_structured_metadata_fields ? metadata.paths : []),
+    ].filter((path) => path.root === 'event')
+
+    const hiddenTimestamp = options.remove_timestamp ? timestampKey : undefined
+
+    const streams = new Map<string, Stream>()
+    const streamFor = (key: string, tenantId: string): Stream => {
+      const id = tenantId === '' ? key : `${tenantId}\n${key}`
+      let stream = streams.get(id)
+      if (stream === undefined) {
+        let set = labels.fromKey(key)
+        if (set.size === 0) {
+          set = new Map([['agent', 'penstock']])
+          context.events.error({
+            type: 'encoder_failed',
+            stage: 'processing',
+            code: 'unlabeled_event',
+            message: 'An event has none of the labels; it is sent with the label `agent`.',
+          })
+        }
+        stream = new Stream(format.header(set))
+        // Forgetting a stream only forgets how late is late.
+        if (streams.size >= keptStreams) streams.delete(streams.keys().next().value as string)
+        streams.set(id, stream)
+        context.events.count('streams_total')
+      }
+      return stream
+    }
+
+    let event: LogEvent
+    // An optional field that most events lack must not cost a report each: they are counted, and told batch by batch.
+    const unrendered = new Map<string, { count: number; readonly missing: readonly string[] }>()
+    const missing = (option: string, failed: Template) => {
+      const known = unrendered.get(option)
+      if (known === undefined) unrendered.set(option, { count: 1, missing: failed.missing(event) })
+      else known.count++
+    }
+    const reportMissing = () => {
+      for (const [option, { count, missing: names }] of unrendered) {
+        context.events.error({
+          type: 'template_failed',
+          stage: 'processing',
+          message: 'A template refers to fields that events do not have.',
+          fields: { field: option, missing: names },
+          count,
+        })
+      }
+      unrendered.clear()
+    }
+    const reportLate = (dropped: number) => {
+      context.events.error({
+        type: 'condition_failed',
+        stage: 'processing',
+        code: 'out_of_order',
+        message: 'Events are older than the latest one of their stream; they are discarded.',
+        count: dropped,
+      })
+      context.events.discarded(dropped, false, 'The event is out of order.')
+    }
+    let suppliedMs = 0
+    let suppliedNs = 0
+    /** An instant for an event without one: now, but always later than the one before. */
+    const supply = (stream: Stream): Timestamp => {
+      const now = Date.now()
+      let ms = now
+      let ns = 0
+      if (ms < suppliedMs || (ms === suppliedMs && ns <= suppliedNs)) {
+        ms = suppliedMs
+        ns = suppliedNs + 1
+      }
+      if (action !== 'accept' && (ms < stream.latestMs || (ms === stream.latestMs && ns < stream.latestNs))) {
+        ms = stream.latestMs
+        ns = stream.latestNs
+      }
+      if (ns > 999_999) {
+        ms++
+        ns = 0
+      }
+      suppliedMs = ms
+      suppliedNs = ns
+      return new Timestamp(ms, ns)
+    }
+
+    const concurrency = action === 'accept' ? options.request.concurrency : 'none'
+    return httpSink(
+      context,
+      { ...options, request: { ...options.request, concurrency } },
+      {
+        url: joinPath(options.endpoint, options.path),
+        headers: (key) => ({
+          'content-type': format.contentType,
+          ...(snappy === undefined ? {} : { 'content-encoding': 'snappy' }),
+          ...(key === '' ? {} : { 'x-scope-orgid': key }),
+        }),
+        // A request carries one tenant, so events of different tenants never share one.
+        partition:
+          tenant === undefined
+            ? undefined
+            : (candidate) => {
+                const id = tenant.render(candidate)
+                if (id === undefined) templateFailed(context, 'tenant_id', tenant, candidate, false)
+                return id ?? ''
+              },
+        encode(events, from, to, open) {
+          let last: Stream | undefined
+          let lastKey: string | undefined
+          let dropped = 0
+          let rewritten = 0
+          for (let index = from; index < to; index++) {
+            event = events[index] as LogEvent
+            const key = labels.isStatic ? '' : labels.key(event, missing)
+            const stream = last !== undefined && key === lastKey ? last : streamFor(key, open.key)
+            last = stream
+            lastKey = key
+            const value = getField(event.fields, timestampKey)
+            let instant = value instanceof Timestamp ? value : supply(stream)
+            if (instant.ms > lastInstantMs || instant.ms < -lastInstantMs) {
+              context.events.error({
+                type: 'encoder_failed',
+                stage: 'processing',
+                code: 'non-parsable_timestamp',
+                message: 'The timestamp of an event is too far away; the event is discarded.',
+              })
+              context.events.discarded(1, false, 'The timestamp is out of range.')
+              continue
+            }
+            if (instant.ms < stream.latestMs || (instant.ms === stream.latestMs && instant.ns < stream.latestNs)) {
+              if (action === 'drop') {
+                dropped++
+                continue
+              }
+              if (action === 'rewrite_timestamp') {
+                instant = new Timestamp(stream.latestMs, stream.latestNs)
+                rewritten++
+              }
+            }
+            const pairs = hasMetadata ? metadata.fromKey(metadata.key(event, missing)) : undefined
+            const start = writeWithout(event, instant, pairs, format, open.body, hiddenTimestamp, removed)
+            if (typeof start === 'string') {
+              encoderFailed(context, start)
+              continue
+            }
+            if (instant.ms > stream.latestMs || (instant.ms === stream.latestMs && instant.ns > stream.latestNs)) {
+              stream.latestMs = instant.ms
+              stream.latestNs = instant.ns
+            }
+            markEntry(open, start, stream, instant)
+          }
+          if (unrendered.size > 0) reportMissing()
+          if (dropped > 0) reportLate(dropped)
+          if (rewritten > 0) context.events.count('rewritten_timestamp_events_total', rewritten)
+        },
+        finish: (open, pool) => finishStreams(open, pool, format),
+        assemble: format.assemble,
+        ...(snappy === undefined
+          ? {}
+          : {
+              codec: {
+                compress: (body: Buffer) => asBuffer(snappy.compress(body)),
+                decompress: (payload: Buffer) => asBuffer(snappy.uncompress(payload)),
+              },
+            }),
+        async healthcheck(get) {
+          const ready = joinPath(options.endpoint, '/ready')
+          const { status } = await get(ready)
+          if (status === 200) return
+          if (status !== 404) throw unhealthy(ready, status)
+          // Behind a proxy there is often no /ready.
+          const root = joinPath(options.endpoint, '/')
+          const answer = await get(root)
+          if (answer.status !== 200) throw unhealthy(root, answer.status)
+        },
+      },
+    )
+  },
+})
+
+/**
+ * Writes an entry while some fields of its event are hidden. Other holders of the event never see it: nothing else runs in
+ * between, and the values are put back. A copy of every event would cost more than writing it.
+ */
+function writeWithout(
+  event: LogEvent,
+  instant: Timestamp,
+  metadata: ReadonlyMap<string, string> | undefined,
+  format: Format,
+  body: Body,
+  timestampKey: string | undefined,
+  removed: readonly Path[],
+): number | string {
+  const { fields } = event
+  const timestamp = timestampKey === undefined ? undefined : getField(fields, timestampKey)
+  if (timestamp !== undefined) setField(fields, timestampKey as string, undefined)
+  const saved = removed.length === 0 ? undefined : hide(fields, removed)
+  try {
+    return format.entry(event, instant, metadata, body)
+  } finally {
+    if (saved !== undefined) restore(fields, removed, saved)
+    if (timestamp !== undefined) setField(fields, timestampKey as string, timestamp)
+  }
+}
+
+/** Removes what is at the paths; gives the root fields as they were before each. */
+function hide(fields: ValueObject, paths: readonly Path[]): (Value | undefined)[] {
+  return paths.map(({ segments }) => {
+    const root = segments[0]
+    if (typeof root !== 'string') return undefined
+    const before = getField(fields, root)
+    removePath(fields, segments)
+    return before
+  })
+}
+
+function restore(fields: ValueObject, paths: readonly Path[], saved: readonly (Value | undefined)[]): void {
+  for (let index = paths.length - 1; index >= 0; index--) {
+    const root = (paths[index] as Path).segments[0]
+    if (typeof root === 'string' && saved[index] !== undefined) setField(fields, root, saved[index])
+  }
+}

@@ -1,0 +1,397 @@
+// Bodies of push requests: entries grouped by stream, in timestamp order within each. Entries are written as events arrive; when
+// the request is complete they are copied, stream by stream, into the body that is sent. JSON, or protobuf for snappy.
+
+import type { Encoder } from '../../codecs/encoding/encoder.ts'
+import { compileTransformer } from '../../codecs/transformer.ts'
+import { type Assemble, OpenRequest } from '../../delivery/request.ts'
+import { Body, type BodyPool } from '../../event/body.ts'
+import type { Finalizer } from '../../event/finalizer.ts'
+import type { LogEvent } from '../../event/log.ts'
+import type { Timestamp } from '../../event/timestamp.ts'
+import { writeJson } from '../../formats/json.ts'
+import type { EncodingOptions } from '../../schema/groups.ts'
+
+/** A stream: its labels in the form of the wire, and the instant of its latest entry. */
+export class Stream {
+  /** What precedes the entries of the stream in a body. */
+  readonly header: Buffer
+  latestMs = Number.NEGATIVE_INFINITY
+  latestNs = 0
+
+  constructor(header: Buffer) {
+    this.header = header
+  }
+}
+
+/** What a request keeps beside its bytes. */
+interface Entries {
+  readonly streams: Stream[]
+  readonly indexes: Map<Stream, number>
+  /** Stream of each entry. */
+  streamOf: Uint32Array
+  ms: Float64Array
+  ns: Uint32Array
+  lastStream: Stream | undefined
+  lastIndex: number
+}
+
+/** How streams and entries look on the wire. */
+export interface Format {
+  readonly contentType: string
+  header(labels: ReadonlyMap<string, string>): Buffer
+  /** Writes one entry and gives where it starts; or the problem of the encoder, and nothing is written. */
+  entry(
+    event: LogEvent,
+    instant: Timestamp,
+    metadata: ReadonlyMap<string, string> | undefined,
+    body: Body,
+  ): number | string
+  readonly assemble: Assemble
+}
+
+function entriesOf(request: OpenRequest): Entries {
+  let entries = request.state as Entries | undefined
+  if (entries === undefined) {
+    entries = {
+      streams: [],
+      indexes: new Map(),
+      streamOf: new Uint32Array(256),
+      ms: new Float64Array(256),
+      ns: new Uint32Array(256),
+      lastStream: undefined,
+      lastIndex: 0,
+    }
+    request.state = entries
+  }
+  return entries
+}
+
+/** Marks what was written since `start` as an entry of a stream. */
+export function markEntry(request: OpenRequest, start: number, stream: Stream, instant: Timestamp): void {
+  const entries = entriesOf(request)
+  const at = request.count
+  request.mark(start)
+  if (at === entries.ms.length) {
+    entries.streamOf = doubled(entries.streamOf, new Uint32Array(at * 2))
+    entries.ms = doubled(entries.ms, new Float64Array(at * 2))
+    entries.ns = doubled(entries.ns, new Uint32Array(at * 2))
+  }
+  if (stream !== entries.lastStream) {
+    let index = entries.indexes.get(stream)
+    if (index === undefined) {
+      index = entries.streams.push(stream) - 1
+      entries.indexes.set(stream, index)
+    }
+    entries.lastStream = stream
+    entries.lastIndex = index
+  }
+  entries.streamOf[at] = entries.lastIndex
+  entries.ms[at] = instant.ms
+  entries.ns[at] = instant.ns
+}
+
+function doubled<A extends Uint32Array | Float64Array>(from: A, into: A): A {
+  into.set(from)
+  return into
+}
+
+/** Puts the entries in their final order; gives the request that is sent. */
+export function finishStreams(request: OpenRequest, pool: BodyPool, format: Format): OpenRequest {
+  const order = finalOrder(request)
+  const finished = new OpenRequest(request.key, pool.take())
+  finished.bytes = request.bytes
+  const { starts, ends, state } = request
+  format.assemble({ source: request.body.view(), starts, ends, state }, order, finished)
+  const owners = request.owners.select(order)
+  for (let run = 0; run < owners.counts.length; run++) {
+    finished.owners.add(owners.finalizers[run] as Finalizer, owners.counts[run] as number)
+  }
+  pool.give(request.body)
+  return finished
+}
+
+/** Positions of the entries by stream, then by time; equal times keep their order. */
+function finalOrder(request: OpenRequest): Uint32Array {
+  const { streams, streamOf, ms, ns } = entriesOf(request)
+  const count = request.count
+  const order = new Uint32Array(count)
+  const next = new Uint32Array(streams.length + 1)
+  for (let at = 0; at < count; at++) {
+    const after = (streamOf[at] as number) + 1
+    next[after] = (next[after] as number) + 1
+  }
+  for (let stream = 1; stream <= streams.length; stream++) {
+    next[stream] = (next[stream] as number) + (next[stream - 1] as number)
+  }
+  const bounds = next.slice()
+  for (let at = 0; at < count; at++) {
+    const stream = streamOf[at] as number
+    const place = next[stream] as number
+    order[place] = at
+    next[stream] = place + 1
+  }
+  const compare = (left: number, right: number) =>
+    (ms[left] as number) - (ms[right] as number) || (ns[left] as number) - (ns[right] as number) || left - right
+  for (let stream = 0; stream < streams.length; stream++) {
+    const from = bounds[stream] as number
+    const to = bounds[stream + 1] as number
+    for (let place = from + 1; place < to; place++) {
+      if (compare(order[place - 1] as number, order[place] as number) > 0) {
+        order.subarray(from, to).sort(compare)
+        break
+      }
+    }
+  }
+  return order
+}
+
+/** Copies entries that follow each other in the source, with what stands between them, and marks them. */
+function copyRun(
+  from: Parameters<Assemble>[0],
+  first: number,
+  last: number,
+  stream: number,
+  into: OpenRequest,
+  entries: Entries,
+): void {
+  const { source, starts, ends } = from
+  const { body } = into
+  const begin = starts[first] as number
+  const end = ends[last] as number
+  body.reserve(end - begin)
+  source.copy(body.buffer, body.length, begin, end)
+  const shift = body.length - begin
+  for (let position = first; position <= last; position++) {
+    const at = into.count
+    body.length = (ends[position] as number) + shift
+    into.mark((starts[position] as number) + shift)
+    entries.streamOf[at] = stream
+  }
+}
+
+/** Runs of positions that follow each other and belong to one stream: `[first, last, stream]` three by three. */
+function runsOf(positions: ArrayLike<number>, streamOf: Uint32Array): number[] {
+  const runs: number[] = []
+  let at = 0
+  while (at < positions.length) {
+    const first = positions[at] as number
+    const stream = streamOf[first] as number
+    let last = first
+    at++
+    while (at < positions.length && positions[at] === last + 1 && streamOf[last + 1] === stream) {
+      last++
+      at++
+    }
+    runs.push(first, last, stream)
+  }
+  return runs
+}
+
+/** The entries of a finished request: what is needed to cut parts from it. */
+function finishedEntries(count: number, streams: Stream[]): Entries {
+  return {
+    streams,
+    indexes: new Map(),
+    streamOf: new Uint32Array(count),
+    ms: new Float64Array(0),
+    ns: new Uint32Array(0),
+    lastStream: undefined,
+    lastIndex: 0,
+  }
+}
+
+/** The line of an event as text, for the codecs that make text anyway; bytes need not be written and read back then. */
+export type LineText = (event: LogEvent) => string
+
+/** `LineText` of the codec `json`; undefined for the others. */
+export function lineText(encoding: EncodingOptions): LineText | undefined {
+  if (encoding.codec !== 'json' || encoding.json?.pretty === true) return undefined
+  const transformer = compileTransformer(encoding)
+  return transformer === undefined
+    ? (event) => writeJson(event.fields)
+    : (event) => writeJson(transformer.apply(event.fields))
+}
+
+/** The JSON form. Entries of the source each follow a comma, so that a run of them is copied at once. */
+export function jsonFormat(encoder: Encoder, lineText: LineText | undefined): Format {
+  const line = new Body(1 << 16)
+  const encodedLine = (event: LogEvent): string | undefined => {
+    line.length = 0
+    problem = encoder.encode(event, line)
+    return problem === undefined ? line.buffer.toString('utf8', 0, line.length) : undefined
+  }
+  let problem: string | undefined
+  const textOf = lineText ?? encodedLine
+  return {
+    contentType: 'application/json',
+    header: (labels) => Buffer.from(`{"stream":${JSON.stringify(Object.fromEntries(labels))},"values":[`, 'utf8'),
+    entry(event, instant, metadata, body) {
+      const plain = textOf(event)
+      if (plain === undefined) return problem ?? 'The line is not text.'
+      const text = JSON.stringify(plain)
+      const start = body.length + 1
+      body.writeText(
+        metadata === undefined
+          ? `,["${instant.toNanosecondText()}",${text}]`
+          : `,["${instant.toNanosecondText()}",${text},${JSON.stringify(Object.fromEntries(metadata))}]`,
+      )
+      return start
+    },
+    assemble(from, positions, into) {
+      const source = from.state as Entries
+      const entries = finishedEntries(positions.length, source.streams)
+      into.state = entries
+      const { body } = into
+      body.writeText('{"streams":[')
+      let current = -1
+      const runs = runsOf(positions, source.streamOf)
+      for (let run = 0; run < runs.length; run += 3) {
+        const stream = runs[run + 2] as number
+        if (stream !== current) {
+          if (current >= 0) body.writeText(']},')
+          body.writeBytes((source.streams[stream] as Stream).header)
+          current = stream
+        } else {
+          body.writeByte(0x2c)
+        }
+        copyRun(from, runs[run] as number, runs[run + 1] as number, stream, into, entries)
+      }
+      body.writeText(']}]}')
+    },
+  }
+}
+
+/** The protobuf form: `PushRequest{streams=1}`, `Stream{labels=1, entries=2}`, `Entry{timestamp=1, line=2, metadata=3}`. */
+export function protobufFormat(encoder: Encoder): Format {
+  const fields = new Body(1 << 16)
+  return {
+    contentType: 'application/x-protobuf',
+    header(labels) {
+      const body = new Body(256)
+      const pairs = [...labels].map(([name, value]) => `${name}=${quoted(value)}`)
+      writeField(body, 0x0a, Buffer.from(`{${pairs.join(', ')}}`, 'utf8'))
+      return Buffer.from(body.view())
+    },
+    entry(event, instant, metadata, body) {
+      fields.length = 0
+      const problem = encoder.encode(event, fields)
+      if (problem !== undefined) return problem
+      const start = body.length
+      const lineLength = fields.length
+      const seconds = Math.floor(instant.ms / 1000)
+      const nanos = (instant.ms - seconds * 1000) * 1_000_000 + instant.ns
+      const instantLength =
+        (seconds === 0 ? 0 : 1 + signedLength(seconds)) + (nanos === 0 ? 0 : 1 + varintLength(nanos))
+      let length = 1 + varintLength(instantLength) + instantLength + 1 + varintLength(lineLength) + lineLength
+      const pairs = metadata === undefined ? [] : [...metadata].map(metadataField)
+      for (const pair of pairs) length += 1 + varintLength(pair.length) + pair.length
+      body.reserve(length + 8)
+      body.writeByte(0x12)
+      writeVarint(body, length)
+      body.writeByte(0x0a)
+      writeVarint(body, instantLength)
+      if (seconds !== 0) {
+        body.writeByte(0x08)
+        writeSigned(body, seconds)
+      }
+      if (nanos !== 0) {
+        body.writeByte(0x10)
+        writeVarint(body, nanos)
+      }
+      writeField(body, 0x12, fields.buffer, lineLength)
+      for (const pair of pairs) writeField(body, 0x1a, pair)
+      return start
+    },
+    assemble(from, positions, into) {
+      const source = from.state as Entries
+      const entries = finishedEntries(positions.length, source.streams)
+      into.state = entries
+      const { starts, ends } = from
+      const runs = runsOf(positions, source.streamOf)
+      for (let run = 0; run < runs.length; ) {
+        const stream = runs[run + 2] as number
+        const { header } = source.streams[stream] as Stream
+        let length = header.length
+        let after = run
+        while (after < runs.length && runs[after + 2] === stream) {
+          length += (ends[runs[after + 1] as number] as number) - (starts[runs[after] as number] as number)
+          after += 3
+        }
+        into.body.writeByte(0x0a)
+        writeVarint(into.body, length)
+        into.body.writeBytes(header)
+        for (; run < after; run += 3) {
+          copyRun(from, runs[run] as number, runs[run + 1] as number, stream, into, entries)
+        }
+      }
+    },
+  }
+}
+
+function metadataField([name, value]: readonly [string, string]): Buffer {
+  const body = new Body(64)
+  writeField(body, 0x0a, Buffer.from(name, 'utf8'))
+  writeField(body, 0x12, Buffer.from(value, 'utf8'))
+  return Buffer.from(body.view())
+}
+
+function writeField(body: Body, tag: number, content: Buffer, length = content.length): void {
+  body.writeByte(tag)
+  writeVarint(body, length)
+  body.reserve(length)
+  content.copy(body.buffer, body.length, 0, length)
+  body.length += length
+}
+
+/** Bytes of a varint that is not negative. */
+function varintLength(value: number): number {
+  let length = 1
+  for (let rest = value; rest >= 128; rest = Math.floor(rest / 128)) length++
+  return length
+}
+
+function signedLength(value: number): number {
+  return value < 0 ? 10 : varintLength(value)
+}
+
+function writeVarint(body: Body, value: number): void {
+  let rest = value
+  while (rest >= 128) {
+    body.writeByte((rest % 128) | 0x80)
+    rest = Math.floor(rest / 128)
+  }
+  body.writeByte(rest)
+}
+
+/** Negative integers are written as 64 bits in two's complement. */
+function writeSigned(body: Body, value: number): void {
+  if (value >= 0) {
+    writeVarint(body, value)
+    return
+  }
+  let rest = BigInt.asUintN(64, BigInt(value))
+  for (; rest >= 128n; rest >>= 7n) body.writeByte(Number(rest & 127n) | 0x80)
+  body.writeByte(Number(rest))
+}
+
+const shortEscapes: Readonly<Record<string, string>> = {
+  '"': '\\"',
+  '\\': '\\\\',
+  '\x07': '\\a',
+  '\b': '\\b',
+  '\f': '\\f',
+  '\n': '\\n',
+  '\r': '\\r',
+  '\t': '\\t',
+  '\v': '\\v',
+}
+
+/** Text in quotes as the language of the destination writes it. */
+function quoted(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters that need escapes
+  const escaped = text.replace(/["\\\x00-\x1f\x7f]/g, (character) => {
+    const short = shortEscapes[character]
+    return short ?? `\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}`
+  })
+  return `"${escaped}"`
+}

@@ -1,0 +1,37 @@
+// Log service A: lines of JSON, one request for each host name and set of tags.
+
+import { defineSink } from '../component.ts'
+import { batch, request, tls, transformer } from '../schema/groups.ts'
+import { list, optional, secret, string, template } from '../schema/options.ts'
+import { ingestProblems, ingestSink } from './logsvc_a/ingest.ts'
+
+export const logsvcA = defineSink({
+  type: 'logsvc_a',
+  summary: 'Delivers log events to log service A.',
+  description:
+    'The message becomes the `line`; `timestamp`, `app`, `env` and `file` are sent beside it, and all other fields as `meta`.',
+  aliases: ['mezmo'],
+  accepts: ['log'],
+  options: {
+    api_key: secret('Ingestion key.'),
+    hostname: template('Host name attached to each batch.', { examples: ['{{ host }}'] }),
+    endpoint: string(
+      'Address of the service: a URL, or a host that is reached by HTTPS. Without a path, `/logs/ingest` is appended.',
+      { default: 'https://logs.mezmo.com', aliases: ['host'] },
+    ),
+    ip: optional(string('IP address attached to each batch.')),
+    mac: optional(string('MAC address attached to each batch.')),
+    tags: list(template('A tag.'), 'Tags attached to each batch.', { default: [] }),
+    default_app: string('Value of `app` for events with neither `file` nor `app`.', { default: 'penstock' }),
+    default_env: string('Value of `env` for events without one.', { default: 'production' }),
+    encoding: transformer(),
+    batch: batch({ max_bytes: 10_000_000, timeout_secs: 1 }),
+    request: request(),
+    tls: tls(),
+  },
+
+  check: ingestProblems,
+
+  build: (options, context) =>
+    ingestSink(context, options, { hostname: options.hostname, tags: options.tags, templates: true }),
+})

@@ -1,0 +1,174 @@
+// The ingestion API of log service A, which two component types speak: lines of JSON, with the origin of all of them in the query.
+
+import { encodingProblems } from '../../codecs/encoding/encoder.ts'
+import { compileTransformer } from '../../codecs/transformer.ts'
+import type { OptionProblem, Sink, SinkContext } from '../../component.ts'
+import type { AnyEvent } from '../../delivery/batcher.ts'
+import { framed } from '../../delivery/request.ts'
+import { PenstockError } from '../../errors.ts'
+import type { LogEvent } from '../../event/log.ts'
+import { Timestamp } from '../../event/timestamp.ts'
+import { setField, type Value, type ValueObject } from '../../event/value.ts'
+import { writeJson } from '../../formats/json.ts'
+import { type HttpSinkOptions, httpSink, templateFailed } from '../../http/sink.ts'
+import type { TransformerOptions } from '../../schema/groups.ts'
+import { compileTemplate, type Template } from '../../template.ts'
+
+/** Largest body that the service takes. */
+const mostBodyBytes = 10_000_000
+
+export interface IngestOptions extends Omit<HttpSinkOptions, 'auth' | 'compression'> {
+  readonly api_key: string
+  readonly endpoint: string
+  readonly mac?: string | undefined
+  readonly ip?: string | undefined
+  readonly default_app: string
+  readonly default_env: string
+  readonly encoding: TransformerOptions
+}
+
+/** Where the lines of a request come from: templates, or texts as they are. */
+export interface Origin {
+  readonly hostname: string
+  readonly tags: readonly string[]
+  readonly templates: boolean
+}
+
+export function ingestSink(context: SinkContext, options: IngestOptions, origin: Origin): Sink {
+  const { timestampKey } = context.globals.logSchema
+  const address = ingestAddress(options.endpoint)
+  const partition = origin.templates ? compilePartition(context, origin, timestampKey) : undefined
+  const fixed = joined(origin.hostname, origin.tags)
+  const line = compileLine(context, options)
+  const query = (key: string): string => {
+    const [hostname, tags] = (key === '' ? fixed : key).split(separator) as [string, string?]
+    const parameters = new URLSearchParams({ hostname, now: String(Date.now()) })
+    if (options.mac !== undefined) parameters.set('mac', options.mac)
+    if (options.ip !== undefined) parameters.set('ip', options.ip)
+    if (tags !== undefined) parameters.set('tags', tags)
+    return parameters.toString()
+  }
+  const own: HttpSinkOptions = { ...options, auth: { strategy: 'basic', user: options.api_key, password: '' } }
+
+  return httpSink(context, own, {
+    // The service corrects clocks by the time of sending, so each attempt says it anew.
+    url: (key) => `${address}?${query(key)}`,
+    headers: { 'content-type': 'application/json' },
+    partition,
+    begin: (open) => open.body.writeText('{"lines":['),
+    encode(events, from, to, open) {
+      const { body } = open
+      for (let index = from; index < to; index++) {
+        if (open.count > 0) body.writeByte(0x2c)
+        const start = body.length
+        body.writeText(writeJson(line((events[index] as LogEvent).fields)))
+        open.mark(start)
+      }
+    },
+    finish(open) {
+      open.body.writeText(']}')
+      return open
+    },
+    assemble: framed('{"lines":[', ',', ']}'),
+    maxBodyBytes: mostBodyBytes,
+    secret: options.api_key,
+    async healthcheck(get) {
+      const { status } = await get(address, { 'content-type': 'application/json' }, '')
+      if (status >= 500) throw new PenstockError('PEN_HEALTHCHECK', 'Server returned a server error')
+      if (status === 403) throw new PenstockError('PEN_HEALTHCHECK', 'Token is not valid, 403 returned.')
+    },
+  })
+}
+
+/** Between host name and tags in the key of a partition; neither may hold it. */
+const separator = '\0'
+
+function joined(hostname: string, tags: readonly string[]): string {
+  return tags.length === 0 ? hostname : `${hostname}${separator}${tags.join(',')}`
+}
+
+/** The address of requests: a host alone is reached by HTTPS, and a path is kept if there is one. */
+function ingestAddress(endpoint: string): string {
+  const url = withScheme(endpoint)
+  if (url === null) throw new PenstockError('PEN_CONFIG_INVALID', '`endpoint` must be a URL or the name of a host.')
+  if (url.pathname === '/') url.pathname = '/logs/ingest'
+  url.search = ''
+  url.hash = ''
+  return url.href
+}
+
+/** What is wrong with the options that a schema cannot say. */
+export function ingestProblems(options: Pick<IngestOptions, 'endpoint' | 'encoding'>): OptionProblem[] {
+  const problems: OptionProblem[] = encodingProblems(options.encoding)
+  const url = withScheme(options.endpoint)
+  if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
+    problems.push({ path: 'endpoint', message: 'must be a URL with scheme http or https, or the name of a host' })
+  }
+  return problems
+}
+
+function withScheme(endpoint: string): URL | null {
+  return URL.parse(endpoint.includes('://') ? endpoint : `https://${endpoint}`)
+}
+
+function compilePartition(
+  context: SinkContext,
+  origin: Origin,
+  timestampKey: string,
+): ((event: AnyEvent) => string | undefined) | undefined {
+  const hostname = compileTemplate(origin.hostname, timestampKey)
+  const tags = origin.tags.map((tag) => compileTemplate(tag, timestampKey))
+  const rendered = (event: AnyEvent, option: string, template: Template): string | undefined => {
+    const text = template.render(event)
+    if (text === undefined) templateFailed(context, option, template, event, true)
+    return text?.replaceAll(separator, '')
+  }
+  return (event) => {
+    const host = rendered(event, 'hostname', hostname)
+    if (host === undefined || tags.length === 0) return host
+    let key = host + separator
+    for (let index = 0; index < tags.length; index++) {
+      const tag = rendered(event, 'tags', tags[index] as Template)
+      if (tag === undefined) return undefined
+      key += index === 0 ? tag : `,${tag}`
+    }
+    return key
+  }
+}
+
+/** Makes the line of an event: what the service knows by name, and everything else under `meta`. */
+function compileLine(context: SinkContext, options: IngestOptions): (fields: ValueObject) => ValueObject {
+  const { messageKey, timestampKey } = context.globals.logSchema
+  const transform = compileTransformer(options.encoding)
+  const stamps = compileTransformer({
+    only_fields: undefined,
+    except_fields: undefined,
+    timestamp_format: options.encoding.timestamp_format,
+  })
+  const now = (): Value => {
+    const stamp = { now: Timestamp.now() }
+    return (stamps === undefined ? stamp : stamps.apply(stamp))['now'] as Value
+  }
+
+  return (fields) => {
+    const kept = transform === undefined ? fields : transform.apply(fields)
+    const line: ValueObject = { line: '' }
+    let meta: ValueObject | undefined
+    for (const name of Object.keys(kept)) {
+      const value = kept[name]
+      if (value === undefined) continue
+      if (name === messageKey) line['line'] = value
+      else if (name === timestampKey) line['timestamp'] = value
+      else if (name === 'env' || name === 'app' || name === 'file') line[name] = value
+      else {
+        meta ??= {}
+        setField(meta, name, value)
+      }
+    }
+    line['timestamp'] ??= now()
+    if (line['env'] === undefined) line['env'] = options.default_env
+    if (line['app'] === undefined && line['file'] === undefined) line['app'] = options.default_app
+    if (meta !== undefined) line['meta'] = meta
+    return line
+  }
+}

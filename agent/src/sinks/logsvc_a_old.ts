@@ -1,0 +1,36 @@
+// Log service A under its older name: the same requests; host name and tags are the same for all events.
+
+import { defineSink } from '../component.ts'
+import { batch, request, tls, transformer } from '../schema/groups.ts'
+import { list, optional, secret, string } from '../schema/options.ts'
+import { ingestProblems, ingestSink } from './logsvc_a/ingest.ts'
+
+export const logsvcAOld = defineSink({
+  type: 'logsvc_a_old',
+  summary: 'Delivers log events to log service A under its older name.',
+  description: 'Kept for configurations that use the older name; new ones use `logsvc_a`.',
+  aliases: ['logdna'],
+  accepts: ['log'],
+  options: {
+    api_key: secret('Ingestion key.'),
+    hostname: string('Host name attached to each batch.'),
+    endpoint: string(
+      'Address of the service: a URL, or a host that is reached by HTTPS. Without a path, `/logs/ingest` is appended.',
+      { default: 'https://logs.logdna.com/logs/ingest', aliases: ['host'] },
+    ),
+    ip: optional(string('IP address attached to each batch.')),
+    mac: optional(string('MAC address attached to each batch.')),
+    tags: list(string('A tag.'), 'Tags attached to each batch.', { default: [] }),
+    default_app: string('Value of `app` for events with neither `file` nor `app`.', { default: 'penstock' }),
+    default_env: string('Value of `env` for events without one.', { default: 'production' }),
+    encoding: transformer(),
+    batch: batch({ max_bytes: 10_485_760, timeout_secs: 1 }),
+    request: request({ retry_attempts: 1.8446744073709552e19, ewma_alpha: 0.7, rtt_deviation_scale: 2 }),
+    tls: tls(),
+  },
+
+  check: ingestProblems,
+
+  build: (options, context) =>
+    ingestSink(context, options, { hostname: options.hostname, tags: options.tags, templates: false }),
+})

@@ -1,0 +1,39 @@
+// The fault table of the sinks of metrics.
+
+import type { RecordedRequest } from '../testing/destination.ts'
+import { metric } from '../testing/events.ts'
+import { testFaults } from '../testing/sink-faults.ts'
+
+const events = (messages: readonly string[]) => messages.map((name) => metric(name, { type: 'counter', value: 1 }))
+/** Names in the body, each once: protobuf repeats them. */
+const messages = (request: RecordedRequest) => [...new Set(request.text().match(/m\d/g))]
+
+testFaults([
+  {
+    type: 'tsdb_metrics',
+    options: (endpoint: string) => ({ endpoint, org: 'o', bucket: 'b', token: 't' }),
+    messages,
+    events,
+  },
+  {
+    type: 'monitor_c_metrics',
+    options: (endpoint: string) => ({ endpoint, token: 't', default_namespace: 'ns' }),
+    messages,
+    events,
+  },
+  {
+    type: 'remote_write_metrics',
+    options: (endpoint: string) => ({ endpoint: `${endpoint}/api/v1/write` }),
+    messages,
+    events,
+    // Nothing but 429 and a server's error may be sent again.
+    refusals: [301, 400, 401, 403, 404, 408, 501],
+  },
+  {
+    type: 'monitor_a_metrics',
+    options: (endpoint: string) => ({ endpoint, default_api_key: 'k' }),
+    messages,
+    events,
+    refusals: [400],
+  },
+])

@@ -1,0 +1,54 @@
+// The line protocol of time-series databases, written: `measurement,tag=value field=value timestamp`, one line for each metric.
+// Names and tags are escaped, so that no text of an event can begin another line or field.
+
+import { type MetricEvent, singleTagValue } from '../../event/metric.ts'
+import { Timestamp } from '../../event/timestamp.ts'
+import { compareKeys } from '../../event/value.ts'
+import { floatText } from '../../formats/json.ts'
+
+/** A value as it stands in the line. */
+export type Fields = ReadonlyMap<string, string>
+
+export function lineOf(
+  measurement: string,
+  tags: readonly string[],
+  fields: Fields,
+  instant: Timestamp | undefined,
+): string {
+  let line = escaped(measurement)
+  for (const tag of tags) line += `,${tag}`
+  let separator = ' '
+  for (const name of [...fields.keys()].sort(compareKeys)) {
+    line += `${separator}${escaped(name)}=${fields.get(name)}`
+    separator = ','
+  }
+  return `${line} ${(instant ?? Timestamp.now()).toNanosecondText()}`
+}
+
+/** The tags of an event and others, which come first where both have a key, as `key=value`, by key; empty ones are left out. */
+export function tagsOf(event: MetricEvent, others: Readonly<Record<string, string>>): string[] {
+  const all = new Map<string, string>()
+  if (event.tags !== undefined) {
+    for (const [key, tag] of event.tags) {
+      const value = singleTagValue(tag)
+      if (value !== undefined) all.set(key, value)
+    }
+  }
+  for (const key in others) all.set(key, others[key] as string)
+  const pairs: string[] = []
+  for (const key of [...all.keys()].sort(compareKeys)) {
+    const value = all.get(key) as string
+    if (key !== '' && value !== '') pairs.push(`${escaped(key)}=${escaped(value)}`)
+  }
+  return pairs
+}
+
+export const floatField = floatText
+
+function escaped(text: string): string {
+  // A line break has no escape; what other writers show in its place is a backslash and a letter.
+  return text
+    .replace(/[\\, =]/g, '\\$&')
+    .replaceAll('\n', '\\n')
+    .replaceAll('\r', '\\r')
+}

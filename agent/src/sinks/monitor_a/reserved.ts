@@ -1,0 +1,57 @@
+// The names that monitoring service A reserves for what it knows about every log. Fields are never changed in place: what is
+// renamed is a root object of its own.
+
+import { valueText } from '../../codecs/value-text.ts'
+import { getField, setField, type Value, type ValueObject } from '../../event/value.ts'
+
+interface LogSchema {
+  readonly messageKey: string
+  readonly timestampKey: string
+  readonly hostKey: string
+}
+
+interface Renaming {
+  readonly from: string
+  readonly to: string
+  /** Where a field goes that has the reserved name already. */
+  readonly displaced: string
+}
+
+const reservedNames = new Set(['ddsource', 'ddtags', 'hostname', 'message', 'service', 'status', 'timestamp'])
+
+/** Gives the fields under their reserved names. */
+export function compileReservedNames(schema: LogSchema): (fields: ValueObject) => ValueObject {
+  const renamings: Renaming[] = [
+    { from: schema.messageKey, to: 'message', displaced: '_RESERVED_message' },
+    { from: schema.timestampKey, to: 'timestamp', displaced: '_RESERVED_timestamp' },
+    { from: schema.hostKey, to: 'hostname', displaced: '_RESERVED_host' },
+  ].filter(({ from, to }) => from !== to && from !== '')
+
+  return (fields) => {
+    const named: ValueObject = { ...fields }
+    for (let index = 0; index < renamings.length; index++) {
+      const { from, to, displaced } = renamings[index] as Renaming
+      const value = getField(named, from)
+      if (value === undefined) continue
+      const other = getField(named, to)
+      if (other !== undefined) setField(named, displaced, other)
+      setField(named, from, undefined)
+      setField(named, to, value)
+    }
+    const tags = named['ddtags']
+    if (Array.isArray(tags)) named['ddtags'] = tags.map((tag) => valueText(tag)).join(',')
+    return named
+  }
+}
+
+/** Only reserved names at the root: everything else, and the message itself, is below `message`. */
+export function nestedInMessage(fields: ValueObject): ValueObject {
+  const root: ValueObject = {}
+  const message: ValueObject = {}
+  for (const name of Object.keys(fields)) {
+    const value: Value | undefined = fields[name]
+    if (value !== undefined) setField(name !== 'message' && reservedNames.has(name) ? root : message, name, value)
+  }
+  root['message'] = message
+  return root
+}

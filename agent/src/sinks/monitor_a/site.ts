@@ -1,0 +1,35 @@
+// Where monitoring service A is: each account belongs to a site, and each API of the site has a host of its own.
+
+import { joinPath } from '../../http/sink.ts'
+
+export const defaultSite = 'datadoghq.com'
+
+/** Domains of the service; an address below one of them is known to have an API beside it. */
+const sites = ['datadoghq.com', 'datadoghq.eu', 'ddog-gov.com']
+
+/** The site of the options, else of the environment. */
+export function siteOf(
+  options: { readonly site?: string | undefined; readonly region?: 'us' | 'eu' | undefined },
+  env: Readonly<Record<string, string | undefined>>,
+): string {
+  switch (options.region) {
+    case 'eu':
+      return 'datadoghq.eu'
+    case 'us':
+      return defaultSite
+    case undefined:
+      return options.site ?? env['DD_SITE'] ?? defaultSite
+  }
+}
+
+/** The address of a path of the API. A custom endpoint outside the domains of the service is its own API. */
+export function apiAddress(endpoint: string | undefined, site: string, path: string): string {
+  if (endpoint === undefined) return `https://api.${site}${path}`
+  const address = URL.parse(endpoint)
+  const host = address?.hostname ?? ''
+  const domain = sites.find((candidate) => host === candidate || host.endsWith(`.${candidate}`))
+  if (domain === undefined) return joinPath(address?.origin ?? endpoint, path)
+  // A site may be a sub-domain, such as us3 and ap1; the names before it are those of the intake.
+  const label = /(?:^|\.)((?:us|ap|eu)\d+)$/.exec(host.slice(0, -domain.length - 1))?.[1]
+  return `https://api.${label === undefined ? '' : `${label}.`}${domain}${path}`
+}

@@ -1,0 +1,166 @@
+// Logs of monitoring service A: events as one JSON array, with the names that the service reserves.
+// The key of the account is the partition: an event may bring its own, and a request carries one.
+
+import { encodingProblems } from '../codecs/encoding/encoder.ts'
+import { compileTransformer } from '../codecs/transformer.ts'
+import { defineSink, type OptionProblem } from '../component.ts'
+import type { Attempt } from '../delivery/delivery.ts'
+import { framed } from '../delivery/request.ts'
+import { PenstockError } from '../errors.ts'
+import type { LogEvent } from '../event/log.ts'
+import { writeJson } from '../formats/json.ts'
+import { responseFailure, retryAfterMs } from '../http/classify.ts'
+import type { HttpResponse } from '../http/client.ts'
+import { compressionProblems } from '../http/compression.ts'
+import { encoderFailed, httpSink, unhealthy } from '../http/sink.ts'
+import { batch, compression, compressionNames, request, tls, transformer } from '../schema/groups.ts'
+import { bool, oneOf, optional, secret, string, url } from '../schema/options.ts'
+import { version } from '../version.ts'
+import { compileReservedNames, nestedInMessage } from './monitor_a/reserved.ts'
+import { apiAddress, defaultSite, siteOf } from './monitor_a/site.ts'
+
+/** Vendor limits: of a batch, and of a body or a single event before compression. */
+const mostBytes = 4_250_000
+const mostEvents = 1000
+const mostBodyBytes = 5_000_000
+
+/** The secret of an event that is its own key. */
+const keySecret = 'datadog_api_key'
+
+export const monitorALogs = defineSink({
+  type: 'monitor_a_logs',
+  summary: 'Delivers log events to the log intake of monitoring service A.',
+  description: [
+    'The fields of the message, the time and the host get the names that the service reserves (`message`, `timestamp`,',
+    '`hostname`); a field of that name that was there before becomes `_RESERVED_<meaning>`. An array at `ddtags` is joined by',
+    'commas. All other fields are sent as they are.',
+    '',
+    `An event whose secret \`${keySecret}\` is set is sent with that key.`,
+  ].join('\n'),
+  aliases: ['datadog_logs'],
+  accepts: ['log'],
+  options: {
+    default_api_key: optional(
+      secret('API key. Required, unless the environment variable `DD_API_KEY` holds it.', { aliases: ['api_key'] }),
+    ),
+    site: optional(
+      string(
+        `Site of the account, ignored if \`endpoint\` or \`region\` is set. Left out: the environment variable \`DD_SITE\`, else \`${defaultSite}\`.`,
+      ),
+    ),
+    region: optional(oneOf(['us', 'eu'], 'Region of the account, ignored if `endpoint` is set.')),
+    endpoint: optional(
+      url('Address of the intake in place of that of the site. Without a path, `/api/v2/logs` is appended.'),
+    ),
+    conforms_as_agent: bool(
+      'Whether fields that are not reserved are nested in `message`, as the collecting agent of the service does. The request header `DD-PROTOCOL: agent-json` means the same.',
+      { default: false },
+    ),
+    compression: compression(compressionNames, 'gzip'),
+    encoding: transformer(),
+    batch: batch({ max_bytes: mostBytes, max_events: mostEvents, timeout_secs: 5 }),
+    request: request(),
+    tls: tls(),
+  },
+
+  check(options) {
+    const problems: OptionProblem[] = [
+      ...encodingProblems(options.encoding),
+      ...compressionProblems(options.compression),
+    ]
+    if (options.default_api_key === undefined && process.env['DD_API_KEY'] === undefined) {
+      problems.push({
+        path: 'default_api_key',
+        message: '`default_api_key` is required: the environment has no `DD_API_KEY` either.',
+      })
+    }
+    for (const [name, limit] of [
+      ['max_bytes', mostBytes],
+      ['max_events', mostEvents],
+    ] as const) {
+      if ((options.batch[name] ?? 0) > limit) {
+        problems.push({
+          path: `batch.${name}`,
+          message: `provided \`${name}\` exceeds the maximum limit of ${limit}`,
+        })
+      }
+    }
+    return problems
+  },
+
+  build(options, context) {
+    const site = siteOf(options, process.env)
+    const apiKey = options.default_api_key ?? process.env['DD_API_KEY'] ?? ''
+    const transform = compileTransformer(options.encoding)
+    const reserved = compileReservedNames(context.globals.logSchema)
+    const asAgent =
+      options.conforms_as_agent ||
+      Object.entries(options.request.headers).some(
+        ([name, value]) => name.toLowerCase() === 'dd-protocol' && value === 'agent-json',
+      )
+    const intake = intakeAddress(options.endpoint, site)
+    const check = apiAddress(options.endpoint, site, '/api/v1/validate')
+
+    return httpSink(context, options, {
+      url: intake,
+      headers: (key) => ({
+        'content-type': 'application/json',
+        'dd-api-key': key,
+        'dd-evp-origin': 'penstock',
+        'dd-evp-origin-version': version,
+        ...(asAgent ? { 'dd-protocol': 'agent-json' } : {}),
+      }),
+      partition: (event) => event.metadata.secrets[keySecret] ?? apiKey,
+      begin: (open) => open.body.writeText('['),
+      encode(events, from, to, open) {
+        const { body } = open
+        for (let index = from; index < to; index++) {
+          const { fields } = events[index] as LogEvent
+          const named = reserved(transform === undefined ? fields : transform.apply(fields))
+          const before = body.length
+          if (open.count > 0) body.writeByte(0x2c)
+          const start = body.length
+          body.writeText(writeJson(asAgent ? nestedInMessage(named) : named))
+          if (body.length - start >= mostBodyBytes) {
+            body.truncate(before)
+            encoderFailed(context, 'Event too large to encode.')
+          } else {
+            open.mark(start)
+          }
+        }
+      },
+      finish(open) {
+        open.body.writeByte(0x5d)
+        return open
+      },
+      assemble: framed('[', ',', ']'),
+      maxBodyBytes: mostBodyBytes,
+      secret: apiKey,
+      classify,
+      async healthcheck(get) {
+        const { status } = await get(check, { 'dd-api-key': apiKey })
+        if (status === 403)
+          throw new PenstockError('PEN_HEALTHCHECK', 'The API key is invalid: status 403 was returned.')
+        if (status !== 200) throw unhealthy(check, status)
+      },
+    })
+  },
+})
+
+function intakeAddress(endpoint: string | undefined, site: string): string {
+  if (endpoint === undefined) return `https://http-intake.logs.${site}/api/v2/logs`
+  const address = URL.parse(endpoint)
+  if (address === null || address.pathname !== '/') return endpoint
+  address.pathname = '/api/v2/logs'
+  return address.href
+}
+
+/** A key that is refused may be valid again once it has been rotated; only what is malformed is given up. */
+function classify(response: HttpResponse): Attempt {
+  const { status } = response
+  if (status >= 200 && status < 300) return { outcome: 'delivered' }
+  const failure = responseFailure(status)
+  if (status === 413) return { outcome: 'too_large', failure }
+  if (status === 400) return { outcome: 'rejected', failure }
+  return { outcome: 'retry', failure, retryAfterMs: retryAfterMs(response) }
+}

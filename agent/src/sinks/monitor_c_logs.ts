@@ -1,0 +1,101 @@
+// Logs of monitoring service C: bulk requests as a search engine of version 6 takes them, with the token as the index.
+
+import { encodingProblems } from '../codecs/encoding/encoder.ts'
+import { compileTransformer } from '../codecs/transformer.ts'
+import { defineSink } from '../component.ts'
+import type { Attempt } from '../delivery/delivery.ts'
+import { framed } from '../delivery/request.ts'
+import type { LogEvent } from '../event/log.ts'
+import { getField, setField, type ValueObject } from '../event/value.ts'
+import { writeJson } from '../formats/json.ts'
+import { httpSink, joinPath, unhealthy, withoutSecret } from '../http/sink.ts'
+import { batch, request, tls, transformer } from '../schema/groups.ts'
+import { oneOf, optional, secret, url } from '../schema/options.ts'
+import { actionLine, classifyBulk } from './search_engine/bulk.ts'
+
+const receivers = {
+  us: 'https://logsene-receiver.sematext.com',
+  eu: 'https://logsene-receiver.eu.sematext.com',
+} as const
+
+export const monitorCLogs = defineSink({
+  type: 'monitor_c_logs',
+  summary: 'Delivers log events to the log receiver of monitoring service C.',
+  description: 'The timestamp is sent as `@timestamp` and the host as `os.host`; all other fields as they are.',
+  aliases: ['sematext_logs'],
+  accepts: ['log'],
+  options: {
+    token: secret('Token of the app that the events go to.'),
+    region: oneOf(['us', 'eu'], 'Region of the account, ignored if `endpoint` is set.', { default: 'us' }),
+    endpoint: optional(url('Address in place of that of the region.', { aliases: ['host'] })),
+    encoding: transformer(),
+    batch: batch({ max_bytes: 10_000_000, timeout_secs: 1 }),
+    request: request(),
+    tls: tls(),
+  },
+
+  check: (options) => encodingProblems(options.encoding),
+
+  build(options, context) {
+    const { timestampKey, hostKey } = context.globals.logSchema
+    const base = options.endpoint ?? receivers[options.region]
+    const transform = compileTransformer(options.encoding)
+    const line = actionLine({
+      action: 'index',
+      index: options.token,
+      type: 'logs',
+      id: undefined,
+      version: undefined,
+      versionType: undefined,
+    })
+
+    const classify = classifyBulk(false)
+    const bulk = joinPath(base, '/_bulk')
+    const health = joinPath(base, '/_cluster/health')
+    return httpSink(context, options, {
+      url: `${bulk}${bulk.includes('?') ? '&' : '?'}timeout=${options.request.timeout_secs}s`,
+      headers: { 'content-type': 'application/x-ndjson' },
+      encode(events, from, to, open) {
+        const { body } = open
+        for (let index = from; index < to; index++) {
+          const { fields } = events[index] as LogEvent
+          const document: ValueObject = { ...(transform === undefined ? fields : transform.apply(fields)) }
+          rename(document, timestampKey, '@timestamp')
+          rename(document, hostKey, 'os.host')
+          const start = body.length
+          body.writeText(line)
+          body.writeText(writeJson(document))
+          body.writeByte(0x0a)
+          open.mark(start)
+        }
+      },
+      assemble: framed('', '', ''),
+      classify: (answer, sent) => withoutToken(classify(answer, sent), options.token),
+      secret: options.token,
+      keepOfAnswer: Number.POSITIVE_INFINITY,
+      async healthcheck(get) {
+        const { status } = await get(health)
+        if (status !== 200) throw unhealthy(health, status)
+      },
+    })
+  },
+})
+
+/** The token is the index, and the destination names the index when it says what is wrong. */
+function withoutToken(attempt: Attempt, token: string): Attempt {
+  if (attempt.outcome === 'delivered' || attempt.failure.fields === undefined) return attempt
+  const fields = Object.fromEntries(
+    Object.entries(attempt.failure.fields).map(([name, value]) => [
+      name,
+      typeof value === 'string' ? withoutSecret(value, token) : value,
+    ]),
+  )
+  return { ...attempt, failure: { ...attempt.failure, fields } }
+}
+
+function rename(fields: ValueObject, from: string, to: string): void {
+  const value = getField(fields, from)
+  if (value === undefined) return
+  setField(fields, from, undefined)
+  setField(fields, to, value)
+}

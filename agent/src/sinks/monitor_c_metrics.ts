@@ -1,0 +1,68 @@
+// Monitoring service C, metrics: lines of one value each. The namespace is the measurement and the name of the metric its field.
+// The service takes single values only, so everything but counters and gauges is counted and discarded.
+
+import { defineSink } from '../component.ts'
+import type { MetricEvent } from '../event/metric.ts'
+import { httpSink, joinPath, unhealthy } from '../http/sink.ts'
+import { aggregate } from '../metrics/aggregate.ts'
+import { Normalizer } from '../metrics/normalizer.ts'
+import { batch, request, tls } from '../schema/groups.ts'
+import { oneOf, optional, secret, string, url } from '../schema/options.ts'
+import { version } from '../version.ts'
+import { floatField, lineOf, tagsOf } from './metric/line-protocol.ts'
+import { normalised } from './metric/normalised.ts'
+import { metricRequests } from './metric/requests.ts'
+
+const bases = { us: 'https://spm-receiver.sematext.com', eu: 'https://spm-receiver.eu.sematext.com' } as const
+
+export const monitorCMetrics = defineSink({
+  type: 'monitor_c_metrics',
+  summary: 'Delivers counters and gauges to a monitoring service.',
+  description:
+    'The service takes single values: events of other types are counted as discarded. ' +
+    'Convert them to logs and send them by `monitor_c_logs`.\n\n' +
+    'Counters are sent as increments and gauges as absolute values; values of one series in one batch become one line.',
+  aliases: ['sematext_metrics'],
+  accepts: ['metric'],
+  options: {
+    token: secret('Token of the app that the metrics belong to.'),
+    default_namespace: string('Namespace of metrics that have none.'),
+    region: oneOf(['us', 'eu'], 'Region of the service.', { default: 'us' }),
+    endpoint: optional(url('Address in place of that of the region.')),
+    batch: batch({ max_events: 20, timeout_secs: 1 }),
+    request: request({ concurrency: 'adaptive' }),
+    tls: tls(),
+  },
+
+  build(options, context) {
+    const base = options.endpoint ?? bases[options.region]
+    const address = joinPath(base, '/write')
+    const query = new URLSearchParams({ db: 'metrics', v: `penstock-${version}`, precision: 'ns' })
+    const write = (event: MetricEvent): string => {
+      const { value } = event
+      const fields = new Map([
+        [event.name, value.type === 'counter' || value.type === 'gauge' ? floatField(value.value) : ''],
+      ])
+      const tags = tagsOf(event, { metric_type: value.type, token: options.token })
+      return lineOf(event.namespace ?? options.default_namespace, tags, fields, event.timestamp)
+    }
+    const sink = httpSink(context, options, {
+      url: `${address}${address.includes('?') ? '&' : '?'}${query}`,
+      headers: { 'content-type': 'text/plain' },
+      ...metricRequests((events, body) => body.writeText(aggregate(events).map(write).join('\n'))),
+      async healthcheck(get) {
+        const health = joinPath(base, '/health')
+        const { status } = await get(health)
+        if (status !== 200 && status !== 204) throw unhealthy(health, status)
+      },
+    })
+    return normalised(sink, context, {
+      normalizer: new Normalizer(({ value }) => (value.type === 'counter' ? 'incremental' : 'absolute')),
+      problem({ name, value }) {
+        if (value.type !== 'counter' && value.type !== 'gauge') return `${value.type} metrics have no single value`
+        if (name === '') return 'the metric has no name'
+        return Number.isFinite(value.value) ? undefined : 'the value must be a finite number'
+      },
+    })
+  },
+})

@@ -1,0 +1,204 @@
+// Remote write sink: sends running totals as time series in protobuf, by version 0.1.0 of the remote write protocol.
+// A request carries one tenant. Within a request all samples of a series are one time series, ascending by time.
+
+import { retryAws } from '../aws/classify.ts'
+import { CredentialProvider, environmentRegion } from '../aws/credentials.ts'
+import { signRequest } from '../aws/sigv4.ts'
+import { defineSink, type OptionProblem } from '../component.ts'
+import type { Attempt } from '../delivery/delivery.ts'
+import { PenstockError } from '../errors.ts'
+import { LogEvent } from '../event/log.ts'
+import { MetricEvent } from '../event/metric.ts'
+import { authProblems } from '../http/auth.ts'
+import { classifyResponse } from '../http/classify.ts'
+import { HttpClient, type HttpResponse } from '../http/client.ts'
+import { compileCompression, compressionProblems } from '../http/compression.ts'
+import { httpSink, type Sign, templateFailed, unhealthy } from '../http/sink.ts'
+import { aggregate } from '../metrics/aggregate.ts'
+import { Normalizer } from '../metrics/normalizer.ts'
+import { bucketsOf, quantilesProblem } from '../metrics/statistics.ts'
+import { compileProxy } from '../net/proxy.ts'
+import { compileTls } from '../net/tls.ts'
+import { compression, httpOrAwsAuth, request, tls } from '../schema/groups.ts'
+import { bool, bytes, float, group, list, optional, seconds, string, template, uint, url } from '../schema/options.ts'
+import { compileTemplate } from '../template.ts'
+import { normalised } from './metric/normalised.ts'
+import { metricRequests } from './metric/requests.ts'
+import { writeSeries } from './remote_write_metrics/series.ts'
+
+const awsRegionMissing = 'aws.region required when AWS authentication is in use'
+
+export const remoteWriteMetrics = defineSink({
+  type: 'remote_write_metrics',
+  summary: 'Delivers metric events to a receiver of Prometheus remote write.',
+  description:
+    'Increments are added up: the receiver gets running totals, from zero at each start of the agent. ' +
+    'Distributions with statistic `summary` keep each value they have seen until their series is idle for ' +
+    '`expire_metrics_secs`; prefer histograms for series that are busy.\n\n' +
+    'Names and labels are sent as they are. A receiver that does not take names in UTF-8 refuses those with characters ' +
+    'other than letters, digits and `_`.\n\n' +
+    'The protocol forbids to send again what was refused with a status of 4xx other than 429, 408 among them.',
+  aliases: ['prometheus_remote_write'],
+  accepts: ['metric'],
+  options: {
+    endpoint: url('Address of the receiver, with its path.', { examples: ['http://prometheus:9090/api/v1/write'] }),
+    default_namespace: optional(
+      string('Namespace of metrics that have none; an underscore joins it to the name.', {
+        examples: ['service'],
+      }),
+    ),
+    buckets: list(float('Upper limit.'), 'Limits of the buckets of distributions with statistic `histogram`.', {
+      default: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    }),
+    quantiles: list(float('From 0 to 1.'), 'Quantiles of distributions with statistic `summary`.', {
+      default: [0.5, 0.75, 0.9, 0.95, 0.99],
+    }),
+    tenant_id: optional(template('Tenant, sent as the `X-Scope-OrgID` header.', { examples: ['{{ tags.team }}'] })),
+    expire_metrics_secs: seconds('A series that is idle for so long begins again at zero.', {
+      default: 300,
+      exclusiveMinimum: 0,
+    }),
+    compression: compression(['snappy', 'gzip', 'zstd'], 'snappy'),
+    auth: httpOrAwsAuth(['basic', 'bearer']),
+    aws: optional(
+      group(
+        {
+          region: optional(string('Region of the receiver.')),
+          endpoint: optional(url('Address that requests go to in place of `endpoint`, such as one within a network.')),
+        },
+        'The receiver as a service of AWS; needs `auth.strategy: aws`.',
+      ),
+    ),
+    batch: group(
+      {
+        max_bytes: optional(bytes('Most bytes in a batch, before encoding and compression.', { minimum: 1 })),
+        max_events: uint('Most events in a batch.', { minimum: 1, default: 1000 }),
+        timeout_secs: seconds('Age in seconds at which a batch is sent even if it is not full.', {
+          default: 1,
+          exclusiveMinimum: 0,
+        }),
+        aggregate: bool('Whether of each series only the latest value of a batch is sent; else all are.', {
+          default: true,
+        }),
+      },
+      'When events are sent together.',
+    ),
+    request: request(),
+    tls: tls(),
+  },
+
+  check(options) {
+    const problems: OptionProblem[] = [
+      ...compressionProblems(options.compression),
+      ...authProblems('auth', options.endpoint, options.auth),
+      ...authProblems('auth', options.aws?.endpoint, options.auth),
+    ]
+    if (options.quantiles.some((quantile) => quantile < 0 || quantile > 1)) {
+      problems.push({ path: 'quantiles', message: quantilesProblem })
+    }
+    const names = Object.keys(options.request.headers).map((name) => name.toLowerCase())
+    if (options.auth !== undefined && names.includes('authorization')) {
+      problems.push({
+        path: 'request.headers',
+        message: 'Authorization header can not be used with defined auth options',
+        help: 'Leave out the header or `auth`.',
+      })
+    }
+    if (options.auth?.strategy === 'aws') {
+      if (options.aws?.region === undefined && environmentRegion(process.env) === undefined) {
+        problems.push({ path: 'aws.region', message: awsRegionMissing })
+      }
+    } else if (options.aws?.region !== undefined || options.aws?.endpoint !== undefined) {
+      problems.push({
+        path: 'aws',
+        message: 'needs `auth.strategy: aws`',
+        help: 'Leave out `aws`, or choose that strategy.',
+      })
+    }
+    return problems
+  },
+
+  build(options, context) {
+    const address = options.aws?.endpoint ?? options.endpoint
+    const { timestampKey } = context.globals.logSchema
+    const tenant = options.tenant_id === undefined ? undefined : compileTemplate(options.tenant_id, timestampKey)
+    const limits = [...options.buckets].sort((left, right) => left - right)
+    const forms = { namespace: options.default_namespace, limits, quantiles: options.quantiles }
+    const aws = options.auth?.strategy === 'aws' ? awsClient() : undefined
+
+    function awsClient(): { readonly client: HttpClient; readonly sign: Sign } {
+      const region = options.aws?.region ?? environmentRegion(process.env)
+      if (region === undefined || options.auth?.strategy !== 'aws')
+        throw new PenstockError('PEN_AUTH', `${awsRegionMissing}.`)
+      const client = new HttpClient({ tls: compileTls(options.tls), proxy: compileProxy(context.proxy) })
+      const credentials = new CredentialProvider(options.auth, { client, env: process.env, region })
+      const scope = { region, service: 'aps' }
+      return { client, sign: async (unsigned) => signRequest(unsigned, await credentials.get(), scope, Date.now()) }
+    }
+
+    const headersOf = (key: string): Record<string, string> => ({
+      'content-type': 'application/x-protobuf',
+      'x-prometheus-remote-write-version': '0.1.0',
+      ...(key === '' ? {} : { 'x-scope-orgid': key }),
+    })
+    const contentEncoding = compileCompression(options.compression).contentEncoding ?? 'identity'
+    const sink = httpSink(context, options, {
+      url: address,
+      headers: headersOf,
+      partition:
+        tenant === undefined
+          ? undefined
+          : (event) => {
+              const id = tenant.render(event)
+              if (id === undefined) templateFailed(context, 'tenant_id', tenant, event, false)
+              return id ?? ''
+            },
+      ...metricRequests((events, body) =>
+        writeSeries(options.batch.aggregate ? aggregate(events) : events, body, forms),
+      ),
+      classify: aws === undefined ? classify : (answer) => retryAws(answer, classify(answer)),
+      sign: aws?.sign,
+      async healthcheck(get) {
+        const key = tenant?.isStatic === true ? tenant.render(new LogEvent({})) : undefined
+        const { status } = await get(address, { ...headersOf(key ?? ''), 'content-encoding': contentEncoding })
+        // A receiver need not answer to anything but POST.
+        if (status !== 200 && status !== 204 && status !== 405) throw unhealthy(address, status)
+      },
+    })
+    const normal = normalised(sink, context, {
+      normalizer: new Normalizer(() => 'absolute', options.expire_metrics_secs * 1000),
+      prepare: (event) => [withBuckets(event, limits)],
+    })
+    if (aws === undefined) return normal
+    return {
+      ...normal,
+      async close() {
+        await normal.close()
+        await aws.client.close()
+      },
+    }
+  },
+})
+
+/** A distribution as the histogram that it is sent as: its total is a number for each bucket, however many samples there were. */
+function withBuckets(event: MetricEvent, limits: readonly number[]): MetricEvent {
+  const { value } = event
+  if (value.type !== 'distribution' || value.statistic !== 'histogram') return event
+  return new MetricEvent({
+    name: event.name,
+    namespace: event.namespace,
+    kind: event.kind,
+    timestamp: event.timestamp,
+    tags: event.tags,
+    metadata: event.metadata,
+    value: { type: 'histogram', ...bucketsOf(value.samples, limits) },
+  })
+}
+
+/** As for all sinks, but no 4xx other than 429 is sent again. */
+function classify(response: HttpResponse): Attempt {
+  const attempt = classifyResponse(response)
+  return response.status === 408 && attempt.outcome === 'retry'
+    ? { outcome: 'rejected', failure: attempt.failure }
+    : attempt
+}

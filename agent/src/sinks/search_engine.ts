@@ -1,0 +1,478 @@
+// Search engine sink: writes events as documents by bulk requests, into indices or data streams.
+// A request that fails in part is sent again only for the documents that may succeed later; what the destination refuses is
+// counted, document by document.
+
+import { retryAws } from '../aws/classify.ts'
+import { CredentialProvider, credentialProblems, environmentRegion } from '../aws/credentials.ts'
+import { signRequest } from '../aws/sigv4.ts'
+import { compileEncoder } from '../codecs/encoding/encoder.ts'
+import { valueText } from '../codecs/value-text.ts'
+import { defineSink, type OptionProblem, type Sink } from '../component.ts'
+import type { AnyEvent } from '../delivery/batcher.ts'
+import { framed } from '../delivery/request.ts'
+import { errorText, PenstockError } from '../errors.ts'
+import { LogEvent } from '../event/log.ts'
+import { getPath, parsePath, removePath } from '../event/path.ts'
+import { Timestamp } from '../event/timestamp.ts'
+import { getField, isObject, setField, type Value, type ValueObject } from '../event/value.ts'
+import { findZone } from '../formats/timezone.ts'
+import { authProblems } from '../http/auth.ts'
+import { HttpClient } from '../http/client.ts'
+import { compileCompression, compressionProblems } from '../http/compression.ts'
+import { encoderFailed, httpSink, joinPath, type Sign, templateFailed, unhealthy } from '../http/sink.ts'
+import { compileProxy } from '../net/proxy.ts'
+import { compileTls } from '../net/tls.ts'
+import { batch, compression, compressionNames, httpOrAwsAuth, request, tls, transformer } from '../schema/groups.ts'
+import {
+  bool,
+  fieldPath,
+  group,
+  list,
+  map,
+  oneOf,
+  optional,
+  seconds,
+  string,
+  template,
+  url,
+} from '../schema/options.ts'
+import { compileTemplate } from '../template.ts'
+import { type ActionParts, actionLine, type BulkAction, classifyBulk } from './search_engine/bulk.ts'
+import { metricLog } from './search_engine/metric-log.ts'
+import { majorVersion } from './search_engine/version.ts'
+
+/** Action lines that are kept: one for each index of the present. */
+const keptLines = 1000
+
+export const searchEngine = defineSink({
+  type: 'search_engine',
+  summary: 'Delivers log and metric events to a document search engine.',
+  aliases: ['elasticsearch'],
+  accepts: ['log', 'metric'],
+  options: {
+    endpoints: list(url('An address.'), 'Addresses of the destination.', {
+      default: [],
+      examples: [['http://search:9200']],
+    }),
+    endpoint: optional(url('The address.', { deprecated: 'Use `endpoints`.' })),
+    api_version: oneOf(
+      ['auto', 'v6', 'v7', 'v8'],
+      'Version of the destination; `auto` asks it. If it does not answer, v8 is assumed, or v6 with `suppress_type_name`.',
+      { default: 'auto' },
+    ),
+    mode: oneOf(
+      ['bulk', 'normal', 'data_stream'],
+      'Whether events go into indices or data streams; `normal` is an older name of `bulk`.',
+      { default: 'bulk' },
+    ),
+    bulk: group(
+      {
+        action: template('Action of each event, `index` or `create`.', { default: 'index' }),
+        index: template('Index of each event.', { default: 'penstock-%Y.%m.%d' }),
+        template_fallback_index: optional(string('Index of events for which `index` cannot be rendered.')),
+        version: optional(template('Version of each document; needs `id_key` and an external `version_type`.')),
+        version_type: oneOf(['internal', 'external', 'external_gte'], 'How versions of documents are kept.', {
+          default: 'internal',
+        }),
+      },
+      'Options of mode `bulk`.',
+    ),
+    data_stream: group(
+      {
+        type: template('First part of the name of the data stream.', { default: 'logs' }),
+        dataset: template('Second part of the name.', { default: 'generic' }),
+        namespace: template('Third part of the name.', { default: 'default' }),
+        auto_routing: bool('Whether the fields `data_stream.*` of an event come before these options.', {
+          default: true,
+        }),
+        sync_fields: bool('Whether the fields `data_stream.*` are added to events that lack them.', { default: true }),
+      },
+      'Options of mode `data_stream`.',
+    ),
+    doc_type: string('Type of documents, up to version 6.', { default: '_doc' }),
+    suppress_type_name: bool('Whether documents carry no type.', {
+      default: false,
+      deprecated: 'Use `api_version`.',
+    }),
+    id_key: optional(fieldPath('Field whose text becomes the id of the document; it is removed from the document.')),
+    pipeline: optional(string('Ingest pipeline of the destination.')),
+    query: map(string('Value of the parameter.'), 'Further query parameters of requests.', { default: {} }),
+    request_retry_partial: bool(
+      'Whether documents that fail for a reason that may pass are sent again. Set `id_key` if repeats must not double documents.',
+      { default: true },
+    ),
+    metrics: group(
+      {
+        host_tag: optional(
+          string('Tag of metric events that becomes the field of the host; else the tag of that name.'),
+        ),
+        timezone: optional(
+          string('Time zone of timestamps without one. Metric events carry instants, so there is none of these today.'),
+        ),
+        metric_tag_values: oneOf(['single', 'full'], 'Whether tags are their last value or arrays of all.', {
+          default: 'single',
+        }),
+      },
+      'How metric events become documents.',
+    ),
+    distribution: group(
+      {
+        retry_initial_backoff_secs: seconds('Seconds until an endpoint that failed is tried again.', {
+          default: 1,
+          minimum: 1,
+        }),
+        retry_max_duration_secs: seconds('Longest time that an endpoint is left alone.', { default: 3600, minimum: 1 }),
+      },
+      'How endpoints that fail are left alone, if there are several.',
+    ),
+    compression: compression(compressionNames, 'none'),
+    encoding: transformer(),
+    auth: httpOrAwsAuth(['basic']),
+    aws: optional(
+      group(
+        {
+          region: optional(string('Region of the destination.')),
+          endpoint: optional(url('Address of the destination in place of `endpoints`.')),
+        },
+        'The destination as a service of AWS.',
+      ),
+    ),
+    opensearch_service_type: oneOf(['managed', 'serverless'], 'Sort of service with `auth.strategy: aws`.', {
+      default: 'managed',
+    }),
+    batch: batch({ max_bytes: 10_000_000, timeout_secs: 1 }),
+    request: request(),
+    tls: tls(),
+  },
+
+  check(options) {
+    const problems: OptionProblem[] = [...compressionProblems(options.compression)]
+    if (options.endpoint !== undefined && options.endpoints.length > 0) {
+      problems.push({
+        path: 'endpoint',
+        message: '`endpoint` and `endpoints` options are mutually exclusive. Please use `endpoints` option.',
+      })
+    }
+    if (options.endpoint === undefined && options.endpoints.length === 0 && options.aws?.endpoint === undefined) {
+      problems.push({ path: 'endpoints', message: 'Endpoints option must be specified' })
+    }
+    if (options.aws?.endpoint !== undefined && (options.endpoint !== undefined || options.endpoints.length > 0)) {
+      problems.push({
+        path: 'aws.endpoint',
+        message: '`aws.endpoint` and `endpoints` are mutually exclusive: both are addresses of the destination.',
+        help: 'Leave one of them out.',
+      })
+    }
+    const { timezone } = options.metrics
+    if (timezone !== undefined && timezone !== 'local' && findZone(timezone) === undefined) {
+      problems.push({
+        path: 'metrics.timezone',
+        message: `\`${timezone}\` is not a time zone.`,
+        help: 'Use a name of the TZ database such as `Europe/Berlin`, or `local`.',
+      })
+    }
+    for (const address of options.endpoints) problems.push(...authProblems('auth', address, options.auth))
+    problems.push(...authProblems('auth', options.endpoint, options.auth))
+    if (options.auth?.strategy === 'aws') {
+      problems.push(...credentialProblems(options.auth))
+      if (options.aws?.region === undefined && environmentRegion(process.env) === undefined) {
+        problems.push({ path: 'aws.region', message: 'aws.region required when AWS authentication is in use' })
+      }
+      if (options.opensearch_service_type === 'serverless' && options.api_version === 'auto') {
+        problems.push({ path: 'api_version', message: 'must not be `auto` with `opensearch_service_type: serverless`' })
+      }
+    } else if (options.opensearch_service_type === 'serverless') {
+      problems.push({ path: 'opensearch_service_type', message: '`serverless` needs `auth.strategy: aws`' })
+    }
+    const { action, version, version_type } = options.bulk
+    if (!action.includes('{{') && action !== 'index' && action !== 'create') {
+      problems.push({
+        path: 'bulk.action',
+        message: `must be \`index\` or \`create\`, found ${JSON.stringify(action)}`,
+      })
+    }
+    if (version !== undefined && (version_type === 'internal' || options.id_key === undefined)) {
+      problems.push({ path: 'bulk.version', message: 'needs `id_key` and a `version_type` other than `internal`' })
+    }
+    return problems
+  },
+
+  build(options, context) {
+    const { timestampKey, hostKey } = context.globals.logSchema
+    const given = options.endpoint === undefined ? options.endpoints : [options.endpoint]
+    const bases = given.length === 0 && options.aws?.endpoint !== undefined ? [options.aws.endpoint] : given
+    const isStream = options.mode === 'data_stream'
+    const encoder = compileEncoder(options.encoding)
+    const idPath = options.id_key === undefined || options.id_key === '' ? undefined : parsePath(options.id_key)
+    const pipeline = options.pipeline === '' ? undefined : options.pipeline
+
+    const action = compileTemplate(options.bulk.action, timestampKey)
+    const index = compileTemplate(options.bulk.index, timestampKey)
+    const version = options.bulk.version === undefined ? undefined : compileTemplate(options.bulk.version, timestampKey)
+    const stream = {
+      type: compileTemplate(options.data_stream.type, timestampKey),
+      dataset: compileTemplate(options.data_stream.dataset, timestampKey),
+      namespace: compileTemplate(options.data_stream.namespace, timestampKey),
+    }
+    const { auto_routing, sync_fields } = options.data_stream
+    const metrics = {
+      hostTag: options.metrics.host_tag ?? hostKey,
+      hostKey,
+      timestampKey,
+      tagValues: options.metrics.metric_tag_values,
+    }
+
+    /** Version 6 documents have a type; set once the version is known. */
+    let documentType: string | undefined
+    const useVersion = (major: number) => {
+      documentType = major < 7 && !options.suppress_type_name ? options.doc_type : undefined
+    }
+
+    // The line before a document is the same for all documents of an index that have no id.
+    const lines = new Map<string, string>()
+    let lastIndex = ''
+    let lastAction: BulkAction = 'index'
+    let lastLine = ''
+    const lineFor = (bulkAction: BulkAction, name: string): string => {
+      if (name === lastIndex && bulkAction === lastAction && lastLine !== '') return lastLine
+      const key = `${bulkAction} ${name}`
+      let line = lines.get(key)
+      if (line === undefined) {
+        line = actionLine(partsOf(bulkAction, name, undefined, undefined))
+        if (lines.size >= keptLines) lines.clear()
+        lines.set(key, line)
+      }
+      lastIndex = name
+      lastAction = bulkAction
+      lastLine = line
+      return line
+    }
+    const partsOf = (
+      bulkAction: BulkAction,
+      name: string,
+      id: string | undefined,
+      documentVersion: string | undefined,
+    ): ActionParts => ({
+      action: bulkAction,
+      index: name,
+      type: documentType,
+      id,
+      version: documentVersion,
+      versionType: options.bulk.version_type,
+    })
+
+    /** The index of an event in mode `bulk`; undefined if it has been discarded. */
+    const indexOf = (event: LogEvent): string | undefined => {
+      const name = index.render(event)
+      if (name !== undefined) return name
+      const fallback = options.bulk.template_fallback_index
+      templateFailed(context, 'bulk.index', index, event, fallback === undefined)
+      return fallback
+    }
+
+    const actionOf = (event: LogEvent): BulkAction | undefined => {
+      if (isStream) return 'create'
+      const name = action.render(event)
+      if (name === 'index' || name === 'create') return name
+      if (name === undefined) {
+        templateFailed(context, 'bulk.action', action, event, true)
+        return undefined
+      }
+      context.events.error({
+        type: 'template_failed',
+        stage: 'processing',
+        message: 'The action of an event is neither `index` nor `create`; the event is discarded.',
+        fields: { field: 'bulk.action' },
+      })
+      context.events.discarded(1, false, 'The bulk action is not supported.')
+      return undefined
+    }
+
+    const streamPart = (
+      event: LogEvent,
+      name: keyof typeof stream,
+      own: ValueObject | undefined,
+    ): string | undefined => {
+      const value = auto_routing && own !== undefined ? getField(own, name) : undefined
+      if (value !== undefined && value !== null) return valueText(value)
+      const text = stream[name].render(event)
+      if (text === undefined) templateFailed(context, `data_stream.${name}`, stream[name], event, true)
+      return text
+    }
+
+    /** The document of an event in a data stream and the name of the stream; undefined if it has been discarded. */
+    const streamDocument = (event: LogEvent): { readonly document: LogEvent; readonly name: string } | undefined => {
+      const found = getField(event.fields, 'data_stream')
+      const own = isObject(found) ? found : undefined
+      const type = streamPart(event, 'type', own)
+      const dataset = type === undefined ? undefined : streamPart(event, 'dataset', own)
+      const namespace = dataset === undefined ? undefined : streamPart(event, 'namespace', own)
+      if (type === undefined || dataset === undefined || namespace === undefined) return undefined
+      const fields: ValueObject = { ...event.fields }
+      if (sync_fields) {
+        const synced: ValueObject = { type, dataset, namespace }
+        fields['data_stream'] = own === undefined ? synced : { ...synced, ...present(own) }
+      }
+      const timestamp = getField(fields, timestampKey)
+      if (timestampKey !== '@timestamp') {
+        if (timestamp !== undefined) setField(fields, timestampKey, undefined)
+        if (timestamp !== undefined || getField(fields, '@timestamp') === undefined) {
+          fields['@timestamp'] = timestamp ?? Timestamp.now()
+        }
+      } else if (timestamp === undefined) {
+        fields['@timestamp'] = Timestamp.now()
+      }
+      const name = [type, dataset, namespace].filter((part) => part !== '').join('-')
+      return { document: new LogEvent(fields, event.metadata), name }
+    }
+
+    const query = new URLSearchParams({
+      ...options.query,
+      timeout: `${options.request.timeout_secs}s`,
+      ...(pipeline === undefined ? {} : { pipeline }),
+    }).toString()
+    const contentEncoding = compileCompression(options.compression).contentEncoding
+    const isServerless = options.opensearch_service_type === 'serverless'
+    const ownClient = options.auth?.strategy === 'aws' ? awsClient() : undefined
+
+    function awsClient(): { readonly client: HttpClient; readonly sign: Sign } {
+      const region = options.aws?.region ?? environmentRegion(process.env)
+      if (region === undefined || options.auth?.strategy !== 'aws') {
+        throw new PenstockError('PEN_AUTH', 'aws.region required when AWS authentication is in use.')
+      }
+      const client = new HttpClient({ tls: compileTls(options.tls), proxy: compileProxy(context.proxy) })
+      const credentials = new CredentialProvider(options.auth, { client, env: process.env, region })
+      const scope = { region, service: isServerless ? 'aoss' : 'es' }
+      return { client, sign: async (unsigned) => signRequest(unsigned, await credentials.get(), scope, Date.now()) }
+    }
+
+    const classify = classifyBulk(options.request_retry_partial)
+    const sink = httpSink(context, options, {
+      url: bases.map((base) => {
+        const bulk = joinPath(base, '/_bulk')
+        return `${bulk}${bulk.includes('?') ? '&' : '?'}${query}`
+      }),
+      headers: {
+        'content-type': 'application/x-ndjson',
+        ...(contentEncoding === undefined || contentEncoding === 'snappy'
+          ? {}
+          : { 'accept-encoding': contentEncoding }),
+      },
+      encode(events, from, to, open) {
+        const { body } = open
+        for (let at = from; at < to; at++) {
+          const event = events[at] as AnyEvent
+          let log = event instanceof LogEvent ? event : metricLog(event, metrics)
+          const bulkAction = actionOf(log)
+          if (bulkAction === undefined) continue
+          let name: string | undefined
+          if (isStream) {
+            const document = streamDocument(log)
+            if (document === undefined) continue
+            log = document.document
+            name = document.name
+          } else {
+            name = indexOf(log)
+            if (name === undefined) continue
+          }
+          const start = body.length
+          const idValue = idPath === undefined ? undefined : getPath(log, idPath)
+          const id = typeof idValue === 'string' ? idValue : undefined
+          let problem: string | undefined
+          if (id === undefined) {
+            body.writeText(lineFor(bulkAction, name))
+            problem = encoder.encode(log, body)
+          } else {
+            const documentVersion = version?.render(log)
+            if (version !== undefined && documentVersion === undefined) {
+              templateFailed(context, 'bulk.version', version, log, true)
+              continue
+            }
+            body.writeText(actionLine(partsOf(bulkAction, name, id, documentVersion)))
+            const document: LogEvent = isStream ? log : log.copy()
+            removePath(document.fields, (idPath as NonNullable<typeof idPath>).segments)
+            document.changed()
+            problem = encoder.encode(document, body)
+          }
+          if (problem !== undefined) {
+            body.truncate(start)
+            encoderFailed(context, problem)
+            continue
+          }
+          body.writeByte(0x0a)
+          open.mark(start)
+        }
+      },
+      assemble: framed('', '', ''),
+      classify: ownClient === undefined ? classify : (answer, sent) => retryAws(answer, classify(answer, sent)),
+      keepOfAnswer: Number.POSITIVE_INFINITY,
+      sign: ownClient?.sign,
+      distribution: options.distribution,
+      ...(isServerless ? {} : { healthcheck: checkHealth }),
+    })
+
+    async function checkHealth(get: (address: string) => Promise<{ readonly status: number }>): Promise<void> {
+      let problem: unknown
+      for (const base of bases) {
+        const address = joinPath(base, '/_cluster/health')
+        try {
+          const { status } = await get(address)
+          if (status === 200) return
+          problem = unhealthy(address, status)
+        } catch (error) {
+          problem = error
+        }
+      }
+      throw problem
+    }
+
+    /** Asks the destination for its version; what cannot be known is assumed. */
+    async function detectVersion(): Promise<void> {
+      const limit = AbortSignal.any([
+        context.abandoning,
+        AbortSignal.timeout(Math.min(options.request.timeout_secs, 10) * 1000),
+      ])
+      let problem = 'Unexpected response from the endpoint `/`. Consider setting `api_version` option.'
+      for (const base of bases) {
+        try {
+          const major = majorVersion(await sink.get(joinPath(base, '/'), limit))
+          if (major !== undefined) return useVersion(major)
+        } catch (error) {
+          problem = errorText(error)
+        }
+      }
+      const assumed = options.suppress_type_name ? 6 : 8
+      context.logger.warn(
+        { problem, assumed: `v${assumed}` },
+        'The version of the destination could not be determined; it is assumed.',
+      )
+      useVersion(assumed)
+    }
+
+    const detected = options.api_version === 'auto' ? detectVersion() : undefined
+    if (detected === undefined) useVersion(Number(options.api_version.slice(1)))
+    return withDetection(sink, detected, ownClient?.client)
+  },
+})
+
+/** Members of an object that are there. */
+function present(fields: ValueObject): Record<string, Value> {
+  return Object.fromEntries(Object.entries(fields).filter((entry): entry is [string, Value] => entry[1] !== undefined))
+}
+
+/** Holds writes back until the version is known, for their form depends on it. */
+function withDetection(sink: Sink, detected: Promise<void> | undefined, client: HttpClient | undefined): Sink {
+  let known = detected === undefined
+  const waiting = detected?.then(() => {
+    known = true
+  })
+  return {
+    write: (events) => (known ? sink.write(events) : waiting?.then(() => sink.write(events))),
+    async close() {
+      await waiting
+      await sink.close()
+      await client?.close()
+    },
+    ...(sink.healthcheck === undefined ? {} : { healthcheck: sink.healthcheck }),
+  }
+}

@@ -1,0 +1,119 @@
+// Bulk requests: an action line and a document for each event, and what the answer says about each of them.
+
+import type { Attempt } from '../../delivery/delivery.ts'
+import type { Request } from '../../delivery/request.ts'
+import { classifyResponse, responseFailure } from '../../http/classify.ts'
+import type { HttpResponse } from '../../http/client.ts'
+
+export type BulkAction = 'index' | 'create'
+
+export interface ActionParts {
+  readonly action: BulkAction
+  readonly index: string
+  /** Only before version 7. */
+  readonly type: string | undefined
+  readonly id: string | undefined
+  readonly version: string | undefined
+  readonly versionType: string | undefined
+}
+
+/** The line before a document, with its newline. */
+export function actionLine(parts: ActionParts): string {
+  const meta: Record<string, unknown> = { _index: parts.index }
+  if (parts.type !== undefined) meta['_type'] = parts.type
+  if (parts.id !== undefined) meta['_id'] = parts.id
+  if (parts.version !== undefined && parts.versionType !== undefined) {
+    meta['version'] = Number(parts.version)
+    meta['version_type'] = parts.versionType
+  }
+  return `${JSON.stringify({ [parts.action]: meta })}\n`
+}
+
+interface Item {
+  readonly action: string
+  readonly status: number
+  readonly errorType: string | undefined
+  readonly reason: string | undefined
+}
+
+/**
+ * Judges the answer to a bulk request. Only the documents that may succeed later are sent again; a document that a request sent
+ * before has created is delivered.
+ */
+export function classifyBulk(retryPartial: boolean): (response: HttpResponse, request: Request) => Attempt {
+  return (response, request) => {
+    if (response.status < 200 || response.status >= 300) return classifyResponse(response)
+    const text = response.body.toString('utf8')
+    if (!mentionsErrors(text)) return { outcome: 'delivered' }
+    const items = parseItems(text)
+    if (items === 'none') return { outcome: 'delivered' }
+    if (items === undefined || items.length !== request.count) {
+      return { outcome: 'retry', failure: responseFailure(response.status, { reason: 'The answer cannot be read.' }) }
+    }
+    const delivered: number[] = []
+    const rejected: number[] = []
+    const retry: number[] = []
+    let worst: Item | undefined
+    for (let position = 0; position < items.length; position++) {
+      const item = items[position] as Item
+      const { status } = item
+      if ((status >= 200 && status < 300) || (status === 409 && item.action === 'create' && request.resends > 0)) {
+        delivered.push(position)
+        continue
+      }
+      const retriable = status === 429 || status >= 500
+      if (retryPartial && retriable) retry.push(position)
+      else rejected.push(position)
+      if (worst === undefined || (retryPartial && retriable && retry.length === 1)) worst = item
+    }
+    if (worst === undefined) return { outcome: 'delivered' }
+    return {
+      outcome: 'partial',
+      delivered,
+      rejected,
+      retry,
+      failure: {
+        type: 'request_failed',
+        code: `http_response_${response.status}`,
+        fields: { partial: true, item_status: worst.status, error_type: worst.errorType, reason: worst.reason },
+      },
+    }
+  }
+}
+
+/** False where the answer plainly says that there were no errors, which is nearly always: then it is not parsed. */
+function mentionsErrors(text: string): boolean {
+  const head = text.slice(0, 200)
+  if (/"errors"\s*:\s*false/.test(head)) return false
+  return /"errors"\s*:\s*true/.test(text)
+}
+
+function parseItems(text: string): Item[] | 'none' | undefined {
+  let answer: unknown
+  try {
+    answer = JSON.parse(text)
+  } catch {
+    return undefined // cut off, or not JSON
+  }
+  if (!isRecord(answer)) return undefined
+  if (answer['errors'] !== true) return 'none'
+  const { items } = answer
+  if (!Array.isArray(items)) return undefined
+  const parsed: Item[] = []
+  for (const item of items) {
+    const [action, result] = isRecord(item) ? (Object.entries(item)[0] ?? []) : []
+    if (action === undefined || !isRecord(result) || typeof result['status'] !== 'number') return undefined
+    const error = isRecord(result['error']) ? result['error'] : {}
+    parsed.push({
+      action,
+      status: result['status'],
+      errorType: typeof error['type'] === 'string' ? error['type'] : undefined,
+      reason: typeof error['reason'] === 'string' ? error['reason'] : undefined,
+    })
+  }
+  return parsed
+}
+
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,91 @@
+// A metric event as a log event, so that it can be a document: the members of the JSON form of metrics, the instant as
+// `timestamp`, and one tag as the host.
+
+import { LogEvent } from '../../event/log.ts'
+import { type MetricEvent, type MetricValue, singleTagValue, type TagValue } from '../../event/metric.ts'
+import { Timestamp } from '../../event/timestamp.ts'
+import { compareKeys, float, setField, type Value, type ValueObject } from '../../event/value.ts'
+import { floatText } from '../../formats/json.ts'
+
+export interface MetricLogOptions {
+  readonly hostTag: string
+  readonly hostKey: string
+  readonly timestampKey: string
+  readonly tagValues: 'single' | 'full'
+}
+
+export function metricLog(metric: MetricEvent, options: MetricLogOptions): LogEvent {
+  const fields: ValueObject = { name: metric.name }
+  if (metric.namespace !== undefined) fields['namespace'] = metric.namespace
+  if (metric.tags !== undefined) {
+    const tags: ValueObject = {}
+    let any = false
+    for (const [name, value] of metric.tags) {
+      if (name === options.hostTag) {
+        const host = singleTagValue(value)
+        if (host !== undefined) setField(fields, options.hostKey, host)
+        continue
+      }
+      const shown = options.tagValues === 'full' ? allValues(value) : singleTagValue(value)
+      if (shown === undefined) continue
+      setField(tags, name, shown)
+      any = true
+    }
+    if (any) fields['tags'] = tags
+  }
+  if (metric.intervalMs !== undefined) fields['interval_ms'] = metric.intervalMs
+  fields['kind'] = metric.kind
+  setField(fields, options.timestampKey, metric.timestamp ?? Timestamp.now())
+  const [name, value] = valueFields(metric.value)
+  fields[name] = value
+  return new LogEvent(fields, metric.metadata)
+}
+
+function allValues(value: TagValue): Value {
+  return typeof value === 'string' || value === null ? [value] : [...value]
+}
+
+function valueFields(value: MetricValue): readonly [string, Value] {
+  switch (value.type) {
+    case 'counter':
+    case 'gauge':
+      return [value.type, { value: number(value.value) }]
+    case 'set':
+      return ['set', { values: [...value.values].sort(compareKeys) }]
+    case 'distribution':
+      return [
+        'distribution',
+        {
+          samples: value.samples.map((sample) => ({ value: number(sample.value), rate: sample.rate })),
+          statistic: value.statistic,
+        },
+      ]
+    case 'histogram':
+      return [
+        'aggregated_histogram',
+        {
+          buckets: value.buckets.map((bucket) => ({ upper_limit: limit(bucket.upperLimit), count: bucket.count })),
+          count: value.count,
+          sum: number(value.sum),
+        },
+      ]
+    case 'summary':
+      return [
+        'aggregated_summary',
+        {
+          quantiles: value.quantiles.map((item) => ({ quantile: number(item.quantile), value: number(item.value) })),
+          count: value.count,
+          sum: number(value.sum),
+        },
+      ]
+  }
+}
+
+/** Floats stay floats; what JSON cannot say is null. */
+function number(value: number): Value {
+  return Number.isFinite(value) ? float(value) : null
+}
+
+function limit(value: number): Value {
+  return Number.isFinite(value) ? float(value) : floatText(value)
+}

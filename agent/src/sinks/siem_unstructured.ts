@@ -1,0 +1,269 @@
+// Unstructured logs of a security service: the text of each event with its time, one request for each type of log.
+
+import { compileEncoder, encodingProblems } from '../codecs/encoding/encoder.ts'
+import { defineSink, type OptionProblem, type Sink, type SinkContext } from '../component.ts'
+import type { AnyEvent } from '../delivery/batcher.ts'
+import type { Attempt } from '../delivery/delivery.ts'
+import type { Assemble } from '../delivery/request.ts'
+import { framed } from '../delivery/request.ts'
+import { errorText, PenstockError } from '../errors.ts'
+import { Body } from '../event/body.ts'
+import { LogEvent } from '../event/log.ts'
+import { Timestamp } from '../event/timestamp.ts'
+import { getField } from '../event/value.ts'
+import { AccessTokens, readServiceAccount } from '../google/access-token.ts'
+import { classifyResponse, responseFailure, retryAfterMs } from '../http/classify.ts'
+import { HttpClient, type HttpResponse } from '../http/client.ts'
+import { compressionProblems } from '../http/compression.ts'
+import { encoderFailed, httpSink, joinPath, type Sign, templateFailed, unhealthy } from '../http/sink.ts'
+import { compileProxy } from '../net/proxy.ts'
+import { compileTls } from '../net/tls.ts'
+import { batch, compression, encoding, request, type TlsOptions, tls } from '../schema/groups.ts'
+import { map, oneOf, optional, path, secret, string, template } from '../schema/options.ts'
+import { compileTemplate } from '../template.ts'
+
+const scope = 'https://www.googleapis.com/auth/malachite-ingestion'
+const domain = 'malachiteingestion-pa.googleapis.com'
+
+/** Prefix of the host in each region. */
+const regions = {
+  us: '',
+  eu: 'europe-',
+  asia: 'asia-southeast1-',
+  sao_paulo: 'southamerica-east1-',
+  canada: 'northamerica-northeast2-',
+  dammam: 'me-central2-',
+  doha: 'me-central1-',
+  frankfurt: 'europe-west3-',
+  london: 'europe-west2-',
+  mumbai: 'asia-south1-',
+  paris: 'europe-west9-',
+  singapore: 'asia-southeast1-',
+  sydney: 'australia-southeast1-',
+  tel_aviv: 'me-west1-',
+  tokyo: 'asia-northeast1-',
+  turin: 'europe-west12-',
+  zurich: 'europe-west6-',
+} as const
+
+/** Largest body that the destination takes. */
+const mostBodyBytes = 1_000_000
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+
+export const siemUnstructured = defineSink({
+  type: 'siem_unstructured',
+  summary: 'Delivers log events as unstructured logs to a security information service.',
+  description: [
+    'Credentials are, in this order: `credentials_path`, `api_key`, the file that the environment variable',
+    '`CLOUD_APPLICATION_CREDENTIALS` or `GOOGLE_APPLICATION_CREDENTIALS` names, and the service account of the compute instance',
+    'that the agent runs on.',
+  ].join('\n'),
+  aliases: ['gcp_chronicle_unstructured'],
+  accepts: ['log'],
+  options: {
+    customer_id: string('Identifier (UUID) of the instance of the destination.', {
+      examples: ['c8c65bfa-5f2c-42d4-9189-64bb7b939f2c'],
+    }),
+    log_type: template('Type of the entries. The destination refuses types that it does not know.', {
+      examples: ['LINUX_SYSLOG', '{{ log_type }}'],
+    }),
+    fallback_log_type: optional(string('Type of entries whose `log_type` cannot be rendered.')),
+    region: optional(oneOf(Object.keys(regions) as (keyof typeof regions)[], 'Region of the destination.')),
+    endpoint: optional(
+      string('Address of the destination in place of `region`: `host:port`, reached by HTTPS, or a URL.', {
+        examples: ['127.0.0.1:8080'],
+      }),
+    ),
+    api_key: optional(secret('API key.')),
+    credentials_path: optional(path('File with the credentials of a service account; it comes before `api_key`.')),
+    namespace: optional(template('Namespace of the entries.')),
+    labels: map(string('Value of the label.'), 'Labels of the entries.', { default: {} }),
+    compression: compression(['none', 'gzip'], 'none'),
+    encoding: encoding(),
+    batch: batch({ max_bytes: 1_000_000, timeout_secs: 15 }),
+    request: request(),
+    tls: tls(),
+  },
+
+  check(options) {
+    const problems: OptionProblem[] = [
+      ...encodingProblems(options.encoding),
+      ...compressionProblems(options.compression),
+    ]
+    if (!uuid.test(options.customer_id)) {
+      problems.push({ path: 'customer_id', message: 'must be a UUID' })
+    }
+    if (options.region !== undefined && options.endpoint !== undefined) {
+      problems.push({ path: 'endpoint', message: 'You can only specify one of region or endpoint' })
+    }
+    if (options.region === undefined && options.endpoint === undefined) {
+      problems.push({ path: 'region', message: 'Region or endpoint not defined' })
+    }
+    return problems
+  },
+
+  async build(options, context) {
+    const { timestampKey, messageKey } = context.globals.logSchema
+    const base =
+      options.endpoint === undefined
+        ? `https://${regions[options.region ?? 'us']}${domain}`
+        : options.endpoint.includes('://')
+          ? options.endpoint
+          : `https://${options.endpoint}`
+    const credentials = await findCredentials(options, context)
+    const key = credentials.apiKey
+    const address = (path: string): string => {
+      const url = new URL(joinPath(base, path))
+      if (key !== undefined) url.searchParams.set('key', key)
+      return url.href
+    }
+
+    const logType = compileTemplate(options.log_type, timestampKey)
+    const namespace = options.namespace === undefined ? undefined : compileTemplate(options.namespace, timestampKey)
+    const isStatic = logType.isStatic && (namespace?.isStatic ?? true)
+    const partition = (event: AnyEvent): string | undefined => {
+      const rendered = logType.render(event)?.replaceAll(separator, '')
+      const type = rendered ?? options.fallback_log_type
+      if (rendered === undefined) templateFailed(context, 'log_type', logType, event, type === undefined)
+      if (type === undefined) return undefined
+      if (namespace === undefined) return type
+      const space = namespace.render(event)
+      if (space === undefined) {
+        templateFailed(context, 'namespace', namespace, event, true)
+        return undefined
+      }
+      return `${type}${separator}${space}`
+    }
+    const labels = Object.entries(options.labels).map(([name, value]) => ({ key: name, value }))
+    const fixed = isStatic ? (partition(new LogEvent({})) ?? '') : ''
+    const prefix = (partitionKey: string): string => {
+      const [type, space] = (partitionKey === '' ? fixed : partitionKey).split(separator)
+      const members = {
+        customer_id: options.customer_id,
+        ...(space === undefined ? {} : { namespace: space }),
+        ...(labels.length === 0 ? {} : { labels }),
+        log_type: type,
+      }
+      return `${JSON.stringify(members).slice(0, -1)},"entries":[`
+    }
+    const assemble: Assemble = (from, positions, into) => framed(prefix(into.key), ',', ']}')(from, positions, into)
+
+    const encoder = compileEncoder(options.encoding, messageKey)
+    const scratch = new Body(1024)
+    const health = address('/v2/logtypes')
+    const sink = httpSink(context, options, {
+      url: address('/v2/unstructuredlogentries:batchCreate'),
+      headers: { 'content-type': 'application/json' },
+      partition: isStatic ? undefined : partition,
+      begin: (open) => open.body.writeText(prefix(open.key)),
+      encode(events, from, to, open) {
+        const { body } = open
+        for (let index = from; index < to; index++) {
+          const event = events[index] as LogEvent
+          scratch.truncate(0)
+          const problem = encoder.encode(event, scratch)
+          if (problem !== undefined) {
+            encoderFailed(context, problem)
+            continue
+          }
+          const found = getField(event.fields, timestampKey)
+          const instant = found instanceof Timestamp ? found : Timestamp.now()
+          if (open.count > 0) body.writeByte(0x2c)
+          const start = body.length
+          const text = JSON.stringify(scratch.view().toString('utf8'))
+          body.writeText(`{"log_text":${text},"ts_rfc3339":"${instant}"}`)
+          open.mark(start)
+        }
+      },
+      finish(open) {
+        open.body.writeText(']}')
+        return open
+      },
+      assemble,
+      maxBodyBytes: mostBodyBytes,
+      ...(key === undefined ? {} : { secret: key }),
+      classify: credentials.classify,
+      sign: credentials.sign,
+      async healthcheck(get) {
+        const { status } = await get(health)
+        if (status >= 200 && status < 300) return
+        if (status === 403) throw new PenstockError('PEN_HEALTHCHECK', 'Healthcheck endpoint forbidden')
+        if (status === 404) throw new PenstockError('PEN_HEALTHCHECK', 'Endpoint not found')
+        throw unhealthy(health, status)
+      },
+    })
+    return withClient(sink, credentials.client)
+  },
+})
+
+/** Between type and namespace in the key of a partition. */
+const separator = '\0'
+
+interface Credentials {
+  readonly apiKey?: string
+  readonly client?: HttpClient
+  readonly sign?: Sign
+  readonly classify: (response: HttpResponse) => Attempt
+}
+
+async function findCredentials(
+  options: {
+    readonly credentials_path?: string | undefined
+    readonly api_key?: string | undefined
+    readonly tls: TlsOptions
+  },
+  context: SinkContext,
+): Promise<Credentials> {
+  const { env } = process
+  if (options.credentials_path === undefined && options.api_key !== undefined) {
+    return { apiKey: options.api_key, classify: classifyResponse }
+  }
+  const file = options.credentials_path ?? env['CLOUD_APPLICATION_CREDENTIALS'] ?? env['GOOGLE_APPLICATION_CREDENTIALS']
+  if (file !== undefined) {
+    const account = await readServiceAccount(file)
+    const client = new HttpClient({ tls: compileTls(options.tls), proxy: compileProxy(context.proxy) })
+    return { client, ...byToken(AccessTokens.ofServiceAccount(account, scope, client)) }
+  }
+  // The metadata server is on the link of the instance itself: no proxy leads to it.
+  const client = new HttpClient({ tls: compileTls(options.tls), proxy: () => undefined })
+  return { client, ...byToken(AccessTokens.ofInstance(env, client), true) }
+}
+
+function byToken(tokens: AccessTokens, isGuess = false): Pick<Credentials, 'sign' | 'classify'> {
+  let used = ''
+  return {
+    async sign(unsigned, signal) {
+      try {
+        used = await tokens.get(signal)
+      } catch (error) {
+        if (!isGuess) throw error
+        throw new PenstockError(
+          'PEN_AUTH',
+          `This requires one of api_key or credentials_path to be defined. ${errorText(error)}`,
+          { cause: error },
+        )
+      }
+      return { ...unsigned.headers, authorization: `Bearer ${used}` }
+    },
+    classify(response) {
+      if (response.status !== 401) return classifyResponse(response)
+      // A token may end before its time: the next attempt gets a new one.
+      tokens.refuse(used)
+      return { outcome: 'retry', failure: responseFailure(401), retryAfterMs: retryAfterMs(response) }
+    },
+  }
+}
+
+/** Closes the client of the credentials with the sink. */
+function withClient(sink: Sink, client: HttpClient | undefined): Sink {
+  if (client === undefined) return sink
+  return {
+    write: (events) => sink.write(events),
+    async close() {
+      await sink.close()
+      await client.close()
+    },
+    ...(sink.healthcheck === undefined ? {} : { healthcheck: sink.healthcheck }),
+  }
+}

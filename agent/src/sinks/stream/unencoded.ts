@@ -1,0 +1,47 @@
+// The end of events that could not be written, in sinks that write streams: counted, logged and rejected.
+
+import type { Batch } from '../../event/batch.ts'
+import type { ComponentEvents, ErrorReport } from '../../telemetry/component-events.ts'
+
+const encoderFailed = {
+  type: 'encoder_failed',
+  stage: 'processing',
+  message: 'Events could not be encoded.',
+} as const satisfies ErrorReport
+
+const templateFailed = {
+  type: 'template_failed',
+  stage: 'processing',
+  message: 'Events lack fields that a template refers to.',
+} as const satisfies ErrorReport
+
+/** Events of one batch that will not go on. */
+export class Unencoded {
+  encoding = 0
+  /** Text of the last problem with encoding. */
+  problem: string | undefined
+  rendering = 0
+  /** Names of the fields that the last event did not have. */
+  missing: readonly string[] = []
+  /** Estimated JSON size of the events. */
+  bytes = 0
+
+  get count(): number {
+    return this.encoding + this.rendering
+  }
+
+  /** Counts the events and ends them. The batch's share of the finalizer stays with those that go on, if there are any. */
+  reject(batch: Batch, events: ComponentEvents): void {
+    if (this.count === 0) return
+    if (this.encoding > 0) {
+      events.error({ ...encoderFailed, count: this.encoding, fields: { reason: this.problem } })
+      events.discarded(this.encoding, false, encoderFailed.message)
+    }
+    if (this.rendering > 0) {
+      events.error({ ...templateFailed, count: this.rendering, fields: { missing: this.missing } })
+      events.discarded(this.rendering, false, templateFailed.message)
+    }
+    if (this.count < batch.count) batch.finalizer.retain(1)
+    batch.finalizer.release(1, 'rejected')
+  }
+}

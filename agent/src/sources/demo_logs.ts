@@ -1,0 +1,85 @@
+// Demo source: invented log lines of well-known formats, for trials without anything that logs.
+
+import { setTimeout as wait } from 'node:timers/promises'
+import { compileDecoder, eventBatches } from '../codecs/decoding/decoder.ts'
+import { framingProblems } from '../codecs/framing/encode.ts'
+import { defineSource, type OptionProblem } from '../component.ts'
+import { Finalizer } from '../event/finalizer.ts'
+import type { LogEvent } from '../event/log.ts'
+import type { MetricEvent } from '../event/metric.ts'
+import { decoding, framing } from '../schema/groups.ts'
+import { list, oneOf, optional, seconds, string, uint } from '../schema/options.ts'
+import { annotate, Notes, reportUndecoded } from './annotate.ts'
+import { demoFormats, demoLine } from './demo_logs/lines.ts'
+
+/** Lines handed on at once; without an interval, so many at each turn. */
+const mostPerBatch = 1000
+
+const protocol = { protocol: 'none' }
+
+export const demoLogs = defineSource({
+  type: 'demo_logs',
+  summary: 'Invents log lines, for trials.',
+  outputs: ['log', 'metric'],
+  options: {
+    format: oneOf([...demoFormats, 'shuffle'], 'The kind of lines; `shuffle` draws from `lines`.'),
+    lines: optional(list(string('A line.'), 'Lines to draw from with format `shuffle`.', { minItems: 1 })),
+    interval: seconds('Seconds between two lines; 0: as fast as they are taken.', { default: 1 }),
+    count: optional(uint('How many lines, after which the source ends. Without end if not given.', { minimum: 1 })),
+    decoding: decoding(),
+    framing: framing(),
+  },
+  check(options): OptionProblem[] {
+    const problems: OptionProblem[] = framingProblems(options.framing)
+    if (options.format === 'shuffle' && options.lines === undefined) {
+      problems.push({ path: 'lines', message: '`lines` is required with format `shuffle`' })
+    }
+    return problems
+  },
+
+  build(options, context) {
+    const { stopping } = context
+    const decoder = compileDecoder(options.decoding, options.framing, context.globals, { stream: false })
+    const notes = new Notes('demo_logs', context.globals.logSchema)
+    const intervalMs = options.interval * 1000
+    const total = options.count ?? Number.POSITIVE_INFINITY
+    const drawn = options.lines ?? []
+    const format = options.format
+    const line = () =>
+      format === 'shuffle' ? (drawn[Math.floor(Math.random() * drawn.length)] as string) : demoLine(format, new Date())
+
+    const emit = async (lines: number): Promise<void> => {
+      const events: (LogEvent | MetricEvent)[] = []
+      let received = 0
+      for (let index = 0; index < lines; index++) {
+        const frame = Buffer.from(line())
+        received += frame.length
+        const decoded = decoder.message(frame)
+        reportUndecoded(decoded, context.events)
+        for (const event of decoded.events) events.push(event)
+      }
+      context.events.receivedBytes(received, protocol)
+      annotate(events, notes)
+      for (const batch of eventBatches(events, new Finalizer())) await context.output.send(batch)
+    }
+
+    return {
+      async run() {
+        const start = performance.now()
+        let emitted = 0
+        while (emitted < total && !stopping.aborted) {
+          const passed = performance.now() - start
+          const due = intervalMs === 0 ? Number.POSITIVE_INFINITY : Math.floor(passed / intervalMs) + 1
+          const lines = Math.min(due - emitted, total - emitted, mostPerBatch)
+          if (lines > 0) {
+            await emit(lines)
+            emitted += lines
+          }
+          // Even at full speed the loop takes its turn with others.
+          const pause = intervalMs === 0 ? 0 : emitted * intervalMs - (performance.now() - start)
+          await wait(Math.max(0, pause), undefined, { signal: stopping }).catch(() => {}) // stopping ends the loop
+        }
+      },
+    }
+  },
+})

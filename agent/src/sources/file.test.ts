@@ -1,0 +1,307 @@
+import {
+  appendFileSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import type { Batch } from '../event/batch.ts'
+import type { LogEvent } from '../event/log.ts'
+import { Bytes } from '../event/value.ts'
+import { startSource, type TestSource } from '../testing/harness.ts'
+
+// Machines that build and test at once are slow; nothing here waits for a fixed time.
+vi.setConfig({ testTimeout: 20_000 })
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'penstock-file-'))
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+const messages = (source: TestSource) => source.sent.map((event) => (event as LogEvent).fields['message'])
+const lines = (from: number, to: number) =>
+  Array.from({ length: to - from }, (_, index) => `line ${from + index}\n`).join('')
+const expected = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => `line ${from + index}`)
+
+test('lines become events with message, time, path and host', async () => {
+  const path = join(folder, 'app.log')
+  writeFileSync(path, 'first\nsecond\nnot yet whole')
+  await using source = await startSource('file', { include: [join(folder, '*.log')], host_key: 'node.name' })
+  const [event] = (await source.received(2)) as LogEvent[]
+  expect(event?.fields).toEqual({
+    message: 'first',
+    file: path,
+    source_type: 'file',
+    timestamp: expect.anything(),
+    node: { name: expect.any(String) },
+  })
+  appendFileSync(path, ' now\n')
+  await source.received(3)
+  expect(messages(source)).toEqual(['first', 'second', 'not yet whole now'])
+})
+
+test('new files, in new folders too, are found long before the next walk', async () => {
+  await using source = await startSource('file', {
+    include: [join(folder, '**/*.log')],
+    exclude: ['**/skip.log'],
+    glob_minimum_cooldown_ms: 3_600_000,
+  })
+  mkdirSync(join(folder, 'a/b'), { recursive: true })
+  writeFileSync(join(folder, 'a/b/skip.log'), lines(0, 3))
+  writeFileSync(join(folder, 'a/b/x.log'), lines(0, 3))
+  await source.received(3)
+  appendFileSync(join(folder, 'a/b/x.log'), lines(3, 4))
+  await source.received(4)
+  expect(messages(source)).toEqual(expected(0, 4))
+})
+
+test('a renamed file is read on, and so is its successor', async () => {
+  const path = join(folder, 'app.log')
+  writeFileSync(path, lines(0, 10))
+  await using source = await startSource('file', { include: [join(folder, '*.log*')] })
+  await source.received(10)
+  renameSync(path, `${path}.1`)
+  appendFileSync(`${path}.1`, lines(10, 12))
+  writeFileSync(path, lines(12, 20))
+  await source.received(20)
+  expect(messages(source).sort()).toEqual(expected(0, 20).sort())
+})
+
+test('a file that was copied and cut is read from its beginning', async () => {
+  const path = join(folder, 'app.log')
+  writeFileSync(path, lines(0, 10))
+  await using source = await startSource('file', { include: [join(folder, '*.log*')] })
+  await source.received(10)
+  copyFileSync(path, `${path}.1`)
+  truncateSync(path, 0)
+  appendFileSync(path, lines(10, 14))
+  await source.received(14)
+  expect(messages(source)).toEqual(expected(0, 14))
+})
+
+test('a compressed file is read once, and a compressed copy of a known file not again', async () => {
+  writeFileSync(join(folder, 'a.log'), lines(0, 5))
+  writeFileSync(join(folder, 'b.log.gz'), gzipSync(`${lines(5, 10)}line 10`))
+  await using source = await startSource('file', { include: [join(folder, '*')], read_to_end: true })
+  await source.received(11)
+  writeFileSync(join(folder, 'a.log.1.gz'), gzipSync(lines(0, 5)))
+  expect(messages(source).sort()).toEqual(expected(0, 11).sort())
+  await source.stop()
+  await using again = await startSource(
+    'file',
+    { include: [join(folder, '*')], read_to_end: true },
+    { dataDir: source.dataDir },
+  )
+  await again.stop()
+  expect(messages(again)).toEqual([])
+})
+
+test('read_to_end ends at the end of every file, the last line without a newline included', async () => {
+  writeFileSync(join(folder, 'a.log'), 'one\ntwo')
+  writeFileSync(join(folder, 'b.log'), 'no newline at all')
+  writeFileSync(join(folder, 'empty.log'), '')
+  await using source = await startSource('file', { include: [join(folder, '*.log')], read_to_end: true })
+  await source.received(3)
+  expect(messages(source).sort()).toEqual(['no newline at all', 'one', 'two'])
+})
+
+test('reading goes on after a restart where delivery ended', async () => {
+  const path = join(folder, 'app.log')
+  writeFileSync(path, lines(0, 10))
+  const dataDir = mkdtempSync(join(tmpdir(), 'penstock-data-'))
+  {
+    await using source = await startSource('file', { include: [path] }, { dataDir })
+    await source.received(10)
+  }
+  appendFileSync(path, lines(10, 15))
+  const held: Batch[] = []
+  {
+    // What is not answered is read again.
+    await using source = await startSource(
+      'file',
+      { include: [path] },
+      { dataDir, consume: (batch) => void held.push(batch) },
+    )
+    await source.received(5)
+    expect(messages(source)).toEqual(expected(10, 15))
+  }
+  {
+    await using source = await startSource('file', { include: [path] }, { dataDir })
+    await source.received(5)
+    expect(messages(source)).toEqual(expected(10, 15))
+  }
+  // An answer after the end still counts, at once.
+  const text = await readFile(join(dataDir, 'in', 'checkpoints.json'), 'utf8')
+  expect(JSON.parse(text)).toMatchObject({ version: '1', checkpoints: [{ position: lines(0, 15).length }] })
+  rmSync(dataDir, { recursive: true })
+})
+
+test('a full pipeline holds reading, and a checkpoint follows delivery in order', async () => {
+  const path = join(folder, 'app.log')
+  const held: Batch[] = []
+  let release = () => {}
+  writeFileSync(path, lines(0, 5))
+  await using source = await startSource(
+    'file',
+    { include: [path] },
+    {
+      consume: (batch) => {
+        held.push(batch)
+        return new Promise((resolve) => {
+          release = resolve
+        })
+      },
+    },
+  )
+  await source.received(5)
+  appendFileSync(path, lines(5, 8))
+  release()
+  await source.received(8)
+  const position = async () => {
+    const text = await readFile(join(source.dataDir, 'in', 'checkpoints.json'), 'utf8').catch(() => '{}')
+    return (JSON.parse(text) as { checkpoints?: { position: number }[] }).checkpoints?.[0]?.position
+  }
+  held[1]?.finalizer.release(1, 'delivered')
+  await vi.waitFor(async () => expect(await position()).toBe(0), 5000)
+  held[0]?.finalizer.release(1, 'delivered')
+  await vi.waitFor(async () => expect(await position()).toBe(lines(0, 8).length), 5000)
+})
+
+test('too long lines are discarded and counted; what is not UTF-8 stays bytes', async () => {
+  const path = join(folder, 'app.log')
+  writeFileSync(
+    path,
+    Buffer.concat([
+      Buffer.from('short\n'),
+      Buffer.alloc(100, 'x'),
+      Buffer.from('\n'),
+      Buffer.alloc(3_000_000, 'y'),
+      Buffer.from('\ncaf\xe9\n', 'latin1'),
+      Buffer.from('grün\n'),
+    ]),
+  )
+  await using source = await startSource('file', { include: [path], max_line_bytes: 64 })
+  await source.received(3)
+  expect(messages(source)).toEqual(['short', new Bytes(Buffer.from('caf\xe9', 'latin1')), 'grün'])
+  expect(source.events.counts.get('component_discarded_events_total intentional=false')).toBe(2)
+  expect(source.events.errors[0]).toMatchObject({ code: 'reading_line_from_file', type: 'condition_failed' })
+})
+
+test.each([
+  { charset: 'utf-16le', content: Buffer.from('ein\u0a0a Ende\nzwei\n', 'utf16le') },
+  { charset: 'utf-16be', content: Buffer.from('ein\u0a0a Ende\nzwei\n', 'utf16le').swap16() },
+])('text in $charset is decoded', async ({ charset, content }) => {
+  writeFileSync(join(folder, 'a.log'), content)
+  await using source = await startSource('file', { include: [join(folder, 'a.log')], encoding: { charset } })
+  await source.received(2)
+  expect(messages(source)).toEqual(['ein\u0a0a Ende', 'zwei'])
+})
+
+test.each([
+  {
+    mode: 'continue_through',
+    start: '^[^\\s]',
+    condition: '^[\\s]+',
+    input: 'a\n b\n c\nd\n',
+    groups: ['a\n b\n c', 'd'],
+  },
+  {
+    mode: 'continue_past',
+    start: '\\\\$',
+    condition: '\\\\$',
+    input: 'a\\\nb\\\nc\nd\n',
+    groups: ['a\\\nb\\\nc', 'd'],
+  },
+  {
+    mode: 'halt_before',
+    start: '^start',
+    condition: '^start',
+    input: 'x\nstart\n1\nstart\n2\n',
+    groups: ['x', 'start\n1', 'start\n2'],
+  },
+  { mode: 'halt_with', start: '^{', condition: ';$', input: '{\nb;\nc\n', groups: ['{\nb;', 'c'] },
+])('multiline $mode joins lines', async ({ mode, start, condition, input, groups }) => {
+  writeFileSync(join(folder, 'a.log'), input)
+  await using source = await startSource('file', {
+    include: [join(folder, 'a.log')],
+    multiline: { mode, start_pattern: start, condition_pattern: condition, timeout_ms: 50 },
+    offset_key: 'offset',
+  })
+  await source.received(groups.length)
+  expect(messages(source)).toEqual(groups)
+  expect((source.sent[0] as LogEvent).fields['offset']).toBe(0)
+})
+
+test('a file that cannot be read is reported once and does not hinder the others', async () => {
+  symlinkSync('/proc/self/mem', join(folder, 'bad.log'))
+  writeFileSync(join(folder, 'good.log'), lines(0, 2))
+  await using source = await startSource('file', { include: [join(folder, '*.log')] })
+  await source.received(2)
+  appendFileSync(join(folder, 'good.log'), lines(2, 3))
+  await source.received(3)
+  expect(source.events.errors).toEqual([
+    expect.objectContaining({ code: 'reading_fingerprint', type: 'reader_failed', stage: 'receiving' }),
+  ])
+})
+
+test('read_from end leaves out what is there and reads what comes', async () => {
+  writeFileSync(join(folder, 'a.log'), lines(0, 3))
+  await using source = await startSource('file', { include: [join(folder, '*.log')], read_from: 'end' })
+  await vi.waitFor(() => expect(source.events.counts.get('files_added_total')).toBe(1))
+  writeFileSync(join(folder, 'b.log'), lines(3, 5))
+  appendFileSync(join(folder, 'a.log'), lines(5, 6))
+  await source.received(3)
+  expect(messages(source).sort()).toEqual(expected(3, 6))
+})
+
+test('files are told apart by inode where that is asked for, and removed after delivery', async () => {
+  writeFileSync(join(folder, 'a.log'), lines(0, 2))
+  writeFileSync(join(folder, 'b.log'), lines(0, 2))
+  await using source = await startSource('file', {
+    include: [join(folder, '*.log')],
+    fingerprint: { strategy: 'device_and_inode' },
+    remove_after_secs: 0.1,
+  })
+  await source.received(4)
+  await vi.waitFor(
+    () => expect(existsSync(join(folder, 'a.log')) || existsSync(join(folder, 'b.log'))).toBe(false),
+    5000,
+  )
+})
+
+test('a removed file is read to its end', async () => {
+  const path = join(folder, 'a.log')
+  writeFileSync(path, lines(0, 2))
+  let release = () => {}
+  await using source = await startSource(
+    'file',
+    { include: [join(folder, '*.log')] },
+    {
+      consume: (batch) => {
+        batch.finalizer.release(1, 'delivered')
+        return new Promise((resolve) => {
+          release = resolve
+        })
+      },
+    },
+  )
+  await source.received(2)
+  appendFileSync(path, `${lines(2, 4)}line 4`)
+  rmSync(path)
+  release()
+  await source.received(4)
+  release()
+  await source.received(5)
+  expect(messages(source)).toEqual(expected(0, 5))
+})

@@ -1,0 +1,517 @@
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import type { LogEvent } from '../event/log.ts'
+import { Bytes, type Value } from '../event/value.ts'
+import { at } from '../testing/events.ts'
+import { problemsOf, startSource, type TestSource, type TestSourceOptions } from '../testing/harness.ts'
+import { type ApiObject, KubeApi } from '../testing/kube-api.ts'
+
+// Machines that build and test at once are slow; nothing here waits for a fixed time.
+vi.setConfig({ testTimeout: 20_000 })
+
+let folder: string
+let api: KubeApi
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'penstock-pods-'))
+  api = await KubeApi.start()
+  api.set('nodes', { metadata: { name: 'node-1', labels: { zone: 'a' } } })
+  api.set('namespaces', { metadata: { name: 'shop', labels: { team: 'blue' } } })
+  writeFileSync(join(folder, 'kubeconfig'), api.kubeConfig())
+})
+afterEach(async () => {
+  await api[Symbol.asyncDispose]()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+function pod(name: string, more: { metadata?: object; status?: object; spec?: object } = {}): ApiObject {
+  return {
+    metadata: { name, namespace: 'shop', uid: `uid-${name}`, ...more.metadata },
+    spec: { nodeName: 'node-1', containers: [{ name: 'app', image: 'shop/web:1' }], ...more.spec },
+    status: {
+      podIP: '10.0.0.7',
+      podIPs: [{ ip: '10.0.0.7' }, { ip: 'fd00::7' }],
+      containerStatuses: [{ name: 'app', imageID: 'shop/web@sha256:1', containerID: 'containerd://c1' }],
+      ...more.status,
+    },
+  }
+}
+
+function write(podFolder: string, content: string | Buffer, file = '0.log', container = 'app'): string {
+  const directory = join(folder, 'pods', podFolder, container)
+  mkdirSync(directory, { recursive: true })
+  const path = join(directory, file)
+  appendFileSync(path, content)
+  return path
+}
+
+function start(options: object = {}, extra: TestSourceOptions = {}): Promise<TestSource> {
+  mkdirSync(join(folder, 'pods'), { recursive: true })
+  return startSource(
+    'orchestrator_logs',
+    {
+      logs_dir: join(folder, 'pods'),
+      kube_config_file: join(folder, 'kubeconfig'),
+      self_node_name: 'node-1',
+      ...options,
+    },
+    extra,
+  )
+}
+
+const cri = (text: string, tag = 'F', stream = 'stdout') => `2026-01-01T00:00:02.123456789Z ${stream} ${tag} ${text}\n`
+const field = (source: TestSource, name: string) => source.sent.map((event) => (event as LogEvent).fields[name])
+const messages = (source: TestSource) => field(source, 'message')
+
+test('a line becomes an event with everything known about its pod', async () => {
+  api.set(
+    'pods',
+    pod('web-1', {
+      metadata: {
+        labels: { app: 'web' },
+        annotations: { note: 'hello' },
+        ownerReferences: [{ kind: 'ReplicaSet', name: 'web-5d4' }],
+      },
+    }),
+  )
+  const path = write('shop_web-1_uid-web-1', cri('hello') + cri('wörld', 'F', 'stderr'))
+  await using source = await start()
+  const [first, second] = (await source.received(2)) as LogEvent[]
+  expect(first?.fields).toEqual({
+    file: path,
+    message: 'hello',
+    source_type: 'orchestrator_logs',
+    stream: 'stdout',
+    timestamp: at('2026-01-01T00:00:02.123456789Z'),
+    orchestrator: {
+      container_id: 'containerd://c1',
+      container_image: 'shop/web:1',
+      container_image_id: 'shop/web@sha256:1',
+      container_name: 'app',
+      namespace_labels: { team: 'blue' },
+      node_labels: { zone: 'a' },
+      pod_annotations: { note: 'hello' },
+      pod_ip: '10.0.0.7',
+      pod_ips: ['10.0.0.7', 'fd00::7'],
+      pod_labels: { app: 'web' },
+      pod_name: 'web-1',
+      pod_namespace: 'shop',
+      pod_node_name: 'node-1',
+      pod_owner: 'ReplicaSet/web-5d4',
+      pod_uid: 'uid-web-1',
+    },
+  })
+  expect(second?.fields).toMatchObject({ message: 'wörld', stream: 'stderr' })
+  expect(second?.fields['orchestrator']).toBe(first?.fields['orchestrator'])
+})
+
+test('a new pod is read long before the next walk at the default settings', async () => {
+  await using source = await start()
+  await vi.waitFor(() => expect(api.watches).toBe(3))
+  api.set('pods', pod('web-1'))
+  write('shop_web-1_uid-web-1', cri('hello'))
+  await source.received(1)
+  expect(messages(source)).toEqual(['hello'])
+})
+
+test('fields go where the options say, or nowhere', async () => {
+  api.set('pods', pod('web-1', { metadata: { labels: { app: 'web' } } }))
+  write('shop_web-1_uid-web-1', cri('hello'))
+  await using source = await start({
+    annotation_fields: {
+      container_id: '',
+      container_image: '',
+      container_image_id: '',
+      container_name: '.container',
+      pod_annotations: '',
+      pod_ip: '',
+      pod_ips: '',
+      pod_labels: '.k8s."pod labels"',
+      pod_name: '.k8s.name',
+      pod_namespace: '',
+      pod_node_name: '',
+      pod_owner: '',
+      pod_uid: '',
+    },
+    namespace_annotation_fields: { namespace_labels: '' },
+    node_annotation_fields: { node_labels: '' },
+    ingestion_timestamp_field: '.ingested',
+  })
+  const [event] = (await source.received(1)) as LogEvent[]
+  expect(event?.fields).toEqual({
+    file: expect.any(String),
+    message: 'hello',
+    source_type: 'orchestrator_logs',
+    stream: 'stdout',
+    timestamp: at('2026-01-01T00:00:02.123456789Z'),
+    ingested: expect.anything(),
+    container: 'app',
+    k8s: { name: 'web-1', 'pod labels': { app: 'web' } },
+  })
+})
+
+test('parts of a line are joined for each stream, even where the cut goes through a character', async () => {
+  api.set('pods', pod('web-1'))
+  const euro = Buffer.from('€')
+  write(
+    'shop_web-1_uid-web-1',
+    Buffer.concat([
+      Buffer.from(cri('out ', 'P').slice(0, -1)),
+      euro.subarray(0, 1),
+      Buffer.from('\n'),
+      Buffer.from(cri('err ', 'P', 'stderr')),
+      Buffer.from('2026-01-01T00:00:03Z stdout F '),
+      euro.subarray(1),
+      Buffer.from('\n'),
+      Buffer.from(cri('end', 'F', 'stderr')),
+    ]),
+  )
+  await using source = await start()
+  const events = (await source.received(2)) as LogEvent[]
+  expect(events.map(({ fields }) => [fields['message'], fields['stream'], String(fields['timestamp'])])).toEqual([
+    ['out €', 'stdout', '2026-01-01T00:00:02.123456789Z'],
+    ['err end', 'stderr', '2026-01-01T00:00:02.123456789Z'],
+  ])
+})
+
+test.each([
+  { options: { auto_partial_merge: false }, expected: ['abc', 'def', 'x'], discarded: 0 },
+  { options: { max_merged_line_bytes: 5 }, expected: ['x'], discarded: 1 },
+  {
+    options: { max_merged_line_bytes: 5, max_merged_line_action: 'truncate' },
+    expected: ['abcde..TRUNCATED', 'x'],
+    discarded: 0,
+  },
+])('parts with $options', async ({ options, expected, discarded }) => {
+  api.set('pods', pod('web-1'))
+  write('shop_web-1_uid-web-1', cri('abc', 'P') + cri('def') + cri('x'))
+  await using source = await start(options)
+  await source.received(expected.length)
+  expect(messages(source)).toEqual(expected)
+  expect(source.events.counts.get('component_discarded_events_total intentional=false') ?? 0).toBe(discarded)
+})
+
+test('a part that waits when the source stops is handed on', async () => {
+  api.set('pods', pod('web-1'))
+  write('shop_web-1_uid-web-1', cri('x') + cri('abc', 'P'))
+  await using source = await start()
+  await source.received(1)
+  await source.stop()
+  expect(messages(source)).toEqual(['x', 'abc'])
+})
+
+test('the docker format is told by its first byte', async () => {
+  api.set('pods', pod('web-1'))
+  const line = (log: string) => `${JSON.stringify({ log, stream: 'stderr', time: '2024-01-02T03:04:05.1Z' })}\n`
+  const long = 'x'.repeat(16384)
+  write('shop_web-1_uid-web-1', `${line('one\n')}not json\n${line(long)}${line('two\n')}`)
+  await using source = await start()
+  const [first] = (await source.received(2)) as LogEvent[]
+  expect(messages(source)).toEqual(['one', `${long}two`])
+  expect(first?.fields).toMatchObject({ stream: 'stderr', timestamp: at('2024-01-02T03:04:05.1Z') })
+  expect(source.events.counts.get('k8s_docker_format_parse_failures_total')).toBe(1)
+})
+
+test('lines that are not of the format are counted and left out', async () => {
+  api.set('pods', pod('web-1'))
+  write(
+    'shop_web-1_uid-web-1',
+    Buffer.concat([
+      Buffer.from(
+        `${cri('one')}garbage\n2026-13-01T00:00:00Z stdout F x\n2026-01-01T00:00:00Z stdin F x\n2026-01-01T00:00:00Z stdout X x\n\n`,
+      ),
+      Buffer.from('2026-01-01T00:00:00Z stdout F \xff\n', 'latin1'),
+      Buffer.from('2026-01-01T00:00:00Z stdout F \n2026-01-01T00:00:00Z stdout F:tag  two \n'),
+    ]),
+  )
+  await using source = await start()
+  await source.received(4)
+  expect(messages(source)).toEqual(['one', new Bytes(Buffer.from([0xff])), '', ' two '])
+  expect(source.events.counts.get('component_discarded_events_total intentional=false')).toBe(5)
+  expect(source.events.errors).toEqual([expect.objectContaining({ type: 'parser_failed', count: 5 })])
+})
+
+test('times without a zone are of the configured one', async () => {
+  api.set('pods', pod('web-1'))
+  write('shop_web-1_uid-web-1', '2026-07-01T12:00:00.5 stdout F x\n2026-01-01T12:00:00+05:30 stdout F y\n')
+  await using source = await start({ timezone: 'Europe/Berlin' })
+  await source.received(2)
+  expect(field(source, 'timestamp').map(String)).toEqual(['2026-07-01T10:00:00.500Z', '2026-01-01T06:30:00Z'])
+})
+
+test('excluded pods, namespaces and containers are left out', async () => {
+  api.set('namespaces', { metadata: { name: 'secret', labels: { 'penstock.dev/exclude': 'true' } } })
+  api.set('pods', pod('web-1', { metadata: { annotations: { 'penstock.dev/exclude-containers': ' side , other' } } }))
+  api.set('pods', pod('web-2', { metadata: { labels: { 'vector.dev/exclude': 'true' } } }))
+  api.set('pods', pod('web-3', { metadata: { namespace: 'secret' } }))
+  write('shop_web-1_uid-web-1', cri('one'))
+  write('shop_web-1_uid-web-1', cri('side'), '0.log', 'side')
+  write('shop_web-1_uid-web-1', cri('old'), '0.log.gz')
+  write('shop_web-2_uid-web-2', cri('two'))
+  write('secret_web-3_uid-web-3', cri('three'))
+  await using source = await start()
+  await source.received(1)
+  // The pod that the label hides is asked for before it is left out.
+  await vi.waitFor(() => expect(api.requests).toContain('/api/v1/namespaces/shop/pods/web-2'), 3000)
+  api.set('pods', pod('web-4'))
+  write('shop_web-4_uid-web-4', cri('four'))
+  await source.received(2)
+  expect(messages(source)).toEqual(['one', 'four'])
+})
+
+test('the logs of a pod that is gone are read with the names of their folder', async () => {
+  write('shop_lost_uid-lost', cri('late'))
+  await using source = await start()
+  const [event] = (await source.received(1)) as LogEvent[]
+  expect(event?.fields['orchestrator']).toEqual({
+    container_name: 'app',
+    namespace_labels: { team: 'blue' },
+    node_labels: { zone: 'a' },
+    pod_name: 'lost',
+    pod_namespace: 'shop',
+    pod_uid: 'uid-lost',
+  })
+  expect(source.events.counts.get('k8s_event_annotation_failures_total')).toBe(1)
+  expect(source.events.errors).toEqual([expect.objectContaining({ code: 'annotation_failed', stage: 'processing' })])
+})
+
+test('a static pod is found by the hash of its manifest', async () => {
+  api.set('pods', pod('etcd-node-1', { metadata: { annotations: { 'kubernetes.io/config.mirror': 'hash1' } } }))
+  write('shop_etcd-node-1_hash1', cri('x'))
+  await using source = await start()
+  const [event] = (await source.received(1)) as LogEvent[]
+  expect(event?.fields['orchestrator']).toMatchObject({ pod_uid: 'uid-etcd-node-1' })
+})
+
+test('a deleted pod is known for a while, and labels follow changes', async () => {
+  api.set('pods', pod('web-1', { metadata: { labels: { version: '1' } } }))
+  write('shop_web-1_uid-web-1', cri('one'))
+  await using source = await start({ delay_deletion_ms: 100 })
+  await source.received(1)
+  const last = () => (source.sent.at(-1) as LogEvent).fields['orchestrator'] as Record<string, Value>
+  expect(last()).toMatchObject({ pod_labels: { version: '1' } })
+  await vi.waitFor(() => expect(api.watches).toBe(3))
+  api.set('pods', pod('web-1', { metadata: { labels: { version: '2' } } }))
+  await vi.waitFor(async () => {
+    write('shop_web-1_uid-web-1', cri('two'))
+    expect(last()).toMatchObject({ pod_labels: { version: '2' } })
+  }, 3000)
+  api.remove('pods', 'web-1', 'shop')
+  await vi.waitFor(async () => {
+    write('shop_web-1_uid-web-1', cri('three'))
+    expect(last()['pod_labels']).toBe(undefined)
+    expect(last()['pod_name']).toBe('web-1')
+  }, 4000)
+})
+
+test('the first lines of a container wait a moment for its id', async () => {
+  await using source = await start()
+  await vi.waitFor(() => expect(api.watches).toBe(3))
+  api.set('pods', pod('web-1', { status: { containerStatuses: [] } }))
+  write('shop_web-1_uid-web-1', cri('one'))
+  await vi.waitFor(() => expect(source.events.counts.get('files_added_total')).toBe(1))
+  api.set('pods', pod('web-1'))
+  api.set('pods', pod('web-2', { status: { containerStatuses: [] } }))
+  write('shop_web-2_uid-web-2', cri('two'))
+  const events = (await source.received(2)) as LogEvent[]
+  expect(events.map(({ fields }) => (fields['orchestrator'] as Record<string, Value>)['container_id'])).toEqual([
+    'containerd://c1',
+    undefined,
+  ])
+})
+
+test('a pod that is labelled while it is read is read no more', async () => {
+  api.set('pods', pod('web-1'))
+  write('shop_web-1_uid-web-1', cri('one'))
+  await using source = await start({ delay_deletion_ms: 100 })
+  await source.received(1)
+  await vi.waitFor(() => expect(api.watches).toBe(3))
+  api.set('pods', pod('web-1', { metadata: { labels: { 'penstock.dev/exclude': 'true' } } }))
+  await vi.waitFor(() => expect(source.events.counts.get('files_unwatched_total')).toBe(1), 10_000)
+  write('shop_web-1_uid-web-1', cri('two'))
+  api.set('pods', pod('web-2'))
+  write('shop_web-2_uid-web-2', cri('three'))
+  await source.received(2)
+  expect(messages(source)).toEqual(['one', 'three'])
+})
+
+test('a log behind a symbolic link is followed when it is exchanged', async () => {
+  api.set('pods', pod('web-1'))
+  const target = join(folder, 'target.log')
+  writeFileSync(target, cri('one'))
+  mkdirSync(join(folder, 'pods/shop_web-1_uid-web-1/app'), { recursive: true })
+  symlinkSync(target, join(folder, 'pods/shop_web-1_uid-web-1/app/0.log'))
+  await using source = await start()
+  await source.received(1)
+  appendFileSync(target, cri('two'))
+  renameSync(target, `${target}.1`)
+  writeFileSync(target, cri('three'))
+  await source.received(3)
+  expect(messages(source)).toEqual(['one', 'two', 'three'])
+})
+
+test('rotation as the kubelet does it loses and doubles nothing', async () => {
+  api.set('pods', pod('web-1'))
+  const path = write('shop_web-1_uid-web-1', '')
+  await using source = await start()
+  let written = 0
+  for (let rotation = 0; rotation < 4; rotation++) {
+    for (let line = 0; line < 50; line++) write('shop_web-1_uid-web-1', cri(`line ${written++}`))
+    const rotated = `${path}.2026010${rotation}-000000`
+    renameSync(path, rotated)
+    write('shop_web-1_uid-web-1', cri(`line ${written++}`))
+    writeFileSync(`${rotated}.tmp`, gzipSync(readFileSync(rotated)))
+    renameSync(`${rotated}.tmp`, `${rotated}.gz`)
+    await source.received(written - 1)
+    rmSync(rotated)
+  }
+  await source.received(written)
+  expect(new Set(messages(source)).size).toBe(written)
+  expect(source.sent).toHaveLength(written)
+})
+
+test('a line that was cut where the file changed is joined', async () => {
+  api.set('pods', pod('web-1'))
+  const path = write('shop_web-1_uid-web-1', cri('one') + cri('tw', 'P'))
+  await using source = await start()
+  await source.received(1)
+  renameSync(path, `${path}.20260101-000000`)
+  write('shop_web-1_uid-web-1', cri('o') + cri('three'))
+  await source.received(3)
+  expect(messages(source)).toEqual(['one', 'two', 'three'])
+  await source.stop()
+  const { checkpoints } = JSON.parse(readFileSync(join(source.dataDir, 'in/checkpoints.json'), 'utf8'))
+  expect(checkpoints.map((checkpoint: { position: number }) => checkpoint.position)).toEqual([
+    (cri('one') + cri('tw')).length,
+    (cri('o') + cri('three')).length,
+  ])
+})
+
+test.each([
+  { fault: 'a forgotten version', cause: async () => api.compact() },
+  { fault: 'cut watches', cause: async () => {} },
+  {
+    fault: 'a restart of the server',
+    cause: async () => {
+      await api.pause()
+      await api.resume()
+    },
+  },
+  { fault: 'errors of the server', cause: async () => void api.failures.push(500, 503, 429) },
+])('after $fault new pods are still found', async ({ cause }) => {
+  api.set('pods', pod('web-1'))
+  write('shop_web-1_uid-web-1', cri('one'))
+  await using source = await start()
+  await source.received(1)
+  await vi.waitFor(() => expect(api.watches).toBe(3))
+  await cause()
+  api.cutWatches()
+  api.set('pods', pod('web-2'))
+  write('shop_web-2_uid-web-2', cri('two'))
+  await source.received(2)
+  expect(messages(source)).toEqual(['one', 'two'])
+})
+
+test('lists are read in pages, or from the cache as a whole', async () => {
+  for (let index = 0; index < 600; index++) api.set('pods', pod(`web-${index}`))
+  write('shop_web-599_uid-web-599', cri('x'))
+  {
+    await using source = await start()
+    await source.received(1)
+  }
+  expect(api.requests.filter((request) => request.includes('continue=500'))).toHaveLength(1)
+  api.requests.length = 0
+  await using source = await start({ use_apiserver_cache: true, insert_namespace_fields: false })
+  await source.received(1)
+  expect(api.requests.some((request) => request.includes('limit='))).toBe(false)
+  expect(api.requests.some((request) => request.startsWith('/api/v1/namespaces'))).toBe(false)
+  expect(api.requests.some((request) => request.startsWith('/api/v1/pods?resourceVersion=0'))).toBe(true)
+})
+
+test('a token is read anew when it was exchanged', async () => {
+  writeFileSync(join(folder, 'token'), 'first\n')
+  writeFileSync(join(folder, 'kubeconfig'), api.kubeConfig({ tokenFile: 'token' }))
+  api.token = 'first'
+  await using source = await start()
+  await vi.waitFor(() => expect(api.watches).toBe(3))
+  api.token = 'second'
+  writeFileSync(join(folder, 'token'), 'second\n')
+  api.cutWatches()
+  api.set('pods', pod('web-1'))
+  write('shop_web-1_uid-web-1', cri('x'))
+  await source.received(1)
+})
+
+test('multiline joins the lines of one stream', async () => {
+  api.set('pods', pod('web-1'))
+  write(
+    'shop_web-1_uid-web-1',
+    cri('Error: a') + cri('noise', 'F', 'stderr') + cri('  at b') + cri('  at c') + cri('next'),
+  )
+  await using source = await start({
+    multiline: { start_pattern: '^\\S', condition_pattern: '^\\s', mode: 'continue_through', timeout_ms: 50 },
+  })
+  await source.received(3)
+  expect(messages(source).sort()).toEqual(['Error: a\n  at b\n  at c', 'next', 'noise'])
+})
+
+test('a line of 100 MB is discarded, and the next one read', async () => {
+  api.set('pods', pod('web-1'))
+  write('shop_web-1_uid-web-1', cri('one'))
+  for (let part = 0; part < 100; part++) write('shop_web-1_uid-web-1', Buffer.alloc(1_000_000, 'x'))
+  write('shop_web-1_uid-web-1', `\n${cri('two')}`)
+  await using source = await start()
+  await source.received(2)
+  expect(messages(source)).toEqual(['one', 'two'])
+  expect(source.events.errors).toEqual([expect.objectContaining({ code: 'reading_line_from_file', count: 1 })])
+})
+
+test('without the name of the node there is no start', async () => {
+  vi.stubEnv('AGENT_SELF_NODE_NAME', '')
+  vi.stubEnv('VECTOR_SELF_NODE_NAME', '')
+  await expect(start({ self_node_name: '' })).rejects.toMatchObject({
+    code: 'PEN_NODE_NAME',
+    message: expect.stringContaining('self_node_name config value or AGENT_SELF_NODE_NAME env var is not set'),
+  })
+  vi.stubEnv('VECTOR_SELF_NODE_NAME', 'node-1')
+  await using source = await start({ self_node_name: '' })
+  await vi.waitFor(() => expect(api.requests.some((request) => request.includes('spec.nodeName%3Dnode-1'))).toBe(true))
+  await source.stop()
+  vi.unstubAllEnvs()
+})
+
+test.each([
+  { config: '{', says: 'is not valid YAML' },
+  { config: '{}', says: 'has no context' },
+  {
+    config: JSON.stringify({
+      'current-context': 'a',
+      contexts: [{ name: 'a', context: { cluster: 'c', user: 'u' } }],
+      clusters: [{ name: 'c', cluster: { server: 'https://127.0.0.1:1' } }],
+      users: [{ name: 'u', user: { exec: { command: 'aws' } } }],
+    }),
+    says: 'signs in by `exec`',
+  },
+])('a kubeconfig that cannot be used is refused: $says', async ({ config, says }) => {
+  writeFileSync(join(folder, 'kubeconfig'), config)
+  await expect(start()).rejects.toMatchObject({ code: 'PEN_KUBERNETES', message: expect.stringContaining(says) })
+})
+
+test('the time zone of the machine has a name too, others must be known', async () => {
+  const problems = (timezone: string) => problemsOf('source', 'orchestrator_logs', { timezone })
+  expect(problems('local')).toEqual([])
+  expect(problems('Mars/Phobos')).toMatchObject([{ path: 'timezone' }])
+  await using source = await start({ timezone: 'local' })
+  await source.stop()
+})

@@ -1,0 +1,669 @@
+// Orchestrator logs source: the logs of all pods of this node, with what the Kubernetes API knows about them.
+// Everything about a container is worked out once and shared by its events; a line costs its prefix, its text and one object.
+
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { defineSource, type OptionProblem, type OriginTags } from '../component.ts'
+import { PenstockError } from '../errors.ts'
+import { logBatch } from '../event/batch.ts'
+import type { Finalizer } from '../event/finalizer.ts'
+import { LogEvent } from '../event/log.ts'
+import { parsePath, setPath } from '../event/path.ts'
+import { Timestamp } from '../event/timestamp.ts'
+import type { Bytes, ValueObject } from '../event/value.ts'
+import { findZone } from '../formats/timezone.ts'
+import { bool, bytes, fieldPath, group, list, oneOf, optional, path, seconds, string, uint } from '../schema/options.ts'
+import { compileGlob, type Glob } from '../tailing/glob.ts'
+import { compileMultiline, MultilineAggregator, multiline } from '../tailing/multiline.ts'
+import { compileDelimiter, type Slab } from '../tailing/slab.ts'
+import { Tailer } from '../tailing/tail.ts'
+import type { TailedFile } from '../tailing/tailed-file.ts'
+import { version } from '../version.ts'
+import { KubeAccess } from './orchestrator_logs/access.ts'
+import {
+  compileAnnotator,
+  namespaceAnnotationFields,
+  nodeAnnotationFields,
+  podAnnotationFields,
+} from './orchestrator_logs/annotate.ts'
+import { CriParser, zoneOffset } from './orchestrator_logs/cri.ts'
+import { DockerParser } from './orchestrator_logs/docker.ts'
+import { KubeClient } from './orchestrator_logs/kube/client.ts'
+import { inClusterTarget, kubeConfigTarget } from './orchestrator_logs/kube/config.ts'
+import { bytesOf, PartialLine } from './orchestrator_logs/partial.ts'
+import { type Pod, PodMetadata, parseFolder } from './orchestrator_logs/pod-metadata.ts'
+
+type Stream = 'stdout' | 'stderr'
+type Group = MultilineAggregator<{ readonly timestamp: Timestamp; readonly stream: Stream }>
+
+/** What is kept for a file. */
+interface PodFile {
+  readonly folder: string
+  readonly namespace: string
+  readonly name: string
+  readonly uid: string
+  readonly container: string
+  origin: OriginTags
+  /** Fields that all events of the file have, made from the objects below. */
+  constants: ValueObject
+  /** What fast events are made from; undefined where the fields are not the usual ones. */
+  orchestrator: ValueObject | undefined
+  pod: Pod | undefined
+  namespaceLabels: ValueObject | undefined
+  nodeLabels: ValueObject | undefined
+  path: string
+  /** Its path when it was opened; a rotated file has another by now. */
+  readonly firstPath: string
+  /** Lines were read. */
+  begun: boolean
+  /** What stands for parts of lines that began in the file before, until they are handed on. */
+  carried: Finalizer[]
+  readonly partials: Readonly<Record<Stream, PartialLine>>
+  readonly groups: Readonly<Record<Stream, Group>> | undefined
+}
+
+export const orchestratorLogs = defineSource({
+  type: 'orchestrator_logs',
+  summary: 'Collects the logs of the pods of a node and adds what the Kubernetes API knows about them.',
+  description:
+    'Reads the files below `/var/log/pods` and follows pods, namespaces and the node at the API. Pods and namespaces with the label `penstock.dev/exclude: "true"` are left out, and so are the containers that the annotation `penstock.dev/exclude-containers` of a pod names.',
+  aliases: ['kubernetes_logs'],
+  outputs: ['log'],
+  acknowledges: false,
+  options: {
+    auto_partial_merge: bool('Whether lines that the container runtime has cut are joined.', { default: true }),
+    data_dir: optional(path('Directory for positions; must be writable. The global `data_dir` if not given.')),
+    delay_deletion_ms: uint('Milliseconds for which what is known about a deleted pod is kept.', { default: 60000 }),
+    include_paths_glob_patterns: list(path('A glob pattern.'), 'Files to read.', { default: ['**/*'] }),
+    exclude_paths_glob_patterns: list(path('A glob pattern.'), 'Files to leave out.', {
+      default: ['**/*.gz', '**/*.tmp'],
+    }),
+    extra_field_selector: optional(
+      string('Field selector that pods must match besides being on the node.', {
+        examples: ['metadata.namespace=shop'],
+      }),
+    ),
+    extra_label_selector: optional(string('Label selector that pods must match.', { examples: ['app=web'] })),
+    extra_namespace_label_selector: optional(
+      string('Label selector that the namespaces of pods must match.', { examples: ['team=shop'] }),
+    ),
+    fingerprint_lines: uint('First lines by which files are told apart. A file with fewer lines is not read.', {
+      default: 1,
+      minimum: 1,
+    }),
+    glob_minimum_cooldown_ms: uint(
+      'Milliseconds between two walks of all folders. New files are seen sooner where the system tells of them.',
+      { default: 60000, minimum: 1 },
+    ),
+    ignore_older_secs: optional(
+      seconds('Files that were not written to for so many seconds are taken as read.', { aliases: ['ignore_older'] }),
+    ),
+    ingestion_timestamp_field: optional(fieldPath('Field for the time at which the line was read. Empty: none.')),
+    insert_namespace_fields: bool('Whether namespaces are followed and their labels added.', { default: true }),
+    internal_metrics: group(
+      { include_file_tag: bool('Whether metrics carry the path of the file.', { default: false }) },
+      'What metrics of this source carry.',
+    ),
+    kube_config_file: optional(path('A kubeconfig. If not given, the service account of the pod is used.')),
+    logs_dir: path('Directory with the folders of pods.', { default: '/var/log/pods' }),
+    max_line_bytes: bytes('Longest line in bytes, prefix included; longer ones are discarded.', {
+      default: 32768,
+      minimum: 1,
+    }),
+    max_merged_line_bytes: optional(bytes('Longest line after its parts were joined.', { minimum: 1 })),
+    max_merged_line_action: oneOf(
+      ['drop', 'truncate'],
+      'What becomes of a joined line that is too long: it is discarded, or cut and marked with `..TRUNCATED`.',
+      { default: 'drop' },
+    ),
+    max_read_bytes: bytes('Bytes after which the next file has its turn.', { default: 2048, minimum: 1 }),
+    multiline: multiline(),
+    namespace_annotation_fields: namespaceAnnotationFields(),
+    node_annotation_fields: nodeAnnotationFields(),
+    oldest_first: bool('Whether older files of a container are read to their end before newer ones.', {
+      default: true,
+    }),
+    pod_annotation_fields: podAnnotationFields(),
+    read_from: oneOf(['beginning', 'end'], 'Where reading starts in files that are there at the first start.', {
+      default: 'beginning',
+    }),
+    rotate_wait_secs: optional(
+      seconds('Seconds after which a file that was removed is closed although it was not read to its end.'),
+    ),
+    self_node_name: optional(
+      string('Name of the node. The environment variable AGENT_SELF_NODE_NAME if not given.', {
+        examples: ['node-1'],
+      }),
+    ),
+    timezone: optional(
+      string(
+        'Time zone of times that name none: a name of the TZ database, or `local`; the global `timezone` if not given.',
+        { examples: ['Europe/Berlin'] },
+      ),
+    ),
+    use_apiserver_cache: bool(
+      'Whether lists are read from the cache of the API server: less load, perhaps a little old.',
+      { default: false },
+    ),
+  },
+
+  check(options) {
+    const problems: OptionProblem[] = []
+    for (const name of ['include_paths_glob_patterns', 'exclude_paths_glob_patterns'] as const) {
+      options[name].forEach((pattern, index) => {
+        if (compileGlob(pattern) !== undefined) return
+        problems.push({
+          path: `${name}.${index}`,
+          message: `The pattern "${pattern}" has a bracket or brace that is not closed.`,
+        })
+      })
+    }
+    const fields: [string, string | undefined][] = [['ingestion_timestamp_field', options.ingestion_timestamp_field]]
+    for (const table of ['pod', 'namespace', 'node'] as const) {
+      const members: Readonly<Record<string, string>> = options[`${table}_annotation_fields`]
+      for (const [name, text] of Object.entries(members)) fields.push([`${table}_annotation_fields.${name}`, text])
+    }
+    for (const [option, text] of fields) {
+      if (text === undefined || text === '') continue
+      const parsed = parsePath(text)
+      if (parsed?.root === 'event' && parsed.segments.length > 0) continue
+      problems.push({
+        path: option,
+        message: `"${text}" is not a path to a field of the event.`,
+        help: 'Write a path such as `.orchestrator.pod_name`, or an empty string for no field.',
+      })
+    }
+    if (options.timezone !== undefined && findZone(options.timezone) === undefined) {
+      problems.push({
+        path: 'timezone',
+        message: `The time zone "${options.timezone}" is not known.`,
+        help: 'Use a name of the TZ database, such as `Europe/Berlin`, or `local`.',
+      })
+    }
+    if (options.multiline !== undefined) {
+      try {
+        compileMultiline(options.multiline)
+      } catch (error) {
+        problems.push({ path: 'multiline', message: `A pattern is not valid: ${(error as Error).message}` })
+      }
+    }
+    return problems
+  },
+
+  async build(options, context) {
+    const node = nodeName(options.self_node_name)
+    const { logSchema, timezone } = context.globals
+    const target = await (options.kube_config_file === undefined
+      ? inClusterTarget()
+      : kubeConfigTarget(options.kube_config_file))
+    const client = new KubeClient(target, `Penstock/${version}`)
+    const metadata = new PodMetadata(options.delay_deletion_ms)
+    const annotator = compileAnnotator(
+      options.pod_annotation_fields,
+      options.insert_namespace_fields ? options.namespace_annotation_fields.namespace_labels : '',
+      options.node_annotation_fields.node_labels,
+    )
+    const access = new KubeAccess(
+      client,
+      {
+        node,
+        namespaces: options.insert_namespace_fields,
+        nodeLabels: annotator.nodeLabels,
+        fromCache: options.use_apiserver_cache,
+        fieldSelector: options.extra_field_selector,
+        labelSelector: options.extra_label_selector,
+        namespaceLabelSelector: options.extra_namespace_label_selector,
+      },
+      metadata,
+      context,
+      () => tailer.reconsider(),
+    )
+
+    const root = resolve(options.logs_dir)
+    const include = globs(options.include_paths_glob_patterns)
+    const exclude = globs(options.exclude_paths_glob_patterns)
+    const includeAll = options.include_paths_glob_patterns.includes('**/*')
+    const zone = zoneOffset(options.timezone === 'local' ? Temporal.Now.timeZoneId() : (options.timezone ?? timezone))
+    const cri = new CriParser(zone)
+    const docker = new DockerParser(zone)
+    const rule = options.multiline === undefined ? undefined : compileMultiline(options.multiline)
+    const mergeLimit =
+      options.max_merged_line_bytes === undefined
+        ? undefined
+        : { maxBytes: options.max_merged_line_bytes, action: options.max_merged_line_action }
+    const ingestionPath = options.ingestion_timestamp_field
+      ? parsePath(options.ingestion_timestamp_field)?.segments
+      : undefined
+    const { messageKey, timestampKey, sourceTypeKey } = logSchema
+    const usualKeys =
+      messageKey === 'message' &&
+      timestampKey === 'timestamp' &&
+      sourceTypeKey === 'source_type' &&
+      ingestionPath === undefined
+    const fileTag = options.internal_metrics.include_file_tag
+
+    let format: 'cri' | 'docker' | undefined
+    /** Events that are about to be handed on, all of one file. */
+    let emitted: LogEvent[] = []
+    /** Files that hold something back. */
+    const holding = new Set<TailedFile<PodFile>>()
+
+    const emit = (
+      file: PodFile,
+      message: string | Bytes,
+      stream: Stream,
+      timestamp: Timestamp,
+      partial: boolean,
+    ): void => {
+      if (file.orchestrator !== undefined && !partial) {
+        emitted.push(
+          new LogEvent({
+            file: file.path,
+            message,
+            orchestrator: file.orchestrator,
+            source_type: 'orchestrator_logs',
+            stream,
+            timestamp,
+          }),
+        )
+        return
+      }
+      const fields: ValueObject = { ...file.constants, [messageKey]: message, stream, [timestampKey]: timestamp }
+      if (partial) fields['_partial'] = true
+      if (ingestionPath !== undefined) setPath(fields, ingestionPath, Timestamp.now())
+      emitted.push(new LogEvent(fields))
+    }
+
+    /** A whole line, on its way to its group or out. */
+    const complete = (
+      file: PodFile,
+      message: string | Bytes,
+      stream: Stream,
+      timestamp: Timestamp,
+      start: number,
+      now: number,
+    ): void => {
+      if (file.groups === undefined) emit(file, message, stream, timestamp, false)
+      else file.groups[stream].add(message, start, { timestamp, stream }, now)
+    }
+
+    /** What the parts of a line have become. */
+    const finishPartial = (file: PodFile, stream: Stream, whole: boolean, now: number): void => {
+      const partial = file.partials[stream]
+      const timestamp = partial.timestamp as Timestamp
+      const merged = partial.take()
+      if (merged === 'too_long') {
+        context.events.error({
+          type: 'condition_failed',
+          stage: 'receiving',
+          code: 'reading_line_from_kubernetes_log',
+          message: 'A joined line is longer than `max_merged_line_bytes` and was discarded.',
+          fields: { file: file.path, max_merged_line_bytes: options.max_merged_line_bytes },
+        })
+        context.events.discarded(1, false, 'The joined line is longer than `max_merged_line_bytes`.')
+        return
+      }
+      if (merged.truncated) context.events.count('k8s_merged_line_truncated_total')
+      if (whole) complete(file, merged.text, stream, timestamp, partial.start, now)
+      else emit(file, merged.text, stream, timestamp, true)
+    }
+
+    const take = (
+      file: PodFile,
+      message: string | Bytes,
+      stream: Stream,
+      timestamp: Timestamp,
+      part: boolean,
+      start: number,
+      now: number,
+    ): void => {
+      const pending = file.partials[stream]
+      if (part) {
+        if (!options.auto_partial_merge) emit(file, message, stream, timestamp, true)
+        else pending.add(bytesOf(message), timestamp, start, now)
+      } else if (pending.pending) {
+        pending.add(bytesOf(message), timestamp, start, now)
+        finishPartial(file, stream, true, now)
+      } else complete(file, message, stream, timestamp, start, now)
+    }
+
+    /** Position from which the file must be read again: before everything that is held back. */
+    const safePosition = (file: PodFile, position: number): number => {
+      let safe = position
+      for (const stream of streams) {
+        const partial = file.partials[stream]
+        if (partial.pending && partial.start < safe) safe = partial.start
+        const from = file.groups?.[stream].pendingFrom
+        if (from !== undefined && from < safe) safe = from
+      }
+      return safe
+    }
+
+    const handOn = (tailed: TailedFile<PodFile>, position: number): Promise<void> | undefined => {
+      const file = tailed.state
+      const safe = safePosition(file, position)
+      if (safe < position) holding.add(tailed)
+      if (emitted.length === 0) {
+        tailed.progress.skip(safe)
+        return undefined
+      }
+      const events = emitted
+      emitted = []
+      const { carried } = file
+      if (carried.length === 0 || file.partials.stdout.pending || file.partials.stderr.pending) {
+        return context.output.send(logBatch(events, tailed.progress.handOn(safe)), file.origin)
+      }
+      file.carried = []
+      const finalizer = tailed.progress.handOn(safe, (status) => {
+        for (const before of carried) before.release(1, status)
+      })
+      return context.output.send(logBatch(events, finalizer), file.origin)
+    }
+
+    /** The runtime may cut a line where it changes files: its first parts are then the last of the file that was renamed. */
+    const continueLine = (tailed: TailedFile<PodFile>): void => {
+      const file = tailed.state
+      for (const before of holding) {
+        if (before === tailed || before.state.firstPath !== file.firstPath || before.path === file.firstPath) continue
+        let moved = false
+        for (const stream of streams) {
+          if (!before.state.partials[stream].pending) continue
+          file.partials[stream].continueFrom(before.state.partials[stream])
+          moved = true
+        }
+        if (moved) file.carried.push(before.progress.handOn(safePosition(before.state, before.offset)))
+      }
+    }
+
+    /** Makes what all events of a file share, if what it is made from has changed. */
+    const refresh = (tailed: TailedFile<PodFile>): void => {
+      const file = tailed.state
+      const pod = metadata.pod(file.folder)
+      const namespaceLabels = annotator.namespaceLabels ? metadata.namespaceLabels(file.namespace) : undefined
+      const nodeLabels = annotator.nodeLabels ? metadata.nodeLabels(pod?.node ?? node) : undefined
+      if (
+        file.pod === pod &&
+        file.namespaceLabels === namespaceLabels &&
+        file.nodeLabels === nodeLabels &&
+        file.path === tailed.path
+      ) {
+        return
+      }
+      file.pod = pod
+      file.namespaceLabels = namespaceLabels
+      file.nodeLabels = nodeLabels
+      file.path = tailed.path
+      annotate(file)
+    }
+
+    const annotate = (file: PodFile): void => {
+      const constants: ValueObject = { file: file.path }
+      setPath(constants, [sourceTypeKey], 'orchestrator_logs')
+      annotator.annotate(constants, file)
+      file.constants = constants
+      const { orchestrator } = constants
+      const usual = usualKeys && Object.keys(constants).sort().join() === 'file,orchestrator,source_type'
+      file.orchestrator = usual && !Array.isArray(orchestrator) ? (orchestrator as ValueObject) : undefined
+      file.origin = {
+        pod_name: file.name,
+        pod_namespace: file.namespace,
+        container_name: file.container,
+        ...(fileTag ? { file: file.path } : {}),
+      }
+    }
+
+    const countMissing = (file: PodFile, count: number): void => {
+      if (count === 0) return
+      if (file.pod === undefined) {
+        context.events.count('k8s_event_annotation_failures_total', count)
+        context.events.error({
+          type: 'reader_failed',
+          stage: 'processing',
+          code: 'annotation_failed',
+          message: 'Events could not be annotated, because their pod is not known.',
+          fields: { file: file.path },
+          count,
+          level: 'warn',
+        })
+      }
+      if (annotator.namespaceLabels && file.namespaceLabels === undefined) {
+        context.events.count('k8s_event_namespace_annotation_failures_total', count)
+      }
+      if (annotator.nodeLabels && file.nodeLabels === undefined) {
+        context.events.count('k8s_event_node_annotation_failures_total', count)
+      }
+    }
+
+    const malformed = (file: PodFile, count: number): void => {
+      if (format === 'docker') context.events.count('k8s_docker_format_parse_failures_total', count)
+      context.events.error({
+        type: 'parser_failed',
+        stage: 'processing',
+        message: 'Lines are not in the format of the container runtime and were discarded.',
+        fields: { file: file.path, format },
+        count,
+        level: 'warn',
+      })
+      context.events.discarded(count, false, 'The line is not in the format of the container runtime.')
+    }
+
+    const readCri = (file: PodFile, slab: Slab): number => {
+      const { buffer, starts, ends, count, base } = slab
+      const now = slab.time.ms
+      const { stdout, stderr } = file.partials
+      let bad = 0
+      for (let line = 0; line < count; line++) {
+        const start = starts[line] as number
+        const end = ends[line] as number
+        if (!cri.parse(buffer, start, end)) {
+          bad++
+          continue
+        }
+        if (cri.partial || file.groups !== undefined || stdout.pending || stderr.pending) {
+          // Parts stay bytes until they are joined: the cut may go through a character.
+          const pending = cri.stream === 'stdout' ? stdout : stderr
+          if (options.auto_partial_merge && (cri.partial || pending.pending)) {
+            pending.add(buffer.subarray(cri.message, end), cri.timestamp, base + start, now)
+            if (!cri.partial) finishPartial(file, cri.stream, true, now)
+          } else {
+            take(file, slab.text(cri.message, end), cri.stream, cri.timestamp, cri.partial, base + start, now)
+          }
+          continue
+        }
+        emit(file, slab.text(cri.message, end), cri.stream, cri.timestamp, false)
+      }
+      return bad
+    }
+
+    const readDocker = (file: PodFile, slab: Slab): number => {
+      let bad = 0
+      for (let line = 0; line < slab.count; line++) {
+        const start = slab.starts[line] as number
+        const parsed = docker.parse(slab.buffer.toString('utf8', start, slab.ends[line] as number))
+        if (parsed === undefined) bad++
+        else {
+          const { message, stream, timestamp, partial } = parsed
+          take(file, message, stream, timestamp, partial, slab.base + start, slab.time.ms)
+        }
+      }
+      return bad
+    }
+
+    const tailer = new Tailer<PodFile>(
+      {
+        rules: {
+          roots: [root],
+          enter: (directory) => {
+            const names = directory.slice(root.length + 1).split('/')
+            const folder = names[0] as string
+            if (names.length === 1) return access.wants(folder)
+            return names.length === 2 && metadata.pod(folder)?.excludedContainers.has(names[1] as string) !== true
+          },
+          accept: (found) => {
+            const names = found.slice(root.length + 1).split('/')
+            return (
+              names.length === 3 &&
+              (names[2] as string).includes('.log') &&
+              (includeAll || include.some((glob) => glob.matches(found))) &&
+              !exclude.some((glob) => glob.matches(found))
+            )
+          },
+        },
+        fingerprint: { strategy: 'checksum', lines: options.fingerprint_lines, maxLineBytes: options.max_line_bytes },
+        delimiter: compileDelimiter(Buffer.from('\n')),
+        maxLineBytes: options.max_line_bytes,
+        maxReadBytes: options.max_read_bytes,
+        oldestFirst: options.oldest_first,
+        readFrom: options.read_from,
+        ignoreOlderMs: options.ignore_older_secs === undefined ? undefined : options.ignore_older_secs * 1000,
+        ignoreCheckpoints: false,
+        rotateWaitMs: options.rotate_wait_secs === undefined ? undefined : options.rotate_wait_secs * 1000,
+        sweepMs: options.glob_minimum_cooldown_ms,
+        stopAtEnd: false,
+        removeAfterMs: undefined,
+        lastLine: false,
+        dataDir: options.data_dir ?? context.globals.dataDir,
+        componentId: context.id,
+        fileTag,
+      },
+      {
+        opened(tailed) {
+          const [folder = '', container = ''] = tailed.path.slice(root.length + 1).split('/')
+          const { namespace, name, uid } = parseFolder(folder) ?? { namespace: '', name: '', uid: '' }
+          const file: PodFile = {
+            folder,
+            namespace,
+            name,
+            uid,
+            container,
+            origin: {},
+            constants: {},
+            orchestrator: undefined,
+            pod: metadata.pod(folder),
+            namespaceLabels: annotator.namespaceLabels ? metadata.namespaceLabels(namespace) : undefined,
+            nodeLabels: annotator.nodeLabels ? metadata.nodeLabels(node) : undefined,
+            path: tailed.path,
+            firstPath: tailed.path,
+            begun: false,
+            carried: [],
+            partials: { stdout: new PartialLine(mergeLimit), stderr: new PartialLine(mergeLimit) },
+            groups:
+              rule === undefined
+                ? undefined
+                : {
+                    stdout: new MultilineAggregator(rule, (text, first) =>
+                      emit(file, text, first.stream, first.timestamp, false),
+                    ),
+                    stderr: new MultilineAggregator(rule, (text, first) =>
+                      emit(file, text, first.stream, first.timestamp, false),
+                    ),
+                  },
+          }
+          annotate(file)
+          return file
+        },
+        // The kubelet reports a new container a little later than it starts to write.
+        waits: ({ state }) => {
+          const pod = metadata.pod(state.folder)
+          return pod !== undefined && pod.containers.get(state.container)?.id === undefined
+        },
+        lines(tailed, slab) {
+          refresh(tailed)
+          const file = tailed.state
+          if (!file.begun) {
+            file.begun = true
+            if (holding.size > 0) continueLine(tailed)
+          }
+          if (format === undefined) {
+            const first = slab.buffer[slab.starts[0] as number]
+            if (slab.starts[0] === slab.ends[0]) context.events.count('k8s_format_picker_edge_cases_total')
+            format = first === 0x7b ? 'docker' : 'cri'
+          }
+          const bad = format === 'cri' ? readCri(file, slab) : readDocker(file, slab)
+          if (bad > 0) malformed(file, bad)
+          countMissing(file, emitted.length)
+          return handOn(tailed, slab.end)
+        },
+        closed(tailed) {
+          holding.delete(tailed)
+          const file = tailed.state
+          for (const stream of streams) {
+            if (file.partials[stream].pending) finishPartial(file, stream, false, 0)
+            file.groups?.[stream].flush()
+          }
+          return emitted.length === 0 ? undefined : handOn(tailed, tailed.offset)
+        },
+      },
+      context,
+    )
+
+    const releaseExpired = (): void => {
+      const now = Date.now()
+      for (const tailed of holding) {
+        const file = tailed.state
+        for (const stream of streams) {
+          if (file.partials[stream].expired(now)) finishPartial(file, stream, false, now)
+          file.groups?.[stream].expire(now)
+        }
+        if (safePosition(file, tailed.offset) === tailed.offset) holding.delete(tailed)
+        // A full buffer holds the next read, not what has waited long enough.
+        if (emitted.length > 0) void handOn(tailed, tailed.offset)
+      }
+    }
+
+    let running = false
+    return {
+      async run() {
+        running = true
+        const ending = new AbortController()
+        const signal = AbortSignal.any([context.stopping, ending.signal])
+        const { listed, ended } = access.start(signal)
+        const release = setInterval(releaseExpired, rule === undefined ? 1000 : Math.min(1000, rule.timeoutMs))
+        const forget = setInterval(() => {
+          for (const folder of metadata.expire(Date.now())) {
+            if (existsSync(`${root}/${folder}`)) access.recheck(folder, () => tailer.leave(`${root}/${folder}`))
+          }
+          access.forget((folder) => existsSync(`${root}/${folder}`))
+        }, 1000)
+        try {
+          await listed
+          await tailer.run()
+        } finally {
+          clearInterval(release)
+          clearInterval(forget)
+          ending.abort()
+          await client.close()
+          await ended
+        }
+      },
+      async healthcheck(signal) {
+        const { status } = await client
+          .json('/version', signal)
+          .finally(() => (running ? undefined : client.disconnect()))
+        if (status !== 200) {
+          throw new PenstockError(
+            'PEN_KUBERNETES',
+            `The Kubernetes API answered ${status} to the request for its version.`,
+          )
+        }
+      },
+    }
+  },
+})
+
+const streams: readonly Stream[] = ['stdout', 'stderr']
+
+function nodeName(option: string | undefined): string {
+  // What is left of a variable that is not set is no name.
+  if (option !== undefined && option !== '' && !/^\$\{.*\}$/.test(option)) return option
+  const name = process.env['AGENT_SELF_NODE_NAME'] || process.env['VECTOR_SELF_NODE_NAME']
+  if (name) return name
+  throw new PenstockError(
+    'PEN_NODE_NAME',
+    'self_node_name config value or AGENT_SELF_NODE_NAME env var is not set. Set the variable from `spec.nodeName` by the downward API.',
+  )
+}
+
+function globs(patterns: readonly string[]): Glob[] {
+  return patterns.map(compileGlob).filter((glob) => glob !== undefined)
+}

@@ -1,0 +1,252 @@
+// What the source asks of the Kubernetes API: it follows the pods of its node, their namespaces and the node, and looks up
+// single pods that the selectors of the watch may have left out.
+
+import type { ComponentEvents } from '../../telemetry/component-events.ts'
+import type { Logger } from '../../telemetry/logger.ts'
+import type { KubeClient } from './kube/client.ts'
+import { type Followed, follow, type KubeObject } from './kube/watch.ts'
+import { folderOf, type PodMetadata, type PodObject, parseFolder } from './pod-metadata.ts'
+
+export interface AccessOptions {
+  readonly node: string
+  readonly namespaces: boolean
+  readonly nodeLabels: boolean
+  readonly fromCache: boolean
+  readonly fieldSelector: string | undefined
+  readonly labelSelector: string | undefined
+  readonly namespaceLabelSelector: string | undefined
+}
+
+const notExcluded = 'penstock.dev/exclude!=true,vector.dev/exclude!=true'
+/** How long nothing is read while the API has not answered at all. */
+const firstListLimitMs = 60_000
+/** A folder may be there before the watch tells of its pod. */
+const lookUpAfterMs = 500
+const lookUpLimitMs = 30_000
+
+type Verdict = 'wait' | 'excluded' | 'gone'
+
+export class KubeAccess {
+  readonly #client: KubeClient
+  readonly #options: AccessOptions
+  readonly #metadata: PodMetadata
+  readonly #events: ComponentEvents
+  readonly #logger: Logger
+  readonly #changed: () => void
+  readonly #waiting = new Set<string>()
+  /** Folders whose pod the watch does not know. */
+  readonly #verdicts = new Map<string, Verdict>()
+  readonly #lookUps = new Set<Promise<void>>()
+  #signal: AbortSignal | undefined
+  #ready = () => {}
+
+  /** @param changed called when another folder may have to be read */
+  constructor(
+    client: KubeClient,
+    options: AccessOptions,
+    metadata: PodMetadata,
+    context: { readonly events: ComponentEvents; readonly logger: Logger },
+    changed: () => void,
+  ) {
+    this.#client = client
+    this.#options = options
+    this.#metadata = metadata
+    this.#events = context.events
+    this.#logger = context.logger
+    this.#changed = changed
+  }
+
+  /** Follows until the signal aborts. `listed` resolves when all first lists are read, or when waiting makes no sense any more. */
+  start(signal: AbortSignal): { readonly listed: Promise<void>; readonly ended: Promise<void> } {
+    this.#signal = signal
+    const { node, fieldSelector, labelSelector, namespaceLabelSelector } = this.#options
+    const metadata = this.#metadata
+    const tasks: Promise<void>[] = []
+    const listed = new Promise<void>((resolve) => {
+      const timer = setTimeout(() => {
+        this.#logger.warn({}, 'The Kubernetes API did not answer; reading logs without metadata of their pods.')
+        resolve()
+      }, firstListLimitMs)
+      this.#ready = () => {
+        if (this.#waiting.size > 0 && !signal.aborted) return
+        clearTimeout(timer)
+        signal.removeEventListener('abort', this.#ready)
+        resolve()
+      }
+      signal.addEventListener('abort', this.#ready)
+    })
+    tasks.push(
+      this.#follow<PodObject>(
+        {
+          name: 'pods',
+          path: '/api/v1/pods',
+          fieldSelector: joined(`spec.nodeName=${node}`, fieldSelector),
+          labelSelector: joined(notExcluded, labelSelector),
+        },
+        {
+          replaced: (pods) => metadata.replacePods(pods),
+          changed: (pod) => metadata.setPod(pod),
+          removed: (pod) => metadata.removePod(pod),
+        },
+      ),
+    )
+    if (this.#options.namespaces) {
+      tasks.push(
+        this.#follow<KubeObject>(
+          {
+            name: 'namespaces',
+            path: '/api/v1/namespaces',
+            labelSelector: joined(notExcluded, namespaceLabelSelector),
+          },
+          {
+            replaced: (namespaces) => metadata.replaceLabels('namespaces', namespaces),
+            changed: (namespace) => metadata.setLabels('namespaces', namespace),
+            removed: (namespace) => metadata.removeLabels('namespaces', namespace),
+          },
+        ),
+      )
+    }
+    if (this.#options.nodeLabels) {
+      tasks.push(
+        this.#follow<KubeObject>(
+          { name: 'nodes', path: '/api/v1/nodes', fieldSelector: `metadata.name=${node}` },
+          {
+            replaced: (nodes) => metadata.replaceLabels('nodes', nodes),
+            changed: (object) => metadata.setLabels('nodes', object),
+            removed: (object) => metadata.removeLabels('nodes', object),
+          },
+        ),
+      )
+    }
+    const ended = Promise.all(tasks).then(async () => {
+      await Promise.all(this.#lookUps)
+    })
+    return { listed, ended }
+  }
+
+  #follow<T extends KubeObject>(
+    followed: Followed,
+    hooks: { replaced(objects: readonly T[]): void; changed(object: T): void; removed(object: T): void },
+  ): Promise<void> {
+    const signal = this.#signal as AbortSignal
+    this.#waiting.add(followed.name)
+    return follow<T>(
+      this.#client,
+      followed,
+      {
+        replaced: (objects) => {
+          hooks.replaced(objects)
+          this.#waiting.delete(followed.name)
+          this.#ready()
+          this.#changed()
+        },
+        changed: (object) => {
+          hooks.changed(object)
+          this.#changed()
+        },
+        removed: (object) => hooks.removed(object),
+        failed: (error) =>
+          this.#events.error({
+            type: 'reader_failed',
+            stage: 'processing',
+            code: 'kubernetes_lifecycle',
+            message: 'Following objects of the Kubernetes API failed; trying again.',
+            fields: { resource: followed.name, error },
+            level: 'warn',
+          }),
+        listed: () => this.#events.count('k8s_reflector_relists_total', 1, { resource: followed.name }),
+      },
+      { fromCache: this.#options.fromCache, signal },
+    )
+  }
+
+  /** Whether the logs of a pod are to be read. A no may become a yes: `changed` is called then. */
+  wants(folder: string): boolean {
+    const pod = this.#metadata.pod(folder)
+    if (pod !== undefined) {
+      this.#verdicts.delete(folder)
+      // A namespace that is not known is one that the selectors leave out.
+      return (
+        !this.#options.namespaces ||
+        this.#waiting.has('namespaces') ||
+        this.#metadata.namespaceLabels(pod.namespace) !== undefined
+      )
+    }
+    const parts = parseFolder(folder)
+    if (parts === undefined) return false
+    const verdict = this.#verdicts.get(folder)
+    if (verdict !== undefined) return verdict === 'gone'
+    // The API has never answered: nothing else is to be had.
+    if (this.#waiting.has('pods')) return true
+    this.#verdicts.set(folder, 'wait')
+    this.#startLookUp(folder, parts)
+    return false
+  }
+
+  /** A pod whose logs are read has left the watch: `excluded` is called if it still is there, so that it was excluded. */
+  recheck(folder: string, excluded: () => void): void {
+    const parts = parseFolder(folder)
+    if (parts === undefined || this.#signal?.aborted !== false) return
+    this.#startLookUp(folder, parts, excluded)
+  }
+
+  #startLookUp(folder: string, parts: { namespace: string; name: string }, excluded?: () => void): void {
+    const lookUp = this.#lookUp(folder, parts, excluded).finally(() => this.#lookUps.delete(lookUp))
+    this.#lookUps.add(lookUp)
+  }
+
+  /** Forgets what was found out about folders that are no more. */
+  forget(isPresent: (folder: string) => boolean): void {
+    for (const [folder, verdict] of this.#verdicts) {
+      if (verdict !== 'wait' && !isPresent(folder)) this.#verdicts.delete(folder)
+    }
+  }
+
+  /** A pod that the watch does not know: left out by the selectors, or not there any more? */
+  async #lookUp(folder: string, parts: { namespace: string; name: string }, excluded?: () => void): Promise<void> {
+    const signal = this.#signal as AbortSignal
+    const { fieldSelector, labelSelector, namespaceLabelSelector } = this.#options
+    // Whether selectors of the user's would take a pod cannot be asked when it is gone.
+    const gone: Verdict = fieldSelector || labelSelector || namespaceLabelSelector ? 'excluded' : 'gone'
+    const started = Date.now()
+    let verdict: Verdict = 'wait'
+    for (let delay = lookUpAfterMs; verdict === 'wait' && !signal.aborted; delay = 1000) {
+      await new Promise<void>((resolve) => {
+        const done = () => {
+          clearTimeout(timer)
+          signal.removeEventListener('abort', done)
+          resolve()
+        }
+        const timer = setTimeout(done, delay)
+        signal.addEventListener('abort', done)
+      })
+      if (this.#metadata.pod(folder) !== undefined) break
+      try {
+        const path = `/api/v1/namespaces/${encodeURIComponent(parts.namespace)}/pods/${encodeURIComponent(parts.name)}`
+        const { status, body } = await this.#client.json(path, signal)
+        if (status === 200) {
+          verdict = folderOf(body as KubeObject) === folder ? 'excluded' : gone
+          if (verdict === 'excluded') excluded?.()
+        } else if (status === 404) verdict = gone
+        // Not allowed to ask: what the watch leaves out stays out.
+        else if (status === 401 || status === 403) verdict = 'excluded'
+      } catch {
+        // The watches report that the API cannot be reached.
+      }
+      if (verdict === 'wait' && Date.now() - started > lookUpLimitMs) verdict = gone
+    }
+    if (verdict === 'wait') {
+      this.#verdicts.delete(folder)
+      return
+    }
+    this.#verdicts.set(folder, verdict)
+    if (verdict === 'gone' && excluded === undefined) {
+      this.#logger.warn({ folder }, 'The pod of a log folder is not known; reading it without metadata.')
+      this.#changed()
+    }
+  }
+}
+
+function joined(first: string, second: string | undefined): string {
+  return second ? `${first},${second}` : first
+}

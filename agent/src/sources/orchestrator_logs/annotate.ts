@@ -1,0 +1,108 @@
+// The fields about pod, namespace and node: options that say where each stands, and the object of those of one container.
+// That object is made once for each container and shared by all its events, because values are immutable.
+
+import { parsePath, setPath } from '../../event/path.ts'
+import type { Value, ValueObject } from '../../event/value.ts'
+import { fieldPath, group } from '../../schema/options.ts'
+import type { Container, Pod } from './pod-metadata.ts'
+
+const podFieldTexts = {
+  container_id: 'id of the container, with the name of its runtime',
+  container_image: 'image of the container, as the pod names it',
+  container_image_id: 'image of the container by its digest',
+  container_name: 'name of the container',
+  pod_annotations: 'annotations of the pod',
+  pod_ip: 'address of the pod',
+  pod_ips: 'addresses of the pod',
+  pod_labels: 'labels of the pod',
+  pod_name: 'name of the pod',
+  pod_namespace: 'namespace of the pod',
+  pod_node_name: 'name of the node that the pod runs on',
+  pod_owner: 'kind and name of the owner of the pod, such as `ReplicaSet/web-5d4`',
+  pod_uid: 'uid of the pod',
+} as const
+
+type PodField = keyof typeof podFieldTexts
+
+function field(name: string, text: string) {
+  return fieldPath(`Field for the ${text}. Empty: none.`, { default: `.orchestrator.${name}` })
+}
+
+export const podAnnotationFields = () => {
+  const members = {} as { [K in PodField]: ReturnType<typeof field> }
+  for (const name of Object.keys(podFieldTexts) as PodField[]) members[name] = field(name, podFieldTexts[name])
+  return group(members, 'Fields of the event for what is known about the pod.', { aliases: ['annotation_fields'] })
+}
+
+export const namespaceAnnotationFields = () =>
+  group({ namespace_labels: field('namespace_labels', 'labels of the namespace') }, 'Fields for the namespace.')
+
+export const nodeAnnotationFields = () =>
+  group({ node_labels: field('node_labels', 'labels of the node') }, 'Fields for the node.')
+
+export interface Subject {
+  readonly namespace: string
+  readonly name: string
+  readonly uid: string
+  readonly container: string
+  readonly pod: Pod | undefined
+  readonly namespaceLabels: ValueObject | undefined
+  readonly nodeLabels: ValueObject | undefined
+}
+
+export interface Annotator {
+  readonly namespaceLabels: boolean
+  readonly nodeLabels: boolean
+  /** Writes what is known about a container into an object. */
+  annotate(fields: ValueObject, subject: Subject): void
+}
+
+export function compileAnnotator(
+  podFields: Readonly<Record<PodField, string>>,
+  namespaceLabels: string,
+  nodeLabels: string,
+): Annotator {
+  const steps: { path: readonly (string | number)[]; read: (subject: Subject) => Value | undefined }[] = []
+  const add = (text: string, read: (subject: Subject) => Value | undefined) => {
+    const path = parsePath(text)
+    if (text !== '' && path?.root === 'event' && path.segments.length > 0) steps.push({ path: path.segments, read })
+  }
+  for (const name of Object.keys(podFieldTexts) as PodField[]) add(podFields[name], readers[name])
+  add(namespaceLabels, (subject) => subject.namespaceLabels)
+  add(nodeLabels, (subject) => subject.nodeLabels)
+  return {
+    namespaceLabels: namespaceLabels !== '',
+    nodeLabels: nodeLabels !== '',
+    annotate(fields, subject) {
+      for (const { path, read } of steps) {
+        const value = read(subject)
+        if (value !== undefined) setPath(fields, path, value)
+      }
+    },
+  }
+}
+
+function container(subject: Subject): Container | undefined {
+  return subject.pod?.containers.get(subject.container)
+}
+
+// The names come from the path where the pod is not known.
+const readers: Readonly<Record<PodField, (subject: Subject) => Value | undefined>> = {
+  container_id: (subject) => container(subject)?.id,
+  container_image: (subject) => container(subject)?.image,
+  container_image_id: (subject) => container(subject)?.imageId,
+  container_name: (subject) => subject.container,
+  pod_annotations: (subject) => nonEmpty(subject.pod?.annotations),
+  pod_ip: (subject) => subject.pod?.ip,
+  pod_ips: (subject) => subject.pod?.ips,
+  pod_labels: (subject) => nonEmpty(subject.pod?.labels),
+  pod_name: (subject) => subject.pod?.name ?? subject.name,
+  pod_namespace: (subject) => subject.pod?.namespace ?? subject.namespace,
+  pod_node_name: (subject) => subject.pod?.node,
+  pod_owner: (subject) => subject.pod?.owner,
+  pod_uid: (subject) => (subject.pod === undefined ? subject.uid : subject.pod.uid),
+}
+
+function nonEmpty(object: ValueObject | undefined): ValueObject | undefined {
+  return object === undefined || Object.keys(object).length === 0 ? undefined : object
+}

@@ -1,0 +1,159 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createSecureServer } from 'node:http2'
+import { createServer as createHttpsServer } from 'node:https'
+import type { AddressInfo, Server, Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Certificates, type Issued, makeCertificates } from '../../../testing/certificates.ts'
+import { KubeClient } from './client.ts'
+import { inClusterTarget, kubeConfigTarget } from './config.ts'
+
+let certificates: Certificates
+let server: Issued
+let user: Issued
+let folder: string
+beforeAll(async () => {
+  certificates = await makeCertificates()
+  server = await certificates.issue('api', 'DNS:localhost,IP:127.0.0.1')
+  user = await certificates.issue('agent')
+  folder = mkdtempSync(join(tmpdir(), 'penstock-kube-'))
+})
+afterAll(async () => {
+  await certificates[Symbol.asyncDispose]()
+  rmSync(folder, { recursive: true })
+})
+
+const signal = new AbortController().signal
+const text = (path: string) => readFileSync(path, 'utf8')
+const base64 = (path: string) => readFileSync(path).toString('base64')
+
+interface Listening extends AsyncDisposable {
+  readonly port: number
+  readonly sockets: Set<Socket>
+}
+
+async function listen(listening: Server): Promise<Listening> {
+  const sockets = new Set<Socket>()
+  listening.on('connection', (socket: Socket) => sockets.add(socket))
+  await new Promise<void>((resolve) => listening.listen(0, '127.0.0.1', resolve))
+  return {
+    port: (listening.address() as AddressInfo).port,
+    sockets,
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy()
+      await new Promise((resolve) => listening.close(resolve))
+    },
+  }
+}
+
+/** Answers with the path and what it knows of the caller, over HTTP/2 where the client speaks it. */
+function secureServer(options: object = {}): Server {
+  return createSecureServer({ cert: text(server.crt), key: text(server.key), ...options }, (request, response) => {
+    const { authorization } = request.headers
+    response.writeHead(200, { 'content-type': 'application/json' })
+    response.end(JSON.stringify({ version: request.httpVersion, path: request.url, authorization }))
+  })
+}
+
+function kubeConfig(port: number, cluster: object, account: object): string {
+  const path = join(folder, `config-${port}`)
+  writeFileSync(
+    path,
+    JSON.stringify({
+      'current-context': 'a',
+      contexts: [{ name: 'a', context: { cluster: 'c', user: 'u' } }],
+      clusters: [{ name: 'c', cluster: { server: `https://127.0.0.1:${port}/base`, ...cluster } }],
+      users: [{ name: 'u', user: account }],
+    }),
+  )
+  return path
+}
+
+test('all requests share one HTTP/2 connection, which is opened again when it was lost', async () => {
+  await using api = await listen(secureServer())
+  const config = kubeConfig(api.port, { 'certificate-authority-data': base64(certificates.ca.crt) }, { token: 't1' })
+  const client = new KubeClient(await kubeConfigTarget(config), 'Penstock/test')
+  try {
+    const answers = await Promise.all(['/a', '/b?x=1', '/c'].map((path) => client.json(path, signal)))
+    expect(answers.map(({ body }) => body)).toEqual([
+      { version: '2.0', path: '/base/a', authorization: 'Bearer t1' },
+      { version: '2.0', path: '/base/b?x=1', authorization: 'Bearer t1' },
+      { version: '2.0', path: '/base/c', authorization: 'Bearer t1' },
+    ])
+    expect(api.sockets.size).toBe(1)
+    for (const socket of api.sockets) socket.destroy()
+    await expect.poll(() => client.json('/d', signal).then(({ status }) => status, String)).toBe(200)
+    expect(api.sockets.size).toBe(2)
+  } finally {
+    await client.close()
+  }
+})
+
+test('a client certificate is shown, from files beside the kubeconfig too', async () => {
+  await using api = await listen(
+    secureServer({ requestCert: true, rejectUnauthorized: true, ca: text(certificates.ca.crt) }),
+  )
+  writeFileSync(join(folder, 'user.crt'), text(user.crt))
+  const config = kubeConfig(
+    api.port,
+    { 'certificate-authority': certificates.ca.crt },
+    { 'client-certificate': 'user.crt', 'client-key-data': base64(user.key) },
+  )
+  const client = new KubeClient(await kubeConfigTarget(config), 'Penstock/test')
+  try {
+    expect((await client.json('/a', signal)).status).toBe(200)
+  } finally {
+    await client.close()
+  }
+})
+
+test('a server of HTTP/1.1 is spoken to in that', async () => {
+  const plain = createHttpsServer({ cert: text(server.crt), key: text(server.key) }, (request, response) =>
+    response.end(JSON.stringify({ version: request.httpVersion })),
+  )
+  await using api = await listen(plain)
+  const config = kubeConfig(api.port, { 'insecure-skip-tls-verify': true }, {})
+  const client = new KubeClient(await kubeConfigTarget(config), 'Penstock/test')
+  try {
+    expect((await client.json('/a', signal)).body).toEqual({ version: '1.1' })
+    expect((await client.json('/b', signal)).body).toEqual({ version: '1.1' })
+  } finally {
+    await client.close()
+  }
+})
+
+test('a server of another authority is refused', async () => {
+  await using api = await listen(secureServer())
+  const client = new KubeClient(await kubeConfigTarget(kubeConfig(api.port, {}, {})), 'Penstock/test')
+  try {
+    await expect(client.json('/a', signal)).rejects.toMatchObject({
+      code: 'PEN_KUBERNETES',
+      message: expect.stringContaining(`https://127.0.0.1:${api.port} could not be reached`),
+    })
+  } finally {
+    await client.close()
+  }
+})
+
+test('in a pod, the service account is used and its token read for every request', async () => {
+  await using api = await listen(secureServer())
+  writeFileSync(join(folder, 'token'), 'one\n')
+  writeFileSync(join(folder, 'ca.crt'), text(certificates.ca.crt))
+  const environment = { KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: String(api.port) }
+  const client = new KubeClient(await inClusterTarget(environment, folder), 'Penstock/test')
+  try {
+    expect((await client.json('/a', signal)).body).toMatchObject({ authorization: 'Bearer one' })
+    writeFileSync(join(folder, 'token'), 'two\n')
+    expect((await client.json('/a', signal)).body).toMatchObject({ authorization: 'Bearer two' })
+  } finally {
+    await client.close()
+  }
+})
+
+test('outside of a cluster, the message says what to do', async () => {
+  await expect(inClusterTarget({}, folder)).rejects.toMatchObject({
+    code: 'PEN_KUBERNETES',
+    message: expect.stringContaining('Set `kube_config_file`'),
+  })
+})

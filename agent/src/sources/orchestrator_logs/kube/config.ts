@@ -1,0 +1,145 @@
+// Where the Kubernetes API is and how to sign in: from the pod's own service account, or from a kubeconfig.
+// The token is read anew for every request, because the kubelet exchanges it now and then.
+
+import { readFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import { errorText, PenstockError } from '../../../errors.ts'
+
+export interface KubeTarget {
+  readonly server: URL
+  /** PEM texts. */
+  readonly ca: string | undefined
+  readonly cert: string | undefined
+  readonly key: string | undefined
+  readonly verify: boolean
+  readonly serverName: string | undefined
+  /** Value of the `authorization` header. */
+  authorization(): string | undefined
+}
+
+const accountFolder = '/var/run/secrets/kubernetes.io/serviceaccount'
+
+/** The API server of the cluster that the agent runs in. */
+export async function inClusterTarget(
+  environment: Readonly<Record<string, string | undefined>> = process.env,
+  folder = accountFolder,
+): Promise<KubeTarget> {
+  const host = environment['KUBERNETES_SERVICE_HOST']
+  const port = environment['KUBERNETES_SERVICE_PORT']
+  if (!host || !port) {
+    throw new PenstockError(
+      'PEN_KUBERNETES',
+      'The Kubernetes API is not known: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set, so this is not a pod of a cluster. Set `kube_config_file` to the path of a kubeconfig.',
+    )
+  }
+  const tokenPath = `${folder}/token`
+  tokenFrom(tokenPath)
+  return {
+    server: new URL(`https://${host.includes(':') ? `[${host}]` : host}:${port}`),
+    ca: await textOf(`${folder}/ca.crt`, 'The certificate authority of the cluster'),
+    cert: undefined,
+    key: undefined,
+    verify: true,
+    serverName: undefined,
+    authorization: () => `Bearer ${tokenFrom(tokenPath)}`,
+  }
+}
+
+interface Named<T> {
+  readonly name?: unknown
+  readonly value: T
+}
+
+/** The API server of the current context of a kubeconfig. */
+export async function kubeConfigTarget(path: string): Promise<KubeTarget> {
+  const text = await textOf(path, 'The kubeconfig')
+  const { parse } = await import('yaml')
+  let document: Record<string, unknown>
+  try {
+    document = parse(text) as Record<string, unknown>
+  } catch (error) {
+    throw new PenstockError('PEN_KUBERNETES', `The kubeconfig ${path} is not valid YAML: ${errorText(error)}`, {
+      cause: error,
+    })
+  }
+  const contextName = document?.['current-context']
+  const context = entry(document?.['contexts'], contextName, 'context')
+  if (context === undefined) {
+    throw new PenstockError(
+      'PEN_KUBERNETES',
+      `The kubeconfig ${path} has no context "${String(contextName ?? '')}". Set \`current-context\` to one of its contexts.`,
+    )
+  }
+  const cluster = entry(document['clusters'], context['cluster'], 'cluster')
+  const server = cluster?.['server']
+  if (cluster === undefined || typeof server !== 'string' || !URL.canParse(server)) {
+    throw new PenstockError(
+      'PEN_KUBERNETES',
+      `The kubeconfig ${path} has no cluster "${String(context['cluster'] ?? '')}" with a valid \`server\`.`,
+    )
+  }
+  const user = entry(document['users'], context['user'], 'user') ?? {}
+  for (const unsupported of ['exec', 'auth-provider']) {
+    if (user[unsupported] !== undefined) {
+      throw new PenstockError(
+        'PEN_KUBERNETES',
+        `The kubeconfig ${path} signs in by \`${unsupported}\`, which starts a program; the agent does not do that. Use a token, a token file or a client certificate.`,
+      )
+    }
+  }
+  const folder = dirname(path)
+  const pem = async (table: Record<string, unknown>, name: string): Promise<string | undefined> => {
+    const data = table[`${name}-data`]
+    if (typeof data === 'string') return Buffer.from(data, 'base64').toString('utf8')
+    const file = table[name]
+    return typeof file === 'string' ? textOf(resolve(folder, file), `The file of \`${name}\``) : undefined
+  }
+  const tokenFile = typeof user['tokenFile'] === 'string' ? resolve(folder, user['tokenFile']) : undefined
+  if (tokenFile !== undefined) tokenFrom(tokenFile)
+  const fixed = fixedAuthorization(user)
+  const serverName = cluster['tls-server-name']
+  return {
+    server: new URL(server),
+    ca: await pem(cluster, 'certificate-authority'),
+    cert: await pem(user, 'client-certificate'),
+    key: await pem(user, 'client-key'),
+    verify: cluster['insecure-skip-tls-verify'] !== true,
+    serverName: typeof serverName === 'string' ? serverName : undefined,
+    authorization: () => (tokenFile === undefined ? fixed : `Bearer ${tokenFrom(tokenFile)}`),
+  }
+}
+
+function fixedAuthorization(user: Record<string, unknown>): string | undefined {
+  if (typeof user['token'] === 'string') return `Bearer ${user['token']}`
+  if (typeof user['username'] !== 'string') return undefined
+  return `Basic ${Buffer.from(`${user['username']}:${String(user['password'] ?? '')}`).toString('base64')}`
+}
+
+/** The table under `key` of the list entry with a name. */
+function entry(list: unknown, name: unknown, key: string): Record<string, unknown> | undefined {
+  if (!Array.isArray(list)) return undefined
+  const found = (list as Named<unknown>[]).find((item) => item?.name === name) as Record<string, unknown> | undefined
+  const value = found?.[key]
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined
+}
+
+function tokenFrom(path: string): string {
+  try {
+    return readFileSync(path, 'utf8').trim()
+  } catch (error) {
+    throw new PenstockError(
+      'PEN_KUBERNETES',
+      `The token ${path} cannot be read: ${errorText(error)}. The pod needs a service account whose token is mounted.`,
+      { cause: error },
+    )
+  }
+}
+
+async function textOf(path: string, what: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    throw new PenstockError('PEN_KUBERNETES', `${what} ${path} cannot be read: ${errorText(error)}`, { cause: error })
+  }
+}

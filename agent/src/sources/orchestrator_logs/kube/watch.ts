@@ -1,0 +1,221 @@
+// Follows a kind of object of the Kubernetes API: reads the list, then watches from there, for ever.
+// A watch that ends goes on from the last version seen; only when the server has forgotten that version is the list read anew.
+
+import { errorText, PenstockError } from '../../../errors.ts'
+import type { KubeClient } from './client.ts'
+
+export interface KubeObject {
+  readonly metadata: {
+    readonly name: string
+    readonly namespace?: string
+    readonly uid?: string
+    readonly resourceVersion?: string
+    readonly labels?: Readonly<Record<string, string>>
+    readonly annotations?: Readonly<Record<string, string>>
+    readonly ownerReferences?: readonly { readonly kind: string; readonly name: string }[]
+  }
+}
+
+export interface Followed {
+  /** Such as `pods`; for logs and metrics. */
+  readonly name: string
+  /** Path of the collection, such as `/api/v1/pods`. */
+  readonly path: string
+  readonly labelSelector?: string | undefined
+  readonly fieldSelector?: string | undefined
+}
+
+export interface FollowHooks<T extends KubeObject> {
+  /** The whole list. Called once at first, and whenever the list was read anew. */
+  replaced(objects: readonly T[]): void
+  changed(object: T): void
+  removed(object: T): void
+  /** The API cannot be reached or answers with an error; it is tried again. */
+  failed(error: Error): void
+  listed(): void
+}
+
+const pageSize = 500
+const watchSecs = 290
+/** A watch that is silent so much longer than the server wants to keep it is taken for dead. */
+const watchGraceMs = 30_000
+const firstBackoffMs = 250
+const maxBackoffMs = 30_000
+
+/** Resolves when the signal aborts. */
+export async function follow<T extends KubeObject>(
+  client: KubeClient,
+  followed: Followed,
+  hooks: FollowHooks<T>,
+  options: { readonly fromCache: boolean; readonly signal: AbortSignal },
+): Promise<void> {
+  const { signal } = options
+  let version: string | undefined
+  let failures = 0
+  while (!signal.aborted) {
+    try {
+      if (version === undefined) {
+        const list = await readList<T>(client, followed, options.fromCache, signal)
+        hooks.listed()
+        hooks.replaced(list.items)
+        version = list.version
+      }
+      const ended: WatchEnd = await watch<T>(client, followed, version, hooks, signal)
+      version = ended.version
+      if (ended.seen > 0) failures = 0
+      // A server that ends every watch at once must not be asked in a tight loop.
+      else failures++
+      if (failures > 1) await pause(backoff(failures - 1), signal)
+    } catch (error) {
+      if (signal.aborted) return
+      failures++
+      hooks.failed(error as Error)
+      await pause(backoff(failures), signal)
+    }
+  }
+}
+
+function backoff(failures: number): number {
+  const limit = Math.min(maxBackoffMs, firstBackoffMs * 2 ** Math.min(failures - 1, 10))
+  return limit / 2 + (Math.random() * limit) / 2
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    const timer = setTimeout(done, ms)
+    signal.addEventListener('abort', done)
+  })
+}
+
+interface ListAnswer<T> {
+  readonly items?: readonly T[]
+  readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string }
+}
+
+function query(followed: Followed, more: Record<string, string>): string {
+  const parameters = new URLSearchParams(more)
+  if (followed.labelSelector) parameters.set('labelSelector', followed.labelSelector)
+  if (followed.fieldSelector) parameters.set('fieldSelector', followed.fieldSelector)
+  return `${followed.path}?${parameters}`
+}
+
+async function readList<T>(
+  client: KubeClient,
+  followed: Followed,
+  fromCache: boolean,
+  signal: AbortSignal,
+): Promise<{ readonly items: T[]; readonly version: string }> {
+  const items: T[] = []
+  let token = ''
+  for (;;) {
+    const page: Record<string, string> = fromCache ? { resourceVersion: '0' } : { limit: String(pageSize) }
+    if (token !== '') page['continue'] = token
+    const { status, body } = await client.json(query(followed, page), signal)
+    if (status === 410 && token !== '') {
+      // The list grew too old while it was read: again from its first page.
+      token = ''
+      items.length = 0
+      continue
+    }
+    if (status !== 200) throw refused(followed, status, body)
+    const answer = body as ListAnswer<T>
+    for (const item of answer.items ?? []) items.push(item)
+    token = answer.metadata?.continue ?? ''
+    if (token === '') return { items, version: answer.metadata?.resourceVersion ?? '' }
+  }
+}
+
+function refused(followed: Followed, status: number, body: unknown): PenstockError {
+  const reason = (body as { message?: unknown } | undefined)?.message
+  const help =
+    status === 403 || status === 401
+      ? ` The agent needs \`get\`, \`list\` and \`watch\` on ${followed.name}: check its service account and ClusterRole.`
+      : ''
+  return new PenstockError(
+    'PEN_KUBERNETES',
+    `The Kubernetes API answered ${status} for ${followed.name}${typeof reason === 'string' ? `: ${reason}` : ''}.${help}`,
+  )
+}
+
+interface WatchEnd {
+  /** Where the next watch goes on; undefined: read the list anew. */
+  readonly version: string | undefined
+  /** Number of changes and bookmarks. */
+  readonly seen: number
+}
+
+interface WatchEvent<T> {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' | 'ERROR'
+  readonly object: T & { readonly code?: number; readonly message?: string }
+}
+
+async function watch<T extends KubeObject>(
+  client: KubeClient,
+  followed: Followed,
+  from: string,
+  hooks: FollowHooks<T>,
+  signal: AbortSignal,
+): Promise<WatchEnd> {
+  const path = query(followed, {
+    watch: 'true',
+    allowWatchBookmarks: 'true',
+    resourceVersion: from,
+    timeoutSeconds: String(watchSecs + Math.floor(Math.random() * 30)),
+  })
+  const silent = new AbortController()
+  const limit = setTimeout(() => silent.abort(), (watchSecs + 30) * 1000 + watchGraceMs)
+  limit.unref()
+  let version: string | undefined = from
+  let seen = 0
+  try {
+    const { status, body } = await client.get(path, AbortSignal.any([signal, silent.signal]))
+    if (status !== 200) {
+      body.on('error', () => {}) // of no interest any more
+      body.destroy()
+      if (status === 410) return { version: undefined, seen }
+      throw refused(followed, status, undefined)
+    }
+    let problem: PenstockError | undefined
+    try {
+      for await (const event of eventsOf<T>(body)) {
+        if (event.type === 'ERROR') {
+          if (event.object.code === 410) return { version: undefined, seen }
+          problem = refused(followed, event.object.code ?? 0, event.object)
+          break
+        }
+        seen++
+        version = event.object.metadata.resourceVersion ?? version
+        if (event.type === 'DELETED') hooks.removed(event.object)
+        else if (event.type !== 'BOOKMARK') hooks.changed(event.object)
+      }
+    } catch (error) {
+      if (signal.aborted || (seen === 0 && !silent.signal.aborted)) throw error
+      // The connection was cut under a watch that worked: go on from where it was.
+      hooks.failed(new PenstockError('PEN_KUBERNETES', `The watch on ${followed.name} was cut: ${errorText(error)}`))
+    }
+    if (problem !== undefined) throw problem
+    return { version, seen }
+  } finally {
+    clearTimeout(limit)
+  }
+}
+
+/** The JSON lines of a watch. */
+async function* eventsOf<T>(body: AsyncIterable<Buffer>): AsyncGenerator<WatchEvent<T>> {
+  const decoder = new TextDecoder()
+  let carry = ''
+  for await (const part of body) {
+    const text = carry + decoder.decode(part, { stream: true })
+    let start = 0
+    for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', start)) {
+      if (end > start) yield JSON.parse(text.slice(start, end)) as WatchEvent<T>
+      start = end + 1
+    }
+    carry = text.slice(start)
+  }
+}

@@ -1,0 +1,90 @@
+// Joins the parts of a line that the container runtime has cut. Parts are kept as bytes, because a cut may go through a
+// character. What is held back says from where its file must be read again.
+
+import type { Timestamp } from '../../event/timestamp.ts'
+import { type Bytes, stringFromBytes } from '../../event/value.ts'
+
+export interface MergeLimit {
+  readonly maxBytes: number
+  readonly action: 'drop' | 'truncate'
+}
+
+const expiryMs = 30_000
+const truncatedMark = Buffer.from('..TRUNCATED')
+
+export type Merged = { readonly text: string | Bytes; readonly truncated: boolean } | 'too_long'
+
+/** The parts of the current line of one stream of one file. */
+export class PartialLine {
+  readonly #limit: MergeLimit | undefined
+  #parts: Buffer[] = []
+  #bytes = 0
+  #since = 0
+  #over = false
+  /** Time of the first part. */
+  timestamp: Timestamp | undefined
+  /** Position of the first part in the file. */
+  start = 0
+
+  constructor(limit: MergeLimit | undefined) {
+    this.#limit = limit
+  }
+
+  get pending(): boolean {
+    return this.timestamp !== undefined
+  }
+
+  /** Takes one more part. The bytes are copied. */
+  add(bytes: Uint8Array, timestamp: Timestamp, start: number, now: number): void {
+    if (this.timestamp === undefined) {
+      this.timestamp = timestamp
+      this.start = start
+      this.#since = now
+    }
+    if (this.#over) return
+    const limit = this.#limit
+    const length = this.#bytes + bytes.length
+    if (limit === undefined || length <= limit.maxBytes) {
+      this.#parts.push(Buffer.from(bytes))
+      this.#bytes = length
+      return
+    }
+    this.#over = true
+    if (limit.action === 'truncate') this.#parts.push(Buffer.from(bytes.subarray(0, limit.maxBytes - this.#bytes)))
+    else this.#parts.length = 0
+  }
+
+  /** Goes on with the parts of another file, the one before in a rotation. */
+  continueFrom(before: PartialLine): void {
+    this.#parts = before.#parts
+    this.#bytes = before.#bytes
+    this.#since = before.#since
+    this.#over = before.#over
+    this.timestamp = before.timestamp
+    this.start = 0
+    before.#parts = []
+    before.take()
+  }
+
+  expired(now: number): boolean {
+    return this.timestamp !== undefined && now - this.#since >= expiryMs
+  }
+
+  /** What was joined; the line begins anew. */
+  take(): Merged {
+    const over = this.#over
+    const parts = this.#parts
+    this.#parts = []
+    this.#bytes = 0
+    this.#over = false
+    this.timestamp = undefined
+    if (over && this.#limit?.action === 'drop') return 'too_long'
+    if (over) parts.push(truncatedMark)
+    return { text: stringFromBytes(Buffer.concat(parts)), truncated: over }
+  }
+}
+
+/** Bytes of a string value. */
+export function bytesOf(text: string | Bytes): Buffer {
+  return typeof text === 'string' ? Buffer.from(text) : text.bytes
+}

@@ -1,0 +1,206 @@
+// What is known about pods, namespaces and the node. Pods are found by the name of their log folder. Objects here are replaced,
+// never changed, so that whoever made something from one sees by its identity whether it is out of date.
+
+import type { ValueObject } from '../../event/value.ts'
+import type { KubeObject } from './kube/watch.ts'
+
+interface ContainerStatus {
+  readonly name: string
+  readonly imageID?: string
+  readonly containerID?: string
+}
+
+export interface PodObject extends KubeObject {
+  readonly spec?: {
+    readonly nodeName?: string
+    readonly containers?: readonly { readonly name: string; readonly image?: string }[]
+    readonly initContainers?: readonly { readonly name: string; readonly image?: string }[]
+    readonly ephemeralContainers?: readonly { readonly name: string; readonly image?: string }[]
+  }
+  readonly status?: {
+    readonly podIP?: string
+    readonly podIPs?: readonly { readonly ip: string }[]
+    readonly containerStatuses?: readonly ContainerStatus[]
+    readonly initContainerStatuses?: readonly ContainerStatus[]
+    readonly ephemeralContainerStatuses?: readonly ContainerStatus[]
+  }
+}
+
+export interface Container {
+  image: string | undefined
+  imageId: string | undefined
+  id: string | undefined
+}
+
+export interface Pod {
+  readonly name: string
+  readonly namespace: string
+  readonly uid: string | undefined
+  readonly node: string | undefined
+  readonly ip: string | undefined
+  readonly ips: string[] | undefined
+  readonly owner: string | undefined
+  readonly labels: ValueObject
+  readonly annotations: ValueObject
+  readonly containers: ReadonlyMap<string, Container>
+  readonly excludedContainers: ReadonlySet<string>
+}
+
+/** Name of the folder of a pod's logs: that of a static pod carries the hash of its manifest. */
+export function folderOf(object: KubeObject): string {
+  const { namespace = '', name, uid = '', annotations } = object.metadata
+  return `${namespace}_${name}_${annotations?.['kubernetes.io/config.mirror'] ?? uid}`
+}
+
+/** The parts of a folder's name; undefined if it is not that of a pod. No part can hold an underscore. */
+export function parseFolder(folder: string): { namespace: string; name: string; uid: string } | undefined {
+  const parts = folder.split('_')
+  const [namespace, name, uid] = parts
+  return parts.length === 3 && namespace && name && uid ? { namespace, name, uid } : undefined
+}
+
+function podFrom(object: PodObject): Pod {
+  const { metadata, spec, status } = object
+  const containers = new Map<string, Container>()
+  for (const list of [spec?.ephemeralContainers, spec?.initContainers, spec?.containers]) {
+    for (const { name, image } of list ?? []) containers.set(name, { image, imageId: undefined, id: undefined })
+  }
+  for (const list of [status?.ephemeralContainerStatuses, status?.initContainerStatuses, status?.containerStatuses]) {
+    for (const { name, imageID, containerID } of list ?? []) {
+      const container = containers.get(name)
+      if (container === undefined) continue
+      container.imageId = imageID || undefined
+      container.id = containerID || undefined
+    }
+  }
+  const owner = metadata.ownerReferences?.[0]
+  const annotations = metadata.annotations ?? {}
+  const excluded = annotations['penstock.dev/exclude-containers'] ?? annotations['vector.dev/exclude-containers'] ?? ''
+  return {
+    name: metadata.name,
+    namespace: metadata.namespace ?? '',
+    uid: metadata.uid,
+    node: spec?.nodeName,
+    ip: status?.podIP,
+    ips: status?.podIPs?.map((address) => address.ip),
+    owner: owner === undefined ? undefined : `${owner.kind}/${owner.name}`,
+    labels: (metadata.labels ?? {}) as ValueObject,
+    annotations: annotations as ValueObject,
+    containers,
+    excludedContainers: new Set(
+      excluded
+        .split(',')
+        .map((name) => name.trim())
+        .filter((name) => name !== ''),
+    ),
+  }
+}
+
+/** Objects by key, whose removal takes effect later, so that late lines still find them. */
+class Kept<T> {
+  readonly #objects = new Map<string, T>()
+  readonly #removals = new Map<string, number>()
+  readonly #delayMs: number
+
+  constructor(delayMs: number) {
+    this.#delayMs = delayMs
+  }
+
+  get(key: string): T | undefined {
+    return this.#objects.get(key)
+  }
+
+  set(key: string, object: T): void {
+    this.#objects.set(key, object)
+    this.#removals.delete(key)
+  }
+
+  remove(key: string, now: number): void {
+    if (this.#objects.has(key) && !this.#removals.has(key)) this.#removals.set(key, now + this.#delayMs)
+  }
+
+  replace(objects: ReadonlyMap<string, T>, now: number): void {
+    for (const key of this.#objects.keys()) if (!objects.has(key)) this.remove(key, now)
+    for (const [key, object] of objects) this.set(key, object)
+  }
+
+  /** Forgets what was removed long enough ago, and says what it was. */
+  expire(now: number): string[] {
+    const expired: string[] = []
+    for (const [key, at] of this.#removals) {
+      if (now < at) continue
+      this.#removals.delete(key)
+      this.#objects.delete(key)
+      expired.push(key)
+    }
+    return expired
+  }
+}
+
+export class PodMetadata {
+  readonly #pods: Kept<Pod>
+  readonly #namespaces: Kept<ValueObject>
+  readonly #nodes: Kept<ValueObject>
+
+  constructor(delayDeletionMs: number) {
+    this.#pods = new Kept(delayDeletionMs)
+    this.#namespaces = new Kept(delayDeletionMs)
+    this.#nodes = new Kept(delayDeletionMs)
+  }
+
+  pod(folder: string): Pod | undefined {
+    return this.#pods.get(folder)
+  }
+
+  /** Labels of a namespace; undefined if it is not known. */
+  namespaceLabels(name: string): ValueObject | undefined {
+    return this.#namespaces.get(name)
+  }
+
+  nodeLabels(name: string): ValueObject | undefined {
+    return this.#nodes.get(name)
+  }
+
+  setPod(object: PodObject): void {
+    this.#pods.set(folderOf(object), podFrom(object))
+  }
+
+  removePod(object: KubeObject): void {
+    this.#pods.remove(folderOf(object), Date.now())
+  }
+
+  replacePods(objects: readonly PodObject[]): void {
+    const pods = new Map<string, Pod>()
+    for (const object of objects) pods.set(folderOf(object), podFrom(object))
+    this.#pods.replace(pods, Date.now())
+  }
+
+  setLabels(kind: 'namespaces' | 'nodes', object: KubeObject): void {
+    this.#kept(kind).set(object.metadata.name, labelsOf(object))
+  }
+
+  removeLabels(kind: 'namespaces' | 'nodes', object: KubeObject): void {
+    this.#kept(kind).remove(object.metadata.name, Date.now())
+  }
+
+  replaceLabels(kind: 'namespaces' | 'nodes', objects: readonly KubeObject[]): void {
+    const labels = new Map<string, ValueObject>()
+    for (const object of objects) labels.set(object.metadata.name, labelsOf(object))
+    this.#kept(kind).replace(labels, Date.now())
+  }
+
+  #kept(kind: 'namespaces' | 'nodes'): Kept<ValueObject> {
+    return kind === 'namespaces' ? this.#namespaces : this.#nodes
+  }
+
+  /** Forgets what was removed long enough ago; gives the folders of its pods. */
+  expire(now: number): string[] {
+    this.#namespaces.expire(now)
+    this.#nodes.expire(now)
+    return this.#pods.expire(now)
+  }
+}
+
+function labelsOf(object: KubeObject): ValueObject {
+  return (object.metadata.labels ?? {}) as ValueObject
+}

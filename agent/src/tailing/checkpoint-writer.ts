@@ -1,0 +1,80 @@
+// When checkpoints are written: half a second after a change, and after the end at once, because the process may then exit at
+// any moment.
+
+import type { Checkpoints } from './checkpoint.ts'
+
+/** From a change of a position to its writing: the most that a crash doubles. */
+const delayMs = 500
+const lateDelayMs = 200
+
+export class CheckpointWriter {
+  readonly #checkpoints: Checkpoints
+  readonly #isInFlight: () => boolean
+  readonly #written: (count: number) => void
+  readonly #failed: (error: unknown) => void
+  #timer: NodeJS.Timeout | undefined
+  #writing: Promise<void> | undefined
+  #stopped = false
+  #lastLateWrite = 0
+
+  /**
+   * @param isInFlight whether more answers are to come
+   * @param written told the number of entries after a write
+   */
+  constructor(
+    checkpoints: Checkpoints,
+    isInFlight: () => boolean,
+    written: (count: number) => void,
+    failed: (error: unknown) => void,
+  ) {
+    this.#checkpoints = checkpoints
+    this.#isInFlight = isInFlight
+    this.#written = written
+    this.#failed = failed
+  }
+
+  /** A position has moved. */
+  moved(): void {
+    if (this.#stopped) {
+      this.#writeLate()
+      return
+    }
+    this.#timer ??= setTimeout(() => {
+      this.#writing = this.#write().finally(() => {
+        this.#timer = undefined
+        if (this.#checkpoints.changed) this.moved()
+      })
+    }, delayMs)
+  }
+
+  /** Writes what is left; from now on every change is written at once. */
+  async stop(): Promise<void> {
+    clearTimeout(this.#timer)
+    await this.#writing
+    await this.#write()
+    clearTimeout(this.#timer)
+    this.#stopped = true
+    this.#writeLate()
+  }
+
+  #writeLate(): void {
+    const now = Date.now()
+    if (!this.#checkpoints.owned || (this.#isInFlight() && now - this.#lastLateWrite < lateDelayMs)) return
+    this.#lastLateWrite = now
+    try {
+      const count = this.#checkpoints.writeSync()
+      if (count > 0) this.#written(count)
+    } catch (error) {
+      this.#failed(error)
+    }
+  }
+
+  async #write(): Promise<void> {
+    try {
+      const count = await this.#checkpoints.write()
+      if (count > 0) this.#written(count)
+    } catch (error) {
+      this.#failed(error)
+    }
+  }
+}

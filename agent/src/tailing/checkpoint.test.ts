@@ -1,0 +1,93 @@
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { Checkpoints } from './checkpoint.ts'
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'penstock-checkpoints-'))
+})
+afterEach(() => rmSync(folder, { recursive: true }))
+
+const checksum = 'checksum:b82d1ebc2ca6e335'
+const path = () => join(folder, 'in', 'checkpoints.json')
+const newPath = () => join(folder, 'in', 'checkpoints.new.json')
+const document = (position: number, modified = '2026-01-02T03:04:05Z') =>
+  `{"version":"1","checkpoints":[{"fingerprint":{"first_lines_checksum":13271297470482539317},"position":${position},"modified":"${modified}"}]}`
+
+function seed(file: string, text: string): void {
+  mkdirSync(join(folder, 'in'), { recursive: true })
+  writeFileSync(file, text)
+}
+
+function load(options: { ignoreOlderMs?: number } = {}): Checkpoints {
+  const checkpoints = new Checkpoints(folder, 'in', options)
+  checkpoints.load()
+  return checkpoints
+}
+
+test('positions are written with checksums of all 64 bits and read again', async () => {
+  const written = load()
+  written.set(checksum, 456)
+  written.set('inode:12:34', 7)
+  expect(await written.write()).toBe(2)
+  expect(await written.write()).toBe(0)
+  expect(readFileSync(path(), 'utf8')).toMatch(
+    /^\{"version":"1","checkpoints":\[\{"fingerprint":\{"first_lines_checksum":13271297470482539317\},"position":456,"modified":"[^"]+Z"\},\{"fingerprint":\{"dev_inode":\[12,34\]\},"position":7,"modified":"[^"]+Z"\}\]\}$/,
+  )
+  expect(existsSync(newPath())).toBe(false)
+  const read = load()
+  expect([read.get(checksum), read.get('inode:12:34')]).toEqual([456, 7])
+})
+
+test('a whole replacement that was not renamed is the newer one', () => {
+  seed(path(), document(1))
+  seed(newPath(), document(2))
+  expect(load().get(checksum)).toBe(2)
+  expect(existsSync(newPath())).toBe(false)
+  expect(readFileSync(path(), 'utf8')).toBe(document(2))
+})
+
+test('a replacement that was cut is of no use', () => {
+  seed(path(), document(1))
+  seed(newPath(), document(2).slice(0, 60))
+  expect(load().get(checksum)).toBe(1)
+})
+
+test.each(['', '{}', 'null', '[]', '{"checkpoints":[null,{"fingerprint":{}},{"position":-1}]}', '\0\0\0'])(
+  'the content %j is read as no positions',
+  (text) => {
+    seed(path(), text)
+    expect(load().size).toBe(0)
+  },
+)
+
+test('old entries can be left out', () => {
+  seed(path(), document(1, '2020-01-01T00:00:00Z'))
+  expect(load({ ignoreOlderMs: 1000 }).size).toBe(0)
+})
+
+test('entries of files that are away are dropped after a minute', () => {
+  const checkpoints = load()
+  checkpoints.set(checksum, 1)
+  checkpoints.prune(() => false, 0)
+  checkpoints.prune(() => true, 50_000)
+  checkpoints.prune(() => false, 60_000)
+  checkpoints.prune(() => false, 119_999)
+  expect(checkpoints.size).toBe(1)
+  checkpoints.prune(() => false, 120_000)
+  expect(checkpoints.size).toBe(0)
+})
+
+test('the file is of whoever has read it last', () => {
+  const first = load()
+  expect(first.owned).toBe(true)
+  const second = load()
+  expect([first.owned, second.owned]).toEqual([false, true])
+})
+
+test('a directory that cannot be made is named', () => {
+  writeFileSync(join(folder, 'in'), '')
+  expect(() => new Checkpoints(folder, 'in')).toThrow('Could not create subdirectory "in" inside of data dir')
+})

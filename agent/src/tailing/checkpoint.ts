@@ -1,0 +1,225 @@
+// Where reading goes on after a restart: one position for each fingerprint, in `checkpoints.json`.
+// The file is replaced as a whole: written beside, synced, renamed. A whole file beside it is a replacement that was
+// interrupted before its rename, so it is the newer one.
+
+import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs'
+import { open, rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import { errorText, PenstockError } from '../errors.ts'
+import type { Fingerprint } from './fingerprint.ts'
+
+interface Entry {
+  position: number
+  modified: number
+  /** When its file was first missed; the entry is dropped a minute later. */
+  missingSince: number | undefined
+}
+
+const keepMissingMs = 60_000
+
+/** Who has read a file last, and so may write it: after a reload, the predecessor hears late answers still. */
+const owners = new Map<string, Checkpoints>()
+
+export class Checkpoints {
+  readonly #entries = new Map<Fingerprint, Entry>()
+  readonly #path: string
+  readonly #newPath: string
+  #changed = false
+  #writing: Promise<number> | undefined
+
+  readonly #options: { readonly ignoreOlderMs?: number | undefined; readonly ignoreAll?: boolean }
+
+  /**
+   * Makes the directory.
+   * @param options entries older than `ignoreOlderMs`, or all that are there, are not read
+   */
+  constructor(
+    dataDir: string,
+    componentId: string,
+    options: { readonly ignoreOlderMs?: number | undefined; readonly ignoreAll?: boolean } = {},
+  ) {
+    const directory = join(dataDir, componentId)
+    try {
+      mkdirSync(directory, { recursive: true })
+    } catch (error) {
+      throw new PenstockError(
+        'PEN_DATA_DIR',
+        `Could not create subdirectory "${componentId}" inside of data dir "${dataDir}": ${errorText(error)}. Make the directory writable, or set \`data_dir\` to one that is.`,
+        { cause: error },
+      )
+    }
+    this.#path = join(directory, 'checkpoints.json')
+    this.#newPath = join(directory, 'checkpoints.new.json')
+    this.#options = options
+  }
+
+  /** Reads what is there. From now on the file is this one's. */
+  load(): void {
+    owners.set(this.#path, this)
+    const options = this.#options
+    const replacement = parseFile(this.#newPath)
+    if (replacement !== undefined) renameSync(this.#newPath, this.#path)
+    if (options.ignoreAll === true) return
+    const oldest = options.ignoreOlderMs === undefined ? Number.NEGATIVE_INFINITY : Date.now() - options.ignoreOlderMs
+    for (const entry of replacement ?? parseFile(this.#path) ?? []) {
+      if (entry.modified >= oldest) {
+        this.#entries.set(entry.fingerprint, {
+          position: entry.position,
+          modified: entry.modified,
+          missingSince: undefined,
+        })
+      }
+    }
+  }
+
+  /** Nobody else has read the file since, to go on from there. */
+  get owned(): boolean {
+    return owners.get(this.#path) === this
+  }
+
+  get size(): number {
+    return this.#entries.size
+  }
+
+  /** Something is to be written. */
+  get changed(): boolean {
+    return this.#changed
+  }
+
+  get(fingerprint: Fingerprint): number | undefined {
+    return this.#entries.get(fingerprint)?.position
+  }
+
+  set(fingerprint: Fingerprint, position: number): void {
+    const entry = this.#entries.get(fingerprint)
+    if (entry === undefined) {
+      this.#entries.set(fingerprint, { position, modified: Date.now(), missingSince: undefined })
+    } else {
+      if (entry.position === position) return
+      entry.position = position
+      entry.modified = Date.now()
+    }
+    this.#changed = true
+  }
+
+  delete(fingerprint: Fingerprint): void {
+    if (this.#entries.delete(fingerprint)) this.#changed = true
+  }
+
+  /** Drops entries whose files have been away for a minute. */
+  prune(isPresent: (fingerprint: Fingerprint) => boolean, now: number): void {
+    for (const [fingerprint, entry] of this.#entries) {
+      if (isPresent(fingerprint)) entry.missingSince = undefined
+      else if (entry.missingSince === undefined) entry.missingSince = now
+      else if (now - entry.missingSince >= keepMissingMs) {
+        this.#entries.delete(fingerprint)
+        this.#changed = true
+      }
+    }
+  }
+
+  /** Writes what has changed; gives the number of entries written. Two calls do not overlap. */
+  async write(): Promise<number> {
+    await this.#writing?.catch(() => 0) // the caller of that write has heard of its failure
+    if (!this.#changed) return 0
+    this.#changed = false
+    this.#writing = this.#replace()
+    try {
+      return await this.#writing
+    } catch (error) {
+      this.#changed = true
+      throw error
+    } finally {
+      this.#writing = undefined
+    }
+  }
+
+  async #replace(): Promise<number> {
+    const count = this.#entries.size
+    const text = this.#text()
+    const file = await open(this.#newPath, 'w', 0o600)
+    try {
+      await file.writeFile(text)
+      await file.datasync()
+    } finally {
+      await file.close()
+    }
+    await rename(this.#newPath, this.#path)
+    return count
+  }
+
+  /** As `write`, before the process may end. Only when no `write` is under way. */
+  writeSync(): number {
+    if (!this.#changed) return 0
+    const descriptor = openSync(this.#newPath, 'w', 0o600)
+    try {
+      writeSync(descriptor, this.#text())
+      fsyncSync(descriptor)
+    } finally {
+      closeSync(descriptor)
+    }
+    renameSync(this.#newPath, this.#path)
+    this.#changed = false
+    return this.#entries.size
+  }
+
+  // By hand, because a checksum of 64 bits is a number that JSON.stringify cannot write.
+  #text(): string {
+    const parts: string[] = []
+    for (const [fingerprint, entry] of this.#entries) {
+      const modified = new Date(entry.modified).toISOString()
+      parts.push(
+        `{"fingerprint":${fingerprintJson(fingerprint)},"position":${entry.position},"modified":"${modified}"}`,
+      )
+    }
+    return `{"version":"1","checkpoints":[${parts.join(',')}]}`
+  }
+}
+
+function fingerprintJson(fingerprint: Fingerprint): string {
+  if (fingerprint.startsWith('checksum:')) return `{"first_lines_checksum":${BigInt(`0x${fingerprint.slice(9)}`)}}`
+  const [, device, inode] = fingerprint.split(':')
+  return `{"dev_inode":[${device},${inode}]}`
+}
+
+interface FileEntry {
+  readonly fingerprint: Fingerprint
+  readonly position: number
+  readonly modified: number
+}
+
+/** Entries of a checkpoint file; undefined if there is none or it is not whole. */
+function parseFile(path: string): FileEntry[] | undefined {
+  let document: unknown
+  try {
+    // Numbers as text: a checksum has 64 bits.
+    document = JSON.parse(readFileSync(path, 'utf8'), ((_key: string, value: unknown, context: { source?: string }) =>
+      typeof value === 'number' ? (context.source ?? String(value)) : value) as (
+      key: string,
+      value: unknown,
+    ) => unknown)
+  } catch {
+    return undefined
+  }
+  const checkpoints = (document as { checkpoints?: unknown } | null)?.checkpoints
+  if (!Array.isArray(checkpoints)) return undefined
+  const entries: FileEntry[] = []
+  for (const checkpoint of checkpoints as { fingerprint?: unknown; position?: unknown; modified?: unknown }[]) {
+    const fingerprint = fingerprintFrom(checkpoint?.fingerprint)
+    const position = Number(checkpoint?.position)
+    const modified = Date.parse(String(checkpoint?.modified))
+    if (fingerprint !== undefined && Number.isSafeInteger(position) && position >= 0) {
+      entries.push({ fingerprint, position, modified: Number.isNaN(modified) ? Date.now() : modified })
+    }
+  }
+  return entries
+}
+
+function fingerprintFrom(value: unknown): Fingerprint | undefined {
+  const { first_lines_checksum: checksum, dev_inode: inode } = (value ?? {}) as Record<string, unknown>
+  if (typeof checksum === 'string' && /^\d+$/.test(checksum)) {
+    return `checksum:${BigInt.asUintN(64, BigInt(checksum)).toString(16).padStart(16, '0')}`
+  }
+  if (Array.isArray(inode) && inode.length === 2) return `inode:${inode[0]}:${inode[1]}`
+  return undefined
+}

@@ -1,0 +1,126 @@
+// What makes a file the same file after it was renamed, copied or compressed: a checksum of its first lines, or its inode.
+// A fingerprint is text, so that it can be a key; `checkpoint.ts` writes it in the form of the file format.
+
+import { fstatSync, readSync } from 'node:fs'
+import { constants, gunzipSync } from 'node:zlib'
+
+export type FingerprintOptions =
+  | { readonly strategy: 'checksum'; readonly lines: number; readonly maxLineBytes: number }
+  | { readonly strategy: 'device_and_inode' }
+
+/** `checksum:<16 hexadecimal digits>` or `inode:<device>:<inode>`. */
+export type Fingerprint = string
+
+// CRC-64/ECMA-182: polynomial 42F0E1EBA9EA3693, most significant bit first, nothing added before or after.
+// Two halves of 32 bits instead of BigInt, which would be fifty times slower.
+const tableHigh = new Int32Array(256)
+const tableLow = new Int32Array(256)
+for (let byte = 0; byte < 256; byte++) {
+  let high = byte << 24
+  let low = 0
+  for (let bit = 0; bit < 8; bit++) {
+    const carry = high < 0
+    high = (high << 1) | (low >>> 31)
+    low <<= 1
+    if (carry) {
+      high ^= 0x42f0e1eb
+      low ^= 0xa9ea3693
+    }
+  }
+  tableHigh[byte] = high
+  tableLow[byte] = low
+}
+
+/** CRC-64/ECMA-182 of the bytes as 16 hexadecimal digits. */
+export function crc64(bytes: Uint8Array): string {
+  let high = 0
+  let low = 0
+  for (let index = 0; index < bytes.length; index++) {
+    const slot = (high >>> 24) ^ (bytes[index] as number)
+    high = ((high << 8) | (low >>> 24)) ^ (tableHigh[slot] as number)
+    low = (low << 8) ^ (tableLow[slot] as number)
+  }
+  return hex(high) + hex(low)
+}
+
+function hex(word: number): string {
+  return (word >>> 0).toString(16).padStart(8, '0')
+}
+
+const firstRead = 4096
+
+export interface Identity {
+  readonly fingerprint: Fingerprint
+  /** The file is compressed: positions count decompressed bytes. */
+  readonly gzip: boolean
+}
+
+/** Works out fingerprints; holds the buffer for it. */
+export class Fingerprinter {
+  readonly #options: FingerprintOptions
+  readonly #buffer: Buffer
+
+  constructor(options: FingerprintOptions) {
+    this.#options = options
+    this.#buffer = Buffer.allocUnsafe(options.strategy === 'checksum' ? Math.max(options.maxLineBytes, 2) : 2)
+  }
+
+  /**
+   * The fingerprint of an open file; undefined while it holds fewer lines than are needed.
+   * @param complete the file will not grow: what is there is hashed, even without a newline at its end
+   */
+  identify(descriptor: number, complete = false): Identity | undefined {
+    // Most first lines are short: a small read does for nearly all files.
+    let length = readFrom(descriptor, this.#buffer, 0, Math.min(firstRead, this.#buffer.length))
+    if (length === firstRead && !this.#hasEnough(length)) {
+      length = readFrom(descriptor, this.#buffer, length, this.#buffer.length)
+    }
+    const gzip = length >= 2 && this.#buffer[0] === 0x1f && this.#buffer[1] === 0x8b
+    if (this.#options.strategy === 'device_and_inode') {
+      const stats = fstatSync(descriptor)
+      return { fingerprint: `inode:${stats.dev}:${stats.ino}`, gzip }
+    }
+    let head: Buffer = this.#buffer.subarray(0, length)
+    if (gzip) {
+      try {
+        head = gunzipSync(head, { finishFlush: constants.Z_SYNC_FLUSH }).subarray(0, this.#buffer.length)
+      } catch {
+        return undefined // the compressor is still at its first bytes
+      }
+    }
+    let end = 0
+    for (let lines = 0; lines < this.#options.lines; lines++) {
+      const newline = head.indexOf(10, end)
+      if (newline < 0) {
+        if (head.length < this.#buffer.length && !(complete && head.length > 0)) return undefined
+        end = head.length
+        break
+      }
+      end = newline + 1
+    }
+    return { fingerprint: `checksum:${crc64(head.subarray(0, end))}`, gzip }
+  }
+
+  #hasEnough(length: number): boolean {
+    if (this.#options.strategy === 'device_and_inode') return true
+    if (this.#buffer[0] === 0x1f) return false // perhaps compressed
+    const head = this.#buffer.subarray(0, length)
+    let at = -1
+    for (let lines = 0; lines < this.#options.lines; lines++) {
+      at = head.indexOf(10, at + 1)
+      if (at < 0) return false
+    }
+    return true
+  }
+}
+
+/** Reads the bytes `[length, end)` of a file to the same place of the buffer; gives how far it got. */
+function readFrom(descriptor: number, buffer: Buffer, from: number, end: number): number {
+  let length = from
+  while (length < end) {
+    const read = readSync(descriptor, buffer, length, end - length, length)
+    if (read === 0) break
+    length += read
+  }
+  return length
+}

@@ -1,0 +1,63 @@
+// Reads a compressed file as if it were not: fills slabs with decompressed bytes and carries over what was not taken.
+
+import { createReadStream } from 'node:fs'
+import { pipeline } from 'node:stream/promises'
+import { createGunzip } from 'node:zlib'
+import type { Slab, SlabPool } from './slab.ts'
+
+export interface Taken {
+  /** Bytes of the slab that were dealt with; the rest comes again with more behind it. */
+  readonly bytes: number
+  /** To be waited for before the next slab. */
+  readonly waiting: Promise<void> | undefined
+}
+
+/**
+ * Decompresses from the beginning, leaves out the first `offset` bytes, and gives the others to `take`.
+ * @param take gets a slab whose first `length` bytes are filled; `last` says that nothing follows
+ */
+export async function gunzipFrom(
+  descriptor: number,
+  offset: number,
+  pool: SlabPool,
+  signal: AbortSignal,
+  take: (slab: Slab, length: number, last: boolean) => Taken,
+): Promise<void> {
+  let toSkip = offset
+  let slab = pool.take()
+  let length = 0
+  // What was not taken moves to the front of a slab that nobody else reads. Called before anything can give the old one back.
+  const next = (taken: Taken): void => {
+    const old = slab
+    const rest = old.buffer.subarray(taken.bytes, length)
+    slab = pool.take()
+    rest.copy(slab.buffer)
+    length = rest.length
+    if (!old.held) pool.give(old)
+  }
+  await pipeline(
+    createReadStream('', { fd: descriptor, autoClose: false, start: 0, highWaterMark: 256 * 1024 }),
+    createGunzip({ chunkSize: 64 * 1024 }),
+    async (chunks: AsyncIterable<Buffer>) => {
+      for await (const chunk of chunks) {
+        let at = Math.min(toSkip, chunk.length)
+        toSkip -= at
+        while (at < chunk.length) {
+          const copied = chunk.copy(slab.buffer, length, at)
+          at += copied
+          length += copied
+          if (length < slab.buffer.length) continue
+          const taken = take(slab, length, false)
+          next(taken)
+          await taken.waiting
+          if (signal.aborted) return
+        }
+      }
+      const taken = take(slab, length, true)
+      next(taken)
+      await taken.waiting
+    },
+    { signal },
+  )
+  pool.give(slab)
+}

@@ -1,0 +1,117 @@
+// A batch of lines that are still bytes. Count and size are known at once; events are made on first use.
+// The slab goes back to its pool when it is certain that nobody reads it: all events have been made, or all have ended.
+
+import { PenstockError } from '../errors.ts'
+import type { LogBatch } from '../event/batch.ts'
+import type { Finalizer } from '../event/finalizer.ts'
+import type { LogEvent } from '../event/log.ts'
+import type { Slab, SlabPool } from './slab.ts'
+
+/** What the lines of one file become. */
+export interface LineShape {
+  /** Estimated size of an event beside the bytes of its line. */
+  readonly overhead: number
+  event(slab: Slab, line: number): LogEvent
+}
+
+/** The lines of one slab, common to all slices of a batch. */
+export class Lines {
+  #slab: Slab | undefined
+  readonly #shape: LineShape
+  readonly #pool: SlabPool
+  #events: LogEvent[] | undefined
+  /** A further holder may read the events later than the finalizer knows. */
+  shared = false
+
+  constructor(slab: Slab, shape: LineShape, pool: SlabPool) {
+    this.#slab = slab
+    this.#shape = shape
+    this.#pool = pool
+  }
+
+  get events(): LogEvent[] {
+    if (this.#events !== undefined) return this.#events
+    const slab = this.#slab
+    if (slab === undefined) throw new PenstockError('PEN_INTERNAL', 'A batch of lines was read after it had ended.')
+    const events = new Array<LogEvent>(slab.count)
+    for (let line = 0; line < events.length; line++) events[line] = this.#shape.event(slab, line)
+    this.#events = events
+    this.#release()
+    return events
+  }
+
+  /** Estimated size of the events `[from, to)`. */
+  bytes(from: number, to: number): number {
+    let bytes = 0
+    if (this.#slab === undefined) {
+      const events = this.events
+      for (let index = from; index < to; index++) bytes += (events[index] as LogEvent).size
+      return bytes
+    }
+    const { starts, ends } = this.#slab
+    for (let line = from; line < to; line++) bytes += (ends[line] as number) - (starts[line] as number)
+    return bytes + (to - from) * this.#shape.overhead
+  }
+
+  /** All events have ended. */
+  ended(): void {
+    if (!this.shared) this.#release()
+  }
+
+  /** The batch has been handed on: if it was not read by now, the bytes must stay. To be called by the slab's reader. */
+  settle(): void {
+    const slab = this.#slab
+    if (slab === undefined) return
+    // A few lines must not keep a large buffer while they wait.
+    if (slab.consumed * 4 < slab.buffer.length) this.#slab = slab.compacted()
+    else slab.held = true
+  }
+
+  #release(): void {
+    const slab = this.#slab
+    this.#slab = undefined
+    // Not held: its reader still has it and will use it again.
+    if (slab?.held === true) this.#pool.give(slab)
+  }
+}
+
+export class LineBatch implements LogBatch {
+  readonly type = 'log'
+  readonly count: number
+  readonly finalizer: Finalizer
+  readonly #lines: Lines
+  readonly #from: number
+  #bytes = -1
+  shared = false
+
+  constructor(lines: Lines, from: number, to: number, finalizer: Finalizer) {
+    this.#lines = lines
+    this.#from = from
+    this.count = to - from
+    this.finalizer = finalizer
+  }
+
+  get bytes(): number {
+    if (this.#bytes < 0) this.#bytes = this.#lines.bytes(this.#from, this.#from + this.count)
+    return this.#bytes
+  }
+
+  get events(): LogEvent[] {
+    const events = this.#lines.events
+    return this.count === events.length ? events : events.slice(this.#from, this.#from + this.count)
+  }
+
+  slice(from: number, to: number): LineBatch {
+    const part = new LineBatch(this.#lines, this.#from + from, this.#from + to, this.finalizer)
+    part.shared = this.shared
+    return part
+  }
+
+  share(): LineBatch {
+    this.shared = true
+    this.#lines.shared = true
+    const other = new LineBatch(this.#lines, this.#from, this.#from + this.count, this.finalizer)
+    other.shared = true
+    return other
+  }
+}

@@ -1,0 +1,145 @@
+// Joins lines that belong together, such as stack traces, by two patterns: one that begins a group, one that says how it goes on.
+
+import { RE2JS } from 're2js'
+import { Bytes } from '../event/value.ts'
+import { compileBounded } from '../formats/regex-linear.ts'
+import { group, oneOf, optional, string, uint } from '../schema/options.ts'
+
+/** `multiline` of the sources that tail files. */
+export const multiline = () =>
+  optional(
+    group(
+      {
+        start_pattern: string('Regular expression that the first line of a group matches.', { examples: ['^[^\\s]'] }),
+        condition_pattern: string('Regular expression that says, together with `mode`, where a group ends.', {
+          examples: ['^[\\s]+'],
+        }),
+        mode: oneOf(
+          ['continue_through', 'continue_past', 'halt_before', 'halt_with'],
+          'How a group ends. `continue_through`: it takes all lines that match the condition. `continue_past`: those, and the first that does not. `halt_before`: it ends before the first line that matches. `halt_with`: it ends with it.',
+        ),
+        timeout_ms: uint('Milliseconds after which a group is taken as complete if no further line comes.', {
+          minimum: 1,
+        }),
+      },
+      'Joins several lines into one event.',
+    ),
+  )
+
+export interface MultilineOptions {
+  readonly start_pattern: string
+  readonly condition_pattern: string
+  readonly mode: 'continue_through' | 'continue_past' | 'halt_before' | 'halt_with'
+  readonly timeout_ms: number
+}
+
+export interface MultilineRule {
+  readonly mode: MultilineOptions['mode']
+  readonly timeoutMs: number
+  starts(line: string): boolean
+  meetsCondition(line: string): boolean
+}
+
+/** Compiles the patterns; throws a SyntaxError if one is invalid. Their matching takes time in proportion to the line. */
+export function compileMultiline(options: MultilineOptions): MultilineRule {
+  const start = compilePattern(options.start_pattern)
+  const condition = compilePattern(options.condition_pattern)
+  return { mode: options.mode, timeoutMs: options.timeout_ms, starts: start, meetsCondition: condition }
+}
+
+function compilePattern(text: string): (line: string) => boolean {
+  try {
+    // What most patterns are made of means the same to the built-in engine.
+    if (
+      /^\^?(?:[\w :;,<>@#=-]|\\[sSdDwW.[\]-]|\[\^?(?:[\w :;,<>@#=-]|\\[sSdDwW.[\]-])+\][+*]?|[^\\()[\]{}|*+?.^$])*$/.test(
+        text,
+      )
+    ) {
+      const simple = compileBounded(text, '')
+      return (line) => simple.test(line)
+    }
+    const pattern = RE2JS.compile(text)
+    return (line) => pattern.matcher(line).find()
+  } catch (error) {
+    throw new SyntaxError(error instanceof Error ? error.message : String(error))
+  }
+}
+
+/** A group grows no further than this. */
+const maxGroupBytes = 1 << 20
+
+/** The lines of one origin. `Context` is what belongs to the first line of a group. */
+export class MultilineAggregator<Context> {
+  readonly #rule: MultilineRule
+  readonly #emit: (text: string | Bytes, context: Context) => void
+  #lines: (string | Bytes)[] = []
+  #bytes = 0
+  #context: Context | undefined
+  #start = 0
+  #last = 0
+
+  constructor(rule: MultilineRule, emit: (text: string | Bytes, context: Context) => void) {
+    this.#rule = rule
+    this.#emit = emit
+  }
+
+  /** Position of the first line of the group that is not complete; undefined if there is none. */
+  get pendingFrom(): number | undefined {
+    return this.#lines.length === 0 ? undefined : this.#start
+  }
+
+  add(line: string | Bytes, position: number, context: Context, now: number): void {
+    const text = typeof line === 'string' ? line : line.toString()
+    if (this.#lines.length > 0) {
+      const met = this.#rule.meetsCondition(text)
+      const { mode } = this.#rule
+      if (mode === 'continue_through' || mode === 'continue_past' ? met : !met) {
+        this.#append(line, now)
+        return
+      }
+      if (mode === 'continue_past' || mode === 'halt_with') {
+        this.#append(line, now)
+        this.flush()
+        return
+      }
+      this.flush()
+    }
+    if (!this.#rule.starts(text)) {
+      this.#emit(line, context)
+      return
+    }
+    this.#context = context
+    this.#start = position
+    this.#append(line, now)
+  }
+
+  #append(line: string | Bytes, now: number): void {
+    this.#lines.push(line)
+    this.#bytes += typeof line === 'string' ? line.length : line.bytes.length
+    this.#last = now
+    if (this.#bytes > maxGroupBytes) this.flush()
+  }
+
+  /** Emits a group that has waited too long. */
+  expire(now: number): void {
+    if (this.#lines.length > 0 && now - this.#last >= this.#rule.timeoutMs) this.flush()
+  }
+
+  flush(): void {
+    if (this.#lines.length === 0) return
+    const lines = this.#lines
+    this.#lines = []
+    this.#bytes = 0
+    this.#emit(joined(lines), this.#context as Context)
+  }
+}
+
+function joined(lines: readonly (string | Bytes)[]): string | Bytes {
+  if (lines.every((line) => typeof line === 'string')) return lines.join('\n')
+  const parts: Buffer[] = []
+  for (const line of lines) {
+    if (parts.length > 0) parts.push(Buffer.from('\n'))
+    parts.push(typeof line === 'string' ? Buffer.from(line) : line.bytes)
+  }
+  return new Bytes(Buffer.concat(parts))
+}

@@ -1,0 +1,89 @@
+// How far a file has been delivered. Positions are handed on in order and may be answered in any order; the checkpoint moves
+// only past what has been answered without a gap.
+
+import { type BatchStatus, Finalizer } from '../event/finalizer.ts'
+import type { Checkpoints } from './checkpoint.ts'
+import type { Fingerprint } from './fingerprint.ts'
+
+/** What the files of one source have in common. */
+export interface ProgressState {
+  /** The agent is stopping: what fails from now on is read again after the start. */
+  stopping: boolean
+  /** Batches that were handed on and not answered. */
+  inFlight: number
+  /** A checkpoint has moved. */
+  moved(): void
+}
+
+interface Pending {
+  readonly position: number
+  answered: boolean
+}
+
+export class Progress {
+  readonly fingerprint: Fingerprint
+  readonly #checkpoints: Checkpoints
+  readonly #state: ProgressState
+  #pending: Pending[] = []
+  #head = 0
+  #closed = false
+  /** Everything before has been delivered. */
+  position: number
+
+  constructor(fingerprint: Fingerprint, position: number, checkpoints: Checkpoints, state: ProgressState) {
+    this.fingerprint = fingerprint
+    this.position = position
+    this.#checkpoints = checkpoints
+    this.#state = state
+    checkpoints.set(fingerprint, position)
+  }
+
+  /**
+   * The finalizer for events after which everything before `position` has been handed on.
+   * @param ended called when all of the events have ended
+   */
+  handOn(position: number, ended?: (status: BatchStatus) => void): Finalizer {
+    const pending: Pending = { position, answered: false }
+    this.#pending.push(pending)
+    this.#state.inFlight++
+    return new Finalizer((status: BatchStatus) => {
+      ended?.(status)
+      this.#state.inFlight--
+      // An agent that is stopping gives up what it could not deliver: those lines are to be read again.
+      if (status === 'errored' && this.#state.stopping) return
+      pending.answered = true
+      this.#advance()
+    })
+  }
+
+  /** Nothing is to be handed on up to `position`. */
+  skip(position: number): void {
+    const last = this.#pending.at(-1)
+    if (last !== undefined ? last.position >= position : this.position >= position) return
+    this.#pending.push({ position, answered: true })
+    this.#advance()
+  }
+
+  /** The content is gone: what is still in flight moves no checkpoint. */
+  close(): void {
+    this.#closed = true
+  }
+
+  #advance(): void {
+    let moved = false
+    while (this.#head < this.#pending.length && (this.#pending[this.#head] as Pending).answered) {
+      this.position = (this.#pending[this.#head++] as Pending).position
+      moved = true
+    }
+    if (this.#head === this.#pending.length) {
+      this.#pending.length = 0
+      this.#head = 0
+    } else if (this.#head >= 256) {
+      this.#pending = this.#pending.slice(this.#head)
+      this.#head = 0
+    }
+    if (!moved || this.#closed) return
+    this.#checkpoints.set(this.fingerprint, this.position)
+    this.#state.moved()
+  }
+}

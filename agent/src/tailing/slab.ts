@@ -1,0 +1,150 @@
+// A piece of a file: its bytes and where its lines lie. Lines become text only when someone asks.
+// A slab belongs to the reader until it is `held`; then its bytes stay as they are until the holder gives it back.
+
+import { isAscii, isUtf8 } from 'node:buffer'
+import { Timestamp } from '../event/timestamp.ts'
+import { Bytes } from '../event/value.ts'
+
+/** What `toString` calls in the end; called for every line, its way there costs as much as the work. */
+type Sliceable = Buffer & { latin1Slice(from: number, to: number): string; utf8Slice(from: number, to: number): string }
+
+const encodings = { unknown: 0, ascii: 1, utf8: 2, mixed: 3 } as const
+
+export class Slab {
+  buffer: Buffer
+  /** Position in the file of the first byte. */
+  base = 0
+  /** When it was read. */
+  time = new Timestamp(0, 0)
+  /** Number of whole lines. */
+  count = 0
+  starts = new Int32Array(0)
+  ends = new Int32Array(0)
+  /** Bytes up to the end of the last whole line, its delimiter included. */
+  consumed = 0
+  /** Lines that were longer than allowed. */
+  discarded = 0
+  /** Someone else reads the bytes: the slab must not be filled again before it is given back. */
+  held = false
+  #encoding: number = encodings.unknown
+
+  constructor(buffer: Buffer) {
+    this.buffer = buffer
+  }
+
+  /** Finds the lines in the bytes `[from, length)`. A line longer than `maxLineBytes` is left out and counted. */
+  split(from: number, length: number, delimiter: Delimiter, maxLineBytes: number): void {
+    this.count = 0
+    this.discarded = 0
+    this.#encoding = encodings.unknown
+    const bytes = length === this.buffer.length ? this.buffer : this.buffer.subarray(0, length)
+    const width = delimiter.length
+    let at = from
+    for (;;) {
+      const end = delimiter.find(bytes, at)
+      if (end < 0) break
+      if (end - at <= maxLineBytes) this.#add(at, end)
+      else this.discarded++
+      at = end + width
+    }
+    this.consumed = at
+  }
+
+  /** Takes the bytes `[from, to)` as one more line. */
+  addLast(from: number, to: number): void {
+    this.#add(from, to)
+    this.consumed = to
+  }
+
+  #add(start: number, end: number): void {
+    if (this.count === this.starts.length) {
+      this.starts = grown(this.starts)
+      this.ends = grown(this.ends)
+    }
+    this.starts[this.count] = start
+    this.ends[this.count++] = end
+  }
+
+  /** Position in the file after the last whole line. */
+  get end(): number {
+    return this.base + this.consumed
+  }
+
+  /** A string value from the bytes `[from, to)`, which lie within a line: text where they are UTF-8, else a copy of them. */
+  text(from: number, to: number): string | Bytes {
+    if (this.#encoding === encodings.unknown) this.#encoding = this.#detect()
+    if (this.#encoding === encodings.ascii) return (this.buffer as Sliceable).latin1Slice(from, to)
+    if (this.#encoding === encodings.utf8) return (this.buffer as Sliceable).utf8Slice(from, to)
+    const bytes = this.buffer.subarray(from, to)
+    return isUtf8(bytes) ? (this.buffer as Sliceable).utf8Slice(from, to) : new Bytes(Buffer.from(bytes))
+  }
+
+  #detect(): number {
+    // The lines alone: what follows them may end within a character.
+    const lines = this.buffer.subarray(0, this.consumed)
+    return isAscii(lines) ? encodings.ascii : isUtf8(lines) ? encodings.utf8 : encodings.mixed
+  }
+
+  /** The same lines in a buffer of just their size. */
+  compacted(): Slab {
+    const copy = new Slab(Buffer.from(this.buffer.subarray(0, this.consumed)))
+    copy.base = this.base
+    copy.time = this.time
+    copy.count = this.count
+    copy.consumed = this.consumed
+    copy.starts = this.starts.slice(0, this.count)
+    copy.ends = this.ends.slice(0, this.count)
+    return copy
+  }
+}
+
+function grown(array: Int32Array): Int32Array<ArrayBuffer> {
+  const larger = new Int32Array(Math.max(1024, array.length * 2))
+  larger.set(array)
+  return larger
+}
+
+/** What ends a line. */
+export interface Delimiter {
+  readonly length: number
+  /** Bytes of a character that lines begin with a multiple of: 2 for UTF-16, else 1. */
+  readonly unit: number
+  /** Index of the next delimiter at or after `from`; negative if there is none. */
+  find(bytes: Buffer, from: number): number
+}
+
+export function compileDelimiter(bytes: Buffer, unit = 1): Delimiter {
+  const single = bytes.length === 1 ? (bytes[0] as number) : undefined
+  if (single !== undefined) return { length: 1, unit, find: (haystack, from) => haystack.indexOf(single, from) }
+  return {
+    length: bytes.length,
+    unit,
+    find(haystack, from) {
+      let at = haystack.indexOf(bytes, from)
+      // Half of one character and half of the next can look like a delimiter.
+      while (at >= 0 && (at - from) % unit !== 0) at = haystack.indexOf(bytes, at + 1)
+      return at
+    },
+  }
+}
+
+/** Slabs in reserve. */
+export class SlabPool {
+  readonly #free: Slab[] = []
+  readonly capacity: number
+  readonly #keep: number
+
+  constructor(capacity: number, keep = 8) {
+    this.capacity = capacity
+    this.#keep = keep
+  }
+
+  take(): Slab {
+    return this.#free.pop() ?? new Slab(Buffer.allocUnsafeSlow(this.capacity))
+  }
+
+  give(slab: Slab): void {
+    slab.held = false
+    if (this.#free.length < this.#keep && slab.buffer.length === this.capacity) this.#free.push(slab)
+  }
+}

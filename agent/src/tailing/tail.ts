@@ -1,0 +1,823 @@
+// The tailing engine: keeps found files open and hands on their lines, chunk by chunk, in the order of each file.
+// A file is known by its fingerprint and read through its descriptor, so that a rename or a removal loses nothing. What is not
+// yet a whole line is not kept: it is read again when more has come. One loop reads; nothing happens per line or per file
+// without data, but for one read at a slow beat.
+
+import { closeSync, fstatSync, openSync, readSync, type Stats, statSync, unlinkSync } from 'node:fs'
+import { errorText } from '../errors.ts'
+import { Timestamp } from '../event/timestamp.ts'
+import type { ComponentEvents } from '../telemetry/component-events.ts'
+import type { Logger } from '../telemetry/logger.ts'
+import { Checkpoints } from './checkpoint.ts'
+import { CheckpointWriter } from './checkpoint-writer.ts'
+import { Discovery, type FoundFile } from './discovery.ts'
+import { type Fingerprint, Fingerprinter } from './fingerprint.ts'
+import { gunzipFrom, type Taken } from './gzip.ts'
+import { Progress, type ProgressState } from './progress.ts'
+import { type Slab, SlabPool } from './slab.ts'
+import { directoryOf, inodeOf, TailedFile, type TailHooks, type TailOptions } from './tailed-file.ts'
+
+const chunkBytes = 64 * 1024
+const coalesceMs = 10
+const beatMs = 1000
+/** How long a new file may be held back for what belongs to it. */
+const holdMs = 1000
+const idleMs = 10_000
+/** A removed file is kept so long after its last line: its writer may not know yet. */
+const lingerMs = 2000
+
+export class Tailer<State> {
+  readonly pool: SlabPool
+  readonly #options: TailOptions
+  readonly #hooks: TailHooks<State>
+  readonly #events: ComponentEvents
+  readonly #logger: Logger
+  readonly #checkpoints: Checkpoints
+  readonly #writer: CheckpointWriter
+  readonly #fingerprinter: Fingerprinter
+  readonly #discovery: Discovery
+
+  readonly #byInode = new Map<string, TailedFile<State>>()
+  readonly #byPath = new Map<string, TailedFile<State>>()
+  readonly #byDirectory = new Map<string, Set<TailedFile<State>>>()
+  readonly #byFingerprint = new Map<Fingerprint, TailedFile<State>>()
+  /** Files that are too short for a fingerprint or cannot be opened, with the size at the last attempt. */
+  readonly #waiting = new Map<string, { size: number; polled: boolean }>()
+  /** Second files of a fingerprint, by inode, with size and time when that was found. */
+  readonly #doubles = new Map<string, { path: string; stamp: string; fingerprint: Fingerprint }>()
+  /** Paths whose trouble has been reported. */
+  readonly #reported = new Set<string>()
+
+  readonly #ready = new Set<TailedFile<State>>()
+  readonly #gzipQueue: TailedFile<State>[] = []
+  #gzipTask: Promise<void> | undefined
+  #started = false
+  #stopped = false
+  #beats = 0
+  #lastSweep = 0
+  #wake: (() => void) | undefined
+  #coalescing: NodeJS.Timeout | undefined
+  #tickDue = false
+  readonly #signal: AbortSignal
+  readonly #state: ProgressState
+
+  constructor(
+    options: TailOptions,
+    hooks: TailHooks<State>,
+    context: { readonly events: ComponentEvents; readonly logger: Logger; readonly stopping: AbortSignal },
+  ) {
+    this.#options = options
+    this.#hooks = hooks
+    this.#events = context.events
+    this.#logger = context.logger
+    this.#signal = context.stopping
+    this.pool = new SlabPool(Math.max(chunkBytes, options.maxLineBytes + options.delimiter.length + 1))
+    this.#checkpoints = new Checkpoints(options.dataDir, options.componentId, {
+      ignoreOlderMs: options.ignoreOlderMs,
+      ignoreAll: options.ignoreCheckpoints,
+    })
+    this.#writer = new CheckpointWriter(
+      this.#checkpoints,
+      () => this.#state.inFlight > 0,
+      (count) => this.#events.count('checkpoints_total', count),
+      (error) => this.#unwritable(error),
+    )
+    this.#fingerprinter = new Fingerprinter(options.fingerprint)
+    this.#discovery = new Discovery(options.rules, {
+      listed: (directory, files, watched) => this.#listed(directory, files, watched),
+      changed: (path) => this.#changed(path),
+      polled: (directory) => this.#polled(directory),
+      failed: (what, path, error) => this.#failed(what, path, error),
+    })
+    this.#state = { stopping: false, inFlight: 0, moved: () => this.#writer.moved() }
+  }
+
+  /** Asks the rules again which folders are to be looked into. */
+  reconsider(): void {
+    this.#discovery.reconsider()
+    this.#releaseHeld()
+  }
+
+  /** Reads no more of what is below a folder. */
+  leave(directory: string): void {
+    this.#discovery.leave(directory)
+  }
+
+  /** Reads until `stopping` aborts, or until all files are at their end where the options say so. */
+  async run(): Promise<void> {
+    const onAbort = () => {
+      this.#state.stopping = true
+      this.#wake?.()
+      for (const abandon of this.#abandons) abandon()
+    }
+    if (this.#signal.aborted) onAbort()
+    this.#signal.addEventListener('abort', onAbort)
+    const beat = setInterval(() => this.#onBeat(), beatMs)
+    try {
+      // Not before: when a source is replaced, its predecessor writes until it has ended.
+      this.#checkpoints.load()
+      this.#discovery.sweep()
+      this.#started = true
+      this.#lastSweep = Date.now()
+      await this.#loop()
+      for (const file of [...this.#byInode.values()]) await this.#unlessStopping(this.#hooks.closed(file))
+    } finally {
+      clearInterval(beat)
+      clearTimeout(this.#coalescing)
+      clearTimeout(this.#heldTimer)
+      this.#signal.removeEventListener('abort', onAbort)
+      this.#discovery.close()
+      await this.#gzipTask
+      for (const file of this.#byInode.values()) this.#closeDescriptor(file)
+      this.#stopped = true
+      await this.#writer.stop()
+    }
+  }
+
+  async #loop(): Promise<void> {
+    let sliceStart = performance.now()
+    while (!this.#signal.aborted) {
+      for (let delay = this.#delays.shift(); delay !== undefined; delay = this.#delays.shift()) {
+        await this.#unlessStopping(delay)
+      }
+      if (this.#tickDue) {
+        this.#tickDue = false
+        await this.#unlessStopping(this.#hooks.tick?.(Date.now()))
+      }
+      if (this.#ready.size === 0) {
+        if (this.#options.stopAtEnd && this.#gzipTask === undefined) return this.#finishAll()
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve
+        })
+        this.#wake = undefined
+        sliceStart = performance.now()
+        continue
+      }
+      for (const file of this.#turns()) {
+        await this.#unlessStopping(this.#turn(file))
+        if (this.#signal.aborted) return
+        // A turn of the event loop for the others, about once a chunk.
+        if (performance.now() - sliceStart > 1) {
+          await new Promise<void>((resolve) => setImmediate(resolve))
+          sliceStart = performance.now()
+        }
+      }
+    }
+  }
+
+  /** The files that have a turn now. */
+  #turns(): Iterable<TailedFile<State>> {
+    if (this.#ready.size === 1 || !this.#options.oldestFirst) return [...this.#ready]
+    const oldest = new Map<string, TailedFile<State>>()
+    for (const file of this.#ready) {
+      const other = oldest.get(file.directory)
+      if (other === undefined || file.created < other.created) oldest.set(file.directory, file)
+    }
+    return oldest.values()
+  }
+
+  /** Reads one file until its turn is over. Gives a promise when what was read must be waited for. */
+  #turn(file: TailedFile<State>): Promise<void> | undefined {
+    let read = 0
+    while (read < this.#options.maxReadBytes) {
+      if (file.closed || file.gzip || this.#mustWait(file)) {
+        this.#ready.delete(file)
+        return undefined
+      }
+      const slab = this.pool.take()
+      const capacity = slab.buffer.length
+      let length: number
+      try {
+        length = readSync(file.descriptor, slab.buffer, 0, capacity, file.offset)
+      } catch (error) {
+        this.pool.give(slab)
+        this.#ready.delete(file)
+        this.#reportOnce(`read ${file.path}`, () =>
+          this.#events.error({
+            type: 'io_failed',
+            stage: 'receiving',
+            code: 'reading_file',
+            message: 'A file could not be read.',
+            fields: { file: file.path, error: errorText(error) },
+          }),
+        )
+        return undefined
+      }
+      if (length === 0) {
+        this.pool.give(slab)
+        this.#ready.delete(file)
+        this.#atEnd(file)
+        return undefined
+      }
+      read += length
+      const waiting = this.#take(file, slab, length)
+      if (!slab.held) this.pool.give(slab)
+      if (length < capacity) {
+        // A short read is the end; the next change or beat will tell of more.
+        this.#ready.delete(file)
+        return waiting
+      }
+      if (waiting !== undefined) return waiting
+    }
+    return undefined
+  }
+
+  #mustWait(file: TailedFile<State>): boolean {
+    if (file.waitUntil === 0) return false
+    if (Date.now() < file.waitUntil && this.#hooks.waits?.(file) === true) {
+      this.#held.add(file)
+      return true
+    }
+    file.waitUntil = 0
+    return false
+  }
+
+  /** New files that are not read yet. */
+  readonly #held = new Set<TailedFile<State>>()
+  #heldTimer: NodeJS.Timeout | undefined
+
+  /** Looks again whether new files can be read. */
+  #releaseHeld(): void {
+    for (const file of this.#held) this.#mark(file)
+    this.#held.clear()
+  }
+
+  /** Hands on the whole lines of a chunk and moves the offset past them. */
+  #take(file: TailedFile<State>, slab: Slab, length: number): Promise<void> | undefined {
+    const { delimiter, maxLineBytes } = this.#options
+    slab.base = file.offset
+    slab.time = Timestamp.now()
+    // What is not yet a line is read again and again, and is news only when it has grown.
+    if (slab.base + length !== file.readTo) file.lastData = slab.time.ms
+    file.readTo = slab.base + length
+    let from = 0
+    // What is looked at again: the beginning of a delimiter may stand at the end of the chunk.
+    const lookedAt =
+      length - ((length - (delimiter.length - delimiter.unit)) % delimiter.unit) - (delimiter.length - delimiter.unit)
+    if (file.discarding) {
+      const end = delimiter.find(slab.buffer.subarray(0, length), 0)
+      if (end < 0) {
+        file.offset += Math.max(0, lookedAt)
+        return undefined
+      }
+      from = end + delimiter.length
+      file.discarding = false
+    }
+    slab.split(from, length, delimiter, maxLineBytes)
+    if (length - slab.consumed > maxLineBytes + delimiter.length) {
+      slab.discarded++
+      file.discarding = true
+      file.offset = slab.base + lookedAt
+    } else {
+      file.offset = slab.end
+    }
+    if (slab.consumed > 0) this.#events.receivedBytes(slab.consumed, this.#byteTags(file))
+    if (slab.discarded > 0) this.#tooLong(file, slab.discarded)
+    if (slab.count === 0) {
+      if (slab.consumed > 0) file.progress.skip(slab.end)
+      return undefined
+    }
+    return this.#hooks.lines(file, slab)
+  }
+
+  #tooLong(file: TailedFile<State>, count: number): void {
+    this.#events.error({
+      type: 'condition_failed',
+      stage: 'receiving',
+      code: 'reading_line_from_file',
+      message: 'A line is longer than `max_line_bytes` and was discarded.',
+      fields: { file: file.path, max_line_bytes: this.#options.maxLineBytes },
+      count,
+    })
+    this.#events.discarded(count, false, 'The line is longer than `max_line_bytes`.')
+  }
+
+  /** A file has no more for now: was it cut, or removed? */
+  #atEnd(file: TailedFile<State>): void {
+    let size: number
+    try {
+      size = fstatSync(file.descriptor).size
+    } catch {
+      return // reported by the next read
+    }
+    if (size < file.offset) this.#truncated(file)
+  }
+
+  #truncated(file: TailedFile<State>): void {
+    this.#logger.info({ file: file.path }, 'File was truncated; reading it from its beginning.')
+    const { path, polled } = file
+    this.#close(file)
+    file.progress.close()
+    this.#checkpoints.delete(file.progress.fingerprint)
+    this.#open(path, polled)
+  }
+
+  // --- finding ---
+
+  #changed(path: string): void {
+    const file = this.#byPath.get(path)
+    if (file !== undefined) this.#mark(file)
+    else if (this.#waiting.has(path)) this.#retry(path)
+  }
+
+  #polled(directory: string): void {
+    for (const file of this.#byDirectory.get(directory) ?? []) if (!file.closed && !file.gzip) this.#ready.add(file)
+    if (this.#ready.size > 0) this.#wake?.()
+  }
+
+  #mark(file: TailedFile<State>): void {
+    if (file.closed || file.gzip) return
+    this.#ready.add(file)
+    // What comes within a few milliseconds is read together.
+    if (this.#wake !== undefined && this.#coalescing === undefined) {
+      this.#coalescing = setTimeout(() => {
+        this.#coalescing = undefined
+        this.#wake?.()
+      }, coalesceMs)
+    }
+  }
+
+  #listed(directory: string, files: readonly FoundFile[], watched: boolean): void {
+    const present = new Set<TailedFile<State>>()
+    const paths = new Set<string>()
+    const unknown: { path: string; polled: boolean }[] = []
+    for (const { path, link } of files) {
+      paths.add(path)
+      let stats: Stats
+      try {
+        stats = statSync(path)
+      } catch {
+        continue // removed since the folder was read
+      }
+      const file = this.#byInode.get(inodeOf(stats))
+      const polled = link || !watched
+      if (file === undefined) {
+        unknown.push({ path, polled })
+        continue
+      }
+      present.add(file)
+      file.goneSince = undefined
+      file.polled = polled
+      if (file.path !== path && !this.#pathLeadsTo(file.path, file.inode)) this.#rename(file, path)
+    }
+    const now = Date.now()
+    for (const file of this.#byDirectory.get(directory) ?? []) {
+      if (present.has(file) || file.goneSince !== undefined) continue
+      file.goneSince = now
+      this.#mark(file)
+    }
+    for (const path of this.#waiting.keys()) {
+      if (!paths.has(path) && directoryOf(path) === directory) this.#forget(path)
+    }
+    for (const [inode, double] of this.#doubles) {
+      if (!paths.has(double.path) && directoryOf(double.path) === directory) this.#doubles.delete(inode)
+    }
+    // The oldest first, so that a restart goes on in the order in which files were written.
+    if (unknown.length > 1) unknown.sort((left, right) => createdTime(left.path) - createdTime(right.path))
+    for (const { path, polled } of unknown) this.#open(path, polled)
+    this.#events.gauge('open_files', this.#byInode.size)
+  }
+
+  #pathLeadsTo(path: string, inode: string): boolean {
+    try {
+      return inodeOf(statSync(path)) === inode
+    } catch {
+      return false
+    }
+  }
+
+  #rename(file: TailedFile<State>, path: string): void {
+    if (this.#byPath.get(file.path) === file) this.#byPath.delete(file.path)
+    this.#byDirectory.get(file.directory)?.delete(file)
+    file.path = path
+    file.byteTags = undefined
+    file.directory = directoryOf(path)
+    this.#index(file)
+  }
+
+  #index(file: TailedFile<State>): void {
+    this.#byPath.set(file.path, file)
+    const siblings = this.#byDirectory.get(file.directory)
+    if (siblings === undefined) this.#byDirectory.set(file.directory, new Set([file]))
+    else siblings.add(file)
+  }
+
+  #forget(path: string): void {
+    this.#waiting.delete(path)
+    this.#reported.delete(path)
+  }
+
+  /** Tries again to open a file that was too short. */
+  #retry(path: string): void {
+    const waiting = this.#waiting.get(path)
+    if (waiting === undefined) return
+    try {
+      if (statSync(path).size === waiting.size) return
+    } catch {
+      return // gone: its folder will say so
+    }
+    this.#open(path, waiting.polled)
+  }
+
+  #open(path: string, polled: boolean): void {
+    let descriptor: number
+    try {
+      descriptor = openSync(path, 'r')
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
+      this.#waiting.set(path, { size: -1, polled })
+      this.#reportOnce(path, () => this.#unreadable(path, error))
+      return
+    }
+    let kept = false
+    try {
+      kept = this.#admit(path, descriptor, polled)
+    } catch (error) {
+      this.#waiting.set(path, { size: -1, polled })
+      this.#reportOnce(path, () => this.#unreadable(path, error))
+    } finally {
+      if (!kept) closeSync(descriptor)
+    }
+  }
+
+  #unreadable(path: string, error: unknown): void {
+    this.#events.error({
+      type: 'reader_failed',
+      stage: 'receiving',
+      code: 'reading_fingerprint',
+      message: 'A file could not be opened or its first lines could not be read.',
+      fields: { file: path, error: errorText(error) },
+    })
+  }
+
+  /** Decides what an open file is: new, known under another name, a double, or too short. True if it is read from now on. */
+  #admit(path: string, descriptor: number, polled: boolean): boolean {
+    const options = this.#options
+    const stats = fstatSync(descriptor)
+    if (!stats.isFile()) return false
+    const stamp = `${stats.size} ${stats.mtimeMs}`
+    if (this.#doubles.get(inodeOf(stats))?.stamp === stamp) return false
+    const identity = this.#fingerprinter.identify(descriptor, options.stopAtEnd)
+    if (identity === undefined) {
+      this.#waiting.set(path, { size: stats.size, polled })
+      this.#reportOnce(path, () => this.#events.count('checksum_errors_total', 1, this.#tags({ path })))
+      return false
+    }
+    this.#forget(path)
+    const { fingerprint, gzip } = identity
+
+    const other = this.#byFingerprint.get(fingerprint)
+    if (other !== undefined) {
+      if (
+        !gzip &&
+        !other.gzip &&
+        stats.size >= other.offset &&
+        (other.goneSince !== undefined || newer(stats, other))
+      ) {
+        this.#switch(other, path, descriptor, stats, polled)
+        return true
+      }
+      if (!gzip && other.goneSince === undefined) {
+        this.#reportOnce(`double ${path}`, () =>
+          this.#logger.warn(
+            { file: path, other: other.path },
+            'Two files begin with the same lines and are taken for one. If they are not, raise the number of fingerprint lines.',
+          ),
+        )
+      }
+      this.#doubles.set(inodeOf(stats), { path, stamp, fingerprint })
+      return false
+    }
+
+    const known = this.#checkpoints.get(fingerprint)
+    let offset = 0
+    if (known !== undefined) offset = !gzip && known > stats.size ? 0 : known
+    else if (options.ignoreOlderMs !== undefined && Date.now() - stats.mtimeMs > options.ignoreOlderMs)
+      offset = stats.size
+    else if (!this.#started && options.readFrom === 'end') offset = stats.size
+    if (gzip && known === undefined && offset > 0) {
+      this.#doubles.set(inodeOf(stats), { path, stamp, fingerprint })
+      return false
+    }
+    const progress = new Progress(fingerprint, offset, this.#checkpoints, this.#state)
+    const file = new TailedFile<State>({ path, descriptor, stats, gzip, offset, progress, polled })
+    this.#events.count(known === undefined ? 'files_added_total' : 'files_resumed_total', 1, this.#tags(file))
+    this.#logger.debug({ file: path, position: offset }, known === undefined ? 'Found a file.' : 'Resuming a file.')
+    this.#byInode.set(file.inode, file)
+    this.#byFingerprint.set(fingerprint, file)
+    this.#index(file)
+    file.state = this.#hooks.opened(file)
+    if (this.#hooks.waits?.(file) === true) {
+      file.waitUntil = Date.now() + holdMs
+      clearTimeout(this.#heldTimer)
+      this.#heldTimer = setTimeout(() => this.#releaseHeld(), holdMs)
+    }
+    if (gzip) this.#queueGzip(file)
+    else this.#mark(file)
+    return true
+  }
+
+  /** Goes on in a copy of the file. */
+  #switch(file: TailedFile<State>, path: string, descriptor: number, stats: Stats, polled: boolean): void {
+    this.#byInode.delete(file.inode)
+    this.#closeDescriptor(file)
+    file.descriptor = descriptor
+    file.inode = inodeOf(stats)
+    file.goneSince = undefined
+    file.polled = polled
+    this.#byInode.set(file.inode, file)
+    if (file.path !== path) this.#rename(file, path)
+    this.#mark(file)
+  }
+
+  #close(file: TailedFile<State>): void {
+    if (file.closed) return
+    file.closed = true
+    this.#ready.delete(file)
+    this.#byInode.delete(file.inode)
+    if (this.#byPath.get(file.path) === file) this.#byPath.delete(file.path)
+    if (this.#byFingerprint.get(file.progress.fingerprint) === file) {
+      this.#byFingerprint.delete(file.progress.fingerprint)
+    }
+    const siblings = this.#byDirectory.get(file.directory)
+    siblings?.delete(file)
+    if (siblings?.size === 0) this.#byDirectory.delete(file.directory)
+    this.#closeDescriptor(file)
+    this.#events.count('files_unwatched_total', 1, this.#tags(file))
+    this.#events.gauge('open_files', this.#byInode.size)
+  }
+
+  #closeDescriptor(file: TailedFile<State>): void {
+    try {
+      closeSync(file.descriptor)
+    } catch {
+      // Already closed by a gzip reader that failed: nothing is held any more.
+    }
+  }
+
+  // --- time ---
+
+  #onBeat(): void {
+    if (this.#stopped || this.#signal.aborted) return
+    const now = Date.now()
+    this.#beats++
+    this.#discovery.beat(now)
+    if (now - this.#lastSweep >= this.#options.sweepMs) {
+      this.#lastSweep = now
+      this.#discovery.sweep()
+      for (const file of [...this.#byInode.values()]) this.#verify(file)
+    }
+    for (const path of [...this.#waiting.keys()]) this.#retry(path)
+    for (const file of [...this.#byInode.values()]) {
+      // What a symbolic link leads to may be exchanged without a word from its folder.
+      if (file.polled && !this.#pathLeadsTo(file.path, file.inode)) this.#discovery.rescan(file.directory)
+    }
+    this.#tickDue = true
+    for (const file of [...this.#byInode.values()]) {
+      if (file.goneSince !== undefined) this.#considerClosing(file, file.goneSince, now)
+      else if (this.#options.removeAfterMs !== undefined) this.#considerRemoving(file, this.#options.removeAfterMs, now)
+    }
+    const all = this.#beats % (idleMs / beatMs) === 0
+    for (const file of this.#byInode.values()) {
+      if (all || file.polled || now - file.lastData < idleMs || file.goneSince !== undefined) this.#mark(file)
+    }
+    this.#checkpoints.prune((fingerprint) => this.#byFingerprint.has(fingerprint) || this.#isDouble(fingerprint), now)
+    if (this.#checkpoints.changed) this.#writer.moved()
+    this.#wake?.()
+  }
+
+  #isDouble(fingerprint: Fingerprint): boolean {
+    for (const double of this.#doubles.values()) if (double.fingerprint === fingerprint) return true
+    return false
+  }
+
+  /** Looks whether the file still begins with the same lines: it may have been cut and filled again in between. */
+  #verify(file: TailedFile<State>): void {
+    if (file.closed || file.gzip || this.#options.fingerprint.strategy !== 'checksum') return
+    try {
+      const stats = fstatSync(file.descriptor)
+      if (stats.mtimeMs === file.checkedTime) return
+      file.checkedTime = stats.mtimeMs
+      const identity = this.#fingerprinter.identify(file.descriptor, this.#options.stopAtEnd)
+      if (identity?.fingerprint !== file.progress.fingerprint) this.#truncated(file)
+    } catch (error) {
+      this.#reportOnce(file.path, () => this.#unreadable(file.path, error))
+    }
+  }
+
+  /** Closes a file that is gone, once it was read to its end and its writer has had time to let go. */
+  #considerClosing(file: TailedFile<State>, goneSince: number, now: number): void {
+    if (file.gzip) {
+      if (file.finished) this.#finish(file)
+      return
+    }
+    const { rotateWaitMs } = this.#options
+    if (rotateWaitMs !== undefined && now - goneSince >= rotateWaitMs) {
+      this.#finish(file)
+      return
+    }
+    let size: number
+    try {
+      size = fstatSync(file.descriptor).size
+    } catch {
+      size = 0
+    }
+    const rest = size - file.offset
+    const atEnd = rest <= 0 || (!this.#ready.has(file) && rest <= this.#options.maxLineBytes)
+    if (atEnd && now - Math.max(goneSince, file.lastData) >= lingerMs) this.#finish(file)
+  }
+
+  /** The end of a file: what stands after its last delimiter may be a line, and nothing may be held back for it. */
+  #finish(file: TailedFile<State>): void {
+    const waiting = [this.#options.lastLine ? this.#takeLastLine(file) : undefined, this.#hooks.closed(file)]
+    this.#close(file)
+    for (const promise of waiting) if (promise !== undefined) this.#delays.push(promise)
+  }
+
+  /** Back-pressure of what was handed on outside the loop: the loop waits for it. */
+  readonly #delays: Promise<void>[] = []
+
+  #takeLastLine(file: TailedFile<State>): Promise<void> | undefined {
+    if (file.discarding || file.closed || file.gzip) return undefined
+    const slab = this.pool.take()
+    let length = 0
+    try {
+      length = readSync(file.descriptor, slab.buffer, 0, slab.buffer.length, file.offset)
+    } catch {
+      // What cannot be read was reported when it was first tried.
+    }
+    let waiting: Promise<void> | undefined
+    if (length > 0) {
+      slab.base = file.offset
+      slab.time = Timestamp.now()
+      slab.split(0, length, this.#options.delimiter, this.#options.maxLineBytes)
+      if (slab.consumed < length) slab.addLast(slab.consumed, length)
+      file.offset = slab.end
+      this.#events.receivedBytes(slab.consumed, this.#byteTags(file))
+      waiting = this.#hooks.lines(file, slab)
+    }
+    if (!slab.held) this.pool.give(slab)
+    return waiting
+  }
+
+  #considerRemoving(file: TailedFile<State>, afterMs: number, now: number): void {
+    if (file.progress.position !== file.offset || now - file.lastData < afterMs) return
+    try {
+      if (!file.gzip && fstatSync(file.descriptor).size !== file.offset) return
+      unlinkSync(file.path)
+      this.#events.count('files_deleted_total', 1, this.#tags(file))
+    } catch (error) {
+      this.#reportOnce(`remove ${file.path}`, () =>
+        this.#events.error({
+          type: 'io_failed',
+          stage: 'receiving',
+          code: 'deleting_file',
+          message: 'A file could not be removed after it was read.',
+          fields: { file: file.path, error: errorText(error) },
+        }),
+      )
+    }
+  }
+
+  /** All files are at their end: their last lines are handed on. */
+  async #finishAll(): Promise<void> {
+    for (const file of [...this.#byInode.values()]) this.#finish(file)
+    for (const delay of this.#delays) await this.#unlessStopping(delay)
+  }
+
+  // --- compressed files ---
+
+  #queueGzip(file: TailedFile<State>): void {
+    this.#gzipQueue.push(file)
+    this.#gzipTask ??= this.#readGzipFiles().finally(() => {
+      this.#gzipTask = undefined
+      this.#wake?.()
+    })
+  }
+
+  async #readGzipFiles(): Promise<void> {
+    for (let file = this.#gzipQueue.shift(); file !== undefined; file = this.#gzipQueue.shift()) {
+      const current = file
+      try {
+        await gunzipFrom(current.descriptor, current.offset, this.pool, this.#signal, (slab, length, last) =>
+          this.#takeGzip(current, slab, length, last),
+        )
+        current.finished = true
+        await this.#unlessStopping(this.#hooks.closed(current))
+      } catch (error) {
+        if (this.#signal.aborted) return
+        this.#reportOnce(`read ${current.path}`, () =>
+          this.#events.error({
+            type: 'io_failed',
+            stage: 'receiving',
+            code: 'reading_file',
+            message: 'A compressed file could not be read.',
+            fields: { file: current.path, error: errorText(error) },
+          }),
+        )
+      }
+    }
+  }
+
+  #takeGzip(file: TailedFile<State>, slab: Slab, length: number, last: boolean): Taken {
+    const before = file.offset
+    if (file.closed) return { bytes: length, waiting: undefined }
+    const waiting = length === 0 ? undefined : this.#take(file, slab, length)
+    const bytes = file.offset - before
+    if (!last || file.discarding || bytes === length) return { bytes, waiting: this.#waited(waiting) }
+    // The last line has no delimiter.
+    const rest = this.pool.take()
+    slab.buffer.copy(rest.buffer, 0, bytes, length)
+    rest.base = file.offset
+    rest.time = slab.time
+    rest.split(0, 0, this.#options.delimiter, this.#options.maxLineBytes)
+    rest.addLast(0, length - bytes)
+    file.offset = rest.end
+    const lastWaiting = this.#hooks.lines(file, rest)
+    if (!rest.held) this.pool.give(rest)
+    return { bytes: length, waiting: this.#waited(lastWaiting ?? waiting) }
+  }
+
+  #waited(promise: Promise<void> | undefined): Promise<void> | undefined {
+    return promise === undefined ? undefined : this.#unlessStopping(promise)
+  }
+
+  // --- telling others ---
+
+  #unwritable(error: unknown): void {
+    this.#events.error({
+      type: 'writer_failed',
+      stage: 'receiving',
+      code: 'writing_checkpoints',
+      message: 'The positions of files could not be written; after a restart, lines may be read twice.',
+      fields: { data_dir: this.#options.dataDir, error: errorText(error) },
+    })
+  }
+
+  #failed(what: 'watching' | 'globbing', path: string, error: unknown): void {
+    this.#reportOnce(`${what} ${path}`, () =>
+      this.#events.error({
+        type: what === 'watching' ? 'command_failed' : 'reader_failed',
+        stage: 'receiving',
+        code: what,
+        message:
+          what === 'watching'
+            ? 'A folder cannot be watched and is looked at every second in place of that.'
+            : 'A folder could not be read.',
+        fields: { directory: path, error: errorText(error) },
+      }),
+    )
+  }
+
+  #reportOnce(key: string, report: () => void): void {
+    if (this.#reported.has(key)) return
+    this.#reported.add(key)
+    report()
+  }
+
+  #tags(file: { path: string }): Readonly<Record<string, string>> {
+    return this.#options.fileTag ? { file: file.path } : noTags
+  }
+
+  /** Tags of `component_received_bytes_total`: one object for each file, by which the counter is found. */
+  #byteTags(file: TailedFile<State>): Readonly<Record<string, string>> {
+    if (!this.#options.fileTag) return fileProtocol
+    file.byteTags ??= { protocol: 'file', file: file.path }
+    return file.byteTags
+  }
+
+  /** Waits for back-pressure, but no longer than until the agent stops. */
+  async #unlessStopping(promise: Promise<void> | undefined): Promise<void> {
+    if (promise === undefined || this.#signal.aborted) return
+    await new Promise<void>((resolve) => {
+      const done = () => {
+        this.#abandons.delete(done)
+        resolve()
+      }
+      this.#abandons.add(done)
+      promise.then(done, (error: unknown) => {
+        this.#logger.error({ error }, 'Handing on lines failed.')
+        done()
+      })
+    })
+  }
+
+  /** Ends waits when the agent stops. */
+  readonly #abandons = new Set<() => void>()
+}
+
+const fileProtocol = { protocol: 'file' }
+const noTags = {}
+
+function newer(stats: Stats, file: { readonly descriptor: number }): boolean {
+  return stats.mtimeMs > fstatSync(file.descriptor).mtimeMs
+}
+
+function createdTime(path: string): number {
+  try {
+    const stats = statSync(path)
+    return stats.birthtimeMs || stats.ctimeMs
+  } catch {
+    return 0
+  }
+}

@@ -1,0 +1,112 @@
+// One file that is tailed, and what the engine and its users agree on: options, and hooks that hear of files and lines.
+
+import type { Stats } from 'node:fs'
+import type { DiscoveryRules } from './discovery.ts'
+import type { FingerprintOptions } from './fingerprint.ts'
+import type { Progress } from './progress.ts'
+import type { Delimiter, Slab } from './slab.ts'
+
+export interface TailOptions {
+  readonly rules: DiscoveryRules
+  readonly fingerprint: FingerprintOptions
+  readonly delimiter: Delimiter
+  readonly maxLineBytes: number
+  /** A file's turn ends with the chunk in which this is passed. */
+  readonly maxReadBytes: number
+  /** Of the files of one folder, the older ones are read to their end first: that keeps the order across a rotation. */
+  readonly oldestFirst: boolean
+  readonly readFrom: 'beginning' | 'end'
+  readonly ignoreOlderMs: number | undefined
+  readonly ignoreCheckpoints: boolean
+  /** How long a file that is gone is kept open although it was not read to its end. */
+  readonly rotateWaitMs: number | undefined
+  /** How often all folders are walked, whether or not inotify told of a change. */
+  readonly sweepMs: number
+  /** Ends when all files have been read to their end. */
+  readonly stopAtEnd: boolean
+  /** A file is removed so long after it was delivered to its end. */
+  readonly removeAfterMs: number | undefined
+  /** What stands after the last delimiter of a file that ends is a line too. */
+  readonly lastLine: boolean
+  readonly dataDir: string
+  readonly componentId: string
+  /** Whether metrics carry the path of the file. */
+  readonly fileTag: boolean
+}
+
+export interface TailHooks<State> {
+  /** A file is being read from now on; gives what the reader keeps for it. */
+  opened(file: TailedFile<State>): State
+  /** Lines were read. The slab is valid until this returns, unless it is made `held`. */
+  lines(file: TailedFile<State>, slab: Slab): Promise<void> | undefined
+  /** A file will not go on: what is held back for it is to be handed on. */
+  closed(file: TailedFile<State>): Promise<void> | undefined
+  /** Whether a new file is better not read yet; asked for at most a second. */
+  waits?(file: TailedFile<State>): boolean
+  /** Once a second; for what waits for time to pass. */
+  tick?(now: number): Promise<void> | undefined
+}
+
+export class TailedFile<State> {
+  path: string
+  directory: string
+  descriptor: number
+  /** Device and inode. */
+  inode: string
+  readonly created: number
+  readonly gzip: boolean
+  /** Next byte to read: the start of the first line that is not whole. */
+  offset: number
+  /** End of what has been read, whole line or not. */
+  readTo = -1
+  progress: Progress
+  state: State
+  /** Within a line that is too long, until its end. */
+  discarding = false
+  lastData: number
+  goneSince: number | undefined
+  closed = false
+  byteTags: Readonly<Record<string, string>> | undefined
+  /** Until then the reader may ask to wait with a new file. */
+  waitUntil = 0
+  /** A compressed file was read to its end. */
+  finished = false
+  /** inotify does not tell of its changes. */
+  polled: boolean
+  /** Modification time when the fingerprint was last looked at. */
+  checkedTime: number
+
+  constructor(opened: {
+    path: string
+    descriptor: number
+    stats: Stats
+    gzip: boolean
+    offset: number
+    progress: Progress
+    polled: boolean
+  }) {
+    this.path = opened.path
+    this.directory = directoryOf(opened.path)
+    this.descriptor = opened.descriptor
+    this.inode = inodeOf(opened.stats)
+    // Some file systems know no time of creation.
+    this.created = opened.stats.birthtimeMs || opened.stats.ctimeMs
+    this.gzip = opened.gzip
+    this.offset = opened.offset
+    this.progress = opened.progress
+    this.polled = opened.polled
+    this.lastData = opened.stats.mtimeMs
+    this.checkedTime = opened.stats.mtimeMs
+    this.state = undefined as State // set by `opened` before anything else sees the file
+  }
+}
+
+/** Device and inode as a key. */
+export function inodeOf(stats: Stats): string {
+  return `${stats.dev}:${stats.ino}`
+}
+
+export function directoryOf(path: string): string {
+  const end = path.lastIndexOf('/')
+  return end <= 0 ? '/' : path.slice(0, end)
+}

@@ -1,0 +1,23 @@
+import { expect, test, vi } from 'vitest'
+import { PenstockError } from '../errors.ts'
+
+test('a cause is told once, after the message that does not tell it', async () => {
+  const written: string[] = []
+  vi.doMock('pino', async (actual) => {
+    const { default: pino, ...rest } = await actual<{ default: typeof import('pino').default }>()
+    const destination = () => ({ write: (line: string) => written.push(line) })
+    return { ...rest, default: Object.assign(pino, { destination }) }
+  })
+  const { createLogger } = await import('./logger.ts')
+  const logger = createLogger({ level: 'info', format: 'text' })
+  const refused = new Error('connect ECONNREFUSED 127.0.0.1:9')
+  const unreachable = new PenstockError('PEN_HEALTHCHECK', `It cannot be reached: ${refused.message}.`, {
+    cause: refused,
+  })
+  logger.info({ error: unreachable }, 'Once.')
+  logger.info({ error: new PenstockError('PEN_HEALTHCHECK', 'Sinks unhealthy.', { cause: unreachable }) }, 'After.')
+  expect(written.map((line) => line.slice(line.indexOf('error=')))).toEqual([
+    'error="It cannot be reached: connect ECONNREFUSED 127.0.0.1:9."\n',
+    'error="Sinks unhealthy.: It cannot be reached: connect ECONNREFUSED 127.0.0.1:9."\n',
+  ])
+})

@@ -1,0 +1,116 @@
+// The agent's own log. Messages are constant sentences; facts are fields. A process has one log: whoever subscribes gets the
+// records of every logger of the process, after they were written.
+
+import { type Logger, type LoggerOptions, pino } from 'pino'
+
+export type { Logger }
+
+export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'
+
+export interface LogOptions {
+  readonly level: string
+  readonly format: 'text' | 'json'
+  /** Whether the text form is coloured. */
+  readonly color?: boolean
+}
+
+/** A line of the log: `timestamp` (RFC 3339), `level`, `message` and the fields. */
+export type LogRecord = Readonly<Record<string, unknown>>
+
+const subscribers = new Set<(record: LogRecord) => void>()
+
+/** Hears every record from now on. Gives back what ends it. */
+export function subscribe(listener: (record: LogRecord) => void): () => void {
+  subscribers.add(listener)
+  return () => {
+    subscribers.delete(listener)
+  }
+}
+
+const levels: readonly LogLevel[] = ['silent', 'error', 'warn', 'info', 'debug', 'trace']
+
+/** The level after so many `-v` and `-q`. */
+export function adjustedLevel(base: LogLevel, verbose: number, quiet: number): LogLevel {
+  const index = Math.min(levels.length - 1, Math.max(0, levels.indexOf(base) + verbose - quiet))
+  return levels[index] as LogLevel
+}
+
+/** The root logger: JSON lines, or readable lines, on standard error, written at once. */
+export function createLogger(options: LogOptions): Logger {
+  const output = pino.destination({ dest: 2, sync: true })
+  const settings: LoggerOptions = {
+    level: options.level,
+    base: null,
+    messageKey: 'message',
+    errorKey: 'error',
+    timestamp: () => `,"timestamp":"${new Date().toISOString()}"`,
+    formatters: { level: (label) => ({ level: label }) },
+    serializers: { error: errorFields },
+  }
+  return pino(settings, {
+    write(line: string) {
+      const record = options.format === 'text' || subscribers.size > 0 ? (JSON.parse(line) as LogRecord) : undefined
+      output.write(options.format === 'text' ? `${textLine(record as LogRecord, options.color === true)}\n` : line)
+      if (record !== undefined) for (const subscriber of subscribers) subscriber(record)
+    },
+  })
+}
+
+/** A logger that writes nothing, for tests and for commands that only check. */
+export const silentLogger: Logger = pino({ level: 'silent' })
+
+/** An error as fields: what it says, its code and what caused it; the stack only where the fault is ours. */
+function errorFields(error: unknown): unknown {
+  if (!(error instanceof Error)) return error
+  const code = (error as { code?: unknown }).code
+  const fields: Record<string, unknown> = { message: error.message }
+  if (code !== undefined) fields['code'] = code
+  if (error instanceof TypeError || error instanceof ReferenceError || error instanceof RangeError) {
+    fields['stack'] = error.stack
+  }
+  if (error.cause !== undefined) fields['cause'] = errorFields(error.cause)
+  return fields
+}
+
+const colors: Readonly<Record<string, string>> = {
+  error: '\u001b[31m',
+  warn: '\u001b[33m',
+  info: '\u001b[32m',
+  debug: '\u001b[34m',
+}
+
+/** `2026-01-01T00:00:00.000Z  INFO component_id=out: Healthcheck passed. status=200` */
+function textLine(record: LogRecord, color: boolean): string {
+  const { timestamp, level, message, component_id: id, component_kind: kind, component_type: type, ...fields } = record
+  const name = String(level).toUpperCase().padStart(5)
+  const paint = color ? (colors[String(level)] ?? '') : ''
+  let line = `${timestamp} ${paint}${name}${paint === '' ? '' : '\u001b[0m'}`
+  line += id === undefined ? ': ' : ` ${kind}{id=${id} type=${type}}: `
+  line += message ?? ''
+  for (const [key, value] of Object.entries(fields)) line += ` ${key}=${fieldText(key, value)}`
+  return line
+}
+
+function fieldText(key: string, value: unknown): string {
+  if (key === 'error' && typeof value === 'object' && value !== null && 'message' in value) {
+    const { message, cause, stack } = value as { message: unknown; cause?: unknown; stack?: unknown }
+    let text = typeof stack === 'string' ? stack : String(message)
+    // A message often says already what caused it.
+    for (const reason of causes(cause)) if (!text.includes(reason)) text += `: ${reason}`
+    return stack === undefined ? JSON.stringify(text) : text
+  }
+  return typeof value === 'string' && /^[\w./:@%+-]+$/.test(value) ? value : JSON.stringify(value)
+}
+
+/** What an error's causes say, from the nearest on. */
+function causes(cause: unknown): string[] {
+  const texts: string[] = []
+  let next = cause
+  while (typeof next === 'object' && next !== null && 'message' in next) {
+    const { message, cause: deeper } = next as { message: unknown; cause?: unknown }
+    texts.push(String(message))
+    next = deeper
+  }
+  if (typeof next === 'string') texts.push(next)
+  return texts
+}

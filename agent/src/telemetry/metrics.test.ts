@@ -1,0 +1,143 @@
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, test, vi } from 'vitest'
+import { CountedEvents } from './component-events.ts'
+import { Exposition } from './exposition.ts'
+import { type Logger, silentLogger } from './logger.ts'
+import { histogramBounds, Metrics, metricTable } from './metrics.ts'
+import { RepetitionLimit } from './repetition-limit.ts'
+
+const component = { id: 'out', kind: 'sink', type: 'console' }
+
+function counted(metrics: Metrics, logger: Logger = silentLogger) {
+  return new CountedEvents(metrics, logger, new RepetitionLimit(10_000), component)
+}
+
+test('the page for scrapers shows counters with component, host and pid, and their old names', async () => {
+  const metrics = new Metrics()
+  const events = counted(metrics)
+  events.received(3, 90, { file: '/a' })
+  events.sent(2, 60)
+  events.error({ type: 'io_failed', stage: 'sending', message: 'Failed.', count: 2 })
+  events.discarded(4, true, 'Not wanted.')
+  const { text, contentType } = await new Exposition(metrics, { host: 'node', pid: '7' }).render()
+  const tags = 'component_id="out",component_kind="sink",component_type="console"'
+  const rest = 'component_name="out",host="node",pid="7"'
+  const lines = text.split('\n')
+  for (const name of ['component_received_events_total', 'events_in_total', 'processed_events_total']) {
+    expect(
+      lines.filter((line) => line.startsWith(`${name}{`) && line.includes('file="/a"') && line.endsWith(' 3')),
+    ).toHaveLength(1)
+    expect(lines).toContain(`# TYPE ${name} counter`)
+  }
+  expect(sorted(lines, 'component_sent_events_total')).toEqual([`${tags},${rest}`.split(',').sort().join(','), '2'])
+  expect(sorted(lines, 'events_discarded_total')).toEqual([
+    `${tags},intentional="true",${rest}`.split(',').sort().join(','),
+    '4',
+  ])
+  expect(text).toContain('processing_errors_total{')
+  expect(contentType).toContain('text/plain')
+})
+
+/** Labels in alphabetical order and the value of the first line of a metric. */
+function sorted(lines: string[], name: string): [string, string] {
+  const match = /\{(.*)\} (.*)$/.exec(lines.find((line) => line.startsWith(`${name}{`)) ?? '')
+  return [(match?.[1] ?? '').split(',').sort().join(','), match?.[2] ?? '']
+}
+
+test('a histogram has the bounds 0.015625 · 2^n and counts upwards', async () => {
+  const metrics = new Metrics()
+  expect(histogramBounds).toHaveLength(20)
+  expect(histogramBounds.slice(0, 3)).toEqual([0.015625, 0.03125, 0.0625])
+  const series = metrics.histogram('source_lag_time_seconds')
+  for (const value of [0.01, 0.02, 1e9]) series.observe(value)
+  const { text } = await new Exposition(metrics, {}).render()
+  expect(text).toContain('source_lag_time_seconds_bucket{le="0.015625"} 1\n')
+  expect(text).toContain('source_lag_time_seconds_bucket{le="0.03125"} 2\n')
+  expect(text).toContain('source_lag_time_seconds_bucket{le="8192"} 2\n')
+  expect(text).toContain('source_lag_time_seconds_bucket{le="+Inf"} 3\n')
+  expect(text).toContain('source_lag_time_seconds_count 3\n')
+})
+
+test('an idle series is forgotten and counts on when it changes again', () => {
+  const metrics = new Metrics()
+  const series = metrics.counter('component_sent_events_total', { component_id: 'a' })
+  series.add(5)
+  metrics.expire(0, 1000)
+  metrics.expire(999, 1000)
+  expect(metrics.sum('component_sent_events_total')).toBe(5)
+  metrics.expire(1000, 1000)
+  expect(metrics.snapshot()).toEqual([])
+  series.add(1)
+  expect(metrics.sum('component_sent_events_total')).toBe(6)
+})
+
+test('a computed gauge is read when it is asked for', () => {
+  const metrics = new Metrics()
+  let value = 1
+  metrics.computed('buffer_events', { component_id: 'a' }, () => value)
+  value = 9
+  expect(metrics.sum('buffer_events')).toBe(9)
+  metrics.expire(0, 1)
+  metrics.expire(10, 1)
+  expect(metrics.sum('buffer_events')).toBe(9)
+})
+
+test('a name that is not in the table is a fault', () => {
+  expect(() => counted(new Metrics()).count('no_such_metric')).toThrow('no_such_metric')
+})
+
+test('equal messages are written once, announced as suppressed and summed up after the window', () => {
+  vi.useFakeTimers()
+  try {
+    const written: unknown[] = []
+    const logger = {
+      isLevelEnabled: () => true,
+      error: (fields: object, message: string) => written.push([message, fields]),
+    } as unknown as Logger
+    const metrics = new Metrics()
+    const events = counted(metrics, logger)
+    const report = { type: 'io_failed', stage: 'sending', message: 'Cannot write.' } as const
+    for (let index = 0; index < 5; index++) events.error(report)
+    expect(written.map((entry) => (entry as [string])[0])).toEqual([
+      'Cannot write.',
+      'The message is being suppressed to avoid flooding.',
+    ])
+    vi.advanceTimersByTime(10_000)
+    expect(written[2]).toEqual(['The message has been suppressed.', { suppressed_message: 'Cannot write.', times: 4 }])
+    expect(metrics.sum('component_errors_total')).toBe(5)
+    events.error(report)
+    expect(written).toHaveLength(4)
+    events.discarded(1, false, report.message)
+    expect(written[4]).toEqual(['Events dropped.', { count: 1, intentional: false, reason: report.message }])
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+test('every metric of the requirements is in the table', () => {
+  expect(Object.keys(metricTable)).toEqual(
+    expect.arrayContaining([
+      'buffer_byte_size',
+      'buffer_discarded_events_total',
+      'component_received_events_count',
+      'utilization',
+      'source_lag_time_seconds',
+      'events_out_total',
+      'adaptive_concurrency_limit',
+    ]),
+  )
+})
+
+test('every name that a component counts under is in the table', () => {
+  const source = fileURLToPath(new URL('..', import.meta.url))
+  const missing: string[] = []
+  for (const file of globSync('**/*.ts', { cwd: source, exclude: (path) => path.endsWith('.test.ts') })) {
+    const text = readFileSync(join(source, file), 'utf8')
+    for (const [, name] of text.matchAll(/\.(?:count|gauge|observe)\(\s*'(\w+)'/g)) {
+      if (!Object.hasOwn(metricTable, name as string)) missing.push(`${file}: ${name}`)
+    }
+  }
+  expect(missing).toEqual([])
+})

@@ -1,0 +1,425 @@
+// The agent's own metrics: every name with its type, help and labels in one table, and the store of their values.
+// A series is looked up once and then is a number to add to; reading happens only when somebody asks. `/metrics` shows the
+// names bare; nothing else in the house spells them but the calls that count.
+
+export type MetricType = 'counter' | 'gauge' | 'histogram'
+
+export interface MetricDefinition {
+  readonly type: MetricType
+  /** One sentence for the reference and for `# HELP`. */
+  readonly help: string
+  /** Labels beside those of the component. */
+  readonly labels: readonly string[]
+  /** False for metrics of the agent as a whole. */
+  readonly component: boolean
+  /** The metric that it repeats under an old name. */
+  readonly twinOf?: string
+}
+
+type Extra = Partial<Pick<MetricDefinition, 'component' | 'twinOf'>>
+
+const define =
+  (type: MetricType) =>
+  (help: string, labels: readonly string[] = [], extra: Extra = {}): MetricDefinition => ({
+    type,
+    help,
+    labels,
+    component: true,
+    ...extra,
+  })
+const counter = define('counter')
+const gauge = define('gauge')
+const histogram = define('histogram')
+
+/** Tags that tell where events came from. */
+const origin = ['container_name', 'file', 'mode', 'peer_addr', 'peer_path', 'pod_name', 'pod_namespace', 'uri']
+const agent = { component: false }
+const errorLabels = ['error_code', 'error_type', 'stage']
+const buffer = ['buffer_id', 'stage']
+
+const deprecated = (name: string, labels: readonly string[]): MetricDefinition =>
+  counter(`Deprecated; use ${name}.`, labels, { twinOf: name })
+
+/** Every metric of the agent. */
+export const metricTable = {
+  // Every component.
+  component_received_bytes_total: counter('Raw bytes accepted from the origin of a source.', [
+    'protocol',
+    'endpoint',
+    'uri',
+    'file',
+    'pod_name',
+    'container_name',
+    'pod_namespace',
+    'peer_addr',
+  ]),
+  component_received_events_total: counter('Events accepted.', origin),
+  component_received_event_bytes_total: counter('Estimated JSON size of the events accepted, in bytes.', origin),
+  component_received_events_count: histogram('Events per batch inside the agent (not the batch of a sink).'),
+  component_sent_bytes_total: counter('Raw bytes sent to the destination, after compression.', [
+    'protocol',
+    'endpoint',
+    'file',
+  ]),
+  component_sent_events_total: counter('Events emitted.', ['output']),
+  component_sent_event_bytes_total: counter('Estimated JSON size of the events emitted, in bytes.', ['output']),
+  component_errors_total: counter('Errors.', errorLabels),
+  component_discarded_events_total: counter(
+    'Events that will not go on: intentional (`true`), such as by a filter, or because of an error (`false`).',
+    ['intentional'],
+  ),
+  utilization: gauge('Part of its time in which the component works, from 0 to 1: a moving average.'),
+  source_lag_time_seconds: histogram('Seconds between the timestamp of an event and its arrival.'),
+  source_send_latency_seconds: histogram('Seconds for which a source was held back when it handed on a batch.'),
+
+  // Buffers of sinks.
+  buffer_received_events_total: counter('Events taken in by the buffer.', buffer),
+  buffer_received_event_bytes_total: counter('Bytes taken in by the buffer.', buffer),
+  buffer_sent_events_total: counter('Events handed out by the buffer.', buffer),
+  buffer_sent_event_bytes_total: counter('Bytes handed out by the buffer.', buffer),
+  buffer_discarded_events_total: counter('Events dropped by a buffer that does not block.', [...buffer, 'intentional']),
+  buffer_discarded_event_bytes_total: counter('Bytes dropped by a buffer that does not block.', [
+    ...buffer,
+    'intentional',
+  ]),
+  buffer_errors_total: counter('Errors of the buffer.', [...buffer, ...errorLabels]),
+  buffer_events: gauge('Events in the buffer.', buffer),
+  buffer_byte_size: gauge('Bytes in the buffer.', buffer),
+  buffer_max_event_size: gauge('Most events that the buffer holds.', buffer),
+  buffer_max_byte_size: gauge('Most bytes that the buffer holds.', buffer),
+
+  // Requests of HTTP sinks.
+  http_client_requests_sent_total: counter('Requests sent.', ['method']),
+  http_client_responses_total: counter('Responses received.', ['status']),
+  http_client_rtt_seconds: histogram('Round-trip time of requests, in seconds.'),
+  http_client_response_rtt_seconds: histogram('Round-trip time of requests that were answered, in seconds.', [
+    'status',
+  ]),
+  http_client_errors_total: counter('Requests that were not answered.', ['error_kind']),
+  http_client_error_rtt_seconds: histogram('Time until a request failed, in seconds.', ['error_kind']),
+  adaptive_concurrency_limit: gauge('Requests that may be in flight.'),
+  adaptive_concurrency_in_flight: histogram('Requests in flight when one was sent.'),
+  adaptive_concurrency_observed_rtt: histogram('Round-trip time of single requests, in seconds.'),
+  adaptive_concurrency_averaged_rtt: histogram('Mean round-trip time of a window, in seconds.'),
+  adaptive_concurrency_past_rtt_mean: histogram('Moving average of round-trip times, in seconds.'),
+  adaptive_concurrency_reached_limit: histogram('Whether the limit was reached in a window, 1 or 0.'),
+  adaptive_concurrency_back_pressure: histogram('Whether the destination pushed back in a window, 1 or 0.'),
+  active_endpoints: gauge('Endpoints that are in use, of those configured.'),
+  http_bad_requests_total: counter('Requests that the destination answered with 400.'),
+  streams_total: counter('Streams sent to the log aggregator.'),
+  rewritten_timestamp_events_total: counter('Events whose timestamp was moved up to keep their stream in order.'),
+
+  // Sources that scrape or consume.
+  http_error_response_total: counter('Responses of a scraped address that were not 200.', ['endpoint']),
+  http_request_errors_total: counter('Requests to a scraped address that failed.', ['endpoint']),
+  parse_errors_total: counter('Values of a scraped address that could not be read.', ['endpoint']),
+  sqs_message_delete_failed_total: counter('Messages that could not be deleted from the queue.'),
+  consumer_offset_updates_failed_total: counter('Acknowledgements that the broker did not take.'),
+
+  // Files.
+  open_files: gauge('Files held open.'),
+  files_added_total: counter('Files found and watched from their beginning.', ['file']),
+  files_resumed_total: counter('Files found and watched from a checkpoint.', ['file']),
+  files_unwatched_total: counter('Files that are watched no more.', ['file']),
+  files_deleted_total: counter('Files deleted after they were read.', ['file']),
+  checkpoints_total: counter('Positions of files written to disk.'),
+  checksum_errors_total: counter('Files too short to be told apart.', ['file']),
+  fingerprint_read_errors_total: counter('Files whose beginning could not be read.', ['file']),
+  file_delete_errors_total: counter('Files that could not be deleted.', ['file']),
+  k8s_docker_format_parse_failures_total: counter('Lines that are not valid in the docker format.'),
+  k8s_event_annotation_failures_total: counter('Events whose pod was not known.'),
+  k8s_event_namespace_annotation_failures_total: counter('Events whose namespace was not known.'),
+  k8s_event_node_annotation_failures_total: counter('Events whose node was not known.'),
+  k8s_format_picker_edge_cases_total: counter('Lines that told nothing about the format of the log.'),
+  k8s_merged_line_truncated_total: counter('Merged lines that were too long.'),
+  k8s_reflector_relists_total: counter('Times a list of the Kubernetes API was read anew.', ['resource']),
+
+  // The agent.
+  started_total: counter('Starts of the agent.', [], agent),
+  stopped_total: counter('Stops of the agent.', [], agent),
+  quit_total: counter('Stops of the agent that did not wait.', [], agent),
+  uptime_seconds: gauge('Seconds since the start.', [], agent),
+  build_info: gauge('Constant 1; the labels tell the build.', ['version', 'arch', 'revision'], agent),
+  reloads_total: counter('Configurations put in force while running.', [], agent),
+  config_reloaded_total: counter('Configurations put in force while running.', [], {
+    component: false,
+    twinOf: 'reloads_total',
+  }),
+  config_reload_rejected_total: counter('Configurations refused while running.', ['reason'], agent),
+  config_load_errors_total: counter('Configurations that could not be read.', [], agent),
+  recover_errors_total: counter('Times the configuration in force could not be built again.', [], agent),
+  api_started_total: counter('Starts of the observation server.', [], agent),
+  process_resident_memory_bytes: gauge('Memory of the process, in bytes.', [], agent),
+  process_cpu_seconds_total: counter('CPU time of the process, in seconds.', [], agent),
+
+  // Old names.
+  events_in_total: deprecated('component_received_events_total', origin),
+  events_out_total: deprecated('component_sent_events_total', ['output']),
+  processed_events_total: deprecated('component_received_events_total', origin),
+  processed_bytes_total: deprecated('component_received_bytes_total or component_sent_bytes_total', []),
+  processing_errors_total: deprecated('component_errors_total', errorLabels),
+  events_discarded_total: deprecated('component_discarded_events_total', ['intentional']),
+} satisfies Record<string, MetricDefinition>
+
+export type MetricName = keyof typeof metricTable
+export type Labels = Readonly<Record<string, string>>
+
+/** Upper bounds of the agent's own histograms: 0.015625 · 2^n. */
+export const histogramBounds: readonly number[] = Array.from({ length: 20 }, (_, index) => 0.015625 * 2 ** index)
+
+/** A counter or gauge with its labels: a number that its component adds to. */
+export class Series {
+  readonly labels: Labels
+  #value = 0
+  readonly #read: (() => number) | undefined
+  readonly #family: Family
+  /** False once it was forgotten for being idle; the next change brings it back. */
+  #listed = true
+
+  constructor(family: Family, labels: Labels, read?: () => number) {
+    this.#family = family
+    this.labels = labels
+    this.#read = read
+  }
+
+  /** Worked out when it is read: nobody would bring it back once it was forgotten. */
+  get computed(): boolean {
+    return this.#read !== undefined
+  }
+
+  get value(): number {
+    return this.#read === undefined ? this.#value : this.#read()
+  }
+
+  add(by: number): void {
+    this.#value += by
+    if (!this.#listed) this.#relist()
+  }
+
+  set(value: number): void {
+    this.#value = value
+    if (!this.#listed) this.#relist()
+  }
+
+  #relist(): void {
+    this.#listed = true
+    this.#family.list(this)
+  }
+
+  /** Changes whenever the series does. */
+  get mark(): number {
+    return this.value
+  }
+
+  unlisted(): void {
+    this.#listed = false
+  }
+}
+
+/** A histogram with its labels. */
+export class HistogramSeries {
+  readonly labels: Labels
+  /** Observations by the first bound that is not below them; the last is infinite. */
+  readonly buckets = new Float64Array(histogramBounds.length + 1)
+  sum = 0
+  count = 0
+  readonly #family: Family
+  #listed = true
+
+  constructor(family: Family, labels: Labels) {
+    this.#family = family
+    this.labels = labels
+  }
+
+  observe(value: number): void {
+    let index = 0
+    while (index < histogramBounds.length && value > (histogramBounds[index] as number)) index++
+    this.buckets[index] = (this.buckets[index] as number) + 1
+    this.sum += value
+    this.count++
+    if (!this.#listed) {
+      this.#listed = true
+      this.#family.list(this)
+    }
+  }
+
+  get mark(): number {
+    return this.count
+  }
+
+  unlisted(): void {
+    this.#listed = false
+  }
+}
+
+type AnySeries = Series | HistogramSeries
+
+/** All series of one metric. */
+class Family {
+  readonly name: string
+  readonly definition: MetricDefinition
+  readonly series = new Map<string, AnySeries>()
+  /** What each series showed at the last sweep, for expiry. */
+  readonly seen = new Map<string, { mark: number; since: number }>()
+
+  constructor(name: string, definition: MetricDefinition) {
+    this.name = name
+    this.definition = definition
+  }
+
+  list(series: AnySeries): void {
+    const key = seriesKey(series.labels)
+    this.series.set(key, series)
+    this.seen.delete(key)
+  }
+}
+
+function seriesKey(labels: Labels): string {
+  const names = Object.keys(labels).sort()
+  let key = ''
+  for (const name of names) key += `${name}\u0000${labels[name]}\u0000`
+  return key
+}
+
+/** One series as a reader sees it. */
+export type Sample =
+  | { readonly labels: Labels; readonly value: number }
+  | {
+      readonly labels: Labels
+      readonly histogram: {
+        readonly buckets: readonly { readonly upperLimit: number; readonly count: number }[]
+        readonly sum: number
+        readonly count: number
+      }
+    }
+
+export interface MetricSnapshot {
+  readonly name: string
+  readonly type: MetricType
+  readonly help: string
+  readonly samples: readonly Sample[]
+}
+
+/** The metrics of one running agent. Counters go on through reloads. */
+export class Metrics {
+  readonly #families = new Map<string, Family>()
+
+  #family(name: string, type: MetricType): Family {
+    let family = this.#families.get(name)
+    if (family === undefined) {
+      const definition = (metricTable as Record<string, MetricDefinition>)[name]
+      if (definition === undefined) throw new TypeError(`The metric ${name} is not in the table of metrics.`)
+      if (definition.type !== type) throw new TypeError(`The metric ${name} is a ${definition.type}, not a ${type}.`)
+      family = new Family(name, definition)
+      this.#families.set(name, family)
+    }
+    return family
+  }
+
+  #series(name: string, type: 'counter' | 'gauge', labels: Labels, read?: () => number): Series {
+    const family = this.#family(name, type)
+    const key = seriesKey(labels)
+    const known = family.series.get(key)
+    if (known !== undefined && read === undefined) return known as Series
+    const series = new Series(family, labels, read)
+    family.series.set(key, series)
+    return series
+  }
+
+  counter(name: string, labels: Labels = {}): Series {
+    return this.#series(name, 'counter', labels)
+  }
+
+  gauge(name: string, labels: Labels = {}): Series {
+    return this.#series(name, 'gauge', labels)
+  }
+
+  /** A gauge or counter that is worked out when it is read. Takes the place of one with the same labels. */
+  computed(name: string, labels: Labels, read: () => number): void {
+    const type = (metricTable as Record<string, MetricDefinition>)[name]?.type
+    this.#series(name, type === 'counter' ? 'counter' : 'gauge', labels, read)
+  }
+
+  histogram(name: string, labels: Labels = {}): HistogramSeries {
+    const family = this.#family(name, 'histogram')
+    const key = seriesKey(labels)
+    const known = family.series.get(key)
+    if (known !== undefined) return known as HistogramSeries
+    const series = new HistogramSeries(family, labels)
+    family.series.set(key, series)
+    return series
+  }
+
+  /** Sum over the series of a metric that carry these labels. */
+  sum(name: string, labels: Labels = {}): number {
+    const wanted = Object.entries(labels)
+    let sum = 0
+    for (const series of this.#families.get(name)?.series.values() ?? []) {
+      if (series instanceof Series && wanted.every(([label, value]) => series.labels[label] === value)) {
+        sum += series.value
+      }
+    }
+    return sum
+  }
+
+  /** Everything there is now, old names included. */
+  snapshot(): MetricSnapshot[] {
+    const snapshots: MetricSnapshot[] = []
+    for (const [name, definition] of Object.entries(metricTable) as [string, MetricDefinition][]) {
+      const families = this.#origins(name, definition)
+      const samples: Sample[] = []
+      for (const family of families) for (const series of family.series.values()) samples.push(sample(series))
+      if (samples.length > 0) snapshots.push({ name, type: definition.type, help: definition.help, samples })
+    }
+    return snapshots
+  }
+
+  #origins(name: string, definition: MetricDefinition): Family[] {
+    const names =
+      name === 'processed_bytes_total'
+        ? ['component_received_bytes_total', 'component_sent_bytes_total']
+        : [definition.twinOf ?? name]
+    return names.map((origin) => this.#families.get(origin)).filter((family) => family !== undefined)
+  }
+
+  /**
+   * Forgets series that have not changed for so long. What forgets must be called now and then; a series counts on from its
+   * old value when it changes again.
+   */
+  expire(now: number, idleMs: number): void {
+    for (const family of this.#families.values()) {
+      if (!family.definition.component) continue
+      for (const [key, series] of family.series) {
+        if (series instanceof Series && series.computed) continue
+        const mark = series.mark
+        const seen = family.seen.get(key)
+        if (seen === undefined || seen.mark !== mark) {
+          family.seen.set(key, { mark, since: now })
+        } else if (now - seen.since >= idleMs) {
+          family.series.delete(key)
+          family.seen.delete(key)
+          series.unlisted()
+        }
+      }
+    }
+  }
+
+  /** Forgets the series of a component that is gone. */
+  forget(componentId: string): void {
+    for (const family of this.#families.values()) {
+      for (const [key, series] of family.series) {
+        if (series.labels['component_id'] !== componentId) continue
+        family.series.delete(key)
+        family.seen.delete(key)
+        series.unlisted()
+      }
+    }
+  }
+}
+
+function sample(series: AnySeries): Sample {
+  if (series instanceof Series) return { labels: series.labels, value: series.value }
+  const buckets = histogramBounds.map((upperLimit, index) => ({ upperLimit, count: series.buckets[index] as number }))
+  buckets.push({ upperLimit: Number.POSITIVE_INFINITY, count: series.buckets[histogramBounds.length] as number })
+  return { labels: series.labels, histogram: { buckets, sum: series.sum, count: series.count } }
+}

@@ -1,0 +1,56 @@
+// Keeps equal messages of one component from flooding the log: the first is written, the second time the log says that it is
+// being suppressed, and once the window is over it says how many were.
+
+import type { Logger } from './logger.ts'
+
+type Level = 'error' | 'warn' | 'info' | 'debug'
+
+interface Window {
+  suppressed: number
+  timer: NodeJS.Timeout
+}
+
+/** The limit for the messages of one component. */
+export class RepetitionLimit {
+  readonly #windowMs: number
+  readonly #windows = new Map<string, Window>()
+
+  /** @param windowMs how long a message is limited; 0: never */
+  constructor(windowMs: number) {
+    this.#windowMs = windowMs
+  }
+
+  /** @param key tells messages of the same text apart */
+  log(logger: Logger, level: Level, fields: object, message: string, key = message): void {
+    if (this.#windowMs === 0) {
+      logger[level](fields, message)
+      return
+    }
+    if (!logger.isLevelEnabled(level)) return
+    const window = this.#windows.get(key)
+    if (window === undefined) {
+      const timer = setTimeout(() => this.#end(logger, level, message, key), this.#windowMs).unref()
+      this.#windows.set(key, { suppressed: 0, timer })
+      logger[level](fields, message)
+      return
+    }
+    window.suppressed++
+    if (window.suppressed === 1) {
+      logger[level]({ suppressed_message: message }, 'The message is being suppressed to avoid flooding.')
+    }
+  }
+
+  #end(logger: Logger, level: Level, message: string, key: string): void {
+    const suppressed = this.#windows.get(key)?.suppressed ?? 0
+    this.#windows.delete(key)
+    if (suppressed > 0) {
+      logger[level]({ suppressed_message: message, times: suppressed }, 'The message has been suppressed.')
+    }
+  }
+
+  /** Writes the summaries that are still due. */
+  close(): void {
+    for (const window of this.#windows.values()) clearTimeout(window.timer)
+    this.#windows.clear()
+  }
+}

@@ -1,0 +1,173 @@
+// Text with `{{ field }}` placeholders and strftime items, compiled once and rendered for each event.
+// What stands outside placeholders is a strftime pattern; its clock is the timestamp of the event, else the present, in UTC.
+// The text of a pattern is kept for as long as it holds (a day, or a second), so a daily index name costs a comparison per event.
+
+import { valueText } from './codecs/value-text.ts'
+import { PenstockError } from './errors.ts'
+import { LogEvent } from './event/log.ts'
+import { type MetricEvent, singleTagValue } from './event/metric.ts'
+import { getPath, type Path, parsePath } from './event/path.ts'
+import { Timestamp } from './event/timestamp.ts'
+import { getField } from './event/value.ts'
+import { compileStrftime, formatTimestamp, type Strftime, type StrftimeItem } from './formats/datetime.ts'
+
+export interface Template {
+  /** The text as the user wrote it. */
+  readonly source: string
+  /** True if every event gives the same text. */
+  readonly isStatic: boolean
+  /** The fields that the text refers to. */
+  readonly paths: readonly Path[]
+  /** The text for an event; undefined if fields are missing, which `missing` then names. */
+  render(event: LogEvent | MetricEvent): string | undefined
+  /** Names of the fields that the event does not have, as the template spells them. */
+  missing(event: LogEvent | MetricEvent): string[]
+}
+
+/**
+ * Compiles a template; throws a PenstockError if it is not a valid one.
+ * @param timestampKey the field of log events that holds their timestamp (`log_schema.timestamp_key`)
+ */
+export function compileTemplate(text: string, timestampKey = 'timestamp'): Template {
+  const parts = parse(text)
+  if (typeof parts === 'string') throw new PenstockError('PEN_CONFIG_INVALID', parts)
+  return new CompiledTemplate(text, parts, timestampKey)
+}
+
+/** What is wrong with a template; undefined if nothing is. */
+export function templateProblem(text: string): string | undefined {
+  const parts = parse(text)
+  return typeof parts === 'string' ? parts : undefined
+}
+
+type Part = TextPart | TimePart | FieldPart
+
+interface TextPart {
+  readonly kind: 'text'
+  readonly text: string
+}
+
+interface TimePart {
+  readonly kind: 'time'
+  readonly pattern: Strftime
+  /** True if the text is the same for a whole day. */
+  readonly holdsForDay: boolean
+  /** The day, counted from the epoch, that `text` belongs to. */
+  day: number
+  text: string
+}
+
+interface FieldPart {
+  readonly kind: 'field'
+  readonly name: string
+  readonly path: Path
+  /** The name of a field at the root, for the usual case. */
+  readonly key: string | undefined
+}
+
+function parse(text: string): Part[] | string {
+  const parts: Part[] = []
+  const placeholder = /\{\{([^}]+)\}\}/g
+  let from = 0
+  for (;;) {
+    const match = placeholder.exec(text)
+    const outside = text.slice(from, match === null ? undefined : match.index)
+    if (outside !== '') {
+      const pattern = compileStrftime(outside)
+      if (!pattern.ok) return `Invalid strftime item in template ${JSON.stringify(text)}`
+      if (pattern.items.every(isConstant)) {
+        parts.push({ kind: 'text', text: formatTimestamp(pattern, new Timestamp(0, 0)) })
+      } else {
+        const holdsForDay = pattern.items.every((item) => isConstant(item) || isDate(item))
+        parts.push({ kind: 'time', pattern, holdsForDay, day: Number.NaN, text: '' })
+      }
+    }
+    if (match === null) return parts
+    const name = (match[1] as string).trim()
+    const path = parsePath(name)
+    if (path === undefined) return `Invalid field path in template ${JSON.stringify(text)}`
+    const first = path.segments[0]
+    const key = path.root === 'event' && path.segments.length === 1 && typeof first === 'string' ? first : undefined
+    parts.push({ kind: 'field', name, path, key })
+    from = placeholder.lastIndex
+  }
+}
+
+function isConstant(item: StrftimeItem): boolean {
+  return item.kind === 'literal' || item.kind === 'space'
+}
+
+const withinDay = new Set(['hour', 'hour12', 'minute', 'second', 'nanosecond', 'unix'])
+
+/** True for items that do not change within a day of UTC. */
+function isDate(item: StrftimeItem): boolean {
+  return item.kind === 'month' || item.kind === 'weekday' || (item.kind === 'number' && !withinDay.has(item.field))
+}
+
+class CompiledTemplate implements Template {
+  readonly source: string
+  readonly isStatic: boolean
+  readonly paths: readonly Path[]
+  readonly #parts: readonly Part[]
+  readonly #text: string
+  readonly #timestampKey: string
+
+  constructor(source: string, parts: readonly Part[], timestampKey: string) {
+    this.source = source
+    this.#parts = parts
+    this.isStatic = parts.every((part) => part.kind === 'text')
+    this.#text = this.isStatic ? parts.map((part) => (part.kind === 'text' ? part.text : '')).join('') : ''
+    this.paths = parts.flatMap((part) => (part.kind === 'field' ? [part.path] : []))
+    this.#timestampKey = timestampKey
+  }
+
+  render(event: LogEvent | MetricEvent): string | undefined {
+    if (this.isStatic) return this.#text
+    let text = ''
+    const parts = this.#parts
+    for (let index = 0; index < parts.length; index++) {
+      const part = parts[index] as Part
+      if (part.kind === 'text') {
+        text += part.text
+      } else if (part.kind === 'time') {
+        text += this.#time(part, event)
+      } else {
+        const value = fieldText(part, event)
+        if (value === undefined) return undefined
+        text += value
+      }
+    }
+    return text
+  }
+
+  missing(event: LogEvent | MetricEvent): string[] {
+    return this.#parts.flatMap((part) =>
+      part.kind === 'field' && fieldText(part, event) === undefined ? [part.name] : [],
+    )
+  }
+
+  #time(part: TimePart, event: LogEvent | MetricEvent): string {
+    const found = event instanceof LogEvent ? getField(event.fields, this.#timestampKey) : event.timestamp
+    const instant = found instanceof Timestamp ? found : Timestamp.now()
+    if (!part.holdsForDay) return formatTimestamp(part.pattern, instant)
+    const day = Math.floor(instant.ms / 86_400_000)
+    if (day !== part.day) {
+      part.text = formatTimestamp(part.pattern, instant)
+      part.day = day
+    }
+    return part.text
+  }
+}
+
+function fieldText(part: FieldPart, event: LogEvent | MetricEvent): string | undefined {
+  if (event instanceof LogEvent) {
+    const value = part.key === undefined ? getPath(event, part.path) : getField(event.fields, part.key)
+    return value === undefined || typeof value === 'string' ? value : valueText(value)
+  }
+  const [first, ...rest] = part.path.segments
+  if (first === 'name' && rest.length === 0) return event.name
+  if (first === 'namespace' && rest.length === 0) return event.namespace
+  if (first !== 'tags' || rest.length === 0) return undefined
+  const value = event.tags?.get(rest.join('.'))
+  return value === undefined ? undefined : singleTagValue(value)
+}

@@ -1,0 +1,278 @@
+// Builds single components by the front door (user options, then the registry) and looks at the far side.
+
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import {
+  type AnyDeclaration,
+  type Globals,
+  type OptionProblem,
+  type OriginTags,
+  type Sink,
+  type SinkDeclaration,
+  type Source,
+  type SourceDeclaration,
+  sinkEnvelope,
+  type Transform,
+  type TransformDeclaration,
+} from '../component.ts'
+import { type Batch, logBatch, metricBatch } from '../event/batch.ts'
+import { type BatchStatus, Finalizer } from '../event/finalizer.ts'
+import { LogEvent } from '../event/log.ts'
+import type { MetricEvent } from '../event/metric.ts'
+import { findComponent } from '../registry.ts'
+import type { ProxyOptions } from '../schema/groups.ts'
+import { parseOptions } from '../schema/validate.ts'
+import type { ComponentEvents, ErrorReport } from '../telemetry/component-events.ts'
+import { silentLogger } from '../telemetry/logger.ts'
+
+const noProxy: ProxyOptions = { enabled: true, http: undefined, https: undefined, no_proxy: undefined }
+
+/** Global settings at their defaults, with a data directory of the caller's. */
+export function testGlobals(dataDir: string): Globals {
+  return {
+    dataDir,
+    timezone: 'UTC',
+    logSchema: {
+      messageKey: 'message',
+      timestampKey: 'timestamp',
+      hostKey: 'host',
+      sourceTypeKey: 'source_type',
+      metadataKey: 'metadata',
+    },
+    proxy: noProxy,
+  }
+}
+
+/** Counts what a component reports, by name. */
+export class RecordedEvents implements ComponentEvents {
+  readonly counts = new Map<string, number>()
+  readonly errors: ErrorReport[] = []
+  readonly gauges = new Map<string, number>()
+
+  #add(name: string, by: number): void {
+    this.counts.set(name, (this.counts.get(name) ?? 0) + by)
+  }
+  receivedBytes(bytes: number): void {
+    this.#add('component_received_bytes_total', bytes)
+  }
+  received(events: number): void {
+    this.#add('component_received_events_total', events)
+  }
+  sent(events: number, _bytes: number, output?: string): void {
+    this.#add(output === undefined ? 'component_sent_events_total' : `component_sent_events_total ${output}`, events)
+  }
+  sentBytes(bytes: number): void {
+    this.#add('component_sent_bytes_total', bytes)
+  }
+  error(report: ErrorReport): void {
+    this.errors.push(report)
+    this.#add('component_errors_total', report.count ?? 1)
+  }
+  discarded(events: number, intentional: boolean, _reason?: string): void {
+    this.#add(`component_discarded_events_total intentional=${intentional}`, events)
+  }
+  count(name: string, by = 1): void {
+    this.#add(name, by)
+  }
+  gauge(name: string, value: number): void {
+    this.gauges.set(name, value)
+  }
+  observe(name: string): void {
+    this.#add(name, 1)
+  }
+}
+
+function parsed(declaration: AnyDeclaration, options: unknown): never {
+  const members = declaration.kind === 'sink' ? { ...declaration.options, ...sinkEnvelope } : declaration.options
+  const checked = parseOptions(members, options)
+  if (!checked.ok) throw new Error(checked.problems.map((problem) => `${problem.path}: ${problem.message}`).join('\n'))
+  return checked.value as never
+}
+
+function declared(kind: AnyDeclaration['kind'], type: string): AnyDeclaration {
+  const declaration = findComponent(kind, type)
+  if (declaration === undefined) throw new Error(`There is no ${kind} of type ${type}.`)
+  return declaration
+}
+
+/** What a component itself finds wrong with options that fit their schema. */
+export function problemsOf(kind: AnyDeclaration['kind'], type: string, options: object): readonly OptionProblem[] {
+  const declaration = declared(kind, type)
+  return declaration.check?.(parsed(declaration, options), testGlobals(tmpdir())) ?? []
+}
+
+export interface TestSink extends AsyncDisposable {
+  readonly sink: Sink
+  readonly events: RecordedEvents
+  /** Writes the events as one batch, closes the batch by flushing the sink, and gives what the finalizer heard. */
+  deliver(events: readonly (LogEvent | MetricEvent)[]): Promise<BatchStatus>
+  /** Writes the events as one batch; the promise tells what became of them. Does not flush. */
+  write(events: readonly (LogEvent | MetricEvent)[]): Promise<BatchStatus>
+}
+
+/** Builds a sink from user options. `deliver` may be called once, because it closes the sink. */
+export async function startSink(type: string, options: object, globals?: Partial<Globals>): Promise<TestSink> {
+  const declaration = declared('sink', type) as SinkDeclaration
+  const dataDir = await mkdtemp(join(tmpdir(), 'penstock-sink-'))
+  const abandon = new AbortController()
+  const events = new RecordedEvents()
+  const sink = await declaration.build(parsed(declaration, options), {
+    id: 'out',
+    type,
+    kind: 'sink',
+    globals: { ...testGlobals(dataDir), ...globals },
+    logger: silentLogger,
+    events,
+    proxy: noProxy,
+    abandoning: abandon.signal,
+  })
+  const write = (batchEvents: readonly (LogEvent | MetricEvent)[]): Promise<BatchStatus> =>
+    new Promise((resolve, reject) => {
+      const taken = sink.write(batchOf(batchEvents, new Finalizer(resolve)))
+      taken?.catch(reject)
+    })
+  return {
+    sink,
+    events,
+    write,
+    async deliver(batchEvents) {
+      const status = write(batchEvents)
+      await sink.close()
+      return status
+    },
+    async [Symbol.asyncDispose]() {
+      abandon.abort()
+      await sink.close()
+      await rm(dataDir, { recursive: true, force: true })
+    },
+  }
+}
+
+/** A batch of events of one type. */
+export function batchOf(events: readonly (LogEvent | MetricEvent)[], finalizer = new Finalizer()): Batch {
+  return events[0] === undefined || events[0] instanceof LogEvent
+    ? logBatch(events as LogEvent[], finalizer)
+    : metricBatch(events as MetricEvent[], finalizer)
+}
+
+export interface TestSource extends AsyncDisposable {
+  readonly source: Source
+  readonly events: RecordedEvents
+  /** Everything sent so far. */
+  readonly sent: (LogEvent | MetricEvent)[]
+  /** Resolves when at least so many events were sent; rejects after 10 seconds. */
+  received(count: number): Promise<(LogEvent | MetricEvent)[]>
+  /** Asks the source to stop and waits until it has. */
+  stop(): Promise<void>
+  readonly dataDir: string
+}
+
+export interface TestSourceOptions {
+  readonly globals?: Partial<Globals>
+  readonly dataDir?: string
+  /** What becomes of each batch; delivered if not given. May wait, as a full buffer does. */
+  readonly consume?: (batch: Batch, origin?: OriginTags) => Promise<void> | undefined
+}
+
+/** Builds a source from user options and runs it; what it sends is kept and acknowledged as delivered. */
+export async function startSource(type: string, options: object, extra: TestSourceOptions = {}): Promise<TestSource> {
+  const declaration = declared('source', type) as SourceDeclaration
+  const dataDir = extra.dataDir ?? (await mkdtemp(join(tmpdir(), 'penstock-source-')))
+  const stopping = new AbortController()
+  const events = new RecordedEvents()
+  const sent: (LogEvent | MetricEvent)[] = []
+  let arrived = () => {}
+  const source = await declaration.build(parsed(declaration, options), {
+    id: 'in',
+    type,
+    kind: 'source',
+    globals: { ...testGlobals(dataDir), ...extra.globals },
+    logger: silentLogger,
+    events,
+    proxy: noProxy,
+    acknowledgements: true,
+    stopping: stopping.signal,
+    output: {
+      send(batch, origin) {
+        events.received(batch.count)
+        sent.push(...batch.events)
+        arrived()
+        if (extra.consume !== undefined) return extra.consume(batch, origin)
+        batch.finalizer.release(1, 'delivered')
+        return undefined
+      },
+    },
+  })
+  const running = source.run()
+  let failure: unknown
+  running.catch((error: unknown) => {
+    failure = error
+    arrived()
+  })
+  return {
+    source,
+    events,
+    sent,
+    dataDir,
+    received: (count) =>
+      new Promise((resolve, reject) => {
+        const limit = setTimeout(
+          () => reject(new Error(`Only ${sent.length} of ${count} events arrived in 10 seconds.`)),
+          10_000,
+        )
+        const check = () => {
+          if (failure === undefined && sent.length < count) return
+          clearTimeout(limit)
+          arrived = () => {}
+          if (failure === undefined) resolve(sent)
+          else reject(failure)
+        }
+        arrived = check
+        check()
+      }),
+    async stop() {
+      stopping.abort()
+      await running
+    },
+    async [Symbol.asyncDispose]() {
+      stopping.abort()
+      await running.catch(() => {}) // a failure was reported by `received` or `stop`
+      if (extra.dataDir === undefined) await rm(dataDir, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Builds a transform from user options. */
+export async function buildTransform(
+  type: string,
+  options: object,
+  events: ComponentEvents = new RecordedEvents(),
+): Promise<Transform> {
+  const declaration = declared('transform', type) as TransformDeclaration
+  return declaration.build(parsed(declaration, options), {
+    id: 'change',
+    type,
+    kind: 'transform',
+    globals: testGlobals(tmpdir()),
+    logger: silentLogger,
+    events,
+  })
+}
+
+/** Runs events through one transform; gives what it emitted, by output (`''` is the default one). */
+export async function runTransform(
+  type: string,
+  options: object,
+  input: readonly (LogEvent | MetricEvent)[],
+  events = new RecordedEvents(),
+): Promise<Map<string, (LogEvent | MetricEvent)[]>> {
+  const transform = await buildTransform(type, options, events)
+  const outputs = new Map<string, (LogEvent | MetricEvent)[]>()
+  transform.transform(batchOf(input), {
+    send(batch, port = '') {
+      outputs.set(port, [...(outputs.get(port) ?? []), ...batch.events])
+    },
+  })
+  return outputs
+}

@@ -1,0 +1,28 @@
+// Requests for tests of delivery: bodies are texts of one letter for each event.
+
+import { framed, OpenRequest, type Request, sealRequest } from '../delivery/request.ts'
+import { BodyPool } from '../event/body.ts'
+import { type BatchStatus, Finalizer } from '../event/finalizer.ts'
+
+const plain = { compress: (body: Buffer) => body, decompress: (payload: Buffer) => payload }
+
+/** A request with an event for each letter, all of one finalizer. */
+export function fakeRequest(letters = 'a', finalized: (status: BatchStatus) => void = () => {}): Request {
+  const finalizer = new Finalizer(finalized)
+  finalizer.retain(letters.length - 1)
+  const pool = new BodyPool(64)
+  const open = new OpenRequest('', pool.take())
+  for (const letter of letters) {
+    const start = open.body.length
+    open.body.writeText(letter)
+    open.mark(start)
+  }
+  open.owners.add(finalizer, letters.length)
+  open.bytes = letters.length * 10
+  return sealRequest(open, pool, plain, framed('', '', ''))
+}
+
+/** The letters of a request. */
+export function lettersOf(request: Request): string {
+  return request.payload.toString('utf8')
+}

@@ -1,0 +1,284 @@
+// Makes running components from checked configuration. A component that cannot be built is named in the error; nothing
+// moves yet.
+
+import { bufferProblem, type SinkBuffer, showBuffer } from '../buffers/buffer.ts'
+import { MemoryBuffer } from '../buffers/memory.ts'
+import type { ComponentKind, Sink, Source, SourceOutput, Transform, TransformOutput } from '../component.ts'
+import type { ConfigGlobals, SinkConfig, SourceConfig, TransformConfig } from '../config/config.ts'
+import { PenstockError } from '../errors.ts'
+import { type Batch, finalizeBatch } from '../event/batch.ts'
+import { CountedEvents } from '../telemetry/component-events.ts'
+import type { Logger } from '../telemetry/logger.ts'
+import type { Labels, Metrics } from '../telemetry/metrics.ts'
+import { RepetitionLimit } from '../telemetry/repetition-limit.ts'
+import { type Consumer, Outlet, Pressure } from './fanout.ts'
+import { SinkDriver } from './sink-driver.ts'
+import { Meter, Stopwatch } from './utilization.ts'
+
+/** Most events in a memory buffer of which the user says nothing. */
+const defaultMaxEvents = 500
+
+/** What all components of a topology share. */
+export interface Surroundings {
+  readonly globals: ConfigGlobals
+  readonly logger: Logger
+  readonly metrics: Metrics
+  /** How long equal messages of a component are limited; 0: not at all. */
+  readonly logRateLimitMs: number
+  readonly pressure: Pressure
+  readonly stopwatch: Stopwatch
+  /** Aborts when the time for a graceful stop is over. */
+  readonly abandoning: AbortSignal
+}
+
+export function surroundings(
+  globals: ConfigGlobals,
+  logger: Logger,
+  metrics: Metrics,
+  abandoning: AbortSignal,
+  logRateLimitMs = 10_000,
+): Surroundings {
+  return {
+    globals,
+    logger,
+    metrics,
+    logRateLimitMs,
+    abandoning,
+    pressure: new Pressure(),
+    stopwatch: new Stopwatch(),
+  }
+}
+
+interface Parts {
+  readonly logger: Logger
+  readonly events: CountedEvents
+  readonly limit: RepetitionLimit
+  readonly labels: Labels
+}
+
+function parts(around: Surroundings, id: string, kind: ComponentKind, type: string): Parts {
+  const labels = { component_id: id, component_kind: kind, component_type: type }
+  const logger = around.logger.child(labels)
+  const limit = new RepetitionLimit(around.logRateLimitMs)
+  return { logger, limit, labels, events: new CountedEvents(around.metrics, logger, limit, { id, kind, type }) }
+}
+
+/** Runs a component's `build`; what it throws is told with the name of the component. */
+async function built<T>(kind: ComponentKind, id: string, build: () => T | Promise<T>): Promise<T> {
+  try {
+    return await build()
+  } catch (error) {
+    const code = error instanceof PenstockError ? error.code : 'PEN_INTERNAL'
+    const message = error instanceof Error ? error.message : String(error)
+    const name = `${kind[0]?.toUpperCase()}${kind.slice(1)}`
+    throw new PenstockError(code, `${name} "${id}" cannot be built: ${message}`, { cause: error })
+  }
+}
+
+/** A source that runs or will. */
+export interface SourceNode {
+  readonly kind: 'source'
+  readonly config: SourceConfig
+  readonly source: Source
+  readonly outlet: Outlet
+  readonly events: CountedEvents
+  readonly logger: Logger
+  readonly limit: RepetitionLimit
+  readonly stopping: AbortController
+}
+
+export async function buildSource(config: SourceConfig, around: Surroundings): Promise<SourceNode> {
+  const { id, declaration } = config
+  const { logger, events, limit } = parts(around, id, 'source', declaration.type)
+  const outlet = new Outlet(id)
+  const stopping = new AbortController()
+  const { pressure } = around
+  const output: SourceOutput = {
+    send(batch, origin) {
+      const { count } = batch
+      if (count === 0) {
+        finalizeBatch(batch, 'dropped')
+        return undefined
+      }
+      const { bytes } = batch
+      events.received(count, bytes, origin as Labels | undefined)
+      events.sent(count, bytes)
+      const wait = pressure.push(outlet, batch)
+      if (wait === undefined) return undefined
+      const since = performance.now()
+      return wait.then(() => events.observe('source_send_latency_seconds', (performance.now() - since) / 1000))
+    },
+  }
+  const source = await built('source', id, () =>
+    declaration.build(config.options, {
+      id,
+      type: declaration.type,
+      kind: 'source',
+      globals: around.globals,
+      logger,
+      events,
+      output,
+      stopping: stopping.signal,
+      acknowledgements: config.acknowledgements,
+      proxy: config.proxy,
+      metrics: around.metrics,
+    }),
+  )
+  return { kind: 'source', config, source, outlet, events, logger, limit, stopping }
+}
+
+/** A transform with its outputs. Batches go through it synchronously. */
+export class TransformNode implements Consumer {
+  readonly kind = 'transform'
+  config: TransformConfig
+  readonly outlets = new Map<string, Outlet>()
+  readonly meter = new Meter()
+  readonly events: CountedEvents
+  readonly logger: Logger
+  readonly limit: RepetitionLimit
+  readonly #transform: Transform
+  readonly #stopwatch: Stopwatch
+  readonly #output: TransformOutput
+  readonly #labels: Labels
+  readonly #main: Outlet
+  #emitted = 0
+
+  constructor(config: TransformConfig, transform: Transform, around: Surroundings, own: Parts) {
+    this.config = config
+    this.events = own.events
+    this.logger = own.logger
+    this.limit = own.limit
+    this.#labels = own.labels
+    this.#transform = transform
+    this.#stopwatch = around.stopwatch
+    this.#main = new Outlet(config.id)
+    this.outlets.set('', this.#main)
+    for (const port of config.ports) this.outlets.set(port, new Outlet(`${config.id}.${port}`))
+    this.#output = { send: (batch, port) => this.#send(batch, port) }
+  }
+
+  /** Shows in the metrics what only the component in force may show. */
+  show(metrics: Metrics): void {
+    metrics.computed('utilization', this.#labels, () => this.meter.average)
+  }
+
+  #send(batch: Batch, port: string | undefined): void {
+    this.#emitted++
+    const outlet = port === undefined ? this.#main : this.outlets.get(port)
+    if (batch.count === 0 || outlet === undefined) {
+      finalizeBatch(batch, 'dropped')
+      return
+    }
+    this.events.sent(batch.count, batch.bytes, port)
+    outlet.send(batch)
+  }
+
+  push(batch: Batch): void {
+    const { count } = batch
+    this.events.received(count, batch.bytes)
+    const outer = this.#stopwatch.enter(this.meter)
+    const emittedOutside = this.#emitted
+    this.#emitted = 0
+    try {
+      this.#transform.transform(batch, this.#output)
+    } catch (error) {
+      this.events.error({
+        type: 'conversion_failed',
+        stage: 'processing',
+        message: 'The transform failed; the batch is discarded.',
+        fields: { error },
+      })
+      this.events.discarded(count, false, 'The transform failed.')
+      // The share went with what was emitted, if anything was.
+      if (this.#emitted === 0) finalizeBatch(batch, 'dropped')
+    }
+    this.#emitted = emittedOutside
+    this.#stopwatch.leave(outer)
+  }
+}
+
+export async function buildTransform(config: TransformConfig, around: Surroundings): Promise<TransformNode> {
+  const { id, declaration } = config
+  const own = parts(around, id, 'transform', declaration.type)
+  const transform = await built('transform', id, () =>
+    declaration.build(config.options, {
+      id,
+      type: declaration.type,
+      kind: 'transform',
+      globals: around.globals,
+      logger: own.logger,
+      events: own.events,
+      metrics: around.metrics,
+    }),
+  )
+  return new TransformNode(config, transform, around, own)
+}
+
+/** A sink behind its buffer. */
+export class SinkNode implements Consumer {
+  readonly kind = 'sink'
+  config: SinkConfig
+  readonly sink: Sink
+  readonly buffer: SinkBuffer
+  readonly driver: SinkDriver
+  readonly meter = new Meter()
+  readonly events: CountedEvents
+  readonly logger: Logger
+  readonly limit: RepetitionLimit
+  readonly #pressure: Pressure
+  readonly #labels: Labels
+
+  constructor(config: SinkConfig, sink: Sink, buffer: SinkBuffer, around: Surroundings, own: Parts) {
+    this.config = config
+    this.sink = sink
+    this.buffer = buffer
+    this.events = own.events
+    this.logger = own.logger
+    this.limit = own.limit
+    this.#labels = own.labels
+    this.#pressure = around.pressure
+    this.driver = new SinkDriver(sink, buffer, own.events, this.meter, around.stopwatch)
+  }
+
+  /** Shows in the metrics what only the component in force may show. */
+  show(metrics: Metrics): void {
+    metrics.computed('utilization', this.#labels, () => this.meter.average)
+    showBuffer(this.buffer, metrics, this.#labels)
+  }
+
+  push(batch: Batch): void {
+    const wait = this.buffer.write(batch)
+    if (wait !== undefined) this.#pressure.add(wait)
+  }
+}
+
+/** @param kept the buffer of the sink that this one replaces, with what is in it */
+export async function buildSink(config: SinkConfig, around: Surroundings, kept?: SinkBuffer): Promise<SinkNode> {
+  const { id, declaration } = config
+  const own = parts(around, id, 'sink', declaration.type)
+  const problem = bufferProblem(config.envelope.buffer)
+  if (problem !== undefined) throw new PenstockError('PEN_CONFIG_INVALID', `sinks.${id}.buffer: ${problem}.`)
+  const sink = await built('sink', id, () =>
+    declaration.build(config.options, {
+      id,
+      type: declaration.type,
+      kind: 'sink',
+      globals: around.globals,
+      logger: own.logger,
+      events: own.events,
+      proxy: config.proxy,
+      abandoning: around.abandoning,
+    }),
+  )
+  const buffer = kept ?? memoryBuffer(config, around, own)
+  return new SinkNode(config, sink, buffer, around, own)
+}
+
+function memoryBuffer(config: SinkConfig, around: Surroundings, own: Parts): SinkBuffer {
+  const { max_events: maxEvents = defaultMaxEvents, when_full: whenFull } = config.envelope.buffer
+  const onDrop = (events: number) => {
+    const fields = { count: events, intentional: true, buffer_id: config.id }
+    own.limit.log(own.logger, 'warn', fields, 'The buffer is full; new events are dropped.')
+  }
+  return new MemoryBuffer({ maxEvents, whenFull, onDrop }, around.metrics, own.labels)
+}

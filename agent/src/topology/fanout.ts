@@ -1,0 +1,69 @@
+// One output of a component and who reads it. Fan-out shares the batch: every further reader costs a share of the finalizer
+// and a small object, never a copy of events. All of it is synchronous; who is full says so through `Pressure`.
+
+import { type Batch, finalizeBatch } from '../event/batch.ts'
+
+/** A reader of an output: a transform, or the buffer of a sink. */
+export interface Consumer {
+  /** Takes the batch over. Must not throw. */
+  push(batch: Batch): void
+}
+
+/** An onlooker at an output. Must not change events, keep them or throw. */
+export interface Onlooker {
+  look(batch: Batch): void
+}
+
+/** Collects, during one push through the topology, what the pusher must wait for before the next. */
+export class Pressure {
+  #waits: Promise<void>[] | undefined
+
+  add(wait: Promise<void>): void {
+    if (this.#waits === undefined) this.#waits = [wait]
+    else this.#waits.push(wait)
+  }
+
+  /** Pushes a batch into an output; gives what to wait for, if anything. Pushes may be nested. */
+  push(outlet: Outlet, batch: Batch): Promise<void> | undefined {
+    const outer = this.#waits
+    this.#waits = undefined
+    outlet.send(batch)
+    const waits = this.#waits as Promise<void>[] | undefined
+    this.#waits = outer
+    if (waits === undefined) return undefined
+    return waits.length === 1 ? waits[0] : Promise.all(waits).then(() => undefined)
+  }
+}
+
+export class Outlet {
+  /** `component` or `component.port`. */
+  readonly id: string
+  consumers: readonly Consumer[] = []
+  readonly #onlookers = new Set<Onlooker>()
+
+  constructor(id: string) {
+    this.id = id
+  }
+
+  send(batch: Batch): void {
+    if (this.#onlookers.size > 0) for (const onlooker of this.#onlookers) onlooker.look(batch)
+    const consumers = this.consumers
+    const last = consumers.length - 1
+    if (last > 0) {
+      batch.finalizer.retain(last)
+      for (let index = 0; index < last; index++) (consumers[index] as Consumer).push(batch.share())
+    }
+    const consumer = consumers[last]
+    // An output that nobody reads: its events go nowhere by design.
+    if (consumer === undefined) finalizeBatch(batch, 'dropped')
+    else consumer.push(batch)
+  }
+
+  watch(onlooker: Onlooker): void {
+    this.#onlookers.add(onlooker)
+  }
+
+  unwatch(onlooker: Onlooker): void {
+    this.#onlookers.delete(onlooker)
+  }
+}

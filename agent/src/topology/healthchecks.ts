@@ -1,0 +1,69 @@
+// Health checks at start and after a reload: each once, none able to hold the others up.
+
+import { PenstockError } from '../errors.ts'
+import type { SinkNode, SourceNode } from './build.ts'
+
+const defaultTimeoutSecs = 10
+
+/** How a check ended: `skipped` where the component has none, `disabled` where the user does not want it. */
+export type Health = 'healthy' | 'unhealthy' | 'skipped' | 'disabled'
+
+export interface CheckedHealth {
+  readonly id: string
+  readonly health: Health
+  readonly error?: unknown
+}
+
+/** Checks sinks and those sources that can be checked; never rejects. Logs each outcome. */
+export function checkHealth(
+  nodes: readonly (SinkNode | SourceNode)[],
+  enabled: boolean,
+  signal: AbortSignal,
+): Promise<CheckedHealth[]> {
+  return Promise.all(nodes.map((node) => checkOne(node, enabled, signal)))
+}
+
+async function checkOne(node: SinkNode | SourceNode, enabled: boolean, signal: AbortSignal): Promise<CheckedHealth> {
+  const { id } = node.config
+  const { logger } = node
+  const { wanted, timeoutSecs } = settings(node)
+  if (!enabled || !wanted) {
+    logger.info('Healthcheck disabled.')
+    return { id, health: 'disabled' }
+  }
+  const component = node.kind === 'sink' ? node.sink : node.source
+  if (component.healthcheck === undefined) return { id, health: 'skipped' }
+  // A timer of our own: an AbortSignal.timeout would not end a check that does not look at its signal.
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const ending = new AbortController()
+  const timer = setTimeout(() => {
+    const error = new PenstockError('PEN_HEALTHCHECK', `There was no answer within ${timeoutSecs} seconds.`)
+    ending.abort(error)
+    reject(error)
+  }, timeoutSecs * 1000)
+  const stopped = () => {
+    const error = new PenstockError('PEN_HEALTHCHECK', 'The agent stops.')
+    ending.abort(error)
+    reject(error)
+  }
+  signal.addEventListener('abort', stopped, { once: true })
+  late.catch(() => {}) // reported through the race below
+  try {
+    await Promise.race([component.healthcheck(ending.signal), late])
+    logger.info('Healthcheck passed.')
+    return { id, health: 'healthy' }
+  } catch (error) {
+    if (!signal.aborted) logger.error({ error }, 'Healthcheck failed.')
+    return { id, health: 'unhealthy', error }
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', stopped)
+  }
+}
+
+function settings(node: SinkNode | SourceNode): { wanted: boolean; timeoutSecs: number } {
+  if (node.kind === 'source') return { wanted: true, timeoutSecs: defaultTimeoutSecs }
+  const option = node.config.envelope.healthcheck
+  if (typeof option === 'boolean') return { wanted: option, timeoutSecs: defaultTimeoutSecs }
+  return { wanted: option.enabled, timeoutSecs: option.timeout }
+}

@@ -1,0 +1,149 @@
+// Puts another configuration in force without a stop. What did not change goes on; a changed sink with an unchanged buffer
+// gets the buffer with what is in it. Whatever can fail is built before anything running is touched, but for sources: the
+// old one must let go of files and ports first. If a new source cannot be built, the old one is built again.
+
+import type { Config, SourceConfig } from '../config/config.ts'
+import { buildSink, buildSource, buildTransform, type SinkNode, type SourceNode, type TransformNode } from './build.ts'
+import { type ConfigDiff, diffConfigs } from './diff.ts'
+import type { Topology } from './run.ts'
+
+/** How long a source may take to stop. */
+const sourceLimitMs = 30_000
+
+export type ReloadOutcome =
+  | { readonly outcome: 'reloaded'; readonly diff: ConfigDiff }
+  | { readonly outcome: 'unchanged' }
+  | { readonly outcome: 'rejected'; readonly reason: 'globals'; readonly changed: readonly string[] }
+  | { readonly outcome: 'rejected'; readonly reason: 'stopping' }
+  | { readonly outcome: 'rejected'; readonly reason: 'build' | 'unhealthy'; readonly error: unknown }
+
+/** One reload at a time: the caller waits for the outcome before the next. */
+export async function reload(topology: Topology, next: Config): Promise<ReloadOutcome> {
+  const before = topology.config
+  const diff = diffConfigs(before, next)
+  if (diff.globals.length > 0) return { outcome: 'rejected', reason: 'globals', changed: diff.globals }
+  const { tables } = topology.around.globals
+  if (tables !== undefined && next.globals.tables !== undefined) tables.takeFrom(next.globals.tables)
+  if (diff.same) return { outcome: 'unchanged' }
+  topology.reloading = true
+  try {
+    return await replace(topology, next, diff)
+  } finally {
+    topology.reloading = false
+    topology.endIfDone()
+  }
+}
+
+async function replace(topology: Topology, next: Config, diff: ConfigDiff): Promise<ReloadOutcome> {
+  const { around } = topology
+  const sinks = new Map<string, SinkNode>()
+  const transforms = new Map<string, TransformNode>()
+  try {
+    for (const id of [...diff.sinks.changed, ...diff.sinks.added]) {
+      const config = next.sinks.get(id)
+      if (config === undefined) continue
+      const old = topology.sinks.get(id)
+      const kept = old?.config.bufferFingerprint === config.bufferFingerprint ? old.buffer : undefined
+      sinks.set(id, await buildSink(config, around, kept))
+    }
+    for (const id of [...diff.transforms.changed, ...diff.transforms.added]) {
+      const config = next.transforms.get(id)
+      if (config !== undefined) transforms.set(id, await buildTransform(config, around))
+    }
+  } catch (error) {
+    await closeAll(sinks)
+    return { outcome: 'rejected', reason: 'build', error }
+  }
+  if (topology.requireHealthy) {
+    try {
+      await topology.requireHealth([...sinks.values()])
+    } catch (error) {
+      await closeAll(sinks)
+      return { outcome: 'rejected', reason: 'unhealthy', error }
+    }
+  }
+
+  const leaving = [...diff.sources.removed, ...diff.sources.changed]
+    .map((id) => topology.sources.get(id))
+    .filter((node) => node !== undefined)
+  await Promise.all(leaving.map((node) => cut(topology, node)))
+  const sources = new Map<string, SourceNode>()
+  try {
+    for (const id of [...diff.sources.changed, ...diff.sources.added]) {
+      const config = next.sources.get(id)
+      if (config !== undefined) sources.set(id, await buildSource(config, around))
+    }
+  } catch (error) {
+    await closeAll(sinks)
+    await restore(
+      topology,
+      leaving.map((node) => node.config),
+    )
+    return { outcome: 'rejected', reason: 'build', error }
+  }
+
+  if (topology.stopping) {
+    await closeAll(sinks)
+    return { outcome: 'rejected', reason: 'stopping' }
+  }
+
+  // From here to the end nothing waits: no event sees half of the change.
+  const retired: SinkNode[] = []
+  for (const id of [...diff.sinks.removed, ...diff.sinks.changed]) {
+    const old = topology.sinks.get(id)
+    if (old === undefined) continue
+    if (sinks.get(id)?.buffer === old.buffer) old.driver.release()
+    retired.push(old)
+    topology.sinks.delete(id)
+  }
+  for (const id of diff.transforms.removed) topology.transforms.delete(id)
+  for (const id of diff.sources.removed) topology.sources.delete(id)
+  for (const [id, node] of sinks) topology.sinks.set(id, node)
+  for (const [id, node] of transforms) topology.transforms.set(id, node)
+  for (const [id, node] of sources) topology.sources.set(id, node)
+  rewire(topology, next)
+  for (const node of retired) topology.retire(node)
+  for (const id of [...diff.transforms.removed, ...diff.sources.removed]) around.metrics.forget(id)
+  for (const node of sinks.values()) node.driver.start()
+  for (const node of sources.values()) topology.runSource(node)
+  if (!topology.requireHealthy) topology.checkInBackground([...sinks.values(), ...sources.values()])
+  return { outcome: 'reloaded', diff }
+}
+
+/** Components that go on take the inputs of the new configuration. */
+function rewire(topology: Topology, next: Config): void {
+  for (const [id, node] of topology.transforms) node.config = next.transforms.get(id) ?? node.config
+  for (const [id, node] of topology.sinks) node.config = next.sinks.get(id) ?? node.config
+  topology.config = next
+  topology.wire()
+}
+
+/** Stops a source; one that does not stop in time is cut off. */
+async function cut(topology: Topology, node: SourceNode): Promise<void> {
+  if (!(await topology.stopSource(node, sourceLimitMs))) topology.cutOff(node)
+}
+
+async function restore(topology: Topology, configs: readonly SourceConfig[]): Promise<void> {
+  for (const config of configs) {
+    try {
+      const node = await buildSource(config, topology.around)
+      topology.sources.set(config.id, node)
+      topology.wire()
+      topology.runSource(node)
+    } catch (error) {
+      topology.around.metrics.counter('recover_errors_total').add(1)
+      topology.fail(error)
+      return
+    }
+  }
+}
+
+async function closeAll(sinks: ReadonlyMap<string, SinkNode>): Promise<void> {
+  for (const node of sinks.values()) {
+    try {
+      await node.sink.close()
+    } catch (error) {
+      node.logger.warn({ error }, 'The sink could not be closed.')
+    }
+  }
+}

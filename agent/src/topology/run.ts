@@ -1,0 +1,323 @@
+// The running topology: components, the wires between them, and the end of it all. Sinks start before sources; sources stop
+// before sinks. One component's failure is that component's, unless a source says that the agent cannot go on.
+
+import type { Config } from '../config/config.ts'
+import { errorText, PenstockError } from '../errors.ts'
+import { finalizeBatch } from '../event/batch.ts'
+import type { Logger } from '../telemetry/logger.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import {
+  buildSink,
+  buildSource,
+  buildTransform,
+  type SinkNode,
+  type SourceNode,
+  type Surroundings,
+  surroundings,
+  type TransformNode,
+} from './build.ts'
+import type { Consumer, Outlet } from './fanout.ts'
+import { type CheckedHealth, checkHealth } from './healthchecks.ts'
+
+const utilizationTickMs = 5000
+const progressMs = 5000
+/** What components get, after the limit of a graceful stop, to notice that it is over. */
+const abandonMs = 1000
+
+export interface TopologyOptions {
+  readonly logger: Logger
+  readonly metrics: Metrics
+  /** Whether the start fails if a health check does. */
+  readonly requireHealthy?: boolean
+  readonly logRateLimitMs?: number
+}
+
+/** How a topology came to its end by itself. */
+export interface Ending {
+  /** What a source rejected with; absent if all sources just ended. */
+  readonly failure?: unknown
+}
+
+export class Topology {
+  config: Config
+  readonly around: Surroundings
+  readonly sources = new Map<string, SourceNode>()
+  readonly transforms = new Map<string, TransformNode>()
+  readonly sinks = new Map<string, SinkNode>()
+  readonly requireHealthy: boolean
+  /** Resolves when all sources have ended, or one has failed. */
+  readonly ended: Promise<Ending>
+  readonly #end: (ending: Ending) => void
+  readonly #logger: Logger
+  readonly #abandon: AbortController
+  /** Ends of the sources that run. */
+  readonly #running = new Map<SourceNode, Promise<void>>()
+  /** Sinks that were taken out and still deliver what they hold. */
+  readonly #retiring = new Map<SinkNode, Promise<void>>()
+  readonly #checks = new Set<Promise<unknown>>()
+  readonly #stopping = new AbortController()
+  readonly #ticker: NodeJS.Timeout
+  #tickedAt = performance.now()
+  #changed = new Set<() => void>()
+  /** True while sources come and go on purpose. */
+  reloading = false
+
+  constructor(config: Config, options: TopologyOptions) {
+    this.config = config
+    this.#logger = options.logger
+    this.#abandon = new AbortController()
+    this.requireHealthy = options.requireHealthy ?? config.globals.healthchecks.requireHealthy
+    this.around = surroundings(
+      config.globals,
+      options.logger,
+      options.metrics,
+      this.#abandon.signal,
+      options.logRateLimitMs,
+    )
+    const { promise, resolve } = Promise.withResolvers<Ending>()
+    this.ended = promise
+    this.#end = resolve
+    this.#ticker = setInterval(() => this.#tick(), utilizationTickMs).unref()
+  }
+
+  /** Builds everything, checks health if that is required, and starts. Throws a PenstockError with every reason. */
+  static async start(config: Config, options: TopologyOptions): Promise<Topology> {
+    const topology = new Topology(config, options)
+    try {
+      await topology.build()
+      if (topology.requireHealthy)
+        await topology.requireHealth([...topology.sinks.values(), ...topology.sources.values()])
+    } catch (error) {
+      await topology.stop(0)
+      throw error
+    }
+    if (!topology.requireHealthy) topology.checkInBackground([...topology.sinks.values(), ...topology.sources.values()])
+    topology.wire()
+    for (const sink of topology.sinks.values()) sink.driver.start()
+    for (const source of topology.sources.values()) topology.runSource(source)
+    return topology
+  }
+
+  /** Builds every component without starting it; all failures are told at once. */
+  async build(): Promise<void> {
+    const { config, around } = this
+    const failures: unknown[] = []
+    const each = async <C, N>(
+      configs: ReadonlyMap<string, C>,
+      nodes: Map<string, N>,
+      build: (config: C) => Promise<N>,
+    ) => {
+      for (const [id, component] of configs) {
+        try {
+          nodes.set(id, await build(component))
+        } catch (error) {
+          failures.push(error)
+        }
+      }
+    }
+    await each(config.sinks, this.sinks, (sink) => buildSink(sink, around))
+    await each(config.transforms, this.transforms, (transform) => buildTransform(transform, around))
+    await each(config.sources, this.sources, (source) => buildSource(source, around))
+    if (failures.length > 0) throw joined(failures)
+  }
+
+  /** Connects every output with its readers, as the configuration says, in one step. */
+  wire(): void {
+    const readers = new Map<string, Consumer[]>()
+    for (const node of [...this.transforms.values(), ...this.sinks.values()]) {
+      for (const input of node.config.inputs) {
+        const consumers = readers.get(input)
+        if (consumers === undefined) readers.set(input, [node])
+        else consumers.push(node)
+      }
+    }
+    for (const node of [...this.transforms.values(), ...this.sinks.values()]) node.show(this.around.metrics)
+    for (const outlet of this.outlets()) outlet.consumers = readers.get(outlet.id) ?? []
+    for (const listener of this.#changed) listener()
+  }
+
+  *outlets(): Iterable<Outlet> {
+    for (const source of this.sources.values()) yield source.outlet
+    for (const transform of this.transforms.values()) yield* transform.outlets.values()
+  }
+
+  /** Calls the listener after every change of the wires. Gives back what ends it. */
+  onChange(listener: () => void): () => void {
+    this.#changed.add(listener)
+    return () => {
+      this.#changed.delete(listener)
+    }
+  }
+
+  runSource(node: SourceNode): void {
+    const done = Promise.try(() => node.source.run()).then(
+      () => node.logger.debug('The source has ended.'),
+      (error: unknown) => {
+        node.logger.error({ error }, 'The source failed; the agent stops.')
+        this.#end({ failure: error })
+      },
+    )
+    this.#running.set(
+      node,
+      done.then(() => {
+        this.#running.delete(node)
+        this.endIfDone()
+      }),
+    )
+  }
+
+  get stopping(): boolean {
+    return this.#stopping.signal.aborted
+  }
+
+  /** Ends the topology if every source has ended by itself. */
+  endIfDone(): void {
+    if (this.#running.size === 0 && this.sources.size > 0 && !this.reloading && !this.stopping) {
+      this.#end({})
+    }
+  }
+
+  /** Ends the topology because it cannot go on. */
+  fail(error: unknown): void {
+    this.#end({ failure: error })
+  }
+
+  /** Asks a source to stop and waits for it, no longer than the limit; true if it has. */
+  async stopSource(node: SourceNode, limitMs: number): Promise<boolean> {
+    node.stopping.abort()
+    const done = this.#running.get(node)
+    if (done === undefined) return true
+    const { promise: late, resolve } = Promise.withResolvers<boolean>()
+    const timer = setTimeout(() => resolve(false), limitMs)
+    const stopped = await Promise.race([done.then(() => true), late])
+    clearTimeout(timer)
+    this.#running.delete(node)
+    node.limit.close()
+    return stopped
+  }
+
+  /** From now on what the source sends goes nowhere and is not acknowledged. */
+  cutOff(node: SourceNode): void {
+    node.logger.error('The source did not stop in time; it is cut off.')
+    node.outlet.consumers = [{ push: (batch) => finalizeBatch(batch, 'errored') }]
+  }
+
+  /** Lets a sink that is out of the topology deliver what it holds, and closes it; nobody waits but a stop. */
+  retire(node: SinkNode): void {
+    const done = this.#finish(node).then(() => {
+      this.#retiring.delete(node)
+      if (!this.sinks.has(node.config.id)) this.around.metrics.forget(node.config.id)
+    })
+    this.#retiring.set(node, done)
+  }
+
+  async #finish(node: SinkNode): Promise<void> {
+    try {
+      await node.driver.finish()
+    } catch (error) {
+      node.events.error({
+        type: 'writer_failed',
+        stage: 'sending',
+        message: 'The sink failed while it was closed.',
+        fields: { error },
+      })
+    }
+    node.limit.close()
+  }
+
+  checkInBackground(nodes: readonly (SinkNode | SourceNode)[]): void {
+    const check = this.check(nodes).finally(() => this.#checks.delete(check))
+    this.#checks.add(check)
+  }
+
+  /** Checks health now; never rejects. */
+  check(nodes: readonly (SinkNode | SourceNode)[]): Promise<CheckedHealth[]> {
+    return checkHealth(nodes, this.config.globals.healthchecks.enabled, this.#stopping.signal)
+  }
+
+  async requireHealth(nodes: readonly (SinkNode | SourceNode)[]): Promise<void> {
+    const checked = await this.check(nodes)
+    const unhealthy = checked.filter(({ health }) => health === 'unhealthy')
+    if (unhealthy.length > 0) {
+      throw new PenstockError('PEN_HEALTHCHECK', 'Sinks unhealthy.', { cause: unhealthy[0]?.error })
+    }
+  }
+
+  #tick(): void {
+    const now = performance.now()
+    const elapsed = now - this.#tickedAt
+    this.#tickedAt = now
+    for (const node of this.transforms.values()) node.meter.tick(now, elapsed)
+    for (const node of this.sinks.values()) node.meter.tick(now, elapsed)
+  }
+
+  /**
+   * Stops gracefully: sources hand on what they have, sinks deliver what they hold. After the limit everything is abandoned.
+   * @param limitMs undefined: no limit
+   * @returns ids of the components that did not end in time
+   */
+  async stop(limitMs: number | undefined): Promise<readonly string[]> {
+    this.#stopping.abort()
+    clearInterval(this.#ticker)
+    const pending = new Set<string>()
+    const hold = async (id: string, done: Promise<void>) => {
+      pending.add(id)
+      await done
+      pending.delete(id)
+    }
+    for (const node of this.sources.values()) node.stopping.abort()
+    const sources = Promise.all([...this.#running].map(([node, done]) => hold(node.config.id, done)))
+    for (const node of this.sinks.values()) pending.add(node.config.id)
+    const stopSources = async () => {
+      if (limitMs === undefined) await sources
+      // A source that does not end must not cost the sinks the time to deliver what they hold.
+      else if (!(await within(sources, limitMs / 2))) for (const node of this.#running.keys()) this.cutOff(node)
+    }
+    const all = stopSources().then(async () => {
+      const sinks = [...this.sinks.values()].map((node) => hold(node.config.id, this.#finish(node)))
+      const retiring = [...this.#retiring].map(([node, done]) => hold(node.config.id, done))
+      await Promise.all([...sinks, ...retiring, ...this.#checks])
+    })
+    const startedAt = performance.now()
+    const progress = setInterval(() => {
+      const left = limitMs === undefined ? undefined : Math.round((limitMs - (performance.now() - startedAt)) / 1000)
+      this.#logger.info(
+        {
+          remaining_components: [...pending].join(', '),
+          time_remaining: left === undefined ? 'no limit' : `${left} seconds left`,
+        },
+        'Shutting down... Waiting on running components.',
+      )
+    }, progressMs)
+    try {
+      if (limitMs === undefined) {
+        await all
+      } else if (!(await within(all, limitMs))) {
+        this.#abandon.abort()
+        await within(all, Math.min(abandonMs, limitMs + 100))
+      }
+    } finally {
+      clearInterval(progress)
+      for (const node of [...this.sources.values(), ...this.transforms.values()]) node.limit.close()
+    }
+    return [...pending]
+  }
+}
+
+/** Whether a promise resolves within so many milliseconds. */
+async function within(promise: Promise<unknown>, limitMs: number): Promise<boolean> {
+  const { promise: late, resolve } = Promise.withResolvers<boolean>()
+  const timer = setTimeout(() => resolve(false), limitMs)
+  try {
+    return await Promise.race([promise.then(() => true), late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function joined(failures: readonly unknown[]): unknown {
+  const [first] = failures
+  if (failures.length === 1) return first
+  const code = first instanceof PenstockError ? first.code : 'PEN_INTERNAL'
+  return new PenstockError(code, failures.map(errorText).join('\n'), { cause: first })
+}

@@ -1,0 +1,101 @@
+// Moves batches from a sink's buffer into the sink, as fast as the sink takes them. One at a time: while the sink asks to
+// wait, its buffer fills, and nobody else notices.
+
+import type { SinkBuffer } from '../buffers/buffer.ts'
+import type { Sink } from '../component.ts'
+import { type Batch, finalizeBatch } from '../event/batch.ts'
+import type { ComponentEvents } from '../telemetry/component-events.ts'
+import type { Meter, Stopwatch } from './utilization.ts'
+
+export class SinkDriver {
+  readonly #sink: Sink
+  readonly #buffer: SinkBuffer
+  readonly #events: ComponentEvents
+  readonly #meter: Meter
+  readonly #stopwatch: Stopwatch
+  #pumping = false
+  #released = false
+  /** What the sink asked to wait for. */
+  #wait: Promise<void> | undefined
+  #drained: (() => void) | undefined
+
+  constructor(sink: Sink, buffer: SinkBuffer, events: ComponentEvents, meter: Meter, stopwatch: Stopwatch) {
+    this.#sink = sink
+    this.#buffer = buffer
+    this.#events = events
+    this.#meter = meter
+    this.#stopwatch = stopwatch
+  }
+
+  start(): void {
+    this.#buffer.onReadable = () => this.#pump()
+    this.#pump()
+  }
+
+  #pump(): void {
+    if (this.#pumping || this.#wait !== undefined || this.#released) return
+    this.#pumping = true
+    while (this.#wait === undefined && !this.#released) {
+      const batch = this.#buffer.take()
+      if (batch === undefined) break
+      this.#write(batch)
+    }
+    this.#pumping = false
+    if (this.#wait === undefined && this.#buffer.empty) this.#drained?.()
+  }
+
+  #write(batch: Batch): void {
+    this.#events.received(batch.count, batch.bytes)
+    const outer = this.#stopwatch.enter(this.#meter)
+    let wait: Promise<void> | undefined
+    try {
+      wait = this.#sink.write(batch)
+    } catch (error) {
+      this.#failed(error)
+      this.#events.discarded(batch.count, false, 'The sink failed.')
+      finalizeBatch(batch, 'errored')
+    }
+    this.#stopwatch.leave(outer)
+    if (wait === undefined) return
+    this.#meter.waitingSince = performance.now()
+    this.#wait = wait.then(this.#go, (error: unknown) => {
+      this.#failed(error)
+      this.#go()
+    })
+  }
+
+  readonly #go = (): void => {
+    this.#wait = undefined
+    if (this.#meter.waitingSince !== undefined) {
+      this.#meter.busyMs += performance.now() - this.#meter.waitingSince
+      this.#meter.waitingSince = undefined
+    }
+    this.#pump()
+  }
+
+  #failed(error: unknown): void {
+    this.#events.error({
+      type: 'writer_failed',
+      stage: 'sending',
+      message: 'The sink failed; it goes on with what comes next.',
+      fields: { error },
+    })
+  }
+
+  /** Stops taking from the buffer, which is another's from now on. */
+  release(): void {
+    this.#released = true
+    this.#drained?.()
+  }
+
+  /** Resolves when everything in the buffer has been taken by the sink and the destination has answered for it. */
+  async finish(): Promise<void> {
+    if (!this.#released && !(this.#wait === undefined && this.#buffer.empty)) {
+      await new Promise<void>((resolve) => {
+        this.#drained = resolve
+      })
+    }
+    await this.#wait
+    await this.#sink.close()
+  }
+}

@@ -1,0 +1,629 @@
+// Whole topologies from the text of a configuration, with components that exist in these tests only.
+
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { beforeEach, expect, test, vi } from 'vitest'
+import { parse } from 'yaml'
+import { defineSink, defineSource, defineTransform, erased, type Sink, type SourceContext } from '../component.ts'
+import type { Config } from '../config/config.ts'
+import { loadConfigObject } from '../config/load.ts'
+import { PenstockError } from '../errors.ts'
+import { type Batch, type LogBatch, logBatch, ownEvents } from '../event/batch.ts'
+import { type BatchStatus, type EventStatus, Finalizer } from '../event/finalizer.ts'
+import { bool, string } from '../schema/options.ts'
+import { type Logger, silentLogger } from '../telemetry/logger.ts'
+import { Metrics } from '../telemetry/metrics.ts'
+import { log } from '../testing/events.ts'
+import { reload } from './reload.ts'
+import { Topology, type TopologyOptions } from './run.ts'
+import { Meter, Stopwatch } from './utilization.ts'
+import { watchFiles } from './watch.ts'
+
+const testing = vi.hoisted(() => ({ list: [] as unknown[] }))
+vi.mock('../registry.ts', () => ({
+  components: testing.list,
+  findComponent: (kind: string, type: string) =>
+    (testing.list as { kind: string; type: string }[]).find((one) => one.kind === kind && one.type === type),
+}))
+
+/** A source that sends what the test gives it. */
+class Feed {
+  readonly context: SourceContext
+  readonly statuses: BatchStatus[] = []
+  #end = Promise.withResolvers<void>()
+  stopped = false
+  /** Does not stop when it is asked to. */
+  deaf = false
+
+  constructor(context: SourceContext) {
+    this.context = context
+    context.stopping.addEventListener('abort', () => {
+      this.stopped = true
+      if (!this.deaf) this.#end.resolve()
+    })
+  }
+  run(): Promise<void> {
+    return this.#end.promise
+  }
+  finish(error?: unknown): void {
+    if (error === undefined) this.#end.resolve()
+    else this.#end.reject(error)
+  }
+  send(...messages: string[]): Promise<void> | undefined {
+    const finalizer = new Finalizer((status) => this.statuses.push(status))
+    return this.context.output.send(
+      logBatch(
+        messages.map((message) => log({ message })),
+        finalizer,
+      ),
+    )
+  }
+}
+
+/** A sink that keeps what it gets, answers as it is told and can be made to hang. */
+class Collector implements Sink {
+  readonly messages: unknown[] = []
+  readonly held: Batch[] = []
+  answer: EventStatus = 'delivered'
+  hangs = false
+  throws = false
+  closed = false
+  healthy: true | Error | Promise<void> = true
+  #resume = () => {}
+
+  write(batch: Batch): Promise<void> | undefined {
+    if (this.throws) throw new Error('The collector is broken.')
+    for (const event of (batch as LogBatch).events) this.messages.push(event.fields['message'])
+    if (!this.hangs) {
+      batch.finalizer.release(1, this.answer)
+      return undefined
+    }
+    this.held.push(batch)
+    return new Promise((resolve) => {
+      this.#resume = resolve
+    })
+  }
+  resume(): void {
+    this.hangs = false
+    for (const batch of this.held.splice(0)) batch.finalizer.release(1, this.answer)
+    this.#resume()
+  }
+  async close(): Promise<void> {
+    this.closed = true
+  }
+  async healthcheck(): Promise<void> {
+    if (this.healthy instanceof Error) throw this.healthy
+    if (this.healthy !== true) await this.healthy
+  }
+}
+
+const feeds = new Map<string, Feed[]>()
+const collectors = new Map<string, Collector[]>()
+const newest = <T>(map: Map<string, T[]>, id: string): T => {
+  const found = map.get(id)?.at(-1)
+  if (found === undefined) throw new Error(`Nothing was built for ${id}.`)
+  return found
+}
+const feed = (id: string) => newest(feeds, id)
+const collector = (id: string) => newest(collectors, id)
+const keep = <T>(map: Map<string, T[]>, id: string, one: T): T => {
+  map.set(id, [...(map.get(id) ?? []), one])
+  return one
+}
+let failingBuilds = new Set<string>()
+let unhealthy = new Set<string>()
+
+testing.list.push(
+  erased(
+    defineSource({
+      type: 'feed',
+      summary: 'Sends what the test gives it.',
+      outputs: ['log'],
+      acknowledges: true,
+      options: { note: string('Anything.', { default: '' }) },
+      build(_options, context) {
+        if (failingBuilds.has(context.id)) throw new PenstockError('PEN_IO', 'The port is taken.')
+        return keep(feeds, context.id, new Feed(context))
+      },
+    }),
+  ),
+  erased(
+    defineTransform({
+      type: 'change',
+      summary: 'Appends to the message.',
+      accepts: ['log'],
+      options: {
+        append: string('What to append.', { default: '!' }),
+        fails: bool('Whether it throws.', { default: false }),
+        split: bool('Whether messages with an x go to the port `x`.', { default: false }),
+      },
+      ports: (options) => (options.split ? ['x'] : []),
+      build: (options) => ({
+        transform(batch, output) {
+          if (options.fails) throw new Error('The transform is broken.')
+          const events = ownEvents(batch as LogBatch)
+          for (const event of events) {
+            event.fields['message'] = `${event.fields['message']}${options.append}`
+            event.changed()
+          }
+          if (!options.split) {
+            output.send(logBatch(events, batch.finalizer))
+            return
+          }
+          batch.finalizer.retain(1)
+          const marked = events.filter((event) => String(event.fields['message']).includes('x'))
+          output.send(logBatch(marked, batch.finalizer), 'x')
+          output.send(
+            logBatch(
+              events.filter((event) => !marked.includes(event)),
+              batch.finalizer,
+            ),
+          )
+        },
+      }),
+    }),
+  ),
+  erased(
+    defineSink({
+      type: 'collect',
+      summary: 'Keeps what it gets.',
+      accepts: ['log'],
+      options: { note: string('Anything.', { default: '' }) },
+      build(_options, context) {
+        if (failingBuilds.has(context.id)) throw new PenstockError('PEN_TLS_FILE', 'The certificate is missing.')
+        const made = keep(collectors, context.id, new Collector())
+        if (unhealthy.has(context.id)) made.healthy = new Error('Connection refused.')
+        return made
+      },
+    }),
+  ),
+)
+
+beforeEach(() => {
+  feeds.clear()
+  collectors.clear()
+  failingBuilds = new Set()
+  unhealthy = new Set()
+})
+
+function configOf(text: string): Config {
+  const result = loadConfigObject(parse(text), { allowEmpty: true })
+  if (!result.ok) throw new Error(result.problems.map((problem) => `${problem.path}: ${problem.message}`).join('\n'))
+  return result.config
+}
+
+async function start(text: string, options: Partial<TopologyOptions> = {}) {
+  const metrics = new Metrics()
+  const topology = await Topology.start(configOf(text), { logger: silentLogger, metrics, ...options })
+  return {
+    topology,
+    metrics,
+    [Symbol.asyncDispose]: async () => {
+      await topology.stop(0)
+    },
+  }
+}
+
+const messages = (count: number, prefix = 'm') => Array.from({ length: count }, (_, index) => `${prefix}${index}`)
+
+test('events go from a source through transforms to sinks, counted at each', async () => {
+  await using running = await start(`
+    sources: {in: {type: feed}}
+    transforms: {a: {type: change, inputs: [in]}, b: {type: change, inputs: [a], append: "?"}}
+    sinks: {out: {type: collect, inputs: [b]}, raw: {type: collect, inputs: [in]}}`)
+  expect(feed('in').send('one', 'two')).toBeUndefined()
+  expect(collector('out').messages).toEqual(['one!?', 'two!?'])
+  expect(collector('raw').messages).toEqual(['one', 'two'])
+  expect(feed('in').statuses).toEqual(['delivered'])
+  const count = (name: string, id: string) => running.metrics.sum(name, { component_id: id })
+  for (const id of ['in', 'a', 'b', 'out', 'raw']) expect(count('component_received_events_total', id)).toBe(2)
+  for (const id of ['in', 'a', 'b']) expect(count('component_sent_events_total', id)).toBe(2)
+  expect(count('component_received_event_bytes_total', 'in')).toBe(2 * log({ message: 'one' }).size)
+})
+
+test('named outputs have readers of their own; what nobody reads is done', async () => {
+  await using _running = await start(`
+    sources: {in: {type: feed}}
+    transforms: {a: {type: change, inputs: [in], split: true}}
+    sinks: {x: {type: collect, inputs: [a.x]}}`)
+  feed('in').send('x1', 'y1')
+  expect(collector('x').messages).toEqual(['x1!'])
+  expect(feed('in').statuses).toEqual(['delivered'])
+})
+
+test.each([
+  { answers: ['delivered', 'delivered'], status: 'delivered' },
+  { answers: ['delivered', 'errored'], status: 'errored' },
+  { answers: ['rejected', 'errored'], status: 'rejected' },
+  { answers: ['dropped', 'delivered'], status: 'delivered' },
+] as const)('a batch that ends as $answers in two sinks is $status for the source', async ({ answers, status }) => {
+  await using _running = await start(`
+    acknowledgements: true
+    sources: {in: {type: feed}}
+    sinks: {a: {type: collect, inputs: [in]}, b: {type: collect, inputs: [in]}}`)
+  const sinks = ['a', 'b'].map(collector)
+  for (const [index, sink] of sinks.entries()) {
+    sink.hangs = true
+    sink.answer = answers[index] ?? 'delivered'
+  }
+  expect(feed('in').context.acknowledgements).toBe(true)
+  feed('in').send('one')
+  sinks[0]?.resume()
+  expect(feed('in').statuses).toEqual([])
+  sinks[1]?.resume()
+  expect(feed('in').statuses).toEqual([status])
+})
+
+test('a hanging sink holds its source when its buffer is full, not before, and not its sibling', async () => {
+  await using _running = await start(`
+    sources: {in: {type: feed}}
+    sinks:
+      slow: {type: collect, inputs: [in], buffer: {max_events: 10}}
+      fast: {type: collect, inputs: [in]}`)
+  const slow = collector('slow')
+  slow.hangs = true
+  expect(feed('in').send('first')).toBeUndefined() // in the sink
+  expect(feed('in').send(...messages(10))).toBeUndefined() // in the buffer
+  let free = false
+  const wait = feed('in').send('last')
+  void wait?.then(() => {
+    free = true
+  })
+  await Promise.resolve()
+  expect(wait).toBeDefined()
+  expect(free).toBe(false)
+  expect(collector('fast').messages).toHaveLength(12) // the sibling has everything
+  slow.resume()
+  await wait
+  expect(slow.messages).toEqual(['first', ...messages(10), 'last'])
+})
+
+test('with drop_newest a hanging sink never holds anybody', async () => {
+  await using running = await start(`
+    sources: {in: {type: feed}}
+    sinks:
+      slow: {type: collect, inputs: [in], buffer: {max_events: 10, when_full: drop_newest}}
+      fast: {type: collect, inputs: [in]}`)
+  collector('slow').hangs = true
+  for (let round = 0; round < 5; round++) expect(feed('in').send(...messages(10))).toBeUndefined()
+  expect(collector('fast').messages).toHaveLength(50)
+  expect(running.metrics.sum('buffer_discarded_events_total', { component_id: 'slow', intentional: 'true' })).toBe(30)
+  expect(running.metrics.sum('buffer_events', { component_id: 'slow' })).toBe(10)
+  collector('slow').resume()
+  await vi.waitFor(() => expect(collector('slow').messages).toHaveLength(20))
+  expect(feed('in').statuses).toHaveLength(5)
+})
+
+test('a component that throws is counted, and the rest goes on', async () => {
+  await using running = await start(`
+    sources: {in: {type: feed}}
+    transforms: {bad: {type: change, inputs: [in], fails: true}}
+    sinks:
+      behind: {type: collect, inputs: [bad]}
+      broken: {type: collect, inputs: [in]}
+      good: {type: collect, inputs: [in]}`)
+  collector('broken').throws = true
+  feed('in').send('one', 'two')
+  collector('broken').throws = false
+  feed('in').send('three')
+  expect(collector('good').messages).toEqual(['one', 'two', 'three'])
+  expect(collector('broken').messages).toEqual(['three'])
+  expect(feed('in').statuses).toEqual(['errored', 'delivered'])
+  const count = (name: string, id: string) => running.metrics.sum(name, { component_id: id })
+  expect(count('component_errors_total', 'bad')).toBe(2)
+  expect(count('component_discarded_events_total', 'bad')).toBe(3)
+  expect(count('component_errors_total', 'broken')).toBe(1)
+  expect(count('component_discarded_events_total', 'broken')).toBe(2)
+})
+
+test('the topology ends when all sources have, and a stop delivers what buffers hold', async () => {
+  const { topology } = await start(`
+    sources: {a: {type: feed}, b: {type: feed}}
+    sinks: {out: {type: collect, inputs: ["*"]}}`)
+  const sink = collector('out')
+  sink.hangs = true
+  feed('a').send('1')
+  feed('b').send('2')
+  feed('a').finish()
+  feed('b').finish()
+  expect(await topology.ended).toEqual({})
+  const stopping = topology.stop(10_000)
+  expect(sink.closed).toBe(false)
+  sink.resume()
+  expect(await stopping).toEqual([])
+  expect(sink.messages).toEqual(['1', '2'])
+  expect(sink.closed).toBe(true)
+})
+
+test('a stop asks the sources to stop, and names who did not end within the limit', async () => {
+  const { topology } = await start(`
+    sources: {in: {type: feed}}
+    sinks: {stuck: {type: collect, inputs: [in]}, fine: {type: collect, inputs: [in]}}`)
+  collector('stuck').hangs = true
+  feed('in').send('1')
+  feed('in').send('2')
+  expect(await topology.stop(20)).toEqual(['stuck'])
+  expect(feed('in').stopped).toBe(true)
+  expect(collector('fine').closed).toBe(true)
+  expect(topology.around.abandoning.aborted).toBe(true)
+})
+
+test('a source that does not stop costs the sinks no time to deliver', async () => {
+  const { topology } = await start('{sources: {in: {type: feed}}, sinks: {out: {type: collect, inputs: [in]}}}')
+  feed('in').deaf = true
+  expect(await topology.stop(40)).toEqual(['in'])
+  expect(collector('out').closed).toBe(true)
+  feed('in').send('late')
+  expect(feed('in').statuses).toEqual(['errored'])
+})
+
+test('a stop says every five seconds whom it waits for', async () => {
+  const written: unknown[] = []
+  const logger = {
+    info: (fields: object, message: string) => written.push({ ...fields, message }),
+    error() {},
+    debug() {},
+    isLevelEnabled: () => false,
+    child: () => logger,
+  } as unknown as Logger
+  const { topology } = await start('{sources: {in: {type: feed}}, sinks: {out: {type: collect, inputs: [in]}}}', {
+    logger,
+  })
+  collector('out').hangs = true
+  feed('in').send('1')
+  feed('in').send('2')
+  vi.useFakeTimers()
+  try {
+    const stopping = topology.stop(60_000)
+    await vi.advanceTimersByTimeAsync(5000)
+    vi.useRealTimers()
+    expect(written.at(-1)).toEqual({
+      remaining_components: 'out',
+      time_remaining: '55 seconds left',
+      message: 'Shutting down... Waiting on running components.',
+    })
+    collector('out').resume()
+    expect(await stopping).toEqual([])
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+test('utilization is the busy part of each component, the time below it not counted', () => {
+  vi.useFakeTimers({ toFake: ['performance'] })
+  try {
+    const [outer, inner] = [new Meter(), new Meter()]
+    const watch = new Stopwatch()
+    const before = watch.enter(outer)
+    vi.advanceTimersByTime(1000)
+    const caller = watch.enter(inner)
+    vi.advanceTimersByTime(3000)
+    watch.leave(caller)
+    watch.leave(before)
+    vi.advanceTimersByTime(1000)
+    for (const meter of [outer, inner]) meter.tick(5000, 5000)
+    expect([outer.average, inner.average]).toEqual([0.2, 0.6])
+    inner.tick(10_000, 5000)
+    expect(inner.average).toBeCloseTo(0.06)
+    inner.waitingSince = 10_000 // waiting for the destination counts
+    inner.tick(15_000, 5000)
+    expect(inner.average).toBeCloseTo(0.906)
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+test('a source that rejects ends the topology with its error', async () => {
+  await using running = await start('{sources: {in: {type: feed}}, sinks: {out: {type: collect, inputs: [in]}}}')
+  const failure = new PenstockError('PEN_KUBERNETES', 'Refused.')
+  feed('in').finish(failure)
+  expect(await running.topology.ended).toEqual({ failure })
+})
+
+test('components that cannot be built are all named', async () => {
+  failingBuilds = new Set(['in', 'out'])
+  const starting = start(`
+    sources: {in: {type: feed}}
+    sinks: {out: {type: collect, inputs: [in]}, other: {type: collect, inputs: [in]}}`)
+  await expect(starting).rejects.toThrow(
+    'Sink "out" cannot be built: The certificate is missing.\nSource "in" cannot be built: The port is taken.',
+  )
+  await expect(starting).rejects.toMatchObject({ code: 'PEN_TLS_FILE' })
+  expect(collector('other').closed).toBe(true)
+})
+
+test('a disk buffer is refused by name as long as there is none', async () => {
+  const starting = start(`
+    data_dir: ${tmpdir()}
+    sources: {in: {type: feed}}
+    sinks: {out: {type: collect, inputs: [in], buffer: {type: disk, max_size: 268435488}}}`)
+  await expect(starting).rejects.toMatchObject({ code: 'PEN_CONFIG_INVALID' })
+  await expect(starting).rejects.toThrow('sinks.out.buffer')
+})
+
+test.each([
+  { option: '{}', enabled: true },
+  { option: 'false', enabled: false },
+  { option: '{enabled: false}', enabled: false },
+])(
+  'with healthcheck $option an unhealthy sink keeps the agent from starting: $enabled',
+  async ({ option, enabled }) => {
+    unhealthy = new Set(['out'])
+    const text = `{sources: {in: {type: feed}}, sinks: {out: {type: collect, inputs: [in], healthcheck: ${option}}}}`
+    const starting = start(text, { requireHealthy: true })
+    if (enabled) await expect(starting).rejects.toMatchObject({ code: 'PEN_HEALTHCHECK', message: 'Sinks unhealthy.' })
+    else await (await starting).topology.stop(0)
+  },
+)
+
+test('an unhealthy sink is no reason not to start if nobody says so', async () => {
+  unhealthy = new Set(['out'])
+  await using _running = await start('{sources: {in: {type: feed}}, sinks: {out: {type: collect, inputs: [in]}}}')
+  feed('in').send('one')
+  expect(collector('out').messages).toEqual(['one'])
+})
+
+const reloadable = `
+  sources: {in: {type: feed}, other: {type: feed}}
+  transforms: {a: {type: change, inputs: [in]}}
+  sinks: {out: {type: collect, inputs: [a]}, same: {type: collect, inputs: [other]}}`
+
+test('a reload replaces what changed and leaves the rest running', async () => {
+  await using running = await start(reloadable)
+  const { topology, metrics } = running
+  const [oldIn, other, same] = [feed('in'), feed('other'), collector('same')]
+  const next = reloadable
+    .replace('{in: {type: feed}', '{in: {type: feed, note: new}')
+    .replace('a: {', 'a: {append: "#", ')
+  expect(await reload(topology, configOf(next))).toMatchObject({
+    outcome: 'reloaded',
+    diff: {
+      sources: { changed: ['in'] },
+      transforms: { changed: ['a'] },
+      sinks: { changed: [], added: [], removed: [] },
+    },
+  })
+  expect(oldIn.stopped).toBe(true)
+  expect(feed('in')).not.toBe(oldIn)
+  expect(feed('other')).toBe(other)
+  expect(collector('same')).toBe(same)
+  feed('in').send('one')
+  other.send('two')
+  expect(collector('out').messages).toEqual(['one#'])
+  expect(same.messages).toEqual(['two'])
+  expect(metrics.sum('component_sent_events_total', { component_id: 'other' })).toBe(1)
+  expect(await reload(topology, configOf(next))).toEqual({ outcome: 'unchanged' })
+})
+
+test('inputs change without a restart of either end', async () => {
+  await using running = await start(reloadable)
+  const [input, out] = [feed('in'), collector('out')]
+  const next = reloadable.replace('out: {type: collect, inputs: [a]}', 'out: {type: collect, inputs: [in, other]}')
+  await reload(running.topology, configOf(next))
+  input.send('one')
+  feed('other').send('two')
+  expect(feed('in')).toBe(input)
+  expect(out.messages).toEqual(['one', 'two'])
+})
+
+test('a changed sink gets the buffer of the old one, which delivers what it had taken', async () => {
+  await using running = await start(reloadable)
+  const old = collector('out')
+  old.hangs = true
+  feed('in').send('taken')
+  feed('in').send('waiting')
+  await reload(running.topology, configOf(reloadable.replace('out: {type: collect', 'out: {type: collect, note: new')))
+  expect(old.messages).toEqual(['taken!'])
+  expect(collector('out').messages).toEqual(['waiting!'])
+  expect(old.closed).toBe(false)
+  old.resume()
+  await vi.waitFor(() => expect(old.closed).toBe(true))
+  expect(feed('in').statuses).toEqual(['delivered', 'delivered'])
+})
+
+test('a sink with a changed buffer, or one that is gone, delivers the old one in the background', async () => {
+  await using running = await start(reloadable)
+  const old = collector('out')
+  old.hangs = true
+  feed('in').send('taken')
+  feed('in').send('waiting')
+  const changed = reloadable.replace('out: {type: collect', 'out: {type: collect, buffer: {max_events: 9}')
+  await reload(running.topology, configOf(changed))
+  feed('in').send('new')
+  expect(collector('out').messages).toEqual(['new!'])
+  await reload(running.topology, configOf(reloadable.replace('out: {type: collect, inputs: [a]}, ', '')))
+  old.resume()
+  await vi.waitFor(() => expect(old.closed).toBe(true))
+  expect(old.messages).toEqual(['taken!', 'waiting!'])
+  expect(running.topology.sinks.has('out')).toBe(false)
+})
+
+test('what cannot be built leaves the configuration in force', async () => {
+  await using running = await start(reloadable)
+  const input = feed('in')
+  failingBuilds = new Set(['out'])
+  const next = reloadable.replace('out: {type: collect', 'out: {type: collect, note: new')
+  expect(await reload(running.topology, configOf(next))).toMatchObject({ outcome: 'rejected', reason: 'build' })
+  input.send('one')
+  expect(collector('out').messages).toEqual(['one!'])
+  expect(running.topology.config.sinks.get('out')?.options).toMatchObject({ note: '' })
+})
+
+test('a new source that cannot be built brings the old one back', async () => {
+  await using running = await start(reloadable)
+  const old = feed('in')
+  failingBuilds = new Set(['more'])
+  const next = reloadable.replace('{in: {type: feed}', '{in: {type: feed, note: new}, more: {type: feed}')
+  expect(await reload(running.topology, configOf(next))).toMatchObject({ outcome: 'rejected', reason: 'build' })
+  expect(old.stopped).toBe(true)
+  expect(feed('in')).not.toBe(old)
+  feed('in').send('one')
+  expect(collector('out').messages).toEqual(['one!'])
+})
+
+test('globals cannot be changed while running', async () => {
+  await using running = await start(reloadable)
+  expect(await reload(running.topology, configOf(`\n  timezone: Europe/Vienna${reloadable}`))).toEqual({
+    outcome: 'rejected',
+    reason: 'globals',
+    changed: ['timezone'],
+  })
+})
+
+test('a sink that starts to wait for acknowledgement restarts its sources', async () => {
+  await using running = await start(reloadable)
+  const [input, other] = [feed('in'), feed('other')]
+  await reload(
+    running.topology,
+    configOf(reloadable.replace('out: {type: collect', 'out: {type: collect, acknowledgements: true')),
+  )
+  expect(feed('in')).not.toBe(input)
+  expect(feed('in').context.acknowledgements).toBe(true)
+  expect(feed('other')).toBe(other)
+})
+
+test.each(['recommended', 'poll'] as const)('a changed file is noticed by the method %s', async (method) => {
+  const folder = await mkdtemp(join(tmpdir(), 'penstock-watch-'))
+  const file = join(folder, 'a.yaml')
+  await writeFile(file, 'a: 1')
+  let changes = 0
+  const unwatch = watchFiles([file], { method, pollSecs: method === 'poll' ? 0.02 : 600, quietMs: 20 }, () => changes++)
+  try {
+    await writeFile(file, 'a: 22')
+    await vi.waitFor(() => expect(changes).toBeGreaterThan(0), { timeout: 5000 })
+  } finally {
+    unwatch()
+    await rm(folder, { recursive: true })
+  }
+})
+
+const turn = () => new Promise((resolve) => setImmediate(resolve))
+
+test('nothing is lost or doubled by reloads while events flow', async () => {
+  await using running = await start(reloadable)
+  const input = feed('in')
+  let sent = 0
+  let flowing = true
+  const flow = (async () => {
+    while (flowing) {
+      await input.send(...messages(7, `${sent}-`))
+      sent += 7
+      await turn()
+    }
+  })()
+  for (let round = 0; round < 20; round++) {
+    const next = reloadable
+      .replace('a: {', `a: {append: "${round}", `)
+      .replace('out: {', `out: {note: "${round}", buffer: {max_events: ${5 + (round % 2)}}, `)
+    expect(await reload(running.topology, configOf(next))).toMatchObject({ outcome: 'reloaded' })
+    await turn()
+  }
+  flowing = false
+  await flow
+  expect(collectors.get('out')).toHaveLength(21)
+  const arrived = [...(collectors.get('out') ?? [])].flatMap((one) => one.messages)
+  expect(arrived).toHaveLength(sent)
+  expect(new Set(input.statuses)).toEqual(new Set(['delivered']))
+  expect(input.statuses).toHaveLength(sent / 7)
+})

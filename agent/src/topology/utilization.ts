@@ -1,0 +1,47 @@
+// How busy components are. Everything runs on one thread, so a single watch tells whose time it is: entering a component
+// stops the time of the one that called it. Every five seconds the share of busy time enters a moving average.
+
+const weight = 0.9
+
+export class Meter {
+  busyMs = 0
+  /** Since when the component waits for its destination, which counts as busy. */
+  waitingSince: number | undefined
+  #average: number | undefined
+
+  get average(): number {
+    return this.#average ?? 0
+  }
+
+  tick(now: number, elapsedMs: number): void {
+    if (this.waitingSince !== undefined) {
+      this.busyMs += now - this.waitingSince
+      this.waitingSince = now
+    }
+    const share = elapsedMs <= 0 ? 0 : Math.min(1, this.busyMs / elapsedMs)
+    this.busyMs = 0
+    this.#average = this.#average === undefined ? share : weight * share + (1 - weight) * this.#average
+  }
+}
+
+export class Stopwatch {
+  #current: Meter | undefined
+  #since = 0
+
+  /** Time is this meter's from now on; gives the one whose it was, for `leave`. */
+  enter(meter: Meter): Meter | undefined {
+    const now = performance.now()
+    const outer = this.#current
+    if (outer !== undefined) outer.busyMs += now - this.#since
+    this.#current = meter
+    this.#since = now
+    return outer
+  }
+
+  leave(outer: Meter | undefined): void {
+    const now = performance.now()
+    if (this.#current !== undefined) this.#current.busyMs += now - this.#since
+    this.#current = outer
+    this.#since = now
+  }
+}

@@ -1,0 +1,110 @@
+// Filter transform: events for which the condition holds pass, the others are discarded.
+// A batch that passes as a whole is handed on as it is; where a program fails the condition counts as false.
+
+import { defineTransform, type Globals } from '../component.ts'
+import { PenstockError } from '../errors.ts'
+import { type LogBatch, logBatch, type MetricBatch, metricBatch } from '../event/batch.ts'
+import type { LogEvent } from '../event/log.ts'
+import type { MetricEvent } from '../event/metric.ts'
+import { compileCondition } from '../remap/condition.ts'
+import { metricReader } from '../remap/own-metrics.ts'
+import type { CompileOptions } from '../remap/program.ts'
+import { either, program, tagged } from '../schema/options.ts'
+
+export const filter = defineTransform({
+  type: 'filter',
+  summary: 'Lets through the events for which a condition holds.',
+  description:
+    'A condition is a program that gives a boolean. It cannot change the event. Where it fails or is aborted it counts as false, and as an error of the component.',
+  accepts: ['log', 'metric'],
+  options: {
+    condition: either(
+      program('The program.', 'condition', { examples: ['.status == 500', 'exists(.trace_id)'] }),
+      tagged(
+        'type',
+        {
+          vrl: { source: program('The program.', 'condition') },
+          datadog_search: {
+            source: program('The query, as the function `match_datadog_query` takes it.', 'condition'),
+          },
+          is_log: {},
+          is_metric: {},
+          is_trace: {},
+        },
+        'The condition as a table.',
+      ),
+      'The condition: a program, or a table with a `type`.',
+    ),
+  },
+
+  check(options, globals) {
+    const compiled = compileCondition(options.condition, settingsOf(globals))
+    if (compiled.ok) return []
+    const { message, position, rendered } = compiled
+    return [
+      {
+        path: typeof options.condition === 'string' ? 'condition' : 'condition.source',
+        message,
+        ...(position === undefined ? {} : { position }),
+        ...(rendered === undefined ? {} : { rendered }),
+      },
+    ]
+  },
+
+  build(options, context) {
+    const compiled = compileCondition(options.condition, {
+      ...settingsOf(context.globals),
+      metrics: metricReader(context.metrics),
+    })
+    if (!compiled.ok) throw new PenstockError('PEN_CONFIG_INVALID', compiled.rendered ?? compiled.message)
+    const { condition } = compiled
+    for (const warnings of condition.warnings) context.logger.warn({ warnings }, 'The condition has warnings.')
+    return {
+      transform(batch, output) {
+        const events: readonly (LogEvent | MetricEvent)[] = batch.events
+        let passed: (LogEvent | MetricEvent)[] | undefined
+        let failed = 0
+        for (let index = 0; index < events.length; index++) {
+          const event = events[index] as LogEvent | MetricEvent
+          const holds = condition.holds(event)
+          if (holds === true) {
+            passed?.push(event)
+            continue
+          }
+          if (holds === undefined) failed++
+          passed ??= events.slice(0, index)
+        }
+        if (failed > 0) {
+          context.events.error({
+            type: 'condition_failed',
+            stage: 'processing',
+            message: 'VRL condition execution failed.',
+            fields: { error: condition.failure },
+            count: failed,
+          })
+        }
+        if (passed === undefined) {
+          output.send(batch)
+          return
+        }
+        context.events.discarded(events.length - passed.length, true, 'Events did not meet the condition.')
+        if (passed.length === 0) batch.finalizer.release(1, 'dropped')
+        else output.send(rest(batch, passed))
+      },
+    }
+  },
+})
+
+function settingsOf({ timezone, remap, tables, tableNames }: Globals): CompileOptions {
+  return { timezone, network: remap?.network ?? false, table: (name) => tables?.find(name), tableNames }
+}
+
+/** The events that pass, as a batch that takes over the share of the whole. */
+function rest(batch: LogBatch | MetricBatch, events: (LogEvent | MetricEvent)[]): LogBatch | MetricBatch {
+  if (batch.type === 'metric') {
+    const part = metricBatch(events as MetricEvent[], batch.finalizer)
+    return batch.shared ? part.share() : part
+  }
+  const part = logBatch(events as LogEvent[], batch.finalizer)
+  return batch.shared ? part.share() : part
+}

@@ -1,0 +1,219 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import type { Transform } from '../component.ts'
+import { Finalizer } from '../event/finalizer.ts'
+import type { LogEvent } from '../event/log.ts'
+import { MetricEvent } from '../event/metric.ts'
+import { findComponent } from '../registry.ts'
+import { parseOptions } from '../schema/validate.ts'
+import { silentLogger } from '../telemetry/logger.ts'
+import { log } from '../testing/events.ts'
+import { batchOf, RecordedEvents, runTransform, testGlobals } from '../testing/harness.ts'
+
+function fields(events: readonly (LogEvent | MetricEvent)[] | undefined): unknown[] {
+  // Absent fields are undefined properties.
+  return (events ?? []).map((event) => JSON.parse(JSON.stringify((event as LogEvent).fields)))
+}
+
+test('a program replaces, sets and removes fields', async () => {
+  const source = '. = parse_json!(.message)\n.env = "prod"\n.size = to_int!(.size)\ndel(.secret)'
+  const sent = await runTransform('remap', { source }, [log({ message: '{"a":1,"size":"7","secret":true}' })])
+  expect(fields(sent.get(''))).toEqual([{ a: 1, size: 7, env: 'prod' }])
+})
+
+test('an array makes one event of each element, and what is no object stands under the message key', async () => {
+  const sent = await runTransform('remap', { source: '. = [{"a": 1}, "text", 5]' }, [log({ message: 'x' })])
+  expect(fields(sent.get(''))).toEqual([{ a: 1 }, { message: 'text' }, { message: 5 }])
+})
+
+test('an empty array leaves nothing', async () => {
+  const sent = await runTransform('remap', { source: '. = []' }, [log({ message: 'x' })])
+  expect(sent.size).toBe(0)
+})
+
+test.each([
+  { options: {}, kept: 2, discarded: undefined },
+  { options: { drop_on_error: true }, kept: 1, discarded: 'component_discarded_events_total intentional=false' },
+])('an event whose program fails is undone ($options)', async ({ options, kept, discarded }) => {
+  const events = new RecordedEvents()
+  const source = '.seen = true\n.n = to_int!(.n)'
+  const sent = await runTransform('remap', { source, ...options }, [log({ n: '5' }), log({ n: 'x' })], events)
+  expect(fields(sent.get(''))).toEqual([{ n: 5, seen: true }, { n: 'x' }].slice(0, kept))
+  expect(events.counts.get('component_errors_total')).toBe(1)
+  expect(events.errors[0]?.message).toBe('Mapping failed with event.')
+  if (discarded !== undefined) expect(events.counts.get(discarded)).toBe(1)
+})
+
+test('aborted events are discarded unless the options say otherwise', async () => {
+  const source = '.seen = true\nif .drop == true { abort "no" }'
+  const input = () => [log({ drop: true }), log({ drop: false })]
+  const events = new RecordedEvents()
+  const dropped = await runTransform('remap', { source }, input(), events)
+  expect(fields(dropped.get(''))).toEqual([{ drop: false, seen: true }])
+  expect(events.counts.get('component_discarded_events_total intentional=true')).toBe(1)
+  const kept = await runTransform('remap', { source, drop_on_abort: false }, input())
+  expect(fields(kept.get(''))).toEqual([{ drop: true }, { drop: false, seen: true }])
+})
+
+test('dropped events leave by their own port with the reason', async () => {
+  const options = { source: '.n = to_int!(.n)', drop_on_error: true, reroute_dropped: true }
+  const sent = await runTransform('remap', options, [log({ n: 'x' }), log({ n: '1' })])
+  expect(fields(sent.get(''))).toEqual([{ n: 1 }])
+  expect(fields(sent.get('dropped'))).toEqual([
+    {
+      n: 'x',
+      metadata: {
+        dropped: {
+          reason: 'error',
+          message: 'function call error for "to_int" at (5:16): Invalid integer "x": invalid digit found in string',
+          component_id: 'change',
+          component_type: 'remap',
+          component_kind: 'transform',
+        },
+      },
+    },
+  ])
+})
+
+/** The transform itself, for tests that look at batches. */
+async function built(options: object): Promise<Transform> {
+  const declaration = findComponent('transform', 'remap')
+  if (declaration?.kind !== 'transform') throw new Error('there is no remap transform')
+  const parsed = parseOptions(declaration.options, options)
+  if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems))
+  return declaration.build(parsed.value, {
+    id: 'change',
+    type: 'remap',
+    kind: 'transform',
+    globals: testGlobals(tmpdir()),
+    logger: silentLogger,
+    events: new RecordedEvents(),
+  })
+}
+
+test('each event of a batch that is split ends once', async () => {
+  const heard: string[] = []
+  const transform = await built({ source: '.n = to_int!(.n)', drop_on_error: true, reroute_dropped: true })
+  const finalizer = new Finalizer((status) => heard.push(status))
+  transform.transform(batchOf([log({ n: 'x' }), log({ n: '1' })], finalizer), {
+    send: (batch, port) => batch.finalizer.release(1, port === undefined ? 'delivered' : 'rejected'),
+  })
+  expect(heard).toEqual(['rejected'])
+})
+
+test('events that others have too are not changed', async () => {
+  const held = log({ a: 1 })
+  const batch = batchOf([held])
+  batch.share()
+  const transform = await built({ source: '.a = 2' })
+  const seen: unknown[] = []
+  transform.transform(batch, { send: (sent) => seen.push(...sent.events) })
+  expect(fields(seen as LogEvent[])).toEqual([{ a: 2 }])
+  expect(held.fields).toEqual({ a: 1 })
+})
+
+test('metrics are edited through their fields; what they cannot take has no effect', async () => {
+  const metric = new MetricEvent({
+    name: 'requests',
+    kind: 'incremental',
+    value: { type: 'counter', value: 3 },
+    tags: new Map<string, string | string[]>([
+      ['host', 'a'],
+      ['path', ['x', 'y']],
+      ['gone', '1'],
+    ]),
+  })
+  const source =
+    '.name = upcase!(.name)\n.tags.env = "prod"\n.tags.copy = .tags.path\ndel(.tags.gone)\n.namespace = 5\n.kind = "absolute"\n. = {}\n.other = 1'
+  const sent = await runTransform('remap', { source }, [metric])
+  const [changed] = sent.get('') as MetricEvent[]
+  expect(changed).toMatchObject({ name: 'REQUESTS', namespace: undefined, kind: 'absolute' })
+  expect([...(changed?.tags ?? [])]).toEqual([
+    ['host', 'a'],
+    ['path', ['x', 'y']],
+    ['env', 'prod'],
+    ['copy', 'y'],
+  ])
+})
+
+test('a program comes from files, joined in order', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'penstock-remap-'))
+  try {
+    const files = [join(directory, 'a.remap'), join(directory, 'b.remap')]
+    await writeFile(files[0] as string, 'x = 1')
+    await writeFile(files[1] as string, '.x = x')
+    const sent = await runTransform('remap', { files }, [log({})])
+    expect(fields(sent.get(''))).toEqual([{ x: 1 }])
+  } finally {
+    await rm(directory, { recursive: true })
+  }
+})
+
+test.each([
+  { options: { source: '.a = to_int("x")' }, path: 'source', message: /E103/ },
+  { options: {}, path: '', message: /Exactly one/ },
+  { options: { source: '.', file: 'a' }, path: '', message: /Exactly one/ },
+  { options: { source: '.', timezone: 'Nowhere' }, path: 'timezone', message: /not a time zone/ },
+  { options: { file: '/nonexistent/program' }, path: 'file', message: /cannot be read/ },
+])('problems are found before anything runs: $options', ({ options, path, message }) => {
+  const declaration = findComponent('transform', 'remap')
+  const problems = declaration?.check?.(options as never, testGlobals(tmpdir())) ?? []
+  expect(problems).toMatchObject([{ path, message: expect.stringMatching(message) }])
+})
+
+test('a program that does not compile is shown with the place', () => {
+  const declaration = findComponent('transform', 'remap')
+  const [problem] = declaration?.check?.({ source: '.x = 1\n.a = to_int("x")' } as never, testGlobals(tmpdir())) ?? []
+  expect(problem?.position).toEqual({ line: 2, column: 6 })
+  expect(problem?.rendered).toContain('error[E103]')
+})
+
+test('annotated events are copies when others hold them', async () => {
+  const held = log({ n: 'x' })
+  const batch = batchOf([held])
+  batch.share()
+  const transform = await built({ source: 'to_int!(.n)', drop_on_error: true, reroute_dropped: true })
+  const seen: unknown[] = []
+  transform.transform(batch, { send: (sent) => seen.push(...sent.events) })
+  expect(fields(seen as LogEvent[])).toMatchObject([{ n: 'x', metadata: { dropped: { reason: 'error' } } }])
+  expect(held.fields).toEqual({ n: 'x' })
+})
+
+test.each([
+  { mode: 'single', shown: 'y', written: 'b' },
+  { mode: 'full', shown: ['x', 'y'], written: ['b', 'c'] },
+  { mode: 'auto', shown: ['x', 'y'], written: ['b', 'c'] },
+])('tags of metrics in mode $mode', async ({ mode, shown, written }) => {
+  const metric = new MetricEvent({
+    name: JSON.stringify(shown),
+    kind: 'absolute',
+    value: { type: 'gauge', value: 1 },
+    tags: new Map<string, string | string[]>([
+      ['many', ['x', 'y']],
+      ['one', 'a'],
+    ]),
+  })
+  const source =
+    'if .tags.many != parse_json!(.name) { abort }\n.tags.one = "b"\n.tags.one = ["b", "c"]\n.tags.bare = null'
+  const sent = await runTransform('remap', { source, metric_tag_values: mode }, [metric])
+  const [changed] = sent.get('') as MetricEvent[]
+  expect([...(changed?.tags ?? [])].sort()).toEqual([
+    ['bare', null],
+    ['many', ['x', 'y']],
+    ['one', written],
+  ])
+})
+
+test.each(['remap', 'filter'])('%s lets programs use the network where the configuration does', (type) => {
+  const declaration = findComponent('transform', type)
+  const program = 'reverse_dns!(.ip) == "localhost"'
+  const given = type === 'remap' ? { source: `.local = ${program}` } : { condition: program }
+  const parsed = parseOptions(declaration?.options ?? {}, given)
+  if (!parsed.ok) throw new Error('the options fit their schema')
+  const problems = (network: boolean) =>
+    declaration?.check?.(parsed.value, { ...testGlobals(tmpdir()), remap: { network } })
+  expect(problems(true)).toEqual([])
+  expect(problems(false)?.[0]?.rendered).toContain('remap.network')
+})

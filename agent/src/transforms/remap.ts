@@ -1,0 +1,299 @@
+// Remap transform: runs a program on each event. The program is compiled once; a batch is one plain loop.
+// An event whose program fails goes out unmodified, is discarded, or leaves by the port `dropped`, as the options say.
+
+import { readFileSync } from 'node:fs'
+import { defineTransform, type OptionProblem, type TransformContext, type TransformOutput } from '../component.ts'
+import { PenstockError } from '../errors.ts'
+import { type LogBatch, logBatch, type MetricBatch, metricBatch, ownEvents } from '../event/batch.ts'
+import { LogEvent, rootFor } from '../event/log.ts'
+import type { MetricEvent } from '../event/metric.ts'
+import { isObject, type Value } from '../event/value.ts'
+import { positionOf } from '../remap/diagnostics.ts'
+import { isFailure, type RemapError } from '../remap/function.ts'
+import type { TagMode } from '../remap/metric-target.ts'
+import { metricReader } from '../remap/own-metrics.ts'
+import { compileProgram, type Program } from '../remap/program.ts'
+import { bool, list, oneOf, optional, path, program, string } from '../schema/options.ts'
+
+interface SourceOptions {
+  readonly source: string | undefined
+  readonly file: string | undefined
+  readonly files: readonly string[] | undefined
+  readonly timezone: string | undefined
+}
+
+export const remap = defineTransform({
+  type: 'remap',
+  summary: 'Runs a program of the remap language on each event.',
+  description:
+    'Exactly one of `source`, `file` and `files` is given. When a program fails or is aborted, all its changes are undone.',
+  accepts: ['log', 'metric'],
+  options: {
+    source: optional(program('The program.', 'program', { examples: ['.env = "prod"'] })),
+    file: optional(path('File with the program, relative to the working directory.')),
+    files: optional(list(path('A file.'), 'Files that make up the program, joined in order.')),
+    drop_on_error: bool('Discard an event for which the program failed, instead of passing it on unmodified.', {
+      default: false,
+    }),
+    drop_on_abort: bool('Discard an event for which the program was aborted, instead of passing it on unmodified.', {
+      default: true,
+    }),
+    reroute_dropped: bool('Send events that would be discarded to the output `dropped`, with the reason added.', {
+      default: false,
+    }),
+    timezone: optional(
+      string('Time zone of dates without one: a TZ database name or `local`. Overrides the global option.', {
+        examples: ['Europe/Berlin'],
+      }),
+    ),
+    metric_tag_values: oneOf(
+      ['single', 'full', 'auto'],
+      'How tags of metrics are shown to the program: `single` as text, `full` as arrays, `auto` as what they are.',
+      { default: 'single' },
+    ),
+    runtime: oneOf(['ast'], 'Kept for compatibility; has no effect.', { default: 'ast' }),
+  },
+
+  ports: (options) => (options.reroute_dropped ? ['dropped'] : []),
+
+  check(options, globals) {
+    const source = readSource(options)
+    if (typeof source !== 'string') return [source]
+    const zone = zoneOf(options, globals.timezone)
+    if (zone === undefined) {
+      const message = `\`${options.timezone}\` is not a time zone.`
+      return [{ path: 'timezone', message, help: 'Use a name of the TZ database such as `Europe/Berlin`, or `local`.' }]
+    }
+    const compiled = compileProgram(source, {
+      timezone: zone,
+      network: globals.remap?.network ?? false,
+      tableNames: globals.tableNames,
+    })
+    if (compiled.ok) return []
+    const first = compiled.diagnostics[0]
+    const problem: OptionProblem = {
+      path: options.source !== undefined ? 'source' : options.file !== undefined ? 'file' : 'files',
+      message: `The program does not compile: ${first?.message ?? 'unknown error'} (E${String(first?.code ?? 0).padStart(3, '0')}).`,
+      position: positionOf(source, first?.labels[0]?.span[0] ?? 0),
+      rendered: compiled.rendered,
+    }
+    return [problem]
+  },
+
+  build(options, context) {
+    const source = readSource(options)
+    if (typeof source !== 'string') throw new PenstockError('PEN_CONFIG_INVALID', source.message)
+    const { logger } = context
+    const compiled = compileProgram(source, {
+      timezone: zoneOf(options, context.globals.timezone) ?? 'UTC',
+      network: context.globals.remap?.network ?? false,
+      table: (name) => context.globals.tables?.find(name),
+      tableNames: context.globals.tableNames,
+      metrics: metricReader(context.metrics),
+      log: (level, text) => logger[level]({ text }, 'Message of the program.'),
+    })
+    if (!compiled.ok) throw new PenstockError('PEN_CONFIG_INVALID', compiled.rendered)
+    if (compiled.warnings.length > 0) logger.warn({ warnings: compiled.renderedWarnings }, 'The program has warnings.')
+    return new Remap(compiled.program, options, context)
+  },
+})
+
+/** The text of the program, or what is wrong with the options that name it. */
+function readSource(options: SourceOptions): string | OptionProblem {
+  const given = [options.source, options.file, options.files].filter((option) => option !== undefined)
+  if (given.length !== 1) {
+    return {
+      path: '',
+      message: `Exactly one of \`source\`, \`file\` and \`files\` is needed; ${given.length} are given.`,
+    }
+  }
+  if (options.source !== undefined) return options.source
+  const files = options.file === undefined ? (options.files as readonly string[]) : [options.file]
+  let text = ''
+  for (const [index, file] of files.entries()) {
+    try {
+      const content = readFileSync(file, 'utf8')
+      text += options.files === undefined ? content : `${content}\n`
+    } catch (error) {
+      return {
+        path: options.file === undefined ? `files.${index}` : 'file',
+        message: `The program file ${file} cannot be read: ${(error as Error).message}.`,
+      }
+    }
+  }
+  return text
+}
+
+function zoneOf(options: SourceOptions, global: string): string | undefined {
+  if (options.timezone === undefined) return global
+  if (options.timezone === 'local') return Intl.DateTimeFormat().resolvedOptions().timeZone
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: options.timezone }).resolvedOptions().timeZone && options.timezone
+  } catch {
+    return undefined
+  }
+}
+
+interface RemapOptions {
+  readonly drop_on_error: boolean
+  readonly drop_on_abort: boolean
+  readonly reroute_dropped: boolean
+  readonly metric_tag_values: TagMode
+}
+
+class Remap {
+  readonly #program: Program
+  readonly #options: RemapOptions
+  readonly #context: TransformContext
+  // Of the batch at hand.
+  #errors = 0
+  #aborts = 0
+  #lastError = ''
+  #lastAbort = ''
+  #dropped: (LogEvent | MetricEvent)[] = []
+
+  constructor(program: Program, options: RemapOptions, context: TransformContext) {
+    this.#program = program
+    this.#options = options
+    this.#context = context
+  }
+
+  transform(batch: LogBatch | MetricBatch, output: TransformOutput): void {
+    this.#errors = 0
+    this.#aborts = 0
+    this.#dropped = []
+    const kept = batch.type === 'log' ? this.#logs(batch) : this.#metrics(batch)
+    this.#report()
+    const { finalizer } = batch
+    const parts = (kept.count > 0 ? 1 : 0) + (this.#dropped.length > 0 ? 1 : 0)
+    if (parts === 0) {
+      finalizer.release(1, 'dropped')
+      return
+    }
+    if (parts === 2) finalizer.retain(1)
+    if (kept.count > 0) output.send(kept)
+    if (this.#dropped.length > 0) {
+      output.send(
+        batch.type === 'log'
+          ? logBatch(this.#dropped as LogEvent[], finalizer)
+          : metricBatch(this.#dropped as MetricEvent[], finalizer),
+        'dropped',
+      )
+    }
+  }
+
+  #logs(batch: LogBatch): LogBatch {
+    const program = this.#program
+    const { messageKey } = this.#context.globals.logSchema
+    const { writes } = program
+    // A program that writes nothing may look at events that others have too.
+    const events = writes ? ownEvents(batch) : batch.events
+    const frame = program.frame
+    const kept: LogEvent[] = []
+    for (let index = 0; index < events.length; index++) {
+      const event = events[index] as LogEvent
+      const { metadata } = event
+      const result = program.run(event.fields, metadata, true)
+      if (isFailure(result)) {
+        this.#failed(event, result, kept)
+        continue
+      }
+      const { root } = frame
+      const after = program.metadataAfter(metadata)
+      if (root === event.fields) {
+        if (writes) {
+          event.metadata = after
+          event.changed()
+        }
+        kept.push(event)
+      } else if (isObject(root)) {
+        event.fields = root
+        event.metadata = after
+        event.changed()
+        kept.push(event)
+      } else if (Array.isArray(root)) {
+        for (const item of root) kept.push(new LogEvent(rootOf(item, messageKey), after))
+      } else {
+        event.fields = rootFor(root, messageKey)
+        event.metadata = after
+        event.changed()
+        kept.push(event)
+      }
+    }
+    if (!writes && kept.length === batch.count && this.#dropped.length === 0) return batch
+    const rest = logBatch(kept, batch.finalizer)
+    // What the program could not change is still held by others.
+    return batch.shared && !writes ? rest.share() : rest
+  }
+
+  #metrics(batch: MetricBatch): MetricBatch {
+    const mode = this.#options.metric_tag_values
+    const kept: MetricEvent[] = []
+    for (const shared of batch.events) {
+      const metric = batch.shared ? shared.copy() : shared
+      const result = this.#program.runOnMetric(metric, mode)
+      if (isFailure(result)) this.#failed(metric, result, kept)
+      else kept.push(metric)
+    }
+    return metricBatch(kept, batch.finalizer)
+  }
+
+  /** What becomes of an event whose program did not end well. The event is as it came. */
+  #failed(event: LogEvent | MetricEvent, failure: RemapError, kept: (LogEvent | MetricEvent)[]): void {
+    const aborted = failure.outcome === 'abort'
+    if (aborted) {
+      this.#aborts++
+      this.#lastAbort = failure.message
+    } else {
+      this.#errors++
+      this.#lastError = failure.message
+    }
+    const { drop_on_abort, drop_on_error, reroute_dropped } = this.#options
+    if (!(aborted ? drop_on_abort : drop_on_error)) kept.push(event)
+    else if (reroute_dropped) {
+      this.#dropped.push(this.#annotated(event, aborted ? 'abort' : 'error', failure.given ?? failure.message))
+    }
+  }
+
+  /** A copy with the reason added: others may hold the event itself. */
+  #annotated(event: LogEvent | MetricEvent, reason: string, message: string): LogEvent | MetricEvent {
+    const { id, globals } = this.#context
+    const facts = { reason, component_id: id, component_type: 'remap', component_kind: 'transform' }
+    const copy = event.copy()
+    if (copy instanceof LogEvent) {
+      const key = globals.logSchema.metadataKey
+      const before = copy.fields[key]
+      copy.fields[key] = { ...(isObject(before) ? before : {}), dropped: { ...facts, message } }
+      return copy
+    }
+    copy.tags ??= new Map()
+    for (const [name, value] of Object.entries(facts)) copy.tags.set(`metadata.dropped.${name}`, value)
+    return copy
+  }
+
+  /** One report for the whole batch. */
+  #report(): void {
+    const { events, logger } = this.#context
+    const { drop_on_abort, drop_on_error, reroute_dropped } = this.#options
+    if (this.#errors > 0 && !reroute_dropped) {
+      events.error({
+        type: 'conversion_failed',
+        stage: 'processing',
+        message: 'Mapping failed with event.',
+        fields: { error: this.#lastError },
+        count: this.#errors,
+      })
+    }
+    if (this.#aborts > 0) {
+      logger.debug({ message: this.#lastAbort, events: this.#aborts }, 'Event mapping aborted.')
+    }
+    if (reroute_dropped) return
+    if (drop_on_error && this.#errors > 0) events.discarded(this.#errors, false, 'Mapping failed with event.')
+    if (drop_on_abort && this.#aborts > 0) events.discarded(this.#aborts, true, 'Event mapping aborted.')
+  }
+}
+
+function rootOf(item: Value, messageKey: string) {
+  // The item may be held elsewhere, and the root of an event is changed in place.
+  return isObject(item) ? { ...item } : rootFor(item, messageKey)
+}

@@ -1,0 +1,79 @@
+// The agent as users run it: its command, a configuration file, standard input.
+
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import type { CommandResult } from './command.ts'
+import { execute, root } from './command.ts'
+
+/** What `npx penstock-agent` runs. */
+export const agentCommand = resolve(root, 'node_modules/.bin/penstock-agent')
+const path = `${resolve(root, 'node_modules/.bin')}:${process.env['PATH'] ?? ''}`
+
+export type AgentConfig = Record<string, unknown>
+
+/** Writes a configuration, with a data folder of its own, below a temporary folder that goes away with the holder. */
+export async function agentFolder(
+  config: AgentConfig,
+): Promise<AsyncDisposable & { readonly folder: string; readonly file: string }> {
+  const folder = await mkdtemp(join(tmpdir(), 'penstock-agent-'))
+  await mkdir(join(folder, 'data'))
+  const file = join(folder, 'agent.json')
+  await writeFile(file, JSON.stringify({ data_dir: join(folder, 'data'), ...config }, undefined, 2))
+  return { folder, file, [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) }
+}
+
+/** Runs the agent until its sources end, as they do at the end of standard input. */
+export async function runAgent(
+  config: AgentConfig,
+  input: string | Uint8Array = '',
+  options: { readonly args?: readonly string[]; readonly env?: NodeJS.ProcessEnv; readonly timeoutMs?: number } = {},
+): Promise<CommandResult> {
+  await using files = await agentFolder(config)
+  return await execute(agentCommand, ['--config', files.file, ...(options.args ?? [])], {
+    input,
+    env: { PATH: path, ...options.env },
+    timeoutMs: options.timeoutMs ?? 60_000,
+  })
+}
+
+export interface RunningAgent extends AsyncDisposable {
+  readonly folder: string
+  /** What it has written to standard output and error so far. */
+  output(): string
+  stop(signal?: NodeJS.Signals): Promise<number | null>
+}
+
+/** Starts the agent and leaves it running. */
+export async function startAgent(config: AgentConfig, env: NodeJS.ProcessEnv = {}): Promise<RunningAgent> {
+  const files = await agentFolder(config)
+  const child = spawn(agentCommand, ['--config', files.file], {
+    env: { ...process.env, PATH: path, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  const keep = (part: Buffer) => {
+    output += part.toString()
+  }
+  child.stdout.on('data', keep)
+  child.stderr.on('data', keep)
+  const exit = once(child, 'exit')
+  const stop = async (signal: NodeJS.Signals = 'SIGTERM') => {
+    if (child.exitCode === null && child.signalCode === null) {
+      child.kill(signal)
+      await exit
+    }
+    return child.exitCode
+  }
+  return {
+    folder: files.folder,
+    output: () => output,
+    stop,
+    async [Symbol.asyncDispose]() {
+      await stop('SIGKILL')
+      await files[Symbol.asyncDispose]()
+    },
+  }
+}

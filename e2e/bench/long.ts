@@ -1,0 +1,105 @@
+// Scenarios that measure over time rather than per event: silent files, and a steady load with rotations.
+
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { peakRss, place, startAgent, startReceiver } from './agent-process.ts'
+import { criLine } from './lines.ts'
+import { scenarios } from './scenarios.ts'
+
+function processCpu(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
+  return (Number(fields[11]) + Number(fields[12])) / 100
+}
+
+function rssMb(pid: number): number {
+  return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
+}
+
+/** Share of one core that an agent needs for that many silent pod log files, after it has read them. */
+export async function idle(scenario: string, files: number, seconds: number): Promise<object> {
+  const folder = mkdtempSync(join(tmpdir(), 'penstock-idle-'))
+  await using receiver = await startReceiver()
+  const where = place(folder, receiver.url, '')
+  for (let index = 0; index < files; index++) {
+    const container = join(where.logsDir, 'default_web-1_uid-1', `app-${index}`)
+    mkdirSync(container, { recursive: true })
+    writeFileSync(join(container, '0.log'), `${criLine(index)}\n`)
+  }
+  const agent = startAgent(folder, scenarios['cri-enriched']?.config(where) ?? {})
+  try {
+    for (let turn = 0; (receiver.counts()['/'] ?? 0) < files; turn++) {
+      if (turn > 1200) throw new Error(`Only ${receiver.counts()['/']} of ${files} lines arrived.`)
+      await wait(100)
+    }
+    await wait(15_000) // what is done once after the first lines is not idling
+    const before = processCpu(agent.pid as number)
+    await wait(seconds * 1000)
+    const core = (processCpu(agent.pid as number) - before) / seconds
+    return {
+      scenario,
+      core_percent: Math.round(core * 10_000) / 100,
+      peak_rss_mb: Math.round(peakRss(agent.pid as number) ?? 0),
+    }
+  } finally {
+    agent.kill('SIGKILL')
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** 5 MB/s into one pod's file with rotations: counts what arrives and watches memory after the first minute. */
+export async function soak(seconds: number): Promise<object> {
+  const folder = mkdtempSync(join(tmpdir(), 'penstock-soak-'))
+  await using receiver = await startReceiver()
+  const where = place(folder, receiver.url, '')
+  const file = join(where.logsDir, 'default_web-1_uid-1/app/0.log')
+  writeFileSync(file, '')
+  const agent = startAgent(folder, scenarios['cri-json-http']?.config(where) ?? {})
+  const samples: number[] = []
+  const rotated: string[] = []
+  let written = 0
+  try {
+    const started = performance.now()
+    const perTurn = Math.round((5_000_000 / 318) * 0.1)
+    for (let turn = 1; performance.now() - started < seconds * 1000; turn++) {
+      let text = ''
+      for (let index = 0; index < perTurn; index++) text += `${criLine(written++)}\n`
+      appendFileSync(file, text)
+      if (statSync(file).size > 10_000_000) {
+        const name = `${file}.${String(turn).padStart(8, '0')}`
+        renameSync(file, name)
+        writeFileSync(file, '')
+        rotated.push(name)
+        if (rotated.length > 4) unlinkSync(rotated.shift() as string)
+      }
+      if (performance.now() - started > Math.min(60_000, seconds * 300)) samples.push(rssMb(agent.pid as number))
+      await wait(Math.max(0, turn * 100 - (performance.now() - started)))
+    }
+    for (let turn = 0; (receiver.counts()['/'] ?? 0) < written && turn < 100; turn++) await wait(100)
+    const third = Math.max(1, Math.floor(samples.length / 3))
+    const mean = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / values.length
+    return {
+      scenario: 'soak',
+      seconds,
+      written,
+      received: receiver.counts()['/'] ?? 0,
+      rss_first_third_mb: Math.round(mean(samples.slice(0, third))),
+      rss_last_third_mb: Math.round(mean(samples.slice(-third))),
+      peak_rss_mb: Math.round(peakRss(agent.pid as number) ?? 0),
+    }
+  } finally {
+    agent.kill('SIGKILL')
+    rmSync(folder, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,78 @@
+// The receiving process of the benchmarks: takes bodies of every format, counts the events in them, and tells the parent. It
+// also answers the few questions that an agent asks the Kubernetes API, so that pod logs are read and enriched as on a node.
+
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { gunzipSync, zstdDecompressSync } from 'node:zlib'
+
+const pod = {
+  metadata: {
+    name: 'web-1',
+    namespace: 'default',
+    uid: 'uid-1',
+    labels: { app: 'web', team: 'storefront' },
+    annotations: { 'example.com/owner': 'storefront' },
+    ownerReferences: [{ kind: 'ReplicaSet', name: 'web' }],
+  },
+  spec: { nodeName: 'bench', containers: [{ name: 'app', image: 'shop/web:1' }] },
+  status: {
+    podIP: '10.0.0.1',
+    podIPs: [{ ip: '10.0.0.1' }],
+    containerStatuses: [{ name: 'app', imageID: 'shop/web@sha256:1', containerID: 'containerd://1' }],
+  },
+}
+const objects: Record<string, object[]> = {
+  pods: [pod],
+  namespaces: [{ metadata: { name: 'default', uid: 'ns-1', labels: { 'kubernetes.io/metadata.name': 'default' } } }],
+  nodes: [{ metadata: { name: 'bench', uid: 'node-1', labels: { 'kubernetes.io/os': 'linux' } } }],
+}
+
+const counts: Record<string, number> = {}
+let bytes = 0
+
+const server = createServer((request, response) => {
+  const url = new URL(request.url ?? '/', 'http://localhost')
+  const resource = /^\/api\/v1\/(\w+)$/.exec(url.pathname)?.[1]
+  if (resource !== undefined) {
+    response.writeHead(200, { 'content-type': 'application/json' })
+    if (url.searchParams.has('watch')) response.flushHeaders()
+    else response.end(JSON.stringify({ metadata: { resourceVersion: '1' }, items: objects[resource] ?? [] }))
+    return
+  }
+  if (request.method !== 'POST') {
+    response.writeHead(200, { 'content-type': 'application/json' })
+    response.end('{"version":{"number":"8.19.0"}}')
+    return
+  }
+  const chunks: Buffer[] = []
+  request.on('data', (chunk: Buffer) => chunks.push(chunk))
+  request.on('end', () => {
+    let body = Buffer.concat(chunks)
+    bytes += body.length
+    const encoding = request.headers['content-encoding']
+    if (encoding === 'gzip') body = gunzipSync(body)
+    else if (encoding === 'zstd') body = zstdDecompressSync(body)
+    counts[url.pathname] = (counts[url.pathname] ?? 0) + eventsIn(url.pathname, body)
+    const bulk = url.pathname.endsWith('/_bulk')
+    response.writeHead(bulk ? 200 : 204, bulk ? { 'content-type': 'application/json' } : {})
+    response.end(bulk ? '{"took":1,"errors":false,"items":[]}' : undefined)
+    process.send?.({ counts, bytes })
+  })
+})
+
+function eventsIn(path: string, body: Buffer): number {
+  if (path.endsWith('/push')) {
+    const { streams } = JSON.parse(body.toString('utf8')) as { streams: { values: unknown[] }[] }
+    return streams.reduce((sum, stream) => sum + stream.values.length, 0)
+  }
+  let lines = 0
+  for (let at = body.indexOf(10); at >= 0; at = body.indexOf(10, at + 1)) lines++
+  if (body.length > 0 && body[body.length - 1] !== 10) lines++
+  return path.endsWith('/_bulk') ? lines / 2 : lines
+}
+
+// A watch of the API stays open as long as the agent runs.
+server.requestTimeout = 0
+
+process.on('message', () => process.exit(0))
+server.listen(0, '127.0.0.1', () => process.send?.({ port: (server.address() as AddressInfo).port }))

@@ -1,0 +1,151 @@
+// What each scenario runs: an ordinary configuration file, input made of standard lines, and how many events each sink owes.
+
+export interface Place {
+  /** Folder of pod logs in the kubelet's layout. */
+  readonly logsDir: string
+  /** The same lines as one file. */
+  readonly file: string
+  readonly kubeConfig: string
+  readonly dataDir: string
+  /** Address of the receiving process. */
+  readonly receiver: string
+}
+
+export interface Scenario {
+  readonly about: string
+  /** CPU per event in P that it must stay under, on the object lane. */
+  readonly target?: number
+  /** Times the usual number of events, where one costs so little that the start would outweigh it. */
+  readonly scale?: number
+  readonly config: (place: Place) => object
+  /** Paths at the receiver, each of which must get every event. Empty: the agent ends by itself. */
+  readonly paths: readonly string[]
+}
+
+const edits = '. = parse_json!(.message)\n.env = "prod"\n.host = "node-1"\ndel(.request_id)'
+
+const podLogs = (place: Place) => ({
+  type: 'orchestrator_logs',
+  logs_dir: place.logsDir,
+  kube_config_file: place.kubeConfig,
+  self_node_name: 'bench',
+})
+
+const httpSink = (place: Place, path: string, inputs: string[], more: object = {}) => ({
+  type: 'http',
+  inputs,
+  uri: `${place.receiver}${path}`,
+  encoding: { codec: 'json' },
+  framing: { method: 'newline_delimited' },
+  batch: { max_bytes: 1_000_000, timeout_secs: 1 },
+  request: { concurrency: 8 },
+  buffer: { max_events: 10_000 },
+  healthcheck: false,
+  ...more,
+})
+
+const podsToHttp = (more: object) => (place: Place) => ({
+  data_dir: place.dataDir,
+  sources: { pods: podLogs(place) },
+  transforms: { edit: { type: 'remap', inputs: ['pods'], source: edits, drop_on_error: true } },
+  sinks: { out: httpSink(place, '/', ['edit'], more) },
+})
+
+export const scenarios: Readonly<Record<string, Scenario>> = {
+  tail: {
+    about: 'file to `blackhole`, raw lines, checkpoints on',
+    target: 0.25,
+    scale: 2,
+    paths: [],
+    config: (place) => ({
+      data_dir: place.dataDir,
+      sources: { lines: { type: 'file', include: [place.file], read_to_end: true, max_line_bytes: 1_048_576 } },
+      sinks: { out: { type: 'blackhole', inputs: ['lines'], buffer: { max_events: 10_000 } } },
+    }),
+  },
+  'cri-json-http': {
+    about: 'pod log lines, `parse_json` and 3 edits, `http` with NDJSON',
+    target: 3.6,
+    paths: ['/'],
+    config: podsToHttp({}),
+  },
+  'cri-json-http-gzip': { about: 'the same with gzip', paths: ['/'], config: podsToHttp({ compression: 'gzip' }) },
+  'cri-json-http-zstd': {
+    about: 'the same with zstd, level 1',
+    paths: ['/'],
+    config: podsToHttp({ compression: { algorithm: 'zstd', level: 1 } }),
+  },
+  'cri-json-loki': {
+    about: 'the same to `log_aggregator` with 4 labels',
+    paths: ['/loki/api/v1/push'],
+    config: (place) => ({
+      ...podsToHttp({})(place),
+      sinks: {
+        out: {
+          type: 'log_aggregator',
+          inputs: ['edit'],
+          endpoint: place.receiver,
+          labels: { env: '{{ env }}', service: '{{ service }}', level: '{{ level }}', region: '{{ region }}' },
+          encoding: { codec: 'json' },
+          out_of_order_action: 'accept',
+          buffer: { max_events: 10_000 },
+          healthcheck: false,
+        },
+      },
+    }),
+  },
+  'cri-json-bulk': {
+    about: 'the same to `search_engine`, daily index',
+    paths: ['/_bulk'],
+    config: (place) => ({
+      ...podsToHttp({})(place),
+      sinks: {
+        out: {
+          type: 'search_engine',
+          inputs: ['edit'],
+          endpoints: [place.receiver],
+          api_version: 'v8',
+          batch: { max_bytes: 1_000_000 },
+          buffer: { max_events: 10_000 },
+          request: { concurrency: 8 },
+          healthcheck: false,
+        },
+      },
+    }),
+  },
+  'cri-enriched': {
+    about: 'pod log lines with all their metadata, not parsed, to NDJSON',
+    paths: ['/'],
+    config: (place) => ({
+      data_dir: place.dataDir,
+      sources: { pods: podLogs(place) },
+      sinks: { out: httpSink(place, '/', ['pods']) },
+    }),
+  },
+  'fanout-3': {
+    about: '`cri-json-http` to three sinks with different edits',
+    target: 5.5,
+    paths: ['/a', '/b', '/c'],
+    config: (place) => ({
+      data_dir: place.dataDir,
+      sources: { pods: podLogs(place) },
+      transforms: {
+        parse: { type: 'remap', inputs: ['pods'], source: '. = parse_json!(.message)', drop_on_error: true },
+        edit_a: { type: 'remap', inputs: ['parse'], source: '.env = "prod"\n.host = "node-1"\ndel(.request_id)' },
+        edit_b: { type: 'remap', inputs: ['parse'], source: '.env = "test"\ndel(.trace)' },
+        edit_c: { type: 'remap', inputs: ['parse'], source: '.team = "shop"\ndel(.http)' },
+      },
+      sinks: {
+        a: httpSink(place, '/a', ['edit_a']),
+        b: httpSink(place, '/b', ['edit_b']),
+        c: httpSink(place, '/c', ['edit_c']),
+      },
+    }),
+  },
+}
+
+/** The byte lane does not exist yet, so its absence is the usual case. */
+export const aliases: Readonly<Record<string, string>> = { 'object-lane': 'cri-json-http' }
+
+/** Programs that run without any input or output, inside one process. */
+export const programs = ['remap-edit', 'remap-regex', 'remap-filter', 'remap-object'] as const

@@ -1,0 +1,208 @@
+// A real local Kubernetes from the scripts of this folder: a control plane on loopback, or with nodes (kubelet, containerd)
+// where the machine allows it. Programs and images are kept in the user's cache, state in a temporary folder.
+//
+//   npm run cluster -- up [--nodes N]   prints the path of a kubeconfig file
+//   npm run cluster -- down             ends it and removes its state
+//
+// With KUBECONFIG set there is a cluster already: `up` prints it and starts nothing, `down` leaves it alone.
+// KUBEBUILDER_ASSETS names a folder with etcd, kube-apiserver and kubectl to use instead of building them.
+
+import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { delimiter, join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { cacheFolder } from '../cache.ts'
+import type { CommandOptions } from '../command.ts'
+import { command, node } from '../command.ts'
+import { ensureGo } from '../go.ts'
+
+/** The address of this machine as pods see it, when there are nodes. */
+export const hostAddress = '10.77.0.1'
+
+/** Commands of the scripts, and the Debian package of each. */
+export const clusterPackages: Readonly<Record<string, string>> = {
+  openssl: 'openssl',
+  curl: 'curl',
+  pgrep: 'procps',
+}
+export const nodePackages: Readonly<Record<string, string>> = {
+  ...clusterPackages,
+  containerd: 'containerd',
+  runc: 'runc',
+  '/usr/lib/cni/bridge': 'containernetworking-plugins',
+  ip: 'iproute2',
+  iptables: 'iptables',
+  nft: 'nftables',
+  conntrack: 'conntrack',
+  '/usr/bin/busybox': 'busybox-static',
+  gcc: 'gcc',
+  '/usr/include/stdlib.h': 'libc6-dev',
+  buildah: 'buildah',
+  flock: 'util-linux',
+}
+
+/** Whether a command, or a file, is there. */
+export function present(name: string): boolean {
+  if (name.startsWith('/')) return existsSync(name)
+  const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', '/sbin']
+  return folders.some((folder) => folder !== '' && existsSync(join(folder, name)))
+}
+
+const script = (name: string) => resolve(import.meta.dirname, name)
+const binFolder = () =>
+  process.env['CLUSTER_BIN'] ?? process.env['KUBEBUILDER_ASSETS'] ?? join(cacheFolder, 'cluster-bin')
+const scriptEnvironment = () => ({
+  CLUSTER_BIN: binFolder(),
+  NODE: node,
+  PATH: `${process.env['PATH']}:/usr/sbin:/sbin`,
+})
+
+/** Why there can be no cluster here, or undefined. */
+export function missingForCluster(nodes: number): string | undefined {
+  if (process.platform !== 'linux') return `a local cluster needs Linux, and this is ${process.platform}`
+  const absent = Object.entries(nodes > 0 ? nodePackages : clusterPackages).filter(([name]) => !present(name))
+  if (nodes > 0 && process.getuid?.() !== 0) return 'nodes need root'
+  if (absent.length > 0) return `missing packages: ${absent.map(([, name]) => name).join(' ')}`
+  if (nodes > 0 && !existsSync('/sys/fs/cgroup/memory')) return 'nodes need the control groups of version 1'
+  const external = process.env['CLUSTER_BIN'] ?? process.env['KUBEBUILDER_ASSETS']
+  const needed = nodes > 0 ? 'kubelet' : 'kube-apiserver'
+  if (existsSync(join(binFolder(), needed))) return undefined
+  if (external !== undefined) return `${external} has no ${needed}`
+  if (process.env['PENSTOCK_TEST_INSTALL'] === '0')
+    return "the cluster's programs are not built, and PENSTOCK_TEST_INSTALL=0 forbids it"
+  return present('go') ? undefined : "Go is missing, which builds the cluster's programs"
+}
+
+/** Builds the programs and images of the cluster, once, into the cache. */
+export async function prepareCluster(nodes: number, options: CommandOptions = {}): Promise<void> {
+  await mkdir(cacheFolder, { recursive: true })
+  const lock = join(cacheFolder, '.cluster.lock')
+  const run = (name: string) =>
+    command('flock', [lock, script(name)], { timeoutMs: 3_600_000, ...options, env: scriptEnvironment() })
+  if (process.env['CLUSTER_BIN'] === undefined && process.env['KUBEBUILDER_ASSETS'] === undefined) {
+    await ensureGo()
+    await run('build.sh')
+  }
+  if (nodes > 0) await run('images.sh')
+}
+
+export interface Cluster extends AsyncDisposable {
+  readonly kubeconfig: string
+  /** State and logs; a node's files are below `node-1` and so on. */
+  readonly folder: string
+  kubectl(args: readonly string[], options?: CommandOptions): Promise<string>
+  /** Creates or changes objects. */
+  apply(...objects: readonly object[]): Promise<void>
+  /** Loads an image archive into the nodes. */
+  load(archive: string): Promise<void>
+}
+
+export interface ClusterOptions {
+  readonly nodes?: number
+  /** `containerLogMaxSize` of the kubelets. */
+  readonly logMaxSize?: string
+  readonly logMaxFiles?: number
+}
+
+/** Starts a cluster of its own for a test; it ends with its holder. One with nodes waits until it is the only one. */
+export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
+  const nodes = options.nodes ?? 0
+  await prepareCluster(nodes)
+  // The runner of the tests ends whatever is left below its own folder.
+  const folder = await mkdtemp(join(process.env['PENSTOCK_TEST_RUN'] ?? tmpdir(), 'cluster-'))
+  const env = {
+    ...scriptEnvironment(),
+    CLUSTER_DIR: folder,
+    CLUSTER_NODES: String(nodes),
+    CLUSTER_PORT: String(nodes > 0 ? 6443 : await freePort()),
+    CLUSTER_LOG_MAX_SIZE: options.logMaxSize ?? '10Mi',
+    CLUSTER_LOG_MAX_FILES: String(options.logMaxFiles ?? 5),
+  }
+  const end = async () => {
+    await command(script('down.sh'), ['--purge'], { env })
+    await rm(folder, { recursive: true, force: true })
+  }
+  // A test runner that exits in the middle must not leave a cluster behind.
+  const last = () => spawnSync(script('down.sh'), ['--purge'], { env: { ...process.env, ...env } })
+  process.once('exit', last)
+  try {
+    const kubeconfig = (await command(script('up.sh'), [], { env, timeoutMs: 2_400_000 })).trim()
+    const kubectl = (args: readonly string[], more: CommandOptions = {}) =>
+      command(join(binFolder(), 'kubectl'), args, { timeoutMs: 120_000, ...more, env: { KUBECONFIG: kubeconfig } })
+    return {
+      kubeconfig,
+      folder,
+      kubectl,
+      async apply(...objects) {
+        await kubectl(['apply', '-f', '-'], { input: objects.map((one) => JSON.stringify(one)).join('\n---\n') })
+      },
+      async load(archive) {
+        await command(script('load.sh'), [archive], { env })
+      },
+      async [Symbol.asyncDispose]() {
+        process.off('exit', last)
+        await end()
+      },
+    }
+  } catch (error) {
+    process.off('exit', last)
+    await end().catch(() => {}) // the reason why it did not start is what counts
+    throw error
+  }
+}
+
+/** Ends every cluster that was started below a run folder and is still up. */
+export async function stopClusters(run: string): Promise<void> {
+  for (const name of await readdir(run)) {
+    if (!name.startsWith('cluster-')) continue
+    await command(script('down.sh'), ['--purge'], { env: { ...scriptEnvironment(), CLUSTER_DIR: join(run, name) } })
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await new Promise((done) => server.once('listening', done))
+  const address = server.address()
+  await new Promise((done) => server.close(done))
+  return typeof address === 'object' && address !== null ? address.port : 6443
+}
+
+async function main(): Promise<number> {
+  const usage = 'npm run cluster -- up [--nodes N] | down'
+  const { positionals, values } = parseArgs({
+    allowPositionals: true,
+    options: { nodes: { type: 'string', default: '0' } },
+  })
+  const nodes = Number(values.nodes)
+  if (!['up', 'down'].includes(positionals[0] ?? '') || positionals.length !== 1 || !(nodes >= 0 && nodes <= 3)) {
+    console.error(`${usage}\nN is 0 (a control plane alone) to 3.`)
+    return 2
+  }
+  const external = process.env['KUBECONFIG']
+  if (positionals[0] === 'down') {
+    if (external !== undefined) console.error(`KUBECONFIG is set: ${external} is left alone.`)
+    else await command(script('down.sh'), ['--purge'], { env: scriptEnvironment(), show: true })
+    return 0
+  }
+  if (external !== undefined) {
+    console.log(external)
+    return 0
+  }
+  const missing = missingForCluster(nodes)
+  if (missing !== undefined) {
+    console.error(`No cluster can be started here: ${missing}.`)
+    return 1
+  }
+  await prepareCluster(nodes, { show: true })
+  await command(script('up.sh'), [], {
+    env: { ...scriptEnvironment(), CLUSTER_NODES: String(nodes) },
+    show: true,
+    timeoutMs: 2_400_000,
+  })
+  return 0
+}
+
+if (import.meta.main) process.exitCode = await main()

@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# Starts etcd, kube-apiserver, kube-controller-manager and kube-scheduler, and
+# with $CLUSTER_NODES over 0 also CoreDNS and that many nodes (node.sh). Returns
+# when all are ready, and prints the path of an administrator's kubeconfig file.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+source "$here/lib.sh"
+[[ -x $bin/kube-apiserver ]] || { echo "no binaries in $bin: run build.sh, or set CLUSTER_BIN" >&2; exit 1; }
+[[ ! -f $dir/run/etcd.pid ]] || { echo "$dir is up already, or was not ended by down.sh" >&2; exit 1; }
+mkdir -p "$dir"/{log,run,pki,etcd}
+
+if ((nodes > 0)); then # links, addresses and mounts of the nodes exist once a machine
+  mkdir -p "${lock%/*}"
+  exec 9>>"$lock"
+  if ! flock --nonblock 9; then
+    echo "waiting for the cluster with nodes that is up already: $(tail -n 1 "$lock")" >&2
+    flock --timeout "${CLUSTER_LOCK_TIMEOUT:-1800}" 9 || { echo "it was not ended in time: see $lock" >&2; exit 1; }
+  fi
+  echo "$dir" >"$lock"
+  # What a cluster that was killed has left: its lock is ours now, so nobody uses it.
+  for name in $(ip -o link show type veth 2>/dev/null | sed -n 's/^[0-9]*: \(penstock-[0-9]\)@.*/\1/p'); do ip link del "$name" 2>/dev/null || true; done
+  for name in $(ip netns list 2>/dev/null | sed -n 's/^\(penstock-[0-9]\)\b.*/\1/p'); do ip netns del "$name" 2>/dev/null || true; done
+  ip link del penstock0 2>/dev/null || true
+fi
+
+# Users by fixed tokens: no client certificates to make.
+if [[ ! -f $dir/pki/tokens.csv ]]; then
+  id=0
+  while IFS=, read -r user group; do
+    echo "$(openssl rand -hex 16),$user,$((++id)),$group"
+  done >"$dir/pki/tokens.csv" <<'END'
+admin,system:masters
+system:kube-controller-manager,
+system:kube-scheduler,
+system:kube-proxy,
+system:node:node-1,system:nodes
+system:node:node-2,system:nodes
+system:node:node-3,system:nodes
+END
+  openssl genrsa -out "$dir/pki/sa.key" 2048 2>/dev/null
+  # kube-apiserver's identity towards kubelets (logs, exec, port-forward)
+  openssl req -x509 -newkey rsa:2048 -nodes -days 3650 -subj /O=system:masters/CN=kube-apiserver \
+    -keyout "$dir/pki/kubelet-client.key" -out "$dir/pki/kubelet-client.crt" 2>/dev/null
+fi
+while IFS=, read -r _ user _; do
+  kubeconfig "$user" >"$dir/pki/${user##*:}.kubeconfig"
+done <"$dir/pki/tokens.csv"
+export KUBECONFIG=$dir/pki/admin.kubeconfig
+
+endpoints=none # an endpoint of the Service "kubernetes" may not be on loopback
+if ((nodes > 0)); then
+  endpoints=lease
+  ip link add penstock0 type bridge
+  ip addr add "$address/24" dev penstock0
+  ip link set penstock0 up
+fi
+
+spawn etcd "$bin/etcd" --data-dir "$dir/etcd" --unsafe-no-fsync --log-level warn \
+  --listen-client-urls "unix://$dir/run/etcd.sock" \
+  --advertise-client-urls http://127.0.0.1:0 --listen-peer-urls http://127.0.0.1:0
+
+spawn kube-apiserver "$bin/kube-apiserver" \
+  --etcd-servers "unix://$dir/run/etcd.sock" \
+  --bind-address "$address" --advertise-address "$address" --secure-port "$port" \
+  --cert-dir "${authority%/*}" \
+  --token-auth-file "$dir/pki/tokens.csv" \
+  --authorization-mode Node,RBAC --enable-admission-plugins NodeRestriction \
+  --service-cluster-ip-range "$services" --endpoint-reconciler-type "$endpoints" \
+  --service-account-issuer https://kubernetes.default.svc \
+  --service-account-key-file "$dir/pki/sa.key" --service-account-signing-key-file "$dir/pki/sa.key" \
+  --kubelet-client-certificate "$dir/pki/kubelet-client.crt" --kubelet-client-key "$dir/pki/kubelet-client.key" \
+  --kubelet-preferred-address-types InternalIP \
+  --enable-aggregator-routing --allow-privileged --profiling=false
+until_true 120 kube-apiserver curl -fsS --cacert "$authority" "https://$address:$port/readyz"
+
+# The binaries of envtest (KUBEBUILDER_ASSETS) hold neither of the next two.
+[[ ! -x $bin/kube-controller-manager ]] || spawn kube-controller-manager "$bin/kube-controller-manager" \
+  --kubeconfig "$dir/pki/kube-controller-manager.kubeconfig" \
+  --leader-elect=false --secure-port 0 --use-service-account-credentials --profiling=false \
+  --service-account-private-key-file "$dir/pki/sa.key" --root-ca-file "$authority"
+
+[[ ! -x $bin/kube-scheduler ]] || spawn kube-scheduler "$bin/kube-scheduler" --kubeconfig "$dir/pki/kube-scheduler.kubeconfig" \
+  --leader-elect=false --secure-port 0 --profiling=false
+
+if ((nodes > 0)); then
+  cat >"$dir/Corefile" <<END
+.:53 {
+  bind $address
+  errors
+  cache 5
+  kubernetes cluster.local {
+    kubeconfig $KUBECONFIG
+  }
+}
+END
+  spawn coredns "$bin/coredns" -conf "$dir/Corefile"
+  for ((n = 1; n <= nodes; n++)); do "$here/node.sh" "$n" 9>&-; done
+fi
+
+[[ ! -x $bin/kube-controller-manager ]] || until_true 60 "the default service account" "$bin/kubectl" get serviceaccount default
+for ((n = 1; n <= nodes; n++)); do
+  until_true 120 "the kubelet of node-$n" "$bin/kubectl" get --raw "/api/v1/nodes/node-$n/proxy/healthz"
+  until_true 60 "node-$n" "$bin/kubectl" wait node "node-$n" --for condition=Ready --timeout 5s
+done
+echo "$KUBECONFIG"

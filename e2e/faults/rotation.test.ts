@@ -1,0 +1,212 @@
+// Pod logs that grow at 5 MB/s and are rotated as the kubelet does it: renamed, the one before compressed, the oldest removed.
+// What the agent writes is counted line by line: nothing is lost and nothing doubled; after SIGKILL only what was delivered
+// since the last checkpoint comes twice.
+
+import {
+  appendFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { gzipSync } from 'node:zlib'
+import { expect, test } from 'vitest'
+import { startAgent } from '../agent.ts'
+import { place, startReceiver } from '../bench/agent-process.ts'
+import { until } from '../command.ts'
+
+const bytesPerSecond = 5_000_000
+const padding = 'x'.repeat(250)
+
+/** Writes numbered lines into one container's log until told to stop. */
+class Writer {
+  readonly #path: string
+  readonly #rotateEveryMs: number
+  readonly #plainFiles: number
+  #stopped = false
+  readonly #rotated: string[] = []
+  /** First line of each file. */
+  readonly firstLines: number[] = [0]
+  written = 0
+  rotations = 0
+  /** Off at first: what is compressed before the agent has started is not to be read. */
+  rotating = false
+  readonly running: Promise<void>
+
+  /** @param plainFiles rotated files that are not yet compressed */
+  constructor(path: string, rotateEveryMs: number, plainFiles: number) {
+    this.#plainFiles = plainFiles
+    this.#path = path
+    this.#rotateEveryMs = rotateEveryMs
+    writeFileSync(path, '')
+    this.running = this.#run()
+  }
+
+  async #run(): Promise<void> {
+    const started = performance.now()
+    let lastRotation = started
+    let bytes = 0
+    while (!this.#stopped) {
+      const now = performance.now()
+      let text = ''
+      for (const due = ((now - started) / 1000) * bytesPerSecond; bytes < due && text.length < 2_000_000; ) {
+        const line = `2026-01-01T00:00:00.000000000Z stdout F ${padding}<${String(this.written++).padStart(9, '0')}>\n`
+        text += line
+        bytes += line.length
+      }
+      appendFileSync(this.#path, text)
+      if (this.rotating && now - lastRotation > this.#rotateEveryMs) {
+        lastRotation = now
+        this.#rotate()
+      }
+      await wait(20)
+    }
+  }
+
+  // The kubelet leaves the last rotated file as it is and compresses the one before. What was compressed while the agent was
+  // not there is not read, so more files stay plain where it is killed.
+  #rotate(): void {
+    const name = `${this.#path}.20260101-${String(this.rotations++).padStart(6, '0')}`
+    renameSync(this.#path, name)
+    writeFileSync(this.#path, '')
+    this.firstLines.push(this.written)
+    this.#rotated.push(name)
+    const previous = this.#rotated.length > this.#plainFiles ? this.#rotated.shift() : undefined
+    if (previous === undefined) return
+    writeFileSync(`${previous}.tmp`, gzipSync(readFileSync(previous), { level: 1 }))
+    renameSync(`${previous}.tmp`, `${previous}.gz`)
+    rmSync(previous)
+    for (const old of readdirSync(join(previous, '..'))
+      .filter((file) => file.endsWith('.gz'))
+      .sort()
+      .slice(0, -3)) {
+      rmSync(join(previous, '..', old))
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    await this.running
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop()
+  }
+}
+
+/** How often each line arrived. */
+function arrivals(path: string, count: number): Uint8Array {
+  const seen = new Uint8Array(count)
+  // Lines may be torn by a kill: numbers count, wherever they stand.
+  const text = readFileSync(path, 'latin1')
+  for (let at = text.indexOf('<'); at >= 0; at = text.indexOf('<', at + 1)) {
+    if (text[at + 10] === '>')
+      seen[Number(text.slice(at + 1, at + 10))] = (seen[Number(text.slice(at + 1, at + 10))] ?? 0) + 1
+  }
+  return seen
+}
+
+/** What did not arrive, as ranges of lines. */
+function missing(seen: Uint8Array): string[] {
+  const ranges: string[] = []
+  let from = -1
+  for (let line = 0; line <= seen.length; line++) {
+    if (seen[line] === 0) from = from < 0 ? line : from
+    else if (from >= 0) {
+      ranges.push(`${from} to ${line - 1}`)
+      from = -1
+    }
+  }
+  return ranges
+}
+
+function doubled(seen: Uint8Array): number {
+  let lines = 0
+  for (const times of seen) if (times > 1) lines += times - 1
+  return lines
+}
+
+function sizeOf(path: string): number {
+  return existsSync(path) ? statSync(path).size : 0
+}
+
+async function setup() {
+  const folder = mkdtempSync(join(tmpdir(), 'penstock-rotation-'))
+  const receiver = await startReceiver()
+  const where = place(folder, receiver.url, '')
+  const output = join(folder, 'out.log')
+  return {
+    output,
+    log: join(where.logsDir, 'default_web-1_uid-1/app/0.log'),
+    config: {
+      data_dir: where.dataDir,
+      sources: {
+        pods: {
+          type: 'orchestrator_logs',
+          logs_dir: where.logsDir,
+          kube_config_file: where.kubeConfig,
+          self_node_name: 'bench',
+        },
+      },
+      sinks: { out: { type: 'file', inputs: ['pods'], path: output, encoding: { codec: 'text' } } },
+    },
+    async [Symbol.asyncDispose]() {
+      await receiver[Symbol.asyncDispose]()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+async function untilComplete(output: string, count: number): Promise<Uint8Array> {
+  let seen = new Uint8Array(count)
+  await until('every line', 30_000, async () => {
+    seen = Uint8Array.from(arrivals(output, count))
+    return missing(seen).length === 0
+  }).catch(() => {}) // what is missing is shown by the assertion
+  return seen
+}
+
+test('fifty rotations lose nothing and double nothing', async () => {
+  await using run = await setup()
+  await using agent = await startAgent(run.config)
+  await using writer = new Writer(run.log, 400, 1)
+  await until('the first lines', 30_000, async () => sizeOf(run.output) > 0)
+  writer.rotating = true
+  while (writer.rotations < 50) await wait(100)
+  await writer.stop()
+  const seen = await untilComplete(run.output, writer.written)
+  expect(await agent.stop(), agent.output()).toBe(0)
+  expect(missing(seen), `${agent.output()}\nfiles began at ${writer.firstLines}`).toEqual([])
+  expect(doubled(arrivals(run.output, writer.written))).toBe(0)
+})
+
+test('after twenty kills nothing is lost, and only what came since the last checkpoint is doubled', async () => {
+  await using run = await setup()
+  await using writer = new Writer(run.log, 6000, 4)
+  const kills = 20
+  for (let kill = 0; kill < kills; kill++) {
+    await using agent = await startAgent(run.config)
+    const before = sizeOf(run.output)
+    await until('the agent to read on', 30_000, async () => sizeOf(run.output) > before).catch((error: unknown) => {
+      throw new Error(agent.output(), { cause: error })
+    })
+    writer.rotating = true
+    await wait(Math.random() * 2000)
+    await agent.stop('SIGKILL')
+  }
+  await using agent = await startAgent(run.config)
+  await writer.stop()
+  const seen = await untilComplete(run.output, writer.written)
+  expect(await agent.stop(), agent.output()).toBe(0)
+  expect(missing(seen), `${agent.output()}\nfiles began at ${writer.firstLines}`).toEqual([])
+  // A checkpoint is written half a second after a change, and a backlog is delivered faster than it was written.
+  const linesPerSecond = bytesPerSecond / (padding.length + 52)
+  expect(doubled(seen)).toBeLessThan(kills * linesPerSecond * 2)
+})

@@ -1,0 +1,85 @@
+// The project's own images, built from their Dockerfiles by buildah into an archive that the nodes' containerd reads.
+// No registry is asked for a base image: the base is made from this machine's Node (cluster/images.sh). An archive is kept
+// in the cache under a hash of everything that goes into it.
+
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { cacheFolder } from './cache.ts'
+import { command, node, root } from './command.ts'
+
+export type ImageName = 'agent' | 'operator'
+
+/** The name that pods use. */
+export const imageName = (name: ImageName) => `localhost/penstock/${name}:e2e`
+
+const inputs: Record<ImageName, readonly string[]> = {
+  agent: ['agent'],
+  operator: ['agent', 'operator'],
+}
+const shared = ['package.json', 'package-lock.json', '.npmrc', '.dockerignore', 'tsconfig.json']
+
+/** Builds an image, unless its archive is there already, and returns the archive's path. */
+export async function buildImage(name: ImageName): Promise<string> {
+  const folder = join(cacheFolder, 'images')
+  await mkdir(folder, { recursive: true })
+  const archive = join(folder, `${name}-${await fingerprint([...shared, ...inputs[name]])}.tar`)
+  if (existsSync(archive)) return archive
+
+  const images = process.env['CLUSTER_IMAGES'] ?? join(cacheFolder, 'cluster-images')
+  await command(resolve(root, 'e2e/cluster/images.sh'), [], { env: { NODE: node } })
+  const storage = join(cacheFolder, 'buildah')
+  const buildah = (...args: string[]) =>
+    command('flock', [
+      join(folder, '.lock'),
+      'buildah',
+      ...['--root', join(storage, 'root'), '--runroot', join(storage, 'run'), '--storage-driver', 'overlay'],
+      ...args,
+    ])
+  await buildah('pull', '-q', `oci-archive:${join(images, 'base/node.tar')}`)
+  await buildah(
+    ...['build', '--isolation', 'chroot', '--pull-never', '--build-arg', 'BASE=localhost/node-base:26'],
+    ...(await npmVolumes()),
+    ...['-f', `${name}/Dockerfile`, '-t', imageName(name), '.'],
+  )
+  await buildah('push', '-q', imageName(name), `oci-archive:${archive}.${process.pid}:${imageName(name)}`)
+  await buildah('rmi', '--prune', '--force') // what the name stood for before
+  for (const old of await readdir(folder)) {
+    if (old.startsWith(`${name}-`) && !old.endsWith(`.${process.pid}`)) await rm(join(folder, old), { force: true })
+  }
+  await rename(`${archive}.${process.pid}`, archive)
+  return archive
+}
+
+// The user's npm settings and npm's cache, so that npm inside the build asks where npm outside would ask. npm's home and
+// global folder there are those of the base image.
+async function npmVolumes(): Promise<string[]> {
+  const get = async (name: string) => (await command('npm', ['config', 'get', name])).trim()
+  const mounts = [
+    [await get('userconfig'), '/.npmrc:ro'],
+    [await get('userconfig'), '/root/.npmrc:ro'],
+    [await get('globalconfig'), '/usr/local/etc/npmrc:ro'],
+    [await get('cache'), '/.npm'],
+  ]
+  return mounts.flatMap(([from, to]) => (from !== undefined && existsSync(from) ? ['--volume', `${from}:${to}`] : []))
+}
+
+async function fingerprint(paths: readonly string[]): Promise<string> {
+  const hash = createHash('sha256')
+  const add = async (path: string): Promise<void> => {
+    const full = resolve(root, path)
+    const facts = await stat(full).catch(() => undefined)
+    if (facts === undefined) return
+    if (facts.isDirectory()) {
+      for (const entry of (await readdir(full)).sort()) {
+        if (entry !== 'node_modules' && entry !== 'dist' && !entry.endsWith('.test.ts')) await add(join(path, entry))
+      }
+      return
+    }
+    hash.update(`${path}\0`).update(await readFile(full))
+  }
+  for (const path of paths) await add(path)
+  hash.update(await command(node, ['--version']))
+  return hash.digest('hex').slice(0, 16)
+}

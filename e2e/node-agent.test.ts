@@ -1,0 +1,477 @@
+// The main job, on a real node: pods write lines, the kubelet and containerd make files of them, the agent (a DaemonSet pod
+// of the project's own image) collects, enriches, transforms and filters, and both stores are asked for what arrived.
+// Every field is compared with what the API server and the node's own log files say.
+
+import { randomUUID } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Cluster } from './cluster/cluster.ts'
+import { hostAddress, missingForCluster, startCluster } from './cluster/cluster.ts'
+import { until } from './command.ts'
+import { buildImage, imageName } from './image.ts'
+import { relay } from './relay.ts'
+import { service } from './services/service.ts'
+import type { Hit } from './stores.ts'
+import { queryLoki, searchAll, searchApi } from './stores.ts'
+
+const loki = service('loki')
+const opensearch = service('opensearch')
+const missing = missingForCluster(1) ?? loki.missing ?? opensearch.missing
+
+// Of this run alone: the stores may be shared.
+const run = randomUUID()
+const index = `node-agent-${run}`
+const system = 'penstock-system'
+
+interface Pod {
+  readonly metadata: {
+    readonly name: string
+    readonly namespace: string
+    readonly uid: string
+    readonly labels: Record<string, string>
+    readonly annotations: Record<string, string>
+    readonly ownerReferences?: readonly { readonly kind: string; readonly name: string }[]
+  }
+  readonly spec: { readonly nodeName: string }
+  readonly status: {
+    readonly phase: string
+    readonly podIP: string
+    readonly podIPs: readonly { readonly ip: string }[]
+    readonly containerStatuses: readonly {
+      readonly name: string
+      readonly imageID: string
+      readonly containerID: string
+      readonly restartCount: number
+    }[]
+  }
+}
+
+interface Line {
+  readonly time: string
+  readonly stream: string
+  readonly text: string
+}
+
+describe.skipIf(missing !== undefined)(`the agent on a node${missing === undefined ? '' : ` (${missing})`}`, () => {
+  const resources = new AsyncDisposableStack()
+  let cluster: Cluster
+  let lokiUrl: string
+  let searchUrl: string
+
+  beforeAll(async () => {
+    // All are waited for even when one fails: what has started by then must end with the test.
+    const [image, ...servers] = await Promise.allSettled([
+      buildImage('agent'),
+      loki.start().then((started) => {
+        lokiUrl = resources.use(started).url
+      }),
+      opensearch.start().then((started) => {
+        searchUrl = resources.use(started).url
+      }),
+      startCluster({ nodes: 1, logMaxSize: '256Ki', logMaxFiles: 10 }).then((started) => {
+        cluster = resources.use(started)
+      }),
+    ])
+    for (const server of servers) if (server.status === 'rejected') throw server.reason
+    if (image.status === 'rejected') throw image.reason
+    await cluster.load(image.value)
+    // Servers listen on loopback; pods reach this machine on the bridge.
+    const lokiRelay = resources.use(await relay(lokiUrl, { host: hostAddress }))
+    const searchRelay = resources.use(await relay(searchUrl, { host: hostAddress }))
+
+    // Labels of pods and nodes have names that would collide as fields of an index; what is not searched is not indexed.
+    await searchApi(searchUrl, 'PUT', `/_index_template/${index}`, {
+      index_patterns: [`${index}*`],
+      priority: 500,
+      template: {
+        mappings: {
+          dynamic: false,
+          properties: {
+            n: { type: 'long' },
+            timestamp: { type: 'date_nanos' },
+            orchestrator: { properties: { container_name: { type: 'keyword' }, pod_name: { type: 'keyword' } } },
+          },
+        },
+      },
+    })
+    await cluster.apply(...agentObjects({ lokiEndpoint: lokiRelay.url, searchEndpoint: searchRelay.url }))
+    await cluster
+      .kubectl(['-n', system, 'rollout', 'status', 'daemonset/penstock-agent', '--timeout', '90s'])
+      .catch(async (error) => {
+        throw new Error(`The agent's pod is not ready.\n${await agentLog()}`, { cause: error })
+      })
+    await cluster.apply({
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: 'shop', labels: { team: 'blue' } },
+    })
+    await until('the default service account', 30_000, async () =>
+      cluster.kubectl(['-n', 'shop', 'get', 'serviceaccount', 'default']),
+    )
+  })
+  afterAll(() => resources.disposeAsync())
+
+  const agentLog = () =>
+    cluster
+      .kubectl(['-n', system, 'logs', 'daemonset/penstock-agent', '--tail', '60'])
+      .catch((error: unknown) => String(error))
+
+  const documents = (container: string, sortBy?: string): Promise<Hit[]> =>
+    searchAll(searchUrl, index, sortBy, { term: { 'orchestrator.container_name': container } })
+
+  const enough = (what: string, count: number, container: string, timeoutMs: number) =>
+    until(what, timeoutMs, async () => {
+      const hits = await documents(container)
+      if (hits.length >= count) return hits
+      throw new Error(`There are ${hits.length} of ${count} documents.`)
+    }).catch(async (error) => {
+      throw new Error(`${error}\n${error.cause}\nThe agent's log:\n${await agentLog()}`)
+    })
+
+  test('documents of both stores carry every field, and the filter keeps back what it shall', {
+    timeout: 180_000,
+  }, async () => {
+    // Each line in a write of its own; long ones make containerd split them into parts of 16 KiB.
+    const program = `
+      const say = (value) => process.stdout.write(JSON.stringify(value) + '\\n')
+      say({ n: 1, level: 'info', message: 'hello Zażółć \\u{1f980}', ratio: 0.5, nested: { list: [1, 'two', null] } })
+      say({ n: 2, level: 'debug', message: 'kept back by the filter' })
+      process.stderr.write(JSON.stringify({ n: 3, level: 'warn', message: 'to standard error' }) + '\\n')
+      say({ n: 4, level: 'info', message: 'x'.repeat(40000) })
+      process.stdout.write('no JSON at all\\n')
+      say({ n: 5, level: 'info', message: 'last' })
+      setInterval(() => {}, 1000)
+    `
+    await cluster.apply({
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name: 'web', namespace: 'shop' },
+      spec: {
+        replicas: 1,
+        selector: { matchLabels: { app: 'web' } },
+        template: {
+          metadata: {
+            labels: { app: 'web', 'penstock.test/tier': 'front' },
+            annotations: { 'penstock.test/note': 'with "quotes", and\nlines' },
+          },
+          spec: {
+            terminationGracePeriodSeconds: 1,
+            containers: [{ name: 'main', image: 'localhost/node:26', args: ['-e', program] }],
+          },
+        },
+      },
+    })
+
+    const hits = await enough('the documents of pod web', 5, 'main', 60_000)
+
+    const pod = await onlyPod('shop', 'app=web')
+    const status = pod.status.containerStatuses[0]
+    const file = `/var/log/pods/shop_${pod.metadata.name}_${pod.metadata.uid}/main/0.log`
+    const written = await linesOf(pod, 'main')
+    expect(written).toHaveLength(6)
+    const nodeLabels = await labelsOf('node', 'node-1')
+    const expected = written
+      .filter((line) => !line.text.includes('"debug"'))
+      .map((line) => ({
+        ...(line.text.startsWith('{') ? JSON.parse(line.text) : { message: line.text, unparsed: true }),
+        file,
+        stream: line.stream,
+        timestamp: nanoseconds(line.time),
+        source_type: 'orchestrator_logs',
+        orchestrator: {
+          container_id: status?.containerID,
+          container_image: 'localhost/node:26',
+          container_image_id: status?.imageID,
+          container_name: 'main',
+          pod_annotations: pod.metadata.annotations,
+          pod_ip: pod.status.podIP,
+          pod_ips: pod.status.podIPs.map(({ ip }) => ip),
+          pod_labels: pod.metadata.labels,
+          pod_name: pod.metadata.name,
+          pod_namespace: 'shop',
+          pod_node_name: 'node-1',
+          pod_owner: `ReplicaSet/${pod.metadata.ownerReferences?.[0]?.name}`,
+          pod_uid: pod.metadata.uid,
+          namespace_labels: { team: 'blue', 'kubernetes.io/metadata.name': 'shop' },
+          node_labels: nodeLabels,
+        },
+      }))
+    // Instants are compared, not how they are spelt: the kubelet drops trailing zeros of the fraction.
+    const arrived = hits.map(({ _source }) => ({ ..._source, timestamp: nanoseconds(String(_source['timestamp'])) }))
+    const byTime = (a: { timestamp: string }, b: { timestamp: string }) =>
+      BigInt(a.timestamp) < BigInt(b.timestamp) ? -1 : 1
+    expect(arrived.sort(byTime)).toEqual(expected.sort(byTime))
+
+    const entries = await until('the entries in Loki', 20_000, async () => {
+      const found = await queryLoki(lokiUrl, `{container="main", run="${run}"}`, run)
+      return found.length >= 5 && found
+    })
+    const withoutTimestamp = expected.map(({ timestamp: _, ...rest }) => rest)
+    expect(entries.map((entry) => JSON.parse(entry.line))).toEqual(withoutTimestamp)
+    expect(entries.map((entry) => entry.at)).toEqual(expected.map((event) => event.timestamp))
+    for (const [n, entry] of entries.entries()) {
+      expect(entry.labels).toEqual({
+        run,
+        namespace: 'shop',
+        pod: pod.metadata.name,
+        container: 'main',
+        stream: expected[n]?.stream,
+        label_app: 'web',
+        label_penstock_test_tier: 'front',
+        label_pod_template_hash: pod.metadata.labels['pod-template-hash'],
+      })
+    }
+  })
+
+  test('the rotation of the kubelet loses nothing and doubles nothing', { timeout: 240_000 }, async () => {
+    const count = 24_000
+    // About 300 KB/s for 20 s: the kubelet looks every 3 s, and each time the file has passed its limit.
+    const program = `
+      const filler = 'abcdefghijklmnopqrstuvwxyz'.repeat(8)
+      let n = 0
+      const more = () => {
+        let text = ''
+        for (let i = 0; i < 120 && n < ${count}; i++) text += JSON.stringify({ n: n++, level: 'info', message: filler }) + '\\n'
+        process.stdout.write(text)
+        if (n < ${count}) setTimeout(more, 100)
+        else setInterval(() => {}, 1000)
+      }
+      more()
+    `
+    await cluster.apply({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'noisy', namespace: 'shop', labels: { app: 'noisy' } },
+      spec: {
+        terminationGracePeriodSeconds: 1,
+        containers: [{ name: 'noisy', image: 'localhost/node:26', args: ['-e', program] }],
+      },
+    })
+
+    // The limits of the wait are wide: the machine may be busy with other tests.
+    const hits = await enough('every line of pod noisy', count, 'noisy', 150_000)
+
+    const pod = await onlyPod('shop', 'app=noisy')
+    const files = await readdir(podFolder(pod, 'noisy'))
+    expect(
+      files.filter((name) => /^0\.log\.\d/.test(name)).length,
+      `rotated files: ${files.join(' ')}`,
+    ).toBeGreaterThanOrEqual(3)
+    const numbers = hits.map((hit) => Number(hit._source['n'])).sort((a, b) => a - b)
+    expect(numbers.length, 'documents in the search engine').toBe(count)
+    expect(
+      numbers.every((n, at) => n === at),
+      'each number once',
+    ).toBe(true)
+    const entries = await until('every line in Loki', 30_000, async () => {
+      const found = await queryLoki(lokiUrl, `{container="noisy", run="${run}"}`, run)
+      return found.length >= count && found
+    })
+    expect(new Set(entries.map((entry) => JSON.parse(entry.line).n)).size, 'entries in Loki').toBe(count)
+  })
+
+  test('lines that were written before a pod was deleted arrive, with its metadata', { timeout: 120_000 }, async () => {
+    await cluster.apply({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'brief', namespace: 'shop', labels: { app: 'brief' } },
+      spec: {
+        restartPolicy: 'Never',
+        terminationGracePeriodSeconds: 1,
+        containers: [
+          {
+            name: 'brief',
+            image: 'localhost/node:26',
+            args: [
+              '-e',
+              `for (let n = 0; n < 100; n++) console.log(JSON.stringify({ n, level: 'info', message: 'brief' }))`,
+            ],
+          },
+        ],
+      },
+    })
+    await until('the end of pod brief', 60_000, async () =>
+      (await onlyPod('shop', 'app=brief')).status.phase === 'Succeeded' ? true : undefined,
+    )
+    await cluster.kubectl(['-n', 'shop', 'delete', 'pod', 'brief', '--wait=false'])
+
+    const hits = await enough('the lines of pod brief', 100, 'brief', 30_000)
+
+    expect(hits.map((hit) => Number(hit._source['n'])).sort((a, b) => a - b)).toEqual(
+      Array.from({ length: 100 }, (_, n) => n),
+    )
+    for (const hit of hits) {
+      const { pod_name, pod_labels } = hit._source['orchestrator'] as Record<string, unknown>
+      expect({ pod_name, pod_labels }).toEqual({ pod_name: 'brief', pod_labels: { app: 'brief' } })
+    }
+  })
+
+  async function onlyPod(namespace: string, selector: string): Promise<Pod> {
+    const list = JSON.parse(await cluster.kubectl(['-n', namespace, 'get', 'pods', '-l', selector, '-o', 'json']))
+    expect(list.items).toHaveLength(1)
+    return list.items[0]
+  }
+
+  async function labelsOf(kind: string, name: string): Promise<Record<string, string>> {
+    return JSON.parse(await cluster.kubectl(['get', kind, name, '-o', 'json'])).metadata.labels
+  }
+
+  const podFolder = (pod: Pod, container: string) =>
+    join(
+      cluster.folder,
+      `node-1/var/log/pods/${pod.metadata.namespace}_${pod.metadata.name}_${pod.metadata.uid}`,
+      container,
+    )
+
+  /** The lines of a container as its runtime has written them, rotated files included, parts joined. */
+  async function linesOf(pod: Pod, container: string): Promise<Line[]> {
+    const folder = podFolder(pod, container)
+    const names = (await readdir(folder)).sort((a, b) => (a === '0.log' ? 1 : b === '0.log' ? -1 : a < b ? -1 : 1))
+    const found: Line[] = []
+    const parts = new Map<string, Line>()
+    for (const name of names) {
+      const bytes = await readFile(join(folder, name))
+      const text = (name.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString()
+      for (const raw of text.split('\n')) {
+        if (raw === '') continue
+        const [time = '', stream = '', flag = '', ...rest] = raw.split(' ')
+        const before = parts.get(stream)
+        const line =
+          before === undefined
+            ? { time, stream, text: rest.join(' ') }
+            : { ...before, text: before.text + rest.join(' ') }
+        if (flag === 'P') {
+          parts.set(stream, line)
+        } else {
+          parts.delete(stream)
+          found.push(line)
+        }
+      }
+    }
+    return found
+  }
+})
+
+/** An instant in nanoseconds since the epoch, as text. */
+function nanoseconds(time: string): string {
+  const [seconds = '', fraction = ''] = time.replace('Z', '').split('.')
+  return `${Date.parse(`${seconds}Z`) / 1000}${fraction.padEnd(9, '0')}`
+}
+
+/** Everything that a user would apply: permissions, configuration, the agent on every node. */
+function agentObjects({ lokiEndpoint, searchEndpoint }: { lokiEndpoint: string; searchEndpoint: string }): object[] {
+  const name = 'penstock-agent'
+  const config = {
+    data_dir: '/var/lib/penstock',
+    sources: { pods: { type: 'orchestrator_logs' } },
+    transforms: {
+      parsed: {
+        type: 'remap',
+        inputs: ['pods'],
+        source: `
+          parsed, error = parse_json(string!(.message))
+          if error == null && is_object(parsed) {
+            . = merge!(., parsed)
+          } else {
+            .unparsed = true
+          }
+        `,
+      },
+      kept: {
+        type: 'filter',
+        inputs: ['parsed'],
+        condition: '.level != "debug" && .orchestrator.pod_namespace == "shop"',
+      },
+    },
+    sinks: {
+      store: {
+        type: 'log_aggregator',
+        inputs: ['kept'],
+        endpoint: lokiEndpoint,
+        tenant_id: run,
+        encoding: { codec: 'json' },
+        labels: {
+          run,
+          namespace: '{{ orchestrator.pod_namespace }}',
+          pod: '{{ orchestrator.pod_name }}',
+          container: '{{ orchestrator.container_name }}',
+          stream: '{{ stream }}',
+          'label_*': '{{ orchestrator.pod_labels }}',
+        },
+        out_of_order_action: 'accept',
+        compression: 'gzip',
+      },
+      search: {
+        type: 'search_engine',
+        inputs: ['kept'],
+        endpoints: [searchEndpoint],
+        bulk: { index },
+        compression: 'gzip',
+      },
+    },
+  }
+  const metadata = { name, namespace: system }
+  return [
+    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: system } },
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata },
+    {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRole',
+      metadata: { name },
+      rules: [{ apiGroups: [''], resources: ['pods', 'namespaces', 'nodes'], verbs: ['get', 'list', 'watch'] }],
+    },
+    {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRoleBinding',
+      metadata: { name },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
+      subjects: [{ kind: 'ServiceAccount', name, namespace: system }],
+    },
+    { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { 'agent.json': JSON.stringify(config, undefined, 2) } },
+    {
+      apiVersion: 'apps/v1',
+      kind: 'DaemonSet',
+      metadata,
+      spec: {
+        selector: { matchLabels: { app: name } },
+        template: {
+          metadata: { labels: { app: name } },
+          spec: {
+            serviceAccountName: name,
+            terminationGracePeriodSeconds: 5,
+            containers: [
+              {
+                name: 'agent',
+                image: imageName('agent'),
+                args: ['--config', '/etc/penstock/agent.json'],
+                env: [{ name: 'AGENT_SELF_NODE_NAME', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } }],
+                resources: { requests: { cpu: '50m', memory: '64Mi' }, limits: { memory: '512Mi' } },
+                // The kubelet's files belong to root and are closed to others; no capability is needed to read them.
+                securityContext: {
+                  runAsUser: 0,
+                  readOnlyRootFilesystem: true,
+                  allowPrivilegeEscalation: false,
+                  capabilities: { drop: ['ALL'] },
+                  seccompProfile: { type: 'RuntimeDefault' },
+                },
+                volumeMounts: [
+                  { name: 'config', mountPath: '/etc/penstock', readOnly: true },
+                  { name: 'pods', mountPath: '/var/log/pods', readOnly: true },
+                  { name: 'data', mountPath: '/var/lib/penstock' },
+                ],
+              },
+            ],
+            volumes: [
+              { name: 'config', configMap: { name } },
+              { name: 'pods', hostPath: { path: '/var/log/pods' } },
+              // Where the node keeps it over the agent's restarts; here a folder that goes away with the node.
+              { name: 'data', hostPath: { path: '/run/penstock', type: 'DirectoryOrCreate' } },
+            ],
+          },
+        },
+      },
+    },
+  ]
+}

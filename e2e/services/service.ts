@@ -1,0 +1,173 @@
+// Where the real servers of the tests come from. A test never knows: `service` answers by the first of
+//   1. PENSTOCK_TEST_<NAME>_URL: an address in the environment; nothing is started;
+//   2. service.sh, when what it needs is there;
+//   3. a Docker container, when Docker answers;
+//   4. nothing: the test is skipped, and its name says why. PENSTOCK_TEST_REQUIRE=loki,... makes that a failure.
+
+import { spawnSync } from 'node:child_process'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { command } from '../command.ts'
+
+const script = resolve(import.meta.dirname, 'service.sh')
+
+interface Recipe {
+  /** Variable with the address: read from the environment, and printed by `service.sh NAME up`. */
+  readonly variable: string
+  readonly docker?: {
+    readonly image: string
+    readonly port: number
+    readonly ready: string
+    readonly env?: Record<string, string>
+  }
+  /** Variables for `service.sh`, such as a version. */
+  readonly env?: Readonly<Record<string, string>>
+}
+
+const search = { 'discovery.type': 'single-node' }
+const recipes = {
+  loki: {
+    variable: 'PENSTOCK_TEST_LOKI_URL',
+    env: { LOKI_AUTH: 'true' }, // tenants are kept apart
+    docker: { image: 'grafana/loki:3.7.8', port: 3100, ready: '/ready' },
+  },
+  victorialogs: { variable: 'PENSTOCK_TEST_VICTORIALOGS_URL' },
+  opensearch: {
+    variable: 'PENSTOCK_TEST_OPENSEARCH_URL',
+    docker: {
+      image: 'opensearchproject/opensearch:3.6.0',
+      port: 9200,
+      ready: '/_cluster/health',
+      env: { ...search, DISABLE_SECURITY_PLUGIN: 'true', DISABLE_INSTALL_DEMO_CONFIG: 'true' },
+    },
+  },
+  elasticsearch: {
+    variable: 'PENSTOCK_TEST_ELASTICSEARCH_URL',
+    docker: {
+      image: 'elasticsearch:8.19.21',
+      port: 9200,
+      ready: '/_cluster/health',
+      env: { ...search, 'xpack.security.enabled': 'false' },
+    },
+  },
+  prometheus: { variable: 'PENSTOCK_TEST_PROMETHEUS_URL' },
+  influxdb: { variable: 'PENSTOCK_TEST_INFLUXDB_URL' },
+} as const satisfies Record<string, Recipe>
+
+export type ServiceName = keyof typeof recipes
+
+/** The servers that the tests use, in the order in which they are fetched or built before the tests. */
+export const usedServices: readonly ServiceName[] = ['prometheus', 'influxdb', 'opensearch', 'elasticsearch', 'loki']
+
+/** Commands of the scripts, and the Debian package of each. Java and Go are looked for by the scripts themselves. */
+export const servicePackages: Readonly<Record<string, string>> = {
+  curl: 'curl',
+  openssl: 'openssl',
+  python3: 'python3',
+  unzip: 'unzip',
+  mvn: 'maven',
+  java: 'openjdk-17-jre-headless',
+  flock: 'util-linux',
+}
+
+export interface RunningService extends AsyncDisposable {
+  readonly url: string
+  readonly from: 'environment' | 'here' | 'docker'
+}
+
+export interface Service {
+  readonly name: ServiceName
+  /** Why it cannot be had, in words for the name of a skipped test; undefined when it can. */
+  readonly missing: string | undefined
+  start(): Promise<RunningService>
+}
+
+/** Finds out where a server would come from; starts nothing yet. */
+export function service(name: ServiceName): Service {
+  const recipe: Recipe = recipes[name]
+  const address = process.env[recipe.variable]
+  if (address !== undefined && address !== '') {
+    const running: RunningService = { url: address, from: 'environment', async [Symbol.asyncDispose]() {} }
+    return { name, missing: undefined, start: async () => running }
+  }
+  const installing = process.env['PENSTOCK_TEST_INSTALL'] === '1'
+  const have = spawnSync(script, [name, 'have'], { encoding: 'utf8', env: { ...process.env, ...recipe.env } })
+  if (have.status === 0 || installing) return { name, missing: undefined, start: () => startHere(name, recipe) }
+  if (recipe.docker !== undefined && dockerAnswers())
+    return { name, missing: undefined, start: () => startInDocker(recipe) }
+
+  const missing = `${have.stderr?.trim() || `${name}: service.sh cannot run here`}; there is no ${recipe.variable} and no Docker`
+  if ((process.env['PENSTOCK_TEST_REQUIRE'] ?? '').split(',').includes(name)) {
+    throw new Error(`PENSTOCK_TEST_REQUIRE names ${name}, and it cannot be had: ${missing}.`)
+  }
+  return { name, missing, start: () => Promise.reject(new Error(missing)) }
+}
+
+/** Ends every server that was started below a run folder. */
+export async function stopServices(folder: string): Promise<void> {
+  for (const name of Object.keys(recipes)) await command(script, [name, 'down'], { env: { SVC_RUN: folder } })
+}
+
+// The runner of the tests shares one server among all test files and ends it itself (PENSTOCK_TEST_RUN is its folder).
+async function startHere(name: ServiceName, recipe: Recipe): Promise<RunningService> {
+  const shared = process.env['PENSTOCK_TEST_RUN']
+  const folder = shared === undefined ? await mkdtemp(join(tmpdir(), 'penstock-service-')) : join(shared, 'services')
+  if (shared === undefined) await chmod(folder, 0o755) // some servers drop root
+  const env = { ...recipe.env, SVC_RUN: folder }
+  const end = async () => {
+    if (shared !== undefined) return
+    await command(script, [name, 'down'], { env })
+    await rm(folder, { recursive: true, force: true })
+  }
+  try {
+    const printed = await command(script, [name, 'up'], { env, timeoutMs: 3_600_000 })
+    const url = new RegExp(`\\b${recipe.variable}=(\\S+)`).exec(printed)?.[1]
+    if (url === undefined) throw new Error(`service.sh ${name} up printed no ${recipe.variable}: ${printed}`)
+    return { url, from: 'here', [Symbol.asyncDispose]: end }
+  } catch (error) {
+    await end().catch(() => {}) // the reason why it did not start is what counts
+    throw error
+  }
+}
+
+async function startInDocker(recipe: Recipe): Promise<RunningService> {
+  const { docker } = recipe
+  if (docker === undefined) throw new Error('There is no image of this server.')
+  const { GenericContainer, Wait } = await loadTestcontainers()
+  const container = await new GenericContainer(docker.image)
+    .withEnvironment(docker.env ?? {})
+    .withExposedPorts(docker.port)
+    .withWaitStrategy(Wait.forHttp(docker.ready, docker.port).forStatusCode(200))
+    .withStartupTimeout(180_000)
+    .start()
+  return {
+    url: `http://${container.getHost()}:${container.getMappedPort(docker.port)}`,
+    from: 'docker',
+    async [Symbol.asyncDispose]() {
+      await container.stop()
+    },
+  }
+}
+
+// An optional dependency: where the Node that installs is too old for it, npm leaves it out. So it is loaded by a name that
+// the compiler does not look up, and what is used of it is described here.
+interface ContainerBuilder {
+  withEnvironment(variables: Record<string, string>): ContainerBuilder
+  withExposedPorts(port: number): ContainerBuilder
+  withWaitStrategy(strategy: unknown): ContainerBuilder
+  withStartupTimeout(ms: number): ContainerBuilder
+  start(): Promise<{ getHost(): string; getMappedPort(port: number): number; stop(): Promise<unknown> }>
+}
+interface Testcontainers {
+  readonly GenericContainer: new (image: string) => ContainerBuilder
+  readonly Wait: { forHttp(path: string, port: number): { forStatusCode(code: number): unknown } }
+}
+async function loadTestcontainers(): Promise<Testcontainers> {
+  const name: string = 'testcontainers'
+  return (await import(name)) as Testcontainers
+}
+
+function dockerAnswers(): boolean {
+  return spawnSync('docker', ['version', '--format', '{{.Server.Version}}'], { timeout: 5000 }).status === 0
+}

@@ -1,0 +1,151 @@
+// Reads back what the stores have taken: Loki (or VictoriaLogs in its stead), the search engines, Prometheus and InfluxDB.
+
+export interface LogEntry {
+  readonly labels: Readonly<Record<string, string>>
+  /** Nanoseconds since the epoch, as text: more digits than a number holds. */
+  readonly at: string
+  readonly line: string
+}
+
+async function answer(url: string, init: RequestInit = {}): Promise<unknown> {
+  const response = await fetch(url, { ...init, signal: AbortSignal.timeout(30_000) })
+  const text = await response.text()
+  if (!response.ok)
+    throw new Error(`${init.method ?? 'GET'} ${url} answered ${response.status}: ${text.slice(0, 1000)}`)
+  return text === '' ? undefined : JSON.parse(text)
+}
+
+interface LokiAnswer {
+  readonly data: {
+    readonly result: readonly { readonly stream: Record<string, string>; readonly values: [string, string][] }[]
+  }
+}
+
+/** All entries of the last two hours that a Loki selector finds, oldest first. */
+export async function queryLoki(url: string, selector: string, tenant?: string): Promise<LogEntry[]> {
+  // Not more: an answer above 4 MB gets lost between the parts of Loki.
+  const pageSize = 1000
+  const found = new Map<string, LogEntry>()
+  // The tests write what is at most an hour old. A wider window costs: Loki splits it into a query an hour.
+  let start = BigInt(Date.now() - 2 * 3_600_000) * 1_000_000n
+  const end = BigInt(Date.now() + 60_000) * 1_000_000n
+  for (;;) {
+    const query = new URLSearchParams({
+      query: selector,
+      limit: String(pageSize),
+      direction: 'forward',
+      start: String(start),
+      end: String(end),
+    })
+    const headers: Record<string, string> = tenant === undefined ? {} : { 'X-Scope-OrgID': tenant }
+    const { data } = (await answer(`${url}/loki/api/v1/query_range?${query}`, { headers })) as LokiAnswer
+    let count = 0
+    for (const { stream, values } of data.result) {
+      // What Loki adds by itself is no label of ours.
+      const { service_name: _, detected_level: __, ...labels } = stream
+      for (const [at, line] of values) {
+        count++
+        if (BigInt(at) > start) start = BigInt(at)
+        found.set(`${JSON.stringify(labels)} ${at} ${line}`, { labels, at, line })
+      }
+    }
+    if (count < pageSize) break
+  }
+  return [...found.values()].sort((a, b) => (BigInt(a.at) < BigInt(b.at) ? -1 : BigInt(a.at) > BigInt(b.at) ? 1 : 0))
+}
+
+/** All entries that VictoriaLogs holds for a label and its value. */
+export async function queryVictoriaLogs(url: string, label: string, value: string): Promise<LogEntry[]> {
+  const query = new URLSearchParams({ query: `{${label}="${value}"}`, limit: '100000' })
+  const response = await fetch(`${url}/select/logsql/query?${query}`, { signal: AbortSignal.timeout(30_000) })
+  const lines = (await response.text()).split('\n').filter((line) => line !== '')
+  return lines.map((text) => {
+    const {
+      _msg: line = '',
+      _time: time = '',
+      _stream,
+      _stream_id,
+      ...labels
+    } = JSON.parse(text) as Record<string, string>
+    const [seconds = '', fraction = ''] = time.replace('Z', '').split('.')
+    return { labels, at: `${Date.parse(`${seconds}Z`) / 1000}${fraction.padEnd(9, '0')}`, line }
+  })
+}
+
+export interface Hit {
+  readonly _index: string
+  readonly _id: string
+  readonly _source: Record<string, unknown>
+}
+
+/** A call of a search engine's API. */
+export function searchApi(url: string, method: string, path: string, body?: unknown): Promise<unknown> {
+  const payload =
+    body === undefined ? {} : { body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } }
+  return answer(`${url}${path}`, { method, ...payload })
+}
+
+/** All documents of an index, after a refresh, in the order of a field if there is one. */
+export async function searchAll(
+  url: string,
+  index: string,
+  sortBy?: string,
+  query: object = { match_all: {} },
+): Promise<Hit[]> {
+  await searchApi(url, 'POST', `/${index}/_refresh`)
+  const hits: Hit[] = []
+  let after: unknown
+  for (;;) {
+    const found = (await searchApi(url, 'POST', `/${index}/_search`, {
+      size: 5000,
+      query,
+      sort: sortBy === undefined ? ['_doc'] : [{ [sortBy]: 'asc' }, '_doc'],
+      ...(after === undefined ? {} : { search_after: after }),
+    })) as { hits: { hits: (Hit & { sort: unknown })[] } }
+    hits.push(...found.hits.hits)
+    if (found.hits.hits.length < 5000) return hits
+    after = found.hits.hits.at(-1)?.sort
+  }
+}
+
+interface PrometheusAnswer {
+  readonly data: {
+    readonly result: readonly { readonly metric: Record<string, string>; readonly values: [number, string][] }[]
+  }
+}
+
+/** All samples of the last ten minutes that a selector finds, as `name{label="value"} value@seconds …`, sorted. */
+export async function queryPrometheus(url: string, selector: string): Promise<string[]> {
+  const query = new URLSearchParams({ query: `${selector}[10m]` })
+  const { data } = (await answer(`${url}/api/v1/query?${query}`)) as PrometheusAnswer
+  return data.result
+    .map(({ metric: { __name__: name, ...labels }, values }) => {
+      const pairs = Object.entries(labels).map(([label, value]) => `${label}="${value}"`)
+      return `${name}{${pairs.sort().join()}} ${values.map(([time, value]) => `${value}@${time}`).join(' ')}`
+    })
+    .sort()
+}
+
+interface InfluxAnswer {
+  readonly results: readonly {
+    readonly series?: readonly { readonly name: string; readonly columns: string[]; readonly values: unknown[][] }[]
+  }[]
+}
+
+/** The rows of each measurement that a statement gives, without the columns that have no value. */
+export async function queryInflux(
+  url: string,
+  database: string,
+  statement: string,
+): Promise<Record<string, Record<string, unknown>[]>> {
+  const query = new URLSearchParams({ db: database, q: statement, epoch: 'ms' })
+  const { results } = (await answer(`${url}/query?${query}`, { method: 'POST' })) as InfluxAnswer
+  return Object.fromEntries(
+    (results[0]?.series ?? []).map(({ name, columns, values }) => [
+      name,
+      values.map((row) =>
+        Object.fromEntries(columns.map((column, at) => [column, row[at]]).filter(([, value]) => value !== null)),
+      ),
+    ]),
+  )
+}

@@ -1,0 +1,22 @@
+// Where a sub-command finds its resources: `-f PATH`, as with kubectl, given once or more.
+
+import { PenstockError } from '@penstock/agent/errors'
+
+export const fileOption = { type: 'string', short: 'f', multiple: true } as const
+
+export function resourcePaths(files: readonly string[] | undefined): readonly string[] {
+  if (files === undefined || files.length === 0) {
+    throw new PenstockError('PEN_USAGE', 'Name the resources with `-f PATH`: a file or a folder with .yaml files.')
+  }
+  return files
+}
+
+/** Milliseconds of `10s`, `500ms`, `2m` or plain seconds. */
+export function durationMs(text: string): number {
+  const match = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(text)
+  if (match === null) {
+    throw new PenstockError('PEN_USAGE', `\`--for\` takes a time such as \`10s\` or \`2m\`; found \`${text}\`.`)
+  }
+  const unit = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }[(match[2] ?? 's') as 'ms' | 's' | 'm' | 'h']
+  return Number(match[1]) * unit
+}

@@ -1,0 +1,10 @@
+// Problems on standard error, one block each; the renderer is the agent's own.
+
+import { renderProblems } from '@penstock/agent/config/render'
+import type { Problem } from '@penstock/agent/schema/problems'
+
+/** Prints problems; true if there is no error among them. */
+export function printProblems(problems: readonly Problem[]): boolean {
+  if (problems.length > 0) console.error(renderProblems(problems))
+  return problems.every((problem) => problem.severity !== 'error')
+}

@@ -1,0 +1,18 @@
+// What `penstock run` tells a newcomer to do next must work as it stands.
+
+import { join } from 'node:path'
+import { expect, test, vi } from 'vitest'
+import { run as lint } from './lint.ts'
+import { next } from './run.ts'
+
+test('the quickstart passes the check that it recommends', async () => {
+  const quickstart = join(import.meta.dirname, '../../../examples/quickstart')
+  const command = /`npx penstock lint (.*)`/.exec(next('127.0.0.1:1', [quickstart]))?.[1]
+  const said = vi.spyOn(console, 'log').mockImplementation(() => {})
+  try {
+    expect(await lint(command?.split(' ') ?? [])).toBe(0)
+    expect(said).toHaveBeenCalledWith(`1 Pipeline(s) in ${quickstart}: no problems.`)
+  } finally {
+    said.mockRestore()
+  }
+})

@@ -1,0 +1,121 @@
+// A loopback stand-in for the Kubernetes API, as far as an agent asks it: its version, and list and watch of pods, namespaces
+// and nodes with field and label selectors. It lets `penstock run` show real tailing and real enrichment where there is no cluster.
+
+import { createServer, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+export interface KubeObject {
+  readonly kind: 'Pod' | 'Namespace' | 'Node'
+  readonly apiVersion: 'v1'
+  readonly metadata: {
+    readonly name: string
+    readonly namespace?: string
+    readonly uid: string
+    readonly labels?: Readonly<Record<string, string>>
+    readonly annotations?: Readonly<Record<string, string>>
+    readonly ownerReferences?: readonly { readonly kind: string; readonly name: string }[]
+    readonly [field: string]: unknown
+  }
+  readonly [field: string]: unknown
+}
+
+const notFound = { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason: 'NotFound', code: 404 }
+const kinds = { pods: 'Pod', namespaces: 'Namespace', nodes: 'Node' } as const
+
+export class SampleApiServer implements AsyncDisposable {
+  readonly #objects: readonly KubeObject[]
+  readonly #server: Server
+  readonly #watches = new Set<ServerResponse>()
+
+  constructor(objects: readonly KubeObject[]) {
+    this.#objects = objects
+    this.#server = createServer((request, response) => {
+      const url = new URL(request.url ?? '/', 'http://localhost')
+      if (url.pathname === '/version') {
+        response.writeHead(200, { 'content-type': 'application/json' })
+        response.end(JSON.stringify({ major: '1', minor: '33', gitVersion: 'v1.33.0' }))
+        return
+      }
+      const pod = /^\/api\/v1\/namespaces\/([^/]+)\/pods\/([^/]+)$/.exec(url.pathname)
+      if (pod !== null) {
+        const found = this.#objects.find(
+          ({ kind, metadata }) => kind === 'Pod' && metadata.namespace === pod[1] && metadata.name === pod[2],
+        )
+        response.writeHead(found === undefined ? 404 : 200, { 'content-type': 'application/json' })
+        response.end(JSON.stringify(found ?? notFound))
+        return
+      }
+      const resource = /^\/api\/v1\/(pods|namespaces|nodes)$/.exec(url.pathname)?.[1] as keyof typeof kinds | undefined
+      if (resource === undefined) {
+        response.writeHead(404, { 'content-type': 'application/json' })
+        response.end(JSON.stringify(notFound))
+        return
+      }
+      response.writeHead(200, { 'content-type': 'application/json' })
+      // Nothing changes after the start, so a watch stays open and silent.
+      if (['1', 'true'].includes(url.searchParams.get('watch') ?? '')) {
+        this.#watches.add(response)
+        response.on('close', () => this.#watches.delete(response))
+        response.flushHeaders()
+        return
+      }
+      const items = this.#objects.filter(
+        (object) =>
+          object.kind === kinds[resource] &&
+          matchesFields(object, url.searchParams.get('fieldSelector') ?? '') &&
+          matchesLabels(object.metadata.labels ?? {}, url.searchParams.get('labelSelector') ?? ''),
+      )
+      response.end(
+        JSON.stringify({ kind: `${kinds[resource]}List`, apiVersion: 'v1', metadata: { resourceVersion: '1' }, items }),
+      )
+    })
+  }
+
+  /** Listens on a free loopback port and gives the address. */
+  async open(): Promise<string> {
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once('error', reject)
+      this.#server.listen(0, '127.0.0.1', resolve)
+    })
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const watch of this.#watches) watch.end()
+    this.#server.closeAllConnections()
+    await new Promise((resolve) => this.#server.close(resolve))
+  }
+}
+
+function matchesFields(object: KubeObject, selector: string): boolean {
+  return terms(selector).every((term) => {
+    const [, path, operator, value] = /^([^=!]+)(!?=)=?(.*)$/.exec(term) ?? []
+    const found = (path ?? '')
+      .split('.')
+      .reduce<unknown>((at, key) => (at as Record<string, unknown> | undefined)?.[key], object)
+    return (String(found ?? '') === value) === (operator === '=')
+  })
+}
+
+/** Kubernetes' own grammar: `a=b`, `a!=b`, `a in (b,c)`, `a notin (b,c)`, `a`, `!a`. */
+export function matchesLabels(labels: Readonly<Record<string, string>>, selector: string): boolean {
+  return terms(selector).every((term) => {
+    const set = /^(\S+)\s+(in|notin)\s*\(([^)]*)\)$/.exec(term)
+    if (set !== null) {
+      const values = (set[3] as string).split(',').map((value) => value.trim())
+      const value = labels[set[1] as string]
+      return (value !== undefined && values.includes(value)) === (set[2] === 'in')
+    }
+    const pair = /^([^=!\s]+)\s*(!?=)=?\s*(.*)$/.exec(term)
+    if (pair !== null) return (labels[pair[1] as string] === pair[3]) === (pair[2] === '=')
+    return term.startsWith('!') ? labels[term.slice(1)] === undefined : labels[term] !== undefined
+  })
+}
+
+/** Splits at commas outside parentheses. */
+function terms(selector: string): string[] {
+  return selector
+    .split(/,(?![^(]*\))/)
+    .map((term) => term.trim())
+    .filter((term) => term !== '')
+}

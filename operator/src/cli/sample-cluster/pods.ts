@@ -1,0 +1,152 @@
+// Sample pods of a small shop and what they log, written as the kubelet writes it: CRI lines in
+// `<logs>/<namespace>_<pod>_<uid>/<container>/<restart>.log`, renamed when they grow too large.
+
+import { appendFileSync, mkdirSync, renameSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import type { KubeObject } from './api-server.ts'
+
+export const sampleNode = 'laptop'
+
+interface SamplePod {
+  readonly name: string
+  readonly uid: string
+  readonly container: string
+  readonly image: string
+  readonly ip: string
+  readonly labels: Readonly<Record<string, string>>
+  readonly owner: { readonly kind: string; readonly name: string }
+  /** Text of the next line; `turn` counts up from 0. */
+  readonly line: (turn: number) => string
+}
+
+const paths = ['/cart', '/checkout', '/products/17', '/products/42', '/login', '/healthz']
+const pick = <T>(items: readonly T[], turn: number, step: number): T => items[(turn * step) % items.length] as T
+
+/** Lines differ from turn to turn but are the same in every run. */
+const pods: readonly SamplePod[] = [
+  {
+    name: 'web-6d9f7c5b8-x2x7p',
+    uid: '0b0f5a52-6a55-4f0e-9c1c-6f4f9d6f1a01',
+    container: 'web',
+    image: 'registry.example.com/shop/web:1.8.2',
+    ip: '10.244.0.11',
+    labels: { app: 'web', team: 'storefront' },
+    owner: { kind: 'ReplicaSet', name: 'web-6d9f7c5b8' },
+    line: (turn) =>
+      JSON.stringify({
+        level: turn % 17 === 16 ? 'error' : turn % 5 === 0 ? 'debug' : 'info',
+        msg: turn % 17 === 16 ? 'upstream timed out' : 'request served',
+        method: turn % 4 === 0 ? 'POST' : 'GET',
+        path: pick(paths, turn, 7),
+        status: turn % 17 === 16 ? 504 : 200,
+        duration_ms: 3 + ((turn * 37) % 250),
+        order: 9_007_199_254_740_000 + turn,
+      }),
+  },
+  {
+    name: 'payments-5c8d9fd7b4-9kq4z',
+    uid: '5f1d7a80-3c77-4b7c-8d8b-1f3a2b9c1a02',
+    container: 'payments',
+    image: 'registry.example.com/shop/payments:3.1.0',
+    ip: '10.244.0.12',
+    labels: { app: 'payments', team: 'money' },
+    owner: { kind: 'ReplicaSet', name: 'payments-5c8d9fd7b4' },
+    line: (turn) =>
+      turn % 9 === 8
+        ? 'panic avoided: card terminal answered with an empty body'
+        : JSON.stringify({
+            level: turn % 3 === 0 ? 'debug' : 'info',
+            msg: 'payment captured',
+            amount: 10.0 + turn / 4,
+            currency: 'EUR',
+          }),
+  },
+]
+
+/** Objects as the API has them: the node, the namespace and the pods. */
+export function sampleObjects(namespace: string): KubeObject[] {
+  return [
+    {
+      kind: 'Node',
+      apiVersion: 'v1',
+      metadata: {
+        name: sampleNode,
+        uid: 'node-1',
+        resourceVersion: '1',
+        labels: { 'kubernetes.io/os': 'linux', zone: 'home' },
+      },
+    },
+    {
+      kind: 'Namespace',
+      apiVersion: 'v1',
+      metadata: {
+        name: namespace,
+        uid: 'namespace-1',
+        resourceVersion: '1',
+        labels: { 'kubernetes.io/metadata.name': namespace },
+      },
+    },
+    ...pods.map(
+      (pod): KubeObject => ({
+        kind: 'Pod',
+        apiVersion: 'v1',
+        metadata: {
+          name: pod.name,
+          namespace,
+          uid: pod.uid,
+          resourceVersion: '1',
+          labels: pod.labels,
+          annotations: { 'example.com/sample': 'true' },
+          ownerReferences: [pod.owner],
+        },
+        spec: { nodeName: sampleNode, containers: [{ name: pod.container, image: pod.image }] },
+        status: {
+          phase: 'Running',
+          podIP: pod.ip,
+          podIPs: [{ ip: pod.ip }],
+          containerStatuses: [
+            {
+              name: pod.container,
+              image: pod.image,
+              imageID: `${pod.image}@sha256:${pod.uid.replaceAll('-', '').padEnd(64, '0')}`,
+              containerID: `containerd://${pod.uid.replaceAll('-', '').padEnd(64, 'a')}`,
+            },
+          ],
+        },
+      }),
+    ),
+  ]
+}
+
+export interface SampleWriter {
+  /** Stops writing. */
+  close(): void
+}
+
+/**
+ * Writes lines of every sample pod below `logsDir` until closed.
+ * @param everyMs milliseconds between two lines of one pod
+ * @param maxBytes size at which a file is rotated
+ */
+export function writeSampleLogs(logsDir: string, namespace: string, everyMs = 400, maxBytes = 64 * 1024): SampleWriter {
+  let turn = 0
+  const folders = pods.map((pod) => join(logsDir, `${namespace}_${pod.name}_${pod.uid}`, pod.container))
+  for (const folder of folders) mkdirSync(folder, { recursive: true })
+  const write = () => {
+    for (const [index, pod] of pods.entries()) {
+      const file = join(folders[index] as string, '0.log')
+      appendFileSync(file, `${now()} ${turn % 6 === 5 ? 'stderr' : 'stdout'} F ${pod.line(turn)}\n`)
+      if (statSync(file).size > maxBytes) renameSync(file, `${file}.${now().replace(/\D/g, '').slice(0, 14)}`)
+    }
+    turn++
+  }
+  write()
+  const timer = setInterval(write, everyMs)
+  return { close: () => clearInterval(timer) }
+}
+
+/** The current time with nanoseconds, as container runtimes write it. */
+function now(): string {
+  const nanoseconds = process.hrtime.bigint() % 1_000_000n
+  return new Date().toISOString().replace('Z', `${String(nanoseconds).padStart(6, '0')}Z`)
+}

@@ -1,0 +1,180 @@
+// Resources as a user wrote them: YAML documents read from files, each value with its place, so that every problem can name
+// file, line and column. Knows kinds and names; what a spec means is the business of the compile step.
+
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { extname, join } from 'node:path'
+import { errorText } from '@penstock/agent/errors'
+import { closest, type Problem } from '@penstock/agent/schema/problems'
+import { type Document, isMap, isNode, LineCounter, parseAllDocuments, type YAMLMap } from 'yaml'
+
+export const apiVersion = 'penstock.dev/v1alpha1'
+
+/** Kinds of ours that this version compiles. */
+export const pipelineKinds = ['Pipeline', 'Source', 'Sink'] as const
+/** Kinds of Kubernetes' own that resources refer to. */
+const referredKinds = ['Secret', 'ConfigMap'] as const
+
+export type ResourceKind = (typeof pipelineKinds)[number] | (typeof referredKinds)[number]
+
+export type PathKey = string | number
+
+export interface Resource {
+  readonly kind: ResourceKind
+  readonly namespace: string
+  readonly name: string
+  /** The document as plain data. */
+  readonly content: Readonly<Record<string, unknown>>
+  /** Where a value of the document stands; the nearest parent that exists if the path does not. */
+  locate(path: readonly PathKey[]): Place
+}
+
+export interface Place {
+  readonly file?: string | undefined
+  readonly line?: number | undefined
+  readonly column?: number | undefined
+}
+
+export interface Loaded {
+  readonly resources: readonly Resource[]
+  readonly problems: readonly Problem[]
+}
+
+/** Reads resources from YAML files and folders (their `.yaml` and `.yml` files, sub-folders excepted). */
+export function loadResources(paths: readonly string[], defaultNamespace = 'default'): Loaded {
+  const resources: Resource[] = []
+  const problems: Problem[] = []
+  for (const path of paths) {
+    let files: string[]
+    try {
+      files = statSync(path).isDirectory()
+        ? readdirSync(path)
+            .filter((name) => ['.yaml', '.yml'].includes(extname(name)) && !name.startsWith('.'))
+            .sort()
+            .map((name) => join(path, name))
+        : [path]
+    } catch (error) {
+      problems.push({ severity: 'error', path, message: `"${path}" cannot be read`, help: errorText(error) })
+      continue
+    }
+    if (files.length === 0) {
+      problems.push({ severity: 'error', path, message: `"${path}" holds no .yaml or .yml file` })
+    }
+    for (const file of files) readFile(file, defaultNamespace, resources, problems)
+  }
+  findDuplicates(resources, problems)
+  return { resources, problems }
+}
+
+function readFile(file: string, defaultNamespace: string, resources: Resource[], problems: Problem[]): void {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch (error) {
+    problems.push({ severity: 'error', path: '', file, message: `"${file}" cannot be read`, help: errorText(error) })
+    return
+  }
+  const lines = new LineCounter()
+  for (const document of parseAllDocuments(text, { lineCounter: lines, merge: true })) {
+    for (const error of document.errors) {
+      const { line, col } = lines.linePos(error.pos[0])
+      const message = error.message.split(' at line ')[0] as string
+      problems.push({ severity: 'error', path: '', file, line, column: col, message })
+    }
+    if (document.errors.length > 0 || document.contents === null) continue
+    const resource = resourceOf(document, file, lines, defaultNamespace, problems)
+    if (resource !== undefined) resources.push(resource)
+  }
+}
+
+function resourceOf(
+  document: Document,
+  file: string,
+  lines: LineCounter,
+  defaultNamespace: string,
+  problems: Problem[],
+): Resource | undefined {
+  const locate = (path: readonly PathKey[]): Place => placeOf(document, path, file, lines)
+  const report = (path: readonly PathKey[], message: string, help?: string): undefined => {
+    problems.push({ severity: 'error', path: pathLabel(path), message, help, ...locate(path) })
+    return undefined
+  }
+  if (!isMap(document.contents))
+    return report([], 'A resource must be a mapping with apiVersion, kind, metadata and spec.')
+  const content = document.toJS() as Record<string, unknown>
+  const kind = content['kind']
+  const isOurs = pipelineKinds.some((known) => known === kind)
+  const isReferred = referredKinds.some((known) => known === kind)
+  if (!isOurs && !isReferred) {
+    const known = [...pipelineKinds, ...referredKinds]
+    const meant = typeof kind === 'string' ? closest(kind, known) : undefined
+    return report(
+      ['kind'],
+      `\`kind\` must be one of ${known.join(', ')}; found ${JSON.stringify(kind) ?? 'none'}`,
+      meant === undefined ? undefined : `Did you mean \`${meant}\`?`,
+    )
+  }
+  const version = isOurs ? apiVersion : 'v1'
+  if (content['apiVersion'] !== version) {
+    return report(
+      ['apiVersion'],
+      `\`apiVersion\` of a ${kind} must be \`${version}\`; found ${JSON.stringify(content['apiVersion']) ?? 'none'}`,
+    )
+  }
+  const metadata = content['metadata'] as Record<string, unknown> | undefined
+  const name = metadata?.['name']
+  if (typeof name !== 'string' || !namePattern.test(name)) {
+    return report(
+      ['metadata', 'name'],
+      `\`metadata.name\` must match ${namePattern.source}; found ${JSON.stringify(name) ?? 'none'}`,
+    )
+  }
+  const namespace = metadata?.['namespace'] ?? defaultNamespace
+  if (typeof namespace !== 'string') return report(['metadata', 'namespace'], '`metadata.namespace` must be a string')
+  return { kind: kind as ResourceKind, namespace, name, content, locate }
+}
+
+/** Names of resources and of the components in them. A dot would end a component id. */
+export const namePattern = /^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$/
+
+function placeOf(document: Document, path: readonly PathKey[], file: string, lines: LineCounter): Place {
+  for (let length = path.length; length >= 0; length--) {
+    const parent = document.getIn(path.slice(0, length - 1), true)
+    const key = path[length - 1]
+    const node =
+      length > 0 && isMap(parent)
+        ? (parent as YAMLMap).items.find((pair) => isNode(pair.key) && String(pair.key) === String(key))?.key
+        : document.getIn(path.slice(0, length), true)
+    if (isNode(node) && node.range) {
+      const { line, col } = lines.linePos(node.range[0])
+      return { file, line, column: col }
+    }
+  }
+  return { file }
+}
+
+/** `spec.sources[0].config.include` */
+export function pathLabel(path: readonly PathKey[]): string {
+  let label = ''
+  for (const key of path) label += typeof key === 'number' ? `[${key}]` : label === '' ? key : `.${key}`
+  return label
+}
+
+function findDuplicates(resources: readonly Resource[], problems: Problem[]): void {
+  const seen = new Map<string, Resource>()
+  for (const resource of resources) {
+    const id = `${resource.kind} ${resource.namespace}/${resource.name}`
+    const first = seen.get(id)
+    if (first === undefined) {
+      seen.set(id, resource)
+      continue
+    }
+    const place = first.locate(['metadata', 'name'])
+    problems.push({
+      severity: 'error',
+      path: 'metadata.name',
+      message: `${id} is defined twice`,
+      help: `The first one is at ${place.file}:${place.line}.`,
+      ...resource.locate(['metadata', 'name']),
+    })
+  }
+}

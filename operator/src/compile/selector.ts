@@ -1,0 +1,22 @@
+// Kubernetes label selectors as text: what `labelSelector` of a list request takes.
+
+export interface LabelSelector {
+  readonly matchLabels?: Readonly<Record<string, string>>
+  readonly matchExpressions?: readonly {
+    readonly key: string
+    readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist'
+    readonly values?: readonly string[]
+  }[]
+}
+
+/** Text of a selector; requirements in a fixed order, so that equal selectors give equal text. */
+export function selectorText(selector: LabelSelector): string {
+  const terms = Object.entries(selector.matchLabels ?? {}).map(([key, value]) => `${key}=${value}`)
+  for (const { key, operator, values = [] } of selector.matchExpressions ?? []) {
+    const set = `(${[...values].sort().join(',')})`
+    if (operator === 'In') terms.push(`${key} in ${set}`)
+    else if (operator === 'NotIn') terms.push(`${key} notin ${set}`)
+    else terms.push(operator === 'Exists' ? key : `!${key}`)
+  }
+  return terms.sort().join(',')
+}

@@ -1,0 +1,44 @@
+#!/usr/bin/env -S node --conditions=source
+// The `penstock` command: one sub-command a file in cli/. It works on resources; the agent's own command is `penstock-agent`.
+
+import { errorText, PenstockError } from '@penstock/agent/errors'
+import { closest } from '@penstock/agent/schema/problems'
+
+type Command = { run(argv: string[]): Promise<number> }
+
+const commands: Readonly<Record<string, { readonly about: string; readonly load: () => Promise<Command> }>> = {
+  lint: { about: 'check resources: shape, references, options, programs', load: () => import('./cli/lint.ts') },
+  render: { about: 'print the agent configuration of resources', load: () => import('./cli/render.ts') },
+  run: { about: 'run resources here, with sample pods', load: () => import('./cli/run.ts') },
+  test: { about: 'run the tests of Pipelines', load: () => import('./cli/test.ts') },
+}
+
+const usage = `Usage: penstock COMMAND -f PATH...\n\n${Object.entries(commands)
+  .map(([name, { about }]) => `  ${name.padEnd(8)} ${about}`)
+  .join('\n')}\n`
+
+async function main([name, ...argv]: string[]): Promise<number> {
+  if (name === undefined || name === '--help' || name === '-h') {
+    console.log(usage)
+    return name === undefined ? 64 : 0
+  }
+  const command = Object.hasOwn(commands, name) ? commands[name] : undefined
+  if (command === undefined) {
+    const meant = closest(name, Object.keys(commands))
+    console.error(
+      `There is no command \`${name}\`.${meant === undefined ? '' : ` Did you mean \`${meant}\`?`}\n\n${usage}`,
+    )
+    return 64
+  }
+  try {
+    return await (await command.load()).run(argv)
+  } catch (error) {
+    const isUsage =
+      (error instanceof PenstockError && error.code === 'PEN_USAGE') ||
+      (error as { code?: string }).code?.startsWith('ERR_PARSE_ARGS') === true
+    console.error(isUsage ? errorText(error) : error)
+    return isUsage ? 64 : 70
+  }
+}
+
+process.exitCode = await main(process.argv.slice(2))
