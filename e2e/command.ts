@@ -54,14 +54,18 @@ export function execute(
     clearTimeout(timer)
     reject(error)
   })
-  // `exit` and not `close`: what a command leaves running may hold its output open.
+  // What it printed last is read until the end (`close`). Something it leaves running may hold its output open for ever,
+  // which is waited for a moment only.
   child.on('exit', (code, signal) => {
     clearTimeout(timer)
-    setImmediate(() => {
+    const end = () => {
+      clearTimeout(patience)
       child.stdout.destroy()
       child.stderr.destroy()
       done({ code, signal, stdout: Buffer.concat(stdout).toString(), stderr: Buffer.concat(stderr).toString() })
-    })
+    }
+    const patience = setTimeout(end, 2_000)
+    child.once('close', end)
   })
   child.stdin.on('error', () => {}) // it ended before it had read everything: its exit code tells
   child.stdin.end(options.input)
