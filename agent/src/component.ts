@@ -48,6 +48,29 @@ interface Context {
   readonly events: ComponentEvents
 }
 
+/** So many lines and bytes a second, and what becomes of more: it is dropped and counted, or waits at its origin. */
+export interface RateLimitOptions {
+  readonly lines?: number
+  readonly bytes?: number
+  readonly onLimit: 'drop' | 'lag'
+}
+
+/** What a source of a rendered bundle may read, whatever its options say. */
+export interface Subscription {
+  /** Where its positions are kept: uid of the pipeline and name of the source. */
+  readonly cursor: string
+  /** Names of namespaces; all if not given. */
+  readonly namespaces?: readonly string[]
+  /** Label selectors. */
+  readonly namespaceSelector?: string
+  readonly podSelector?: string
+  /** Only pods with the label that asks for it. */
+  readonly optIn?: boolean
+  readonly includeContainers?: readonly string[]
+  readonly excludeContainers?: readonly string[]
+  readonly limits?: { readonly perContainer?: RateLimitOptions; readonly pipeline?: RateLimitOptions }
+}
+
 export interface SourceContext extends Context {
   readonly kind: 'source'
   readonly output: SourceOutput
@@ -59,6 +82,10 @@ export interface SourceContext extends Context {
   readonly proxy: ProxyOptions
   /** The agent's own metrics, for the source that turns them into events; absent where nothing is counted. */
   readonly metrics?: Metrics
+  /** In a bundle: what the source may read. */
+  readonly subscription?: Subscription | undefined
+  /** In a bundle: what its sources share, such as one watch of the pods. The source that can use it knows its class. */
+  readonly hub?: object | undefined
 }
 
 export interface SourceOutput {
@@ -95,16 +122,24 @@ export interface TransformContext extends Context {
 }
 
 export interface TransformOutput {
-  /** Emits a batch on the default output, or on a named one. */
-  send(batch: Batch, port?: string): void
+  /**
+   * Emits a batch on the default output, or on a named one. What it returns, if anything, resolves when the next batch may be
+   * sent; it returns nothing while `transform` is running, because then the sender hears of it.
+   */
+  send(batch: Batch, port?: string): Promise<void> | undefined
 }
 
 export interface Transform {
   /**
    * Takes a batch and emits what becomes of it, synchronously. Takes over the batch's share of its finalizer: passes it on with
    * the batch it emits, retains one for each further batch, and releases it as `dropped` when nothing is emitted.
+   *
+   * A transform that must wait, such as a program that asks the network, returns a promise instead: it emits later, in the order
+   * of the batches, and the promise resolves when the next batch may come. The promise rejects only if nothing was emitted.
    */
-  transform(batch: Batch, output: TransformOutput): void
+  transform(batch: Batch, output: TransformOutput): Promise<void> | undefined
+  /** Ends what it still works on: promises that it has given reject. */
+  close?(): void
 }
 
 export interface SinkContext extends Context {

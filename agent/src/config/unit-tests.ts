@@ -123,23 +123,29 @@ async function run(test: UnitTest, config: Config): Promise<Map<string, AnyEvent
   for (const [id, { declaration, options }] of config.transforms) {
     transforms.set(id, await declaration.build(options, contextOf(id, declaration, config, [])))
   }
-  const feed = (id: string, events: readonly AnyEvent[]): void => {
-    transforms.get(id)?.transform(batchOf(events), {
+  const feed = async (id: string, events: readonly AnyEvent[]): Promise<void> => {
+    const sent: { output: string; events: readonly AnyEvent[] }[] = []
+    await transforms.get(id)?.transform(batchOf(events), {
       send(batch, port) {
         const output = port === undefined ? id : `${id}.${port}`
-        const events = batch.events
-        emitted.set(output, [...(emitted.get(output) ?? []), ...events.map((event) => event.copy())])
-        for (const [consumer, { inputs }] of config.transforms) {
-          if (inputs.includes(output))
-            feed(
-              consumer,
-              events.map((event) => event.copy()),
-            )
-        }
+        sent.push({ output, events: batch.events })
+        return undefined
       },
     })
+    for (const { output, events } of sent) {
+      emitted.set(output, [...(emitted.get(output) ?? []), ...events.map((event) => event.copy())])
+      for (const [consumer, { inputs }] of config.transforms) {
+        if (!inputs.includes(output)) continue
+        const copies = events.map((event) => event.copy())
+        await feed(consumer, copies)
+      }
+    }
   }
-  for (const input of test.inputs) feed(input.insertAt, await inputEvents(input, config))
+  try {
+    for (const input of test.inputs) await feed(input.insertAt, await inputEvents(input, config))
+  } finally {
+    for (const transform of transforms.values()) transform.close?.()
+  }
   return emitted
 }
 
@@ -163,7 +169,9 @@ async function runOne(
   }
   const transform = await declaration.build(checked.value, contextOf('test', declaration, config, reports))
   const emitted: AnyEvent[] = []
-  transform.transform(batchOf([event]), { send: (batch) => void emitted.push(...batch.events) })
+  const send = (batch: Batch): undefined => void emitted.push(...batch.events)
+  await transform.transform(batchOf([event]), { send })
+  transform.close?.()
   return { emitted }
 }
 

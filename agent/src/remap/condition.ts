@@ -5,7 +5,7 @@ import { MetricEvent } from '../event/metric.ts'
 import { positionOf } from './diagnostics.ts'
 import { isFailure } from './function.ts'
 import { kinds } from './kind.ts'
-import { type CompileOptions, compileProgram } from './program.ts'
+import { type CompileOptions, compileProgram, type Runs } from './program.ts'
 
 /** An option of type condition: the program, or a table with a type. */
 export type ConditionOption =
@@ -23,6 +23,8 @@ export interface Condition {
   readonly failure: string
   /** Rendered warnings of the compiler. */
   readonly warnings: readonly string[]
+  /** Source of a program that needs the network: it runs elsewhere (`remote.ts`), and `by` judges by runs made there. */
+  readonly network?: { readonly source: string; by(runs: Runs): Pick<Condition, 'holds' | 'failure'> }
 }
 
 export type CompiledCondition =
@@ -77,23 +79,25 @@ function programCondition(source: string, options: CompileOptions): CompiledCond
   if (!program.kind.is(kinds.boolean)) {
     return { ok: false, message: `The condition must give a boolean; this one gives ${program.kind}.` }
   }
-  let failure = ''
   return {
     ok: true,
-    condition: {
-      holds(event) {
-        const result =
-          event instanceof MetricEvent
-            ? program.runOnMetric(event, 'single')
-            : program.run(event.fields, event.metadata, false)
-        if (typeof result === 'boolean') return result
-        failure = isFailure(result) ? result.message : 'The condition gave no boolean.'
-        return undefined
-      },
-      get failure() {
-        return failure
-      },
+    condition: Object.assign(judge(program), {
       warnings: compiled.renderedWarnings === '' ? [] : [compiled.renderedWarnings],
+      ...(program.usesNetwork ? { network: { source, by: judge } } : {}),
+    }),
+  }
+}
+
+function judge(runs: Runs): Pick<Condition, 'holds' | 'failure'> {
+  const judged = {
+    failure: '',
+    holds(event: LogEvent | MetricEvent): boolean | undefined {
+      const result =
+        event instanceof MetricEvent ? runs.runOnMetric(event, 'single') : runs.run(event.fields, event.metadata, false)
+      if (typeof result === 'boolean') return result
+      judged.failure = isFailure(result) ? result.message : 'The condition gave no boolean.'
+      return undefined
     },
   }
+  return judged
 }

@@ -126,6 +126,8 @@ export interface Runtime {
   readonly timezone: string
   /** Whether functions may use the network. */
   readonly network: boolean
+  /** Set by the compilation of calls that use it. */
+  networkUsed?: boolean
   secret(name: string): string | undefined
   /** Undefined removes it. */
   setSecret(name: string, value: string | undefined): void

@@ -5,21 +5,16 @@ import { createSocket } from 'node:dgram'
 import { getServers, promises } from 'node:dns'
 import { connect, isIP } from 'node:net'
 import { type MessagePort, parentPort } from 'node:worker_threads'
-import type { NetworkAnswer, NetworkCall, NetworkRequest } from './network.ts'
+import type { NetworkAnswer, NetworkRequest } from './network.ts'
+import { answerAt } from './sync-port.ts'
 
 const mostBytes = 16 * 1024 * 1024
 
 // The first message brings the port of the requests.
 parentPort?.once('message', ({ port }: { port: MessagePort }) => {
-  port.on('message', ({ id, request, signal }: NetworkCall) => {
-    void answer(request)
-      .catch((error: unknown): NetworkAnswer => ({ problem: reasonOf(error) }))
-      .then((result) => {
-        port.postMessage({ id, result })
-        Atomics.store(signal, 0, 1)
-        Atomics.notify(signal, 0)
-      })
-  })
+  answerAt(port, (request: NetworkRequest) =>
+    answer(request).catch((error: unknown): NetworkAnswer => ({ problem: reasonOf(error) })),
+  )
 })
 
 function reasonOf(error: unknown): string {

@@ -1,8 +1,10 @@
 // What functions ask of the network: a helper thread does it, and the program waits for it with a time limit. Answers are kept
 // for a while, since a program asks the same for many events. The thread starts with the first request and holds up no exit.
+// In the agent such programs run in a worker of their own (`remote.ts`), so that only that one waits.
 
-import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
+import { MessageChannel, Worker } from 'node:worker_threads'
 import type { CallSite } from './function.ts'
+import { SyncPort } from './sync-port.ts'
 
 export type NetworkRequest =
   | {
@@ -32,19 +34,14 @@ export interface NetworkAnswer {
   readonly problem?: string
 }
 
-export interface NetworkCall {
-  readonly id: number
-  readonly request: NetworkRequest
-  readonly signal: Int32Array
-}
-
 const mostKept = 1000
 const keptAfterProblemMs = 2000
 const kept = new Map<string, { readonly answer: NetworkAnswer; readonly until: number }>()
 let helper: Helper | undefined
 
-/** Refuses a call where programs may not use the network. */
+/** Refuses a call where programs may not use the network; notes it where they may. */
 export function needsNetwork(call: CallSite, name: string): void {
+  call.runtime.networkUsed = true
   if (call.runtime.network) return
   call.reject(
     `${name} needs the network, which programs may not use; \`remap.network: true\` at the top level allows it`,
@@ -77,37 +74,25 @@ export function askNetwork(
 }
 
 class Helper {
-  readonly #worker: Worker
-  readonly #port: MessagePort
-  #id = 0
+  readonly #requests: SyncPort<NetworkRequest, NetworkAnswer>
 
   constructor() {
     // The compiled file stands beside this one under the same ending.
-    this.#worker = new Worker(new URL(import.meta.url.replace(/network(\.[jt]s)(?:\?.*)?$/, 'network-worker$1')), {
+    const worker = new Worker(new URL(import.meta.url.replace(/network(\.[jt]s)(?:\?.*)?$/, 'network-worker$1')), {
       stdout: false,
       stderr: false,
     })
     const { port1, port2 } = new MessageChannel()
-    this.#port = port1
-    this.#worker.postMessage({ port: port2 }, [port2])
-    this.#worker.unref()
-    this.#worker.on('error', () => {
+    this.#requests = new SyncPort(port1)
+    worker.postMessage({ port: port2 }, [port2])
+    worker.unref()
+    worker.on('error', () => {
       // The next request starts another one.
       helper = undefined
     })
-    this.#port.unref()
   }
 
   ask(request: NetworkRequest, patienceMs: number): NetworkAnswer {
-    const id = ++this.#id
-    const signal = new Int32Array(new SharedArrayBuffer(4))
-    this.#port.postMessage({ id, request, signal } satisfies NetworkCall)
-    if (Atomics.wait(signal, 0, 0, patienceMs) === 'timed-out') return { problem: 'no answer in time' }
-    // Answers to requests that were given up come before.
-    for (;;) {
-      const message = receiveMessageOnPort(this.#port)?.message as { id: number; result: NetworkAnswer } | undefined
-      if (message === undefined) return { problem: 'the helper thread gave no answer' }
-      if (message.id === id) return message.result
-    }
+    return this.#requests.ask(request, patienceMs) ?? { problem: 'no answer in time' }
   }
 }

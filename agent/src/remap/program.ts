@@ -86,6 +86,7 @@ const noSecrets: EventMetadata['secrets'] = Object.freeze({})
 class ProgramRuntime implements Runtime {
   readonly timezone: string
   readonly network: boolean
+  networkUsed = false
   readonly log: Runtime['log']
   readonly table: Runtime['table']
   readonly tableNames: readonly string[] | undefined
@@ -117,7 +118,18 @@ class ProgramRuntime implements Runtime {
   }
 }
 
-export class Program {
+/** Runs of a program, one event after the other: those of a `Program`, or those that a worker has made before. */
+export interface Runs {
+  /** What the last run left. */
+  readonly frame: { readonly root: Value }
+  /** Whether it may change events; those of programs that do not stay as they are. */
+  readonly writes: boolean
+  run(fields: ValueObject, metadata: EventMetadata, owned: boolean): Result
+  metadataAfter(before: EventMetadata): EventMetadata
+  runOnMetric(metric: MetricEvent, mode: TagMode): Result
+}
+
+export class Program implements Runs {
   readonly facts: ProgramFacts
   /** Static kind of the last expression. */
   readonly kind: Kind
@@ -148,9 +160,13 @@ export class Program {
     return this.#generated.code
   }
 
-  /** Whether it may change events; those of programs that do not stay as they are. */
   get writes(): boolean {
     return this.#generated.writesEvent || this.#generated.writesMetadata
+  }
+
+  /** Whether it calls functions that wait for the network. */
+  get usesNetwork(): boolean {
+    return this.#runtime.networkUsed
   }
 
   #generate(target: 'log' | 'metric'): GeneratedProgram {

@@ -48,14 +48,14 @@ async function main(): Promise<void> {
   for (const [type, options] of steps) transforms.push(await buildTransform(type, options))
 
   let out = 0
-  const run = (index: number, batch: Batch): void => {
+  const run = (index: number, batch: Batch): undefined => {
     const transform = transforms[index]
     if (transform === undefined) {
       out += batch.count
       batch.finalizer.release(1, 'delivered')
       return
     }
-    transform.transform(batch, { send: (next) => run(index + 1, next) })
+    void transform.transform(batch, { send: (next) => run(index + 1, next) })
   }
 
   const size = 800

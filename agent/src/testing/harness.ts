@@ -269,10 +269,12 @@ export async function runTransform(
 ): Promise<Map<string, (LogEvent | MetricEvent)[]>> {
   const transform = await buildTransform(type, options, events)
   const outputs = new Map<string, (LogEvent | MetricEvent)[]>()
-  transform.transform(batchOf(input), {
+  await transform.transform(batchOf(input), {
     send(batch, port = '') {
       outputs.set(port, [...(outputs.get(port) ?? []), ...batch.events])
+      return undefined
     },
   })
+  transform.close?.()
   return outputs
 }

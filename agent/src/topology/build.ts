@@ -7,6 +7,7 @@ import type { ComponentKind, Sink, Source, SourceOutput, Transform, TransformOut
 import type { ConfigGlobals, SinkConfig, SourceConfig, TransformConfig } from '../config/config.ts'
 import { PenstockError } from '../errors.ts'
 import { type Batch, finalizeBatch } from '../event/batch.ts'
+import type { EventStatus } from '../event/finalizer.ts'
 import { CountedEvents } from '../telemetry/component-events.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Labels, Metrics } from '../telemetry/metrics.ts'
@@ -138,10 +139,15 @@ export class TransformNode implements Consumer {
   readonly limit: RepetitionLimit
   readonly #transform: Transform
   readonly #stopwatch: Stopwatch
+  readonly #pressure: Pressure
   readonly #output: TransformOutput
   readonly #labels: Labels
   readonly #main: Outlet
   #emitted = 0
+  /** Whether `transform` is running; what is emitted at other times has no sender that hears of pressure. */
+  #inside = false
+  /** Batches that the transform has not emitted yet. */
+  readonly #waiting = new Set<Promise<void>>()
 
   constructor(config: TransformConfig, transform: Transform, around: Surroundings, own: Parts) {
     this.config = config
@@ -151,6 +157,7 @@ export class TransformNode implements Consumer {
     this.#labels = own.labels
     this.#transform = transform
     this.#stopwatch = around.stopwatch
+    this.#pressure = around.pressure
     this.#main = new Outlet(config.id)
     this.outlets.set('', this.#main)
     for (const port of config.ports) this.outlets.set(port, new Outlet(`${config.id}.${port}`))
@@ -162,15 +169,17 @@ export class TransformNode implements Consumer {
     metrics.computed('utilization', this.#labels, () => this.meter.average)
   }
 
-  #send(batch: Batch, port: string | undefined): void {
+  #send(batch: Batch, port: string | undefined): Promise<void> | undefined {
     this.#emitted++
     const outlet = port === undefined ? this.#main : this.outlets.get(port)
     if (batch.count === 0 || outlet === undefined) {
       finalizeBatch(batch, 'dropped')
-      return
+      return undefined
     }
     this.events.sent(batch.count, batch.bytes, port)
+    if (!this.#inside) return this.#pressure.push(outlet, batch)
     outlet.send(batch)
+    return undefined
   }
 
   push(batch: Batch): void {
@@ -179,21 +188,47 @@ export class TransformNode implements Consumer {
     const outer = this.#stopwatch.enter(this.meter)
     const emittedOutside = this.#emitted
     this.#emitted = 0
+    this.#inside = true
     try {
-      this.#transform.transform(batch, this.#output)
+      const later = this.#transform.transform(batch, this.#output)
+      if (later !== undefined) this.#wait(later, batch)
     } catch (error) {
-      this.events.error({
-        type: 'conversion_failed',
-        stage: 'processing',
-        message: 'The transform failed; the batch is discarded.',
-        fields: { error },
-      })
-      this.events.discarded(count, false, 'The transform failed.')
       // The share went with what was emitted, if anything was.
-      if (this.#emitted === 0) finalizeBatch(batch, 'dropped')
+      this.#failed(error, batch, this.#emitted === 0 ? 'dropped' : undefined)
     }
+    this.#inside = false
     this.#emitted = emittedOutside
     this.#stopwatch.leave(outer)
+  }
+
+  #wait(later: Promise<void>, batch: Batch): void {
+    const done = later
+      .catch((error: unknown) => this.#failed(error, batch, 'errored'))
+      .finally(() => this.#waiting.delete(done))
+    this.#waiting.add(done)
+    this.#pressure.add(done)
+  }
+
+  #failed(error: unknown, batch: Batch, status: EventStatus | undefined): void {
+    this.events.error({
+      type: 'conversion_failed',
+      stage: 'processing',
+      message: 'The transform failed; the batch is discarded.',
+      fields: { error },
+    })
+    this.events.discarded(batch.count, false, 'The transform failed.')
+    if (status !== undefined) finalizeBatch(batch, status)
+  }
+
+  /** Resolves when everything that it has taken is emitted. */
+  async drained(): Promise<void> {
+    while (this.#waiting.size > 0) await Promise.all(this.#waiting)
+  }
+
+  /** Ends what it still works on. */
+  close(): void {
+    this.#transform.close?.()
+    this.limit.close()
   }
 }
 

@@ -96,7 +96,11 @@ async function replace(topology: Topology, next: Config, diff: ConfigDiff): Prom
     retired.push(old)
     topology.sinks.delete(id)
   }
-  for (const id of diff.transforms.removed) topology.transforms.delete(id)
+  for (const id of [...diff.transforms.removed, ...diff.transforms.changed]) {
+    const old = topology.transforms.get(id)
+    if (old !== undefined) topology.leave(old)
+    topology.transforms.delete(id)
+  }
   for (const id of diff.sources.removed) topology.sources.delete(id)
   for (const [id, node] of sinks) topology.sinks.set(id, node)
   for (const [id, node] of transforms) topology.transforms.set(id, node)

@@ -54,6 +54,8 @@ export class Topology {
   readonly #running = new Map<SourceNode, Promise<void>>()
   /** Sinks that were taken out and still deliver what they hold. */
   readonly #retiring = new Map<SinkNode, Promise<void>>()
+  /** Transforms that were taken out and still emit what they have taken. */
+  readonly #leaving = new Set<TransformNode>()
   readonly #checks = new Set<Promise<unknown>>()
   readonly #stopping = new AbortController()
   readonly #ticker: NodeJS.Timeout
@@ -133,7 +135,19 @@ export class Topology {
     }
     for (const node of [...this.transforms.values(), ...this.sinks.values()]) node.show(this.around.metrics)
     for (const outlet of this.outlets()) outlet.consumers = readers.get(outlet.id) ?? []
+    // What left still emits to the readers of its successor, or to those that it had.
+    for (const node of this.#leaving) {
+      for (const outlet of node.outlets.values()) {
+        outlet.consumers = readers.get(outlet.id) ?? outlet.consumers.flatMap((reader) => this.#successor(reader))
+      }
+    }
     for (const listener of this.#changed) listener()
+  }
+
+  #successor(reader: Consumer): Consumer[] {
+    const { id } = (reader as TransformNode | SinkNode).config
+    const node = (reader as TransformNode | SinkNode).kind === 'sink' ? this.sinks.get(id) : this.transforms.get(id)
+    return node === undefined ? [] : [node]
   }
 
   *outlets(): Iterable<Outlet> {
@@ -211,6 +225,21 @@ export class Topology {
     this.#retiring.set(node, done)
   }
 
+  /** Lets a transform that is out of the topology emit what it has taken; called before the wires are changed. */
+  leave(node: TransformNode): void {
+    this.#leaving.add(node)
+    void node.drained().then(() => {
+      this.#leaving.delete(node)
+      node.close()
+    })
+  }
+
+  /** Waits until all transforms have emitted what they have taken. Those that come later in a row may get more meanwhile. */
+  async #drain(): Promise<void> {
+    const all = new Set([...this.transforms.values(), ...this.#leaving])
+    for (let pass = 0; pass < all.size; pass++) await Promise.all([...all].map((node) => node.drained()))
+  }
+
   async #finish(node: SinkNode): Promise<void> {
     try {
       await node.driver.finish()
@@ -273,7 +302,12 @@ export class Topology {
       // A source that does not end must not cost the sinks the time to deliver what they hold.
       else if (!(await within(sources, limitMs / 2))) for (const node of this.#running.keys()) this.cutOff(node)
     }
+    const drainTransforms = async () => {
+      if (limitMs === undefined) await this.#drain()
+      else if (!(await within(this.#drain(), limitMs / 4))) this.#closeTransforms()
+    }
     const all = stopSources().then(async () => {
+      await drainTransforms()
       const sinks = [...this.sinks.values()].map((node) => hold(node.config.id, this.#finish(node)))
       const retiring = [...this.#retiring].map(([node, done]) => hold(node.config.id, done))
       await Promise.all([...sinks, ...retiring, ...this.#checks])
@@ -298,9 +332,14 @@ export class Topology {
       }
     } finally {
       clearInterval(progress)
-      for (const node of [...this.sources.values(), ...this.transforms.values()]) node.limit.close()
+      for (const node of this.sources.values()) node.limit.close()
+      this.#closeTransforms()
     }
     return [...pending]
+  }
+
+  #closeTransforms(): void {
+    for (const node of [...this.transforms.values(), ...this.#leaving]) node.close()
   }
 }
 

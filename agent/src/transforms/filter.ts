@@ -1,14 +1,15 @@
 // Filter transform: events for which the condition holds pass, the others are discarded.
 // A batch that passes as a whole is handed on as it is; where a program fails the condition counts as false.
 
-import { defineTransform, type Globals } from '../component.ts'
+import { defineTransform, type Globals, type TransformContext, type TransformOutput } from '../component.ts'
 import { PenstockError } from '../errors.ts'
-import { type LogBatch, logBatch, type MetricBatch, metricBatch } from '../event/batch.ts'
+import { type Batch, type LogBatch, logBatch, type MetricBatch, metricBatch } from '../event/batch.ts'
 import type { LogEvent } from '../event/log.ts'
 import type { MetricEvent } from '../event/metric.ts'
-import { compileCondition } from '../remap/condition.ts'
+import { type Condition, compileCondition } from '../remap/condition.ts'
 import { metricReader } from '../remap/own-metrics.ts'
 import type { CompileOptions } from '../remap/program.ts'
+import { RemoteProgram } from '../remap/remote.ts'
 import { either, program, tagged } from '../schema/options.ts'
 
 export const filter = defineTransform({
@@ -52,48 +53,66 @@ export const filter = defineTransform({
   },
 
   build(options, context) {
-    const compiled = compileCondition(options.condition, {
+    const { logger } = context
+    const settings: CompileOptions = {
       ...settingsOf(context.globals),
       metrics: metricReader(context.metrics),
-    })
+      log: (level, text) => logger[level]({ text }, 'Message of the program.'),
+    }
+    const compiled = compileCondition(options.condition, settings)
     if (!compiled.ok) throw new PenstockError('PEN_CONFIG_INVALID', compiled.rendered ?? compiled.message)
     const { condition } = compiled
-    for (const warnings of condition.warnings) context.logger.warn({ warnings }, 'The condition has warnings.')
+    for (const warnings of condition.warnings) logger.warn({ warnings }, 'The condition has warnings.')
+    const { network } = condition
+    if (network === undefined) {
+      return { transform: (batch, output) => pass(batch, output, condition, context) }
+    }
+    // Asks the network: a worker of its own does, so that nothing else waits.
+    const remote = new RemoteProgram(network.source, { ...settings, readOnly: true }, false, 'single')
     return {
-      transform(batch, output) {
-        const events: readonly (LogEvent | MetricEvent)[] = batch.events
-        let passed: (LogEvent | MetricEvent)[] | undefined
-        let failed = 0
-        for (let index = 0; index < events.length; index++) {
-          const event = events[index] as LogEvent | MetricEvent
-          const holds = condition.holds(event)
-          if (holds === true) {
-            passed?.push(event)
-            continue
-          }
-          if (holds === undefined) failed++
-          passed ??= events.slice(0, index)
-        }
-        if (failed > 0) {
-          context.events.error({
-            type: 'condition_failed',
-            stage: 'processing',
-            message: 'VRL condition execution failed.',
-            fields: { error: condition.failure },
-            count: failed,
-          })
-        }
-        if (passed === undefined) {
-          output.send(batch)
-          return
-        }
-        context.events.discarded(events.length - passed.length, true, 'Events did not meet the condition.')
-        if (passed.length === 0) batch.finalizer.release(1, 'dropped')
-        else output.send(rest(batch, passed))
+      async transform(batch, output) {
+        await pass(batch, output, network.by(await remote.run(batch)), context)
       },
+      close: () => remote.close(),
     }
   },
 })
+
+/** Sends on the events of a batch for which the condition holds. */
+function pass(
+  batch: Batch,
+  output: TransformOutput,
+  condition: Pick<Condition, 'holds' | 'failure'>,
+  context: TransformContext,
+): Promise<void> | undefined {
+  const events: readonly (LogEvent | MetricEvent)[] = batch.events
+  let passed: (LogEvent | MetricEvent)[] | undefined
+  let failed = 0
+  for (let index = 0; index < events.length; index++) {
+    const event = events[index] as LogEvent | MetricEvent
+    const holds = condition.holds(event)
+    if (holds === true) {
+      passed?.push(event)
+      continue
+    }
+    if (holds === undefined) failed++
+    passed ??= events.slice(0, index)
+  }
+  if (failed > 0) {
+    context.events.error({
+      type: 'condition_failed',
+      stage: 'processing',
+      message: 'VRL condition execution failed.',
+      fields: { error: condition.failure },
+      count: failed,
+    })
+  }
+  if (passed === undefined) return output.send(batch)
+  context.events.discarded(events.length - passed.length, true, 'Events did not meet the condition.')
+  if (passed.length > 0) return output.send(rest(batch, passed))
+  batch.finalizer.release(1, 'dropped')
+  return undefined
+}
 
 function settingsOf({ timezone, remap, tables, tableNames }: Globals): CompileOptions {
   return { timezone, network: remap?.network ?? false, table: (name) => tables?.find(name), tableNames }

@@ -97,8 +97,8 @@ test('each event of a batch that is split ends once', async () => {
   const heard: string[] = []
   const transform = await built({ source: '.n = to_int!(.n)', drop_on_error: true, reroute_dropped: true })
   const finalizer = new Finalizer((status) => heard.push(status))
-  transform.transform(batchOf([log({ n: 'x' }), log({ n: '1' })], finalizer), {
-    send: (batch, port) => batch.finalizer.release(1, port === undefined ? 'delivered' : 'rejected'),
+  void transform.transform(batchOf([log({ n: 'x' }), log({ n: '1' })], finalizer), {
+    send: (batch, port) => void batch.finalizer.release(1, port === undefined ? 'delivered' : 'rejected'),
   })
   expect(heard).toEqual(['rejected'])
 })
@@ -109,7 +109,7 @@ test('events that others have too are not changed', async () => {
   batch.share()
   const transform = await built({ source: '.a = 2' })
   const seen: unknown[] = []
-  transform.transform(batch, { send: (sent) => seen.push(...sent.events) })
+  void transform.transform(batch, { send: (sent) => void seen.push(...sent.events) })
   expect(fields(seen as LogEvent[])).toEqual([{ a: 2 }])
   expect(held.fields).toEqual({ a: 1 })
 })
@@ -176,7 +176,7 @@ test('annotated events are copies when others hold them', async () => {
   batch.share()
   const transform = await built({ source: 'to_int!(.n)', drop_on_error: true, reroute_dropped: true })
   const seen: unknown[] = []
-  transform.transform(batch, { send: (sent) => seen.push(...sent.events) })
+  void transform.transform(batch, { send: (sent) => void seen.push(...sent.events) })
   expect(fields(seen as LogEvent[])).toMatchObject([{ n: 'x', metadata: { dropped: { reason: 'error' } } }])
   expect(held.fields).toEqual({ n: 'x' })
 })

@@ -12,7 +12,8 @@ import { positionOf } from '../remap/diagnostics.ts'
 import { isFailure, type RemapError } from '../remap/function.ts'
 import type { TagMode } from '../remap/metric-target.ts'
 import { metricReader } from '../remap/own-metrics.ts'
-import { compileProgram, type Program } from '../remap/program.ts'
+import { type CompileOptions, compileProgram, Program, type Runs } from '../remap/program.ts'
+import { RemoteProgram } from '../remap/remote.ts'
 import { bool, list, oneOf, optional, path, program, string } from '../schema/options.ts'
 
 interface SourceOptions {
@@ -84,17 +85,21 @@ export const remap = defineTransform({
     const source = readSource(options)
     if (typeof source !== 'string') throw new PenstockError('PEN_CONFIG_INVALID', source.message)
     const { logger } = context
-    const compiled = compileProgram(source, {
+    const settings: CompileOptions = {
       timezone: zoneOf(options, context.globals.timezone) ?? 'UTC',
       network: context.globals.remap?.network ?? false,
       table: (name) => context.globals.tables?.find(name),
       tableNames: context.globals.tableNames,
       metrics: metricReader(context.metrics),
       log: (level, text) => logger[level]({ text }, 'Message of the program.'),
-    })
+    }
+    const compiled = compileProgram(source, settings)
     if (!compiled.ok) throw new PenstockError('PEN_CONFIG_INVALID', compiled.rendered)
     if (compiled.warnings.length > 0) logger.warn({ warnings: compiled.renderedWarnings }, 'The program has warnings.')
-    return new Remap(compiled.program, options, context)
+    const { program } = compiled
+    if (!program.usesNetwork) return new Remap(program, options, context)
+    // It asks the network: a worker of its own does, so that nothing else waits.
+    return new Remap(new RemoteProgram(source, settings, program.writes, options.metric_tag_values), options, context)
   },
 })
 
@@ -142,7 +147,7 @@ interface RemapOptions {
 }
 
 class Remap {
-  readonly #program: Program
+  readonly #program: Program | RemoteProgram
   readonly #options: RemapOptions
   readonly #context: TransformContext
   // Of the batch at hand.
@@ -152,38 +157,47 @@ class Remap {
   #lastAbort = ''
   #dropped: (LogEvent | MetricEvent)[] = []
 
-  constructor(program: Program, options: RemapOptions, context: TransformContext) {
+  constructor(program: Program | RemoteProgram, options: RemapOptions, context: TransformContext) {
     this.#program = program
     this.#options = options
     this.#context = context
   }
 
-  transform(batch: LogBatch | MetricBatch, output: TransformOutput): void {
+  transform(batch: LogBatch | MetricBatch, output: TransformOutput): Promise<void> | undefined {
+    const program = this.#program
+    if (program instanceof Program) return this.#apply(program, batch, output)
+    return program.run(batch).then((runs) => this.#apply(runs, batch, output))
+  }
+
+  close(): void {
+    if (this.#program instanceof RemoteProgram) this.#program.close()
+  }
+
+  /** What becomes of a batch by the runs of the program on its events. */
+  #apply(program: Runs, batch: LogBatch | MetricBatch, output: TransformOutput): Promise<void> | undefined {
     this.#errors = 0
     this.#aborts = 0
     this.#dropped = []
-    const kept = batch.type === 'log' ? this.#logs(batch) : this.#metrics(batch)
+    const kept = batch.type === 'log' ? this.#logs(program, batch) : this.#metrics(program, batch)
     this.#report()
     const { finalizer } = batch
     const parts = (kept.count > 0 ? 1 : 0) + (this.#dropped.length > 0 ? 1 : 0)
     if (parts === 0) {
       finalizer.release(1, 'dropped')
-      return
+      return undefined
     }
     if (parts === 2) finalizer.retain(1)
-    if (kept.count > 0) output.send(kept)
-    if (this.#dropped.length > 0) {
-      output.send(
-        batch.type === 'log'
-          ? logBatch(this.#dropped as LogEvent[], finalizer)
-          : metricBatch(this.#dropped as MetricEvent[], finalizer),
-        'dropped',
-      )
-    }
+    const first = kept.count > 0 ? output.send(kept) : undefined
+    if (this.#dropped.length === 0) return first
+    const rejected =
+      batch.type === 'log'
+        ? logBatch(this.#dropped as LogEvent[], finalizer)
+        : metricBatch(this.#dropped as MetricEvent[], finalizer)
+    const second = output.send(rejected, 'dropped')
+    return first === undefined ? second : first.then(() => second)
   }
 
-  #logs(batch: LogBatch): LogBatch {
-    const program = this.#program
+  #logs(program: Runs, batch: LogBatch): LogBatch {
     const { messageKey } = this.#context.globals.logSchema
     const { writes } = program
     // A program that writes nothing may look at events that others have too.
@@ -226,12 +240,12 @@ class Remap {
     return batch.shared && !writes ? rest.share() : rest
   }
 
-  #metrics(batch: MetricBatch): MetricBatch {
+  #metrics(program: Runs, batch: MetricBatch): MetricBatch {
     const mode = this.#options.metric_tag_values
     const kept: MetricEvent[] = []
     for (const shared of batch.events) {
       const metric = batch.shared ? shared.copy() : shared
-      const result = this.#program.runOnMetric(metric, mode)
+      const result = program.runOnMetric(metric, mode)
       if (isFailure(result)) this.#failed(metric, result, kept)
       else kept.push(metric)
     }

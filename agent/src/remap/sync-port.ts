@@ -1,0 +1,48 @@
+// Questions between threads, where the asker waits for the answer: a message with the question, a flag that the other side sets
+// once its answer lies in the port. The one that asks is blocked meanwhile, so it is never the main thread of the agent.
+
+import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
+
+interface Question<Q> {
+  readonly id: number
+  readonly question: Q
+  readonly signal: Int32Array
+}
+
+export class SyncPort<Q, A> {
+  readonly #port: MessagePort
+  #id = 0
+
+  constructor(port: MessagePort) {
+    this.#port = port
+    port.unref()
+  }
+
+  /**
+   * The answer; undefined if none came in time.
+   * @param patienceMs undefined: as long as it takes
+   */
+  ask(question: Q, patienceMs?: number): A | undefined {
+    const id = ++this.#id
+    const signal = new Int32Array(new SharedArrayBuffer(4))
+    this.#port.postMessage({ id, question, signal } satisfies Question<Q>)
+    if (Atomics.wait(signal, 0, 0, patienceMs) === 'timed-out') return undefined
+    // Answers to questions that were given up come before.
+    for (;;) {
+      const message = receiveMessageOnPort(this.#port)?.message as { id: number; answer: A } | undefined
+      if (message === undefined) return undefined
+      if (message.id === id) return message.answer
+    }
+  }
+}
+
+/** Answers what is asked at the other end of a port. The answer must not reject. */
+export function answerAt<Q, A>(port: MessagePort, answer: (question: Q) => A | Promise<A>): void {
+  port.on('message', ({ id, question, signal }: Question<Q>) => {
+    void Promise.try(() => answer(question)).then((given) => {
+      port.postMessage({ id, answer: given })
+      Atomics.store(signal, 0, 1)
+      Atomics.notify(signal, 0)
+    })
+  })
+}
