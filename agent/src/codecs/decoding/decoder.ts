@@ -1,9 +1,9 @@
 // Bytes to events, for every source. What is exported here:
 //  - `compileDecoder(decoding, framing, globals, { stream })`: a `Decoder`. Sources of streams call `push` and at last `end`;
-//    sources of messages call `message`. One decoder belongs to one stream.
+//    sources of messages call `message`, or `parts` where messages come from afar. One decoder belongs to one stream.
 //  - `eventBatches(events, finalizer)`: the events as batches, in order, of one type each.
-// A frame that cannot be decoded is a text in `failures`, and the stream goes on; `broken` says that it cannot.
-// Events carry what the codec found (json, gelf and syslog add the present time where there is none); the rest is the source's.
+// A frame that cannot be decoded is a text in `failures`, and the stream goes on.
+// Events carry what the codec found (json, gelf and syslog add the time where there is none); the rest is the source's.
 
 import { isUtf8 } from 'node:buffer'
 import { type Batch, logBatch, metricBatch } from '../../event/batch.ts'
@@ -13,6 +13,7 @@ import type { MetricEvent } from '../../event/metric.ts'
 import { Timestamp } from '../../event/timestamp.ts'
 import { getField, isObject, setField, stringFromBytes, type Value, type ValueObject } from '../../event/value.ts'
 import { isFailedJson, parseJson } from '../../formats/json.ts'
+import { JsonReader } from '../../formats/json-forms.ts'
 import { MalformedProtobuf } from '../../formats/protobuf.ts'
 import { parseSyslog } from '../../formats/syslog.ts'
 import { findZone, utc } from '../../formats/timezone.ts'
@@ -27,8 +28,6 @@ export interface Decoded {
   readonly events: (LogEvent | MetricEvent)[]
   /** A text for each frame that was skipped, because it was too long or not of the codec. */
   readonly failures: string[]
-  /** Why the stream cannot be read any further; undefined as long as it can. */
-  readonly broken: string | undefined
 }
 
 export interface Decoder {
@@ -38,7 +37,22 @@ export interface Decoder {
   end(): Decoded
   /** Takes a whole message, which may hold several frames. */
   message(bytes: Buffer): Decoded
+  /**
+   * The same bit by bit, for who waits before the next: a message of a thousand bytes may hold a thousand empty frames, and
+   * their events need not be in memory at once.
+   */
+  parts(bytes: Buffer): Iterable<Decoded>
 }
+
+/** How a decoder is used. */
+export interface DecoderUse {
+  readonly stream: boolean
+  /** The time of events that have none; the present if not given. */
+  readonly now?: () => Timestamp
+}
+
+/** Bytes of a message that are decoded at once. */
+const partBytes = 16_384
 
 /** The global settings that decoding depends on; `Globals` has them. */
 export interface DecodingGlobals {
@@ -50,35 +64,45 @@ export function compileDecoder(
   decoding: DecodingOptions,
   framing: FramingOptions | undefined,
   globals: DecodingGlobals,
-  use: { readonly stream: boolean },
+  use: DecoderUse,
 ): Decoder {
-  const decode = compileCodec(decoding, globals)
+  const decode = compileCodec(decoding, globals, use.now ?? Timestamp.now)
   const frames = framing ?? (use.stream ? defaultFraming(decoding.codec) : 'bytes')
   const wholeMessages = (typeof frames === 'string' ? frames : frames.method) === 'bytes'
   const reader = new FrameReader(frames)
 
-  const decoded = ({ frames, failures, broken }: Frames): Decoded => {
+  const decoded = ({ frames, failures }: Frames): Decoded => {
     const events: (LogEvent | MetricEvent)[] = []
     for (let index = 0; index < frames.length; index++) {
       const problem = decode(frames[index] as Buffer, events)
       if (problem !== undefined) failures.push(problem)
     }
-    return { events, failures, broken }
+    return { events, failures }
+  }
+
+  function* parts(bytes: Buffer): Generator<Decoded> {
+    if (wholeMessages) {
+      yield decoded({ frames: [bytes], failures: [] })
+      return
+    }
+    const own = new FrameReader(frames)
+    for (let from = 0; from < bytes.length; from += partBytes) {
+      yield decoded(own.push(bytes.subarray(from, from + partBytes)))
+    }
+    yield decoded(own.end())
   }
 
   return {
     push: (bytes) => decoded(reader.push(bytes)),
     end: () => decoded(reader.end()),
+    parts,
     message(bytes) {
-      if (wholeMessages) return decoded({ frames: [bytes], failures: [], broken: undefined })
-      const own = new FrameReader(frames)
-      const first = decoded(own.push(bytes))
-      const last = decoded(own.end())
-      return {
-        events: first.events.concat(last.events),
-        failures: first.failures.concat(last.failures),
-        broken: first.broken,
+      const whole: Decoded = { events: [], failures: [] }
+      for (const { events, failures } of parts(bytes)) {
+        for (const event of events) whole.events.push(event)
+        for (const failure of failures) whole.failures.push(failure)
       }
+      return whole
     },
   }
 }
@@ -108,7 +132,7 @@ export function eventBatches(events: (LogEvent | MetricEvent)[], finalizer: Fina
 /** Adds the events of a frame; gives the text of the problem if it is not of the codec, and then adds none. */
 type Decode = (frame: Buffer, events: (LogEvent | MetricEvent)[]) => string | undefined
 
-function compileCodec(options: DecodingOptions, globals: DecodingGlobals): Decode {
+function compileCodec(options: DecodingOptions, globals: DecodingGlobals, now: () => Timestamp): Decode {
   const { messageKey, timestampKey } = globals.logSchema
   const codec = options.codec
   switch (codec) {
@@ -128,12 +152,12 @@ function compileCodec(options: DecodingOptions, globals: DecodingGlobals): Decod
         }
       }
     case 'json':
-      return fromText(options.json?.lossy, jsonDecoder(timestampKey))
+      return fromText(options.json?.lossy, jsonDecoder(timestampKey, now))
     case 'gelf':
       return fromText(options.gelf?.lossy, (text, events) => {
         const value = parseJson(text)
         if (isFailedJson(value)) return `Error parsing JSON: ${value.reason}`
-        const fields = fieldsFromGelf(value, messageKey, timestampKey)
+        const fields = fieldsFromGelf(value, messageKey, timestampKey, now)
         if (typeof fields === 'string') return fields
         events.push(new LogEvent(fields))
         return undefined
@@ -141,7 +165,7 @@ function compileCodec(options: DecodingOptions, globals: DecodingGlobals): Decod
     case 'native_json':
       return fromText(options.native_json?.lossy, decodeNativeJson)
     case 'syslog':
-      return fromText(options.syslog?.lossy, syslogDecoder(globals))
+      return fromText(options.syslog?.lossy, syslogDecoder(globals, now))
   }
 }
 
@@ -156,14 +180,15 @@ function fromText(lossy = true, decode: DecodeText): Decode {
 
 const blank = /^\s*$/
 
-function jsonDecoder(timestampKey: string): DecodeText {
+function jsonDecoder(timestampKey: string, now: () => Timestamp): DecodeText {
   const add = (fields: ValueObject, events: (LogEvent | MetricEvent)[]): void => {
-    if (getField(fields, timestampKey) === undefined) setField(fields, timestampKey, Timestamp.now())
+    if (getField(fields, timestampKey) === undefined) setField(fields, timestampKey, now())
     events.push(new LogEvent(fields))
   }
+  const reader = new JsonReader()
   return (text, events) => {
     if (blank.test(text)) return undefined
-    const value = parseJson(text)
+    const value = reader.read(text)
     if (isFailedJson(value)) return `Error parsing JSON: ${value.reason}`
     if (isObject(value)) {
       add(value, events)
@@ -198,14 +223,14 @@ function nativeEvent(item: Value): LogEvent | MetricEvent | string {
   return 'Error parsing JSON: an event must be an object with `log` or `metric`'
 }
 
-function syslogDecoder(globals: DecodingGlobals): DecodeText {
+function syslogDecoder(globals: DecodingGlobals, now: () => Timestamp): DecodeText {
   const { messageKey, timestampKey } = globals.logSchema
   const zone = findZone(globals.timezone) ?? utc
   return (text, events) => {
     const fields = parseSyslog(text.trim(), zone)
     if (fields === undefined) return 'unable to parse input as valid syslog message'
     rename(fields, 'message', messageKey)
-    if (fields['timestamp'] === undefined) setField(fields, timestampKey, Timestamp.now())
+    if (fields['timestamp'] === undefined) setField(fields, timestampKey, now())
     else rename(fields, 'timestamp', timestampKey)
     events.push(new LogEvent(fields))
     return undefined

@@ -1,7 +1,8 @@
 // Function `parse_json`.
 
 import type { Bytes } from '../../event/value.ts'
-import { isFailedJson, parseJson, parseJsonDepth } from '../../formats/json.ts'
+import { isFailedJson, parseJsonDepth } from '../../formats/json.ts'
+import { JsonReader } from '../../formats/json-forms.ts'
 
 import { defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
@@ -39,15 +40,16 @@ export const parseJsonFunction = defineFunction({
     { source: 'parse_json!("{\\"a\\": {\\"b\\": [1, 2]}}", max_depth: 1)', result: '{ "a": "{\\"b\\": [1, 2]}" }' },
     { source: 'parse_json("{") ?? "no JSON"', result: '"no JSON"' },
   ],
-  compile:
-    () =>
-    (given: string | Bytes, depth: number | bigint | undefined, lossy: boolean): Result => {
+  compile: () => {
+    const reader = new JsonReader()
+    return (given: string | Bytes, depth: number | bigint | undefined, lossy: boolean): Result => {
       if (typeof given !== 'string' && !lossy) return failure('unable to parse json: the text is not valid UTF-8')
       const text = typeof given === 'string' ? given : given.toString()
       if (depth !== undefined && (depth < 1 || depth > 128)) {
         return failure(`max_depth value should be greater than 0 and less than 128, got ${depth}`)
       }
-      const value = depth === undefined ? parseJson(text) : parseJsonDepth(text, Number(depth))
+      const value = depth === undefined ? reader.read(text) : parseJsonDepth(text, Number(depth))
       return isFailedJson(value) ? failure(`unable to parse json: ${value.reason}`) : value
-    },
+    }
+  },
 })

@@ -1,0 +1,92 @@
+import { isDeepStrictEqual } from 'node:util'
+import { expect, test } from 'vitest'
+import { isFailedJson, parseJson } from './json.ts'
+import { describe as describeForm, JsonReader } from './json-forms.ts'
+
+/** Reads the text often enough for its form to be known, then once more. */
+function readOften(text: string) {
+  const reader = new JsonReader()
+  for (let round = 0; round < 4; round++) reader.read(text)
+  return reader
+}
+
+test.each([
+  '{"ts":"2026-01-01T10:00:00Z","level":"info","status":200,"duration":0.0625,"http":{"method":"GET","path":"/x"}}',
+  '{"a": 1, "b": "two", "c": [] }',
+  '{"a":-17,"b":0,"c":-0.5,"d":1.05,"e":100.10}',
+  '{"time":1767225600123456789,"min":-8999999999999999999,"sixteen":1234567890123456,"id":123456789012345678}',
+  '{"ok":true,"no":false,"nothing":null,"empty":{},"none":[]}',
+  '{"tags":["a","b c"],"more":["x"]}',
+  '{"größe":"überschritten","路径":"値","emoji":"🙂"}',
+  '{"toString":"x","constructor":{"prototype":1},"a.b":"c","$(":"regular (expression)*"}',
+  '{}',
+])('the text %s has a form, and is read as the general reader reads it', (text) => {
+  expect(describeForm(text)).toBeDefined()
+  const value = readOften(text).read(text)
+  expect(isDeepStrictEqual(value, parseJson(text))).toBe(true)
+  expect(Object.keys(value as object)).toEqual(Object.keys(parseJson(text) as object))
+})
+
+test.each([
+  ['an escape', '{"a":"x\\ny"}'],
+  ['two equal keys', '{"a":1,"a":2}'],
+  ['a key that means something else', '{"__proto__":{"polluted":1}}'],
+  ['a key like an index', '{"b":1,"0":2}'],
+  ['an exponent', '{"a":1e3}'],
+  ['a negative zero', '{"a":-0}'],
+  ['an integer beyond 64 bits', '{"a":18446744073709551615}'],
+  ['numbers in an array', '{"a":[1,2]}'],
+  ['no object', '[1]'],
+  ['something after it', '{"a":1} x'],
+  ['a leading zero', '{"a":01}'],
+  ['no end', '{"a":1'],
+])('a text with %s has no form', (_, text) => {
+  expect(describeForm(text)).toBeUndefined()
+  const known = readOften(text).read(text)
+  const expected = parseJson(text)
+  if (isFailedJson(expected)) expect(known).toEqual(expected)
+  else expect(isDeepStrictEqual(known, expected)).toBe(true)
+})
+
+test('what nearly has a form that is known is read as the general reader reads it', () => {
+  const texts = [
+    '{"name":"web","count":17,"ratio":0.25,"wide":1767225600123456789,"ok":true,"tags":["a","b"],"in":{"x":"y","n":3}}',
+    '{"name": "web", "count": 17, "ratio": 10.5}',
+  ]
+  const pieces = ['"', '\\', '\\u0041', ':', ',', '{', '}', '[', ']', '0', '-', '1.0', 'e5', '.', ' ', '\t', '\u0001', 'ü', '9999999999', '99999999999999999999', 'true', 'null', '1.00000000000000001', '0.99999999999999999'] // biome-ignore format: a table
+  const random = lcg(20260101)
+  for (const base of texts) {
+    const reader = readOften(base)
+    for (let round = 0; round < 4_000; round++) {
+      let text = base
+      for (let edits = 1 + random(2); edits > 0; edits--) {
+        const at = random(text.length)
+        const piece = random(3) === 0 ? '' : (pieces[random(pieces.length)] as string)
+        text = text.slice(0, at) + piece + text.slice(at + random(3))
+      }
+      const value = reader.read(text)
+      const expected = parseJson(text)
+      if (!isDeepStrictEqual(value, expected)) expect.fail(`${text}: ${JSON.stringify(value)}`)
+      reader.read(base) // so that too few hits do not make it rest
+    }
+  }
+})
+
+test('a text of many values has no form, and forms that never come again are given up', () => {
+  const members = Array.from({ length: 65 }, (_, index) => `"k${index}":${index}`)
+  expect(describeForm(`{${members.join(',')}}`)).toBeUndefined()
+  const reader = new JsonReader()
+  for (let index = 0; index < 5000; index++) {
+    const text = `{"key_${index}":${index}}`
+    expect(reader.read(text)).toEqual({ [`key_${index}`]: index })
+  }
+})
+
+/** Numbers below a limit, the same ones each time. */
+function lcg(seed: number): (below: number) => number {
+  let state = seed
+  return (below) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return Math.floor((state / 4_294_967_296) * below)
+  }
+}
