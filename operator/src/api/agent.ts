@@ -1,0 +1,259 @@
+// Agent: a workload that runs Pipelines: on every node, as an aggregator, or beside the containers of a pod.
+
+import { conditions } from './conditions.ts'
+import type { Resource } from './object.ts'
+import {
+  bool,
+  duration,
+  integer,
+  intOrPercent,
+  list,
+  map,
+  object,
+  oneOf,
+  open,
+  quantity,
+  required,
+  text,
+  time,
+  type ValueOf,
+} from './schema.ts'
+import { labelSelector } from './selector.ts'
+
+const quantities = map(quantity('An amount.'), 'Amounts by resource, such as cpu and memory.')
+
+export const agentSpec = object(
+  {
+    mode: required(
+      oneOf(['Node', 'Aggregator', 'Sidecar'], 'What kind of workload.', {
+        rules: [{ rule: 'self == oldSelf', message: 'mode cannot be changed' }],
+      }),
+    ),
+    managementState: oneOf(['Managed', 'Unmanaged'], 'Unmanaged leaves everything of it as it is.'),
+    pipelines: object(
+      {
+        namespaceSelector: labelSelector('Namespaces whose Pipelines it runs; none if absent, all if empty.'),
+        selector: labelSelector('Labels of the Pipelines; all if absent.'),
+        clusterPipelines: object(
+          { selector: labelSelector('Labels of the ClusterPipelines.') },
+          'ClusterPipelines that it runs; none if absent.',
+        ),
+      },
+      'What it runs.',
+    ),
+    image: object(
+      {
+        repository: text('Repository.'),
+        tag: text('Tag.'),
+        digest: text('Digest.'),
+        pullPolicy: oneOf(['Always', 'IfNotPresent', 'Never'], 'When to pull.'),
+      },
+      'The image; empty: the one that belongs to the operator.',
+    ),
+    imagePullSecrets: list(
+      object({ name: required(text('Name of the Secret.')) }, 'A Secret.'),
+      'Secrets for pulling.',
+    ),
+    resources: object({ requests: quantities, limits: quantities }, 'Resources of the container.'),
+    configDelivery: oneOf(['Mounted', 'Stream'], 'How configuration reaches the agents.'),
+    drainSeconds: integer('How long buffers of removed Pipelines may drain.'),
+    node: object(
+      {
+        updateStrategy: object({ maxUnavailable: intOrPercent('Pods that may be down.') }, 'How pods are replaced.'),
+        priorityClassName: text('Priority of the pods.'),
+        tolerations: list(open('A toleration.'), 'Taints that are tolerated.'),
+        nodeSelector: map(text('Value of the label.'), 'Labels of the nodes.'),
+        dataDir: object(
+          { hostPath: text('Folder on the node.'), diskBudget: quantity('Bytes for disk buffers.') },
+          'State on the node.',
+        ),
+        metadata: object(
+          { source: oneOf(['Auto', 'APIServer', 'Kubelet'], 'Where pod metadata comes from.') },
+          'Pod metadata.',
+        ),
+        logPaths: object(
+          {
+            pods: text('Folder of pod logs.'),
+            extraReadOnly: list(text('A folder.'), 'Further folders, for ClusterPipelines.'),
+          },
+          'Folders on the node.',
+        ),
+        maxOpenRotatedFilesPerContainer: integer('Rotated files that are read to their end.'),
+        runAsRoot: bool('For nodes whose log files only root can read.'),
+      },
+      'For mode Node.',
+    ),
+    aggregator: object(
+      {
+        workload: oneOf(['Deployment', 'StatefulSet'], 'StatefulSet needs storage.'),
+        replicas: integer('Number of pods.', { format: 'int32' }),
+        autoscaling: object(
+          {
+            minReplicas: integer('Least number of pods.', { minimum: 1 }),
+            maxReplicas: required(integer('Greatest number of pods.', { minimum: 1 })),
+            targetCPU: integer('Percent of the requested CPU.', { minimum: 1 }),
+            targetBufferUtilization: integer('Percent of the buffers.', { minimum: 1, maximum: 100 }),
+          },
+          'Number of pods by load.',
+        ),
+        storage: object(
+          {
+            size: required(quantity('Bytes.')),
+            storageClassName: text('Class of the volumes.'),
+            retention: object(
+              {
+                whenScaled: oneOf(['Retain', 'Delete', 'Drain'], 'What happens to the volume of a removed pod.'),
+                whenDeleted: oneOf(['Retain', 'Delete'], 'What happens to the volumes of a removed Agent.'),
+              },
+              'What happens to volumes.',
+            ),
+          },
+          'A volume for each pod.',
+        ),
+        podDisruptionBudget: object(
+          {
+            maxUnavailable: intOrPercent('Pods that may be down.'),
+            minAvailable: intOrPercent('Pods that must be up.'),
+          },
+          'Voluntary disruptions.',
+        ),
+        topologySpreadConstraints: list(open('A constraint.'), 'How pods spread.'),
+        nodeSelector: map(text('Value of the label.'), 'Labels of the nodes.'),
+        tolerations: list(open('A toleration.'), 'Taints that are tolerated.'),
+        affinity: open('Affinity of the pods.'),
+        service: object(
+          {
+            trafficDistribution: oneOf(['PreferSameZone', 'PreferClose', 'PreferSameNode'], 'Which pods get traffic.'),
+          },
+          'Services of listening sources.',
+        ),
+      },
+      'For mode Aggregator.',
+      {
+        rules: [
+          { rule: '!has(self.replicas) || !has(self.autoscaling)', message: 'give either replicas or autoscaling' },
+          {
+            rule: "!has(self.workload) || (self.workload == 'StatefulSet') == has(self.storage)",
+            message: 'StatefulSet needs storage, Deployment has none',
+          },
+        ],
+      },
+    ),
+    sidecar: object(
+      {
+        volumePolicy: oneOf(['EmptyDirOnly'], 'Volumes that it may read.'),
+        drainSeconds: integer('Seconds to deliver the rest when the pod ends.'),
+      },
+      'For mode Sidecar.',
+    ),
+    rollout: object(
+      {
+        canary: object(
+          {
+            percent: integer('Percent of the agents that go first.', { maximum: 100 }),
+            minNodes: integer('Agents that go first at least.'),
+            bake: duration('How long they are watched.'),
+          },
+          'The first step.',
+          { nullable: true },
+        ),
+        step: object(
+          {
+            percent: integer('Percent of each further step.', { minimum: 1, maximum: 100 }),
+            bake: duration('Time between steps.'),
+          },
+          'The further steps.',
+        ),
+        maxFailedPercent: integer('Percent of agents that may fail.', { maximum: 100 }),
+        autoRollback: bool('Whether a failed revision is taken back.'),
+        paused: bool('Whether steps wait.'),
+      },
+      'How a new configuration reaches the agents.',
+    ),
+    monitoring: object(
+      {
+        podMonitor: object(
+          {
+            enabled: bool('Whether to create one.'),
+            labels: map(text('Value.'), 'Labels of it.'),
+            interval: duration('Time between scrapes.'),
+          },
+          'A PodMonitor.',
+        ),
+        detail: oneOf(['Pipeline', 'Component', 'Container'], 'How fine the metrics are.'),
+      },
+      'Metrics.',
+    ),
+    networkPolicy: object({ mode: oneOf(['None', 'Generated'], 'Whether to create one.') }, 'A NetworkPolicy.'),
+    podTemplate: open('A strategic merge patch on the pod template, applied last.'),
+  },
+  'The workload.',
+  {
+    rules: [
+      { rule: "!has(self.node) || self.mode == 'Node'", message: 'node is for mode Node' },
+      { rule: "!has(self.aggregator) || self.mode == 'Aggregator'", message: 'aggregator is for mode Aggregator' },
+      { rule: "!has(self.sidecar) || self.mode == 'Sidecar'", message: 'sidecar is for mode Sidecar' },
+    ],
+  },
+)
+
+export const agentStatus = object(
+  {
+    observedGeneration: integer('The newest generation that was looked at.'),
+    revision: text('Revision that is being rolled out.'),
+    stableRevision: text('Revision that is rolled out.'),
+    replicas: integer('Pods of an aggregator.', { format: 'int32' }),
+    selector: text('Selector of its pods.'),
+    pipelines: object(
+      {
+        selected: integer('Pipelines that it selects.'),
+        accepted: integer('Of these, accepted ones.'),
+        programmed: integer('Of these, running ones.'),
+      },
+      'Pipelines.',
+    ),
+    nodes: object(
+      {
+        desired: integer('Agents that shall run.'),
+        ready: integer('Agents that are ready.'),
+        current: integer('Agents with the newest revision.'),
+        failed: integer('Agents that could not load it.'),
+        stale: integer('Agents that have not reported for a while.'),
+      },
+      'Agents.',
+    ),
+    unsupportedNodes: integer('Nodes without an agent for their system.'),
+    bundle: object(
+      {
+        rawBytes: integer('Bytes of the configuration.'),
+        compressedBytes: integer('Bytes as stored.'),
+        shards: integer('Number of its Secrets.'),
+      },
+      'The rendered configuration.',
+    ),
+    sidecars: object(
+      { pods: integer('Pods with a sidecar.'), current: integer('Up to date.'), stale: integer('Silent.') },
+      'Sidecars.',
+    ),
+    history: list(
+      object(
+        {
+          revision: required(text('Revision.')),
+          at: time('When it became stable.'),
+          result: text('What became of it.'),
+        },
+        'A revision.',
+      ),
+      'The last revisions.',
+      { maxItems: 10 },
+    ),
+    summary: object({ nodes: text('Up-to-date agents of those desired: 40/40.') }, 'What `kubectl get` shows.'),
+    conditions,
+  },
+  'What is known about it.',
+)
+
+export type AgentSpec = ValueOf<typeof agentSpec>
+export type AgentStatus = ValueOf<typeof agentStatus>
+export type Agent = Resource<AgentSpec, AgentStatus>
+export type AgentMode = AgentSpec['mode']

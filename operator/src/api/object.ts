@@ -1,0 +1,65 @@
+// Kubernetes objects as far as every kind has them.
+
+export interface ObjectMeta {
+  readonly name: string
+  readonly namespace?: string
+  readonly uid?: string
+  readonly generation?: number
+  readonly resourceVersion?: string
+  readonly creationTimestamp?: string
+  readonly deletionTimestamp?: string
+  readonly labels?: Readonly<Record<string, string>>
+  readonly annotations?: Readonly<Record<string, string>>
+  readonly ownerReferences?: readonly OwnerReference[]
+  readonly finalizers?: readonly string[]
+  readonly managedFields?: readonly unknown[]
+}
+
+export interface OwnerReference {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly name: string
+  readonly uid: string
+  readonly controller?: boolean
+  readonly blockOwnerDeletion?: boolean
+}
+
+export interface KubeObject {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly metadata: ObjectMeta
+}
+
+/** An object of a kind of ours. */
+export interface Resource<Spec, Status> extends KubeObject {
+  readonly spec: Spec
+  readonly status?: Status
+}
+
+/** A kind as the API server serves it. */
+export interface ResourceType {
+  /** Empty for the core group. */
+  readonly group: string
+  readonly version: string
+  readonly kind: string
+  readonly plural: string
+  readonly namespaced: boolean
+}
+
+export const group = 'penstock.dev'
+export const version = 'v1alpha1'
+export const apiVersion = `${group}/${version}`
+
+/** `penstock.dev/v1alpha1`, `v1` */
+export function apiVersionOf(type: ResourceType): string {
+  return type.group === '' ? type.version : `${type.group}/${type.version}`
+}
+
+/** `shop/checkout`, `loki`: unique within a kind. */
+export function objectKey(namespace: string | undefined, name: string): string {
+  return namespace === undefined || namespace === '' ? name : `${namespace}/${name}`
+}
+
+export function keyOf(object: KubeObject): string {
+  return objectKey(object.metadata.namespace, object.metadata.name)
+}

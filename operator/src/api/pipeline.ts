@@ -1,0 +1,313 @@
+// Pipeline and ClusterPipeline: sources, transforms and sinks of one namespace, or of the platform.
+
+import { conditions } from './conditions.ts'
+import type { Resource } from './object.ts'
+import {
+  bool,
+  duration,
+  integer,
+  keyedList,
+  list,
+  object,
+  oneOf,
+  open,
+  quantity,
+  type Rule,
+  required,
+  text,
+  time,
+  type ValueOf,
+} from './schema.ts'
+import { labelSelector } from './selector.ts'
+
+/** Names of Pipelines and of the components in them: a dot would end a component id. */
+export const namePattern = '^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$'
+const name = (description: string) => required(text(description, { pattern: namePattern, maxLength: 63 }))
+const objectName = (description: string) => required(text(description, { minLength: 1, maxLength: 253 }))
+
+export const nameRule: Rule = {
+  rule: `self.metadata.name.matches('${namePattern}')`,
+  message: `metadata.name must match ${namePattern}: a dot would end a component id`,
+}
+
+export const config = open("Options of the component, under the names of the agent's own reference.")
+
+export const selector = object(
+  {
+    pods: labelSelector('Labels of the pods.'),
+    namespaces: labelSelector('Labels of the namespaces; for Cluster kinds only.'),
+    containers: object(
+      { exclude: list(text('Name of a container.', { maxLength: 63 }), 'Containers to leave out.', { maxItems: 64 }) },
+      'Which containers of the pods.',
+    ),
+    optIn: bool('Only pods with the label penstock.dev/collect: "true".'),
+  },
+  'Which pods an orchestrator_logs source reads.',
+)
+
+export const multiline = object(
+  {
+    preset: oneOf(['java', 'python', 'go', 'ruby'], 'Rules for the stack traces of a language.'),
+    custom: object(
+      {
+        start: required(text('Expression that the first line of an event matches.', { maxLength: 4096 })),
+        condition: required(text('Expression that `mode` speaks of.', { maxLength: 4096 })),
+        mode: required(
+          oneOf(
+            ['continue_through', 'continue_past', 'halt_before', 'halt_with'],
+            'What a match of `condition` means.',
+          ),
+        ),
+        timeoutMs: integer('How long to wait for the next line.', { minimum: 1 }),
+      },
+      'Rules of your own.',
+    ),
+  },
+  'How lines are put together, for each container stream.',
+  { rules: [{ rule: 'has(self.preset) != has(self.custom)', message: 'give either preset or custom' }] },
+)
+
+const inputs = list(
+  text('Name of an entry, `name.port`, or a pattern with `*`.', { maxLength: 127 }),
+  'Where events come from.',
+  {
+    maxItems: 64,
+  },
+)
+
+const typeOrRef: readonly Rule[] = [
+  { rule: 'has(self.type) != has(self.ref)', message: 'give either type (with config) or ref' },
+  { rule: '!has(self.ref) || !has(self.config)', message: 'config and ref cannot both be given' },
+]
+
+const reference = (kinds: readonly string[]) =>
+  object(
+    { kind: required(oneOf(kinds, 'Kind of the object.')), name: objectName('Name of the object.') },
+    'A shared object.',
+  )
+
+const sourceEntry = (cluster: boolean) =>
+  object(
+    {
+      name: name('Name within the Pipeline.'),
+      type: text('Type of the source.', { maxLength: 63 }),
+      config,
+      ref: reference(cluster ? ['ClusterSource'] : ['Source', 'ClusterSource']),
+      selector,
+      multiline,
+    },
+    'A source.',
+    { rules: typeOrRef },
+  )
+
+const transformEntry = object(
+  {
+    name: name('Name within the Pipeline.'),
+    type: required(text('Type of the transform.', { maxLength: 63 })),
+    inputs,
+    config,
+  },
+  'A transform.',
+)
+
+const sinkEntry = (cluster: boolean) =>
+  object(
+    {
+      name: name('Name within the Pipeline.'),
+      type: text('Type of the sink.', { maxLength: 63 }),
+      inputs,
+      config,
+      ref: reference(cluster ? ['ClusterSink'] : ['Sink', 'ClusterSink']),
+      overrides: open('Options to set on a shared sink; its owner lists which.'),
+    },
+    'A sink.',
+    {
+      rules: [
+        ...typeOrRef,
+        { rule: '!has(self.overrides) || has(self.ref)', message: 'overrides are for entries with ref' },
+      ],
+    },
+  )
+
+const onLimit = oneOf(['Drop', 'Lag'], 'Drop loses what is above; Lag reads it later.')
+
+const limits = object(
+  {
+    perContainer: object(
+      {
+        linesPerSecond: integer('Lines a second of one container.', { minimum: 1 }),
+        bytesPerSecond: quantity('Bytes a second of one container.'),
+        onLimit,
+      },
+      'For each container.',
+    ),
+    pipeline: object({ bytesPerSecond: quantity('Bytes a second on one agent.'), onLimit }, 'For the Pipeline.'),
+  },
+  'What is read at most; applied at the cursor, before any transform.',
+)
+
+const test = object(
+  {
+    name: required(text('Name of the test.', { minLength: 1, maxLength: 253 })),
+    insertAt: required(text('Transform that gets the event.', { maxLength: 63 })),
+    input: required(
+      object({ raw: text('A line.'), log: open('Fields of an event.') }, 'The event.', {
+        rules: [{ rule: 'has(self.raw) != has(self.log)', message: 'give either raw or log' }],
+      }),
+    ),
+    expect: required(
+      list(
+        object(
+          {
+            at: required(text('Transform whose output is looked at.', { maxLength: 127 })),
+            count: integer('Number of events.'),
+            assert: text('A remap condition that an event must meet.', { maxLength: 16384 }),
+          },
+          'An expectation.',
+        ),
+        'What must come out.',
+        { minItems: 1, maxItems: 64 },
+      ),
+    ),
+  },
+  'A test of the transforms.',
+)
+
+const secretAlias = (cluster: boolean) =>
+  object(
+    {
+      alias: required(
+        text('What stands before the dot in SECRET[alias.key].', { pattern: '^[A-Za-z0-9_-]+$', maxLength: 63 }),
+      ),
+      secretName: objectName('Name of the Secret.'),
+      ...(cluster ? { namespace: objectName('Namespace of the Secret.') } : {}),
+    },
+    'An alias.',
+  ) as ReturnType<typeof plainAlias>
+
+const plainAlias = () => object({ alias: required(text('')), secretName: required(text('')), namespace: text('') }, '')
+
+export const pipelineSpec = (cluster: boolean) =>
+  object(
+    {
+      mode: oneOf(['Auto', 'Node', 'Aggregator', 'Sidecar'], 'Which agents run it; Auto decides by the sources.'),
+      suspend: bool('True removes it from the agents; status and buffers stay.'),
+      secrets: keyedList('alias', secretAlias(cluster), 'Aliases for SECRET[alias.key].', { maxItems: 64 }),
+      sources: required(
+        keyedList('name', sourceEntry(cluster), 'Where events come from.', { minItems: 1, maxItems: 64 }),
+      ),
+      transforms: keyedList('name', transformEntry, 'What is done with them, in order.', { maxItems: 64 }),
+      sinks: required(keyedList('name', sinkEntry(cluster), 'Where they go.', { minItems: 1, maxItems: 64 })),
+      limits,
+      onError: object(
+        {
+          deadLetter: object(
+            {
+              sink: required(text('Name of a sink of the Pipeline.', { maxLength: 63 })),
+              maxEventsPerSecond: integer('Events a second at most.', { minimum: 1 }),
+            },
+            'Where events go that a transform gave up on.',
+          ),
+        },
+        'What is done with failed events.',
+      ),
+      tests: keyedList('name', test, 'Run by the webhook, the operator and `penstock test`.', { maxItems: 100 }),
+    },
+    'What the Pipeline does.',
+    {
+      rules: [
+        {
+          rule: 'self.sources.all(s, !self.sinks.exists(k, k.name == s.name)) && (!has(self.transforms) || self.transforms.all(t, !self.sources.exists(s, s.name == t.name) && !self.sinks.exists(k, k.name == t.name)))',
+          message: 'names must be unique across sources, transforms and sinks',
+        },
+      ],
+    },
+  )
+
+const failure = object(
+  {
+    node: text('Name of the node.'),
+    reason: text('A constant.'),
+    message: text('One sentence.'),
+  },
+  'An agent that could not run it.',
+)
+
+export const pipelineStatus = object(
+  {
+    observedGeneration: integer('The newest generation that was looked at.'),
+    programmedGeneration: integer('The generation that agents run.'),
+    conditions,
+    tests: object({ passed: integer('Tests passed.'), failed: integer('Tests failed.') }, 'Tests of the resource.'),
+    agents: list(
+      object(
+        {
+          name: required(text('Namespace and name of the Agent.')),
+          revision: text('Revision that is rolled out.'),
+          desired: integer('Agents that shall run it.'),
+          current: integer('Agents that run it.'),
+          failed: integer('Agents that could not load it.'),
+          stale: integer('Agents that have not reported for a while.'),
+          failures: list(failure, 'At most five.', { maxItems: 5 }),
+        },
+        'An Agent that runs it.',
+      ),
+      'The Agents that run it.',
+    ),
+    flow: object(
+      {
+        window: duration('Span of the figures.'),
+        eventsIn: quantity('Events read.'),
+        eventsOut: quantity('Events delivered.'),
+        dropped: quantity('Events discarded.'),
+        errors: quantity('Errors.'),
+        lagSeconds: integer('How far reading is behind.'),
+        buffered: quantity('Bytes that wait in buffers.'),
+        observedAt: time('When.'),
+      },
+      'Traffic, rounded to two digits.',
+    ),
+    components: list(
+      object(
+        {
+          name: required(text('Name of the component.')),
+          kind: oneOf(['source', 'transform', 'sink'], 'Its kind.'),
+          errors: quantity('Errors.'),
+          lastError: object(
+            {
+              reason: text('A constant.'),
+              message: text('One sentence.'),
+              at: time('When.'),
+              node: text('Where.'),
+            },
+            'The newest error.',
+          ),
+        },
+        'A component with errors.',
+      ),
+      'Components with errors.',
+    ),
+    summary: object(
+      {
+        agents: text('Agents that run it, of those that shall: 40/40.'),
+        reason: text('Why it is not ready.'),
+        inPerSecond: text('Events read a second.'),
+        outPerSecond: text('Events delivered a second.'),
+        dropped: text('Events discarded in the window.'),
+        revision: text('Revision of the first Agent.'),
+      },
+      'What `kubectl get` shows.',
+    ),
+    authorizedBy: text('Who created a ClusterPipeline that reads all namespaces, as the webhook saw it.'),
+  },
+  'What is known about it.',
+)
+
+export type PipelineSpec = ValueOf<ReturnType<typeof pipelineSpec>>
+export type PipelineStatus = ValueOf<typeof pipelineStatus>
+export type Pipeline = Resource<PipelineSpec, PipelineStatus>
+export type ClusterPipeline = Pipeline
+export type PipelineMode = NonNullable<PipelineSpec['mode']>
+export type SourceEntry = PipelineSpec['sources'][number]
+export type TransformEntry = NonNullable<PipelineSpec['transforms']>[number]
+export type SinkEntry = PipelineSpec['sinks'][number]

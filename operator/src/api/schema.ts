@@ -1,0 +1,115 @@
+// The vocabulary in which kinds are declared. Each word returns a structural schema as a CustomResourceDefinition has it, which
+// carries, for the compiler only, the type of the value. The CRDs and the TypeScript types both come from it.
+
+export interface Schema<T> {
+  readonly [keyword: string]: unknown
+  readonly '~type'?: T
+}
+
+/** A member that must be given. */
+export interface RequiredSchema<T> extends Schema<T> {
+  readonly 'x-required': true
+}
+
+type Members = Readonly<Record<string, Schema<unknown>>>
+
+/** The type of the values that a schema allows. */
+export type ValueOf<S> = S extends Schema<infer T> ? T : never
+
+type RequiredNames<M extends Members> = { [K in keyof M]: M[K] extends RequiredSchema<unknown> ? K : never }[keyof M]
+
+type ObjectOf<M extends Members> = { readonly [K in RequiredNames<M>]: ValueOf<M[K]> } & {
+  readonly [K in Exclude<keyof M, RequiredNames<M>>]?: ValueOf<M[K]> | undefined
+}
+
+/** A rule in the Common Expression Language, checked by the API server. */
+export interface Rule {
+  readonly rule: string
+  readonly message: string
+  readonly fieldPath?: string
+}
+
+interface Extras {
+  readonly rules?: readonly Rule[]
+  readonly [keyword: string]: unknown
+}
+
+function schema<T>(keywords: Record<string, unknown>, description: string, extras: Extras = {}): Schema<T> {
+  const { rules, ...rest } = extras
+  return {
+    ...keywords,
+    description,
+    ...rest,
+    ...(rules === undefined ? {} : { 'x-kubernetes-validations': rules }),
+  }
+}
+
+/** Marks a member that must be given. */
+export const required = <T>(inner: Schema<T>): RequiredSchema<T> => ({ ...inner, 'x-required': true })
+
+export const text = (description: string, extras?: Extras) => schema<string>({ type: 'string' }, description, extras)
+
+export const oneOf = <const V extends readonly string[]>(values: V, description: string, extras?: Extras) =>
+  schema<V[number]>({ type: 'string', enum: values }, description, extras)
+
+export const integer = (description: string, extras?: Extras) =>
+  schema<number>({ type: 'integer' }, description, { format: 'int64', minimum: 0, ...extras })
+
+export const bool = (description: string, extras?: Extras) => schema<boolean>({ type: 'boolean' }, description, extras)
+
+/** A number of bytes or the like: `1Mi`, `120k`, 500. */
+export const quantity = (description: string, extras?: Extras) =>
+  schema<string | number>(
+    {
+      'x-kubernetes-int-or-string': true,
+      anyOf: [{ type: 'integer' }, { type: 'string' }],
+      pattern: '^[0-9]+([.][0-9]+)?(m|k|M|G|T|Ki|Mi|Gi|Ti)?$',
+    },
+    description,
+    extras,
+  )
+
+/** A count or a share: 1, `10%`. */
+export const intOrPercent = (description: string, extras?: Extras) =>
+  schema<string | number>(
+    {
+      'x-kubernetes-int-or-string': true,
+      anyOf: [{ type: 'integer' }, { type: 'string' }],
+      pattern: '^[0-9]+%?$',
+    },
+    description,
+    extras,
+  )
+
+/** A time span: `60s`, `5m`. */
+export const duration = (description: string, extras?: Extras) =>
+  text(description, { pattern: '^([0-9]+(ms|s|m|h))+$', maxLength: 32, ...extras })
+
+export const time = (description: string) => text(description, { format: 'date-time' })
+
+export const object = <M extends Members>(members: M, description: string, extras?: Extras) => {
+  const needed = Object.keys(members).filter((name) => members[name]?.['x-required'] === true)
+  return schema<ObjectOf<M>>(
+    { type: 'object', properties: members, ...(needed.length === 0 ? {} : { required: needed }) },
+    description,
+    extras,
+  )
+}
+
+export const list = <T>(items: Schema<T>, description: string, extras?: Extras) =>
+  schema<readonly T[]>({ type: 'array', items }, description, { 'x-kubernetes-list-type': 'atomic', ...extras })
+
+/** A list whose entries are told apart by one member; the API server keeps it unique. */
+export const keyedList = <T>(key: string, items: Schema<T>, description: string, extras?: Extras) =>
+  list(items, description, { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': [key], ...extras })
+
+export const map = <T>(values: Schema<T>, description: string, extras?: Extras) =>
+  schema<Readonly<Record<string, T>>>({ type: 'object', additionalProperties: values }, description, extras)
+
+/** An object that the engine checks, not the API server. */
+export const open = <T = Readonly<Record<string, unknown>>>(description: string, extras?: Extras) =>
+  schema<T>({ type: 'object', 'x-kubernetes-preserve-unknown-fields': true }, description, extras)
+
+/** Any value at all. */
+export const anything = (description: string) =>
+  schema<unknown>({ 'x-kubernetes-preserve-unknown-fields': true }, description)

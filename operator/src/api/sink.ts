@@ -1,0 +1,38 @@
+// Sink and ClusterSink: a named destination that Pipelines refer to.
+
+import type { Resource } from './object.ts'
+import { config } from './pipeline.ts'
+import { list, object, open, quantity, required, text, type ValueOf } from './schema.ts'
+import { allowedNamespaces, type SourceStatus } from './source.ts'
+
+const members = {
+  type: required(text('Type of the sink.', { maxLength: 63 })),
+  config,
+}
+
+const clusterMembers = {
+  ...members,
+  allowedNamespaces,
+  overridable: list(
+    text('Path of an option, such as `encoding.only_fields`.', { maxLength: 253 }),
+    'Options that Pipelines may set.',
+    {
+      maxItems: 64,
+    },
+  ),
+  enforced: open('Options that are added after those of Pipelines; templates see what the source captured.'),
+  limits: object(
+    { perNamespace: object({ bytesPerSecond: quantity('Bytes a second.') }, 'For the Pipelines of a namespace.') },
+    'What each user may send.',
+  ),
+}
+
+export const sinkSpec = (cluster: boolean) =>
+  (cluster ? object(clusterMembers, 'The sink.') : object(members, 'The sink.')) as ReturnType<typeof clusterSinkSpec>
+
+const clusterSinkSpec = () => object(clusterMembers, '')
+
+export type SinkSpec = ValueOf<ReturnType<typeof clusterSinkSpec>>
+export type SinkStatus = SourceStatus
+export type Sink = Resource<SinkSpec, SinkStatus>
+export type ClusterSink = Sink

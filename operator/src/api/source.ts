@@ -1,0 +1,49 @@
+// Source and ClusterSource: a named source that Pipelines refer to.
+
+import { conditions } from './conditions.ts'
+import type { Resource } from './object.ts'
+import { config, multiline, selector } from './pipeline.ts'
+import { integer, object, oneOf, required, text, type ValueOf } from './schema.ts'
+import { labelSelector } from './selector.ts'
+
+export const allowedNamespaces = object(
+  {
+    from: required(oneOf(['All', 'Selector'], 'Which namespaces.')),
+    selector: labelSelector('Labels of the namespaces.'),
+  },
+  'Namespaces whose Pipelines may refer to it; none if absent.',
+  { rules: [{ rule: "self.from != 'Selector' || has(self.selector)", message: 'from: Selector needs selector' }] },
+)
+
+export const sourceSpec = (cluster: boolean) =>
+  object(
+    {
+      type: required(text('Type of the source.', { maxLength: 63 })),
+      config,
+      selector,
+      multiline,
+      ...(cluster ? { allowedNamespaces } : {}),
+    },
+    'The source.',
+  ) as ReturnType<typeof clusterSourceSpec>
+
+const clusterSourceSpec = () => object({ type: required(text('')), config, selector, multiline, allowedNamespaces }, '')
+
+/** Status that Source and Sink kinds share. */
+export const sharedStatus = object(
+  {
+    observedGeneration: integer('The newest generation that was looked at.'),
+    usedBy: object(
+      { pipelines: integer('Pipelines that refer to it.'), namespaces: integer('Namespaces that they are in.') },
+      'Who refers to it.',
+    ),
+    conditions,
+  },
+  'What is known about it.',
+)
+
+export type SourceSpec = ValueOf<ReturnType<typeof clusterSourceSpec>>
+export type SourceStatus = ValueOf<typeof sharedStatus>
+export type Source = Resource<SourceSpec, SourceStatus>
+export type ClusterSource = Source
+export type AllowedNamespaces = ValueOf<typeof allowedNamespaces>

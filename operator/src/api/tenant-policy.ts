@@ -1,0 +1,75 @@
+// TenantPolicy: what authors of namespaced kinds may use, and how much of it.
+
+import { conditions } from './conditions.ts'
+import type { Resource } from './object.ts'
+import { bool, integer, list, object, oneOf, quantity, required, text, type ValueOf } from './schema.ts'
+import { labelSelector } from './selector.ts'
+
+const types = (description: string) => list(text('A type, or `*`.', { maxLength: 63 }), description, { maxItems: 64 })
+
+export const tenantPolicySpec = object(
+  {
+    namespaceSelector: required(labelSelector('Namespaces that it is for; empty: all.')),
+    allowedSources: types('Types of sources; orchestrator_logs if absent.'),
+    allowedSinks: types('Types of sinks; all that do not reach the node if absent.'),
+    denyOptions: list(
+      text('Path of an option, such as `sinks.*.proxy`.', { maxLength: 253 }),
+      'Options that are refused.',
+      {
+        maxItems: 64,
+      },
+    ),
+    egress: object(
+      {
+        denyCIDRs: list(
+          text('A network.', { maxLength: 64 }),
+          'Networks that no endpoint may be in, beside those always refused.',
+          {
+            maxItems: 256,
+          },
+        ),
+        allowHosts: list(
+          text('A host, or `*.example.com`.', { maxLength: 253 }),
+          'Hosts that endpoints may name; all if empty.',
+          {
+            maxItems: 256,
+          },
+        ),
+      },
+      'Where data may go.',
+    ),
+    implicitCredentials: oneOf(['Deny', 'Allow'], "Whether sinks may use the agent's own identity."),
+    maxReadBytes: quantity('Greatest `max_read_bytes` of a source.'),
+    quota: object(
+      {
+        pipelines: integer('Pipelines of a namespace.'),
+        components: integer('Components of a namespace.'),
+        diskBuffer: quantity('Bytes of disk buffers of a namespace.'),
+        bytesPerSecond: quantity('Bytes a second that a Pipeline reads on one agent.'),
+        cpuShare: integer('Share of the CPU, against others.', { minimum: 1, maximum: 1000 }),
+      },
+      'How much.',
+    ),
+    tests: object({ required: bool('Whether Pipelines with transforms must have tests.') }, 'Tests.'),
+  },
+  'What is allowed.',
+)
+
+export const tenantPolicyStatus = object(
+  {
+    observedGeneration: integer('The newest generation that was looked at.'),
+    namespaces: object(
+      {
+        matching: integer('Namespaces that it selects.'),
+        effective: integer('Of these, those where no other is more specific.'),
+      },
+      'Namespaces.',
+    ),
+    conditions,
+  },
+  'What is known about it.',
+)
+
+export type TenantPolicySpec = ValueOf<typeof tenantPolicySpec>
+export type TenantPolicyStatus = ValueOf<typeof tenantPolicyStatus>
+export type TenantPolicy = Resource<TenantPolicySpec, TenantPolicyStatus>

@@ -1,0 +1,136 @@
+// What one compiled Pipeline is: everything that a bundle needs of it, and no value of a Secret. Plain data, equal for equal
+// resources; the same artifact is made by every replica and after every restart.
+
+import { createHash } from 'node:crypto'
+
+export type ArtifactMode = 'Node' | 'Aggregator' | 'Sidecar'
+
+/** Options of a component as an agent takes them; text is literal. Where a secret belongs stands a `SecretPlace`. */
+export type ComponentOptions = Readonly<Record<string, unknown>>
+
+/** Stands in the options where the value of a secret belongs. */
+export interface SecretPlace {
+  /** `key` of a `SecretRef` of the artifact. */
+  readonly $secret: string
+}
+
+export interface Artifact {
+  /** `shop/checkout`, `_cluster/platform`. */
+  readonly id: string
+  readonly kind: 'Pipeline' | 'ClusterPipeline'
+  /** Undefined for a ClusterPipeline. */
+  readonly namespace: string | undefined
+  readonly name: string
+  readonly uid: string
+  /** The generation that was compiled: an older one than the object's when the newest is not accepted. */
+  readonly generation: number
+  /** When the Pipeline was created: the youngest gives way where a shared limit is hit (T14). */
+  readonly createdAt: string
+  /** Labels of the Pipeline, for Agents that select by them. */
+  readonly labels: Readonly<Record<string, string>>
+  /** `sha256:` and the digest of all that an agent gets of it; secrets by key, not by value. */
+  readonly hash: string
+  readonly mode: ArtifactMode
+  readonly hub: { readonly subscriptions: readonly HubSubscription[] }
+  /** All sources but those of pod logs, by component id. */
+  readonly sources: Readonly<Record<string, ComponentOptions>>
+  readonly transforms: Readonly<Record<string, ComponentOptions>>
+  readonly sinks: Readonly<Record<string, ComponentOptions>>
+  /** Types of the sources, of the hub too. */
+  readonly sourceTypes: readonly string[]
+  readonly secretRefs: readonly SecretRef[]
+  /** Sum of the disk buffers' sizes. */
+  readonly diskBufferBytes: number
+  /** Where events go that a transform gave up on. */
+  readonly deadLetter?: { readonly sink: string; readonly maxEventsPerSecond: number | undefined } | undefined
+  /** Rules for the agent that runs it. */
+  readonly tenancy: Tenancy
+  /** Value of the annotation `penstock.dev/retry`: a new one lets a rolled back content be tried again. */
+  readonly retry?: string | undefined
+}
+
+/** What an `orchestrator_logs` source becomes: a reader of the node's shared collection with a cursor of its own. */
+export interface HubSubscription {
+  /** `<pipeline uid>/<source name>`: identity of the position, whatever the ids of components are. */
+  readonly cursor: string
+  /** The namespaces read; undefined: those of `namespaceSelector`, or all. Set by the operator, never by a tenant (T3). */
+  readonly namespaces?: readonly string[] | undefined
+  /** Labels of namespaces, of ClusterPipelines alone. */
+  readonly namespaceSelector?: string | undefined
+  /** Labels of pods; empty: all. */
+  readonly podSelector: string
+  readonly excludeContainers: readonly string[]
+  /** Only pods with the label `penstock.dev/collect: "true"`. */
+  readonly optIn?: boolean | undefined
+  readonly limits?: HubLimits | undefined
+  /** Component id under which the events go on. */
+  readonly out: string
+  /** The source's further options, `multiline` as the agent has it. */
+  readonly options: ComponentOptions
+}
+
+export interface HubLimits {
+  readonly perContainer?:
+    | { readonly lines?: number | undefined; readonly bytes?: number | undefined; readonly onLimit: 'drop' | 'lag' }
+    | undefined
+  readonly pipeline?: { readonly bytes: number; readonly onLimit: 'drop' | 'lag' } | undefined
+}
+
+/** What an agent must hold a Pipeline to. */
+export interface Tenancy {
+  /** False for ClusterPipelines: none of the rest is enforced. */
+  readonly restricted: boolean
+  /** Networks that no connection may go to (T7). */
+  readonly denyCidrs: readonly string[]
+  /** Hosts that endpoints may name; empty: all. */
+  readonly allowHosts: readonly string[]
+  /** Share of the CPU against other Pipelines (T11). */
+  readonly cpuShare: number
+  /** Bytes a second that it may read on one agent. */
+  readonly bytesPerSecond?: number | undefined
+}
+
+/** A value that an agent gets through the Secret of secret values, under `key`. */
+export interface SecretRef {
+  /** 32 hex digits. */
+  readonly key: string
+  /** The value is these, joined: text, or a key of a Secret or ConfigMap. */
+  readonly parts: readonly (string | SecretPart)[]
+}
+
+export interface SecretPart {
+  readonly kind: 'Secret' | 'ConfigMap'
+  readonly namespace: string
+  readonly name: string
+  readonly key: string
+  /** `uri`: percent-encoded. */
+  readonly filter?: 'uri' | undefined
+}
+
+/** The key of a value: of namespace, Pipeline, Secret and key when it is one key of a Secret as it is. */
+export function secretKey(pipeline: string, parts: SecretRef['parts']): string {
+  const [only] = parts
+  const plain = parts.length === 1 && typeof only === 'object' && only.filter === undefined && only.kind === 'Secret'
+  const text = plain
+    ? `${pipeline}/${only.namespace}/${only.name}/${only.key}`
+    : `${pipeline}/${JSON.stringify(parts.map((part) => (typeof part === 'string' ? part : [part.kind, part.namespace, part.name, part.key, part.filter ?? ''])))}`
+  return createHash('sha256').update(text).digest('hex').slice(0, 32)
+}
+
+/** Puts a value together. `read` gives the bytes of a key, or undefined when it is not there. */
+export function secretValue(
+  ref: SecretRef,
+  read: (part: SecretPart) => Uint8Array | undefined,
+): { readonly ok: true; readonly value: Buffer } | { readonly ok: false; readonly missing: SecretPart } {
+  const pieces: Uint8Array[] = []
+  for (const part of ref.parts) {
+    if (typeof part === 'string') {
+      pieces.push(Buffer.from(part))
+      continue
+    }
+    const bytes = read(part)
+    if (bytes === undefined) return { ok: false, missing: part }
+    pieces.push(part.filter === 'uri' ? Buffer.from(encodeURIComponent(Buffer.from(bytes).toString('utf8'))) : bytes)
+  }
+  return { ok: true, value: Buffer.concat(pieces) }
+}

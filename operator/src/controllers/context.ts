@@ -1,0 +1,136 @@
+// What every part of the operator gets: the client, the shared caches, the compiled Pipelines, and how to say what it found.
+// Parts are started by cli/operator.ts from one list.
+
+import type { Logger } from '@penstock/agent/telemetry/logger'
+import type { Registry } from 'prom-client'
+import type { ConditionType, Finding } from '../api/conditions.ts'
+import type { Kind } from '../api/kinds.ts'
+import type { KubeObject } from '../api/object.ts'
+import type { Artifact } from '../compile/artifact.ts'
+import type { Caches } from '../kube/cache.ts'
+import type { KubeClient } from '../kube/client.ts'
+
+/** From the flags of `penstock operator`. */
+export interface OperatorSettings {
+  /** Namespace of the operator. */
+  readonly namespace: string
+  /** Namespaces in which Agents of mode Node are honoured. */
+  readonly agentNamespaces: readonly string[]
+  /** Undefined: all. With a list, Cluster kinds are off. */
+  readonly watchNamespaces: readonly string[] | undefined
+  readonly watchNamespaceSelector: string | undefined
+  readonly secretsMode: 'All' | 'Label' | 'Namespaced'
+  readonly leaderElection: boolean
+  /** How long the last good version runs on after something that it refers to is gone. */
+  readonly refGracePeriodMs: number
+  /** Where probes and metrics are answered; empty: nowhere. */
+  readonly httpAddress: string
+  /** Where agents report to; empty: nowhere. */
+  readonly heartbeatAddress: string
+  /** URL under which agents reach it. */
+  readonly heartbeatUrl: string
+  readonly webhookAddress: string
+  /** Image of agents that name none. */
+  readonly agentImage: string
+  readonly clusterName: string
+  readonly authorizeClusterPipelines: boolean
+}
+
+export interface ArtifactChange {
+  readonly id: string
+  readonly current: Artifact | undefined
+  readonly previous: Artifact | undefined
+}
+
+/** The newest accepted version of every Pipeline. */
+export interface ArtifactStore {
+  /** Whether every Pipeline that was there at the start has been compiled: before that, nothing may be taken away. */
+  readonly complete: boolean
+  get(id: string): Artifact | undefined
+  values(): IterableIterator<Artifact>
+  /** Hears of every change, and once with no change when it becomes complete. */
+  subscribe(handler: (change: ArtifactChange | undefined) => void): Disposable
+}
+
+/** What one part says about an object. What it said before and says no more is taken back. */
+export interface StatusContribution {
+  /** Generation of the object that it is about. */
+  readonly generation: number
+  readonly findings: readonly Finding[]
+  /** Further members of the status, each owned by one part. */
+  readonly fields?: Readonly<Record<string, unknown>>
+}
+
+/**
+ * The one writer of status. Parts report what they own; `Ready`, `Reconciling` and `Stalled` are made from it. What no part has
+ * reported yet stays as it is written, so a restart writes nothing. A write that changes no condition waits up to 30 s.
+ */
+export interface StatusWriter {
+  report(kind: Kind, object: KubeObject, part: StatusPart, contribution: StatusContribution): void
+  /** The part's last report, if there is one since the start. */
+  reported(kind: Kind, object: KubeObject, part: StatusPart): StatusContribution | undefined
+}
+
+/** Who says what: the condition types and status members of each part. */
+export const statusParts = {
+  /** controllers/pipeline.ts and policy.ts */
+  compile: { conditions: ['Accepted', 'ResolvedRefs'], fields: ['tests', 'usedBy', 'namespaces'] },
+  /** controllers/agent.ts */
+  workload: {
+    conditions: ['Accepted', 'Available', 'Contended'],
+    fields: ['replicas', 'selector', 'bundle', 'unsupportedNodes'],
+  },
+  /** controllers/rollout.ts */
+  rollout: {
+    conditions: ['Programmed', 'Flowing', 'Reachable'],
+    fields: [
+      'programmedGeneration',
+      'agents',
+      'flow',
+      'components',
+      'summary',
+      'revision',
+      'stableRevision',
+      'pipelines',
+      'nodes',
+      'sidecars',
+      'history',
+    ],
+  },
+} as const satisfies Record<
+  string,
+  { readonly conditions: readonly ConditionType[]; readonly fields: readonly string[] }
+>
+
+export type StatusPart = keyof typeof statusParts
+
+export interface EventRecorder {
+  /** Writes an Event: at most one for each object and reason in 5 minutes. */
+  record(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string, action?: string): void
+}
+
+export interface OperatorContext {
+  readonly kube: KubeClient
+  readonly caches: Caches
+  readonly artifacts: ArtifactStore
+  readonly status: StatusWriter
+  readonly events: EventRecorder
+  readonly logger: Logger
+  readonly metrics: Registry
+  readonly settings: OperatorSettings
+  /** Ends everything. */
+  readonly signal: AbortSignal
+  /** Whether this process may write; true without leader election. */
+  isLeader(): boolean
+  /** Identity of the leader as its Lease says, for those who pass requests on. */
+  leader(): string | undefined
+}
+
+/** A part of the operator: a controller, or a server. */
+export interface OperatorPart {
+  readonly name: string
+  /** Whether it runs on the leader alone: all that write do. */
+  readonly leaderOnly: boolean
+  /** Starts it; what it gives ends it, after it has finished what it was doing. */
+  start(context: OperatorContext): Promise<AsyncDisposable>
+}

@@ -1,0 +1,51 @@
+// What a cache of objects offers: the newest known state of all objects of a type, found by key or index, and word of every
+// change. Objects are frozen. A reconcile reads caches; it never trusts the change that woke it.
+
+import type { KubeObject, ResourceType } from '../api/object.ts'
+
+export type ChangeType = 'added' | 'changed' | 'deleted'
+
+export interface Change<T extends KubeObject> {
+  readonly type: ChangeType
+  /** The object as it is now; for `deleted` as it was last. */
+  readonly object: T
+  readonly previous?: T | undefined
+}
+
+export interface Subscription extends Disposable {
+  /** Whether every object that was there at the start has been handed over. */
+  readonly synced: boolean
+}
+
+export type Index<T extends KubeObject> = (object: T) => readonly string[]
+
+export interface Cache<T extends KubeObject = KubeObject> {
+  readonly type: ResourceType
+  readonly synced: boolean
+  readonly size: number
+  get(namespace: string | undefined, name: string): T | undefined
+  values(): IterableIterator<T>
+  /** Names an index; the same name again is the same index. */
+  index(name: string, keysOf: Index<T>): void
+  find(index: string, key: string): readonly T[]
+  /** Hears of every object that is there, as `added`, and then of each change. A handler that throws is counted and called no more for that change. */
+  subscribe(handler: (change: Change<T>) => void): Subscription
+  /** Puts in what a write of our own gave back, so that nothing older is acted on. */
+  expect(object: T): void
+}
+
+export interface CacheOptions {
+  /** Absent: all namespaces. */
+  readonly namespace?: string
+  readonly labelSelector?: string
+  readonly fieldSelector?: string
+  /** Only metadata is kept; for Secrets, ConfigMaps, Namespaces and Pods. */
+  readonly metadataOnly?: boolean
+}
+
+/** One shared cache for each (type, options), with many handlers. */
+export interface Caches {
+  cache<T extends KubeObject = KubeObject>(type: ResourceType, options?: CacheOptions): Cache<T>
+  /** Resolves when every cache asked for so far has its first list. */
+  synced(signal: AbortSignal): Promise<void>
+}
