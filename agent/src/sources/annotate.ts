@@ -11,17 +11,27 @@ import { getField, setField } from '../event/value.ts'
 import type { ComponentEvents } from '../telemetry/component-events.ts'
 
 /** Adds what is missing to log events, in place; metric events stay as they are. */
-export function annotate(events: readonly (LogEvent | MetricEvent)[], notes: Notes): void {
+export function annotate(
+  events: readonly (LogEvent | MetricEvent)[],
+  notes: Notes,
+  time?: Timestamp,
+  values?: readonly (string | number)[],
+): void {
   for (let index = 0; index < events.length; index++) {
     const event = events[index] as LogEvent | MetricEvent
-    if (event instanceof LogEvent) notes.add(event)
+    if (event instanceof LogEvent) notes.add(event, time, values)
   }
 }
 
 interface Note {
   readonly segments: readonly PathSegment[]
-  readonly value: string | number
+  /** Undefined: it comes with each message. */
+  readonly value: string | number | undefined
+  /** Its place among the values of a message. */
+  readonly place: number
 }
+
+const noValues: readonly (string | number)[] = []
 
 /** The fields that one source adds. */
 export class Notes {
@@ -30,28 +40,32 @@ export class Notes {
   readonly #timestampKey: string
   readonly #fields: readonly Note[]
 
-  /** @param fields further fields by their path; an empty path adds none */
+  /** @param fields further fields by their path; an empty path adds none, and without a value it comes with `add` */
   constructor(
     type: string,
     schema: Globals['logSchema'],
-    fields: readonly (readonly [string, string | number])[] = [],
+    fields: readonly (readonly [string, string | number | undefined])[] = [],
   ) {
     this.#type = type
     this.#typeKey = schema.sourceTypeKey
     this.#timestampKey = schema.timestampKey
-    this.#fields = fields.flatMap(([path, value]) => {
+    this.#fields = fields.flatMap(([path, value], place) => {
       const segments = parsePath(path)?.segments ?? []
-      return segments.length === 0 ? [] : [{ segments, value }]
+      return segments.length === 0 ? [] : [{ segments, value, place }]
     })
   }
 
-  add(event: LogEvent): void {
+  /** @param values those of the message, at the places of the fields given without one */
+  add(event: LogEvent, time?: Timestamp, values = noValues): void {
     const fields = event.fields
     setField(fields, this.#typeKey, this.#type)
-    if (getField(fields, this.#timestampKey) === undefined) setField(fields, this.#timestampKey, Timestamp.now())
+    if (getField(fields, this.#timestampKey) === undefined) {
+      setField(fields, this.#timestampKey, time ?? Timestamp.now())
+    }
     for (let index = 0; index < this.#fields.length; index++) {
-      const { segments, value } = this.#fields[index] as Note
-      if (getValue(fields, segments) === undefined) setPath(fields, segments, value)
+      const { segments, value, place } = this.#fields[index] as Note
+      if (getValue(fields, segments) === undefined)
+        setPath(fields, segments, value ?? (values[place] as string | number))
     }
     event.changed()
   }
@@ -59,21 +73,12 @@ export class Notes {
 
 /** Counts and logs what could not be decoded. */
 export function reportUndecoded(decoded: Decoded, events: ComponentEvents): void {
-  if (decoded.failures.length > 0) {
-    events.error({
-      type: 'parser_failed',
-      stage: 'processing',
-      message: 'Frames could not be decoded; they are skipped.',
-      fields: { reason: decoded.failures[decoded.failures.length - 1] },
-      count: decoded.failures.length,
-    })
-  }
-  if (decoded.broken !== undefined) {
-    events.error({
-      type: 'parser_failed',
-      stage: 'processing',
-      message: 'The stream cannot be read any further.',
-      fields: { reason: decoded.broken },
-    })
-  }
+  if (decoded.failures.length === 0) return
+  events.error({
+    type: 'parser_failed',
+    stage: 'processing',
+    message: 'Frames could not be decoded; they are skipped.',
+    fields: { reason: decoded.failures[decoded.failures.length - 1] },
+    count: decoded.failures.length,
+  })
 }

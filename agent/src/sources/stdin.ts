@@ -46,9 +46,7 @@ export const stdin = defineSource({
           for await (const chunk of input) {
             const piece = typeof chunk === 'string' ? Buffer.from(chunk) : (chunk as Buffer)
             context.events.receivedBytes(piece.length, protocol)
-            const decoded = decoder.push(piece)
-            await handOn(decoded, notes, context)
-            if (decoded.broken !== undefined) return
+            await handOn(decoder.push(piece), notes, context)
           }
         } catch (error) {
           // Destroying the input in the middle of a read is told as an error.

@@ -7,7 +7,12 @@ const validName = /^[\p{L}\p{M}\p{N}\p{Pc}.-]*$/u
 const textFields = new Set(['host', 'full_message', 'facility', 'file', 'version'])
 
 /** The fields, or the text of what is wrong with the message. */
-export function fieldsFromGelf(message: Value, messageKey: string, timestampKey: string): ValueObject | string {
+export function fieldsFromGelf(
+  message: Value,
+  messageKey: string,
+  timestampKey: string,
+  now: () => Timestamp,
+): ValueObject | string {
   if (!isObject(message)) return 'a GELF message must be a JSON object'
   if (message['version'] !== '1.1') return 'version does not match GELF spec version (1.1)'
   if (typeof message['host'] !== 'string') return "'host' field is required and must be a string"
@@ -45,7 +50,7 @@ export function fieldsFromGelf(message: Value, messageKey: string, timestampKey:
     }
   }
   if (message['timestamp'] === undefined || message['timestamp'] === null) {
-    setField(fields, timestampKey, Timestamp.now())
+    setField(fields, timestampKey, now())
   }
   return fields
 }

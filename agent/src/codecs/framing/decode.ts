@@ -1,5 +1,5 @@
 // Frames out of a stream of bytes, whatever the pieces in which it arrives. A frame that is too long is reported and skipped,
-// and reading goes on at the next one; only a length prefix beyond its limit breaks the stream, because nothing after it can be found.
+// however long it says it is, and reading goes on at the next one. No more than one frame within its limit is ever kept.
 // Frames are views of the reader's memory: valid until the next piece is pushed.
 
 import type { FramingMethod, FramingOptions } from '../../schema/groups.ts'
@@ -10,8 +10,6 @@ export interface Frames {
   readonly frames: Buffer[]
   /** A text for each frame that was skipped. */
   readonly failures: string[]
-  /** Why the stream cannot be read any further. */
-  broken: string | undefined
 }
 
 /** Takes frames from the front of `bytes` and tells how many bytes are done with. `scanned` of them were seen before. */
@@ -28,15 +26,13 @@ export class FrameReader {
   /** Bytes of a frame that has not ended: `#memory[0, #length)`. */
   #memory = nothing
   #length = 0
-  #broken: string | undefined
 
   constructor(options: FramingOptions | FramingMethod) {
     this.#splitter = splitter(options)
   }
 
   push(bytes: Buffer): Frames {
-    const out: Frames = { frames: [], failures: [], broken: this.#broken }
-    if (this.#broken !== undefined) return out
+    const out: Frames = { frames: [], failures: [] }
     let view = bytes
     const scanned = this.#length
     if (scanned > 0) {
@@ -44,7 +40,6 @@ export class FrameReader {
       view = this.#memory.subarray(0, this.#length)
     }
     const done = this.#splitter.split(view, scanned, out)
-    this.#broken = out.broken
     if (scanned === 0) {
       this.#length = 0
       if (done < view.length) this.#append(view.subarray(done))
@@ -62,8 +57,8 @@ export class FrameReader {
 
   /** The end of the stream: what is left is a frame where the method allows it. */
   end(): Frames {
-    const out: Frames = { frames: [], failures: [], broken: this.#broken }
-    if (this.#broken === undefined) this.#splitter.end(this.#memory.subarray(0, this.#length), out)
+    const out: Frames = { frames: [], failures: [] }
+    this.#splitter.end(this.#memory.subarray(0, this.#length), out)
     this.#length = 0
     return out
   }
@@ -149,18 +144,24 @@ class Delimited implements Splitter {
 
 class LengthDelimited implements Splitter {
   readonly #maxLength: number
+  /** Bytes still to come of a frame that is too long. */
+  #skip = 0
 
   constructor(maxLength: number) {
     this.#maxLength = maxLength
   }
 
   split(bytes: Buffer, _scanned: number, out: Frames): number {
-    let from = 0
+    let from = Math.min(this.#skip, bytes.length)
+    this.#skip -= from
     while (bytes.length - from >= 4) {
       const length = bytes.readUInt32BE(from)
       if (length > this.#maxLength) {
-        out.broken = `The length ${length} of a frame is beyond the limit of ${this.#maxLength} bytes.`
-        return bytes.length
+        out.failures.push(tooLong(this.#maxLength))
+        const skipped = Math.min(length, bytes.length - from - 4)
+        this.#skip = length - skipped
+        from += 4 + skipped
+        continue
       }
       if (bytes.length - from - 4 < length) break
       out.frames.push(bytes.subarray(from + 4, from + 4 + length))
@@ -170,7 +171,8 @@ class LengthDelimited implements Splitter {
   }
 
   end(bytes: Buffer, out: Frames): void {
-    if (bytes.length > 0) out.failures.push('The stream ended within a frame.')
+    if (bytes.length > 0 || this.#skip > 0) out.failures.push('The stream ended within a frame.')
+    this.#skip = 0
   }
 }
 
