@@ -230,7 +230,7 @@ test.each([
     input: 'x\nstart\n1\nstart\n2\n',
     groups: ['x', 'start\n1', 'start\n2'],
   },
-  { mode: 'halt_with', start: '^{', condition: ';$', input: '{\nb;\nc\n', groups: ['{\nb;', 'c'] },
+  { mode: 'halt_with', start: '^\\{', condition: ';$', input: '{\nb;\nc\n', groups: ['{\nb;', 'c'] },
 ])('multiline $mode joins lines', async ({ mode, start, condition, input, groups }) => {
   writeFileSync(join(folder, 'a.log'), input)
   await using source = await startSource('file', {

@@ -1,8 +1,7 @@
 // Joins lines that belong together, such as stack traces, by two patterns: one that begins a group, one that says how it goes on.
 
-import { RE2JS } from 're2js'
-import { Bytes } from '../event/value.ts'
-import { compileBounded } from '../formats/regex-linear.ts'
+import { Bytes, Regex } from '../event/value.ts'
+import { compileRegex } from '../remap/regex.ts'
 import { group, oneOf, optional, string, uint } from '../schema/options.ts'
 
 /** `multiline` of the sources that tail files. */
@@ -48,21 +47,10 @@ export function compileMultiline(options: MultilineOptions): MultilineRule {
 }
 
 function compilePattern(text: string): (line: string) => boolean {
-  try {
-    // What most patterns are made of means the same to the built-in engine.
-    if (
-      /^\^?(?:[\w :;,<>@#=-]|\\[sSdDwW.[\]-]|\[\^?(?:[\w :;,<>@#=-]|\\[sSdDwW.[\]-])+\][+*]?|[^\\()[\]{}|*+?.^$])*$/.test(
-        text,
-      )
-    ) {
-      const simple = compileBounded(text, '')
-      return (line) => simple.test(line)
-    }
-    const pattern = RE2JS.compile(text)
-    return (line) => pattern.matcher(line).find()
-  } catch (error) {
-    throw new SyntaxError(error instanceof Error ? error.message : String(error))
-  }
+  const regex = compileRegex(text)
+  if (!(regex instanceof Regex)) throw new SyntaxError(regex.reason)
+  const { compiled } = regex
+  return (line) => compiled.test(line)
 }
 
 /** A group grows no further than this. */
