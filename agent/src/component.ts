@@ -111,6 +111,11 @@ export interface OriginTags {
 export interface Source {
   /** Runs until the origin ends or `stopping` aborts. Rejects only for what must end the agent. */
   run(): Promise<void>
+  /**
+   * Resolves when the origin has been told what became of the batches handed on, and is let go of. Called when `run` has
+   * resolved and sinks deliver what they hold, or after it; what they do not answer for is waited for until the agent ends.
+   */
+  settle?(): Promise<void>
   /** Throws a PenstockError if the origin cannot be used, such as for want of credentials. */
   healthcheck?(signal: AbortSignal): Promise<void>
 }

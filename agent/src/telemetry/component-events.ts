@@ -31,6 +31,8 @@ export interface ErrorReport {
   readonly stage: ErrorStage
   /** Tag `error_code`, where the sheet names one. */
   readonly code?: string
+  /** Further tags, where the sheet names them. */
+  readonly tags?: Readonly<Record<string, string>>
   /** A constant sentence. */
   readonly message: string
   /** Facts for the log; never secrets or event content. */
@@ -164,6 +166,7 @@ export class CountedEvents implements ComponentEvents {
   error(report: ErrorReport): void {
     const tags: Record<string, string> = { error_type: report.type, stage: report.stage }
     if (report.code !== undefined) tags['error_code'] = report.code
+    for (const name in report.tags) tags[name] = report.tags[name] as string
     this.#metrics.counter('component_errors_total', { ...this.#identity, ...tags }).add(report.count ?? 1)
     this.#limit.log(this.#logger, report.level ?? 'error', { ...tags, ...report.fields }, report.message)
   }

@@ -63,7 +63,7 @@ export const metricTable = {
   ]),
   component_sent_events_total: counter('Events emitted.', ['output']),
   component_sent_event_bytes_total: counter('Estimated JSON size of the events emitted, in bytes.', ['output']),
-  component_errors_total: counter('Errors.', errorLabels),
+  component_errors_total: counter('Errors.', [...errorLabels, 'endpoint']),
   component_discarded_events_total: counter(
     'Events that will not go on: intentional (`true`), such as by a filter, or because of an error (`false`).',
     ['intentional'],

@@ -171,6 +171,8 @@ export interface TestSource extends AsyncDisposable {
 export interface TestSourceOptions {
   readonly globals?: Partial<Globals>
   readonly dataDir?: string
+  /** Whether a sink wants the origin to be acknowledged after delivery only; true if not given. */
+  readonly acknowledgements?: boolean
   /** What becomes of each batch; delivered if not given. May wait, as a full buffer does. */
   readonly consume?: (batch: Batch, origin?: OriginTags) => Promise<void> | undefined
 }
@@ -191,7 +193,7 @@ export async function startSource(type: string, options: object, extra: TestSour
     logger: silentLogger,
     events,
     proxy: noProxy,
-    acknowledgements: true,
+    acknowledgements: extra.acknowledgements ?? true,
     stopping: stopping.signal,
     output: {
       send(batch, origin) {
@@ -234,10 +236,12 @@ export async function startSource(type: string, options: object, extra: TestSour
     async stop() {
       stopping.abort()
       await running
+      await source.settle?.()
     },
     async [Symbol.asyncDispose]() {
       stopping.abort()
       await running.catch(() => {}) // a failure was reported by `received` or `stop`
+      if (extra.consume === undefined) await source.settle?.()
       if (extra.dataDir === undefined) await rm(dataDir, { recursive: true, force: true })
     },
   }

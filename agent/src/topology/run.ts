@@ -60,6 +60,8 @@ export class Topology {
   readonly #stopping = new AbortController()
   readonly #ticker: NodeJS.Timeout
   #tickedAt = performance.now()
+  /** Sources that have ended and still tell their origin what became of what they handed on. */
+  readonly #settling = new Map<SourceNode, Promise<void>>()
   #changed = new Set<() => void>()
   /** True while sources come and go on purpose. */
   reloading = false
@@ -188,11 +190,27 @@ export class Topology {
   endIfDone(): void {
     if (this.#running.size === 0 && this.sources.size > 0 && !this.reloading && !this.stopping) {
       this.#end({})
+        this.#settle(node)
     }
   }
 
   /** Ends the topology because it cannot go on. */
   fail(error: unknown): void {
+  #settle(node: SourceNode): void {
+    if (node.source.settle === undefined) return
+    const done = Promise.try(() => node.source.settle?.()).then(
+      () => {},
+      (error: unknown) =>
+        node.logger.error({ error }, 'The source failed while its origin was told the last outcomes.'),
+    )
+    this.#settling.set(
+      node,
+      done.then(() => {
+        this.#settling.delete(node)
+      }),
+    )
+  }
+
     this.#end({ failure: error })
   }
 
@@ -324,6 +342,7 @@ export class Topology {
       )
     }, progressMs)
     try {
+      await Promise.all([...this.#settling].map(([node, done]) => hold(node.config.id, done)))
       if (limitMs === undefined) {
         await all
       } else if (!(await within(all, limitMs))) {

@@ -35,6 +35,7 @@ class Feed {
   stopped = false
   /** Does not stop when it is asked to. */
   deaf = false
+  settle?: () => Promise<void>
 
   constructor(context: SourceContext) {
     this.context = context
@@ -334,6 +335,24 @@ test('the topology ends when all sources have, and a stop delivers what buffers 
   expect(await stopping).toEqual([])
   expect(sink.messages).toEqual(['1', '2'])
   expect(sink.closed).toBe(true)
+})
+
+test('a stop waits until sources have told their origin what sinks delivered last', async () => {
+  const { topology } = await start('{sources: {in: {type: feed}}, sinks: {out: {type: collect, inputs: [in]}}}')
+  const told = Promise.withResolvers<void>()
+  const source = feed('in')
+  source.settle = () => told.promise
+  collector('out').hangs = true
+  source.send('1')
+  const ended: string[] = []
+  const stopping = topology.stop(10_000).then((late) => ended.push('agent', ...late))
+  collector('out').resume()
+  await vi.waitFor(() => expect(collector('out').closed).toBe(true))
+  expect(source.statuses).toEqual(['delivered'])
+  ended.push('told')
+  told.resolve()
+  await stopping
+  expect(ended).toEqual(['told', 'agent'])
 })
 
 test('a stop asks the sources to stop, and names who did not end within the limit', async () => {
