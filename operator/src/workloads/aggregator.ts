@@ -1,0 +1,196 @@
+// Aggregators: a Deployment, or a StatefulSet where there is storage. Who scales them is seen by who owns `replicas`: with
+// autoscaling the field is never written.
+
+import type { Agent } from '../api/agent.ts'
+import type { Describe } from './manifest.ts'
+import {
+  agentPort,
+  claimName,
+  drainJobName,
+  labels,
+  objectLabels,
+  ownedBy,
+  paths,
+  podLabels,
+  workloadName,
+} from './names.ts'
+import {
+  agentContainer,
+  agentUser,
+  bundleVolumes,
+  podSecurity,
+  pullSecrets,
+  serviceAccountVolume,
+  templateMetadata,
+  type WorkloadInput,
+} from './pod.ts'
+import { patched } from './pod-template.ts'
+
+export function describeAggregator(agent: Agent, input: WorkloadInput, add: Describe): void {
+  const { namespace } = agent.metadata
+  const aggregator = agent.spec.aggregator ?? {}
+  const { autoscaling, storage } = aggregator
+  const name = workloadName(agent)
+  const metadata = {
+    name,
+    ...(namespace === undefined ? {} : { namespace }),
+    labels: { ...objectLabels(agent), [labels.component]: 'aggregator' },
+    ownerReferences: ownedBy(agent),
+  }
+  const selector = { matchLabels: podLabels(agent) }
+  const replicas = autoscaling === undefined ? { replicas: aggregator.replicas ?? 1 } : {}
+  const template = aggregatorTemplate(agent, input)
+
+  add({
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata,
+    spec: {
+      clusterIP: 'None',
+      publishNotReadyAddresses: true,
+      selector: podLabels(agent),
+      ports: [{ name: 'observe', port: agentPort, targetPort: 'observe', protocol: 'TCP' }],
+    },
+  })
+  if (storage === undefined) {
+    add({ apiVersion: 'apps/v1', kind: 'Deployment', metadata, spec: { ...replicas, selector, template } })
+  } else {
+    const { whenScaled = 'Retain', whenDeleted = 'Retain' } = storage.retention ?? {}
+    add({
+      apiVersion: 'apps/v1',
+      kind: 'StatefulSet',
+      metadata,
+      spec: {
+        ...replicas,
+        serviceName: name,
+        podManagementPolicy: 'Parallel',
+        selector,
+        template,
+        // What shall be drained must stay until it is.
+        persistentVolumeClaimRetentionPolicy: {
+          whenScaled: whenScaled === 'Delete' ? 'Delete' : 'Retain',
+          whenDeleted,
+        },
+        volumeClaimTemplates: [
+          {
+            apiVersion: 'v1',
+            kind: 'PersistentVolumeClaim',
+            metadata: { name: 'data', labels: podLabels(agent) },
+            spec: {
+              accessModes: ['ReadWriteOnce'],
+              resources: { requests: { storage: String(storage.size) } },
+              ...(storage.storageClassName ? { storageClassName: storage.storageClassName } : {}),
+            },
+          },
+        ],
+      },
+    })
+    if (whenScaled === 'Drain') for (const ordinal of input.drains ?? []) describeDrain(agent, input, ordinal, add)
+  }
+  if (autoscaling !== undefined) {
+    const { minReplicas = 1, maxReplicas, targetCPU, targetBufferUtilization } = autoscaling
+    add({
+      apiVersion: 'autoscaling/v2',
+      kind: 'HorizontalPodAutoscaler',
+      metadata,
+      spec: {
+        scaleTargetRef: { apiVersion: 'apps/v1', kind: storage === undefined ? 'Deployment' : 'StatefulSet', name },
+        minReplicas,
+        maxReplicas,
+        metrics: [
+          {
+            type: 'Resource',
+            resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: targetCPU ?? 75 } },
+          },
+          ...(targetBufferUtilization === undefined
+            ? []
+            : [
+                {
+                  type: 'Pods',
+                  pods: {
+                    metric: { name: 'buffer_utilization' },
+                    target: { type: 'AverageValue', averageValue: `${targetBufferUtilization * 10}m` },
+                  },
+                },
+              ]),
+        ],
+      },
+    })
+  }
+  const least = autoscaling === undefined ? (aggregator.replicas ?? 1) : (autoscaling.minReplicas ?? 1)
+  const { maxUnavailable, minAvailable } = aggregator.podDisruptionBudget ?? {}
+  if (least > 1 || aggregator.podDisruptionBudget !== undefined) {
+    add({
+      apiVersion: 'policy/v1',
+      kind: 'PodDisruptionBudget',
+      metadata,
+      spec: { ...(minAvailable === undefined ? { maxUnavailable: maxUnavailable ?? 1 } : { minAvailable }), selector },
+    })
+  }
+}
+
+function aggregatorTemplate(agent: Agent, input: WorkloadInput) {
+  const aggregator = agent.spec.aggregator ?? {}
+  const container = agentContainer(agent, input, [], {
+    requests: { cpu: '250m', memory: '256Mi' },
+    limits: { memory: '1Gi' },
+  })
+  const spread = aggregator.topologySpreadConstraints?.map((constraint) => ({
+    labelSelector: { matchLabels: podLabels(agent) },
+    ...constraint,
+  }))
+  const template = {
+    metadata: templateMetadata(agent),
+    spec: {
+      serviceAccountName: workloadName(agent),
+      automountServiceAccountToken: false,
+      terminationGracePeriodSeconds: 60,
+      nodeSelector: { ...aggregator.nodeSelector, 'kubernetes.io/os': 'linux' },
+      ...(aggregator.tolerations === undefined ? {} : { tolerations: aggregator.tolerations }),
+      ...(aggregator.affinity === undefined ? {} : { affinity: aggregator.affinity }),
+      ...(spread === undefined ? {} : { topologySpreadConstraints: spread }),
+      securityContext: { ...podSecurity(agentUser), fsGroup: agentUser, fsGroupChangePolicy: 'OnRootMismatch' },
+      ...pullSecrets(agent, input),
+      containers: [
+        { ...container, volumeMounts: [...container.volumeMounts, { name: 'data', mountPath: paths.data }] },
+      ],
+      volumes: [
+        ...bundleVolumes(agent),
+        serviceAccountVolume,
+        ...(aggregator.storage === undefined ? [{ name: 'data', emptyDir: {} }] : []),
+      ],
+    },
+  }
+  return patched(template, agent)
+}
+
+/** Empties the volume of a removed ordinal: an agent without sources, which ends when its buffers are empty. */
+function describeDrain(agent: Agent, input: WorkloadInput, ordinal: number, add: Describe): void {
+  const template = aggregatorTemplate(agent, input)
+  const { livenessProbe: _, readinessProbe: __, ...container } = template.spec.containers[0] as Record<string, unknown>
+  add({
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: {
+      name: drainJobName(agent, ordinal),
+      ...(agent.metadata.namespace === undefined ? {} : { namespace: agent.metadata.namespace }),
+      labels: { ...objectLabels(agent), [labels.component]: 'drain' },
+      ownerReferences: ownedBy(agent),
+    },
+    spec: {
+      backoffLimit: 20,
+      template: {
+        metadata: { labels: { [labels.managedBy]: 'penstock', [labels.agent]: agent.metadata.name } },
+        spec: {
+          ...template.spec,
+          restartPolicy: 'OnFailure',
+          containers: [{ ...container, args: [...(container['args'] as string[]), '--drain'] }],
+          volumes: [
+            ...template.spec.volumes,
+            { name: 'data', persistentVolumeClaim: { claimName: claimName(agent, ordinal) } },
+          ],
+        },
+      },
+    },
+  })
+}

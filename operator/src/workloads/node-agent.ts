@@ -1,0 +1,122 @@
+// The agent of every node. It reads the pods' log files by its group and no capability; of the node it sees that folder and a
+// folder of its own, which an init container hands over to it.
+
+import type { Agent } from '../api/agent.ts'
+import type { Describe } from './manifest.ts'
+import { labels, objectLabels, ownedBy, paths, podLabels, workloadName } from './names.ts'
+import {
+  agentContainer,
+  agentUser,
+  bundleVolumes,
+  imageOf,
+  podSecurity,
+  pullSecrets,
+  restricted,
+  serviceAccountVolume,
+  templateMetadata,
+  type WorkloadInput,
+} from './pod.ts'
+import { patched } from './pod-template.ts'
+
+/** Where Docker keeps what `/var/log/pods` points to; the other runtimes write there themselves. */
+const dockerLogs = '/var/lib/docker/containers'
+
+export function describeNodeAgent(agent: Agent, input: WorkloadInput, add: Describe): void {
+  const { namespace } = agent.metadata
+  const node = agent.spec.node ?? {}
+  const metadata = {
+    name: workloadName(agent),
+    ...(namespace === undefined ? {} : { namespace }),
+    labels: objectLabels(agent),
+    ownerReferences: ownedBy(agent),
+  }
+  const user = node.runAsRoot === true ? 0 : agentUser
+  const logs = node.logPaths?.pods ?? paths.logs
+  const folders = [
+    { name: 'logs', path: logs },
+    ...(input.containerRuntimes?.some((runtime) => runtime.startsWith('docker:')) === true
+      ? [{ name: 'runtime-logs', path: dockerLogs }]
+      : []),
+    ...(node.logPaths?.extraReadOnly ?? []).map((path, index) => ({ name: `logs-${index}`, path })),
+  ]
+  const base = node.dataDir?.hostPath ?? paths.data
+  const dataFolder = `${base.replace(/\/+$/, '')}/${namespace}-${agent.metadata.name}`
+  const container = agentContainer(agent, input, ['--logs-dir', logs], {
+    requests: { cpu: '100m', memory: '128Mi' },
+    limits: { memory: '512Mi' },
+  })
+  const priority = node.priorityClassName ?? 'system-node-critical'
+  const template = {
+    metadata: templateMetadata(agent),
+    spec: {
+      serviceAccountName: workloadName(agent),
+      automountServiceAccountToken: false,
+      ...(priority === '' ? {} : { priorityClassName: priority }),
+      terminationGracePeriodSeconds: 60,
+      nodeSelector: { ...node.nodeSelector, 'kubernetes.io/os': 'linux' },
+      tolerations: node.tolerations ?? [{ operator: 'Exists' }],
+      securityContext: podSecurity(user),
+      ...pullSecrets(agent, input),
+      initContainers: [dataFolderContainer(agent, input, user)],
+      containers: [
+        {
+          ...container,
+          volumeMounts: [
+            ...container.volumeMounts,
+            { name: 'data', mountPath: paths.data },
+            ...folders.map(({ name, path }) => ({ name, mountPath: path, readOnly: true })),
+          ],
+        },
+      ],
+      volumes: [
+        ...bundleVolumes(agent),
+        serviceAccountVolume,
+        { name: 'data', hostPath: { path: dataFolder, type: 'DirectoryOrCreate' } },
+        ...folders.map(({ name, path }) => ({ name, hostPath: { path, type: '' } })),
+      ],
+    },
+  }
+  add({
+    apiVersion: 'apps/v1',
+    kind: 'DaemonSet',
+    metadata: { ...metadata, labels: { ...metadata.labels, [labels.component]: 'node' } },
+    spec: {
+      selector: { matchLabels: podLabels(agent) },
+      updateStrategy: {
+        type: 'RollingUpdate',
+        rollingUpdate: { maxUnavailable: node.updateStrategy?.maxUnavailable ?? '10%' },
+      },
+      template: patched(template, agent),
+    },
+  })
+}
+
+// Hands the folder over, with what a former user of another number has left in it. The image has no shell.
+const handOver = `
+const { chmodSync, lchownSync, lstatSync, readdirSync } = require('node:fs')
+const [folder, user] = [process.argv[1], Number(process.argv[2])]
+const give = (path) => {
+  if (lstatSync(path).isDirectory()) for (const name of readdirSync(path)) give(path + '/' + name)
+  lchownSync(path, user, 0)
+}
+if (lstatSync(folder).uid !== user || lstatSync(folder).gid !== 0) give(folder)
+chmodSync(folder, 0o750)
+`
+
+/** The only container that runs as root, and with nothing but the right to change owners. */
+function dataFolderContainer(agent: Agent, input: WorkloadInput, user: number) {
+  return {
+    name: 'data-dir',
+    image: imageOf(agent, input),
+    ...(agent.spec.image?.pullPolicy === undefined ? {} : { imagePullPolicy: agent.spec.image.pullPolicy }),
+    command: ['/usr/local/bin/node', '-e', handOver.trim(), paths.data, String(user)],
+    resources: { requests: { cpu: '10m', memory: '32Mi' }, limits: { memory: '128Mi' } },
+    securityContext: {
+      ...restricted,
+      runAsNonRoot: false,
+      runAsUser: 0,
+      capabilities: { drop: ['ALL'], add: ['CHOWN', 'FOWNER'] },
+    },
+    volumeMounts: [{ name: 'data', mountPath: paths.data }],
+  }
+}

@@ -1,0 +1,250 @@
+import { expect, test } from 'vitest'
+import type { Agent, AgentSpec } from '../api/agent.ts'
+import { strategicMerge } from './pod-template.ts'
+import { type Manifest, renderWorkloads, type WorkloadInput, workloadProblems } from './render.ts'
+
+const input: WorkloadInput = {
+  image: 'registry.example:5000/penstock/agent:1.2.3',
+  operatorUrl: 'https://penstock-operator.penstock-system.svc:9443',
+  operatorNamespace: 'penstock-system',
+  operatorAuthority: 'PEM',
+  egressPorts: [3100, 9200],
+  podMonitors: true,
+}
+const agent = (spec: AgentSpec, name = 'node'): Agent => ({
+  apiVersion: 'penstock.dev/v1alpha1',
+  kind: 'Agent',
+  metadata: { name, namespace: 'penstock-system', uid: 'uid-1' },
+  spec,
+})
+const node = (spec: Partial<AgentSpec> = {}) => agent({ mode: 'Node', ...spec })
+const hub = (aggregator: NonNullable<AgentSpec['aggregator']>, spec: Partial<AgentSpec> = {}) =>
+  agent({ mode: 'Aggregator', aggregator, ...spec }, 'hub')
+
+type Deep = { readonly [member: string]: Deep } & { readonly [index: number]: Deep } & readonly Deep[]
+const of = (manifests: readonly Manifest[], kind: string) =>
+  manifests.find((manifest) => manifest.kind === kind) as unknown as Deep
+const kindsOf = (manifests: readonly Manifest[]) => manifests.map((manifest) => manifest.kind)
+const named = (list: Deep, name: string) => list.find((item) => String(item['name']) === name) as Deep
+
+test('a node agent is a DaemonSet with its account, its binding and its monitor', () => {
+  const manifests = renderWorkloads(node(), input)
+  expect(kindsOf(manifests)).toEqual(['ConfigMap', 'ServiceAccount', 'ClusterRoleBinding', 'DaemonSet', 'PodMonitor'])
+  expect(renderWorkloads(node(), input)).toEqual(manifests)
+  for (const manifest of manifests) {
+    expect(manifest.metadata.labels).toMatchObject({
+      'app.kubernetes.io/managed-by': 'penstock',
+      'penstock.dev/agent': 'node',
+    })
+    expect(manifest.metadata.ownerReferences?.[0]?.uid).toBe(
+      manifest.kind === 'ClusterRoleBinding' ? undefined : 'uid-1',
+    )
+  }
+  const binding = of(manifests, 'ClusterRoleBinding')
+  expect(binding['roleRef']).toMatchObject({ kind: 'ClusterRole', name: 'penstock-agent-node' })
+  expect(binding['metadata']?.['name']).toBe('penstock-agent-penstock-system-node')
+})
+
+test('the pod of a node agent has the rights that the sheet allows, and no other', () => {
+  const pod = of(renderWorkloads(node(), input), 'DaemonSet')['spec']?.['template']?.['spec'] as Deep
+  expect(pod['securityContext']).toEqual({
+    runAsNonRoot: true,
+    runAsUser: 1000,
+    runAsGroup: 0,
+    seccompProfile: { type: 'RuntimeDefault' },
+  })
+  expect(pod['automountServiceAccountToken']).toBe(false)
+  const container = named(pod['containers'] as Deep, 'agent')
+  expect(container['securityContext']).toEqual({
+    allowPrivilegeEscalation: false,
+    capabilities: { drop: ['ALL'] },
+    readOnlyRootFilesystem: true,
+  })
+  const init = (pod['initContainers'] as Deep)[0] as Deep
+  expect(init['securityContext']).toEqual({
+    allowPrivilegeEscalation: false,
+    capabilities: { drop: ['ALL'], add: ['CHOWN', 'FOWNER'] },
+    readOnlyRootFilesystem: true,
+    runAsNonRoot: false,
+    runAsUser: 0,
+  })
+  expect((init['volumeMounts'] as Deep).map((mount) => mount['name'])).toEqual(['data'])
+  const host = (pod['volumes'] as Deep).filter((volume) => volume['hostPath'] !== undefined)
+  expect(host.map((volume) => volume['hostPath']?.['path'])).toEqual([
+    '/var/lib/penstock/penstock-system-node',
+    '/var/log/pods',
+  ])
+  expect(named(container['volumeMounts'] as Deep, 'logs')['readOnly']).toBe(true)
+  expect(pod['nodeSelector']).toEqual({ 'kubernetes.io/os': 'linux' })
+})
+
+test('every slot of the bundle is mounted from the start, and optional', () => {
+  const pod = of(renderWorkloads(node(), input), 'DaemonSet')['spec']?.['template']?.['spec'] as Deep
+  const sources = (name: string) => named(pod['volumes'] as Deep, name)['projected']?.['sources'] as Deep
+  expect(sources('bundle').map((source) => source['secret'])).toEqual(
+    Array.from({ length: 8 }, (_, slot) => ({ name: `penstock-node-cfg-${slot}`, optional: true })),
+  )
+  expect(sources('secrets').map((source) => source['secret'])).toEqual(
+    Array.from({ length: 4 }, (_, slot) => ({ name: `penstock-node-sec-${slot}`, optional: true })),
+  )
+  expect(named(pod['volumes'] as Deep, 'secrets')['projected']?.['defaultMode']).toBe(0o440)
+  expect(sources('operator')[0]?.['serviceAccountToken']).toMatchObject({ audience: 'penstock-operator' })
+})
+
+test('Docker keeps the files elsewhere, and root is asked for by name', () => {
+  const manifests = renderWorkloads(node({ node: { runAsRoot: true } }), {
+    ...input,
+    containerRuntimes: ['containerd://2.1.0', 'docker://28.0.0'],
+  })
+  const pod = of(manifests, 'DaemonSet')['spec']?.['template']?.['spec'] as Deep
+  expect(named(pod['volumes'] as Deep, 'runtime-logs')['hostPath']?.['path']).toBe('/var/lib/docker/containers')
+  expect(pod['securityContext']).toMatchObject({ runAsUser: 0 })
+})
+
+test.each([
+  { spec: {}, image: 'registry.example:5000/penstock/agent:1.2.3' },
+  { spec: { tag: '2' }, image: 'registry.example:5000/penstock/agent:2' },
+  { spec: { repository: 'mine/agent' }, image: 'mine/agent:1.2.3' },
+  { spec: { digest: 'sha256:abc' }, image: 'registry.example:5000/penstock/agent@sha256:abc' },
+])('the image of $spec is $image', ({ spec, image }) => {
+  const pod = of(renderWorkloads(node({ image: spec }), input), 'DaemonSet')['spec']?.['template']?.['spec'] as Deep
+  expect((pod['containers'] as Deep)[0]?.['image']).toBe(image)
+})
+
+test('an aggregator without storage is a Deployment, with storage a StatefulSet that keeps its volumes', () => {
+  expect(kindsOf(renderWorkloads(hub({ replicas: 2 }), input))).toEqual([
+    'ConfigMap',
+    'ServiceAccount',
+    'ClusterRoleBinding',
+    'Service',
+    'Deployment',
+    'PodDisruptionBudget',
+    'PodMonitor',
+  ])
+  const storage = { size: '20Gi', retention: { whenScaled: 'Drain', whenDeleted: 'Delete' } } as const
+  const manifests = renderWorkloads(hub({ replicas: 3, storage }), { ...input, drains: [3, 4] })
+  const set = of(manifests, 'StatefulSet')['spec'] as Deep
+  expect(set['persistentVolumeClaimRetentionPolicy']).toEqual({ whenScaled: 'Retain', whenDeleted: 'Delete' })
+  expect(set['volumeClaimTemplates']?.[0]?.['spec']?.['resources']).toEqual({ requests: { storage: '20Gi' } })
+  const jobs = manifests.filter((manifest) => manifest.kind === 'Job') as unknown as Deep
+  expect(jobs.map((job) => job['metadata']?.['name'])).toEqual(['penstock-hub-drain-3', 'penstock-hub-drain-4'])
+  const pod = jobs[0]?.['spec']?.['template']?.['spec'] as Deep
+  expect(named(pod['volumes'] as Deep, 'data')).toEqual({
+    name: 'data',
+    persistentVolumeClaim: { claimName: 'data-penstock-hub-3' },
+  })
+  expect(pod['containers']?.[0]?.['args']).toContain('--drain')
+  // A Job's pods must not be those of the aggregator: its Service and its budget would count them.
+  expect(jobs[0]?.['spec']?.['template']?.['metadata']?.['labels']).not.toHaveProperty('app.kubernetes.io/instance')
+})
+
+test('with autoscaling nobody writes replicas', () => {
+  const autoscaling = { minReplicas: 3, maxReplicas: 12, targetCPU: 75, targetBufferUtilization: 60 }
+  const manifests = renderWorkloads(hub({ autoscaling }), input)
+  expect(of(manifests, 'Deployment')['spec']).not.toHaveProperty('replicas')
+  const scaler = of(manifests, 'HorizontalPodAutoscaler')['spec'] as Deep
+  expect(scaler).toMatchObject({ minReplicas: 3, maxReplicas: 12 })
+  expect(scaler['scaleTargetRef']).toEqual({ apiVersion: 'apps/v1', kind: 'Deployment', name: 'penstock-hub' })
+  expect(scaler['metrics']?.[1]?.['pods']?.['target']).toEqual({ type: 'AverageValue', averageValue: '600m' })
+  expect(of(manifests, 'PodDisruptionBudget')['spec']?.['maxUnavailable']).toBe(1)
+})
+
+test('the generated NetworkPolicy lets out what the bundle needs, and in what reads metrics', () => {
+  const policy = of(renderWorkloads(node({ networkPolicy: { mode: 'Generated' } }), input), 'NetworkPolicy')['spec']
+  expect(policy).toEqual({
+    podSelector: { matchLabels: { 'app.kubernetes.io/name': 'penstock-agent', 'app.kubernetes.io/instance': 'node' } },
+    policyTypes: ['Ingress', 'Egress'],
+    ingress: [{ ports: [{ protocol: 'TCP', port: 8686 }] }],
+    egress: [
+      {
+        ports: [
+          { protocol: 'UDP', port: 53 },
+          { protocol: 'TCP', port: 53 },
+        ],
+      },
+      { ports: [443, 3100, 6443, 9200, 9443].map((port) => ({ protocol: 'TCP', port })) },
+    ],
+  })
+})
+
+test('podTemplate is merged last, lists entry by entry', () => {
+  const podTemplate = {
+    metadata: { annotations: { team: 'platform' } },
+    spec: {
+      priorityClassName: 'mine',
+      containers: [
+        { name: 'agent', env: [{ name: 'HTTPS_PROXY', value: 'http://proxy:3128' }] },
+        { name: 'more', image: 'busybox:1' },
+      ],
+      tolerations: [{ key: 'only', operator: 'Exists' }],
+    },
+  }
+  const patchedAgent = node({ podTemplate })
+  expect(workloadProblems(patchedAgent)).toEqual([])
+  const template = of(renderWorkloads(patchedAgent, input), 'DaemonSet')['spec']?.['template'] as Deep
+  expect(template['metadata']?.['annotations']).toMatchObject({ team: 'platform' })
+  expect(template['spec']).toMatchObject({ priorityClassName: 'mine', tolerations: [{ key: 'only' }] })
+  const containers = template['spec']?.['containers'] as Deep
+  expect(containers.map((container) => container['name'])).toEqual(['agent', 'more'])
+  expect(((containers[0] as Deep)['env'] as Deep).map((variable) => variable['name'])).toEqual([
+    'AGENT_SELF_NODE_NAME',
+    'POD_NAME',
+    'POD_NAMESPACE',
+    'HTTPS_PROXY',
+  ])
+})
+
+test.each([
+  [{ spec: { hostNetwork: true } }, 'podTemplate.spec.hostNetwork'],
+  [{ spec: { serviceAccountName: 'x' } }, 'podTemplate.spec.serviceAccountName'],
+  [{ spec: { securityContext: { runAsUser: 0 } } }, 'podTemplate.spec.securityContext'],
+  [{ spec: { containers: [{ name: 'agent', image: 'x' }] } }, 'podTemplate.spec.containers[0].image'],
+  [{ spec: { containers: [{ name: 'agent', $patch: 'delete' }] } }, 'podTemplate.spec.containers[0].$patch'],
+  [
+    { spec: { containers: [{ name: 'x', securityContext: { privileged: true } }] } },
+    'podTemplate.spec.containers[0].securityContext.privileged',
+  ],
+  [
+    { spec: { containers: [{ name: 'x', volumeMounts: [{ name: 'secrets', mountPath: '/s' }] }] } },
+    'podTemplate.spec.containers[0].volumeMounts[0]',
+  ],
+  [{ spec: { volumes: [{ name: 'bundle', emptyDir: {} }] } }, 'podTemplate.spec.volumes[0]'],
+  [{ spec: { volumes: [{ name: 'etc', hostPath: { path: '/etc' } }] } }, 'podTemplate.spec.volumes[0].hostPath'],
+  [{ metadata: { labels: { 'penstock.dev/agent': 'x' } } }, 'podTemplate.metadata.labels.penstock.dev/agent'],
+  [{ status: {} }, 'podTemplate.status'],
+])('podTemplate %j is refused at %s', (podTemplate, path) => {
+  const problems = workloadProblems(node({ podTemplate }))
+  expect(problems.map((problem) => problem.path)).toEqual([path])
+  expect(problems[0]?.help).not.toBe('')
+})
+
+test('an Agent tells every folder that is none, and limits that contradict each other', () => {
+  expect(
+    workloadProblems(node({ node: { dataDir: { hostPath: '/' }, logPaths: { extraReadOnly: ['/a', '../b'] } } })).map(
+      (problem) => problem.path,
+    ),
+  ).toEqual(['node.dataDir.hostPath', 'node.logPaths.extraReadOnly[1]'])
+  expect(
+    workloadProblems(
+      hub({
+        podDisruptionBudget: { maxUnavailable: 1, minAvailable: 1 },
+        autoscaling: { minReplicas: 3, maxReplicas: 2 },
+      }),
+    ).map((problem) => problem.path),
+  ).toEqual(['aggregator.podDisruptionBudget', 'aggregator.autoscaling.minReplicas'])
+})
+
+test.each([
+  [{ a: { b: 1, c: 2 } }, { a: { b: null } }, { a: { c: 2 } }],
+  [
+    { volumes: [{ name: 'x' }, { name: 'y' }] },
+    { volumes: [{ name: 'x', $patch: 'delete' }] },
+    { volumes: [{ name: 'y' }] },
+  ],
+  [{ env: [{ name: 'x', value: '1' }] }, { env: [{ $patch: 'replace' }, { name: 'z' }] }, { env: [{ name: 'z' }] }],
+  [{ a: { b: 1 } }, { a: { $patch: 'replace', c: 1 } }, { a: { c: 1 } }],
+  [{ args: ['a', 'b'] }, { args: ['c'] }, { args: ['c'] }],
+  [{ f: ['a', 'b'] }, { '$deleteFromPrimitiveList/f': ['a'] }, { f: ['b'] }],
+])('a strategic merge of %j with %j is %j', (base, patch, result) => {
+  expect(strategicMerge(base, patch)).toEqual(result)
+})

@@ -1,0 +1,156 @@
+// Everything that an Agent owns besides its bundle, as objects to be applied. Pure: the same Agent and input give the same
+// objects in the same order.
+
+import type { Problem } from '@penstock/agent/schema/problems'
+import type { Agent } from '../api/agent.ts'
+import { describeAggregator } from './aggregator.ts'
+import type { Describe, Manifest } from './manifest.ts'
+import { synthesise } from './manifest.ts'
+import {
+  agentPort,
+  authorityName,
+  clusterLabels,
+  clusterName,
+  objectLabels,
+  ownedBy,
+  podLabels,
+  workloadName,
+} from './names.ts'
+import { describeNodeAgent } from './node-agent.ts'
+import type { WorkloadInput } from './pod.ts'
+import { podTemplateProblems } from './pod-template.ts'
+
+export type { Manifest } from './manifest.ts'
+export type { WorkloadInput } from './pod.ts'
+
+/** Roles that the chart ships; an operator may bind these two and no other. */
+export const agentRoles = { Node: 'penstock-agent-node', Aggregator: 'penstock-agent-aggregator' } as const
+
+/**
+ * The objects of an Agent, in the order in which they are applied. An Agent with problems (`workloadProblems`) is not rendered:
+ * what it had stays.
+ */
+export function renderWorkloads(agent: Agent, input: WorkloadInput): Manifest[] {
+  return synthesise((add) => {
+    const { namespace } = agent.metadata
+    const metadata = {
+      ...(namespace === undefined ? {} : { namespace }),
+      labels: objectLabels(agent),
+      ownerReferences: ownedBy(agent),
+    }
+    const name = workloadName(agent)
+    if (input.operatorAuthority !== undefined) {
+      add({
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { name: authorityName(agent), ...metadata },
+        data: { 'ca.crt': input.operatorAuthority },
+      })
+    }
+    const { mode } = agent.spec
+    if (mode === 'Sidecar') return // the pods are the users' own
+    add({
+      apiVersion: 'v1',
+      kind: 'ServiceAccount',
+      metadata: { name, ...metadata },
+      automountServiceAccountToken: false,
+    })
+    add({
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRoleBinding',
+      metadata: { name: clusterName(agent), labels: clusterLabels(agent) },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: agentRoles[mode] },
+      subjects: [{ kind: 'ServiceAccount', name, namespace }],
+    })
+    if (agent.spec.networkPolicy?.mode === 'Generated') describeNetworkPolicy(agent, input, add)
+    if (mode === 'Node') describeNodeAgent(agent, input, add)
+    else describeAggregator(agent, input, add)
+    if (input.podMonitors === true && agent.spec.monitoring?.podMonitor?.enabled !== false)
+      describePodMonitor(agent, input, add)
+  })
+}
+
+/** What keeps an Agent from being rendered, beyond what the schema of the kind says. */
+export function workloadProblems(agent: Agent): Problem[] {
+  const problems = podTemplateProblems(agent)
+  const { node, aggregator } = agent.spec
+  const folders = [
+    ['node.dataDir.hostPath', node?.dataDir?.hostPath],
+    ['node.logPaths.pods', node?.logPaths?.pods],
+    ...(node?.logPaths?.extraReadOnly ?? []).map((path, index) => [`node.logPaths.extraReadOnly[${index}]`, path]),
+  ] as const
+  for (const [path = '', folder] of folders) {
+    if (folder === undefined || (folder.startsWith('/') && folder !== '/' && !folder.split('/').includes('..')))
+      continue
+    const message = `\`${path}\` must be the absolute path of a folder; found "${folder}"`
+    problems.push({ severity: 'error', path, message, help: 'For example /var/log/pods.' })
+  }
+  const budget = aggregator?.podDisruptionBudget
+  if (budget?.maxUnavailable !== undefined && budget.minAvailable !== undefined) {
+    const path = 'aggregator.podDisruptionBudget'
+    const help = 'Give either `maxUnavailable` or `minAvailable`.'
+    problems.push({ severity: 'error', path, message: `\`${path}\` has two limits`, help })
+  }
+  const scaling = aggregator?.autoscaling
+  if (scaling !== undefined && (scaling.minReplicas ?? 1) > scaling.maxReplicas) {
+    const path = 'aggregator.autoscaling.minReplicas'
+    const message = `\`${path}\` is ${scaling.minReplicas}, more than \`maxReplicas\`, which is ${scaling.maxReplicas}`
+    problems.push({ severity: 'error', path, message, help: 'Lower the one or raise the other.' })
+  }
+  return problems
+}
+
+/** In: who reads metrics. Out: name resolution, the API server, the operator, and where the bundle's components go. */
+function describeNetworkPolicy(agent: Agent, input: WorkloadInput, add: Describe): void {
+  const operatorPort = portOf(input.operatorUrl)
+  const out = new Set([...(input.apiServerPorts ?? [443, 6443]), operatorPort, ...(input.egressPorts ?? [])])
+  const tcp = (port: number) => ({ protocol: 'TCP', port })
+  add({
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'NetworkPolicy',
+    metadata: {
+      name: workloadName(agent),
+      ...(agent.metadata.namespace === undefined ? {} : { namespace: agent.metadata.namespace }),
+      labels: objectLabels(agent),
+      ownerReferences: ownedBy(agent),
+    },
+    spec: {
+      podSelector: { matchLabels: podLabels(agent) },
+      policyTypes: ['Ingress', 'Egress'],
+      ingress: [{ ports: [tcp(agentPort)] }],
+      egress: [{ ports: [{ protocol: 'UDP', port: 53 }, tcp(53)] }, { ports: [...out].sort((a, b) => a - b).map(tcp) }],
+    },
+  })
+}
+
+function describePodMonitor(agent: Agent, input: WorkloadInput, add: Describe): void {
+  const { labels: more, interval } = agent.spec.monitoring?.podMonitor ?? {}
+  add({
+    apiVersion: 'monitoring.coreos.com/v1',
+    kind: 'PodMonitor',
+    metadata: {
+      name: workloadName(agent),
+      ...(agent.metadata.namespace === undefined ? {} : { namespace: agent.metadata.namespace }),
+      labels: { ...more, ...objectLabels(agent) },
+      ownerReferences: ownedBy(agent),
+    },
+    spec: {
+      selector: { matchLabels: podLabels(agent) },
+      podMetricsEndpoints: [
+        {
+          port: 'observe',
+          path: '/metrics',
+          interval: interval ?? '30s',
+          ...(input.metricsTokenSecret === undefined
+            ? {}
+            : { authorization: { type: 'Bearer', credentials: { name: input.metricsTokenSecret, key: 'token' } } }),
+        },
+      ],
+    },
+  })
+}
+
+function portOf(url: string): number {
+  const { port, protocol } = new URL(url)
+  return port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port)
+}
