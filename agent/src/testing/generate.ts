@@ -21,41 +21,66 @@ export function derivedFiles(): Map<string, string> {
   return files
 }
 
-async function existingFiles(): Promise<string[]> {
+/** A folder of which every file is derived. */
+export interface DerivedFolder {
+  /** As messages call it. */
+  readonly name: string
+  readonly path: string
+  /** Content by path below the folder. */
+  readonly files: ReadonlyMap<string, string>
+}
+
+/** Writes folders, or only says what differs; gives the exit code. */
+export async function deriveFolders(folders: readonly DerivedFolder[], check: boolean): Promise<number> {
+  let differing = 0
+  for (const derived of folders) differing += check ? await differences(derived) : await write(derived)
+  if (differing === 0) return 0
+  console.error('Run `npm run generate` and commit what it writes.')
+  return 1
+}
+
+async function existingFiles(path: string): Promise<string[]> {
   try {
-    const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+    const entries = await readdir(path, { recursive: true, withFileTypes: true })
     return entries
       .filter((entry) => entry.isFile())
-      .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1))
+      .map((entry) => join(entry.parentPath, entry.name).slice(path.length + 1))
   } catch {
     return [] // the folder does not exist yet
   }
 }
 
-async function main(check: boolean): Promise<number> {
-  const files = derivedFiles()
-  const existing = new Set(await existingFiles())
+async function compare({ path, files }: DerivedFolder) {
+  const existing = new Set(await existingFiles(path))
   const stale = [...existing].filter((file) => !files.has(file))
   const changed: string[] = []
   for (const [file, text] of files) {
-    if (!existing.has(file) || (await readFile(join(folder, file), 'utf8')) !== text) changed.push(file)
+    if (!existing.has(file) || (await readFile(join(path, file), 'utf8')) !== text) changed.push(file)
   }
-  if (check) {
-    for (const file of changed.toSorted()) {
-      console.error(`agent/reference/${file} ${existing.has(file) ? 'differs from its declaration' : 'is missing'}`)
-    }
-    for (const file of stale.toSorted()) console.error(`agent/reference/${file} belongs to nothing`)
-    if (changed.length + stale.length === 0) return 0
-    console.error('Run `npm run generate` and commit what it writes.')
-    return 1
+  return { existing, stale, changed }
+}
+
+async function differences(derived: DerivedFolder): Promise<number> {
+  const { existing, stale, changed } = await compare(derived)
+  for (const file of changed.toSorted()) {
+    console.error(`${derived.name}/${file} ${existing.has(file) ? 'differs from its declaration' : 'is missing'}`)
   }
+  for (const file of stale.toSorted()) console.error(`${derived.name}/${file} belongs to nothing`)
+  return changed.length + stale.length
+}
+
+async function write(derived: DerivedFolder): Promise<0> {
+  const { stale, changed } = await compare(derived)
   for (const file of changed) {
-    await mkdir(dirname(join(folder, file)), { recursive: true })
-    await writeFile(join(folder, file), files.get(file) as string)
+    await mkdir(dirname(join(derived.path, file)), { recursive: true })
+    await writeFile(join(derived.path, file), derived.files.get(file) as string)
   }
-  for (const file of stale) await rm(join(folder, file))
-  console.log(`agent/reference: ${files.size} files, ${changed.length} written, ${stale.length} removed`)
+  for (const file of stale) await rm(join(derived.path, file))
+  console.log(`${derived.name}: ${derived.files.size} files, ${changed.length} written, ${stale.length} removed`)
   return 0
 }
 
-if (import.meta.main) process.exitCode = await main(process.argv.includes('--check'))
+if (import.meta.main) {
+  const reference = { name: 'agent/reference', path: folder, files: derivedFiles() }
+  process.exitCode = await deriveFolders([reference], process.argv.includes('--check'))
+}

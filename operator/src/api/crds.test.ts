@@ -1,0 +1,65 @@
+import { describe, expect, test } from 'vitest'
+import { crdFiles } from '../testing/generate.ts'
+import { customResourceDefinitions } from './crds.ts'
+import { kinds, pipelineKind } from './kinds.ts'
+import { PipelineModel } from './models.ts'
+import { shapeProblems } from './shape.ts'
+
+// `kubectl apply` keeps the whole object in an annotation, of 256 KiB at most.
+test.each([...crdFiles()])('%s stays below 100 KiB', (_, text) => {
+  expect(Buffer.byteLength(text)).toBeLessThan(100 * 1024)
+})
+
+test.each(customResourceDefinitions().map((crd) => [crd.metadata.name, crd]))(
+  '%s holds no keyword of ours',
+  (_, crd) => {
+    expect(JSON.stringify(crd)).not.toMatch(/x-required|~type/)
+  },
+)
+
+test('kinds, plurals and short names are each used once', () => {
+  for (const member of ['kind', 'plural', 'shortName'] as const) {
+    expect(new Set(kinds.map((kind) => kind[member])).size).toBe(kinds.length)
+  }
+  expect(customResourceDefinitions().map((crd) => crd.metadata.name)).toContain('tenantpolicies.penstock.dev')
+})
+
+describe('the shape of a spec', () => {
+  const spec = {
+    sources: [{ name: 'app', type: 'orchestrator_logs', config: { anything: [1] } }],
+    sinks: [{ name: 'out', type: 'blackhole' }],
+  }
+  const problems = (change: object) =>
+    shapeProblems(pipelineKind, { spec: { ...spec, ...change } }).map(
+      ({ path, message }) => `${path.join('.')}: ${message}`,
+    )
+
+  test.each([
+    [{}, []],
+    [{ mode: 'Nod' }, ['spec.mode: `spec.mode` must be one of `Auto`, `Node`, `Aggregator`, `Sidecar`; found "Nod"']],
+    [{ sinks: [] }, ['spec.sinks: `spec.sinks` needs at least one entry']],
+    [{ suspend: 'yes' }, ['spec.suspend: `spec.suspend` must be true or false; found "yes"']],
+    [{ sinks: [{ type: 'http' }] }, ['spec.sinks.0.name: `spec.sinks[0].name` is missing']],
+    [
+      { limits: { pipeline: { bytesPerSecond: '20 Mi' } } },
+      [
+        'spec.limits.pipeline.bytesPerSecond: `spec.limits.pipeline.bytesPerSecond` must match ^[0-9]+([.][0-9]+)?(m|k|M|G|T|Ki|Mi|Gi|Ti)?$; found "20 Mi"',
+      ],
+    ],
+  ])('%j', (change, expected) => {
+    expect(problems(change)).toEqual(expected)
+  })
+
+  test('a model knows its kind, and checks itself', () => {
+    const model = new PipelineModel({ metadata: { name: 'a', namespace: 'b' }, spec })
+    expect(model.toJSON()).toEqual({
+      apiVersion: 'penstock.dev/v1alpha1',
+      kind: 'Pipeline',
+      metadata: { name: 'a', namespace: 'b' },
+      spec,
+    })
+    expect(() => model.validate()).not.toThrow()
+    const broken = new PipelineModel({ metadata: { name: 'a' }, spec: { ...spec, sinks: [] } })
+    expect(() => broken.validate()).toThrow('Pipeline: `spec.sinks` needs at least one entry.')
+  })
+})

@@ -1,0 +1,77 @@
+// The kinds as CustomResourceDefinitions. They are written to crds/ and into the charts by `npm run generate`; nobody edits them.
+
+import { type Kind, kinds } from './kinds.ts'
+import { group, version } from './object.ts'
+
+/** Names of ours that a schema may not hold. */
+const own = new Set(['x-required', '~type'])
+
+export interface CustomResourceDefinition {
+  readonly apiVersion: 'apiextensions.k8s.io/v1'
+  readonly kind: 'CustomResourceDefinition'
+  readonly metadata: { readonly name: string; readonly annotations?: Readonly<Record<string, string>> }
+  readonly spec: Readonly<Record<string, unknown>>
+}
+
+/** Every CRD, in the order of the kinds; `metadata` is added to that of each. */
+export function customResourceDefinitions(
+  metadata: { readonly annotations?: Readonly<Record<string, string>> } = {},
+): readonly CustomResourceDefinition[] {
+  return kinds.map((kind) => definitionOf(kind, metadata))
+}
+
+function definitionOf(kind: Kind, metadata: object): CustomResourceDefinition {
+  const { plural, singular, shortName } = kind
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${plural}.${group}`, ...metadata },
+    spec: {
+      group,
+      scope: kind.namespaced ? 'Namespaced' : 'Cluster',
+      names: {
+        kind: kind.kind,
+        listKind: `${kind.kind}List`,
+        plural,
+        singular,
+        shortNames: [shortName],
+        categories: ['penstock'],
+      },
+      conversion: { strategy: 'None' },
+      versions: [
+        {
+          name: version,
+          served: true,
+          storage: true,
+          schema: { openAPIV3Schema: rootSchema(kind) },
+          subresources: { status: {}, ...(kind.scale === undefined ? {} : { scale: kind.scale }) },
+          additionalPrinterColumns: kind.columns,
+        },
+      ],
+    },
+  }
+}
+
+/** The schema of whole objects of a kind, as the API server takes it. */
+export function rootSchema(kind: Kind): Record<string, unknown> {
+  return {
+    type: 'object',
+    description: kind.about,
+    required: ['spec'],
+    properties: {
+      apiVersion: { type: 'string' },
+      kind: { type: 'string' },
+      metadata: { type: 'object' },
+      spec: structural(kind.spec),
+      status: structural(kind.status),
+    },
+    ...(kind.rules === undefined ? {} : { 'x-kubernetes-validations': kind.rules }),
+  }
+}
+
+function structural(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(structural)
+  if (typeof value !== 'object' || value === null) return value
+  const kept = Object.entries(value).filter(([key]) => !own.has(key))
+  return Object.fromEntries(kept.map(([key, item]) => [key, structural(item)]))
+}

@@ -1,0 +1,49 @@
+// A class for each kind, for those who make objects in code: it knows apiVersion and kind, and `validate()` checks an object as the
+// API server's schema does.
+
+import { Model, type ModelConstructor, setValidateFunc, type TypeMeta } from '@kubernetes-models/base'
+import { PenstockError } from '@penstock/agent/errors'
+import type { Agent } from './agent.ts'
+import {
+  agentKind,
+  clusterPipelineKind,
+  clusterSinkKind,
+  clusterSourceKind,
+  type Kind,
+  pipelineKind,
+  sinkKind,
+  sourceKind,
+  tenantPolicyKind,
+} from './kinds.ts'
+import { apiVersion } from './object.ts'
+import type { Pipeline } from './pipeline.ts'
+import { shapeProblems } from './shape.ts'
+import type { Sink } from './sink.ts'
+import type { Source } from './source.ts'
+import type { TenantPolicy } from './tenant-policy.ts'
+
+function modelOf<T extends TypeMeta>(kind: Kind): ModelConstructor<T> {
+  class KindModel extends Model<T> {
+    readonly apiVersion = apiVersion
+    readonly kind = kind.kind
+
+    constructor(data?: ConstructorParameters<ModelConstructor<T>>[0]) {
+      super()
+      this.setDefinedProps(data)
+    }
+  }
+  setValidateFunc<T>(KindModel, ((data: unknown) => {
+    const [problem] = shapeProblems(kind, data)
+    if (problem !== undefined) throw new PenstockError('PEN_CONFIG_INVALID', `${kind.kind}: ${problem.message}.`)
+  }) as Parameters<typeof setValidateFunc<T>>[1])
+  return KindModel
+}
+
+export const PipelineModel = modelOf<Pipeline>(pipelineKind)
+export const SourceModel = modelOf<Source>(sourceKind)
+export const SinkModel = modelOf<Sink>(sinkKind)
+export const ClusterPipelineModel = modelOf<Pipeline>(clusterPipelineKind)
+export const ClusterSourceModel = modelOf<Source>(clusterSourceKind)
+export const ClusterSinkModel = modelOf<Sink>(clusterSinkKind)
+export const AgentModel = modelOf<Agent>(agentKind)
+export const TenantPolicyModel = modelOf<TenantPolicy>(tenantPolicyKind)

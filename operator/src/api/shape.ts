@@ -1,0 +1,137 @@
+// Checks the shape of an object against the schema of its kind, as the API server does, but with every problem at its path and with
+// unknown fields told rather than dropped. Rules of the Common Expression Language are not run here: the compile step knows them.
+
+import { closest } from '@penstock/agent/schema/problems'
+import { isTable } from '@penstock/agent/schema/walk'
+import type { Kind } from './kinds.ts'
+
+export interface ShapeProblem {
+  readonly path: readonly (string | number)[]
+  readonly message: string
+  readonly help?: string | undefined
+}
+
+type Table = Readonly<Record<string, unknown>>
+
+/** What is wrong with the shape of `spec`. */
+export function shapeProblems(kind: Kind, object: unknown): readonly ShapeProblem[] {
+  const problems: ShapeProblem[] = []
+  const spec = isTable(object) ? object['spec'] : undefined
+  if (spec === undefined || spec === null) {
+    const members = Object.keys((kind.spec['properties'] ?? {}) as Table)
+    problems.push({ path: ['spec'], message: '`spec` is missing', help: `It lists ${names(members)}.` })
+    return problems
+  }
+  check(kind.spec, spec, ['spec'], problems)
+  return problems
+}
+
+function check(schema: Table, value: unknown, path: readonly (string | number)[], problems: ShapeProblem[]): void {
+  const report = (message: string, help?: string) => {
+    problems.push({ path, message, help })
+  }
+  const label = `\`${labelOf(path)}\``
+  if (value === null && schema['nullable'] === true) return
+  if (schema['x-kubernetes-int-or-string'] === true) {
+    if (typeof value === 'number' ? Number.isInteger(value) : typeof value === 'string')
+      checkText(schema, String(value), label, report)
+    else report(`${label} must be a whole number or text such as \`1Mi\`; found ${found(value)}`)
+    return
+  }
+  switch (schema['type']) {
+    case 'object':
+      if (isTable(value)) checkObject(schema, value, path, problems)
+      else report(`${label} must be a mapping; found ${found(value)}`)
+      return
+    case 'array': {
+      if (!Array.isArray(value)) {
+        report(`${label} must be a list; found ${found(value)}`)
+        return
+      }
+      const least = schema['minItems'] as number | undefined
+      const most = schema['maxItems'] as number | undefined
+      if (least !== undefined && value.length < least)
+        report(`${label} needs at least ${least === 1 ? 'one entry' : `${least} entries`}`)
+      if (most !== undefined && value.length > most)
+        report(`${label} may have ${most} entries at most; found ${value.length}`)
+      for (const [index, item] of value.entries()) check(schema['items'] as Table, item, [...path, index], problems)
+      return
+    }
+    case 'string':
+      if (typeof value === 'string') checkText(schema, value, label, report)
+      else report(`${label} must be a string; found ${found(value)}`)
+      return
+    case 'integer':
+      if (!Number.isInteger(value)) report(`${label} must be a whole number; found ${found(value)}`)
+      else if (typeof schema['minimum'] === 'number' && (value as number) < schema['minimum'])
+        report(`${label} must be ${schema['minimum']} or more; found ${value}`)
+      else if (typeof schema['maximum'] === 'number' && (value as number) > schema['maximum'])
+        report(`${label} must be ${schema['maximum']} or less; found ${value}`)
+      return
+    case 'boolean':
+      if (typeof value !== 'boolean') report(`${label} must be true or false; found ${found(value)}`)
+      return
+    default: // anything goes
+  }
+}
+
+function checkText(
+  schema: Table,
+  value: string,
+  label: string,
+  report: (message: string, help?: string) => void,
+): void {
+  const words = schema['enum'] as readonly string[] | undefined
+  if (words !== undefined && !words.includes(value)) {
+    const near = closest(value, words)
+    report(
+      `${label} must be ${words.length === 1 ? '' : 'one of '}${names(words)}; found ${found(value)}`,
+      near === undefined ? undefined : `Did you mean \`${near}\`?`,
+    )
+  }
+  const pattern = schema['pattern'] as string | undefined
+  if (pattern !== undefined && !new RegExp(pattern).test(value))
+    report(`${label} must match ${pattern}; found ${found(value)}`)
+  const longest = schema['maxLength'] as number | undefined
+  if (longest !== undefined && value.length > longest)
+    report(`${label} may have ${longest} characters at most; found ${value.length}`)
+}
+
+function checkObject(schema: Table, value: Table, path: readonly (string | number)[], problems: ShapeProblem[]): void {
+  const members = (schema['properties'] ?? {}) as Readonly<Record<string, Table>>
+  const others = schema['additionalProperties'] as Table | undefined
+  const isOpen = schema['x-kubernetes-preserve-unknown-fields'] === true
+  for (const [name, item] of Object.entries(value)) {
+    const below = Object.hasOwn(members, name) ? members[name] : others
+    if (below !== undefined) {
+      check(below, item, [...path, name], problems)
+    } else if (!isOpen) {
+      const near = closest(name, Object.keys(members))
+      problems.push({
+        path: [...path, name],
+        message: `unknown field \`${name}\`, expected ${names(Object.keys(members))}`,
+        help: near === undefined ? undefined : `Did you mean \`${near}\`?`,
+      })
+    }
+  }
+  for (const name of (schema['required'] ?? []) as readonly string[]) {
+    if (value[name] === undefined)
+      problems.push({ path: [...path, name], message: `\`${labelOf([...path, name])}\` is missing` })
+  }
+}
+
+function names(words: readonly string[]): string {
+  return words.map((word) => `\`${word}\``).join(', ')
+}
+
+function found(value: unknown): string {
+  const text = JSON.stringify(value) ?? 'none'
+  return text.length > 80 ? `${text.slice(0, 77)}...` : text
+}
+
+/** `spec.sources[0].config.include` */
+export function labelOf(path: readonly (string | number)[]): string {
+  let label = ''
+  for (const key of path) label += typeof key === 'number' ? `[${key}]` : label === '' ? key : `.${key}`
+  return label
+}
