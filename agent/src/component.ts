@@ -120,8 +120,13 @@ export interface Source {
   healthcheck?(signal: AbortSignal): Promise<void>
 }
 
+/** Takes a line that a program writes with `log`. */
+export type ProgramLog = (level: 'trace' | 'debug' | 'info' | 'warn' | 'error', text: string) => void
+
 export interface TransformContext extends Context {
   readonly kind: 'transform'
+  /** Where programs write; the agent's own log if not given. */
+  readonly programLog?: ProgramLog | undefined
   /** The agent's own metrics, for programs that look them up; absent where nothing is counted. */
   readonly metrics?: Metrics
 }

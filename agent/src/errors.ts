@@ -15,6 +15,7 @@ export const errorCodes = {
   PEN_REQUEST_FAILED: 'A request could not be sent or its answer could not be read.',
   PEN_KUBERNETES: 'The Kubernetes API could not be reached or refused a request.',
   PEN_NODE_NAME: 'The name of the node is not known: neither `self_node_name` nor its environment variable is set.',
+  PEN_EGRESS_DENIED: 'A component of a namespaced resource would connect to an address that is closed to it.',
   PEN_IO: 'A file or directory could not be opened, read or written.',
   PEN_CANNOT_CREATE: 'A file that a command shall write exists already or cannot be created.',
   PEN_API_BIND: 'The observation server could not bind its address.',

@@ -1,7 +1,15 @@
 // What a configuration is once it has been read and checked: the graph of components with parsed options, and the globals.
 // A `Config` is complete and consistent; whoever holds one checks nothing again.
 
-import type { Globals, SinkDeclaration, SinkEnvelope, SourceDeclaration, TransformDeclaration } from '../component.ts'
+import type {
+  Globals,
+  SinkDeclaration,
+  SinkEnvelope,
+  SourceDeclaration,
+  Subscription,
+  TransformDeclaration,
+} from '../component.ts'
+import type { EgressOptions } from '../net/egress.ts'
 import type { ProxyOptions } from '../schema/groups.ts'
 import type { Options, Parsed } from '../schema/options.ts'
 import type { Problem } from '../schema/problems.ts'
@@ -33,6 +41,8 @@ export interface SourceConfig extends ComponentConfig {
   readonly proxy: ProxyOptions
   /** Whether a sink downstream wants the origin to be acknowledged only after delivery. */
   readonly acknowledgements: boolean
+  /** In a bundle: what the source may read, whatever its options say. */
+  readonly subscription?: Subscription | undefined
 }
 
 export interface TransformConfig extends ComponentConfig {
@@ -47,8 +57,8 @@ export interface SinkConfig extends ComponentConfig {
   readonly declaration: SinkDeclaration
   readonly inputs: readonly string[]
   readonly envelope: SinkEnvelope
-  /** Proxies of the component, merged with the global ones and the environment. */
-  readonly proxy: ProxyOptions
+  /** Proxies of the component, merged with the global ones and the environment, and where it may not connect to. */
+  readonly proxy: ProxyOptions & { readonly egress?: EgressOptions }
   /** Whether sources wait for this sink: its own setting, else the global one. */
   readonly acknowledgements: boolean
   /** Digest of `buffer` alone: a changed sink with an unchanged buffer keeps what is in it. */

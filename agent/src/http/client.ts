@@ -163,7 +163,7 @@ export class HttpClient {
       allowH2: tls.offersHttp2,
       connect: (_, callback) => {
         const limit = AbortSignal.any([closing, AbortSignal.timeout(connectTimeoutMs)])
-        openConnection(target, proxy, tls, limit).then(
+        openConnection(target, proxy, tls, limit, this.#options.proxy.egress).then(
           (socket) => callback(null, socket),
           (error: unknown) => callback(error instanceof Error ? error : new Error(String(error)), null),
         )

@@ -1,7 +1,8 @@
 // Opens connections: direct or through a proxy, plain or with TLS. A proxy is asked for a tunnel (CONNECT) for TLS; plain
 // HTTP is sent to it as it is, with the whole address in the request line.
 
-import { connect, type Socket } from 'node:net'
+import { connect, isIP, type Socket } from 'node:net'
+import type { Egress } from './egress.ts'
 import type { ProxyAddress } from './proxy.ts'
 import type { TlsSettings } from './tls.ts'
 
@@ -17,21 +18,25 @@ export async function openConnection(
   proxy: ProxyAddress | undefined,
   tls: TlsSettings,
   signal: AbortSignal,
+  egress?: Egress,
 ): Promise<Socket> {
   if (proxy === undefined) {
-    const socket = await openSocket(target.host, target.port, signal)
+    const socket = await openSocket(target.host, target.port, signal, egress)
     return target.secure ? tls.secure(socket, tls.serverName ?? target.host, signal) : socket
   }
-  let socket = await openSocket(proxy.host, proxy.port, signal)
+  let socket = await openSocket(proxy.host, proxy.port, signal, egress)
   if (proxy.secure) socket = await tls.secure(socket, proxy.host, signal)
   if (!target.secure) return socket
   await openTunnel(socket, target, proxy, signal)
   return tls.secure(socket, tls.serverName ?? target.host, signal)
 }
 
-function openSocket(host: string, port: number, signal: AbortSignal): Promise<Socket> {
+/** @param egress addresses that are refused, also where a name leads to them */
+export function openSocket(host: string, port: number, signal: AbortSignal, egress?: Egress): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const socket = connect({ host, port, autoSelectFamily: true, noDelay: true, keepAlive: true })
+    if (egress !== undefined && isIP(host) !== 0) egress.check(host, host)
+    const lookup = egress === undefined ? {} : { lookup: egress.lookup }
+    const socket = connect({ host, port, autoSelectFamily: true, noDelay: true, keepAlive: true, ...lookup })
     const end = () => {
       socket.off('error', fail)
       signal.removeEventListener('abort', abort)

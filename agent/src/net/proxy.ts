@@ -3,6 +3,7 @@
 
 import { PenstockError } from '../errors.ts'
 import type { ProxyOptions } from '../schema/groups.ts'
+import { Egress, type EgressOptions } from './egress.ts'
 import { compileNoProxy, type NoProxy } from './no-proxy.ts'
 
 /** The proxies that the environment names. */
@@ -73,10 +74,19 @@ function parseProxy(text: string): ProxyAddress | undefined {
 }
 
 /** Chooses the proxy of an address; undefined: it is reached directly. */
-export type ChooseProxy = (url: URL) => ProxyAddress | undefined
+export interface ChooseProxy {
+  (url: URL): ProxyAddress | undefined
+  /** Addresses that connections may not go to; undefined: none is refused. */
+  readonly egress?: Egress | undefined
+}
 
 /** Throws a PenstockError if an address of a proxy is not a URL. */
-export function compileProxy(options: ProxyOptions): ChooseProxy {
+export function compileProxy(options: ProxyOptions & { readonly egress?: EgressOptions | undefined }): ChooseProxy {
+  const { egress } = options
+  return Object.assign(chooser(options), { egress: egress === undefined ? undefined : new Egress(egress) })
+}
+
+function chooser(options: ProxyOptions): (url: URL) => ProxyAddress | undefined {
   if (!options.enabled) return () => undefined
   const parse = (name: 'http' | 'https'): ProxyAddress | undefined => {
     const text = options[name]

@@ -7,7 +7,7 @@ import { defineSource, type OptionProblem, type OriginTags } from '../component.
 import { PenstockError } from '../errors.ts'
 import { logBatch } from '../event/batch.ts'
 import type { Finalizer } from '../event/finalizer.ts'
-import { LogEvent } from '../event/log.ts'
+import { type EventMetadata, LogEvent, noMetadata } from '../event/log.ts'
 import { parsePath, setPath } from '../event/path.ts'
 import { Timestamp } from '../event/timestamp.ts'
 import type { Bytes, ValueObject } from '../event/value.ts'
@@ -25,11 +25,14 @@ import {
   namespaceAnnotationFields,
   nodeAnnotationFields,
   podAnnotationFields,
+  usualAnnotator,
 } from './orchestrator_logs/annotate.ts'
 import { CriParser, zoneOffset } from './orchestrator_logs/cri.ts'
 import { DockerParser } from './orchestrator_logs/docker.ts'
+import { PodLogHub } from './orchestrator_logs/hub.ts'
 import { KubeClient } from './orchestrator_logs/kube/client.ts'
 import { inClusterTarget, kubeConfigTarget } from './orchestrator_logs/kube/config.ts'
+import { Limiter } from './orchestrator_logs/limiter.ts'
 import { bytesOf, PartialLine } from './orchestrator_logs/partial.ts'
 import { type Pod, PodMetadata, parseFolder } from './orchestrator_logs/pod-metadata.ts'
 
@@ -46,6 +49,8 @@ interface PodFile {
   origin: OriginTags
   /** Fields that all events of the file have, made from the objects below. */
   constants: ValueObject
+  /** In a bundle, what is known about the pod also stands where no program can change it. */
+  metadata: EventMetadata
   /** What fast events are made from; undefined where the fields are not the usual ones. */
   orchestrator: ValueObject | undefined
   pod: Pod | undefined
@@ -56,6 +61,9 @@ interface PodFile {
   readonly firstPath: string
   /** Lines were read. */
   begun: boolean
+  readonly limiter: Limiter | undefined
+  /** No line is read before, because the container is over its limit. */
+  heldUntil: number
   /** What stands for parts of lines that began in the file before, until they are handed on. */
   carried: Finalizer[]
   readonly partials: Readonly<Record<Stream, PartialLine>>
@@ -191,35 +199,46 @@ export const orchestratorLogs = defineSource({
   },
 
   async build(options, context) {
-    const node = nodeName(options.self_node_name)
     const { logSchema, timezone } = context.globals
-    const target = await (options.kube_config_file === undefined
-      ? inClusterTarget()
-      : kubeConfigTarget(options.kube_config_file))
-    const client = new KubeClient(target, `Penstock/${version}`)
-    const metadata = new PodMetadata(options.delay_deletion_ms)
+    const hub = context.hub instanceof PodLogHub ? context.hub : undefined
+    const { subscription } = context
+    const selection = subscription === undefined ? undefined : hub?.select(subscription)
+    const node = hub?.node ?? nodeName(options.self_node_name)
+    const client =
+      hub?.client ??
+      new KubeClient(
+        await (options.kube_config_file === undefined ? inClusterTarget() : kubeConfigTarget(options.kube_config_file)),
+        `Penstock/${version}`,
+      )
+    const metadata = hub?.metadata ?? new PodMetadata(options.delay_deletion_ms)
     const annotator = compileAnnotator(
       options.pod_annotation_fields,
       options.insert_namespace_fields ? options.namespace_annotation_fields.namespace_labels : '',
       options.node_annotation_fields.node_labels,
     )
-    const access = new KubeAccess(
-      client,
-      {
-        node,
-        namespaces: options.insert_namespace_fields,
-        nodeLabels: annotator.nodeLabels,
-        fromCache: options.use_apiserver_cache,
-        fieldSelector: options.extra_field_selector,
-        labelSelector: options.extra_label_selector,
-        namespaceLabelSelector: options.extra_namespace_label_selector,
-      },
-      metadata,
-      context,
-      () => tailer.reconsider(),
-    )
+    const access =
+      hub?.access ??
+      new KubeAccess(
+        client,
+        {
+          node,
+          namespaces: options.insert_namespace_fields,
+          nodeLabels: annotator.nodeLabels,
+          fromCache: options.use_apiserver_cache,
+          fieldSelector: options.extra_field_selector,
+          labelSelector: options.extra_label_selector,
+          namespaceLabelSelector: options.extra_namespace_label_selector,
+        },
+        metadata,
+        context,
+        () => tailer.reconsider(),
+      )
 
-    const root = resolve(options.logs_dir)
+    const protector = hub === undefined ? undefined : usualAnnotator()
+    const root = hub?.root ?? resolve(options.logs_dir)
+    const { perContainer, pipeline } = subscription?.limits ?? {}
+    const pipelineLimiter =
+      pipeline === undefined ? undefined : hub?.limiter(subscription?.cursor.split('/')[0] ?? '', pipeline)
     const include = globs(options.include_paths_glob_patterns)
     const exclude = globs(options.exclude_paths_glob_patterns)
     const includeAll = options.include_paths_glob_patterns.includes('**/*')
@@ -257,21 +276,24 @@ export const orchestratorLogs = defineSource({
     ): void => {
       if (file.orchestrator !== undefined && !partial) {
         emitted.push(
-          new LogEvent({
-            file: file.path,
-            message,
-            orchestrator: file.orchestrator,
-            source_type: 'orchestrator_logs',
-            stream,
-            timestamp,
-          }),
+          new LogEvent(
+            {
+              file: file.path,
+              message,
+              orchestrator: file.orchestrator,
+              source_type: 'orchestrator_logs',
+              stream,
+              timestamp,
+            },
+            file.metadata,
+          ),
         )
         return
       }
       const fields: ValueObject = { ...file.constants, [messageKey]: message, stream, [timestampKey]: timestamp }
       if (partial) fields['_partial'] = true
       if (ingestionPath !== undefined) setPath(fields, ingestionPath, Timestamp.now())
-      emitted.push(new LogEvent(fields))
+      emitted.push(new LogEvent(fields, file.metadata))
     }
 
     /** A whole line, on its way to its group or out. */
@@ -401,6 +423,11 @@ export const orchestratorLogs = defineSource({
       setPath(constants, [sourceTypeKey], 'orchestrator_logs')
       annotator.annotate(constants, file)
       file.constants = constants
+      if (protector !== undefined) {
+        const known: ValueObject = {}
+        protector.annotate(known, file)
+        file.metadata = { value: { vector: known }, secrets: {} }
+      }
       const { orchestrator } = constants
       const usual = usualKeys && Object.keys(constants).sort().join() === 'file,orchestrator,source_type'
       file.orchestrator = usual && !Array.isArray(orchestrator) ? (orchestrator as ValueObject) : undefined
@@ -489,6 +516,31 @@ export const orchestratorLogs = defineSource({
       return bad
     }
 
+    /** Applies the limits to what was read, before any work is spent on it; gives how long the whole pipeline must wait. */
+    const limit = (tailed: TailedFile<PodFile>, slab: Slab): number => {
+      const { limiter } = tailed.state
+      const now = Date.now()
+      for (const each of [limiter, pipelineLimiter]) {
+        if (each?.onLimit !== 'drop') continue
+        const dropped = slab.keep((start, end) => each.takes(end - start, now))
+        if (dropped === 0) continue
+        context.events.count('rate_limited_lines_total', dropped, {
+          limit: each === limiter ? 'container' : 'pipeline',
+        })
+        context.events.discarded(dropped, true, 'The limit of lines or bytes a second is reached.')
+      }
+      let bytes = 0
+      for (let line = 0; line < slab.count; line++) bytes += (slab.ends[line] as number) - (slab.starts[line] as number)
+      if (limiter?.onLimit === 'lag') {
+        const waitMs = limiter.owe(slab.count, bytes, now)
+        if (waitMs > 0) {
+          tailed.state.heldUntil = now + waitMs
+          tailed.waitUntil = tailed.state.heldUntil
+        }
+      }
+      return pipelineLimiter?.onLimit === 'lag' ? pipelineLimiter.owe(slab.count, bytes, now) : 0
+    }
+
     const tailer = new Tailer<PodFile>(
       {
         rules: {
@@ -496,7 +548,8 @@ export const orchestratorLogs = defineSource({
           enter: (directory) => {
             const names = directory.slice(root.length + 1).split('/')
             const folder = names[0] as string
-            if (names.length === 1) return access.wants(folder)
+            if (names.length === 1) return selection === undefined ? access.wants(folder) : selection.pod(folder)
+            if (selection !== undefined && names.length === 2) return selection.container(folder, names[1] as string)
             return names.length === 2 && metadata.pod(folder)?.excludedContainers.has(names[1] as string) !== true
           },
           accept: (found) => {
@@ -522,9 +575,11 @@ export const orchestratorLogs = defineSource({
         stopAtEnd: false,
         removeAfterMs: undefined,
         lastLine: false,
-        dataDir: options.data_dir ?? context.globals.dataDir,
-        componentId: context.id,
+        dataDir: hub?.cursorsDir ?? options.data_dir ?? context.globals.dataDir,
+        componentId: subscription?.cursor ?? context.id,
         fileTag,
+        find: hub === undefined ? undefined : (rules, hooks) => hub.find(rules, hooks),
+        pool: hub?.pool,
       },
       {
         opened(tailed) {
@@ -538,6 +593,7 @@ export const orchestratorLogs = defineSource({
             container,
             origin: {},
             constants: {},
+            metadata: noMetadata,
             orchestrator: undefined,
             pod: metadata.pod(folder),
             namespaceLabels: annotator.namespaceLabels ? metadata.namespaceLabels(namespace) : undefined,
@@ -545,6 +601,8 @@ export const orchestratorLogs = defineSource({
             path: tailed.path,
             firstPath: tailed.path,
             begun: false,
+            limiter: perContainer === undefined ? undefined : new Limiter(perContainer),
+            heldUntil: 0,
             carried: [],
             partials: { stdout: new PartialLine(mergeLimit), stderr: new PartialLine(mergeLimit) },
             groups:
@@ -564,6 +622,7 @@ export const orchestratorLogs = defineSource({
         },
         // The kubelet reports a new container a little later than it starts to write.
         waits: ({ state }) => {
+          if (state.heldUntil > Date.now()) return true
           const pod = metadata.pod(state.folder)
           return pod !== undefined && pod.containers.get(state.container)?.id === undefined
         },
@@ -579,10 +638,13 @@ export const orchestratorLogs = defineSource({
             if (slab.starts[0] === slab.ends[0]) context.events.count('k8s_format_picker_edge_cases_total')
             format = first === 0x7b ? 'docker' : 'cri'
           }
+          const held = file.limiter === undefined && pipelineLimiter === undefined ? 0 : limit(tailed, slab)
           const bad = format === 'cri' ? readCri(file, slab) : readDocker(file, slab)
           if (bad > 0) malformed(file, bad)
           countMissing(file, emitted.length)
-          return handOn(tailed, slab.end)
+          const wait = handOn(tailed, slab.end)
+          if (held === 0) return wait
+          return wait === undefined ? delayed(held) : Promise.all([wait, delayed(held)]).then(() => undefined)
         },
         closed(tailed) {
           holding.delete(tailed)
@@ -615,10 +677,24 @@ export const orchestratorLogs = defineSource({
     return {
       async run() {
         running = true
+        const release = setInterval(releaseExpired, rule === undefined ? 1000 : Math.min(1000, rule.timeoutMs))
+        if (hub !== undefined && subscription !== undefined && selection !== undefined) {
+          const unfollow = hub.follow(subscription, (folder) => {
+            if (folder !== undefined && selection.excludes(folder)) tailer.leave(`${root}/${folder}`)
+            tailer.reconsider(folder === undefined ? undefined : `${root}/${folder}`)
+          })
+          try {
+            await untilAborted(hub.listed(), context.stopping)
+            await tailer.run()
+          } finally {
+            clearInterval(release)
+            unfollow()
+          }
+          return
+        }
         const ending = new AbortController()
         const signal = AbortSignal.any([context.stopping, ending.signal])
         const { listed, ended } = access.start(signal)
-        const release = setInterval(releaseExpired, rule === undefined ? 1000 : Math.min(1000, rule.timeoutMs))
         const forget = setInterval(() => {
           for (const folder of metadata.expire(Date.now())) {
             if (existsSync(`${root}/${folder}`)) access.recheck(folder, () => tailer.leave(`${root}/${folder}`))
@@ -639,7 +715,7 @@ export const orchestratorLogs = defineSource({
       async healthcheck(signal) {
         const { status } = await client
           .json('/version', signal)
-          .finally(() => (running ? undefined : client.disconnect()))
+          .finally(() => (running || hub !== undefined ? undefined : client.disconnect()))
         if (status !== 200) {
           throw new PenstockError(
             'PEN_KUBERNETES',
@@ -650,6 +726,17 @@ export const orchestratorLogs = defineSource({
     }
   },
 })
+
+function delayed(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}
+
+async function untilAborted(promise: Promise<void>, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return
+  const { promise: aborted, resolve } = Promise.withResolvers<void>()
+  signal.addEventListener('abort', () => resolve(), { once: true })
+  await Promise.race([promise, aborted])
+}
 
 const streams: readonly Stream[] = ['stdout', 'stderr']
 

@@ -20,8 +20,21 @@ export interface DiscoveryHooks {
   changed(path: string): void
   /** A busy folder has its turn: its files may have grown. */
   polled(directory: string): void
+  /** A folder is looked into no more; `listed` has told of no files before. */
+  left?(directory: string): void
   /** A folder could not be watched or read. */
   failed(what: 'watching' | 'globbing', path: string, error: unknown): void
+}
+
+/** What a tailer asks of whoever finds its files. */
+export interface Finder {
+  sweep(): void
+  beat(now: number): void
+  /** Asks the rules again: about one folder and what is below it, or about all. */
+  reconsider(directory?: string): void
+  rescan(directory: string): void
+  leave(directory: string): void
+  close(): void
 }
 
 export interface FoundFile {
@@ -48,7 +61,7 @@ const busyMs = 10_000
 const pollMs = 25
 const clockTickMs = 50
 
-export class Discovery {
+export class Discovery implements Finder {
   readonly #rules: DiscoveryRules
   readonly #hooks: DiscoveryHooks
   readonly #folders = new Map<string, Folder>()
@@ -246,6 +259,7 @@ export class Discovery {
     folder.watcher?.close()
     for (const child of folder.children) this.#leave(child)
     this.#hooks.listed(directory, [], false)
+    this.#hooks.left?.(directory)
   }
 }
 

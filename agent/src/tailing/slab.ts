@@ -50,6 +50,21 @@ export class Slab {
     this.consumed = at
   }
 
+  /** Leaves out the lines that are not wanted; gives their number. */
+  keep(wanted: (start: number, end: number) => boolean): number {
+    let kept = 0
+    for (let line = 0; line < this.count; line++) {
+      const start = this.starts[line] as number
+      const end = this.ends[line] as number
+      if (!wanted(start, end)) continue
+      this.starts[kept] = start
+      this.ends[kept++] = end
+    }
+    const left = this.count - kept
+    this.count = kept
+    return left
+  }
+
   /** Takes the bytes `[from, to)` as one more line. */
   addLast(from: number, to: number): void {
     this.#add(from, to)

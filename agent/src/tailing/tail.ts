@@ -10,7 +10,7 @@ import type { ComponentEvents } from '../telemetry/component-events.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { Checkpoints } from './checkpoint.ts'
 import { CheckpointWriter } from './checkpoint-writer.ts'
-import { Discovery, type FoundFile } from './discovery.ts'
+import { Discovery, type DiscoveryHooks, type Finder, type FoundFile } from './discovery.ts'
 import { type Fingerprint, Fingerprinter } from './fingerprint.ts'
 import { gunzipFrom, type Taken } from './gzip.ts'
 import { Progress, type ProgressState } from './progress.ts'
@@ -35,7 +35,7 @@ export class Tailer<State> {
   readonly #checkpoints: Checkpoints
   readonly #writer: CheckpointWriter
   readonly #fingerprinter: Fingerprinter
-  readonly #discovery: Discovery
+  readonly #discovery: Finder
 
   readonly #byInode = new Map<string, TailedFile<State>>()
   readonly #byPath = new Map<string, TailedFile<State>>()
@@ -71,7 +71,8 @@ export class Tailer<State> {
     this.#events = context.events
     this.#logger = context.logger
     this.#signal = context.stopping
-    this.pool = new SlabPool(Math.max(chunkBytes, options.maxLineBytes + options.delimiter.length + 1))
+    const capacity = Math.max(chunkBytes, options.maxLineBytes + options.delimiter.length + 1)
+    this.pool = options.pool !== undefined && options.pool.capacity >= capacity ? options.pool : new SlabPool(capacity)
     this.#checkpoints = new Checkpoints(options.dataDir, options.componentId, {
       ignoreOlderMs: options.ignoreOlderMs,
       ignoreAll: options.ignoreCheckpoints,
@@ -83,18 +84,19 @@ export class Tailer<State> {
       (error) => this.#unwritable(error),
     )
     this.#fingerprinter = new Fingerprinter(options.fingerprint)
-    this.#discovery = new Discovery(options.rules, {
+    const found: DiscoveryHooks = {
       listed: (directory, files, watched) => this.#listed(directory, files, watched),
       changed: (path) => this.#changed(path),
       polled: (directory) => this.#polled(directory),
       failed: (what, path, error) => this.#failed(what, path, error),
-    })
+    }
+    this.#discovery = options.find?.(options.rules, found) ?? new Discovery(options.rules, found)
     this.#state = { stopping: false, inFlight: 0, moved: () => this.#writer.moved() }
   }
 
-  /** Asks the rules again which folders are to be looked into. */
-  reconsider(): void {
-    this.#discovery.reconsider()
+  /** Asks the rules again which folders are to be looked into: one and what is below it, or all. */
+  reconsider(directory?: string): void {
+    this.#discovery.reconsider(directory)
     this.#releaseHeld()
   }
 

@@ -1,13 +1,17 @@
 // One file that is tailed, and what the engine and its users agree on: options, and hooks that hear of files and lines.
 
 import type { Stats } from 'node:fs'
-import type { DiscoveryRules } from './discovery.ts'
+import type { DiscoveryHooks, DiscoveryRules, Finder } from './discovery.ts'
 import type { FingerprintOptions } from './fingerprint.ts'
 import type { Progress } from './progress.ts'
-import type { Delimiter, Slab } from './slab.ts'
+import type { Delimiter, Slab, SlabPool } from './slab.ts'
 
 export interface TailOptions {
   readonly rules: DiscoveryRules
+  /** Who finds the files, where several tailers share that; each finds its own if not given. */
+  readonly find?: ((rules: DiscoveryRules, hooks: DiscoveryHooks) => Finder) | undefined
+  /** Buffers that several tailers share. */
+  readonly pool?: SlabPool | undefined
   readonly fingerprint: FingerprintOptions
   readonly delimiter: Delimiter
   readonly maxLineBytes: number

@@ -134,6 +134,15 @@ export const metricTable = {
   k8s_merged_line_truncated_total: counter('Merged lines that were too long.'),
   k8s_reflector_relists_total: counter('Times a list of the Kubernetes API was read anew.', ['resource']),
 
+  rate_limited_lines_total: counter('Lines dropped because a container or pipeline is over its limit.', ['limit']),
+
+  // The agent with a bundle.
+  config_revision_info: gauge('Constant 1; the label tells the revision of the bundle in force.', ['revision'], agent),
+  config_last_reload_success: gauge('Whether all of the last bundle could be put in force, 1 or 0.', [], agent),
+  config_reloads_total: counter('Bundles put in force, wholly or in part.', ['result'], agent),
+  config_pipelines: gauge('Pipelines of the bundle.', ['state'], agent),
+  heartbeat_failures_total: counter('Heartbeats that the operator did not take.', [], agent),
+
   // The agent.
   started_total: counter('Starts of the agent.', [], agent),
   stopped_total: counter('Stops of the agent.', [], agent),

@@ -3,7 +3,7 @@
 
 import { bufferProblem, type SinkBuffer, showBuffer } from '../buffers/buffer.ts'
 import { MemoryBuffer } from '../buffers/memory.ts'
-import type { ComponentKind, Sink, Source, SourceOutput, Transform, TransformOutput } from '../component.ts'
+import type { ComponentKind, ProgramLog, Sink, Source, SourceOutput, Transform, TransformOutput } from '../component.ts'
 import type { ConfigGlobals, SinkConfig, SourceConfig, TransformConfig } from '../config/config.ts'
 import { PenstockError } from '../errors.ts'
 import { type Batch, finalizeBatch } from '../event/batch.ts'
@@ -30,6 +30,14 @@ export interface Surroundings {
   readonly stopwatch: Stopwatch
   /** Aborts when the time for a graceful stop is over. */
   readonly abandoning: AbortSignal
+  /** What the sources of a bundle share, and where its programs write: see component.ts. */
+  readonly bundle: BundleParts | undefined
+}
+
+export interface BundleParts {
+  hub: object | undefined
+  /** Takes what a program writes with `log`; undefined where it goes to the agent's own log. */
+  programLog(componentId: string): ProgramLog | undefined
 }
 
 export function surroundings(
@@ -38,6 +46,7 @@ export function surroundings(
   metrics: Metrics,
   abandoning: AbortSignal,
   logRateLimitMs = 10_000,
+  bundle?: BundleParts,
 ): Surroundings {
   return {
     globals,
@@ -45,6 +54,7 @@ export function surroundings(
     metrics,
     logRateLimitMs,
     abandoning,
+    bundle,
     pressure: new Pressure(),
     stopwatch: new Stopwatch(),
   }
@@ -123,6 +133,8 @@ export async function buildSource(config: SourceConfig, around: Surroundings): P
       acknowledgements: config.acknowledgements,
       proxy: config.proxy,
       metrics: around.metrics,
+      subscription: config.subscription,
+      hub: around.bundle?.hub,
     }),
   )
   return { kind: 'source', config, source, outlet, events, logger, limit, stopping }
@@ -244,6 +256,7 @@ export async function buildTransform(config: TransformConfig, around: Surroundin
       logger: own.logger,
       events: own.events,
       metrics: around.metrics,
+      programLog: around.bundle?.programLog(id),
     }),
   )
   return new TransformNode(config, transform, around, own)

@@ -59,6 +59,6 @@ function diffKind<C>(before: ReadonlyMap<string, C>, after: ReadonlyMap<string, 
 const optionsMark = ({ declaration, options }: SourceConfig | TransformConfig | SinkConfig) =>
   `${declaration.type} ${canonicalJson({ ...options, type: undefined, inputs: undefined })}`
 const sourceMark = (source: SourceConfig) =>
-  `${optionsMark(source)} ${source.acknowledgements} ${canonicalJson(source.proxy)}`
+  `${optionsMark(source)} ${source.acknowledgements} ${canonicalJson(source.proxy)} ${canonicalJson(source.subscription ?? null)}`
 const transformMark = (transform: TransformConfig) => `${optionsMark(transform)} ${canonicalJson(transform.ports)}`
 const sinkMark = (sink: SinkConfig) => `${optionsMark(sink)} ${sink.bufferFingerprint} ${canonicalJson(sink.proxy)}`

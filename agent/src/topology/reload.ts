@@ -34,6 +34,42 @@ export async function reload(topology: Topology, next: Config): Promise<ReloadOu
   }
 }
 
+/**
+ * Puts some components in force and takes others out, for the part of a configuration that stands on its own: nothing outside of
+ * it reads it, and it reads nothing outside.
+ * @param part the components of the part; its other settings are not looked at
+ * @param owned ids of the components that the part has now
+ */
+export async function reloadPart(topology: Topology, part: Config, owned: Iterable<string>): Promise<ReloadOutcome> {
+  const before = topology.config
+  const old = { ...before, sources: new Map(), transforms: new Map(), sinks: new Map() } as Config
+  const next = {
+    ...before,
+    sources: new Map(before.sources),
+    transforms: new Map(before.transforms),
+    sinks: new Map(before.sinks),
+  }
+  for (const id of owned) {
+    for (const kind of ['sources', 'transforms', 'sinks'] as const) {
+      const component = before[kind].get(id)
+      if (component === undefined) continue
+      ;(old[kind] as Map<string, unknown>).set(id, component)
+      next[kind].delete(id)
+    }
+  }
+  for (const [id, source] of part.sources) next.sources.set(id, source)
+  for (const [id, transform] of part.transforms) next.transforms.set(id, transform)
+  for (const [id, sink] of part.sinks) next.sinks.set(id, sink)
+  const diff = diffConfigs(old, { ...part, globalFingerprints: old.globalFingerprints })
+  if (diff.same) return { outcome: 'unchanged' }
+  topology.reloading = true
+  try {
+    return await replace(topology, next, diff)
+  } finally {
+    topology.reloading = false
+  }
+}
+
 async function replace(topology: Topology, next: Config, diff: ConfigDiff): Promise<ReloadOutcome> {
   const { around } = topology
   const sinks = new Map<string, SinkNode>()

@@ -7,6 +7,7 @@ import { finalizeBatch } from '../event/batch.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import {
+  type BundleParts,
   buildSink,
   buildSource,
   buildTransform,
@@ -30,6 +31,10 @@ export interface TopologyOptions {
   /** Whether the start fails if a health check does. */
   readonly requireHealthy?: boolean
   readonly logRateLimitMs?: number
+  /** What components of a bundle share. */
+  readonly bundle?: BundleParts
+  /** Takes the failure of a source, which ends the topology otherwise. */
+  readonly sourceFailed?: (id: string, error: unknown) => void
 }
 
 /** How a topology came to its end by itself. */
@@ -49,19 +54,20 @@ export class Topology {
   readonly ended: Promise<Ending>
   readonly #end: (ending: Ending) => void
   readonly #logger: Logger
+  readonly #sourceFailed: ((id: string, error: unknown) => void) | undefined
   readonly #abandon: AbortController
   /** Ends of the sources that run. */
   readonly #running = new Map<SourceNode, Promise<void>>()
   /** Sinks that were taken out and still deliver what they hold. */
   readonly #retiring = new Map<SinkNode, Promise<void>>()
+  /** Sources that have ended and still tell their origin what became of what they handed on. */
+  readonly #settling = new Map<SourceNode, Promise<void>>()
   /** Transforms that were taken out and still emit what they have taken. */
   readonly #leaving = new Set<TransformNode>()
   readonly #checks = new Set<Promise<unknown>>()
   readonly #stopping = new AbortController()
   readonly #ticker: NodeJS.Timeout
   #tickedAt = performance.now()
-  /** Sources that have ended and still tell their origin what became of what they handed on. */
-  readonly #settling = new Map<SourceNode, Promise<void>>()
   #changed = new Set<() => void>()
   /** True while sources come and go on purpose. */
   reloading = false
@@ -77,7 +83,9 @@ export class Topology {
       options.metrics,
       this.#abandon.signal,
       options.logRateLimitMs,
+      options.bundle,
     )
+    this.#sourceFailed = options.sourceFailed
     const { promise, resolve } = Promise.withResolvers<Ending>()
     this.ended = promise
     this.#end = resolve
@@ -169,6 +177,11 @@ export class Topology {
     const done = Promise.try(() => node.source.run()).then(
       () => node.logger.debug('The source has ended.'),
       (error: unknown) => {
+        if (this.#sourceFailed !== undefined) {
+          node.logger.error({ error }, 'The source failed.')
+          this.#sourceFailed(node.config.id, error)
+          return
+        }
         node.logger.error({ error }, 'The source failed; the agent stops.')
         this.#end({ failure: error })
       },
@@ -177,25 +190,12 @@ export class Topology {
       node,
       done.then(() => {
         this.#running.delete(node)
+        this.#settle(node)
         this.endIfDone()
       }),
     )
   }
 
-  get stopping(): boolean {
-    return this.#stopping.signal.aborted
-  }
-
-  /** Ends the topology if every source has ended by itself. */
-  endIfDone(): void {
-    if (this.#running.size === 0 && this.sources.size > 0 && !this.reloading && !this.stopping) {
-      this.#end({})
-        this.#settle(node)
-    }
-  }
-
-  /** Ends the topology because it cannot go on. */
-  fail(error: unknown): void {
   #settle(node: SourceNode): void {
     if (node.source.settle === undefined) return
     const done = Promise.try(() => node.source.settle?.()).then(
@@ -211,6 +211,19 @@ export class Topology {
     )
   }
 
+  get stopping(): boolean {
+    return this.#stopping.signal.aborted
+  }
+
+  /** Ends the topology if every source has ended by itself. */
+  endIfDone(): void {
+    if (this.#running.size === 0 && this.sources.size > 0 && !this.reloading && !this.stopping) {
+      this.#end({})
+    }
+  }
+
+  /** Ends the topology because it cannot go on. */
+  fail(error: unknown): void {
     this.#end({ failure: error })
   }
 
@@ -329,6 +342,7 @@ export class Topology {
       const sinks = [...this.sinks.values()].map((node) => hold(node.config.id, this.#finish(node)))
       const retiring = [...this.#retiring].map(([node, done]) => hold(node.config.id, done))
       await Promise.all([...sinks, ...retiring, ...this.#checks])
+      await Promise.all([...this.#settling].map(([node, done]) => hold(node.config.id, done)))
     })
     const startedAt = performance.now()
     const progress = setInterval(() => {
@@ -342,7 +356,6 @@ export class Topology {
       )
     }, progressMs)
     try {
-      await Promise.all([...this.#settling].map(([node, done]) => hold(node.config.id, done)))
       if (limitMs === undefined) {
         await all
       } else if (!(await within(all, limitMs))) {

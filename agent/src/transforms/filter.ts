@@ -57,7 +57,7 @@ export const filter = defineTransform({
     const settings: CompileOptions = {
       ...settingsOf(context.globals),
       metrics: metricReader(context.metrics),
-      log: (level, text) => logger[level]({ text }, 'Message of the program.'),
+      log: context.programLog ?? ((level, text) => logger[level]({ text }, 'Message of the program.')),
     }
     const compiled = compileCondition(options.condition, settings)
     if (!compiled.ok) throw new PenstockError('PEN_CONFIG_INVALID', compiled.rendered ?? compiled.message)

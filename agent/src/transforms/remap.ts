@@ -91,7 +91,7 @@ export const remap = defineTransform({
       table: (name) => context.globals.tables?.find(name),
       tableNames: context.globals.tableNames,
       metrics: metricReader(context.metrics),
-      log: (level, text) => logger[level]({ text }, 'Message of the program.'),
+      log: context.programLog ?? ((level, text) => logger[level]({ text }, 'Message of the program.')),
     }
     const compiled = compileProgram(source, settings)
     if (!compiled.ok) throw new PenstockError('PEN_CONFIG_INVALID', compiled.rendered)

@@ -32,7 +32,7 @@ export class KubeAccess {
   readonly #metadata: PodMetadata
   readonly #events: ComponentEvents
   readonly #logger: Logger
-  readonly #changed: () => void
+  readonly #changed: (folder?: string) => void
   readonly #waiting = new Set<string>()
   /** Folders whose pod the watch does not know. */
   readonly #verdicts = new Map<string, Verdict>()
@@ -40,13 +40,13 @@ export class KubeAccess {
   #signal: AbortSignal | undefined
   #ready = () => {}
 
-  /** @param changed called when another folder may have to be read */
+  /** @param changed called when another folder may have to be read: the one it names, or any */
   constructor(
     client: KubeClient,
     options: AccessOptions,
     metadata: PodMetadata,
     context: { readonly events: ComponentEvents; readonly logger: Logger },
-    changed: () => void,
+    changed: (folder?: string) => void,
   ) {
     this.#client = client
     this.#options = options
@@ -142,7 +142,7 @@ export class KubeAccess {
         },
         changed: (object) => {
           hooks.changed(object)
-          this.#changed()
+          this.#changed(followed.name === 'pods' ? folderOf(object) : undefined)
         },
         removed: (object) => hooks.removed(object),
         failed: (error) =>
@@ -242,7 +242,7 @@ export class KubeAccess {
     this.#verdicts.set(folder, verdict)
     if (verdict === 'gone' && excluded === undefined) {
       this.#logger.warn({ folder }, 'The pod of a log folder is not known; reading it without metadata.')
-      this.#changed()
+      this.#changed(folder)
     }
   }
 }

@@ -82,6 +82,13 @@ export function compileAnnotator(
   }
 }
 
+/** All fields where they stand by default. */
+export function usualAnnotator(): Annotator {
+  const fields = {} as Record<PodField, string>
+  for (const name of Object.keys(podFieldTexts) as PodField[]) fields[name] = `.orchestrator.${name}`
+  return compileAnnotator(fields, '.orchestrator.namespace_labels', '.orchestrator.node_labels')
+}
+
 function container(subject: Subject): Container | undefined {
   return subject.pod?.containers.get(subject.container)
 }

@@ -1,0 +1,123 @@
+// What an operator writes for its agents: a manifest that names revisions, a bundle of pipelines for each revision, and secret
+// values beside it. Bundles are versioned by `schema`; unknown members are ignored, so that an older agent can read a newer one.
+
+import { createHash } from 'node:crypto'
+import { gunzipSync } from 'node:zlib'
+import type { Subscription } from '../component.ts'
+import { PenstockError } from '../errors.ts'
+import type { EgressOptions } from '../net/egress.ts'
+
+export const bundleSchema = 1
+
+/** A file of the bundle folder: gzip of `bytes` bytes of JSON. */
+export interface Shard {
+  readonly key: string
+  /** Of the compressed file, in hex. */
+  readonly sha256: string
+  /** Uncompressed. */
+  readonly bytes: number
+}
+
+export interface Revision {
+  /** sha256 of the uncompressed bundle, in hex. */
+  readonly rev: string
+  readonly shards: readonly Shard[]
+}
+
+export interface Candidate extends Revision {
+  /** Of the nodes, chosen by `takesCandidate`. */
+  readonly percent: number
+  readonly salt: string
+}
+
+export interface Manifest {
+  readonly schema: number
+  readonly stable?: Revision | undefined
+  readonly candidate?: Candidate | undefined
+  /** Digests of secret values by their key; a new epoch is a new digest of some. */
+  readonly secrets?: Shard | undefined
+  readonly secretsEpoch: string
+  readonly minAgentVersion: string
+}
+
+export interface BundlePipeline {
+  readonly uid: string
+  readonly generation: number
+  readonly hash: string
+  /** Of a namespaced resource: what its programs write stays out of the agent's log. */
+  readonly restricted?: boolean
+  readonly egress?: EgressOptions
+}
+
+export interface BundleSubscription extends Subscription {
+  /** Id of the source. */
+  readonly out: string
+  readonly options?: Readonly<Record<string, unknown>>
+}
+
+type Components = Readonly<Record<string, Readonly<Record<string, unknown>>>>
+
+export interface Bundle {
+  readonly schema: number
+  readonly interpolation: 'none'
+  readonly pipelines: Readonly<Record<string, BundlePipeline>>
+  readonly hub: { readonly subscriptions: readonly BundleSubscription[] }
+  readonly sources?: Components
+  readonly transforms: Components
+  readonly sinks: Components
+}
+
+/** Where a secret belongs in a bundle. */
+export interface SecretPlace {
+  readonly $secret: string
+}
+
+export function isSecretPlace(value: unknown): value is SecretPlace {
+  return typeof value === 'object' && value !== null && typeof (value as SecretPlace).$secret === 'string'
+}
+
+export function sha256(data: string | Uint8Array): string {
+  return createHash('sha256').update(data).digest('hex')
+}
+
+/** Whether a node is one of the first that a candidate is tried on. The same nodes stay chosen when the share grows. */
+export function takesCandidate(candidate: { readonly percent: number; readonly salt: string }, node: string): boolean {
+  return bucketOf(candidate.salt, node) < candidate.percent
+}
+
+/** A number from 0 to 99 for a node. */
+export function bucketOf(salt: string, node: string): number {
+  return createHash('sha256').update(`${salt}\u0000${node}`).digest().readUInt32BE(0) % 100
+}
+
+/** Id of the pipeline that a component belongs to: its first two parts. */
+export function pipelineOf(component: string): string {
+  return component.slice(0, component.indexOf('/', component.indexOf('/') + 1))
+}
+
+const maxBundleBytes = 512 * 1024 * 1024
+
+/** Puts the shards of a revision together and checks every byte. */
+export function readBundle(revision: Revision, files: readonly Buffer[]): Bundle {
+  const parts: Buffer[] = []
+  for (const [index, shard] of revision.shards.entries()) parts.push(openShard(shard, files[index] as Buffer))
+  const text = Buffer.concat(parts)
+  if (sha256(text) !== revision.rev) {
+    throw new PenstockError('PEN_CONFIG_INVALID', `The shards of revision ${revision.rev} do not add up to it.`)
+  }
+  const bundle = JSON.parse(text.toString('utf8')) as Bundle
+  if (bundle.schema !== bundleSchema || bundle.interpolation !== 'none') {
+    throw new PenstockError(
+      'PEN_CONFIG_INVALID',
+      `The bundle has schema ${bundle.schema} and interpolation "${bundle.interpolation}"; this agent reads schema ${bundleSchema} with "none". Update the agent.`,
+    )
+  }
+  return bundle
+}
+
+export function openShard(shard: Shard, file: Buffer): Buffer {
+  if (sha256(file) !== shard.sha256) {
+    throw new PenstockError('PEN_CONFIG_INVALID', `The shard ${shard.key} has another digest than its manifest says.`)
+  }
+  return gunzipSync(file, { maxOutputLength: Math.min(maxBundleBytes, Math.max(1, shard.bytes)) })
+}

@@ -1,0 +1,106 @@
+// The part of a bundle that is one pipeline, as checked configuration. Pipelines are apart: what is wrong with one is told of
+// that one.
+
+import { createHash } from 'node:crypto'
+import type { Config, SinkConfig, SourceConfig } from '../config/config.ts'
+import { loadConfigObject } from '../config/load.ts'
+import type { ProxyOptions } from '../schema/groups.ts'
+import type { Problem } from '../schema/problems.ts'
+import { type Secrets, secretKeys } from './folder.ts'
+import { type Bundle, type BundlePipeline, type BundleSubscription, isSecretPlace, pipelineOf } from './format.ts'
+
+type Table = Record<string, unknown>
+
+/** What a bundle says of one pipeline. */
+export interface Part {
+  readonly id: string
+  readonly pipeline: BundlePipeline
+  readonly subscriptions: readonly BundleSubscription[]
+  readonly sources: Table
+  readonly transforms: Table
+  readonly sinks: Table
+}
+
+/** The pipelines of a bundle. */
+export function partsOf(bundle: Bundle): Map<string, Part> {
+  const parts = new Map<string, Part & { subscriptions: BundleSubscription[] }>()
+  for (const [id, pipeline] of Object.entries(bundle.pipelines)) {
+    parts.set(id, { id, pipeline, subscriptions: [], sources: {}, transforms: {}, sinks: {} })
+  }
+  for (const subscription of bundle.hub.subscriptions) {
+    parts.get(pipelineOf(subscription.out))?.subscriptions.push(subscription)
+  }
+  for (const kind of ['sources', 'transforms', 'sinks'] as const) {
+    for (const [id, options] of Object.entries(bundle[kind] ?? {})) {
+      const part = parts.get(pipelineOf(id))
+      if (part !== undefined) part[kind][id] = options
+    }
+  }
+  return parts
+}
+
+/** Equal while nothing about a pipeline has changed, the values of its secrets included. */
+export function markOf(part: Part, secrets: Secrets): string {
+  const hash = createHash('sha256').update(JSON.stringify([part.pipeline, part.subscriptions]))
+  hash.update(JSON.stringify([part.sources, part.transforms, part.sinks]))
+  for (const key of [...secretKeys([part.subscriptions, part.sources, part.transforms, part.sinks])].sort()) {
+    hash.update(`${key} ${secrets.digest(key) ?? ''}\n`)
+  }
+  return hash.digest('base64url')
+}
+
+export type LoadedPart =
+  | { readonly ok: true; readonly config: Config }
+  | { readonly ok: false; readonly problems: readonly Problem[] }
+
+/** @param denied addresses that no component of a restricted pipeline may connect to, besides those that the bundle names */
+export function loadPart(
+  part: Part,
+  secrets: Secrets,
+  settings: { readonly dataDir: string; readonly denied: readonly string[]; readonly env: NodeJS.ProcessEnv },
+): LoadedPart {
+  const sources: Table = { ...part.sources }
+  for (const { out, options } of part.subscriptions) sources[out] = { ...options, type: 'orchestrator_logs' }
+  const loaded = loadConfigObject(
+    {
+      data_dir: settings.dataDir,
+      sources: resolve(sources, secrets),
+      transforms: resolve(part.transforms, secrets),
+      sinks: resolve(part.sinks, secrets),
+    },
+    { env: settings.env },
+  )
+  if (!loaded.ok) return loaded
+  const subscriptions = new Map(part.subscriptions.map((subscription) => [subscription.out, subscription]))
+  const egress = part.pipeline.restricted === true ? { deny: denyList(part.pipeline, settings.denied) } : undefined
+  const guarded = (proxy: ProxyOptions) => (egress === undefined ? proxy : { ...proxy, egress })
+  const config: Config = {
+    ...loaded.config,
+    sources: mapped(loaded.config.sources, (source): SourceConfig => {
+      const { out: _, options: __, ...subscription } = subscriptions.get(source.id) ?? { out: '', cursor: '' }
+      return {
+        ...source,
+        proxy: guarded(source.proxy),
+        ...(subscription.cursor === '' ? {} : { subscription }),
+      }
+    }),
+    sinks: mapped(loaded.config.sinks, (sink): SinkConfig => ({ ...sink, proxy: guarded(sink.proxy) })),
+  }
+  return { ok: true, config }
+}
+
+function denyList(pipeline: BundlePipeline, denied: readonly string[]): readonly string[] {
+  return [...new Set([...(pipeline.egress?.deny ?? []), ...denied])].sort()
+}
+
+function mapped<V>(map: ReadonlyMap<string, V>, change: (value: V) => V): Map<string, V> {
+  return new Map([...map].map(([key, value]) => [key, change(value)]))
+}
+
+/** Puts secret values where they belong. Text that stands beside them is never looked at. */
+function resolve(value: unknown, secrets: Secrets): unknown {
+  if (Array.isArray(value)) return value.map((member) => resolve(member, secrets))
+  if (typeof value !== 'object' || value === null) return value
+  if (isSecretPlace(value)) return secrets.value(value.$secret)?.toString('utf8')
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, resolve(member, secrets)]))
+}

@@ -1,0 +1,181 @@
+// What all log sources of one node share where many pipelines run: one connection to the API with its watches, one memory of
+// the pods' metadata, one watch of the log folders. Each source reads with a cursor of its own, and what it may read is decided
+// here, not by its options.
+
+import { existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import type { RateLimitOptions, Subscription } from '../../component.ts'
+import type { DiscoveryHooks, DiscoveryRules, Finder } from '../../tailing/discovery.ts'
+import { SharedDiscovery } from '../../tailing/shared-discovery.ts'
+import { SlabPool } from '../../tailing/slab.ts'
+import type { ComponentEvents } from '../../telemetry/component-events.ts'
+import type { Logger } from '../../telemetry/logger.ts'
+import { version } from '../../version.ts'
+import { KubeAccess } from './access.ts'
+import { KubeClient } from './kube/client.ts'
+import type { KubeTarget } from './kube/config.ts'
+import { Limiter } from './limiter.ts'
+import { type Pod, PodMetadata, parseFolder } from './pod-metadata.ts'
+import { compileSelector } from './selector.ts'
+
+export interface HubOptions {
+  readonly node: string
+  readonly target: KubeTarget
+  readonly logsDir: string
+  readonly dataDir: string
+  readonly logger: Logger
+  readonly events: ComponentEvents
+}
+
+const slabBytes = 64 * 1024
+const delayDeletionMs = 60_000
+/** Pods without this label are not read where a subscription asks for consent. */
+const consentLabel = 'penstock.dev/collect'
+
+interface Reader {
+  readonly namespaces: ReadonlySet<string> | undefined
+  changed(folder: string | undefined): void
+}
+
+/** What a subscription lets through. */
+export interface Selection {
+  pod(folder: string): boolean
+  container(folder: string, name: string): boolean
+  /** Only what is already open is let go when it is selected no more. */
+  excludes(folder: string): boolean
+}
+
+export class PodLogHub {
+  readonly node: string
+  readonly root: string
+  readonly cursorsDir: string
+  readonly client: KubeClient
+  readonly metadata = new PodMetadata(delayDeletionMs)
+  readonly access: KubeAccess
+  readonly pool = new SlabPool(slabBytes, 32)
+  readonly #discovery: SharedDiscovery
+  readonly #readers = new Set<Reader>()
+  readonly #limiters = new Map<string, { readonly key: string; readonly limiter: Limiter }>()
+  readonly #ending = new AbortController()
+  #started: { readonly listed: Promise<void>; readonly ended: Promise<void> } | undefined
+  #forget: NodeJS.Timeout | undefined
+
+  constructor(options: HubOptions) {
+    this.node = options.node
+    this.root = resolve(options.logsDir)
+    this.cursorsDir = join(options.dataDir, 'cursors')
+    this.client = new KubeClient(options.target, `Penstock/${version}`)
+    this.#discovery = new SharedDiscovery(this.root)
+    this.access = new KubeAccess(
+      this.client,
+      {
+        node: options.node,
+        namespaces: true,
+        nodeLabels: true,
+        fromCache: true,
+        fieldSelector: undefined,
+        labelSelector: undefined,
+        namespaceLabelSelector: undefined,
+      },
+      this.metadata,
+      { logger: options.logger, events: options.events },
+      (folder) => this.#changed(folder),
+    )
+  }
+
+  /** Follows pods, namespaces and the node from the first source on; resolves when they are known. */
+  listed(): Promise<void> {
+    if (this.#started === undefined) {
+      this.#started = this.access.start(this.#ending.signal)
+      this.#forget = setInterval(() => this.#expire(), 1000)
+    }
+    return this.#started.listed
+  }
+
+  find(rules: DiscoveryRules, hooks: DiscoveryHooks): Finder {
+    return this.#discovery.open(rules, hooks)
+  }
+
+  /** Tells a reader of folders whose pod has changed; of all if it is undefined. Gives back what ends it. */
+  follow(subscription: Subscription, changed: (folder: string | undefined) => void): () => void {
+    const { namespaces } = subscription
+    const reader = { namespaces: namespaces === undefined ? undefined : new Set(namespaces), changed }
+    this.#readers.add(reader)
+    return () => {
+      this.#readers.delete(reader)
+    }
+  }
+
+  select(subscription: Subscription): Selection {
+    const { access, metadata } = this
+    const namespaces = subscription.namespaces === undefined ? undefined : new Set(subscription.namespaces)
+    const namespaceTest = compileSelector(subscription.namespaceSelector ?? '')
+    const podTest = compileSelector(
+      [subscription.podSelector ?? '', subscription.optIn === true ? `${consentLabel}=true` : '']
+        .filter((text) => text !== '')
+        .join(','),
+    )
+    // Whether a selector takes a pod cannot be asked when nothing is known of it.
+    const needsPod = subscription.podSelector !== undefined || subscription.optIn === true
+    const needsNamespace = subscription.namespaceSelector !== undefined
+    const included = subscription.includeContainers === undefined ? undefined : new Set(subscription.includeContainers)
+    const excluded = new Set(subscription.excludeContainers ?? [])
+    const matches = (pod: Pod | undefined, namespace: string): boolean => {
+      if (namespaces !== undefined && !namespaces.has(namespace)) return false
+      if (needsNamespace) {
+        const labels = metadata.namespaceLabels(namespace)
+        if (labels === undefined || !namespaceTest(labels)) return false
+      }
+      return !needsPod || (pod !== undefined && podTest(pod.labels))
+    }
+    return {
+      pod(folder) {
+        const namespace = parseFolder(folder)?.namespace
+        if (namespace === undefined || (namespaces !== undefined && !namespaces.has(namespace))) return false
+        return access.wants(folder) && matches(metadata.pod(folder), namespace)
+      },
+      container(folder, name) {
+        if (metadata.pod(folder)?.excludedContainers.has(name) === true) return false
+        return !excluded.has(name) && (included === undefined || included.has(name))
+      },
+      excludes(folder) {
+        const pod = metadata.pod(folder)
+        return pod !== undefined && !matches(pod, pod.namespace)
+      },
+    }
+  }
+
+  /** The limit of a pipeline, one for all of its sources; a changed one begins anew. */
+  limiter(pipeline: string, options: RateLimitOptions): Limiter {
+    const key = JSON.stringify([options.lines, options.bytes, options.onLimit])
+    const known = this.#limiters.get(pipeline)
+    if (known?.key === key) return known.limiter
+    const limiter = new Limiter(options)
+    this.#limiters.set(pipeline, { key, limiter })
+    return limiter
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#forget)
+    this.#ending.abort()
+    this.#discovery.close()
+    await this.client.close()
+    await this.#started?.ended
+  }
+
+  #changed(folder: string | undefined): void {
+    const namespace = folder === undefined ? undefined : parseFolder(folder)?.namespace
+    for (const reader of this.#readers) {
+      if (namespace === undefined || reader.namespaces === undefined || reader.namespaces.has(namespace)) {
+        reader.changed(folder)
+      }
+    }
+  }
+
+  #expire(): void {
+    for (const folder of this.metadata.expire(Date.now())) {
+      if (existsSync(`${this.root}/${folder}`)) this.access.recheck(folder, () => this.#changed(folder))
+    }
+    this.access.forget((folder) => existsSync(`${this.root}/${folder}`))
+  }
+}

@@ -1,0 +1,172 @@
+// One discovery for many tailers: each folder is watched and listed once, and its news goes to those who look into it.
+// A folder that nobody looks into is not watched at all.
+
+import { Discovery, type DiscoveryHooks, type DiscoveryRules, type Finder, type FoundFile } from './discovery.ts'
+
+interface Folder {
+  files: readonly FoundFile[]
+  watched: boolean
+  readonly views: Set<View>
+}
+
+interface View {
+  readonly rules: DiscoveryRules
+  readonly hooks: DiscoveryHooks
+  started: boolean
+}
+
+/** Every tailer asks for these at its own beat; they are done once for all. */
+const shortestBeatMs = 900
+const shortestSweepMs = 30_000
+
+export class SharedDiscovery {
+  readonly #root: string
+  readonly #base: Discovery
+  /** In the order in which they were entered: a folder comes after the one that holds it. */
+  readonly #folders = new Map<string, Folder>()
+  readonly #views = new Set<View>()
+  /** Who is asked whether a folder shall be entered; all if undefined. */
+  #asking: View | undefined
+  #lastBeat = Number.NEGATIVE_INFINITY
+  #lastSweep = Number.NEGATIVE_INFINITY
+
+  constructor(root: string) {
+    this.#root = root
+    this.#base = new Discovery(
+      { roots: [root], enter: (directory) => this.#enter(directory), accept: () => true },
+      {
+        listed: (directory, files, watched) => this.#listed(directory, files, watched),
+        left: (directory) => this.#folders.delete(directory),
+        changed: (path) => {
+          for (const view of this.#viewsOf(parentOf(path))) view.hooks.changed(path)
+        },
+        polled: (directory) => {
+          for (const view of this.#viewsOf(directory)) view.hooks.polled(directory)
+        },
+        failed: (what, path, error) => {
+          for (const view of this.#folders.get(path)?.views ?? this.#views) view.hooks.failed(what, path, error)
+        },
+      },
+    )
+  }
+
+  /** The discovery as one tailer sees it: its rules decide what it hears of. */
+  open(rules: DiscoveryRules, hooks: DiscoveryHooks): Finder {
+    const view: View = { rules, hooks, started: false }
+    this.#views.add(view)
+    return {
+      sweep: () => this.#sweep(view),
+      beat: (now) => {
+        if (performance.now() - this.#lastBeat < shortestBeatMs) return
+        this.#lastBeat = performance.now()
+        this.#base.beat(now)
+      },
+      reconsider: (directory) => this.#reconsider(view, directory),
+      rescan: (directory) => this.#base.rescan(directory),
+      leave: (directory) => this.#leave(view, directory),
+      close: () => this.#close(view),
+    }
+  }
+
+  /** Ends all watching. */
+  close(): void {
+    this.#base.close()
+    this.#folders.clear()
+    this.#views.clear()
+  }
+
+  #viewsOf(directory: string): Iterable<View> {
+    const folder = this.#folders.get(directory)
+    return folder === undefined ? [] : folder.views
+  }
+
+  #wants(view: View, directory: string): boolean {
+    const parent = parentOf(directory)
+    return (parent === this.#root || this.#folders.get(parent)?.views.has(view) === true) && view.rules.enter(directory)
+  }
+
+  #enter(directory: string): boolean {
+    if (this.#asking !== undefined && !this.#wants(this.#asking, directory)) return false
+    const views = new Set<View>()
+    for (const view of this.#views) if (view.started && this.#wants(view, directory)) views.add(view)
+    if (views.size === 0) return false
+    this.#folders.set(directory, { files: [], watched: false, views })
+    return true
+  }
+
+  #listed(directory: string, files: readonly FoundFile[], watched: boolean): void {
+    if (directory === this.#root) return // files beside the folders of pods are nobody's
+    const folder = this.#folders.get(directory)
+    if (folder === undefined) return
+    folder.files = files
+    folder.watched = watched
+    for (const view of folder.views) tell(view, directory, folder)
+  }
+
+  #sweep(view: View): void {
+    if (view.started) {
+      if (performance.now() - this.#lastSweep < shortestSweepMs) return
+      this.#lastSweep = performance.now()
+      this.#base.sweep()
+      return
+    }
+    view.started = true
+    this.#join(view, [...this.#folders.keys()])
+    // What nobody has looked into yet.
+    this.#asking = view
+    if (this.#lastSweep === Number.NEGATIVE_INFINITY) {
+      this.#lastSweep = performance.now()
+      this.#base.sweep()
+    } else this.#base.rescan(this.#root)
+    this.#asking = undefined
+  }
+
+  #reconsider(view: View, directory: string | undefined): void {
+    if (!view.started) return
+    const below = directory === undefined ? undefined : `${directory}/`
+    const folders = [...this.#folders.keys()]
+    this.#join(
+      view,
+      below === undefined ? folders : folders.filter((name) => name === directory || name.startsWith(below)),
+    )
+    // Folders of containers that only this view wants are not known yet.
+    if (directory !== undefined && this.#folders.get(directory)?.views.has(view)) this.#base.rescan(directory)
+    else this.#base.reconsider()
+  }
+
+  /** Lets a view into known folders that its rules want. */
+  #join(view: View, directories: readonly string[]): void {
+    for (const directory of directories) {
+      const folder = this.#folders.get(directory)
+      if (folder === undefined || folder.views.has(view) || !this.#wants(view, directory)) continue
+      folder.views.add(view)
+      tell(view, directory, folder)
+    }
+  }
+
+  #leave(view: View, directory: string): void {
+    for (const [name, folder] of [...this.#folders].reverse()) {
+      if (name !== directory && !name.startsWith(`${directory}/`)) continue
+      if (!folder.views.delete(view)) continue
+      view.hooks.listed(name, [], false)
+      if (folder.views.size === 0) this.#base.leave(name)
+    }
+  }
+
+  #close(view: View): void {
+    this.#views.delete(view)
+    for (const [name, folder] of [...this.#folders].reverse()) {
+      if (folder.views.delete(view) && folder.views.size === 0) this.#base.leave(name)
+    }
+  }
+}
+
+function tell(view: View, directory: string, folder: Folder): void {
+  const files = folder.files.filter(({ path }) => view.rules.accept(path))
+  view.hooks.listed(directory, files, folder.watched)
+}
+
+function parentOf(path: string): string {
+  const end = path.lastIndexOf('/')
+  return end <= 0 ? '/' : path.slice(0, end)
+}
