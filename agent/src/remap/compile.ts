@@ -16,7 +16,7 @@ import {
   type Value,
   type ValueObject,
 } from '../event/value.ts'
-import { isFailure, type Parameter, RemapError, type Result } from './function.ts'
+import { type Closure, isFailure, type Parameter, RemapError, type Result } from './function.ts'
 import { isOfKind, type Kind, kinds } from './kind.ts'
 import { removeFromMetric, type TagMode, writeToMetric } from './metric-target.ts'
 import * as operations from './operations.ts'
@@ -66,6 +66,7 @@ const helpers = {
     new RemapError(prefix + error.message, 'error', error.given),
   mismatch: (prefix: string, expected: string, value: Value): RemapError =>
     new RemapError(`${prefix}expected ${expected}, got ${textOfKind(value)}`),
+  pureClosure: (closure: Closure): Closure => Object.assign(closure, { pure: true as const }),
   aborted: (message: Value): RemapError =>
     message === null ? new RemapError('aborted', 'abort') : new RemapError(String(message), 'abort', String(message)),
   leaving: (error: RemapError): RemapError =>
@@ -90,6 +91,8 @@ class Generator {
   /** Whether the kinds of the checker hold at run time: effects in closures are not seen by it. */
   readonly #trusted: boolean
   #lines: string[] = []
+  /** What does not depend on the event: made once, not in each run. */
+  readonly #onceLines: string[] = []
   #names = 0
   readonly #slots = new Set<Slot>()
   readonly #parameters = new Set<Slot>()
@@ -136,6 +139,7 @@ class Generator {
       '"use strict";',
       `const { ${Object.keys(helpers).join(', ')} } = h;`,
       ...this.#constants.map((_, index) => `const k${index} = k[${index}];`),
+      ...this.#onceLines,
       'return function run(S) {',
       'let root = S.root, meta = S.metadata, own = S.own;',
       ...(slots.length === 0 ? [] : [`let ${slots.map((name) => `${name} = null`).join(', ')};`]),
@@ -651,9 +655,10 @@ class Generator {
     })
     this.#inClosure = wasInClosure
     const name = this.#name()
-    this.#emit(`const ${name} = (${parameters.join(', ')}) => {`)
-    this.#lines.push(...body.lines)
-    this.#emit(`return ${body.value}; };`)
+    const code = [`(${parameters.join(', ')}) => {`, ...body.lines, `return ${body.value}; }`]
+    if (dependsOnParameters(closure.body, closure.parameters)) {
+      this.#onceLines.push(`const ${name} = pureClosure(${code.join('\n')});`)
+    } else this.#emit(`const ${name} = ${code.join('\n')};`)
     return name
   }
 
@@ -782,6 +787,29 @@ function some(typed: Typed, test: (typed: Typed, inClosure: boolean) => boolean,
 function isUnseen(typed: Typed, inClosure: boolean): boolean {
   if (typed.op === 'del') return inClosure || (typed.at.op === 'read' && typed.at.place.root === 'variable')
   return inClosure && (typed.op === 'assign' || typed.op === 'assign-or-error')
+}
+
+/** Whether what a closure gives depends on its parameters alone, and nothing else comes of running it. */
+function dependsOnParameters(body: Typed, parameters: readonly (Slot | undefined)[]): boolean {
+  return !some(body, (typed) => {
+    switch (typed.op) {
+      case 'constant':
+      case 'below':
+      case 'block':
+      case 'array':
+      case 'object':
+      case 'if':
+      case 'binary':
+      case 'not':
+        return false
+      case 'read':
+        return typed.place.root !== 'variable' || !parameters.includes(typed.place.slot)
+      case 'call':
+        return !typed.declaration.pure || typed.closure !== undefined
+      default:
+        return true
+    }
+  })
 }
 
 /** Whether its evaluation changes what others may read. */

@@ -50,7 +50,10 @@ export function isFailure(value: unknown): value is RemapError {
 export type Result = Value | RemapError
 
 /** The body of a closure. A failure that it gives (also `abort`) ends the function, which gives it back as it is. */
-export type Closure = (...parameters: Value[]) => Result
+export type Closure = ((...parameters: Value[]) => Result) & {
+  /** The same function in every run, and what it gives depends on its parameters alone. */
+  readonly pure?: true
+}
 
 /** The compiled form of one call. */
 // biome-ignore lint/suspicious/noExplicitAny: arguments have the kinds that the declaration names; each function types its own

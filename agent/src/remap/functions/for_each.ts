@@ -1,5 +1,6 @@
 // Function `for_each`.
 
+import { shapeOf } from '../../event/shape.ts'
 import { sortedFieldNames, type Value, type ValueObject } from '../../event/value.ts'
 import { elementKinds } from '../elements.ts'
 import { type Closure, defineFunction, isFailure, type Result } from '../function.ts'
@@ -33,8 +34,14 @@ function run(value: Value[] | ValueObject, closure: Closure): Result {
     }
     return null
   }
-  for (const name of sortedFieldNames(value)) {
-    const given = closure(name, value[name] as Value)
+  const shape = shapeOf(value)
+  const names = shape?.names ?? sortedFieldNames(value)
+  const members = shape?.members(value)
+  for (let index = 0; index < names.length; index++) {
+    const name = names[index] as string
+    const member = members === undefined ? value[name] : members[index]
+    if (member === undefined) continue
+    const given = closure(name, member)
     // `return` ends the run for one field.
     if (isFailure(given) && given.outcome !== 'return') return given
   }

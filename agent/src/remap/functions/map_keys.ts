@@ -1,5 +1,6 @@
 // Function `map_keys`.
 
+import { type Shape, shapeOf } from '../../event/shape.ts'
 import { isObject, setField, sortedFieldNames, type Value, type ValueObject } from '../../event/value.ts'
 import { loosened } from '../elements.ts'
 import { type Closure, defineFunction, isFailure, type Result } from '../function.ts'
@@ -29,8 +30,50 @@ export const mapKeys = defineFunction({
     { source: 'map_keys({"a": {"b": 1}}, recursive: true) -> |key| { upcase(key) }', result: '{ "A": { "B": 1 } }' },
     { source: 'map_keys({"a": {"b": 1}}) -> |key| { upcase(key) }', result: '{ "A": { "b": 1 } }' },
   ],
-  compile: () => renamed,
+  compile: () => {
+    const known: Renames = { shape: undefined, rename: undefined, others: new Map() }
+    return (value: ValueObject, recursive: boolean, closure: Closure): Result => {
+      // What a pure closure makes of the keys of a shape is always the same.
+      if (closure.pure === true && !recursive) {
+        const shape = shapeOf(value)
+        const rename = shape === null ? undefined : renameFor(known, shape, closure)
+        if (rename !== undefined) return rename(value)
+      }
+      return renamed(value, recursive, closure)
+    }
+  },
 })
+
+type Rename = (object: ValueObject) => ValueObject
+
+/** Generated code for shapes met before: that of the last one, and others. */
+interface Renames {
+  shape: Shape | undefined
+  rename: Rename | undefined
+  readonly others: Map<Shape, Rename | undefined>
+}
+
+function renameFor(known: Renames, shape: Shape, closure: Closure): Rename | undefined {
+  if (shape === known.shape) return known.rename
+  if (known.others.size > 64) known.others.clear()
+  if (!known.others.has(shape)) known.others.set(shape, compileRename(shape, closure))
+  known.shape = shape
+  known.rename = known.others.get(shape)
+  return known.rename
+}
+
+/** Undefined if the new keys are not all different strings of an ordinary kind. */
+function compileRename(shape: Shape, closure: Closure): Rename | undefined {
+  const keys = new Set<string>()
+  const members: string[] = []
+  for (const name of shape.names) {
+    const key = closure(name)
+    if (typeof key !== 'string' || key === '__proto__' || /^\d+$/.test(key) || keys.has(key)) return undefined
+    keys.add(key)
+    members.push(`${JSON.stringify(key)}: object[${JSON.stringify(name)}]`)
+  }
+  return new Function('object', `return { ${members.join(', ')} }`) as Rename
+}
 
 function renamed(value: Value, recursive: boolean, closure: Closure): Result {
   if (Array.isArray(value)) {
