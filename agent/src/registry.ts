@@ -21,21 +21,25 @@ import { siemUnstructured } from './sinks/siem_unstructured.ts'
 import { tsdbMetrics } from './sinks/tsdb_metrics.ts'
 import { demoLogs } from './sources/demo_logs.ts'
 import { file } from './sources/file.ts'
+import { eventstoreMetrics } from './sources/eventstore_metrics.ts'
 import { internalLogs } from './sources/internal_logs.ts'
 import { internalMetrics } from './sources/internal_metrics.ts'
 import { orchestratorLogs } from './sources/orchestrator_logs.ts'
 import { stdin } from './sources/stdin.ts'
 import { filter } from './transforms/filter.ts'
+import { webserverMetrics } from './sources/webserver_metrics.ts'
 import { remap } from './transforms/remap.ts'
 
 export const components: readonly AnyDeclaration[] = [
   erased(demoLogs),
   erased(file),
+  erased(eventstoreMetrics),
   erased(internalLogs),
   erased(internalMetrics),
   erased(orchestratorLogs),
   erased(stdin),
   erased(filter),
+  erased(webserverMetrics),
   erased(remap),
   erased(blackhole),
   erased(cloudMonitorLogs),

@@ -1,0 +1,76 @@
+import { expect, test } from 'vitest'
+import type { MetricEvent } from '../event/metric.ts'
+import { fakeDestination } from '../testing/destination.ts'
+import { startSource, type TestSource } from '../testing/harness.ts'
+
+const stats = {
+  proc: {
+    startTime: '2026-01-01T00:00:00Z',
+    id: 4242,
+    mem: 1000,
+    cpu: 0.1,
+    threadsCount: 9,
+    thrownExceptionsRate: 0,
+    diskIo: { readBytes: 1, writtenBytes: 2, readOps: 3, writeOps: 4 },
+  },
+  sys: {
+    freeMem: 500,
+    loadavg: { '1m': 0, '5m': 0, '15m': 0 },
+    drive: {
+      '/var/lib/es': { availableBytes: 7, totalBytes: 10, usage: '30%', usedBytes: 3 },
+      '/index': { availableBytes: 70, totalBytes: 100, usage: 30, usedBytes: 30 },
+    },
+  },
+  es: { queue: {} },
+}
+
+const shown = (source: TestSource) =>
+  (source.sent as MetricEvent[]).map(({ namespace, name, tags, value }) => {
+    const labels = [...(tags ?? [])].map((pair) => pair.join('=')).join(',')
+    return `${namespace}_${name}{${labels}} ${value.type} ${'value' in value ? value.value : undefined}`
+  })
+
+test('the statistics become metrics, those of every drive too', async () => {
+  await using server = await fakeDestination({ body: JSON.stringify(stats) })
+  await using source = await startSource('eventstore_metrics', { endpoint: `${server.url}/stats` })
+  await source.received(12)
+  expect(shown(source)).toEqual([
+    'eventstoredb_process_memory_used_bytes{id=4242} gauge 1000',
+    'eventstoredb_disk_read_bytes_total{id=4242} counter 1',
+    'eventstoredb_disk_written_bytes_total{id=4242} counter 2',
+    'eventstoredb_disk_read_ops_total{id=4242} counter 3',
+    'eventstoredb_disk_write_ops_total{id=4242} counter 4',
+    'eventstoredb_memory_free_bytes{id=4242} gauge 500',
+    'eventstoredb_disk_total_bytes{id=4242,path=/var/lib/es} gauge 10',
+    'eventstoredb_disk_free_bytes{id=4242,path=/var/lib/es} gauge 7',
+    'eventstoredb_disk_used_bytes{id=4242,path=/var/lib/es} gauge 3',
+    'eventstoredb_disk_total_bytes{id=4242,path=/index} gauge 100',
+    'eventstoredb_disk_free_bytes{id=4242,path=/index} gauge 70',
+    'eventstoredb_disk_used_bytes{id=4242,path=/index} gauge 30',
+  ])
+  expect((source.sent as MetricEvent[])[0]).toMatchObject({ kind: 'absolute', timestamp: expect.anything() })
+  expect(server.requests[0]).toMatchObject({ method: 'GET', path: '/stats' })
+  expect(server.requests[0]?.headers).toMatchObject({ accept: 'application/json', 'content-type': 'application/json' })
+})
+
+test('what is absent is left out, and a bad tick is followed by good ones', async () => {
+  await using server = await fakeDestination(
+    { body: 'no JSON' },
+    { status: 503, body: JSON.stringify(stats) },
+    { body: JSON.stringify({ proc: { id: 7, mem: 'much' }, sys: { freeMem: 5, drive: null } }) },
+  )
+  await using source = await startSource('eventstore_metrics', {
+    endpoint: server.url,
+    default_namespace: 'es',
+    scrape_interval_secs: 1,
+  })
+  await source.received(1)
+  expect(shown(source)).toEqual(['es_memory_free_bytes{id=7} gauge 5'])
+  expect(source.events.counts.get('parse_errors_total')).toBe(2)
+  expect(source.events.counts.get('http_error_response_total')).toBe(1)
+  expect(source.events.errors).toEqual([
+    expect.objectContaining({ type: 'parser_failed', stage: 'processing' }),
+    expect.objectContaining({ type: 'request_failed', stage: 'receiving', code: 'http_response_503' }),
+    expect.objectContaining({ type: 'parser_failed', stage: 'processing' }),
+  ])
+})

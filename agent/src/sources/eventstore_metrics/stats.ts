@@ -1,0 +1,53 @@
+// The document `/stats`: what the process of the node and its machine use. What is absent is left out; what is there and is no
+// number is a failure.
+
+import type { Timestamp } from '../../event/timestamp.ts'
+import { type Reading, Readings } from '../scrape.ts'
+
+export function readStats(text: string, namespace: string, time: Timestamp): Reading {
+  let document: unknown
+  try {
+    document = JSON.parse(text)
+  } catch {
+    return { metrics: [], failures: ['the answer is not JSON'] }
+  }
+  const proc = member(document, 'proc')
+  const sys = member(document, 'sys')
+  if (proc === undefined && sys === undefined) {
+    return { metrics: [], failures: ['the answer has neither `proc` nor `sys`'] }
+  }
+  const id = member(proc, 'id')
+  const identity = typeof id === 'number' || typeof id === 'string' ? [['id', String(id)] as const] : []
+  const readings = new Readings(namespace, identity, time)
+  const add = (
+    type: 'counter' | 'gauge',
+    name: string,
+    holder: unknown,
+    key: string,
+    ...tags: (readonly [string, string])[]
+  ) => {
+    const value = member(holder, key)
+    if (typeof value === 'number') readings.add(type, name, value, ...tags)
+    else if (value !== undefined && value !== null) readings.failures.push(`\`${key}\` is not a number`)
+  }
+  const io = member(proc, 'diskIo')
+  add('gauge', 'process_memory_used_bytes', proc, 'mem')
+  add('counter', 'disk_read_bytes_total', io, 'readBytes')
+  add('counter', 'disk_written_bytes_total', io, 'writtenBytes')
+  add('counter', 'disk_read_ops_total', io, 'readOps')
+  add('counter', 'disk_write_ops_total', io, 'writeOps')
+  add('gauge', 'memory_free_bytes', sys, 'freeMem')
+  const drives = member(sys, 'drive')
+  if (typeof drives === 'object' && drives !== null) {
+    for (const [path, drive] of Object.entries(drives)) {
+      add('gauge', 'disk_total_bytes', drive, 'totalBytes', ['path', path])
+      add('gauge', 'disk_free_bytes', drive, 'availableBytes', ['path', path])
+      add('gauge', 'disk_used_bytes', drive, 'usedBytes', ['path', path])
+    }
+  }
+  return readings
+}
+
+function member(holder: unknown, key: string): unknown {
+  return typeof holder === 'object' && holder !== null ? (holder as Record<string, unknown>)[key] : undefined
+}

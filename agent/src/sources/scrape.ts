@@ -1,0 +1,153 @@
+// Addresses that are asked for metrics at intervals. Each has a loop of its own: one that is slow or silent holds up no other,
+// and is asked again only when it has answered or its time is over.
+
+import { setTimeout as wait } from 'node:timers/promises'
+import type { SourceContext } from '../component.ts'
+import { metricBatch } from '../event/batch.ts'
+import { Finalizer } from '../event/finalizer.ts'
+import { MetricEvent, type MetricTags } from '../event/metric.ts'
+import { Timestamp } from '../event/timestamp.ts'
+import { authorization } from '../http/auth.ts'
+import { HttpClient, transportFields } from '../http/client.ts'
+import { compileProxy } from '../net/proxy.ts'
+import { compileTls, defaultTls } from '../net/tls.ts'
+import type { ErrorReport } from '../telemetry/component-events.ts'
+
+/** Longest answer that is read. */
+const longestAnswer = 8 << 20
+
+/** What an answer says. */
+export interface Reading {
+  readonly metrics: readonly MetricEvent[]
+  /** A text for each value that could not be read; never the value itself. */
+  readonly failures: readonly string[]
+}
+
+/** What came of asking: the text of an answer with status 200, an answer with another status, or none. */
+export type Outcome = { readonly text: string } | 'refused' | 'unreachable'
+
+export interface ScrapeOptions {
+  readonly endpoints: readonly string[]
+  readonly intervalSecs: number
+  readonly timeoutSecs: number
+  readonly headers?: Readonly<Record<string, string>>
+  /** Gives what there is to say of an address; `endpoint` is the address without its credentials. */
+  read(outcome: Outcome, endpoint: string, time: Timestamp): Reading
+}
+
+/** Asks every address until the source shall stop. */
+export async function scrape(options: ScrapeOptions, context: SourceContext): Promise<void> {
+  const client = new HttpClient({
+    tls: compileTls(defaultTls),
+    proxy: compileProxy(context.proxy),
+    events: context.events,
+  })
+  try {
+    await Promise.all(options.endpoints.map((address) => scrapeOne(address, options, context, client)))
+  } finally {
+    await client.close()
+  }
+}
+
+async function scrapeOne(
+  address: string,
+  options: ScrapeOptions,
+  context: SourceContext,
+  client: HttpClient,
+): Promise<void> {
+  const { events, output, stopping } = context
+  const { url, endpoint, headers } = targetOf(address)
+  const request = { method: 'GET', url, headers: { ...options.headers, ...headers } }
+  const tags = { endpoint }
+  const received = { protocol: url.protocol.slice(0, -1), endpoint }
+  const fail = (report: Pick<ErrorReport, 'code' | 'type' | 'stage' | 'message' | 'fields' | 'count'>) =>
+    events.error({ ...report, tags, fields: { endpoint, ...report.fields } })
+
+  const ask = async (): Promise<Outcome | undefined> => {
+    const limit = AbortSignal.timeout(options.timeoutSecs * 1000)
+    try {
+      const answer = await client.send(request, AbortSignal.any([stopping, limit]), longestAnswer)
+      events.receivedBytes(answer.body.length, received)
+      if (answer.status === 200) return { text: answer.body.toString('utf8') }
+      events.count('http_error_response_total', 1, tags)
+      const code = `http_response_${answer.status}`
+      const message = 'The address answered with a status that is not 200.'
+      fail({ code, type: 'request_failed', stage: 'receiving', message, fields: { status: answer.status } })
+      return 'refused'
+    } catch (error) {
+      if (stopping.aborted) return undefined
+      events.count('http_request_errors_total', 1, tags)
+      const reason = limit.aborted ? { error: `no answer within ${options.timeoutSecs} s` } : transportFields(error)
+      fail({ type: 'request_failed', stage: 'receiving', message: 'The address could not be asked.', fields: reason })
+      return 'unreachable'
+    }
+  }
+
+  const start = performance.now()
+  const intervalMs = options.intervalSecs * 1000
+  while (!stopping.aborted) {
+    const outcome = await ask()
+    if (outcome !== undefined) {
+      const { metrics, failures } = options.read(outcome, endpoint, Timestamp.now())
+      if (failures.length > 0) {
+        events.count('parse_errors_total', failures.length, tags)
+        const message = 'Values of an answer could not be read.'
+        const fields = { reason: failures[0] }
+        fail({ type: 'parser_failed', stage: 'processing', message, fields, count: failures.length })
+      }
+      if (metrics.length > 0) await send(context, output.send(metricBatch([...metrics], new Finalizer())))
+    }
+    // The next turn of the clock that has not passed yet.
+    const passed = performance.now() - start
+    const pause = (Math.floor(passed / intervalMs) + 1) * intervalMs - passed
+    await wait(pause, undefined, { signal: stopping }).catch(() => {}) // stopping ends the loop
+  }
+}
+
+/** Waits until the pipeline takes more, or the source shall stop: the batch is the pipeline's already. */
+export async function send({ stopping }: SourceContext, full: Promise<void> | undefined): Promise<void> {
+  if (full === undefined || stopping.aborted) return
+  const { promise: stopped, resolve } = Promise.withResolvers<void>()
+  const stop = () => resolve()
+  stopping.addEventListener('abort', stop)
+  try {
+    await Promise.race([full, stopped])
+  } finally {
+    stopping.removeEventListener('abort', stop)
+  }
+}
+
+interface Target {
+  readonly url: URL
+  /** As it was given, without credentials. */
+  readonly endpoint: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+function targetOf(address: string): Target {
+  const url = new URL(address)
+  const endpoint = address.replace(/^([a-z]+:\/\/)[^/?#]*@/i, '$1')
+  const header = authorization(url, undefined)
+  return { url, endpoint, headers: header === undefined ? {} : { authorization: header } }
+}
+
+/** Makes the metrics of one answer: all absolute, of one time and with the tags of their origin. */
+export class Readings {
+  readonly metrics: MetricEvent[] = []
+  readonly failures: string[] = []
+  readonly #namespace: string | undefined
+  readonly #tags: readonly (readonly [string, string])[]
+  readonly #time: Timestamp
+
+  constructor(namespace: string, tags: readonly (readonly [string, string])[], time: Timestamp) {
+    this.#namespace = namespace === '' ? undefined : namespace
+    this.#tags = tags
+    this.#time = time
+  }
+
+  add(type: 'counter' | 'gauge', name: string, value: number, ...own: (readonly [string, string])[]): void {
+    const tags: MetricTags = new Map([...this.#tags, ...own])
+    const parts = { name, namespace: this.#namespace, tags, timestamp: this.#time }
+    this.metrics.push(new MetricEvent({ ...parts, kind: 'absolute', value: { type, value } }))
+  }
+}

@@ -1,0 +1,44 @@
+// Metrics of Apache httpd, from the machine-readable page of its module mod_status.
+
+import { defineSource } from '../component.ts'
+import { proxy } from '../schema/groups.ts'
+import { list, seconds, string, uint, url } from '../schema/options.ts'
+import { scrape } from './scrape.ts'
+import { readStatus } from './webserver_metrics/status.ts'
+
+export const webserverMetrics = defineSource({
+  type: 'webserver_metrics',
+  summary: 'Scrapes the status page of Apache httpd.',
+  description:
+    'The module `mod_status` must be enabled, and the machine-readable form of its page is what is read: addresses end with `?auto`. With `ExtendedStatus On` there are more values.',
+  aliases: ['apache_metrics'],
+  outputs: ['metric'],
+  options: {
+    endpoints: list(url('An address.'), 'Addresses of the status pages. Each is asked on its own.', {
+      minItems: 1,
+      examples: [['http://web:80/server-status?auto']],
+    }),
+    namespace: string('Namespace of the metrics; empty: none.', { default: 'apache' }),
+    scrape_interval_secs: uint('Seconds between two readings.', { default: 15, minimum: 1 }),
+    scrape_timeout_secs: seconds('Seconds after which an address that does not answer counts as down.', {
+      default: 60,
+      exclusiveMinimum: 0,
+    }),
+    proxy: proxy(),
+  },
+
+  build(options, context) {
+    return {
+      run: () =>
+        scrape(
+          {
+            endpoints: options.endpoints,
+            intervalSecs: options.scrape_interval_secs,
+            timeoutSecs: options.scrape_timeout_secs,
+            read: (outcome, endpoint, time) => readStatus(outcome, endpoint, options.namespace, time),
+          },
+          context,
+        ),
+    }
+  },
+})
