@@ -41,8 +41,9 @@ export class LexicalError {
   }
 }
 
-const keywords = new Set(['if', 'else', 'true', 'false', 'null', 'abort', 'return'])
-const reserved = new Set(
+export const keywords: ReadonlySet<string> = new Set(['if', 'else', 'true', 'false', 'null', 'abort', 'return'])
+/** Names that only paths, calls and argument keywords may have. */
+export const reserved: ReadonlySet<string> = new Set(
   (
     'array bool boolean break continue do emit float for forall foreach all each any try undefined int integer iter object ' +
     'regex string traverse timestamp duration unless walk while loop'

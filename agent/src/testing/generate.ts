@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path'
 import { describedComponents, referencePages } from '../cli/pages.ts'
 import { globalOptions } from '../config/globals.ts'
 import { testOptions } from '../config/unit-test-shape.ts'
+import { textMateGrammar } from '../remap/textmate.ts'
 import { configurationSchema } from '../schema/json-schema.ts'
 import { indexPage } from '../schema/reference.ts'
 
@@ -17,6 +18,7 @@ export function derivedFiles(): Map<string, string> {
   const files = new Map(pages.map((page) => [page.file, page.text]))
   files.set('README.md', indexPage(pages))
   const schema = configurationSchema(describedComponents(), globalOptions, testOptions)
+  files.set('remap.tmLanguage.json', `${JSON.stringify(textMateGrammar(), undefined, 2)}\n`)
   files.set('schema.json', `${JSON.stringify(schema, undefined, 2)}\n`)
   return files
 }
