@@ -10,6 +10,7 @@ import { logAggregator } from './sinks/log_aggregator.ts'
 import { logsvcA } from './sinks/logsvc_a.ts'
 import { logsvcAOld } from './sinks/logsvc_a_old.ts'
 import { logsvcBLogs } from './sinks/logsvc_b_logs.ts'
+import { messageBroker } from './sinks/message_broker.ts'
 import { monitorALogs } from './sinks/monitor_a_logs.ts'
 import { monitorAMetrics } from './sinks/monitor_a_metrics.ts'
 import { monitorCLogs } from './sinks/monitor_c_logs.ts'
@@ -50,6 +51,7 @@ export const components: readonly AnyDeclaration[] = [
   erased(logsvcA),
   erased(logsvcAOld),
   erased(logsvcBLogs),
+  erased(messageBroker),
   erased(monitorALogs),
   erased(monitorAMetrics),
   erased(monitorCLogs),

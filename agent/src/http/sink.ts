@@ -447,7 +447,7 @@ function healthOf(attempt: Attempt): 'healthy' | 'unhealthy' | 'unknown' {
 }
 
 /** Makes the concurrency limit that the options ask for. */
-function limitsOf(request: RequestOptions, context: SinkContext): () => ConcurrencyLimit {
+export function limitsOf(request: Omit<RequestOptions, 'headers'>, context: SinkContext): () => ConcurrencyLimit {
   const { concurrency } = request
   if (concurrency === 'none') return () => fixedConcurrency(1)
   if (typeof concurrency === 'number') return () => fixedConcurrency(concurrency)

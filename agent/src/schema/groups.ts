@@ -128,69 +128,77 @@ export interface RequestDefaults {
   rtt_deviation_scale?: number
 }
 
+const requestMembers = (defaults: RequestDefaults) => ({
+  concurrency: intOr(
+    ['adaptive', 'none'],
+    'Requests in flight: a number, `none` for one, `adaptive` to let the agent find it.',
+    {
+      minimum: 1,
+      default: defaults.concurrency ?? 'none',
+    },
+  ),
+  rate_limit_duration_secs: uint('Length of the window of `rate_limit_num` in seconds.', {
+    default: 1,
+    minimum: 1,
+  }),
+  rate_limit_num: uint('Most requests in one window.', { default: unlimited, minimum: 1 }),
+  retry_attempts: uint('Most retries of a request; 0: never retry.', {
+    default: defaults.retry_attempts ?? unlimited,
+  }),
+  retry_initial_backoff_secs: uint(
+    'Wait before the first retry in seconds; later waits follow the Fibonacci sequence.',
+    {
+      default: 1,
+      minimum: 1,
+    },
+  ),
+  retry_max_duration_secs: uint('Longest wait between two retries in seconds.', { default: 3600, minimum: 1 }),
+  retry_jitter_mode: oneOf(['full', 'none'], 'Whether waits are drawn at random up to their length.', {
+    default: 'full',
+  }),
+  timeout_secs: uint(
+    'Seconds after which a request is given up and retried. Not below the limit of the destination itself, or requests double.',
+    {
+      default: 60,
+      minimum: 1,
+    },
+  ),
+  adaptive_concurrency: group(
+    {
+      initial_concurrency: uint('Limit to begin with.', { default: 1, minimum: 1 }),
+      max_concurrency_limit: uint('Highest limit.', { default: 200, minimum: 1 }),
+      decrease_ratio: float('Part of the limit that is kept when it is lowered.', {
+        default: 0.9,
+        exclusiveMinimum: 0,
+        exclusiveMaximum: 1,
+      }),
+      ewma_alpha: float('Weight of new round-trip times against the moving average.', {
+        default: defaults.ewma_alpha ?? 0.4,
+        exclusiveMinimum: 0,
+        exclusiveMaximum: 1,
+      }),
+      rtt_deviation_scale: float('How many deviations of round-trip time count as usual.', {
+        default: defaults.rtt_deviation_scale ?? 2.5,
+        minimum: 0,
+      }),
+    },
+    'How `concurrency: adaptive` finds its limit.',
+  ),
+})
+
 /** `request` of a sink: the middleware around each call. */
 export const request = (defaults: RequestDefaults = {}) =>
   group(
     {
-      concurrency: intOr(
-        ['adaptive', 'none'],
-        'Requests in flight: a number, `none` for one, `adaptive` to let the agent find it.',
-        {
-          minimum: 1,
-          default: defaults.concurrency ?? 'none',
-        },
-      ),
-      rate_limit_duration_secs: uint('Length of the window of `rate_limit_num` in seconds.', {
-        default: 1,
-        minimum: 1,
-      }),
-      rate_limit_num: uint('Most requests in one window.', { default: unlimited, minimum: 1 }),
-      retry_attempts: uint('Most retries of a request; 0: never retry.', {
-        default: defaults.retry_attempts ?? unlimited,
-      }),
-      retry_initial_backoff_secs: uint(
-        'Wait before the first retry in seconds; later waits follow the Fibonacci sequence.',
-        {
-          default: 1,
-          minimum: 1,
-        },
-      ),
-      retry_max_duration_secs: uint('Longest wait between two retries in seconds.', { default: 3600, minimum: 1 }),
-      retry_jitter_mode: oneOf(['full', 'none'], 'Whether waits are drawn at random up to their length.', {
-        default: 'full',
-      }),
-      timeout_secs: uint(
-        'Seconds after which a request is given up and retried. Not below the limit of the destination itself, or requests double.',
-        {
-          default: 60,
-          minimum: 1,
-        },
-      ),
-      adaptive_concurrency: group(
-        {
-          initial_concurrency: uint('Limit to begin with.', { default: 1, minimum: 1 }),
-          max_concurrency_limit: uint('Highest limit.', { default: 200, minimum: 1 }),
-          decrease_ratio: float('Part of the limit that is kept when it is lowered.', {
-            default: 0.9,
-            exclusiveMinimum: 0,
-            exclusiveMaximum: 1,
-          }),
-          ewma_alpha: float('Weight of new round-trip times against the moving average.', {
-            default: defaults.ewma_alpha ?? 0.4,
-            exclusiveMinimum: 0,
-            exclusiveMaximum: 1,
-          }),
-          rtt_deviation_scale: float('How many deviations of round-trip time count as usual.', {
-            default: defaults.rtt_deviation_scale ?? 2.5,
-            minimum: 0,
-          }),
-        },
-        'How `concurrency: adaptive` finds its limit.',
-      ),
+      ...requestMembers(defaults),
       headers: map(string('Value of the header.'), 'Headers added to every request.', { default: {} }),
     },
     'Limits, retries and timeouts of requests.',
   )
+
+/** `request` of a sink whose requests have no headers. */
+export const requestWithoutHeaders = (defaults: RequestDefaults = {}) =>
+  group(requestMembers(defaults), 'Limits, retries and timeouts of requests.')
 
 /** `tls` of a client. Every path may also be the PEM text itself. */
 export const tls = (defaults: { enabled?: boolean } = {}) =>

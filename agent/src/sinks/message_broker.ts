@@ -1,0 +1,232 @@
+// Message broker sink: publishes each event as a message to a topic of Pulsar, by a producer of our own.
+// Messages leave in batches, in order within a partition; an event is delivered when the broker has confirmed its batch.
+
+import { compileEncoder, encodingProblems } from '../codecs/encoding/encoder.ts'
+import { defineSink, type OptionProblem } from '../component.ts'
+import { systemClock } from '../delivery/clock.ts'
+import { RateLimit } from '../delivery/rate-limit.ts'
+import { PenstockError } from '../errors.ts'
+import { LogEvent } from '../event/log.ts'
+import { parsePath } from '../event/path.ts'
+import { HttpClient, reasonText, userAgent } from '../http/client.ts'
+import { limitsOf, unhealthy } from '../http/sink.ts'
+import { compileProxy } from '../net/proxy.ts'
+import { compileTls } from '../net/tls.ts'
+import { batch, encoding, requestWithoutHeaders, tls } from '../schema/groups.ts'
+import { fieldPath, group, oneOf, optional, secret, string, template, uint, url } from '../schema/options.ts'
+import { compileTemplate } from '../template.ts'
+import { type Credentials, credentialsUrlProblem, fixedCredentials, Oauth2Credentials } from './message_broker/auth.ts'
+import { Cluster } from './message_broker/cluster.ts'
+import { brokerCodec, brokerCompressions } from './message_broker/compression.ts'
+import { failureOf } from './message_broker/failure.ts'
+import { fullTopicName, parseServiceAddress, partitionTopic } from './message_broker/routing.ts'
+import { BrokerSink } from './message_broker/sink.ts'
+
+const authMessage = 'Invalid auth config: can only specify name and token or oauth2 configuration'
+
+export const messageBroker = defineSink({
+  type: 'message_broker',
+  summary: 'Publishes events to a topic of a publish/subscribe message broker.',
+  description: [
+    'Each event is one message. Events with a key go to the partition that the hash of the key chooses, others take turns',
+    'among the partitions. Order is kept within a partition, also when the connection is lost: what was not confirmed is sent',
+    'again, in the same order. Proxies are used for OAuth2 alone; the protocol of the broker does not go through them.',
+  ].join('\n'),
+  aliases: ['pulsar'],
+  accepts: ['log', 'metric'],
+  options: {
+    endpoint: string(
+      'Address of the brokers or of their proxy: `pulsar://host:port`, with TLS `pulsar+ssl://host:port`.',
+      {
+        aliases: ['address'],
+        examples: ['pulsar://broker:6650', 'pulsar+ssl://a:6651,b:6651'],
+      },
+    ),
+    topic: template('Topic of the event. A short name such as `logs` is `persistent://public/default/logs`.', {
+      examples: ['persistent://shop/logs/{{ app }}'],
+    }),
+    partition_key_field: optional(
+      fieldPath('Field whose text is the key of the message; a field of another type, or none, is no key.'),
+    ),
+    properties_key: optional(fieldPath('Field with an object, whose members become properties of the message.')),
+    producer_name: optional(string('Name of the producer. Left out, the broker chooses one.')),
+    compression: oneOf(brokerCompressions, 'Compression of batches.', { default: 'none' }),
+    encoding: encoding(),
+    auth: group(
+      {
+        name: optional(string('Method of authentication, such as `token` or `basic`.', { examples: ['token'] })),
+        token: optional(secret('What the method sends: for `token` the JWT, for `basic` `user:password`.')),
+        oauth2: optional(
+          group(
+            {
+              issuer_url: url('Address of the issuer of tokens.', { examples: ['https://login.example'] }),
+              credentials_url: secret(
+                'Credentials of the client: `file:///path.json` or `data:application/json;base64,…`, with `client_id` and `client_secret`.',
+              ),
+              audience: optional(string('Audience of the token.')),
+              scope: optional(string('Scope of the token.')),
+            },
+            'Access tokens by OAuth2 (client credentials).',
+          ),
+        ),
+      },
+      'Who the sink is for the broker: `name` and `token`, or `oauth2`.',
+    ),
+    connection_retry_options: group(
+      {
+        min_backoff_ms: uint('Wait before the second attempt to connect, in milliseconds; later waits double.', {
+          default: 10,
+          minimum: 1,
+        }),
+        max_backoff_secs: uint('Longest wait between two attempts to connect.', { default: 30, minimum: 1 }),
+        max_retries: uint('Attempts to connect in a row that together count as one attempt of a request.', {
+          default: 12,
+        }),
+        connection_timeout_secs: uint('Seconds for one attempt to connect.', { default: 10, minimum: 1 }),
+        keep_alive_secs: uint('Seconds of silence after which the broker is asked for a sign of life.', {
+          default: 60,
+          minimum: 1,
+        }),
+      },
+      'How connections are made and kept.',
+    ),
+    batch: batch({ max_bytes: 131_072, max_events: 1000, timeout_secs: 0.01 }),
+    request: requestWithoutHeaders({ concurrency: 100 }),
+    tls: tls(),
+  },
+
+  check(options) {
+    const problems: OptionProblem[] = [...encodingProblems(options.encoding)]
+    const addresses = parseServiceAddress(options.endpoint)
+    if (typeof addresses === 'string') {
+      problems.push({ path: 'endpoint', message: addresses })
+    } else if (options.tls.enabled === true && addresses[0]?.secure === false) {
+      problems.push({
+        path: 'endpoint',
+        message: '`tls.enabled` is true, but the address has no TLS',
+        help: 'Begin it with `pulsar+ssl://`.',
+      })
+    }
+    const topic = compileTemplate(options.topic)
+    if (topic.isStatic && fullTopicName(topic.render(new LogEvent({})) ?? '') === undefined) {
+      problems.push({
+        path: 'topic',
+        message: 'must be a topic: `name`, `tenant/namespace/name` or `persistent://tenant/namespace/name`',
+      })
+    }
+    const { name, token, oauth2 } = options.auth
+    if ((name === undefined) !== (token === undefined) || (name !== undefined && oauth2 !== undefined)) {
+      problems.push({ path: 'auth', message: authMessage })
+    }
+    if (oauth2 !== undefined) {
+      const problem = credentialsUrlProblem(oauth2.credentials_url)
+      if (problem !== undefined) problems.push({ path: 'auth.oauth2.credentials_url', message: problem })
+    }
+    return problems
+  },
+
+  build(options, context) {
+    const { timestampKey, messageKey } = context.globals.logSchema
+    const addresses = parseServiceAddress(options.endpoint)
+    if (typeof addresses === 'string') throw new PenstockError('PEN_CONFIG_INVALID', `\`endpoint\` ${addresses}.`)
+    const tlsSettings = compileTls({ ...options.tls, alpn_protocols: options.tls.alpn_protocols ?? [] })
+    for (const warning of tlsSettings.warnings) context.logger.warn({}, warning)
+    const { request, batch: limits, connection_retry_options: retries } = options
+    const timeoutMs = request.timeout_secs * 1000
+    // For OAuth2 and for a health check at an address of its own.
+    const client = new HttpClient({
+      tls: compileTls(options.tls),
+      proxy: compileProxy(context.proxy),
+      events: context.events,
+    })
+    const { name, token, oauth2 } = options.auth
+    const credentials: Credentials =
+      oauth2 === undefined ? fixedCredentials(name, token) : new Oauth2Credentials(oauth2, client)
+    const settings = {
+      tls: tlsSettings,
+      credentials,
+      clientVersion: userAgent().replace('/', '-').toLowerCase(),
+      connectTimeoutMs: retries.connection_timeout_secs * 1000,
+      answerTimeoutMs: timeoutMs,
+      keepAliveMs: retries.keep_alive_secs * 1000,
+    }
+    const cluster = new Cluster(addresses, settings)
+    const topic = compileTemplate(options.topic, timestampKey)
+    const codec = brokerCodec(options.compression)
+    const path = (text: string | undefined) => (text === undefined ? undefined : parsePath(text))
+
+    const sink = new BrokerSink(context, {
+      cluster,
+      topic,
+      key: path(options.partition_key_field),
+      properties: path(options.properties_key),
+      encoder: compileEncoder(options.encoding, messageKey),
+      codec,
+      limits: {
+        maxBytes: limits.max_bytes ?? Number.POSITIVE_INFINITY,
+        maxEvents: limits.max_events ?? Number.POSITIVE_INFINITY,
+        timeoutMs: limits.timeout_secs * 1000,
+      },
+      producer: {
+        concurrency: limitsOf(request, context),
+        rateLimit: new RateLimit(request.rate_limit_num, request.rate_limit_duration_secs * 1000),
+        retry: {
+          attempts: request.retry_attempts,
+          initialMs: request.retry_initial_backoff_secs * 1000,
+          maxMs: request.retry_max_duration_secs * 1000,
+          jitter: request.retry_jitter_mode,
+        },
+        connectionRetries: retries,
+        timeoutMs,
+        compression: codec.number,
+        producerName: options.producer_name,
+        schema: options.encoding.codec === 'avro' ? options.encoding.avro?.schema : undefined,
+        events: context.events,
+        abandoning: context.abandoning,
+        clock: systemClock,
+      },
+      async healthcheck(signal) {
+        const { healthcheck } = options as { healthcheck?: boolean | { uri?: string | undefined } }
+        const uri = typeof healthcheck === 'object' ? healthcheck.uri : undefined
+        if (uri !== undefined) return checkUri(client, uri, signal)
+        // Connections of their own: a check that ends takes none of the sink's along.
+        const own = new Cluster(addresses, settings)
+        const abort = () => void own.close()
+        signal.addEventListener('abort', abort, { once: true })
+        try {
+          const text = topic.render(new LogEvent({}))
+          const full = text === undefined ? undefined : fullTopicName(text)
+          if (full === undefined) {
+            await own.connect()
+          } else {
+            const partitions = await own.partitions(full)
+            await own.brokerOf(partitions > 0 ? partitionTopic(full, 0) : full)
+          }
+        } catch (error) {
+          throw new PenstockError('PEN_HEALTHCHECK', failureOf(error).message, { cause: error })
+        } finally {
+          signal.removeEventListener('abort', abort)
+          await own.close()
+        }
+      },
+    })
+    return {
+      write: (events) => sink.write(events),
+      healthcheck: sink.healthcheck,
+      async close() {
+        await sink.close()
+        await client.close()
+      },
+    }
+  },
+})
+
+async function checkUri(client: HttpClient, uri: string, signal: AbortSignal): Promise<void> {
+  let status: number
+  try {
+    ;({ status } = await client.send({ method: 'GET', url: new URL(uri), headers: {} }, signal))
+  } catch (error) {
+    throw new PenstockError('PEN_HEALTHCHECK', `${uri} cannot be reached: ${reasonText(error)}.`, { cause: error })
+  }
+  if (status < 200 || status >= 300) throw unhealthy(uri, status)
+}

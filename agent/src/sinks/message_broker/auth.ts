@@ -1,0 +1,188 @@
+// Who we are for the broker: a method and its data, such as `token` and a JWT; or an access token that OAuth2 gives for the
+// credentials of a client (RFC 6749, section 4.4), sent as `token` and replaced before it ends.
+
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { errorText, PenstockError } from '../../errors.ts'
+import type { HttpClient, HttpResponse } from '../../http/client.ts'
+import { withoutSecret } from '../../http/sink.ts'
+
+export interface Credentials {
+  /** The method and its data; neither where the broker asks for none. Throws a PenstockError with code `PEN_AUTH`. */
+  get(signal: AbortSignal): Promise<{ readonly method: string | undefined; readonly data: Buffer | undefined }>
+  /** The broker wants others: the next `get` gives new ones, if there are any. */
+  refused(): void
+  /** A text of the broker without what must not be shown. */
+  hidden(text: string): string
+}
+
+export function fixedCredentials(method: string | undefined, data: string | undefined): Credentials {
+  const given = { method, data: data === undefined ? undefined : Buffer.from(data, 'utf8') }
+  return {
+    get: () => Promise.resolve(given),
+    refused() {},
+    hidden: (text) => (data === undefined ? text : withoutSecret(text, data)),
+  }
+}
+
+export interface Oauth2Options {
+  readonly issuer_url: string
+  readonly credentials_url: string
+  readonly audience: string | undefined
+  readonly scope: string | undefined
+}
+
+/** What is wrong with the address of a credentials file. */
+export function credentialsUrlProblem(text: string): string | undefined {
+  const url = URL.parse(text)
+  if (url?.protocol === 'data:') {
+    return /^data:application\/json;base64,/.test(text)
+      ? undefined
+      : 'must begin with `data:application/json;base64,` if it is a data URL'
+  }
+  return url?.protocol === 'file:' ? undefined : 'must be a URL with scheme file or data'
+}
+
+/** A token is used for this part of its life. */
+const usedPart = 0.9
+/** Life of a token that does not tell. */
+const usualLifeSecs = 3600
+
+export class Oauth2Credentials implements Credentials {
+  readonly #options: Oauth2Options
+  readonly #client: HttpClient
+  readonly #now: () => number
+  #token: { readonly text: string; readonly untilMs: number } | undefined
+  #loading: Promise<string> | undefined
+  #secret = ''
+
+  constructor(options: Oauth2Options, client: HttpClient, now: () => number = Date.now) {
+    this.#options = options
+    this.#client = client
+    this.#now = now
+  }
+
+  async get(): Promise<{ readonly method: string; readonly data: Buffer }> {
+    const known = this.#token
+    let text: string
+    if (known !== undefined && this.#now() < known.untilMs) {
+      text = known.text
+    } else {
+      // Shared by all connections that are opened at once, so nobody's signal ends it: the requests have limits.
+      this.#loading ??= this.#load().finally(() => {
+        this.#loading = undefined
+      })
+      text = await this.#loading
+    }
+    return { method: 'token', data: Buffer.from(text, 'utf8') }
+  }
+
+  refused(): void {
+    this.#token = undefined
+  }
+
+  hidden(text: string): string {
+    const token = this.#token?.text ?? ''
+    return withoutSecret(withoutSecret(text, token), this.#secret)
+  }
+
+  async #load(): Promise<string> {
+    const { issuer_url, audience, scope } = this.#options
+    const credentials = await this.#credentials()
+    this.#secret = credentials.secret
+    const wellKnown = `${issuer_url.replace(/\/+$/, '')}/.well-known/openid-configuration`
+    const endpoint = membersOf(await this.#send(wellKnown))['token_endpoint']
+    if (typeof endpoint !== 'string' || !/^https?:\/\//.test(endpoint)) {
+      throw new PenstockError('PEN_AUTH', `No access token: ${wellKnown} names no \`token_endpoint\`.`)
+    }
+    const form = new URLSearchParams({
+      grant_type: 'client_credentials',
+      client_id: credentials.id,
+      client_secret: credentials.secret,
+      ...(audience === undefined ? {} : { audience }),
+      ...(scope === undefined ? {} : { scope }),
+    })
+    const answer = membersOf(await this.#send(endpoint, form.toString()))
+    const text = answer['access_token']
+    if (typeof text !== 'string' || text === '') {
+      throw new PenstockError('PEN_AUTH', `No access token: the answer of ${placeOf(endpoint)} has none.`)
+    }
+    const life = Number(answer['expires_in'] ?? usualLifeSecs)
+    this.#token = { text, untilMs: this.#now() + (Number.isFinite(life) ? life : usualLifeSecs) * 1000 * usedPart }
+    return text
+  }
+
+  async #send(address: string, form?: string): Promise<HttpResponse> {
+    const url = new URL(address)
+    const request =
+      form === undefined
+        ? { method: 'GET', url, headers: { accept: 'application/json' } }
+        : {
+            method: 'POST',
+            url,
+            headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' },
+            body: Buffer.from(form),
+          }
+    let response: HttpResponse
+    try {
+      response = await this.#client.send(request, AbortSignal.timeout(30_000))
+    } catch (error) {
+      throw new PenstockError(
+        'PEN_AUTH',
+        `No access token: ${placeOf(address)} cannot be reached: ${errorText(error)}.`,
+      )
+    }
+    if (response.status !== 200) {
+      throw new PenstockError(
+        'PEN_AUTH',
+        `No access token: ${placeOf(address)} answered with status ${response.status}.`,
+      )
+    }
+    return response
+  }
+
+  /** The client's credentials. What stands in them is secret: messages never quote it. */
+  async #credentials(): Promise<{ readonly id: string; readonly secret: string }> {
+    const { credentials_url } = this.#options
+    let text: string
+    let place: string
+    if (credentials_url.startsWith('data:')) {
+      place = '`auth.oauth2.credentials_url`'
+      text = Buffer.from(credentials_url.slice(credentials_url.indexOf(',') + 1), 'base64').toString('utf8')
+    } else {
+      try {
+        const path = fileURLToPath(credentials_url)
+        place = `the file ${path}`
+        text = await readFile(path, 'utf8')
+      } catch (error) {
+        throw new PenstockError(
+          'PEN_AUTH',
+          `\`auth.oauth2.credentials_url\`: the file cannot be read (${errorText(error)}).`,
+        )
+      }
+    }
+    const { client_id: id, client_secret: secret, type } = membersOf({ body: Buffer.from(text) })
+    if (typeof id !== 'string' || typeof secret !== 'string') {
+      throw new PenstockError('PEN_AUTH', `${place} must hold JSON with \`client_id\` and \`client_secret\`.`)
+    }
+    if (type !== undefined && type !== 'client_credentials') {
+      throw new PenstockError('PEN_AUTH', `\`type\` in ${place} must be \`client_credentials\`.`)
+    }
+    return { id, secret }
+  }
+}
+
+/** Members of a JSON object; none where it is not one. */
+function membersOf({ body }: { readonly body: Buffer }): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(body.toString('utf8'))
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
+  } catch {
+    return {} // told by what is missing in it
+  }
+}
+
+function placeOf(address: string): string {
+  const url = URL.parse(address)
+  return url === null ? 'the address' : `${url.origin}${url.pathname}`
+}

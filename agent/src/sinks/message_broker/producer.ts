@@ -1,0 +1,415 @@
+// The producer of one topic, or of one partition of it. Sends go out in order over one connection and wait for their receipts
+// in order; whatever ends the connection, what has no receipt is sent again in the same order and under the same numbers, so
+// that a broker that removes duplicates can tell. Each send ends exactly once.
+
+import { type Clock, pause } from '../../delivery/clock.ts'
+import type { ConcurrencyLimit } from '../../delivery/concurrency.ts'
+import type { Failure } from '../../delivery/delivery.ts'
+import type { RateLimit } from '../../delivery/rate-limit.ts'
+import type { Request } from '../../delivery/request.ts'
+import { Backoff, type RetryOptions } from '../../delivery/retry.ts'
+import type { ComponentEvents } from '../../telemetry/component-events.ts'
+import { type Cluster, type ConnectionRetries, reaching } from './cluster.ts'
+import type { Connection } from './connection.ts'
+import { type BrokerFailure, brokerFailure, failureOf, notAllowed, timedOut } from './failure.ts'
+import { command, type MessageParts, sendHead } from './wire.ts'
+
+/** Messages that are sent together. */
+export interface Send {
+  readonly request: Request
+  /** Of the only message, which then is not written as a batch. */
+  readonly single: MessageParts | undefined
+  /** Of the first message; set when it is sent for the first time, and kept. */
+  sequence: bigint | undefined
+  sentAtMs: number
+  /** Part of a send that was refused: goes alone, so that another refusal does not put what follows before it. */
+  divided: boolean
+}
+
+export interface ProducerSettings {
+  readonly cluster: Cluster
+  readonly concurrency: () => ConcurrencyLimit
+  readonly rateLimit: RateLimit
+  readonly retry: RetryOptions
+  readonly connectionRetries: ConnectionRetries
+  readonly timeoutMs: number
+  readonly compression: number
+  readonly producerName: string | undefined
+  /** The schema of the topic's messages (Avro), to be registered with it. */
+  readonly schema: string | undefined
+  readonly events: ComponentEvents
+  readonly abandoning: AbortSignal
+  readonly clock: Clock
+  /** Hears of every send that is made here, and of every one that has ended, after its events have. */
+  readonly held: (send: Send) => void
+  readonly ended: (send: Send) => void
+}
+
+export function newSend(request: Request, single: MessageParts | undefined): Send {
+  return { request, single, sequence: undefined, sentAtMs: 0, divided: false }
+}
+
+/** Why events are discarded when a send is given up. */
+export const givenUp = 'Service call failed. No retries or retries exhausted.'
+export const abandoned = 'The time for a graceful stop was over.'
+/** The pause after an answer that does not change by asking again. */
+const finalRestMs = 1000
+const tooLarge = 'The event is larger than the destination takes.'
+
+/** Type of the schema. */
+const avroSchema = 4
+
+/** A producer that the broker knows. */
+interface Session {
+  readonly connection: Connection
+  readonly name: string
+  readonly schemaVersion: Buffer | undefined
+  /** Resolves when it is over. */
+  readonly over: Promise<BrokerFailure>
+  readonly end: (failure: BrokerFailure) => void
+}
+
+export class Producer {
+  readonly topic: string
+  readonly #id: number
+  readonly #settings: ProducerSettings
+  readonly #concurrency: ConcurrencyLimit
+  readonly #retry: RetryOptions
+  #backoff: Backoff
+  /** Sends for which there was no receipt, in order: what is under way, and what is to be sent (again). */
+  #sent: Send[] = []
+  #waiting: Send[] = []
+  #session: Session | undefined
+  #running: Promise<void> | undefined
+  #name: string | undefined
+  #epoch = 0
+  #nextSequence: bigint | undefined
+  /** Whether there was a receipt in this session. */
+  #progress = false
+  #restUntilMs = 0
+  #cancelLimit: (() => void) | undefined
+  #cancelTimeout: (() => void) | undefined
+  /** When it last had something to do. */
+  usedAtMs: number
+
+  constructor(topic: string, id: number, settings: ProducerSettings) {
+    this.topic = topic
+    this.#id = id
+    this.#settings = settings
+    this.#concurrency = settings.concurrency()
+    // Each send counts its own attempts; here only the waits grow.
+    this.#retry = { ...settings.retry, attempts: Number.POSITIVE_INFINITY }
+    this.#backoff = new Backoff(this.#retry)
+    this.#name = settings.producerName
+    this.usedAtMs = settings.clock.now()
+  }
+
+  submit(send: Send): void {
+    if (this.#settings.abandoning.aborted) {
+      this.#discard(send, 'errored', abandoned)
+      return
+    }
+    this.usedAtMs = this.#settings.clock.now()
+    this.#waiting.push(send)
+    if (this.#session !== undefined) this.#pump(this.#session)
+    // `#run` never rejects.
+    else this.#running ??= this.#run()
+  }
+
+  /** True while sends wait for receipts. */
+  get busy(): boolean {
+    return this.#waiting.length > 0 || this.#sent.length > 0
+  }
+
+  /** Tells the broker that nothing more comes. For a producer that is not busy. */
+  close(): void {
+    this.#cancelLimit?.()
+    this.#cancelTimeout?.()
+    this.#session?.connection.release(this.#id)
+    this.#session?.end(failureOf(new Error('The producer was closed.')))
+  }
+
+  /** The time for a graceful stop is over. */
+  abandon(): void {
+    const sends = [...this.#sent.splice(0), ...this.#waiting.splice(0)]
+    for (const send of sends) this.#discard(send, 'errored', abandoned)
+    this.close()
+  }
+
+  async #run(): Promise<void> {
+    const { abandoning, clock, connectionRetries } = this.#settings
+    const rest = this.#restUntilMs - clock.now()
+    if (rest > 0) await pause(clock, rest, abandoning)
+    while (this.busy && !abandoning.aborted) {
+      let session: Session
+      try {
+        const report = (failure: BrokerFailure, delayMs: number) => this.#reportRetry(failure.failure, delayMs)
+        session = await reaching(() => this.#open(), connectionRetries, report, abandoning)
+      } catch (error) {
+        const failure = failureOf(error)
+        if (abandoning.aborted) break
+        if (failure.final) {
+          for (const send of this.#waiting.splice(0)) this.#giveUp(send, failure.failure, 'rejected')
+          this.#restUntilMs = clock.now() + finalRestMs
+          continue
+        }
+        this.#countAttempt(this.#waiting, failure.failure)
+        if (!this.busy) continue
+        const delay = this.#backoff.next() ?? 0
+        this.#reportRetry(failure.failure, delay)
+        await pause(clock, delay, abandoning)
+        continue
+      }
+      this.#session = session
+      this.#progress = false
+      this.#pump(session)
+      const failure = await session.over
+      this.#session = undefined
+      this.#cancelTimeout?.()
+      this.#cancelTimeout = undefined
+      const unanswered = this.#sent
+      this.#sent = []
+      this.#countAttempt(unanswered, failure.failure)
+      this.#waiting = [...unanswered, ...this.#waiting]
+      if (!this.busy) continue
+      // A session that brought nothing is not opened again at once, lest the broker is asked without end.
+      const delay = this.#progress ? 0 : (this.#backoff.next() ?? 0)
+      this.#reportRetry(failure.failure, delay)
+      if (delay > 0) await pause(clock, delay, abandoning)
+    }
+    this.#running = undefined
+  }
+
+  /** Makes the broker know the producer. */
+  async #open(): Promise<Session> {
+    const { cluster, producerName, schema } = this.#settings
+    const connection = await cluster.brokerOf(this.topic)
+    let end: (failure: BrokerFailure) => void = () => {}
+    const over = new Promise<BrokerFailure>((resolve) => {
+      end = resolve
+    })
+    try {
+      const answer = await connection.ask(command.producer, 'the registration of a producer', (fields, id) => {
+        fields.text(1, this.topic)
+        fields.integer(2, this.#id)
+        fields.integer(3, id)
+        if (this.#name !== undefined) fields.text(4, this.#name)
+        if (schema !== undefined) {
+          const start = fields.begin(7)
+          fields.text(1, this.topic)
+          fields.text(3, schema)
+          fields.integer(4, avroSchema)
+          fields.end(start)
+        }
+        // A higher one takes the place of what a lost connection left behind.
+        fields.integer(8, this.#epoch++)
+        fields.integer(9, producerName === undefined ? 0 : 1)
+      })
+      const name = answer.text(2) ?? this.#name ?? ''
+      this.#name = name
+      // A broker that removes duplicates tells the last number of this name; others tell -1.
+      this.#nextSequence ??= BigInt.asIntN(64, answer.integer(3) ?? -1n) + 1n
+      const version = answer.bytes(4)
+      const session: Session = {
+        connection,
+        name,
+        schemaVersion: version === undefined || version.length === 0 ? undefined : Buffer.from(version),
+        over,
+        end: (failure) => {
+          connection.detach(this.#id)
+          end(failure)
+        },
+      }
+      connection.attach(this.#id, {
+        received: (sequence) => this.#received(session, sequence),
+        refused: (sequence, error, text) => this.#refused(session, sequence, error, text),
+        ended: end,
+      })
+      return session
+    } catch (error) {
+      // An answer that comes too late would leave a producer behind that keeps its name busy.
+      if (failureOf(error).failure.type === 'timed_out') connection.release(this.#id)
+      throw error
+    }
+  }
+
+  /** Sends what may be sent now. */
+  #pump(session: Session): void {
+    const { rateLimit, clock } = this.#settings
+    while (this.#waiting.length > 0 && this.#sent.length < this.#concurrency.limit) {
+      if (session.connection.failure !== undefined) return // `over` tells
+      const now = clock.now()
+      const send = this.#waiting[0] as Send
+      if (this.#sent.length > 0 && (send.divided || this.#sent[0]?.divided === true)) break
+      if (send.sequence === undefined) {
+        const wait = rateLimit.wait(now)
+        if (wait > 0) {
+          this.#cancelLimit ??= clock.after(wait, () => {
+            this.#cancelLimit = undefined
+            if (this.#session !== undefined) this.#pump(this.#session)
+          })
+          return
+        }
+      }
+      const sequence = send.sequence ?? (this.#nextSequence as bigint)
+      const { head, messageBytes } = sendHead({
+        producerId: this.#id,
+        producerName: session.name,
+        sequence,
+        count: send.request.count,
+        publishTimeMs: Date.now(),
+        compression: send.request.payload.length === 0 ? 0 : this.#settings.compression,
+        uncompressedBytes: send.request.bodyBytes,
+        schemaVersion: session.schemaVersion,
+        single: send.single,
+        payload: send.request.payload,
+      })
+      this.#waiting.shift()
+      if (messageBytes > session.connection.maxMessageBytes) {
+        this.#divide(send, {
+          type: 'request_failed',
+          code: 'broker_message_too_large',
+          fields: { message_bytes: messageBytes, limit_bytes: session.connection.maxMessageBytes },
+        })
+        continue
+      }
+      if (send.sequence === undefined) {
+        rateLimit.take(now)
+        send.sequence = sequence
+        this.#nextSequence = sequence + BigInt(send.request.count)
+      }
+      send.sentAtMs = now
+      this.#sent.push(send)
+      this.#concurrency.sent(this.#sent.length)
+      session.connection.send(head, send.request.payload)
+      this.#settings.events.sentBytes(head.length + send.request.payload.length, sentTags)
+    }
+    if (this.#sent.length > 0) this.#watch(session)
+  }
+
+  /** Halves in place of a send that is too large; an event that is so alone is discarded. */
+  #divide(send: Send, failure: Failure): void {
+    const { request } = send
+    if (request.count === 1) {
+      this.#settings.events.error({
+        ...errorOf(failure),
+        message: 'An event is larger than the destination takes; it is discarded.',
+      })
+      this.#discard(send, 'rejected', tooLarge)
+      return
+    }
+    const halves = request.halves().map((half) => newSend(half, undefined))
+    for (const half of halves) {
+      half.divided = send.sequence !== undefined
+      this.#settings.held(half)
+    }
+    this.#settings.ended(send)
+    // Numbers ascend: what has one already goes first.
+    let at = 0
+    while (at < this.#waiting.length && this.#waiting[at]?.sequence !== undefined) at++
+    this.#waiting.splice(at, 0, ...halves)
+  }
+
+  #received(session: Session, sequence: bigint): void {
+    const send = this.#sent[0]
+    // A receipt of what was given up, or a second one.
+    if (send?.sequence === undefined || sequence < send.sequence) return
+    if (sequence > send.sequence) {
+      session.end(failureOf(new Error('The broker confirmed messages out of order.')))
+      return
+    }
+    this.#sent.shift()
+    this.#progress = true
+    if (this.#backoff.retries > 0) this.#backoff = new Backoff(this.#retry)
+    const { clock, events } = this.#settings
+    this.#concurrency.answered(send.sentAtMs, clock.now(), 'success')
+    events.sent(send.request.count, send.request.bytes)
+    this.usedAtMs = clock.now()
+    send.request.end('delivered')
+    this.#settings.ended(send)
+    this.#pump(session)
+  }
+
+  #refused(session: Session, sequence: bigint, error: number, text: string): void {
+    const index = this.#sent.findIndex((send) => send.sequence === sequence)
+    if (index < 0) return
+    const send = this.#sent[index] as Send
+    const failure = brokerFailure(error, text)
+    this.#concurrency.answered(send.sentAtMs, this.#settings.clock.now(), failure.final ? 'other' : 'back_pressure')
+    if (!failure.final) {
+      // The broker may take none of the following either: all go again, in order, through a new look-up.
+      session.connection.release(this.#id)
+      session.end(failure)
+      return
+    }
+    this.#sent.splice(index, 1)
+    // What a topic does not allow is mostly the size of messages, which a topic may limit further.
+    if (error === notAllowed && send.request.count > 1) this.#divide(send, failure.failure)
+    else this.#giveUp(send, failure.failure, 'rejected')
+    this.#pump(session)
+  }
+
+  /** Gives the session up when the oldest send has had no receipt for too long. */
+  #watch(session: Session): void {
+    if (this.#cancelTimeout !== undefined) return
+    const { clock, timeoutMs } = this.#settings
+    const oldest = this.#sent[0] as Send
+    const left = oldest.sentAtMs + timeoutMs - clock.now()
+    if (left <= 0) {
+      this.#concurrency.answered(oldest.sentAtMs, clock.now(), 'back_pressure')
+      session.connection.end(timedOut('messages', timeoutMs))
+      return
+    }
+    this.#cancelTimeout = clock.after(left, () => {
+      this.#cancelTimeout = undefined
+      if (this.#session === session && this.#sent.length > 0) this.#watch(session)
+    })
+  }
+
+  /** Counts an attempt for each of the sends, and takes out those that have no more. */
+  #countAttempt(sends: Send[], failure: Failure): void {
+    const { attempts } = this.#settings.retry
+    let kept = 0
+    for (const send of sends) {
+      send.request.resends++
+      if (send.request.resends > attempts) this.#giveUp(send, failure, attempts === 0 ? 'errored' : 'rejected')
+      else sends[kept++] = send
+    }
+    sends.length = kept
+  }
+
+  #giveUp(send: Send, failure: Failure, status: 'errored' | 'rejected'): void {
+    const { count } = send.request
+    this.#settings.events.error({
+      ...errorOf(failure, { events: count, topic: this.topic }),
+      message: 'Request failed and is not tried again; its events are discarded.',
+    })
+    this.#discard(send, status, givenUp)
+  }
+
+  #discard(send: Send, status: 'errored' | 'rejected', reason: string): void {
+    this.#settings.events.discarded(send.request.count, false, reason)
+    send.request.end(status)
+    this.#settings.ended(send)
+  }
+
+  #reportRetry(failure: Failure, delayMs: number): void {
+    this.#settings.events.error({
+      ...errorOf(failure, { topic: this.topic, delay_ms: Math.round(delayMs) }),
+      message: 'Request failed; trying again.',
+      level: 'warn',
+    })
+  }
+}
+
+const sentTags = { protocol: 'tcp' }
+
+/** A failure as an error to be counted. */
+export function errorOf(failure: Failure, fields: Readonly<Record<string, unknown>> = {}) {
+  return {
+    type: failure.type,
+    stage: 'sending' as const,
+    ...(failure.code === undefined ? {} : { code: failure.code }),
+    fields: { ...failure.fields, ...fields },
+  }
+}

@@ -1,0 +1,394 @@
+// Events to sends: which topic and partition an event belongs to, what its message looks like, and who waits for it.
+// A topic's partitions are asked for before its first event is taken; events that are without a key take turns among them.
+
+import type { Encoder } from '../../codecs/encoding/encoder.ts'
+import { valueText } from '../../codecs/value-text.ts'
+import type { Sink, SinkContext } from '../../component.ts'
+import { type AnyEvent, Batcher, type BatchLimits } from '../../delivery/batcher.ts'
+import { pause, systemClock } from '../../delivery/clock.ts'
+import type { Failure } from '../../delivery/delivery.ts'
+import { framed, OpenRequest, sealRequest } from '../../delivery/request.ts'
+import { Backoff } from '../../delivery/retry.ts'
+import type { Batch } from '../../event/batch.ts'
+import { Body } from '../../event/body.ts'
+import { LogEvent } from '../../event/log.ts'
+import { singleTagValue } from '../../event/metric.ts'
+import { getPath, type Path } from '../../event/path.ts'
+import { Timestamp } from '../../event/timestamp.ts'
+import { fieldNames, getField, isObject, type Value } from '../../event/value.ts'
+import { encoderFailed, templateFailed } from '../../http/sink.ts'
+import type { Template } from '../../template.ts'
+import { type Cluster, reaching } from './cluster.ts'
+import type { brokerCodec } from './compression.ts'
+import { failureOf } from './failure.ts'
+import { abandoned, errorOf, givenUp, newSend, Producer, type ProducerSettings, type Send } from './producer.ts'
+import { fullTopicName, partitionOf, partitionTopic } from './routing.ts'
+import { type MessageParts, readBatchedMessage, writeBatchedMessage } from './wire.ts'
+
+/** What waits for receipts at most, before the sink takes no more. */
+const mostHeldBytes = 16 << 20
+const mostHeldSends = 1000
+
+/** How often a topic that is in use is asked whether it has more partitions now. */
+const partitionsAgeMs = 60_000
+/** How long a refusal of a topic holds. */
+const refusalMs = 1000
+/** A producer without work is closed after this time, where topics come and go. */
+const idleMs = 300_000
+
+export interface BrokerSinkSpec {
+  readonly cluster: Cluster
+  readonly topic: Template
+  readonly key: Path | undefined
+  readonly properties: Path | undefined
+  readonly encoder: Encoder
+  readonly codec: ReturnType<typeof brokerCodec>
+  readonly limits: BatchLimits
+  readonly producer: Omit<ProducerSettings, 'cluster' | 'held' | 'ended'>
+  readonly healthcheck: (signal: AbortSignal) => Promise<void>
+}
+
+interface Topic {
+  readonly name: string
+  /** 0: not partitioned. Undefined until known. */
+  partitions: number | undefined
+  checkedAtMs: number
+  refusal: Failure | undefined
+  refusedUntilMs: number
+  turn: number
+  usedAtMs: number
+}
+
+/** Separates the topic from the partition in the key of a batch; topics have no control characters. */
+const separator = '\n'
+
+export class BrokerSink implements Sink {
+  readonly healthcheck: (signal: AbortSignal) => Promise<void>
+  readonly #context: SinkContext
+  readonly #spec: BrokerSinkSpec
+  readonly #batcher: Batcher
+  readonly #topics = new Map<string, Topic>()
+  readonly #producers = new Map<string, Producer>()
+  readonly #scratch = new Body(4096)
+  #nextProducer = 0
+  #heldSends = 0
+  #heldBytes = 0
+  #waiters: (() => void)[] = []
+  #writing: Promise<void> | undefined
+  #cleaned = systemClock.now()
+
+  constructor(context: SinkContext, spec: BrokerSinkSpec) {
+    this.#context = context
+    this.#spec = spec
+    this.healthcheck = spec.healthcheck
+    const encode = (events: readonly AnyEvent[], from: number, to: number, request: OpenRequest) => {
+      for (let index = from; index < to; index++) this.#encode(events[index] as AnyEvent, request)
+    }
+    this.#batcher = new Batcher(spec.limits, { partition: this.#partition, encode }, systemClock, (open) =>
+      this.#submit(open),
+    )
+    context.abandoning.addEventListener('abort', this.#abandon, { once: true })
+  }
+
+  write(batch: Batch): Promise<void> | undefined {
+    const { count, finalizer } = batch
+    if (count === 0) {
+      finalizer.release(1, 'dropped')
+      return undefined
+    }
+    finalizer.retain(count - 1)
+    if (this.#writing === undefined && !this.#full && this.#unknownTopics(batch).length === 0) {
+      this.#batcher.add(batch, 0, () => false)
+      if (!this.#full) return undefined
+      this.#writing = this.#ready()
+    } else {
+      const before = this.#writing ?? Promise.resolve()
+      this.#writing = before.then(() => this.#writeLater(batch))
+    }
+    const writing = this.#writing
+    return writing.then(() => {
+      if (this.#writing === writing) this.#writing = undefined
+    })
+  }
+
+  async #writeLater(batch: Batch): Promise<void> {
+    await this.#ready()
+    for (const topic of this.#unknownTopics(batch)) await this.#askPartitions(topic)
+    if (this.#context.abandoning.aborted) {
+      this.#context.events.discarded(batch.count, false, abandoned)
+      batch.finalizer.release(batch.count, 'errored')
+      return
+    }
+    this.#batcher.add(batch, 0, () => false)
+    await this.#ready()
+  }
+
+  async close(): Promise<void> {
+    while (this.#writing !== undefined) {
+      const writing = this.#writing
+      await writing
+      if (this.#writing === writing) this.#writing = undefined
+    }
+    this.#batcher.flush()
+    while (this.#heldSends > 0) await new Promise<void>((resolve) => this.#waiters.push(resolve))
+    this.#context.abandoning.removeEventListener('abort', this.#abandon)
+    for (const producer of this.#producers.values()) producer.close()
+    this.#producers.clear()
+    await this.#spec.cluster.close()
+  }
+
+  // --- Topics and partitions ---
+
+  #topic(name: string): Topic {
+    let topic = this.#topics.get(name)
+    const now = systemClock.now()
+    if (topic === undefined) {
+      topic = {
+        name,
+        partitions: undefined,
+        checkedAtMs: now,
+        refusal: undefined,
+        refusedUntilMs: 0,
+        turn: 0,
+        usedAtMs: now,
+      }
+      this.#topics.set(name, topic)
+    }
+    topic.usedAtMs = now
+    return topic
+  }
+
+  /** Topics of the batch whose partitions are not known yet. Starts asking again for those that were known long ago. */
+  #unknownTopics(batch: Batch): Topic[] {
+    const { topic: template } = this.#spec
+    const now = systemClock.now()
+    const unknown = new Set<Topic>()
+    const events: readonly AnyEvent[] = batch.events
+    const look = (event: AnyEvent) => {
+      const text = template.render(event)
+      const name = text === undefined ? undefined : fullTopicName(text)
+      if (name === undefined) return // `#partition` tells
+      const topic = this.#topic(name)
+      if (topic.partitions === undefined) {
+        if (topic.refusal === undefined || now >= topic.refusedUntilMs) unknown.add(topic)
+      } else if (now - topic.checkedAtMs > partitionsAgeMs) {
+        topic.checkedAtMs = now
+        void this.#refreshPartitions(topic)
+      }
+    }
+    if (template.isStatic) look(events[0] as AnyEvent)
+    else for (let index = 0; index < events.length; index++) look(events[index] as AnyEvent)
+    return [...unknown]
+  }
+
+  /** Asks until there is an answer, or until the retries are used up or the topic is refused, which then holds for a while. */
+  async #askPartitions(topic: Topic): Promise<void> {
+    const { cluster, producer } = this.#spec
+    const { abandoning } = this.#context
+    const backoff = new Backoff(producer.retry)
+    const report = (failure: Failure, delayMs: number) =>
+      this.#context.events.error({
+        ...errorOf(failure, { topic: topic.name, delay_ms: Math.round(delayMs) }),
+        message: 'Request failed; trying again.',
+        level: 'warn',
+      })
+    while (!abandoning.aborted) {
+      try {
+        topic.partitions = await reaching(
+          () => cluster.partitions(topic.name),
+          producer.connectionRetries,
+          ({ failure }, delay) => report(failure, delay),
+          abandoning,
+        )
+        topic.refusal = undefined
+        topic.checkedAtMs = systemClock.now()
+        return
+      } catch (error) {
+        const { failure, final } = failureOf(error)
+        const delay = final ? undefined : backoff.next()
+        if (delay === undefined) {
+          topic.refusal = failure
+          topic.refusedUntilMs = systemClock.now() + refusalMs
+          return
+        }
+        report(failure, delay)
+        await pause(systemClock, delay, abandoning)
+      }
+    }
+  }
+
+  async #refreshPartitions(topic: Topic): Promise<void> {
+    try {
+      // There may be more of them, never fewer.
+      topic.partitions = Math.max(topic.partitions ?? 0, await this.#spec.cluster.partitions(topic.name))
+    } catch (error) {
+      this.#context.logger.debug(
+        { error, topic: topic.name },
+        'The partitions of a topic could not be asked for again.',
+      )
+    }
+  }
+
+  /** Topic and partition of an event. Without a key, or in a topic without partitions, only the topic. */
+  readonly #partition = (event: AnyEvent): string | undefined => {
+    const { topic: template } = this.#spec
+    const text = template.render(event)
+    if (text === undefined) {
+      templateFailed(this.#context, 'topic', template, event, true)
+      return undefined
+    }
+    const name = fullTopicName(text)
+    if (name === undefined) {
+      this.#refuse({ type: 'request_failed', code: 'broker_invalid_topic_name', fields: {} })
+      return undefined
+    }
+    const topic = this.#topic(name)
+    const { partitions } = topic
+    if (partitions === undefined) {
+      this.#refuse(topic.refusal ?? { type: 'request_failed', fields: {} })
+      return undefined
+    }
+    if (partitions === 0) return name
+    const key = this.#key(event)
+    return key === undefined ? name : `${name}${separator}${partitionOf(key, partitions)}`
+  }
+
+  #refuse(failure: Failure): void {
+    this.#context.events.error({
+      ...errorOf(failure),
+      message: 'The topic of an event cannot be written to; the event is discarded.',
+    })
+    this.#context.events.discarded(1, false, givenUp)
+  }
+
+  // --- Messages ---
+
+  #key(event: AnyEvent): string | undefined {
+    const { key } = this.#spec
+    const value = key === undefined ? undefined : valueAt(event, key)
+    return typeof value === 'string' ? value : undefined
+  }
+
+  #parts(event: AnyEvent): MessageParts {
+    const { properties: path } = this.#spec
+    const { timestampKey } = this.#context.globals.logSchema
+    const properties: [string, string][] = []
+    const found = path === undefined ? undefined : valueAt(event, path)
+    if (isObject(found)) {
+      for (const name of fieldNames(found)) {
+        const value = found[name]
+        if (value !== undefined && value !== null) properties.push([name, valueText(value)])
+      }
+    }
+    const time = event instanceof LogEvent ? getField(event.fields, timestampKey) : event.timestamp
+    // The broker takes no times before 1970.
+    const eventTimeMs = time instanceof Timestamp && time.ms > 0 ? Math.floor(time.ms) : undefined
+    return { key: this.#key(event), properties, eventTimeMs }
+  }
+
+  #encode(event: AnyEvent, request: OpenRequest): void {
+    const scratch = this.#scratch
+    scratch.truncate(0)
+    const problem = this.#spec.encoder.encode(event, scratch)
+    if (problem !== undefined) {
+      encoderFailed(this.#context, problem)
+      return
+    }
+    const start = request.body.length
+    writeBatchedMessage(request.body, this.#parts(event), scratch.view())
+    request.mark(start)
+  }
+
+  #submit(open: OpenRequest): void {
+    const [name = '', partition] = open.key.split(separator)
+    const topic = this.#topic(name)
+    const partitions = topic.partitions ?? 0
+    const full =
+      partition !== undefined
+        ? partitionTopic(name, Number(partition))
+        : partitions > 0
+          ? partitionTopic(name, topic.turn++ % partitions)
+          : name
+    const { pool } = this.#batcher
+    const { codec, producer: settings } = this.#spec
+    let sent = open
+    let single: MessageParts | undefined
+    if (open.count === 1) {
+      // Alone a message is not a batch, which readers of compacted topics and of shared keys prefer.
+      const { parts, payload } = readBatchedMessage(open.body.view())
+      single = parts
+      sent = new OpenRequest(open.key, pool.take())
+      sent.body.writeBytes(payload)
+      sent.mark(0)
+      sent.bytes = open.bytes
+      open.owners.finalizers.forEach((finalizer, run) => {
+        sent.owners.add(finalizer, open.owners.counts[run] as number)
+      })
+      pool.give(open.body)
+    }
+    const send = newSend(sealRequest(sent, pool, codec, framed('', '', '')), single)
+    this.#held(send)
+    let producer = this.#producers.get(full)
+    if (producer === undefined) {
+      producer = new Producer(full, this.#nextProducer++, {
+        ...settings,
+        cluster: this.#spec.cluster,
+        held: this.#held,
+        ended: this.#ended,
+      })
+      this.#producers.set(full, producer)
+    }
+    producer.submit(send)
+    if (!this.#spec.topic.isStatic) this.#clean()
+  }
+
+  /** Forgets topics and producers that have not been used for long. */
+  #clean(): void {
+    const now = systemClock.now()
+    if (now - this.#cleaned < idleMs) return
+    this.#cleaned = now
+    for (const [name, producer] of this.#producers) {
+      if (producer.busy || now - producer.usedAtMs < idleMs) continue
+      producer.close()
+      this.#producers.delete(name)
+    }
+    for (const [name, topic] of this.#topics) if (now - topic.usedAtMs > idleMs) this.#topics.delete(name)
+  }
+
+  // --- What is held ---
+
+  get #full(): boolean {
+    return this.#heldBytes >= mostHeldBytes || this.#heldSends >= mostHeldSends
+  }
+
+  async #ready(): Promise<void> {
+    while (this.#full) await new Promise<void>((resolve) => this.#waiters.push(resolve))
+  }
+
+  readonly #held = (send: Send): void => {
+    this.#heldSends++
+    this.#heldBytes += send.request.payload.length
+  }
+
+  readonly #ended = (send: Send): void => {
+    this.#heldSends--
+    this.#heldBytes -= send.request.payload.length
+    if (this.#waiters.length > 0 && (!this.#full || this.#heldSends === 0)) {
+      for (const wake of this.#waiters.splice(0)) wake()
+    }
+  }
+
+  readonly #abandon = (): void => {
+    for (const producer of this.#producers.values()) producer.abandon()
+    void this.#spec.cluster.close() // never rejects; whoever waits for a broker waits no more
+  }
+}
+
+/** The value of a field; for a metric event, of a tag. */
+function valueAt(event: AnyEvent, path: Path): Value | undefined {
+  if (event instanceof LogEvent) return getPath(event, path)
+  const [first, ...rest] = path.segments
+  const name = first === 'tags' ? rest.join('.') : path.segments.join('.')
+  const tag = event.tags?.get(name)
+  return tag === undefined ? undefined : singleTagValue(tag)
+}
