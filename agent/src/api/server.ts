@@ -20,6 +20,12 @@ export interface ApiOptions {
   readonly address: string
   readonly logger: Logger
   readonly exposition: Exposition
+  /** Whether a request that is not for a probe may be answered; every one may if not given. */
+  readonly allows?: (request: IncomingMessage, path: string) => Promise<boolean>
+  /** Why the agent is not healthy; undefined if it is. */
+  readonly trouble?: () => string | undefined
+  /** What the programs of a pipeline have written. */
+  readonly programLines?: (pipeline: string) => readonly object[]
 }
 
 export class ApiServer {
@@ -71,9 +77,21 @@ export class ApiServer {
       answer(response, 405, { error: 'Only GET and HEAD are answered here.' })
       return
     }
+    const { allows } = this.#options
+    const open = url.pathname === '/health' || url.pathname === '/ready'
+    if (!open && allows !== undefined && !(await allows(request, url.pathname))) {
+      response.setHeader('www-authenticate', 'Bearer')
+      answer(response, request.headers.authorization === undefined ? 401 : 403, {
+        error: 'A bearer token is needed whose owner may get this path (a nonResourceURL).',
+      })
+      return
+    }
     switch (url.pathname) {
       case '/health':
-        answer(response, this.stopping ? 503 : 200, { ok: !this.stopping })
+        {
+          const trouble = this.stopping ? 'The agent is stopping.' : this.#options.trouble?.()
+          answer(response, trouble === undefined ? 200 : 503, { ok: trouble === undefined, reason: trouble })
+        }
         return
       case '/ready': {
         const ready = this.topology !== undefined && !this.stopping
@@ -92,6 +110,9 @@ export class ApiServer {
         answer(response, 200, { version, hostname: hostname(), uptime_seconds: uptime, components })
         return
       }
+      case '/v1/logs':
+        answer(response, 200, { lines: this.#options.programLines?.(url.searchParams.get('pipeline') ?? '') ?? [] })
+        return
       case '/v1/tap':
         if (this.topology === undefined) answer(response, 503, { error: 'The agent is starting.' })
         else serveTap(this.topology, url.searchParams, response, this.#closing.signal)

@@ -44,6 +44,46 @@ const levels = ['trace', 'debug', 'info', 'warn', 'error', 'off'] as const
 
 export const flagTable = {
   ...configFlags,
+  bundle: {
+    type: 'string',
+    value: 'DIR',
+    env: 'PENSTOCK_BUNDLE',
+    help: 'Folder with the bundle that an operator has written, in place of a configuration. Pipelines are reloaded one by one.',
+  },
+  secrets: {
+    type: 'string',
+    value: 'DIR',
+    env: 'PENSTOCK_SECRETS',
+    help: 'Folder with the secret values of the bundle.',
+  },
+  operator: {
+    type: 'string',
+    value: 'URL',
+    env: 'PENSTOCK_OPERATOR',
+    help: 'Address of the operator, which is told how the bundle fares. Nobody is told if not given.',
+  },
+  'operator-token': {
+    type: 'string',
+    value: 'FILE',
+    help: 'Token for the operator (/var/run/secrets/penstock.dev/token).',
+  },
+  'operator-ca': {
+    type: 'string',
+    value: 'FILE',
+    help: 'Authority of the operator, PEM (/var/run/secrets/penstock.dev/ca.crt).',
+  },
+  'data-dir': { type: 'string', value: 'DIR', help: 'With --bundle: folder for state (/var/lib/penstock).' },
+  'logs-dir': { type: 'string', value: 'DIR', help: "With --bundle: folder of the pods' logs (/var/log/pods)." },
+  'kube-config': {
+    type: 'string',
+    value: 'FILE',
+    help: 'With --bundle: how to reach the Kubernetes API; by the service account of the pod if not given.',
+  },
+  'api-address': {
+    type: 'string',
+    value: 'ADDRESS',
+    help: 'With --bundle: where health, metrics and events are served (0.0.0.0:8686); empty: nowhere.',
+  },
   'require-healthy': {
     type: 'boolean',
     short: 'r',
@@ -161,7 +201,16 @@ class Agent {
   }
 
   async #start(stopped: Promise<Stop>): Promise<number> {
-    const config = await this.#load()
+    const { bundle: bundleDir } = this.#flags
+    const bundle =
+      bundleDir === undefined
+        ? undefined
+        : await (await import('../bundle/mode.ts')).BundleMode.open(
+            { ...this.#flags, bundle: bundleDir },
+            this.#logger,
+            this.#metrics,
+          )
+    const config = bundle === undefined ? await this.#load() : bundle.config
     if (config === undefined) return exitCodes.config
     const { threads } = this.#flags
     if (threads !== undefined && threads > 1) {
@@ -175,7 +224,7 @@ class Agent {
       if (globals.api.enabled) {
         const { ApiServer } = await import('../api/server.ts')
         const exposition = new Exposition(this.#metrics, { host: hostname(), pid: String(process.pid) })
-        api = await ApiServer.start({ address: globals.api.address, logger: this.#logger, exposition })
+        api = await ApiServer.start({ address: globals.api.address, logger: this.#logger, exposition, ...bundle?.api })
         this.#metrics.counter('api_started_total').add(1)
       }
       topology = await Topology.start(config, {
@@ -183,6 +232,7 @@ class Agent {
         metrics: this.#metrics,
         logRateLimitMs: (this.#flags['internal-log-rate-limit'] ?? 10) * 1000,
         ...(this.#flags['require-healthy'] ? { requireHealthy: true } : {}),
+        ...bundle?.topologyOptions,
       })
     } catch (error) {
       await api?.close()
@@ -190,18 +240,22 @@ class Agent {
       return startCode(error)
     }
     if (api !== undefined) api.topology = topology
-    this.#onReload = () => this.#requestReload(topology)
+    this.#onReload = bundle === undefined ? () => this.#requestReload(topology) : () => bundle.request()
     this.#watch(topology)
+    await bundle?.start(topology)
     const expiry = this.#expireMetrics(globals.expireMetricsSecs)
     this.#metrics.counter('started_total').add(1)
     this.#logger.info({ version, pid: process.pid }, 'Penstock has started.')
     forgetStart()
 
-    const stop = await Promise.race([stopped, topology.ended.then((ending): Stop => ({ ...ending, at: 'end' }))])
+    const ended = topology.ended.then((ending): Stop => ({ ...ending, at: 'end' }))
+    // Pipelines come and go; the agent stays.
+    const stop = await (bundle === undefined ? Promise.race([stopped, ended]) : stopped)
     this.#onReload = () => {}
     this.#unwatch()
     clearInterval(expiry)
     if (api !== undefined) api.stopping = true
+    await bundle?.stop()
     if (stop.at === 'signal') this.#logger.info({ signal: stop.signal }, 'Penstock is stopping.')
     else this.#logger.info('All sources have ended; Penstock is stopping.')
     const limit = this.#flags['graceful-shutdown-limit-secs'] ?? 60
@@ -212,6 +266,7 @@ class Agent {
         'The time for a graceful stop is over; what these components held is lost.',
       )
     }
+    await bundle?.close()
     await api?.close()
     this.#metrics.counter('stopped_total').add(1)
     this.#logger.info('Penstock has stopped.')

@@ -77,7 +77,7 @@ export const metricTable = {
   buffer_received_event_bytes_total: counter('Bytes taken in by the buffer.', buffer),
   buffer_sent_events_total: counter('Events handed out by the buffer.', buffer),
   buffer_sent_event_bytes_total: counter('Bytes handed out by the buffer.', buffer),
-  buffer_discarded_events_total: counter('Events dropped by a buffer that does not block.', [...buffer, 'intentional']),
+  buffer_discarded_events_total: counter('Events dropped by a buffer that does not block (`true`), or lost by one on disk (`false`).', [...buffer, 'intentional']),
   buffer_discarded_event_bytes_total: counter('Bytes dropped by a buffer that does not block.', [
     ...buffer,
     'intentional',
@@ -369,6 +369,24 @@ export class Metrics {
       }
     }
     return sum
+  }
+
+  /** Sums of some counters for every component that has one. */
+  byComponent<const N extends string>(names: readonly N[]): Map<string, Record<N, number>> {
+    const sums = new Map<string, Record<N, number>>()
+    for (const name of names) {
+      for (const series of this.#families.get(name)?.series.values() ?? []) {
+        const id = series.labels['component_id']
+        if (id === undefined || !(series instanceof Series)) continue
+        let sum = sums.get(id)
+        if (sum === undefined) {
+          sum = Object.fromEntries(names.map((each) => [each, 0])) as Record<N, number>
+          sums.set(id, sum)
+        }
+        sum[name] += series.value
+      }
+    }
+    return sums
   }
 
   /** Everything there is now, old names included. */

@@ -1,4 +1,4 @@
-// GET requests to the Kubernetes API. All of them share one HTTP/2 connection, which is opened when it is needed and opened
+// Requests to the Kubernetes API. All of them share one HTTP/2 connection, which is opened when it is needed and opened
 // again when it was lost; servers that do not speak HTTP/2 are spoken to in HTTP/1.1.
 
 import type { Agent as HttpAgent, IncomingMessage } from 'node:http'
@@ -50,22 +50,23 @@ export class KubeClient {
     }
   }
 
-  /** Asks for a path with its query; gives the status and the body as it comes. */
-  async get(path: string, signal: AbortSignal): Promise<Answer> {
+  /** Asks for a path with its query, or posts a body of JSON to it; gives the status and the body as it comes. */
+  async get(path: string, signal: AbortSignal, post?: string): Promise<Answer> {
     signal.throwIfAborted()
     const full = this.#target.server.pathname.replace(/\/$/, '') + path
     const headers: Record<string, string> = { accept: 'application/json', 'user-agent': this.#userAgent }
     const authorization = this.#target.authorization()
     if (authorization !== undefined) headers['authorization'] = authorization
+    if (post !== undefined) headers['content-type'] = 'application/json'
     try {
       if (this.#target.server.protocol === 'http:') {
         this.#agent ??= new (http().Agent)({ keepAlive: true })
-        return await this.#getHttp1(full, headers, signal)
+        return await this.#getHttp1(full, headers, signal, post)
       }
       const session = this.#agent === undefined ? await this.#connected() : undefined
       return session === undefined
-        ? await this.#getHttp1(full, headers, signal)
-        : await this.#getHttp2(session, full, headers, signal)
+        ? await this.#getHttp1(full, headers, signal, post)
+        : await this.#getHttp2(session, full, headers, signal, post)
     } catch (error) {
       if (signal.aborted || error instanceof PenstockError) throw error
       throw new PenstockError(
@@ -77,8 +78,12 @@ export class KubeClient {
   }
 
   /** Asks for a path and reads the answer as JSON. */
-  async json(path: string, signal: AbortSignal): Promise<{ readonly status: number; readonly body: unknown }> {
-    const { status, body } = await this.get(path, signal)
+  async json(
+    path: string,
+    signal: AbortSignal,
+    post?: unknown,
+  ): Promise<{ readonly status: number; readonly body: unknown }> {
+    const { status, body } = await this.get(path, signal, post === undefined ? undefined : JSON.stringify(post))
     const parts: Buffer[] = []
     let length = 0
     for await (const part of body as AsyncIterable<Buffer>) {
@@ -150,9 +155,14 @@ export class KubeClient {
     path: string,
     headers: Record<string, string>,
     signal: AbortSignal,
+    post: string | undefined,
   ): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      const stream = session.request({ ...headers, [constants.HTTP2_HEADER_PATH]: path }, { signal })
+      const method = post === undefined ? 'GET' : 'POST'
+      const stream = session.request(
+        { ...headers, [constants.HTTP2_HEADER_METHOD]: method, [constants.HTTP2_HEADER_PATH]: path },
+        { signal },
+      )
       const late = setTimeout(() => stream.destroy(new Error('It did not answer in time.')), answerTimeoutMs)
       stream.on('response', (answer) => {
         clearTimeout(late)
@@ -166,17 +176,23 @@ export class KubeClient {
         clearTimeout(late)
         reject(error)
       })
-      stream.end()
+      stream.end(post)
     })
   }
 
-  #getHttp1(path: string, headers: Record<string, string>, signal: AbortSignal): Promise<Answer> {
+  #getHttp1(
+    path: string,
+    headers: Record<string, string>,
+    signal: AbortSignal,
+    post: string | undefined,
+  ): Promise<Answer> {
     const { server } = this.#target
     const agent = this.#agent as HttpAgent | HttpsAgent
     return new Promise((resolve, reject) => {
       const options = {
         host: this.#tls.host,
         port: Number(server.port || (server.protocol === 'http:' ? 80 : 443)),
+        method: post === undefined ? 'GET' : 'POST',
         path,
         headers,
         agent,
@@ -195,7 +211,7 @@ export class KubeClient {
         clearTimeout(late)
         reject(error)
       })
-      request.end()
+      request.end(post)
     })
   }
 }

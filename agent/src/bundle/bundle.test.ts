@@ -1,0 +1,454 @@
+// The real process with folders that change as those of a pod do, sample pod logs, an API server and an operator on loopback.
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { bundleFiles, project, type TestBundle } from '../testing/bundle.ts'
+import { KubeApi } from '../testing/kube-api.ts'
+import { takesCandidate } from './format.ts'
+import type { HeartbeatBody } from './heartbeat.ts'
+
+vi.setConfig({ testTimeout: 60_000 })
+const main = fileURLToPath(new URL('../main.ts', import.meta.url))
+
+/** Takes heartbeats, and keeps them. */
+class Operator implements AsyncDisposable {
+  readonly beats: (HeartbeatBody & { authorization: string | undefined })[] = []
+  readonly #server: Server
+  status = 200
+
+  private constructor() {
+    this.#server = createServer((request, response) => {
+      let text = ''
+      request.on('data', (part) => {
+        text += part
+      })
+      request.on('end', () => {
+        if (this.status === 200) {
+          this.beats.push({ ...(JSON.parse(text) as HeartbeatBody), authorization: request.headers.authorization })
+        }
+        response.writeHead(this.status).end('{}')
+      })
+    })
+  }
+
+  static async start(): Promise<Operator> {
+    const operator = new Operator()
+    await new Promise<void>((resolve) => operator.#server.listen(0, '127.0.0.1', resolve))
+    return operator
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+  }
+
+  get last(): HeartbeatBody | undefined {
+    return this.beats.at(-1)
+  }
+
+  async [Symbol.asyncDispose]() {
+    this.#server.closeAllConnections()
+    await new Promise((resolve) => this.#server.close(resolve))
+  }
+}
+
+/** The agent's process. */
+class Agent implements AsyncDisposable {
+  readonly child: ChildProcess
+  err = ''
+  readonly #closed: Promise<number>
+
+  constructor(args: readonly string[], env: Record<string, string> = {}) {
+    this.child = spawn(
+      process.execPath,
+      [
+        '--conditions=source',
+        main,
+        '--bundle',
+        bundleDir,
+        '--secrets',
+        secretsDir,
+        '--data-dir',
+        join(folder, 'data'),
+        '--logs-dir',
+        logs,
+        '--api-address',
+        '',
+        ...args,
+      ],
+      {
+        env: {
+          ...process.env,
+          AGENT_SELF_NODE_NAME: 'node-1',
+          POD_NAME: 'agent-x',
+          POD_NAMESPACE: 'penstock-system',
+          ...env,
+        },
+      },
+    )
+    this.child.stderr?.on('data', (text) => {
+      this.err += text
+    })
+    this.#closed = new Promise((resolve) => this.child.on('close', (code) => resolve(code ?? -1)))
+  }
+
+  async stop(): Promise<number> {
+    this.child.kill('SIGTERM')
+    return this.#closed
+  }
+
+  async [Symbol.asyncDispose]() {
+    this.child.kill('SIGKILL')
+    await this.#closed
+  }
+}
+
+let folder = ''
+let bundleDir = ''
+let secretsDir = ''
+let logs = ''
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'penstock-bundle-'))
+  bundleDir = join(folder, 'bundle')
+  secretsDir = join(folder, 'secrets')
+  logs = join(folder, 'logs')
+  for (const each of [bundleDir, secretsDir, logs, join(folder, 'data')]) mkdirSync(each)
+  writeFileSync(join(folder, 'token'), 'agent-token')
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+const eventually = (check: () => void) => vi.waitFor(check, { timeout: 30_000, interval: 50 })
+const out = (name: string) => join(folder, `${name}.out`)
+const read = (name: string) =>
+  existsSync(out(name)) ? readFileSync(out(name), 'utf8').split('\n').filter(Boolean) : []
+const toFile = (name: string, input: string) => ({
+  type: 'file',
+  inputs: [input],
+  path: out(name),
+  encoding: { codec: 'text' },
+})
+
+const pod = (namespace: string, name: string, labels: Record<string, string> = {}) => ({
+  metadata: { name, namespace, uid: `${name}-uid`, labels },
+  spec: { nodeName: 'node-1', containers: [{ name: 'app', image: 'app:1' }] },
+  status: { podIP: '10.0.0.1', containerStatuses: [{ name: 'app', imageID: 'app@1', containerID: 'containerd://1' }] },
+})
+
+function log(namespace: string, name: string, text: string, container = 'app'): void {
+  const directory = join(logs, `${namespace}_${name}_${name}-uid`, container)
+  mkdirSync(directory, { recursive: true })
+  appendFileSync(join(directory, '0.log'), `${new Date().toISOString()} stdout F ${text}\n`)
+}
+
+async function cluster(): Promise<{ api: KubeApi; kubeConfig: string }> {
+  const api = await KubeApi.start()
+  for (const name of ['shop', 'team'])
+    api.set('namespaces', { metadata: { name, labels: { 'kubernetes.io/metadata.name': name } } })
+  api.set('nodes', { metadata: { name: 'node-1', labels: { zone: 'a' } } })
+  const kubeConfig = join(folder, 'kubeconfig')
+  writeFileSync(
+    kubeConfig,
+    JSON.stringify({
+      'current-context': 'test',
+      contexts: [{ name: 'test', context: { cluster: 'test', user: 'test' } }],
+      clusters: [{ name: 'test', cluster: { server: api.url } }],
+      users: [{ name: 'test', user: {} }],
+    }),
+  )
+  return { api, kubeConfig }
+}
+
+const identity = (uid: string, generation = 1) => ({ uid, generation, hash: `sha256:${uid}-${generation}` })
+
+/** A pipeline of a namespace that writes its lines to a file. */
+function reader(namespace: string, name: string, extra: object = {}): TestBundle {
+  return {
+    pipelines: { [`${namespace}/${name}`]: identity(`uid-${name}`) },
+    subscriptions: [{ cursor: `uid-${name}/app`, out: `${namespace}/${name}/app`, namespaces: [namespace], ...extra }],
+    sinks: { [`${namespace}/${name}/out`]: toFile(name, `${namespace}/${name}/app`) },
+  }
+}
+
+function merged(...bundles: readonly TestBundle[]): TestBundle {
+  return {
+    pipelines: Object.assign({}, ...bundles.map((bundle) => bundle.pipelines)),
+    subscriptions: bundles.flatMap((bundle) => bundle.subscriptions ?? []),
+    sources: Object.assign({}, ...bundles.map((bundle) => bundle.sources)),
+    transforms: Object.assign({}, ...bundles.map((bundle) => bundle.transforms)),
+    sinks: Object.assign({}, ...bundles.map((bundle) => bundle.sinks)),
+  }
+}
+
+test('pipelines of two namespaces read their own pods over one connection, and the operator is told', async () => {
+  const { api, kubeConfig } = await cluster()
+  await using _ = api
+  await using operator = await Operator.start()
+  api.set('pods', pod('shop', 'web', { app: 'web' }))
+  api.set('pods', pod('shop', 'db', { app: 'db' }))
+  api.set('pods', pod('team', 'job'))
+  log('shop', 'web', 'web one')
+  log('shop', 'web', 'proxy one', 'istio-proxy')
+  log('shop', 'db', 'db one')
+  log('team', 'job', 'job one')
+  const bundle = merged(
+    reader('shop', 'all', { excludeContainers: ['istio-proxy'] }),
+    reader('shop', 'web-only', { podSelector: 'app=web', includeContainers: ['app'] }),
+    reader('team', 'jobs'),
+    ...Array.from({ length: 20 }, (_, index) => reader('shop', `more-${index}`, { podSelector: 'app=none' })),
+  )
+  const { files, rev } = bundleFiles(bundle)
+  project(secretsDir, {})
+  project(bundleDir, files)
+  await using agent = new Agent([
+    '--kube-config',
+    kubeConfig,
+    '--operator',
+    operator.url,
+    '--operator-token',
+    join(folder, 'token'),
+  ])
+
+  await eventually(() => {
+    expect(read('all').sort(), agent.err).toEqual(['db one', 'web one'])
+    expect(read('web-only')).toEqual(['web one'])
+    expect(read('jobs')).toEqual(['job one'])
+  })
+  await eventually(() => expect(operator.last).toMatchObject({ revision: rev, state: 'Loaded', failures: [] }))
+  expect(operator.beats[0]?.authorization).toBe('Bearer agent-token')
+  expect(operator.last).toMatchObject({ node: 'node-1', pod: 'agent-x', namespace: 'penstock-system' })
+  // One list and one watch of each kind, whatever the number of pipelines.
+  const watches = api.requests.filter((path) => path.includes('watch=') && path.includes('/pods'))
+  expect(watches).toHaveLength(1)
+
+  // A pod that comes later, and one whose labels are changed so that it is selected no more.
+  api.set('pods', pod('shop', 'late', { app: 'web' }))
+  log('shop', 'late', 'late one')
+  await eventually(() => expect(read('web-only')).toEqual(['web one', 'late one']))
+  api.set('pods', pod('shop', 'web', { app: 'other' }))
+  log('shop', 'late', 'late two')
+  await eventually(() => expect(read('web-only')).toContain('late two'))
+  await eventually(() => {
+    log('shop', 'web', 'web two')
+    expect(read('all')).toContain('web two')
+  })
+  expect(read('web-only')).toEqual(['web one', 'late one', 'late two'])
+  expect(await agent.stop()).toBe(0)
+})
+
+test('a pipeline that cannot be built keeps its old version, and the others go on', async () => {
+  const { api, kubeConfig } = await cluster()
+  await using _ = api
+  await using operator = await Operator.start()
+  api.set('pods', pod('shop', 'web'))
+  log('shop', 'web', 'one')
+  project(secretsDir, {})
+  project(bundleDir, bundleFiles(merged(reader('shop', 'a'), reader('shop', 'b'))).files)
+  await using agent = new Agent([
+    '--kube-config',
+    kubeConfig,
+    '--operator',
+    operator.url,
+    '--operator-token',
+    join(folder, 'token'),
+  ])
+  await eventually(() => expect([read('a'), read('b')]).toEqual([['one'], ['one']]))
+
+  const broken = reader('shop', 'a')
+  const next = bundleFiles(
+    merged(
+      { ...broken, transforms: { 'shop/a/parse': { type: 'remap', inputs: ['shop/a/app'], source: '.a = nothing(' } } },
+      reader('shop', 'b', { excludeContainers: ['other'] }),
+      reader('shop', 'c'),
+    ),
+  )
+  project(bundleDir, next.files)
+  await eventually(() =>
+    expect(operator.last).toMatchObject({ revision: next.rev, state: 'Loaded', failed: ['shop/a'] }),
+  )
+  expect(operator.last?.failures).toEqual([
+    expect.objectContaining({ pipeline: 'shop/a', component: 'parse', reason: 'InvalidConfig' }),
+  ])
+  log('shop', 'web', 'two')
+  await eventually(() =>
+    expect([read('a'), read('b'), read('c')]).toEqual([
+      ['one', 'two'],
+      ['one', 'two'],
+      ['one', 'two'],
+    ]),
+  )
+
+  // Put right again; a pipeline that is gone stops.
+  const last = bundleFiles(merged(reader('shop', 'a'), reader('shop', 'c')))
+  project(bundleDir, last.files)
+  await eventually(() => expect(operator.last).toMatchObject({ revision: last.rev, failed: [] }))
+  log('shop', 'web', 'three')
+  await eventually(() => expect([read('a').at(-1), read('c').at(-1)]).toEqual(['three', 'three']))
+  expect(read('b')).toEqual(['one', 'two'])
+  expect(await agent.stop()).toBe(0)
+})
+
+test('a bundle of which a part is missing or of another age is not loaded, and after a restart the last good one runs', async () => {
+  const { api, kubeConfig } = await cluster()
+  await using _ = api
+  await using operator = await Operator.start()
+  api.set('pods', pod('shop', 'web'))
+  log('shop', 'web', 'one')
+  const args = ['--kube-config', kubeConfig, '--operator', operator.url, '--operator-token', join(folder, 'token')]
+  const good = bundleFiles(reader('shop', 'a'))
+  const next = bundleFiles(merged(reader('shop', 'a'), reader('shop', 'b')))
+  const [shard = ''] = Object.keys(next.files).filter((name) => name.startsWith('r'))
+  project(secretsDir, {})
+  project(bundleDir, good.files)
+  {
+    await using agent = new Agent(args)
+    await eventually(() => expect(read('a')).toEqual(['one']))
+    const { [shard]: _missing, ...rest } = next.files
+    project(bundleDir, rest)
+    await eventually(() => expect(operator.last).toMatchObject({ revision: good.rev, state: 'Waiting' }))
+    project(bundleDir, { ...next.files, [shard]: 'something else' })
+    await eventually(() => expect(operator.last?.reason).toContain('digest'))
+    expect(operator.last).toMatchObject({ revision: good.rev })
+    expect(await agent.stop()).toBe(0)
+  }
+  log('shop', 'web', 'two')
+  await using agent = new Agent(args)
+  await eventually(() => expect(read('a')).toEqual(['one', 'two']))
+  expect(agent.err).toContain('the last good one is')
+  project(bundleDir, next.files)
+  await eventually(() => expect(read('b')).toEqual(['one', 'two']))
+  expect(read('a')).toEqual(['one', 'two'])
+  expect(await agent.stop()).toBe(0)
+})
+
+test('secrets are put in after parsing, rotate without a restart, and stay out of logs and heartbeats', async () => {
+  await using operator = await Operator.start()
+  const { createServer: create } = await import('node:http')
+  const seen: string[] = []
+  const destination = create((request, response) => {
+    seen.push(request.headers.authorization ?? '')
+    request.resume()
+    response.writeHead(200).end()
+  })
+  await new Promise<void>((resolve) => destination.listen(0, '127.0.0.1', resolve))
+  using _ = { [Symbol.dispose]: () => void destination.close() }
+  const port = (destination.address() as AddressInfo).port
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: what it must not be taken for
+  const password = 'p"a\\s\ns ${HOME} SECRET[x.y]'
+  const bundle = (generation: number): TestBundle => ({
+    pipelines: { '_cluster/p': identity('uid-p', generation) },
+    sources: { '_cluster/p/in': { type: 'demo_logs', format: 'json', interval: 0.1 } },
+    sinks: {
+      '_cluster/p/out': {
+        type: 'http',
+        inputs: ['_cluster/p/in'],
+        uri: `http://127.0.0.1:${port}/`,
+        encoding: { codec: 'json' },
+        batch: { timeout_secs: 0.1 },
+        auth: { strategy: 'basic', user: 'me', password: { $secret: 'k1' } },
+      },
+    },
+  })
+  project(secretsDir, { k1: password })
+  project(bundleDir, bundleFiles(bundle(1), { k1: password }).files)
+  await using agent = new Agent(['--operator', operator.url, '--operator-token', join(folder, 'token')])
+  const basic = (text: string) => `Basic ${Buffer.from(`me:${text}`).toString('base64')}`
+  await eventually(() => expect(seen).toContain(basic(password)))
+
+  // The value first, the manifest later: what is of another age is not loaded.
+  const { files } = bundleFiles(bundle(1), { k1: 'new-password' })
+  project(bundleDir, files)
+  await eventually(() => expect(operator.last).toMatchObject({ state: 'Waiting' }))
+  project(secretsDir, { k1: 'new-password' })
+  await eventually(() => expect(seen.at(-1)).toBe(basic('new-password')))
+  await eventually(() => expect(operator.last).toMatchObject({ state: 'Loaded' }))
+  expect(await agent.stop()).toBe(0)
+  for (const text of [agent.err, JSON.stringify(operator.beats)]) {
+    expect(text).not.toContain('new-password')
+    expect(text).not.toContain(JSON.stringify(password).slice(1, -1))
+  }
+})
+
+test('namespaced pipelines reach no address of the node, and what their programs write stays out of the log', async () => {
+  await using operator = await Operator.start()
+  let reached = 0
+  const { createServer: create } = await import('node:http')
+  const destination = create((_, response) => {
+    reached++
+    response.end()
+  })
+  await new Promise<void>((resolve) => destination.listen(0, '127.0.0.1', resolve))
+  using _ = { [Symbol.dispose]: () => void destination.close() }
+  const port = (destination.address() as AddressInfo).port
+  const sink = (host: string, input: string) => ({
+    type: 'http',
+    inputs: [input],
+    uri: `http://${host}:${port}/`,
+    encoding: { codec: 'json' },
+    healthcheck: false,
+    batch: { timeout_secs: 0.1 },
+  })
+  const restricted = {
+    ...identity('uid-p'),
+    restricted: true,
+    egress: { deny: ['169.254.0.0/16', '127.0.0.0/8', '::1/128', 'fe80::/10'] },
+  }
+  project(secretsDir, {})
+  project(
+    bundleDir,
+    bundleFiles({
+      pipelines: { 'shop/p': restricted },
+      sources: { 'shop/p/in': { type: 'demo_logs', format: 'json', interval: 0.1 } },
+      transforms: { 'shop/p/say': { type: 'remap', inputs: ['shop/p/in'], source: 'log("a tenant speaks")' } },
+      sinks: {
+        'shop/p/name': sink('localhost', 'shop/p/say'),
+        'shop/p/address': sink('127.0.0.1', 'shop/p/say'),
+        'shop/p/mapped': sink('[::ffff:127.0.0.1]', 'shop/p/say'),
+        'shop/p/file': toFile('file', 'shop/p/say'),
+      },
+    }).files,
+  )
+  await using agent = new Agent(['--operator', operator.url, '--operator-token', join(folder, 'token')])
+  await eventually(() => {
+    for (const name of ['name', 'address', 'mapped']) expect(agent.err).toContain(`id=shop/p/${name}`)
+    expect(agent.err).toContain('rule T7')
+    expect(read('file').length).toBeGreaterThan(2)
+  })
+  expect(reached).toBe(0)
+  expect(agent.err).not.toContain('a tenant speaks')
+})
+
+test('a candidate runs on the nodes that its salt chooses', async () => {
+  const stable = reader('shop', 'a')
+  const candidate = merged(reader('shop', 'a'), reader('shop', 'b'))
+  const { api, kubeConfig } = await cluster()
+  await using _ = api
+  await using operator = await Operator.start()
+  project(secretsDir, {})
+  const salts = Array.from({ length: 1000 }, (_, index) => `salt-${index}`)
+  const chosen = salts.find((salt) => takesCandidate({ percent: 5, salt }, 'node-1')) as string
+  const other = salts.find((salt) => !takesCandidate({ percent: 95, salt }, 'node-1')) as string
+  const tried = bundleFiles(stable, {}, { ...candidate, percent: 5, salt: chosen })
+  project(bundleDir, bundleFiles(stable, {}, { ...candidate, percent: 95, salt: other }).files)
+  await using agent = new Agent([
+    '--kube-config',
+    kubeConfig,
+    '--operator',
+    operator.url,
+    '--operator-token',
+    join(folder, 'token'),
+  ])
+  await eventually(() => expect(operator.last).toMatchObject({ state: 'Loaded', candidate: false }))
+  project(bundleDir, tried.files)
+  await eventually(() => expect(operator.last).toMatchObject({ revision: tried.rev, candidate: true }))
+  // Taken back.
+  const back = bundleFiles(stable)
+  project(bundleDir, back.files)
+  await eventually(() => expect(operator.last).toMatchObject({ revision: back.rev, candidate: false }))
+  operator.status = 503
+  expect(await agent.stop()).toBe(0)
+})

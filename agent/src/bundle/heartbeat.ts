@@ -1,0 +1,315 @@
+// Tells the operator, twice a minute and after every attempt to load, what this agent runs, what failed and what its pipelines
+// did since the last time. Without an operator the agent goes on as it is.
+
+import { readFileSync } from 'node:fs'
+import type { SinkBuffer } from '../buffers/buffer.ts'
+import { errorText, PenstockError } from '../errors.ts'
+import { HttpClient } from '../http/client.ts'
+import { compileTls } from '../net/tls.ts'
+import { tls } from '../schema/groups.ts'
+import { parseOptions } from '../schema/validate.ts'
+import { type Logger, type LogRecord, subscribe } from '../telemetry/logger.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import type { Topology } from '../topology/run.ts'
+import { version } from '../version.ts'
+import { pipelineOf } from './format.ts'
+import { type BundleRunner, type Failure, nameOf } from './runner.ts'
+
+export interface HeartbeatOptions {
+  readonly url: string
+  readonly tokenFile: string
+  /** PEM of the operator's authority; the system's are used where the file is not there. */
+  readonly caFile: string
+  readonly node: string
+  readonly pod: string
+  readonly namespace: string
+  readonly logger: Logger
+  readonly metrics: Metrics
+  readonly everyMs?: number
+}
+
+export interface ComponentReport {
+  readonly kind: 'source' | 'transform' | 'sink'
+  readonly errors: number
+  readonly dropped: number
+  /** Sinks: events that the destination took. */
+  readonly sent: number
+  readonly lastError?: LastError
+}
+
+export interface LastError {
+  readonly reason: string
+  readonly message: string
+  readonly at: string
+}
+
+export interface PipelineReport {
+  readonly generation: number
+  readonly uid: string
+  readonly hash: string
+  /** Since the last report. */
+  readonly eventsIn: number
+  readonly eventsOut: number
+  readonly dropped: number
+  readonly errors: number
+  /** Now. */
+  readonly bufferedEvents: number
+  readonly bufferedBytes: number
+  /** Part of the fullest buffer that is taken, from 0 to 1. */
+  readonly bufferUse: number
+  /** Those with something to tell. */
+  readonly components: Readonly<Record<string, ComponentReport>>
+}
+
+export interface HeartbeatBody {
+  readonly schema: 1
+  readonly node: string
+  readonly pod: string
+  readonly namespace: string
+  readonly version: string
+  readonly startedAt: string
+  readonly revision: string | undefined
+  readonly candidate: boolean
+  readonly secretsEpoch: string | undefined
+  readonly state: string
+  readonly reason: string | undefined
+  /** At most 20; `failed` names all. */
+  readonly failures: readonly Failure[]
+  readonly failed: readonly string[]
+  /** Those that did something since the last report. */
+  readonly pipelines: Readonly<Record<string, PipelineReport>>
+}
+
+const everyMs = 30_000
+const timeoutMs = 10_000
+/** Attempts to load that come close together are told of together. */
+const soonMs = 100
+const mostFailures = 20
+
+const counted = [
+  'component_sent_events_total',
+  'component_errors_total',
+  'component_discarded_events_total',
+  'buffer_discarded_events_total',
+] as const
+
+const tlsOptions = { tls: tls() }
+
+type Counts = Readonly<Record<(typeof counted)[number], number>>
+
+export class Heartbeat {
+  readonly #options: HeartbeatOptions
+  readonly #runner: BundleRunner
+  readonly #topology: Topology
+  readonly #startedAt = new Date().toISOString()
+  readonly #ending = new AbortController()
+  readonly #lastErrors = new Map<string, LastError>()
+  #told = new Map<string, Counts>()
+  #client: HttpClient | undefined
+  #timer: NodeJS.Timeout | undefined
+  #sending: Promise<void> | undefined
+  #again = false
+  #failing = false
+  readonly #unsubscribe: () => void
+
+  constructor(options: HeartbeatOptions, runner: BundleRunner, topology: Topology) {
+    this.#options = options
+    this.#runner = runner
+    this.#topology = topology
+    this.#unsubscribe = subscribe((record) => this.#hear(record))
+    runner.onAttempt = () => this.#schedule(soonMs)
+    options.metrics.counter('heartbeat_failures_total').add(0)
+    this.#schedule(soonMs)
+  }
+
+  async stop(): Promise<void> {
+    this.#runner.onAttempt = () => {}
+    this.#unsubscribe()
+    clearTimeout(this.#timer)
+    this.#ending.abort()
+    await this.#sending
+    await this.#client?.close()
+  }
+
+  #schedule(inMs: number): void {
+    if (this.#ending.signal.aborted) return
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.#beat(), inMs)
+  }
+
+  #beat(): void {
+    if (this.#sending !== undefined) {
+      this.#again = true
+      return
+    }
+    this.#sending = this.#send().finally(() => {
+      this.#sending = undefined
+      const period = this.#options.everyMs ?? everyMs
+      // Spread, so that the agents of a cluster do not all speak at once.
+      this.#schedule(this.#again ? soonMs : period * (0.8 + Math.random() * 0.4))
+      this.#again = false
+    })
+  }
+
+  async #send(): Promise<void> {
+    const { url, tokenFile, logger, metrics } = this.#options
+    const counts = metrics.byComponent(counted)
+    const body = this.#body(counts)
+    try {
+      this.#client ??= new HttpClient({ tls: this.#tls(), proxy: () => undefined })
+      const answer = await this.#client.send(
+        {
+          method: 'POST',
+          url: new URL('/v1/heartbeat', url),
+          headers: {
+            'content-type': 'application/json',
+            authorization: `Bearer ${readFileSync(tokenFile, 'utf8').trim()}`,
+          },
+          body: Buffer.from(JSON.stringify(body)),
+        },
+        AbortSignal.any([this.#ending.signal, AbortSignal.timeout(timeoutMs)]),
+      )
+      if (answer.status < 200 || answer.status >= 300) {
+        throw new PenstockError('PEN_REQUEST_FAILED', `The operator answered with status ${answer.status}.`)
+      }
+      this.#told = counts
+      this.#lastErrors.clear()
+      if (this.#failing) logger.info('The operator takes heartbeats again.')
+      this.#failing = false
+    } catch (error) {
+      if (this.#ending.signal.aborted) return
+      metrics.counter('heartbeat_failures_total').add(1)
+      if (!this.#failing) logger.warn({ error: errorText(error) }, 'The operator could not be told; the agent goes on.')
+      this.#failing = true
+      // Its certificate and authority may have been exchanged.
+      const client = this.#client
+      this.#client = undefined
+      await client?.close()
+    }
+  }
+
+  #tls() {
+    let ca: string | undefined
+    try {
+      ca = readFileSync(this.#options.caFile, 'utf8')
+    } catch {
+      // The system's authorities are used.
+    }
+    const parsed = parseOptions(tlsOptions, { tls: ca === undefined ? {} : { ca_file: ca } })
+    if (!parsed.ok) throw new PenstockError('PEN_TLS_INVALID', `${this.#options.caFile} holds no certificate.`)
+    return compileTls(parsed.value.tls)
+  }
+
+  #body(counts: ReadonlyMap<string, Counts>): HeartbeatBody {
+    const { node, pod, namespace } = this.#options
+    const { failures, ...state } = this.#runner.state
+    return {
+      schema: 1,
+      node,
+      pod,
+      namespace,
+      version,
+      startedAt: this.#startedAt,
+      ...state,
+      failures: failures.slice(0, mostFailures),
+      failed: failures.map((failure) => failure.pipeline),
+      pipelines: this.#reports(counts),
+    }
+  }
+
+  #reports(counts: ReadonlyMap<string, Counts>): Record<string, PipelineReport> {
+    const reports: Record<string, PipelineReport> = {}
+    const { sources, transforms, sinks } = this.#topology
+    const byPipeline = Map.groupBy([...sources.keys(), ...transforms.keys(), ...sinks.keys()], pipelineOf)
+    for (const { id, part } of this.#runner.pipelines()) {
+      let eventsIn = 0
+      let eventsOut = 0
+      let dropped = 0
+      let errors = 0
+      let bufferedEvents = 0
+      let bufferedBytes = 0
+      let bufferUse = 0
+      const components: Record<string, ComponentReport> = {}
+      for (const component of byPipeline.get(id) ?? []) {
+        const now = counts.get(component)
+        const before = this.#told.get(component)
+        const since = (name: (typeof counted)[number]) => Math.max(0, (now?.[name] ?? 0) - (before?.[name] ?? 0))
+        const kind = sources.has(component) ? 'source' : transforms.has(component) ? 'transform' : 'sink'
+        const sent = since('component_sent_events_total')
+        const lost = since('component_discarded_events_total') + since('buffer_discarded_events_total')
+        const failed = since('component_errors_total')
+        if (kind === 'source') eventsIn += sent
+        if (kind === 'sink') {
+          eventsOut += sent
+          const buffer = sinks.get(component)?.buffer
+          bufferedEvents += buffer?.events ?? 0
+          bufferedBytes += buffer?.bytes ?? 0
+          bufferUse = Math.max(bufferUse, buffer === undefined ? 0 : useOf(buffer))
+        }
+        dropped += lost
+        errors += failed
+        const lastError = this.#lastErrors.get(component)
+        if (failed > 0 || lost > 0 || lastError !== undefined || (kind === 'sink' && sent > 0)) {
+          const report = { kind, errors: failed, dropped: lost, sent: kind === 'sink' ? sent : 0 } as const
+          components[nameOf(component)] = lastError === undefined ? report : { ...report, lastError }
+        }
+      }
+      if (eventsIn + eventsOut + dropped + errors + bufferedEvents === 0 && Object.keys(components).length === 0)
+        continue
+      const { generation, uid, hash } = part.pipeline
+      reports[id] = {
+        generation,
+        uid,
+        hash,
+        eventsIn,
+        eventsOut,
+        dropped,
+        errors,
+        bufferedEvents,
+        bufferedBytes,
+        bufferUse,
+        components,
+      }
+    }
+    return reports
+  }
+
+  /** Keeps what a component complained of last. Records hold neither secrets nor events. */
+  #hear(record: LogRecord): void {
+    const { component_id: id, level, message, timestamp } = record
+    if (typeof id !== 'string' || !id.includes('/') || (level !== 'error' && level !== 'warn')) return
+    const error = record['error'] as { message?: unknown; code?: unknown } | string | undefined
+    const text = typeof error === 'object' ? error?.message : error
+    const status = typeof record['status'] === 'number' ? record['status'] : statusIn(text)
+    const detail = typeof text === 'string' ? ` ${text}` : status === undefined ? '' : ` Status ${status}.`
+    this.#lastErrors.set(id, {
+      reason: reasonOf(status, typeof error === 'object' ? error?.code : undefined, String(text ?? '')),
+      message: `${String(message)}${detail}`.slice(0, 512),
+      at: String(timestamp),
+    })
+  }
+}
+
+function useOf({ events, bytes, limit }: SinkBuffer): number {
+  return Math.max(
+    limit.events === undefined ? 0 : events / limit.events,
+    limit.bytes === undefined ? 0 : bytes / limit.bytes,
+  )
+}
+
+function statusIn(text: unknown): number | undefined {
+  const found = /\bstatus (\d{3})\b/.exec(String(text ?? ''))?.[1]
+  return found === undefined ? undefined : Number(found)
+}
+
+/** Why a destination is not reachable, in the words of the condition. */
+function reasonOf(status: number | undefined, code: unknown, text: string): string {
+  if (status === 401 || status === 403) return 'Unauthorized'
+  if (status !== undefined) return 'Rejecting'
+  const both = `${String(code ?? '')} ${text}`
+  if (/CERT|TLS|SSL|certificate|self-signed/i.test(both)) return 'TLSFailed'
+  if (/ECONN|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOST|EPIPE|UND_ERR|timed? ?out|socket|no answer|EGRESS/i.test(both)) {
+    return 'ConnectFailed'
+  }
+  return 'Error'
+}

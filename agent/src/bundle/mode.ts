@@ -1,0 +1,161 @@
+// The agent as a pod of an operator: flags and environment in, a runner and a heartbeat out, and what belongs to both.
+
+import type { ApiOptions } from '../api/server.ts'
+import type { Config } from '../config/config.ts'
+import { loadConfigObject } from '../config/load.ts'
+import { PenstockError } from '../errors.ts'
+import { PodLogHub } from '../sources/orchestrator_logs/hub.ts'
+import { KubeClient } from '../sources/orchestrator_logs/kube/client.ts'
+import { inClusterTarget, type KubeTarget, kubeConfigTarget } from '../sources/orchestrator_logs/kube/config.ts'
+import { CountedEvents } from '../telemetry/component-events.ts'
+import type { Logger } from '../telemetry/logger.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import { RepetitionLimit } from '../telemetry/repetition-limit.ts'
+import type { Topology, TopologyOptions } from '../topology/run.ts'
+import { version } from '../version.ts'
+import { ReaderAccess } from './access.ts'
+import { Heartbeat } from './heartbeat.ts'
+import { BundleRunner } from './runner.ts'
+
+export interface BundleFlags {
+  readonly bundle: string
+  readonly secrets: string | undefined
+  readonly operator: string | undefined
+  readonly 'operator-token': string | undefined
+  readonly 'operator-ca': string | undefined
+  readonly 'data-dir': string | undefined
+  readonly 'logs-dir': string | undefined
+  readonly 'kube-config': string | undefined
+  readonly 'api-address': string | undefined
+}
+
+const accountFolder = '/var/run/secrets/penstock.dev'
+
+export class BundleMode {
+  /** Settings of the agent; its components come with the bundle. */
+  readonly config: Config
+  readonly runner: BundleRunner
+  readonly topologyOptions: Pick<TopologyOptions, 'bundle' | 'sourceFailed'>
+  readonly api: Pick<ApiOptions, 'allows' | 'trouble' | 'programLines'>
+  readonly #flags: BundleFlags
+  readonly #logger: Logger
+  readonly #metrics: Metrics
+  readonly #node: string
+  readonly #limit = new RepetitionLimit(10_000)
+  #hub: PodLogHub | undefined
+  #reader: KubeClient | undefined
+  #heartbeat: Heartbeat | undefined
+  #access: ReaderAccess | undefined
+
+  static async open(flags: BundleFlags, logger: Logger, metrics: Metrics): Promise<BundleMode> {
+    const address = flags['api-address'] ?? '0.0.0.0:8686'
+    const loaded = loadConfigObject(
+      {
+        data_dir: flags['data-dir'] ?? '/var/lib/penstock',
+        api: address === '' ? { enabled: false } : { enabled: true, address },
+      },
+      { env: process.env, allowEmpty: true },
+    )
+    if (!loaded.ok) {
+      const said = loaded.problems.map(({ path, message }) => `${path}: ${message}`).join('; ')
+      throw new PenstockError('PEN_USAGE', `The flags of --bundle do not fit: ${said}`)
+    }
+    const mode = new BundleMode(flags, loaded.config, logger, metrics)
+    const target = await mode.#target().catch(() => undefined) // told of when a source needs it
+    if (target !== undefined) mode.#reader = new KubeClient(target, `Penstock/${version}`)
+    return mode
+  }
+
+  private constructor(flags: BundleFlags, config: Config, logger: Logger, metrics: Metrics) {
+    this.#flags = flags
+    this.#logger = logger
+    this.#metrics = metrics
+    this.config = config
+    this.#node = process.env['AGENT_SELF_NODE_NAME'] || process.env['VECTOR_SELF_NODE_NAME'] || ''
+    if (this.#node === '') {
+      throw new PenstockError(
+        'PEN_NODE_NAME',
+        'The environment variable AGENT_SELF_NODE_NAME is not set; an agent with --bundle needs the name of its node. Set it from `spec.nodeName` by the downward API.',
+      )
+    }
+    const apiHost = process.env['KUBERNETES_SERVICE_HOST']
+    this.runner = new BundleRunner({
+      bundleDir: flags.bundle,
+      secretsDir: flags.secrets ?? flags.bundle,
+      dataDir: config.globals.dataDir,
+      node: this.#node,
+      denied: apiHost === undefined || apiHost === '' ? [] : [apiHost],
+      openHub: () => this.#openHub(),
+      logger,
+      metrics,
+    })
+    this.topologyOptions = {
+      bundle: this.runner.parts,
+      sourceFailed: (id, error) => this.runner.sourceFailed(id, error),
+    }
+    this.api = {
+      allows: async (request, path) => {
+        this.#access ??= new ReaderAccess(this.#reader, logger)
+        return this.#access.allows(request, path)
+      },
+      trouble: () => this.runner.trouble,
+      programLines: (pipeline) => this.runner.lines(pipeline),
+    }
+  }
+
+  request(): void {
+    this.runner.request()
+  }
+
+  async start(topology: Topology): Promise<void> {
+    const { operator } = this.#flags
+    if (operator !== undefined && operator !== '') {
+      if (!URL.canParse(operator)) throw new PenstockError('PEN_USAGE', `--operator needs a URL; found "${operator}".`)
+      this.#heartbeat = new Heartbeat(
+        {
+          url: operator,
+          tokenFile: this.#flags['operator-token'] ?? `${accountFolder}/token`,
+          caFile: this.#flags['operator-ca'] ?? `${accountFolder}/ca.crt`,
+          node: this.#node,
+          pod: process.env['POD_NAME'] ?? '',
+          namespace: process.env['POD_NAMESPACE'] ?? '',
+          logger: this.#logger,
+          metrics: this.#metrics,
+        },
+        this.runner,
+        topology,
+      )
+    }
+    await this.runner.start(topology)
+  }
+
+  async stop(): Promise<void> {
+    await this.runner.stop()
+    await this.#heartbeat?.stop()
+  }
+
+  /** After the topology has stopped. */
+  async close(): Promise<void> {
+    await this.#hub?.close()
+    await this.#reader?.close()
+    this.#limit.close()
+  }
+
+  #target(): Promise<KubeTarget> {
+    const path = this.#flags['kube-config']
+    return path === undefined ? inClusterTarget() : kubeConfigTarget(path)
+  }
+
+  async #openHub(): Promise<PodLogHub> {
+    const identity = { id: 'hub', kind: 'source', type: 'orchestrator_logs' } as const
+    this.#hub ??= new PodLogHub({
+      node: this.#node,
+      target: await this.#target(),
+      logsDir: this.#flags['logs-dir'] ?? '/var/log/pods',
+      dataDir: this.config.globals.dataDir,
+      logger: this.#logger,
+      events: new CountedEvents(this.#metrics, this.#logger, this.#limit, identity),
+    })
+    return this.#hub
+  }
+}

@@ -1,0 +1,415 @@
+// Runs what the mounted bundle says, pipeline by pipeline: what did not change goes on, what cannot be built keeps its old version
+// and is told of, and the others do not notice. One load at a time; what comes meanwhile is taken together.
+
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { ProgramLog } from '../component.ts'
+import type { Config } from '../config/config.ts'
+import { errorText, PenstockError } from '../errors.ts'
+import type { Logger } from '../telemetry/logger.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import type { BundleParts } from '../topology/build.ts'
+import { reloadPart } from '../topology/reload.ts'
+import type { Topology } from '../topology/run.ts'
+import { version } from '../version.ts'
+import { type Loaded, look, type Secrets, secretKeys, watchFolders } from './folder.ts'
+import { type Bundle, pipelineOf, sha256 } from './format.ts'
+import { loadPart, markOf, type Part, partsOf } from './part.ts'
+
+export interface RunnerOptions {
+  readonly bundleDir: string
+  readonly secretsDir: string
+  readonly dataDir: string
+  readonly node: string
+  /** Addresses that namespaced pipelines may not connect to, whatever the bundle says. */
+  readonly denied: readonly string[]
+  /** Makes what log sources share, when the first of them is built. */
+  openHub(): Promise<object>
+  readonly logger: Logger
+  readonly metrics: Metrics
+}
+
+/** Why a pipeline does not run its newest version. */
+export interface Failure {
+  readonly pipeline: string
+  readonly component: string | undefined
+  readonly reason: string
+  readonly message: string
+}
+
+export interface RunnerState {
+  /** The revision in force; undefined before the first. */
+  readonly revision: string | undefined
+  readonly candidate: boolean
+  readonly secretsEpoch: string | undefined
+  /** `Loaded`: all of the bundle runs, but for `failures`. */
+  readonly state: 'Loaded' | 'Waiting' | 'Loading' | 'Stuck'
+  readonly reason: string | undefined
+  readonly failures: readonly Failure[]
+}
+
+interface Running {
+  readonly part: Part
+  readonly mark: string
+  readonly components: readonly string[]
+}
+
+const stuckMs = 30_000
+const unhealthyMs = 120_000
+const retryMs = 60_000
+const keptLines = 100
+
+export interface ProgramLine {
+  readonly at: string
+  readonly component: string
+  readonly level: string
+  readonly text: string
+}
+
+export class BundleRunner {
+  readonly #options: RunnerOptions
+  readonly #running = new Map<string, Running>()
+  readonly #failures = new Map<string, Failure>()
+  /** Sources that failed while they ran, by pipeline; gone with the next version. */
+  readonly #broken = new Map<string, Failure>()
+  readonly #restricted = new Set<string>()
+  readonly #lines = new Map<string, ProgramLine[]>()
+  /** For the topology's components. */
+  readonly parts: BundleParts = { hub: undefined, programLog: (id) => this.#programLog(id) }
+  #topology: Topology | undefined
+  #revision: string | undefined
+  #candidate = false
+  #secretsEpoch: string | undefined
+  #state: RunnerState['state'] = 'Waiting'
+  #reason: string | undefined
+  #loadingSince: number | undefined
+  #work: Promise<void> = Promise.resolve()
+  #waits = false
+  #stopped = false
+  #unwatch = () => {}
+  #retry: NodeJS.Timeout | undefined
+  /** Called after every attempt to load, and when one takes too long. */
+  onAttempt = () => {}
+
+  constructor(options: RunnerOptions) {
+    this.#options = options
+    for (const state of ['running', 'failed'] as const) {
+      options.metrics.computed('config_pipelines', { state }, () =>
+        state === 'running' ? this.#running.size : this.#failures.size,
+      )
+    }
+  }
+
+  get state(): RunnerState {
+    const failures = [...this.#failures.values(), ...this.#broken.values()]
+    return {
+      revision: this.#revision,
+      candidate: this.#candidate,
+      secretsEpoch: this.#secretsEpoch,
+      state: this.#state,
+      reason: this.#reason,
+      failures,
+    }
+  }
+
+  /** What the agent cannot be healthy with. */
+  get trouble(): string | undefined {
+    if (this.#loadingSince === undefined || performance.now() - this.#loadingSince < unhealthyMs) return undefined
+    return 'Loading a bundle has taken more than two minutes.'
+  }
+
+  /** The pipelines that run, with the version of each. */
+  *pipelines(): Iterable<{ readonly id: string; readonly part: Part }> {
+    for (const [id, { part }] of this.#running) yield { id, part }
+  }
+
+  /** What programs of a restricted pipeline have written last. */
+  lines(pipeline: string): readonly ProgramLine[] {
+    return this.#lines.get(pipeline) ?? []
+  }
+
+  /** Loads what is there, or else what was loaded last before a restart, and follows the folders from then on. */
+  async start(topology: Topology): Promise<void> {
+    this.#topology = topology
+    const { bundleDir, secretsDir } = this.#options
+    this.#unwatch = watchFolders([bundleDir, secretsDir], () => this.request())
+    this.request()
+    await this.#work
+    if (this.#revision === undefined) await this.#loadKept()
+    this.#retry = setInterval(() => {
+      if (this.#failures.size > 0 || this.#state === 'Waiting') this.request()
+    }, retryMs)
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    this.#unwatch()
+    clearInterval(this.#retry)
+    await this.#work
+  }
+
+  /** A source has failed while it ran. */
+  sourceFailed(id: string, error: unknown): void {
+    const pipeline = pipelineOf(id)
+    this.#broken.set(pipeline, { pipeline, component: nameOf(id), reason: 'SourceFailed', message: errorText(error) })
+    this.onAttempt()
+  }
+
+  /** Looks for something new, soon. */
+  request(): void {
+    if (this.#waits || this.#stopped) return
+    this.#waits = true
+    this.#work = this.#work.then(async () => {
+      this.#waits = false
+      if (this.#stopped) return
+      try {
+        await this.#load()
+      } catch (error) {
+        this.#count('failed')
+        this.#options.logger.error({ error }, 'The bundle could not be loaded.')
+      }
+    })
+  }
+
+  async #load(): Promise<void> {
+    const { bundleDir, secretsDir, node, logger } = this.#options
+    const seen = look(bundleDir, secretsDir, node, version)
+    if (seen.state === 'waiting') {
+      if (this.#reason !== seen.reason) {
+        logger.info({ revision: seen.rev, reason: seen.reason }, 'Waiting for a whole bundle.')
+      }
+      this.#state = 'Waiting'
+      this.#reason = seen.reason
+      this.onAttempt()
+      return
+    }
+    const { loaded } = seen
+    const same = loaded.rev === this.#revision && loaded.secretsEpoch === this.#secretsEpoch
+    if (same && this.#failures.size === 0) {
+      const back = this.#state !== 'Loaded' || this.#candidate !== loaded.candidate
+      this.#settle(loaded)
+      if (back) this.onAttempt()
+      return
+    }
+    await this.#apply(loaded)
+    if (this.#revision === loaded.rev) this.#keep(loaded)
+  }
+
+  async #apply(loaded: Loaded): Promise<void> {
+    const { logger, metrics } = this.#options
+    this.#state = 'Loading'
+    this.#reason = undefined
+    this.#loadingSince = performance.now()
+    const stuck = setTimeout(() => {
+      this.#state = 'Stuck'
+      this.#reason = `Loading revision ${loaded.rev.slice(0, 12)} takes more than ${stuckMs / 1000} s.`
+      logger.error({ revision: loaded.rev }, 'Loading a bundle takes too long.')
+      this.onAttempt()
+    }, stuckMs)
+    try {
+      const parts = partsOf(loaded.bundle)
+      for (const id of [...this.#running.keys()]) if (!parts.has(id)) await this.#remove(id)
+      for (const id of [...this.#failures.keys()]) if (!parts.has(id)) this.#failures.delete(id)
+      for (const part of parts.values()) {
+        if (this.#stopped) return
+        await this.#put(part, loaded.secrets)
+      }
+    } finally {
+      clearTimeout(stuck)
+      this.#loadingSince = undefined
+    }
+    metrics.gauge('config_revision_info', { revision: this.#revision ?? '' }).set(0)
+    metrics.gauge('config_revision_info', { revision: loaded.rev }).set(1)
+    this.#settle(loaded)
+    this.#count(this.#failures.size === 0 ? 'succeeded' : 'partly_failed')
+    logger.info(
+      {
+        revision: loaded.rev,
+        candidate: loaded.candidate,
+        pipelines: this.#running.size,
+        failed: this.#failures.size,
+      },
+      'The bundle is in force.',
+    )
+    this.onAttempt()
+  }
+
+  #settle(loaded: Loaded): void {
+    this.#revision = loaded.rev
+    this.#candidate = loaded.candidate
+    this.#secretsEpoch = loaded.secretsEpoch
+    this.#state = 'Loaded'
+    this.#reason = undefined
+  }
+
+  #count(result: 'succeeded' | 'partly_failed' | 'failed'): void {
+    const { metrics } = this.#options
+    metrics.counter('config_reloads_total', { result }).add(1)
+    metrics.gauge('config_last_reload_success').set(result === 'succeeded' ? 1 : 0)
+  }
+
+  async #put(part: Part, secrets: Secrets): Promise<void> {
+    const { id } = part
+    const mark = markOf(part, secrets)
+    const running = this.#running.get(id)
+    if (running?.mark === mark) {
+      this.#failures.delete(id)
+      return
+    }
+    const failure = await this.#build(part, secrets, mark, running)
+    if (failure === undefined) {
+      this.#failures.delete(id)
+      this.#broken.delete(id)
+      return
+    }
+    const told = this.#failures.get(id)
+    this.#failures.set(id, failure)
+    if (told?.message !== failure.message) {
+      this.#options.logger.error({ ...failure }, 'A pipeline cannot be put in force; its old version stays.')
+    }
+  }
+
+  async #build(part: Part, secrets: Secrets, mark: string, running: Running | undefined): Promise<Failure | undefined> {
+    const { id } = part
+    const topology = this.#topology as Topology
+    const { dataDir, denied } = this.#options
+    const failed = (component: string | undefined, reason: string, message: string): Failure => ({
+      pipeline: id,
+      component,
+      reason,
+      message: withoutSecrets(message, part, secrets),
+    })
+    for (const key of secretKeys([part.subscriptions, part.sources, part.transforms, part.sinks])) {
+      if (secrets.value(key) === undefined) return failed(undefined, 'SecretMissing', `The secret ${key} is not there.`)
+    }
+    const wasRestricted = this.#restricted.has(id)
+    try {
+      if (part.subscriptions.length > 0) this.parts.hub ??= await this.#options.openHub()
+      const loaded = loadPart(part, secrets, { dataDir, denied, env: process.env })
+      if (!loaded.ok) {
+        const [problem] = loaded.problems
+        const component = problem?.path.split('.')[1]
+        return failed(
+          component === undefined ? undefined : nameOf(component),
+          'InvalidConfig',
+          `${problem?.path}: ${problem?.message}`,
+        )
+      }
+      const { config } = loaded
+      if (part.pipeline.restricted === true) this.#restricted.add(id)
+      else this.#restricted.delete(id)
+      const result = await reloadPart(topology, config, running?.components ?? [])
+      if (result.outcome === 'rejected') {
+        if (!wasRestricted) this.#restricted.delete(id)
+        const error = 'error' in result ? result.error : undefined
+        const component = /^(?:Source|Transform|Sink) "([^"]+)"/.exec(errorText(error))?.[1]
+        return failed(
+          component === undefined ? undefined : nameOf(component),
+          reasonOf(error, result.reason),
+          errorText(error ?? result.reason),
+        )
+      }
+      this.#running.set(id, { part, mark, components: idsOf(config) })
+      return undefined
+    } catch (error) {
+      return failed(undefined, reasonOf(error, 'internal'), errorText(error))
+    }
+  }
+
+  async #remove(id: string): Promise<void> {
+    const topology = this.#topology as Topology
+    const running = this.#running.get(id) as Running
+    const empty: Config = { ...topology.config, sources: new Map(), transforms: new Map(), sinks: new Map() }
+    await reloadPart(topology, empty, running.components)
+    for (const kept of [this.#running, this.#failures, this.#broken, this.#lines]) kept.delete(id)
+    this.#restricted.delete(id)
+  }
+
+  #programLog(component: string): ProgramLog | undefined {
+    const pipeline = pipelineOf(component)
+    if (!this.#restricted.has(pipeline)) return undefined
+    return (level, text) => {
+      let lines = this.#lines.get(pipeline)
+      if (lines === undefined) {
+        lines = []
+        this.#lines.set(pipeline, lines)
+      }
+      lines.push({ at: new Date().toISOString(), component: nameOf(component), level, text: text.slice(0, 1024) })
+      if (lines.length > keptLines) lines.shift()
+    }
+  }
+
+  // --- what is kept for a restart ---
+
+  get #keptPath(): string {
+    return join(this.#options.dataDir, 'bundle', 'last.json')
+  }
+
+  /** Keeps the bundle, which holds no secret values. */
+  #keep(loaded: Loaded): void {
+    const path = this.#keptPath
+    const digests: Record<string, string> = {}
+    for (const key of secretKeys(loaded.bundle)) digests[key] = loaded.secrets.digest(key) ?? ''
+    try {
+      mkdirSync(join(this.#options.dataDir, 'bundle'), { recursive: true })
+      const kept = { rev: loaded.rev, secretsEpoch: loaded.secretsEpoch, digests, bundle: loaded.bundle }
+      writeFileSync(`${path}.new`, JSON.stringify(kept), { mode: 0o600 })
+      renameSync(`${path}.new`, path)
+    } catch (error) {
+      this.#options.logger.warn({ error, path }, 'The bundle could not be kept for a restart.')
+    }
+  }
+
+  async #loadKept(): Promise<void> {
+    const { secretsDir, logger } = this.#options
+    let kept: { rev: string; secretsEpoch: string; digests: Record<string, string>; bundle: Bundle }
+    try {
+      kept = JSON.parse(readFileSync(this.#keptPath, 'utf8')) as typeof kept
+    } catch {
+      return // nothing was kept: the first start
+    }
+    const reason = this.#reason
+    logger.warn({ revision: kept.rev, reason }, 'The mounted bundle cannot be used; the last good one is.')
+    const values = new Map<string, Buffer>()
+    for (const key of secretKeys(kept.bundle)) {
+      try {
+        const value = readFileSync(join(secretsDir, key))
+        if (sha256(value) === kept.digests[key]) values.set(key, value)
+      } catch {
+        // Told of as a failure of the pipelines that need it.
+      }
+    }
+    const secrets: Secrets = { value: (key) => values.get(key), digest: (key) => kept.digests[key] }
+    await this.#apply({ ...kept, candidate: false, secrets })
+    this.#state = 'Waiting'
+    this.#reason = reason
+  }
+}
+
+function idsOf(config: Config): string[] {
+  return [...config.sources.keys(), ...config.transforms.keys(), ...config.sinks.keys()]
+}
+
+/** The user's name of a component: the last part of its id. */
+export function nameOf(component: string): string {
+  return component.slice(component.lastIndexOf('/') + 1)
+}
+
+function withoutSecrets(text: string, part: Part, secrets: Secrets): string {
+  let clean = text
+  for (const key of secretKeys([part.subscriptions, part.sources, part.transforms, part.sinks])) {
+    const value = secrets.value(key)?.toString('utf8') ?? ''
+    if (value.length >= 3) clean = clean.replaceAll(value, '***').replaceAll(JSON.stringify(value).slice(1, -1), '***')
+  }
+  return clean.slice(0, 1024)
+}
+
+function reasonOf(error: unknown, otherwise: string): string {
+  const code = error instanceof PenstockError ? error.code : undefined
+  if (code === 'PEN_DATA_DIR' || code === 'PEN_IO') return 'BufferUnwritable'
+  if (code === 'PEN_KUBERNETES') return 'KubernetesUnreachable'
+  if (code === 'PEN_CONFIG_INVALID') return 'InvalidConfig'
+  if (code?.startsWith('PEN_TLS') === true) return 'TLSInvalid'
+  if (code === 'PEN_AUTH') return 'CredentialsInvalid'
+  return otherwise === 'unhealthy' ? 'Unhealthy' : 'BuildFailed'
+}
