@@ -189,7 +189,7 @@ test('fifty rotations lose nothing and double nothing', async () => {
 
 test('after twenty kills nothing is lost, and only what came since the last checkpoint is doubled', async () => {
   await using run = await setup()
-  await using writer = new Writer(run.log, 6000, 4)
+  await using writer = new Writer(run.log, 6000, 10)
   const kills = 20
   for (let kill = 0; kill < kills; kill++) {
     await using agent = await startAgent(run.config)
