@@ -1,7 +1,14 @@
 // What a controller asks of the API server. Every request has a time limit, waits its turn in the client's flow control and names
 // its controller in the User-Agent. Only this room speaks to the API server.
 
-import type { KubeObject, ResourceType } from '../api/object.ts'
+import type { IncomingMessage } from 'node:http'
+import { errorText } from '@penstock/agent/errors'
+import { version } from '@penstock/agent/version'
+import { Counter, type Registry } from 'prom-client'
+import { apiVersionOf, type KubeObject, type ResourceType } from '../api/object.ts'
+import type { KubeConnection } from './connection.ts'
+import { TokenBucket } from './token-bucket.ts'
+import { bodyText } from './transport.ts'
 
 export interface RequestOptions {
   readonly signal?: AbortSignal | undefined
@@ -92,4 +99,334 @@ export class KubeError extends Error {
     this.causes = facts.causes ?? []
     this.retryAfterMs = facts.retryAfterMs
   }
+}
+
+/** `/apis/penstock.dev/v1alpha1/namespaces/shop/pipelines/checkout` */
+export function pathOf(type: ResourceType, namespace?: string | undefined, name?: string): string {
+  const root = type.group === '' ? `/api/${type.version}` : `/apis/${type.group}/${type.version}`
+  const scope = type.namespaced && namespace !== undefined ? `/namespaces/${encodeURIComponent(namespace)}` : ''
+  return `${root}${scope}/${type.plural}${name === undefined ? '' : `/${encodeURIComponent(name)}`}`
+}
+
+/** The query of a path: members that are undefined are left out. */
+export function queryOf(parameters: Readonly<Record<string, string | number | boolean | undefined>>): string {
+  const query = new URLSearchParams()
+  for (const [name, value] of Object.entries(parameters)) if (value !== undefined) query.set(name, String(value))
+  const text = query.toString()
+  return text === '' ? '' : `?${text}`
+}
+
+export const metadataList = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1'
+export const metadataObject = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1'
+
+/** The error that an answer tells. */
+export async function errorOf(answer: IncomingMessage, what: string): Promise<KubeError> {
+  const text = await bodyText(answer, 1024 * 1024).catch((error: unknown) => errorText(error))
+  return statusError(answer.statusCode ?? 0, text, what, answer.headers['retry-after'])
+}
+
+interface Status {
+  readonly message?: string
+  readonly reason?: string
+  readonly code?: number
+  readonly details?: {
+    readonly causes?: readonly { readonly reason?: string }[]
+    readonly retryAfterSeconds?: number
+  }
+}
+
+/** The error of a `Status` object, as an answer or as an event of a watch. */
+export function statusError(code: number, text: string, what: string, retryAfter?: string): KubeError {
+  let status: Status = {}
+  try {
+    status = JSON.parse(text) as Status
+  } catch {
+    status = { message: text.slice(0, 500) } // a proxy, or a server that is starting, answers in its own words
+  }
+  const seconds = Number(retryAfter ?? status.details?.retryAfterSeconds)
+  return new KubeError(`${what}: ${code} ${status.message ?? 'without a message'}`, {
+    status: code,
+    reason: status.reason ?? '',
+    causes: (status.details?.causes ?? []).map((cause) => cause.reason ?? ''),
+    retryAfterMs: Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : undefined,
+  })
+}
+
+export interface ClientOptions {
+  /** Counts requests. */
+  readonly metrics?: Registry
+  /** Asked before every write: false refuses it, for a process that is not, or no more, the leader. */
+  readonly mayWrite?: () => boolean
+  readonly perSecond?: number
+  readonly burst?: number
+}
+
+const requestTimeoutMs = 10_000
+const listTimeoutMs = 60_000
+const pageSize = 500
+
+export function createKubeClient(connection: KubeConnection, options: ClientOptions = {}): KubeClient {
+  const shared: Shared = {
+    connection,
+    bucket: new TokenBucket(options.perSecond ?? 50, options.burst ?? 100),
+    requests:
+      options.metrics === undefined
+        ? undefined
+        : new Counter({
+            name: 'rest_client_requests_total',
+            help: 'Number of HTTP requests, partitioned by status code, method, and host.',
+            labelNames: ['code', 'method', 'host'],
+            registers: [options.metrics],
+          }),
+    served: new Map(),
+  }
+  return new Client(shared, 'penstock', options.mayWrite)
+}
+
+/** The same client, whose writes are refused when `mayWrite` says so. */
+export function guarded(client: KubeClient, mayWrite: () => boolean): KubeClient {
+  if (!(client instanceof Client)) throw new TypeError('Only clients of createKubeClient can be guarded.')
+  return client.guardedBy(mayWrite)
+}
+
+interface Shared {
+  readonly connection: KubeConnection
+  readonly bucket: TokenBucket
+  readonly requests: Counter | undefined
+  readonly served: Map<string, { readonly at: number; readonly plurals: Promise<ReadonlySet<string>> }>
+}
+
+class Client implements KubeClient {
+  readonly #shared: Shared
+  readonly #controller: string
+  readonly #mayWrite: (() => boolean) | undefined
+
+  constructor(shared: Shared, controller: string, mayWrite: (() => boolean) | undefined) {
+    this.#shared = shared
+    this.#controller = controller
+    this.#mayWrite = mayWrite
+  }
+
+  as(controller: string): KubeClient {
+    return new Client(this.#shared, controller, this.#mayWrite)
+  }
+
+  guardedBy(mayWrite: () => boolean): KubeClient {
+    return new Client(this.#shared, this.#controller, mayWrite)
+  }
+
+  async get<T extends KubeObject>(
+    type: ResourceType,
+    namespace: string | undefined,
+    name: string,
+    options: RequestOptions = {},
+  ): Promise<T | undefined> {
+    try {
+      return await this.request<T>('GET', pathOf(type, namespace, name), undefined, options)
+    } catch (error) {
+      if (isReason(error, 'NotFound')) return undefined
+      throw error
+    }
+  }
+
+  async list<T extends KubeObject>(type: ResourceType, options: ListOptions = {}): Promise<readonly T[]> {
+    const { namespace, labelSelector, fieldSelector, metadataOnly, ...rest } = options
+    const items: T[] = []
+    let next: string | undefined
+    let limit: number | undefined = pageSize
+    for (;;) {
+      const query = queryOf({ labelSelector, fieldSelector, limit, continue: next })
+      const accept = metadataOnly === true ? metadataList : undefined
+      let page: ListPage<T>
+      try {
+        page = await this.#exchange<ListPage<T>>('GET', pathOf(type, namespace) + query, undefined, {
+          timeoutMs: listTimeoutMs,
+          ...rest,
+          accept,
+        })
+      } catch (error) {
+        // The pages that were read belong to a past that is gone: from the start, in one piece.
+        if (!(error instanceof KubeError) || error.status !== 410 || next === undefined) throw error
+        items.length = 0
+        next = undefined
+        limit = undefined
+        continue
+      }
+      for (const item of page.items) items.push({ ...item, apiVersion: apiVersionOf(type), kind: type.kind })
+      next = page.metadata.continue
+      if (next === undefined || next === '') return items
+    }
+  }
+
+  create<T extends KubeObject>(
+    type: ResourceType,
+    object: T,
+    options: RequestOptions & { readonly dryRun?: boolean } = {},
+  ): Promise<T> {
+    const query = queryOf({ dryRun: options.dryRun === true ? 'All' : undefined, fieldManager: 'penstock-operator' })
+    return this.request<T>('POST', pathOf(type, object.metadata.namespace) + query, object, options)
+  }
+
+  apply<T extends KubeObject>(type: ResourceType, object: T, options: ApplyOptions = {}): Promise<T> {
+    const { fieldManager = 'penstock-operator', force = true, subresource, dryRun, ...rest } = options
+    const path = pathOf(type, object.metadata.namespace, object.metadata.name)
+    const query = queryOf({ fieldManager, force, dryRun: dryRun === true ? 'All' : undefined })
+    return this.request<T>('PATCH', `${path}${subresource === undefined ? '' : `/${subresource}`}${query}`, object, {
+      ...rest,
+      contentType: 'application/apply-patch+yaml',
+    })
+  }
+
+  patch<T extends KubeObject>(
+    type: ResourceType,
+    namespace: string | undefined,
+    name: string,
+    patch: object,
+    options: RequestOptions = {},
+  ): Promise<T> {
+    return this.request<T>('PATCH', pathOf(type, namespace, name), patch, {
+      ...options,
+      contentType: 'application/merge-patch+json',
+    })
+  }
+
+  async delete(
+    type: ResourceType,
+    namespace: string | undefined,
+    name: string,
+    options: DeleteOptions = {},
+  ): Promise<boolean> {
+    const { uid, propagation = 'Background', ...rest } = options
+    const body = {
+      apiVersion: 'v1',
+      kind: 'DeleteOptions',
+      propagationPolicy: propagation,
+      ...(uid === undefined ? {} : { preconditions: { uid } }),
+    }
+    try {
+      await this.request('DELETE', pathOf(type, namespace, name), body, rest)
+      return true
+    } catch (error) {
+      if (isReason(error, 'NotFound')) return false
+      throw error
+    }
+  }
+
+  request<T>(
+    method: string,
+    path: string,
+    body?: unknown,
+    options: RequestOptions & { readonly contentType?: string } = {},
+  ): Promise<T> {
+    return this.#exchange<T>(method, path, body, options)
+  }
+
+  async serves(type: ResourceType, options: RequestOptions = {}): Promise<boolean> {
+    const group = pathOf({ ...type, plural: '' }).replace(/\/$/, '')
+    let known = this.#shared.served.get(group)
+    if (known === undefined || performance.now() - known.at > 300_000) {
+      const plurals = this.#exchange<{ resources: readonly { name: string }[] }>('GET', group, undefined, options).then(
+        (list) => new Set(list.resources.map((resource) => resource.name)),
+        (error: unknown) => {
+          if (isReason(error, 'NotFound') || (error instanceof KubeError && error.status === 404))
+            return new Set<string>()
+          this.#shared.served.delete(group)
+          throw error
+        },
+      )
+      known = { at: performance.now(), plurals }
+      this.#shared.served.set(group, known)
+    }
+    return (await known.plurals).has(type.plural)
+  }
+
+  async #exchange<T>(
+    method: string,
+    path: string,
+    body: unknown,
+    options: RequestOptions & { readonly contentType?: string; readonly accept?: string | undefined },
+  ): Promise<T> {
+    const what = `${method} ${path.split('?')[0]}`
+    const limit = AbortSignal.timeout(options.timeoutMs ?? requestTimeoutMs)
+    const signal = options.signal === undefined ? limit : AbortSignal.any([options.signal, limit])
+    try {
+      await this.#shared.bucket.take(signal)
+      // Asked after the wait, right before the write: leadership may have been lost meanwhile.
+      if (method !== 'GET' && this.#mayWrite?.() === false) {
+        throw new KubeError(`${what}: this process does not lead, so it does not write`, {
+          status: 0,
+          reason: 'NotLeader',
+        })
+      }
+      const answer = await this.send(method, path, body, signal, options)
+      const code = answer.statusCode ?? 0
+      if (code < 200 || code > 299) throw await errorOf(answer, what)
+      const text = await bodyText(answer)
+      return JSON.parse(text) as T
+    } catch (error) {
+      if (error instanceof KubeError) throw error
+      options.signal?.throwIfAborted()
+      const reason = limit.aborted
+        ? `no answer within ${(options.timeoutMs ?? requestTimeoutMs) / 1000} s`
+        : errorText(error)
+      throw new KubeError(`${what}: ${reason}`, { status: 0, reason: 'Unreachable' }, { cause: error })
+    }
+  }
+
+  /** Sends a request past flow control and time limits: for reflectors, which have their own. */
+  async send(
+    method: string,
+    path: string,
+    body: unknown,
+    signal: AbortSignal,
+    options: { readonly contentType?: string; readonly accept?: string | undefined } = {},
+  ): Promise<IncomingMessage> {
+    const { connection, requests } = this.#shared
+    const host = new URL(connection.access.server).host
+    const headers: Record<string, string> = { 'user-agent': `penstock/${version} (${this.#controller})` }
+    if (options.accept !== undefined) headers['accept'] = options.accept
+    if (body !== undefined) headers['content-type'] = options.contentType ?? 'application/json'
+    try {
+      const text = body === undefined ? undefined : JSON.stringify(body)
+      const answer = await connection.send({ method, path, headers, body: text, signal })
+      requests?.inc({ code: String(answer.statusCode), method, host })
+      return answer
+    } catch (error) {
+      requests?.inc({ code: '<error>', method, host })
+      throw error
+    }
+  }
+}
+
+interface ListPage<T> {
+  readonly metadata: { readonly continue?: string; readonly resourceVersion?: string }
+  readonly items: readonly T[]
+}
+
+/** What a reflector needs of a client. */
+export type Sender = Pick<Client, 'send'>
+
+/** The sender of a client, under the name of a reflector. */
+export function senderOf(client: KubeClient, name: string): Sender {
+  const named = client.as(name)
+  if (!(named instanceof Client)) throw new TypeError('Only clients of createKubeClient can watch.')
+  return named
+}
+
+export function isReason(error: unknown, reason: string): boolean {
+  return error instanceof KubeError && error.reason === reason
+}
+
+/** Whether an error is part of normal life: somebody else was quicker, or the namespace is going away. */
+export function isNormal(error: unknown): boolean {
+  if (!(error instanceof KubeError)) return false
+  return (
+    ['NotFound', 'AlreadyExists', 'Conflict', 'NotLeader'].includes(error.reason) ||
+    (error.status === 403 && error.causes.includes('NamespaceTerminating'))
+  )
+}
+
+/** Whether a write was refused because its namespace is going away. */
+export function isTerminating(error: unknown): boolean {
+  return error instanceof KubeError && error.status === 403 && error.causes.includes('NamespaceTerminating')
 }

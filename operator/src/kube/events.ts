@@ -1,0 +1,78 @@
+// Kubernetes Events about objects: at most one for each object and reason in five minutes. Writing them never holds up a reconcile.
+
+import { createHash } from 'node:crypto'
+import { errorText } from '@penstock/agent/errors'
+import type { Logger } from '@penstock/agent/telemetry/logger'
+import type { KubeObject } from '../api/object.ts'
+import { isNormal, type KubeClient } from './client.ts'
+import { eventType } from './types.ts'
+
+export interface EventWriterOptions {
+  readonly kube: KubeClient
+  readonly logger: Logger
+  /** Name of this process. */
+  readonly instance: string
+  /** Namespace for Events about cluster-scoped objects. */
+  readonly namespace: string
+  readonly signal: AbortSignal
+  readonly mayWrite: () => boolean
+}
+
+const everyMs = 300_000
+/** Characters of a note that the API server takes. */
+const noteLength = 1024
+
+export class EventWriter {
+  readonly #options: EventWriterOptions
+  /** When an object and reason last had an Event. */
+  readonly #last = new Map<string, number>()
+  readonly #writing = new Set<Promise<void>>()
+
+  constructor(options: EventWriterOptions) {
+    this.#options = options
+  }
+
+  record(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string, action = 'Reconcile'): void {
+    if (!this.#options.mayWrite() || this.#options.signal.aborted) return
+    const { namespace, name, uid, resourceVersion } = object.metadata
+    const key = `${uid ?? `${object.kind}/${namespace}/${name}`}/${reason}`
+    const now = performance.now()
+    if (now - (this.#last.get(key) ?? Number.NEGATIVE_INFINITY) < everyMs) return
+    this.#last.set(key, now)
+    if (this.#last.size > 10_000) this.#forgetOld(now)
+    const time = new Date()
+    const where = namespace ?? this.#options.namespace
+    const digest = createHash('sha256').update(`${key}/${time.getTime()}`).digest('hex').slice(0, 16)
+    const event = {
+      apiVersion: 'events.k8s.io/v1',
+      kind: 'Event',
+      metadata: { name: `${name.slice(0, 200)}.${digest}`, namespace: where },
+      eventTime: time.toISOString().replace('Z', '000Z'),
+      reportingController: 'penstock.dev/operator',
+      reportingInstance: this.#options.instance.slice(0, 128),
+      action,
+      reason,
+      type,
+      note: message.slice(0, noteLength),
+      regarding: { apiVersion: object.apiVersion, kind: object.kind, namespace, name, uid, resourceVersion },
+    }
+    const writing = this.#options.kube
+      .create(eventType, event, { signal: this.#options.signal })
+      .then(() => {})
+      .catch((error: unknown) => {
+        if (isNormal(error) || this.#options.signal.aborted) return
+        this.#options.logger.warn({ error: errorText(error), reason }, 'An Event could not be written.')
+      })
+      .finally(() => this.#writing.delete(writing))
+    this.#writing.add(writing)
+  }
+
+  /** Resolves when what was recorded has been written. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#writing)
+  }
+
+  #forgetOld(now: number): void {
+    for (const [key, at] of this.#last) if (now - at > everyMs) this.#last.delete(key)
+  }
+}

@@ -1,0 +1,320 @@
+// A reflector keeps a store equal to what the API server has: one list, then a watch for as long as it lasts, and again. It never
+// stops by itself: every failure is counted, waited out and tried again.
+
+import type { IncomingMessage } from 'node:http'
+import { errorText } from '@penstock/agent/errors'
+import type { Logger } from '@penstock/agent/telemetry/logger'
+import { apiVersionOf, type KubeObject, type ResourceType } from '../api/object.ts'
+import { Backoff, pause } from './backoff.ts'
+import {
+  errorOf,
+  KubeError,
+  metadataList,
+  metadataObject,
+  pathOf,
+  queryOf,
+  type Sender,
+  statusError,
+} from './client.ts'
+import type { Store } from './store.ts'
+import { bodyText } from './transport.ts'
+
+export interface ReflectorOptions<T extends KubeObject> {
+  readonly sender: Sender
+  readonly type: ResourceType
+  readonly store: Store<T>
+  readonly namespace?: string | undefined
+  readonly labelSelector?: string | undefined
+  readonly fieldSelector?: string | undefined
+  readonly metadataOnly?: boolean
+  readonly logger: Logger
+  readonly onRelist?: () => void
+  readonly onError?: () => void
+  /** Bytes of the longest line of a watch. */
+  readonly maxLineBytes?: number
+  /** Seconds for which a watch is asked for. */
+  readonly watchSeconds?: () => number
+  /** Seconds of silence beyond those after which a watch is given up. */
+  readonly silenceSeconds?: number
+}
+
+/** When a reflector last heard something, for probes and metrics; milliseconds since the epoch, 0 for never. */
+export interface Liveness {
+  lastList: number
+  lastEvent: number
+  lastBookmark: number
+  relists: number
+  /** The last sign of a working connection, be it only an answer to a watch. */
+  lastProgress: number
+}
+
+const pageSize = 500
+const listTimeoutMs = 60_000
+
+/** Why the loop goes round again. */
+type Outcome = 'ended' | 'relist'
+
+export class Reflector<T extends KubeObject> {
+  readonly liveness: Liveness = { lastList: 0, lastEvent: 0, lastBookmark: 0, relists: 0, lastProgress: Date.now() }
+  readonly #options: ReflectorOptions<T>
+  readonly #scope: string
+  readonly #what: string
+  #version: string | undefined
+  /** Whether the next list must be as new as the newest: what was known is gone, or is not to be trusted. */
+  #expired = false
+  #streams = true
+  #running: Promise<void> | undefined
+
+  constructor(options: ReflectorOptions<T>) {
+    this.#options = options
+    this.#scope = options.namespace ?? ''
+    this.#what = `${options.type.plural}${this.#scope === '' ? '' : ` in ${this.#scope}`}`
+  }
+
+  /** Runs until the signal is aborted. */
+  run(signal: AbortSignal): Promise<void> {
+    this.#running ??= this.#loop(signal)
+    return this.#running
+  }
+
+  async #loop(signal: AbortSignal): Promise<void> {
+    const backoff = new Backoff({ leastMs: 800, mostMs: 30_000, resetMs: 120_000 })
+    while (!signal.aborted) {
+      try {
+        const outcome = this.#version === undefined ? await this.#list(signal) : await this.#watch(signal)
+        if (outcome === 'relist') this.#forget()
+      } catch (error) {
+        if (signal.aborted) return
+        this.#options.onError?.()
+        const facts = { resource: this.#what, error: errorText(error) }
+        if (error instanceof KubeError && (error.status === 410 || error.reason === 'Expired')) {
+          this.#options.logger.info(facts, 'The watched version is gone; listing again.')
+          this.#forget()
+          continue
+        }
+        if (error instanceof BrokenStream) this.#forget()
+        const waitMs = Math.max(backoff.next(), (error instanceof KubeError && error.retryAfterMs) || 0)
+        this.#options.logger.warn(
+          { ...facts, wait_ms: Math.round(waitMs) },
+          'Following a resource failed; trying again.',
+        )
+        await pause(waitMs, signal)
+      }
+    }
+  }
+
+  #forget(): void {
+    this.#version = undefined
+    this.#expired = true
+  }
+
+  // --- The first look ---
+
+  async #list(signal: AbortSignal): Promise<Outcome> {
+    if (this.liveness.lastList > 0) {
+      this.liveness.relists++
+      this.#options.onRelist?.()
+    }
+    if (this.#streams) {
+      try {
+        return await this.#watch(signal, true)
+      } catch (error) {
+        // Servers before 1.32, or with the feature off, refuse the parameter.
+        if (!(error instanceof KubeError) || ![400, 422].includes(error.status)) throw error
+        this.#streams = false
+      }
+    }
+    await this.#listPages(signal)
+    return 'ended'
+  }
+
+  async #listPages(signal: AbortSignal): Promise<void> {
+    const items: T[] = []
+    let next: string | undefined
+    let paged = true
+    for (;;) {
+      const query = queryOf({
+        ...this.#selectors(),
+        limit: paged ? pageSize : undefined,
+        continue: next,
+        // Any state will do at first; after a gap only the newest. A continued list has its own version.
+        resourceVersion: next === undefined ? (this.#expired ? undefined : '0') : undefined,
+      })
+      const limited = AbortSignal.any([signal, AbortSignal.timeout(listTimeoutMs)])
+      const accept = this.#options.metadataOnly === true ? metadataList : undefined
+      const answer = await this.#options.sender.send('GET', this.#path() + query, undefined, limited, { accept })
+      if (answer.statusCode !== 200) {
+        const error = await errorOf(answer, `list of ${this.#what}`)
+        if (error.status !== 410 || next === undefined) throw error
+        // The pages read so far are of a state that is gone.
+        items.length = 0
+        next = undefined
+        paged = false
+        continue
+      }
+      const page = JSON.parse(await bodyText(answer)) as {
+        metadata: { continue?: string; resourceVersion: string }
+        items: readonly T[]
+      }
+      for (const item of page.items) items.push(this.#typed(item))
+      this.liveness.lastProgress = Date.now()
+      next = page.metadata.continue
+      if (next === undefined || next === '') {
+        signal.throwIfAborted()
+        this.#replace(items, page.metadata.resourceVersion)
+        return
+      }
+    }
+  }
+
+  #replace(items: readonly T[], version: string): void {
+    const { namespace, store } = this.#options
+    this.liveness.lastList = Date.now()
+    const isOurs = (object: T) => namespace === undefined || object.metadata.namespace === namespace
+    const fine = store.replace(items, this.#scope, isOurs)
+    this.#version = version
+    this.#expired = false
+    if (!fine) throw new BrokenStream('a handler failed')
+  }
+
+  // --- Every further one ---
+
+  /** With `initial`, the stream begins with every object that there is. */
+  async #watch(signal: AbortSignal, initial = false): Promise<Outcome> {
+    const seconds = this.#options.watchSeconds?.() ?? 300 + Math.floor(Math.random() * 300)
+    const query = queryOf({
+      ...this.#selectors(),
+      watch: true,
+      allowWatchBookmarks: true,
+      timeoutSeconds: seconds,
+      ...(initial
+        ? {
+            sendInitialEvents: true,
+            resourceVersionMatch: 'NotOlderThan',
+            resourceVersion: this.#expired ? undefined : '0',
+          }
+        : { resourceVersion: this.#version }),
+    })
+    const abort = new AbortController()
+    const joined = AbortSignal.any([signal, abort.signal])
+    const silenceMs = (seconds + (this.#options.silenceSeconds ?? 30)) * 1000
+    const accept = this.#options.metadataOnly === true ? metadataObject : undefined
+    // Until the head of the answer is there a list's limit holds, then that of silence.
+    let silence = setTimeout(() => abort.abort(new Error('no answer in time')), listTimeoutMs)
+    let answer: IncomingMessage | undefined
+    try {
+      answer = await this.#options.sender.send('GET', this.#path() + query, undefined, joined, { accept })
+      if (answer.statusCode !== 200) throw await errorOf(answer, `watch of ${this.#what}`)
+      this.liveness.lastProgress = Date.now()
+      const listed: T[] | undefined = initial ? [] : undefined
+      const state = { listed }
+      for await (const line of lines(answer, this.#options.maxLineBytes ?? 16 * 1024 * 1024, () => {
+        clearTimeout(silence)
+        silence = setTimeout(() => abort.abort(new Error(`silent for ${silenceMs / 1000} s`)), silenceMs)
+      })) {
+        if (signal.aborted) break
+        this.#take(line, state)
+      }
+      // A stream of the first state that ended early: what it held is not all.
+      if (state.listed !== undefined) throw new Error('the list ended before it was complete')
+      return 'ended'
+    } catch (error) {
+      if (abort.signal.aborted && !signal.aborted) throw new Error(errorText(abort.signal.reason), { cause: error })
+      throw error
+    } finally {
+      clearTimeout(silence)
+      answer?.destroy()
+    }
+  }
+
+  #take(line: string, state: { listed: T[] | undefined }): void {
+    let event: { type: string; object: T }
+    try {
+      event = JSON.parse(line) as { type: string; object: T }
+    } catch (error) {
+      throw new BrokenStream('a line is not valid JSON', { cause: error })
+    }
+    const now = Date.now()
+    this.liveness.lastProgress = now
+    const { store } = this.#options
+    const version = event.object.metadata?.resourceVersion
+    switch (event.type) {
+      case 'ADDED':
+      case 'MODIFIED':
+      case 'DELETED': {
+        this.liveness.lastEvent = now
+        const object = this.#typed(event.object)
+        if (state.listed !== undefined) {
+          state.listed.push(object)
+          return
+        }
+        this.#version = version
+        const fine = event.type === 'DELETED' ? store.remove(object) : store.set(object)
+        if (!fine) throw new BrokenStream('a handler failed')
+        return
+      }
+      case 'BOOKMARK':
+        this.liveness.lastBookmark = now
+        if (state.listed === undefined) {
+          this.#version = version
+        } else if (event.object.metadata.annotations?.['k8s.io/initial-events-end'] === 'true') {
+          const { listed } = state
+          state.listed = undefined
+          this.#replace(listed, version ?? '')
+        }
+        return
+      case 'ERROR': {
+        const { code = 500 } = event.object as unknown as { code?: number }
+        throw statusError(code, JSON.stringify(event.object), `watch of ${this.#what}`)
+      }
+      default:
+        throw new BrokenStream(`unknown event type ${JSON.stringify(event.type)}`)
+    }
+  }
+
+  /** Items of lists have no kind, and metadata has another. */
+  #typed(object: T): T {
+    const { type } = this.#options
+    const apiVersion = apiVersionOf(type)
+    if (object.apiVersion === apiVersion && object.kind === type.kind) return object
+    return { ...object, apiVersion, kind: type.kind }
+  }
+
+  #path(): string {
+    return pathOf(this.#options.type, this.#options.namespace)
+  }
+
+  #selectors() {
+    const { labelSelector, fieldSelector } = this.#options
+    return { labelSelector, fieldSelector }
+  }
+}
+
+/** What was received cannot be trusted: the next step is a new list. */
+class BrokenStream extends Error {}
+
+/** The lines of an answer; `heard` is called for every piece that arrives. */
+async function* lines(answer: IncomingMessage, maxBytes: number, heard: () => void): AsyncIterable<string> {
+  let parts: Buffer[] = []
+  let length = 0
+  heard()
+  for await (const chunk of answer as AsyncIterable<Buffer>) {
+    heard()
+    let from = 0
+    for (;;) {
+      const end = chunk.indexOf(10, from)
+      if (end === -1) break
+      parts.push(chunk.subarray(from, end))
+      const line = Buffer.concat(parts).toString('utf8')
+      parts = []
+      length = 0
+      from = end + 1
+      if (line.trim() !== '') yield line
+    }
+    if (from < chunk.length) {
+      parts.push(chunk.subarray(from))
+      length += chunk.length - from
+      if (length > maxBytes) throw new BrokenStream(`a line is longer than ${maxBytes} bytes`)
+    }
+  }
+}

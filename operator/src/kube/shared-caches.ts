@@ -1,0 +1,147 @@
+// One store and its reflectors for each type and selection, shared by all who ask.
+
+import type { Logger } from '@penstock/agent/telemetry/logger'
+import { Counter, Gauge, type Registry } from 'prom-client'
+import type { KubeObject, ResourceType } from '../api/object.ts'
+import type { Cache, CacheOptions, Caches } from './cache.ts'
+import { type KubeClient, senderOf } from './client.ts'
+import { Reflector } from './reflector.ts'
+import { Store } from './store.ts'
+
+interface Shared {
+  readonly store: Store<KubeObject>
+  readonly reflectors: readonly Reflector<KubeObject>[]
+}
+
+export interface SharedCachesOptions {
+  readonly kube: KubeClient
+  readonly logger: Logger
+  readonly metrics: Registry
+  /** Ends all reflectors. */
+  readonly signal: AbortSignal
+  /** Namespaces to which caches of namespaced types are limited. */
+  readonly namespaces?: readonly string[] | undefined
+}
+
+/** Time without any progress after which a reflector is said to be stuck. */
+const stuckMs = 15 * 60_000
+
+export class SharedCaches implements Caches {
+  readonly #options: SharedCachesOptions
+  readonly #shared = new Map<string, Shared>()
+  readonly #relists: Counter
+  readonly #errors: Counter
+
+  constructor(options: SharedCachesOptions) {
+    this.#options = options
+    const registers = [options.metrics]
+    const labelNames = ['resource']
+    this.#relists = new Counter({
+      name: 'penstock_reflector_relists_total',
+      help: 'Lists after the first one.',
+      labelNames,
+      registers,
+    })
+    this.#errors = new Counter({
+      name: 'penstock_reflector_errors_total',
+      help: 'Failures, of handlers too.',
+      labelNames,
+      registers,
+    })
+    const shared = this.#shared
+    for (const [name, help, member] of [
+      ['list', 'When the last list was complete, in seconds since the epoch.', 'lastList'],
+      ['event', 'When the last event came, in seconds since the epoch.', 'lastEvent'],
+      ['bookmark', 'When the last bookmark came, in seconds since the epoch.', 'lastBookmark'],
+    ] as const) {
+      new Gauge({
+        name: `penstock_reflector_last_${name}_timestamp_seconds`,
+        help,
+        labelNames,
+        registers,
+        collect() {
+          for (const { store, reflectors } of shared.values()) {
+            const newest = Math.max(...reflectors.map((reflector) => reflector.liveness[member]))
+            this.set({ resource: store.type.plural }, newest / 1000)
+          }
+        },
+      })
+    }
+    new Gauge({
+      name: 'penstock_cache_objects',
+      help: 'Objects in a cache.',
+      labelNames,
+      registers,
+      collect() {
+        for (const { store } of shared.values()) this.set({ resource: store.type.plural }, store.size)
+      },
+    })
+  }
+
+  cache<T extends KubeObject = KubeObject>(type: ResourceType, options: CacheOptions = {}): Cache<T> {
+    const key = JSON.stringify([
+      type.group,
+      type.version,
+      type.plural,
+      options.namespace,
+      options.labelSelector,
+      options.fieldSelector,
+      options.metadataOnly,
+    ])
+    let known = this.#shared.get(key)
+    if (known === undefined) {
+      known = this.#start(type, options)
+      this.#shared.set(key, known)
+    }
+    return known.store as unknown as Cache<T>
+  }
+
+  async synced(signal: AbortSignal): Promise<void> {
+    // Caches may be asked for while others are waited for.
+    for (let waited = -1; waited !== this.#shared.size; ) {
+      waited = this.#shared.size
+      await Promise.all([...this.#shared.values()].map(({ store }) => store.whenSynced(signal)))
+    }
+  }
+
+  get isSynced(): boolean {
+    return [...this.#shared.values()].every(({ store }) => store.synced)
+  }
+
+  /** Resources whose reflectors have made no progress for 15 minutes. */
+  stuck(now = Date.now()): readonly string[] {
+    return [...this.#shared.values()]
+      .filter(({ reflectors }) => reflectors.some(({ liveness }) => now - liveness.lastProgress > stuckMs))
+      .map(({ store }) => store.type.plural)
+  }
+
+  #start(type: ResourceType, options: CacheOptions): Shared {
+    const { kube, logger, signal } = this.#options
+    const scopes =
+      type.namespaced && options.namespace === undefined
+        ? (this.#options.namespaces ?? [''])
+        : [options.namespace ?? '']
+    const labels = { resource: type.plural }
+    const store = new Store<KubeObject>(type, scopes, logger, () => this.#errors.inc(labels))
+    const reflectors = scopes.map(
+      (namespace) =>
+        new Reflector<KubeObject>({
+          sender: senderOf(kube, `reflector/${type.plural}`),
+          type,
+          store,
+          logger,
+          namespace: namespace === '' ? undefined : namespace,
+          labelSelector: options.labelSelector,
+          fieldSelector: options.fieldSelector,
+          metadataOnly: options.metadataOnly === true,
+          onRelist: () => this.#relists.inc(labels),
+          onError: () => this.#errors.inc(labels),
+        }),
+    )
+    for (const reflector of reflectors) {
+      // It ends with the signal alone; if it ever failed otherwise, that is a fault that must be seen.
+      reflector.run(signal).catch((error: unknown) => logger.error({ error, ...labels }, 'A reflector has ended.'))
+    }
+    return { store, reflectors }
+  }
+}

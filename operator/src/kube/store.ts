@@ -1,0 +1,244 @@
+// The store behind a cache: objects by key, indexes, handlers. It is filled by reflectors; objects are frozen on the way in.
+
+import { errorText } from '@penstock/agent/errors'
+import type { Logger } from '@penstock/agent/telemetry/logger'
+import { type KubeObject, keyOf, objectKey, type ResourceType } from '../api/object.ts'
+import type { Cache, Change, ChangeType, Index, Subscription } from './cache.ts'
+
+/** How long an older state is held back after a write of our own, if the write's event never comes. */
+const expectationMs = 30_000
+/** Versions of an object that are remembered: an answer to a write may come after its event. */
+const rememberedVersions = 8
+
+interface Entry<T> {
+  readonly object: T
+  /** The newest last. */
+  readonly versions: readonly string[]
+}
+
+interface Expectation {
+  readonly version: string
+  readonly uid: string | undefined
+  readonly until: number
+}
+
+export class Store<T extends KubeObject> implements Cache<T> {
+  readonly type: ResourceType
+  readonly #logger: Logger
+  readonly #onHandlerError: () => void
+  readonly #entries = new Map<string, Entry<T>>()
+  readonly #expected = new Map<string, Expectation>()
+  readonly #indexes = new Map<string, { readonly keysOf: Index<T>; readonly keys: Map<string, Map<string, T>> }>()
+  readonly #handlers = new Set<(change: Change<T>) => void>()
+  readonly #waiting = new Set<() => void>()
+  /** Scopes (a namespace, or all) whose first list has not come yet. */
+  readonly #unsynced: Set<string>
+
+  constructor(type: ResourceType, scopes: readonly string[], logger: Logger, onHandlerError: () => void = () => {}) {
+    this.type = type
+    this.#logger = logger
+    this.#onHandlerError = onHandlerError
+    this.#unsynced = new Set(scopes)
+  }
+
+  get synced(): boolean {
+    return this.#unsynced.size === 0
+  }
+
+  get size(): number {
+    return this.#entries.size
+  }
+
+  get(namespace: string | undefined, name: string): T | undefined {
+    return this.#entries.get(objectKey(namespace, name))?.object
+  }
+
+  *values(): IterableIterator<T> {
+    for (const { object } of this.#entries.values()) yield object
+  }
+
+  index(name: string, keysOf: Index<T>): void {
+    if (this.#indexes.has(name)) return
+    const index = { keysOf, keys: new Map<string, Map<string, T>>() }
+    this.#indexes.set(name, index)
+    for (const [key, { object }] of this.#entries) addTo(index, key, object)
+  }
+
+  find(index: string, key: string): readonly T[] {
+    const found = this.#indexes.get(index)
+    if (found === undefined) throw new TypeError(`There is no index "${index}" of ${this.type.plural}.`)
+    return [...(found.keys.get(key)?.values() ?? [])]
+  }
+
+  subscribe(handler: (change: Change<T>) => void): Subscription {
+    const store = this
+    // Those that are there are handed over before any change: nothing comes between, as this is one turn of the loop.
+    for (const { object } of this.#entries.values()) this.#call(handler, { type: 'added', object })
+    this.#handlers.add(handler)
+    return {
+      get synced() {
+        return store.synced
+      },
+      [Symbol.dispose]() {
+        store.#handlers.delete(handler)
+      },
+    }
+  }
+
+  /** Resolves when the first list of every scope is there. */
+  async whenSynced(signal: AbortSignal): Promise<void> {
+    while (!this.synced) {
+      signal.throwIfAborted()
+      const { promise, resolve } = Promise.withResolvers<void>()
+      this.#waiting.add(resolve)
+      signal.addEventListener('abort', () => resolve(), { once: true })
+      await promise
+    }
+  }
+
+  expect(object: T): void {
+    const version = object.metadata.resourceVersion
+    if (version === undefined) return
+    const key = keyOf(object)
+    const known = this.#entries.get(key)
+    if (known?.versions.includes(version)) return // its event was quicker
+    this.#expected.set(key, { version, uid: object.metadata.uid, until: performance.now() + expectationMs })
+    this.#put(key, object)
+  }
+
+  // --- For reflectors ---
+
+  /** An object is there, or is new. False when a handler failed. */
+  set(object: T): boolean {
+    const key = keyOf(object)
+    return this.#isHeldBack(key, object) ? true : this.#put(key, object)
+  }
+
+  /** An object is gone. */
+  remove(object: T): boolean {
+    const key = keyOf(object)
+    if (this.#isHeldBack(key, object, true)) return true
+    return this.#drop(key, object)
+  }
+
+  /** The complete list of a scope: what is not in it is gone. */
+  replace(objects: readonly T[], scope: string, isOfScope: (object: T) => boolean): boolean {
+    let fine = true
+    const listed = new Set<string>()
+    for (const object of objects) {
+      const key = keyOf(object)
+      listed.add(key)
+      this.#expected.delete(key) // a list is as new as anything that we have written
+      if (!this.#put(key, object)) fine = false
+    }
+    for (const [key, { object }] of [...this.#entries]) {
+      if (listed.has(key) || !isOfScope(object)) continue
+      this.#expected.delete(key)
+      if (!this.#drop(key, object)) fine = false
+    }
+    if (this.#unsynced.delete(scope) && this.synced) {
+      for (const resolve of this.#waiting) resolve()
+      this.#waiting.clear()
+    }
+    return fine
+  }
+
+  #isHeldBack(key: string, object: T, deleted = false): boolean {
+    const expected = this.#expected.get(key)
+    if (expected === undefined) return false
+    const { resourceVersion, uid } = object.metadata
+    if (resourceVersion === expected.version || uid !== expected.uid || performance.now() > expected.until || deleted) {
+      this.#expected.delete(key)
+      return false
+    }
+    return true
+  }
+
+  #put(key: string, given: T): boolean {
+    const entry = this.#entries.get(key)
+    const version = given.metadata.resourceVersion ?? ''
+    const previous = entry?.object
+    if (previous !== undefined && version !== '' && entry?.versions.at(-1) === version) return true
+    const object = frozen(stripped(given))
+    const versions = [...(entry?.object.metadata.uid === object.metadata.uid ? (entry?.versions ?? []) : []), version]
+    this.#entries.set(key, { object, versions: versions.slice(-rememberedVersions) })
+    for (const index of this.#indexes.values()) {
+      if (previous !== undefined) removeFrom(index, key, previous)
+      addTo(index, key, object)
+    }
+    // Deleted and made again between two looks: it is another object.
+    if (previous !== undefined && previous.metadata.uid !== object.metadata.uid) {
+      const fine = this.#tell('deleted', previous)
+      return this.#tell('added', object) && fine
+    }
+    return this.#tell(previous === undefined ? 'added' : 'changed', object, previous)
+  }
+
+  #drop(key: string, last: T): boolean {
+    const entry = this.#entries.get(key)
+    if (entry === undefined) return true
+    this.#entries.delete(key)
+    for (const index of this.#indexes.values()) removeFrom(index, key, entry.object)
+    return this.#tell('deleted', frozen(stripped(last)), entry.object)
+  }
+
+  #tell(type: ChangeType, object: T, previous?: T): boolean {
+    let fine = true
+    for (const handler of this.#handlers) if (!this.#call(handler, { type, object, previous })) fine = false
+    return fine
+  }
+
+  #call(handler: (change: Change<T>) => void, change: Change<T>): boolean {
+    try {
+      handler(change)
+      return true
+    } catch (error) {
+      this.#onHandlerError()
+      const { kind } = this.type
+      this.#logger.error(
+        { error: errorText(error), kind, object: keyOf(change.object) },
+        'A handler of changes failed.',
+      )
+      return false
+    }
+  }
+}
+
+interface KeyIndex<T extends KubeObject> {
+  readonly keysOf: Index<T>
+  readonly keys: Map<string, Map<string, T>>
+}
+
+function addTo<T extends KubeObject>(index: KeyIndex<T>, key: string, object: T): void {
+  for (const name of index.keysOf(object)) {
+    const found = index.keys.get(name)
+    if (found === undefined) index.keys.set(name, new Map([[key, object]]))
+    else found.set(key, object)
+  }
+}
+
+function removeFrom<T extends KubeObject>(index: KeyIndex<T>, key: string, object: T): void {
+  for (const name of index.keysOf(object)) {
+    const found = index.keys.get(name)
+    found?.delete(key)
+    if (found?.size === 0) index.keys.delete(name)
+  }
+}
+
+const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration'
+
+/** Without what costs memory and tells a controller nothing. */
+function stripped<T extends KubeObject>(object: T): T {
+  const { managedFields, annotations, ...metadata } = object.metadata
+  if (managedFields === undefined && annotations?.[lastApplied] === undefined) return object
+  const { [lastApplied]: _, ...kept } = annotations ?? {}
+  return { ...object, metadata: { ...metadata, ...(annotations === undefined ? {} : { annotations: kept }) } }
+}
+
+function frozen<T>(value: T): T {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value)
+    for (const member of Object.values(value)) frozen(member)
+  }
+  return value
+}
