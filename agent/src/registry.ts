@@ -20,6 +20,7 @@ import { remoteWriteMetrics } from './sinks/remote_write_metrics.ts'
 import { searchEngine } from './sinks/search_engine.ts'
 import { siemUnstructured } from './sinks/siem_unstructured.ts'
 import { tsdbMetrics } from './sinks/tsdb_metrics.ts'
+import { amqp } from './sources/amqp.ts'
 import { demoLogs } from './sources/demo_logs.ts'
 import { file } from './sources/file.ts'
 import { eventstoreMetrics } from './sources/eventstore_metrics.ts'
@@ -32,6 +33,7 @@ import { webserverMetrics } from './sources/webserver_metrics.ts'
 import { remap } from './transforms/remap.ts'
 
 export const components: readonly AnyDeclaration[] = [
+  erased(amqp),
   erased(demoLogs),
   erased(file),
   erased(eventstoreMetrics),

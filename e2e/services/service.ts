@@ -53,12 +53,31 @@ const recipes = {
   },
   prometheus: { variable: 'PENSTOCK_TEST_PROMETHEUS_URL' },
   influxdb: { variable: 'PENSTOCK_TEST_INFLUXDB_URL' },
+  sqs: { variable: 'PENSTOCK_TEST_SQS_ENDPOINT' },
+  aws: { variable: 'PENSTOCK_TEST_STS_ENDPOINT' },
+  rabbitmq: { variable: 'PENSTOCK_TEST_AMQP_URL' },
+  pulsar: { variable: 'PENSTOCK_TEST_PULSAR_URL' },
+  victoriametrics: { variable: 'PENSTOCK_TEST_VICTORIAMETRICS_URL' },
+  apache: { variable: 'PENSTOCK_TEST_APACHE_STATUS_URL' },
 } as const satisfies Record<string, Recipe>
 
 export type ServiceName = keyof typeof recipes
 
 /** The servers that the tests use, in the order in which they are fetched or built before the tests. */
-export const usedServices: readonly ServiceName[] = ['prometheus', 'influxdb', 'opensearch', 'elasticsearch', 'loki']
+export const usedServices: readonly ServiceName[] = [
+  'prometheus',
+  'influxdb',
+  'apache',
+  'rabbitmq',
+  'sqs',
+  'aws',
+  'opensearch',
+  'elasticsearch',
+  'pulsar',
+  'victoriametrics',
+  'victorialogs',
+  'loki',
+]
 
 /** Commands of the scripts, and the Debian package of each. Java and Go are looked for by the scripts themselves. */
 export const servicePackages: Readonly<Record<string, string>> = {
@@ -68,12 +87,16 @@ export const servicePackages: Readonly<Record<string, string>> = {
   unzip: 'unzip',
   mvn: 'maven',
   java: 'openjdk-17-jre-headless',
+  apache2: 'apache2',
+  'rabbitmq-server': 'rabbitmq-server',
   flock: 'util-linux',
 }
 
 export interface RunningService extends AsyncDisposable {
   readonly url: string
   readonly from: 'environment' | 'here' | 'docker'
+  /** What `service.sh` printed beside the address: further addresses, files with certificates. Only for servers from here. */
+  readonly variables: Readonly<Record<string, string>>
 }
 
 export interface Service {
@@ -88,7 +111,12 @@ export function service(name: ServiceName): Service {
   const recipe: Recipe = recipes[name]
   const address = process.env[recipe.variable]
   if (address !== undefined && address !== '') {
-    const running: RunningService = { url: address, from: 'environment', async [Symbol.asyncDispose]() {} }
+    const running: RunningService = {
+      url: address,
+      from: 'environment',
+      variables: {},
+      async [Symbol.asyncDispose]() {},
+    }
     return { name, missing: undefined, start: async () => running }
   }
   const installing = process.env['PENSTOCK_TEST_INSTALL'] === '1'
@@ -102,6 +130,11 @@ export function service(name: ServiceName): Service {
     throw new Error(`PENSTOCK_TEST_REQUIRE names ${name}, and it cannot be had: ${missing}.`)
   }
   return { name, missing, start: () => Promise.reject(new Error(missing)) }
+}
+
+/** Restarts a server in place: its connections end, what it has stored stays. Only for servers from here. */
+export async function restartService(name: ServiceName, running: RunningService): Promise<void> {
+  await command(script, [name, 'restart'], { env: { SVC_RUN: running.variables['SVC_RUN'] ?? '' } })
 }
 
 /** Ends every server that was started below a run folder. */
@@ -122,9 +155,12 @@ async function startHere(name: ServiceName, recipe: Recipe): Promise<RunningServ
   }
   try {
     const printed = await command(script, [name, 'up'], { env, timeoutMs: 3_600_000 })
-    const url = new RegExp(`\\b${recipe.variable}=(\\S+)`).exec(printed)?.[1]
+    const variables = Object.fromEntries(
+      [...printed.matchAll(/\b(\w+)=(\S+)/g)].map(([, variable, value]) => [variable as string, value as string]),
+    )
+    const url = variables[recipe.variable]
     if (url === undefined) throw new Error(`service.sh ${name} up printed no ${recipe.variable}: ${printed}`)
-    return { url, from: 'here', [Symbol.asyncDispose]: end }
+    return { url, from: 'here', variables, [Symbol.asyncDispose]: end }
   } catch (error) {
     await end().catch(() => {}) // the reason why it did not start is what counts
     throw error
@@ -144,6 +180,7 @@ async function startInDocker(recipe: Recipe): Promise<RunningService> {
   return {
     url: `http://${container.getHost()}:${container.getMappedPort(docker.port)}`,
     from: 'docker',
+    variables: {},
     async [Symbol.asyncDispose]() {
       await container.stop()
     },

@@ -5,6 +5,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { isIP, type Socket } from 'node:net'
 import {
+  type ConnectionOptions,
   checkServerIdentity,
   connect,
   createSecureContext,
@@ -19,6 +20,10 @@ import type { TlsOptions } from '../schema/groups.ts'
 export interface TlsSettings {
   /** Wraps a connection; resolves when the peer is verified. The socket is destroyed when it cannot be. */
   secure(socket: Socket, name: string, signal?: AbortSignal): Promise<TLSSocket>
+  /** For libraries that connect themselves: what the platform is told. They call `wrongName` when they are connected. */
+  connectOptions(name: string): ConnectionOptions
+  /** What is wrong with the name of a peer whose certificate is not verified, where the name is. */
+  wrongName(socket: TLSSocket, name: string): Error | undefined
   /** The name to ask for in place of the host of the address. */
   readonly serverName: string | undefined
   /** Whether HTTP/2 may be agreed upon. */
@@ -70,22 +75,31 @@ export function compileTls(options: TlsOptions): TlsSettings {
     )
   }
 
+  const connectOptions = (name: string): ConnectionOptions => ({
+    secureContext: secureContext(),
+    // An address is no name that could be asked for (RFC 6066, section 3).
+    ...(isIP(name) === 0 ? { servername: name } : {}),
+    rejectUnauthorized: options.verify_certificate,
+    checkServerIdentity: options.verify_hostname
+      ? (_, certificate) => checkServerIdentity(name, certificate)
+      : () => undefined,
+    ...(options.alpn_protocols === undefined ? {} : { ALPNProtocols: [...options.alpn_protocols] }),
+  })
+  // Node looks at the name only where it verifies the certificate.
+  const wrongName = (socket: TLSSocket, name: string): Error | undefined =>
+    options.verify_hostname && !options.verify_certificate
+      ? checkServerIdentity(name, socket.getPeerCertificate())
+      : undefined
+
   return {
     warnings,
+    connectOptions,
+    wrongName,
     offersHttp2: protocols.includes('h2'),
     serverName: options.server_name,
     secure(socket, name, signal) {
       return new Promise((resolve, reject) => {
-        const secured = connect({
-          socket,
-          secureContext: secureContext(),
-          // An address is no name that could be asked for (RFC 6066, section 3).
-          ...(isIP(name) === 0 ? { servername: name } : {}),
-          host: name,
-          ALPNProtocols: [...protocols],
-          rejectUnauthorized: options.verify_certificate,
-          checkServerIdentity: options.verify_hostname ? checkServerIdentity : () => undefined,
-        })
+        const secured = connect({ socket, host: name, ...connectOptions(name), ALPNProtocols: [...protocols] })
         const end = () => {
           secured.off('error', fail)
           secured.off('close', closed)
@@ -103,11 +117,8 @@ export function compileTls(options: TlsOptions): TlsSettings {
         secured.once('close', closed)
         signal?.addEventListener('abort', abort)
         secured.once('secureConnect', () => {
-          // Node looks at the name only where it verifies the certificate.
-          if (options.verify_hostname && !options.verify_certificate) {
-            const wrong = checkServerIdentity(name, secured.getPeerCertificate())
-            if (wrong !== undefined) return fail(wrong)
-          }
+          const wrong = wrongName(secured, name)
+          if (wrong !== undefined) return fail(wrong)
           end()
           resolve(secured)
         })

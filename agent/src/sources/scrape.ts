@@ -12,6 +12,7 @@ import { HttpClient, transportFields } from '../http/client.ts'
 import { compileProxy } from '../net/proxy.ts'
 import { compileTls, defaultTls } from '../net/tls.ts'
 import type { ErrorReport } from '../telemetry/component-events.ts'
+import { untilTaken } from './hand-on.ts'
 
 /** Longest answer that is read. */
 const longestAnswer = 8 << 20
@@ -95,25 +96,12 @@ async function scrapeOne(
         const fields = { reason: failures[0] }
         fail({ type: 'parser_failed', stage: 'processing', message, fields, count: failures.length })
       }
-      if (metrics.length > 0) await send(context, output.send(metricBatch([...metrics], new Finalizer())))
+      if (metrics.length > 0) await untilTaken(output.send(metricBatch([...metrics], new Finalizer())), stopping)
     }
     // The next turn of the clock that has not passed yet.
     const passed = performance.now() - start
     const pause = (Math.floor(passed / intervalMs) + 1) * intervalMs - passed
     await wait(pause, undefined, { signal: stopping }).catch(() => {}) // stopping ends the loop
-  }
-}
-
-/** Waits until the pipeline takes more, or the source shall stop: the batch is the pipeline's already. */
-export async function send({ stopping }: SourceContext, full: Promise<void> | undefined): Promise<void> {
-  if (full === undefined || stopping.aborted) return
-  const { promise: stopped, resolve } = Promise.withResolvers<void>()
-  const stop = () => resolve()
-  stopping.addEventListener('abort', stop)
-  try {
-    await Promise.race([full, stopped])
-  } finally {
-    stopping.removeEventListener('abort', stop)
   }
 }
 

@@ -1,0 +1,165 @@
+// Messages of a queue on an AMQP 0.9.1 broker, such as RabbitMQ. A message is acknowledged when its events are accepted by the
+// pipeline, or delivered where a sink wants that; a lost connection is made again, and what it left unanswered comes again.
+
+import { setTimeout as wait } from 'node:timers/promises'
+import { framingProblems } from '../codecs/framing/encode.ts'
+import { defineSource, type OptionProblem } from '../component.ts'
+import { errorText } from '../errors.ts'
+import { type BatchStatus, Finalizer } from '../event/finalizer.ts'
+import { Timestamp } from '../event/timestamp.ts'
+import { compileTls } from '../net/tls.ts'
+import { decoding, framing, tls } from '../schema/groups.ts'
+import { fieldPath, secret, string, uint } from '../schema/options.ts'
+import { parseAddress } from './amqp/address.ts'
+import { Consumer, checkQueue, type Delivery } from './amqp/consumer.ts'
+import { Notes } from './annotate.ts'
+import { MessageReader, Outstanding } from './hand-on.ts'
+
+const protocol = { protocol: 'amqp_0_9_1' }
+const firstPauseMs = 1000
+const longestPauseMs = 30_000
+
+export const amqp = defineSource({
+  type: 'amqp',
+  summary: 'Consumes a queue of an AMQP 0.9.1 broker.',
+  description:
+    'The queue must exist. A message is acknowledged when the pipeline has accepted its events, or, with acknowledgements, when they are delivered; it is rejected without being put back into the queue when a sink cannot deliver them, so that the queue may move it to a dead-letter exchange. After a lost connection the broker gives out again what was not acknowledged. A client identifies itself by `tls.crt_file` and `tls.key_file`, or by a PKCS#12 file in either.',
+  outputs: ['log', 'metric'],
+  acknowledges: true,
+  options: {
+    connection_string: secret(
+      'Address of the broker with user and password; the virtual host is percent-encoded, scheme `amqps` chooses TLS. Parameters: `timeout` (seconds to connect), `heartbeat` (seconds), `frame_max`, `channel_max`.',
+      { examples: ['amqp://user:password@broker:5672/%2f?timeout=10'] },
+    ),
+    queue: string('The queue.', { default: 'penstock' }),
+    consumer: string('Tag that the broker shows for this consumer.', { default: 'penstock' }),
+    exchange_key: fieldPath('Field that gets the exchange of the message; empty: none.', { default: 'exchange' }),
+    routing_key_field: fieldPath('Field that gets the routing key of the message; empty: none.', {
+      default: 'routing',
+    }),
+    offset_key: fieldPath('Field that gets the delivery tag of the message; empty: none.', { default: 'offset' }),
+    prefetch_count: uint(
+      'Most messages that the broker gives out before any is acknowledged. They are held in memory; with acknowledgements, as many can be delivered in the time of one delivery.',
+      { default: 4096, minimum: 1, maximum: 65_535 },
+    ),
+    decoding: decoding(),
+    framing: framing(),
+    tls: tls(),
+  },
+
+  check(options) {
+    const problems: OptionProblem[] = framingProblems(options.framing)
+    const address = parseAddress(options.connection_string)
+    if (typeof address === 'string') problems.push({ path: 'connection_string', message: address })
+    else if (options.tls.enabled === true && !address.secure) {
+      problems.push({ path: 'tls.enabled', message: 'is true, but the scheme of `connection_string` is not amqps' })
+    }
+    return problems
+  },
+
+  build(options, context) {
+    const address = parseAddress(options.connection_string)
+    if (typeof address === 'string') throw new TypeError(`\`connection_string\` ${address}.`) // `check` has told
+    const { crt_file, key_file } = options.tls
+    const settings = compileTls(crt_file === undefined ? { ...options.tls, crt_file: key_file } : options.tls)
+    for (const warning of address.secure ? settings.warnings : []) context.logger.warn(warning)
+    const consumerOptions = {
+      address,
+      tls: settings,
+      queue: options.queue,
+      consumerTag: options.consumer,
+      prefetch: options.prefetch_count,
+    }
+    const { events, stopping, acknowledgements } = context
+    const notes = new Notes('amqp', context.globals.logSchema, [
+      [options.exchange_key, undefined],
+      [options.routing_key_field, undefined],
+      [options.offset_key, undefined],
+    ])
+    const reader = new MessageReader(options, notes, context)
+    const outstanding = new Outstanding()
+    /** Consumers that messages were taken from and that may still have to be answered. */
+    const open = new Set<Consumer>()
+
+    const answer = (consumer: Consumer, message: Delivery, status: BatchStatus): void => {
+      const accepted = status === 'delivered'
+      try {
+        if (accepted) consumer.accept(message)
+        else consumer.reject(message)
+      } catch (error) {
+        if (accepted) events.count('consumer_offset_updates_failed_total')
+        events.error({
+          type: accepted ? 'acknowledgment_failed' : 'command_failed',
+          stage: 'receiving',
+          message: 'A message could not be answered; the broker gives it out again.',
+          fields: { reason: consumer.ended ?? errorText(error) },
+        })
+      }
+    }
+
+    const handOn = async (consumer: Consumer, message: Delivery): Promise<void> => {
+      const { content, fields, properties } = message
+      events.receivedBytes(content.length, protocol)
+      outstanding.add()
+      const finalizer = new Finalizer((status) => {
+        if (acknowledgements) answer(consumer, message, status)
+        outstanding.done()
+      })
+      await reader.read(content, finalizer, sentAt(properties.timestamp), [
+        fields.exchange,
+        fields.routingKey,
+        fields.deliveryTag,
+      ])
+      if (!acknowledgements) answer(consumer, message, 'delivered')
+    }
+
+    const consume = async (consumer: Consumer): Promise<void> => {
+      while (!stopping.aborted) {
+        const message = consumer.next()
+        if (message !== undefined) await handOn(consumer, message)
+        else if (consumer.ended === undefined) await consumer.readable(stopping)
+        else return
+      }
+      await consumer.cancel()
+    }
+
+    return {
+      async run() {
+        let pauseMs = firstPauseMs
+        while (!stopping.aborted) {
+          let reason: string
+          try {
+            const consumer = await Consumer.open(consumerOptions, stopping)
+            open.add(consumer)
+            pauseMs = firstPauseMs
+            await consume(consumer)
+            if (stopping.aborted) return
+            reason = consumer.ended ?? ''
+            // Answers to it are in vain: the broker gives the messages out again.
+            open.delete(consumer)
+            await consumer.close()
+          } catch (error) {
+            if (stopping.aborted) return
+            reason = errorText(error)
+          }
+          const fields = { reason, pause_secs: pauseMs / 1000 }
+          const message = 'Nothing can be consumed; the connection is made again after a pause.'
+          events.error({ type: 'request_failed', stage: 'receiving', message, fields })
+          await wait(pauseMs, undefined, { signal: stopping }).catch(() => {}) // stopping ends the loop
+          pauseMs = Math.min(pauseMs * 2, longestPauseMs)
+        }
+      },
+      async settle() {
+        await outstanding.none()
+        await Promise.all([...open].map((consumer) => consumer.close()))
+      },
+      healthcheck: (signal) => checkQueue(consumerOptions, signal),
+    }
+  },
+})
+
+/** The time of a message. The protocol counts seconds; some producers write milliseconds. */
+function sentAt(value: unknown): Timestamp | undefined {
+  if (typeof value !== 'number' || !Number.isFinite(value)) return undefined
+  return new Timestamp(Math.floor(value < 1e11 ? value * 1000 : value), 0)
+}

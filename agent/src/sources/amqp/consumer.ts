@@ -1,0 +1,202 @@
+// One consumer on one channel of one connection to a broker, as long as it lives. A message is answered on the channel that
+// brought it, or not at all: what a lost connection leaves unanswered, the broker gives out again.
+
+import { TLSSocket } from 'node:tls'
+import type { Channel, ChannelModel, ConsumeMessage } from 'amqplib'
+import { errorText, PenstockError } from '../../errors.ts'
+import type { TlsSettings } from '../../net/tls.ts'
+import { type BrokerAddress, shownAddress } from './address.ts'
+
+export interface ConsumerOptions {
+  readonly address: BrokerAddress
+  readonly tls: TlsSettings
+  readonly queue: string
+  readonly consumerTag: string
+  readonly prefetch: number
+}
+
+export type Delivery = ConsumeMessage
+
+/** Larger frames than the broker was told to send are refused. */
+const longestFrame = 1 << 20
+
+/** Connects; throws a PenstockError that names the broker. */
+async function connect({ address, tls }: ConsumerOptions, signal: AbortSignal): Promise<ChannelModel> {
+  const amqp = await import('amqplib')
+  const name = tls.serverName ?? address.host
+  const given = { heartbeat: address.heartbeat, frameMax: address.frameMax, channelMax: address.channelMax }
+  const chosen = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+  const opening = amqp.connect(
+    {
+      protocol: address.secure ? 'amqps' : 'amqp',
+      hostname: address.host,
+      port: address.port,
+      username: address.user,
+      password: address.password,
+      vhost: encodeURIComponent(address.vhost),
+      maxFrameSize: Math.max(longestFrame, address.frameMax ?? 0),
+      ...chosen,
+    },
+    {
+      ...(address.secure ? tls.connectOptions(name) : {}),
+      timeout: address.timeoutMs,
+      noDelay: true,
+      keepAlive: true,
+      clientProperties: { connection_name: 'penstock' },
+    },
+  )
+  const { promise: aborted, reject } = Promise.withResolvers<never>()
+  const abort = () => reject(signal.reason)
+  signal.addEventListener('abort', abort)
+  try {
+    if (signal.aborted) abort()
+    const model = await Promise.race([opening, aborted])
+    model.on('error', () => {}) // `close` follows and tells the reason
+    const stream: unknown = Reflect.get(model.connection, 'stream')
+    const wrong = stream instanceof TLSSocket ? tls.wrongName(stream, name) : undefined
+    if (wrong !== undefined) {
+      await closeQuietly(model)
+      throw wrong
+    }
+    return model
+  } catch (error) {
+    // A connection that comes after all is not wanted any more.
+    opening.then(closeQuietly, () => {})
+    const reason = signal.aborted ? 'the source stops' : errorText(error)
+    throw new PenstockError('PEN_REQUEST_FAILED', `The broker ${shownAddress(address)} cannot be used: ${reason}.`, {
+      cause: error,
+    })
+  } finally {
+    signal.removeEventListener('abort', abort)
+  }
+}
+
+async function closeQuietly(closing: ChannelModel): Promise<void> {
+  closing.on('error', () => {}) // it is on its way out
+  await closing.close().catch(() => {}) // closed already
+}
+
+/** Throws a PenstockError if the queue cannot be reached. */
+export async function checkQueue(options: ConsumerOptions, signal: AbortSignal): Promise<void> {
+  const model = await connect(options, signal)
+  try {
+    const channel = await model.createChannel()
+    channel.on('error', () => {}) // the call below rejects with it
+    await channel.checkQueue(options.queue)
+  } catch (error) {
+    throw new PenstockError(
+      'PEN_HEALTHCHECK',
+      `The queue \`${options.queue}\` of ${shownAddress(options.address)} cannot be used: ${errorText(error)}.`,
+      { cause: error },
+    )
+  } finally {
+    await closeQuietly(model)
+  }
+}
+
+export class Consumer {
+  readonly #model: ChannelModel
+  readonly #channel: Channel
+  readonly #tag: string
+  #waiting: Delivery[] = []
+  #next = 0
+  #wake: (() => void) | undefined
+  #ended: string | undefined
+
+  private constructor(model: ChannelModel, channel: Channel, tag: string) {
+    this.#model = model
+    this.#channel = channel
+    this.#tag = tag
+    const end = (reason: string) => {
+      this.#ended ??= reason
+      // What has not been handed on is given out again by the broker.
+      this.#waiting = []
+      this.#next = 0
+      this.#wake?.()
+    }
+    model.on('close', (error) => end(error === undefined ? 'The connection was closed.' : errorText(error)))
+    channel.on('error', (error) => end(errorText(error)))
+    channel.on('close', () => end('The channel was closed.'))
+  }
+
+  /** Connects and starts to consume; throws a PenstockError. */
+  static async open(options: ConsumerOptions, signal: AbortSignal): Promise<Consumer> {
+    const model = await connect(options, signal)
+    try {
+      const channel = await model.createChannel()
+      const consumer = new Consumer(model, channel, options.consumerTag)
+      await channel.prefetch(options.prefetch)
+      await channel.consume(options.queue, (message) => consumer.#take(message), {
+        consumerTag: options.consumerTag,
+        noAck: false,
+      })
+      return consumer
+    } catch (error) {
+      await closeQuietly(model)
+      const where = `The queue \`${options.queue}\` of ${shownAddress(options.address)}`
+      throw new PenstockError('PEN_REQUEST_FAILED', `${where} cannot be consumed: ${errorText(error)}.`, {
+        cause: error,
+      })
+    }
+  }
+
+  #take(message: Delivery | null): void {
+    if (this.#ended !== undefined) return
+    if (message === null) {
+      this.#ended = 'The broker cancelled the consumer, as it does when the queue is deleted.'
+    } else {
+      this.#waiting.push(message)
+    }
+    this.#wake?.()
+  }
+
+  /** Why it has ended; undefined while it lives. */
+  get ended(): string | undefined {
+    return this.#ended
+  }
+
+  /** The next message that waits, if any. */
+  next(): Delivery | undefined {
+    const message = this.#waiting[this.#next]
+    if (message === undefined) return undefined
+    this.#next++
+    if (this.#next === this.#waiting.length) {
+      this.#waiting = []
+      this.#next = 0
+    }
+    return message
+  }
+
+  /** Resolves when there is a message, the consumer has ended or the signal aborts. */
+  async readable(signal: AbortSignal): Promise<void> {
+    if (this.#waiting.length > 0 || this.#ended !== undefined || signal.aborted) return
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#wake = resolve
+    signal.addEventListener('abort', resolve as () => void)
+    await promise
+    signal.removeEventListener('abort', resolve as () => void)
+    this.#wake = undefined
+  }
+
+  /** Throws if the channel is gone. */
+  accept(message: Delivery): void {
+    this.#channel.ack(message)
+  }
+
+  /** Throws if the channel is gone. The broker drops the message, or moves it where the queue says. */
+  reject(message: Delivery): void {
+    this.#channel.reject(message, false)
+  }
+
+  /** No more messages, please. Those that have come can still be answered. */
+  async cancel(): Promise<void> {
+    if (this.#ended !== undefined) return
+    await this.#channel.cancel(this.#tag).catch(() => {}) // it has ended by itself
+  }
+
+  /** Sends the answers that are on their way and closes the connection. */
+  async close(): Promise<void> {
+    await this.#channel.close().catch(() => {}) // closed already
+    await closeQuietly(this.#model)
+  }
+}
