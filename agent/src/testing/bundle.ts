@@ -53,7 +53,7 @@ export function revisionOf(
   const shards = []
   for (let at = 0; at < text.length; at += shardBytes) {
     const part = text.subarray(at, at + shardBytes)
-    const key = `r${rev.slice(0, 12)}-${shards.length}.json.gz`
+    const key: string = `r${rev.slice(0, 12)}-${shards.length}.json.gz`
     const file = gzipSync(part)
     files[key] = file
     shards.push({ key, sha256: sha256(file), bytes: part.length })

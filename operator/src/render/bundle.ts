@@ -1,0 +1,126 @@
+// Fragments to the bytes that agents get. Pure, and the same bytes for the same fragments in any order: keys are sorted, and nothing
+// is in them that depends on time, place or order. What does not fit gives way youngest first (T14); nothing ever fails for it.
+
+import { promisify } from 'node:util'
+import { gzip as gzipWithCallback } from 'node:zlib'
+import { bundleSchema, type Shard, sha256 } from '@penstock/agent/bundle/format'
+import type { Fragment } from './fragment.ts'
+
+const gzip = promisify(gzipWithCallback)
+
+/** Of a shard, compressed: a Secret takes 1 MiB, and the manifest stands beside the first. */
+export const shardBytes = 900 * 1024
+/** Of one revision: two revisions and those that agents still run must fit into the slots together. */
+export const mostShards = 3
+
+export interface ShardFile extends Shard {
+  readonly data: Buffer
+}
+
+export interface RenderedBundle {
+  readonly rev: string
+  readonly rawBytes: number
+  readonly compressedBytes: number
+  readonly shards: readonly ShardFile[]
+  readonly fragments: ReadonlyMap<string, Fragment>
+  /** Ids of the pipelines that were left out, because it would have been too large with them. */
+  readonly evicted: readonly string[]
+}
+
+/** A pipeline that may be part of a bundle. */
+export interface Entry {
+  readonly fragment: Fragment
+  readonly createdAt: string
+}
+
+export interface BundleLimits {
+  readonly shardBytes: number
+  readonly mostShards: number
+}
+
+export async function renderBundle(
+  entries: readonly Entry[],
+  limits: BundleLimits = { shardBytes, mostShards },
+): Promise<RenderedBundle> {
+  const byAge = entries.toSorted(older)
+  let kept = byAge.length
+  for (;;) {
+    const included = byAge.slice(0, kept)
+    const text = textOf(included.map(({ fragment }) => fragment))
+    const rev = sha256(text)
+    const shards = await shardsOf(text, rev, limits)
+    if (shards !== undefined || kept === 0) {
+      const files = shards ?? []
+      return {
+        rev,
+        rawBytes: text.length,
+        compressedBytes: files.reduce((sum, { data }) => sum + data.length, 0),
+        shards: files,
+        fragments: new Map(included.map(({ fragment }) => [fragment.id, fragment])),
+        evicted: byAge.slice(kept).map(({ fragment }) => fragment.id),
+      }
+    }
+    kept = await fitting(byAge, kept, limits)
+  }
+}
+
+/** The oldest first; of the same age, by name. */
+export function older(left: Entry, right: Entry): number {
+  const [leftKey, rightKey] = [left, right].map(({ createdAt, fragment }) => `${createdAt}\u0000${fragment.id}`)
+  return (leftKey as string) < (rightKey as string) ? -1 : 1
+}
+
+/** How many of the oldest fit, found by halving. */
+async function fitting(byAge: readonly Entry[], tooMany: number, limits: BundleLimits): Promise<number> {
+  let fits = 0
+  let not = tooMany
+  while (not - fits > 1) {
+    const middle = (fits + not) >> 1
+    const text = textOf(byAge.slice(0, middle).map(({ fragment }) => fragment))
+    if ((await shardsOf(text, '', limits)) === undefined) not = middle
+    else fits = middle
+  }
+  return fits
+}
+
+/** The canonical JSON of a bundle. */
+export function textOf(fragments: readonly Fragment[]): Buffer {
+  const table = (members: (readonly [string, string])[]) =>
+    `{${members
+      .sort(byId)
+      .map(([id, json]) => `${JSON.stringify(id)}:${json}`)
+      .join(',')}}`
+  const all = (kind: 'sources' | 'transforms' | 'sinks' | 'subscriptions') =>
+    fragments.flatMap((fragment) => fragment[kind] as (readonly [string, string])[])
+  const subscriptions = all('subscriptions')
+    .sort(byId)
+    .map(([, json]) => json)
+  return Buffer.from(
+    `{"hub":{"subscriptions":[${subscriptions.join(',')}]},"interpolation":"none","pipelines":${table(
+      fragments.map(({ id, entry }) => [id, entry] as const),
+    )},"schema":${bundleSchema},"sinks":${table(all('sinks'))},"sources":${table(all('sources'))},"transforms":${table(all('transforms'))}}`,
+  )
+}
+
+function byId(left: readonly [string, string], right: readonly [string, string]): number {
+  return left[0] < right[0] ? -1 : left[0] > right[0] ? 1 : 0
+}
+
+/** Compressed pieces that each fit into a slot; undefined if there are too many. */
+async function shardsOf(text: Buffer, rev: string, limits: BundleLimits): Promise<ShardFile[] | undefined> {
+  for (let count = 1; count <= limits.mostShards; count++) {
+    const size = Math.ceil(text.length / count)
+    // Text cannot become much less than a thirtieth: no need to try.
+    if (size > limits.shardBytes * 1000) continue
+    const shards: ShardFile[] = []
+    for (let at = 0; at < text.length; at += size) {
+      const part = text.subarray(at, at + size)
+      const data = await gzip(part, { level: 6 })
+      if (data.length > limits.shardBytes) break
+      const key = `r${rev.slice(0, 12)}-${shards.length}.json.gz`
+      shards.push({ key, sha256: sha256(data), bytes: part.length, data })
+    }
+    if (shards.reduce((sum, { bytes }) => sum + bytes, 0) === text.length) return shards
+  }
+  return undefined
+}

@@ -1,0 +1,122 @@
+// One pipeline's share of a bundle as text: made once from an artifact, or taken out of a bundle that is in force. Bundles are put
+// together from these, so that thousands of pipelines cost no more than the ones that changed.
+
+import type { Bundle, BundlePipeline } from '@penstock/agent/bundle/format'
+import { pipelineOf } from '@penstock/agent/bundle/format'
+import { canonicalJson } from '@penstock/agent/config/canonical'
+import type { Artifact, SecretRef } from '../compile/artifact.ts'
+
+type Members = readonly (readonly [id: string, json: string])[]
+
+export interface Fragment {
+  readonly id: string
+  readonly uid: string
+  readonly generation: number
+  /** Of the content: equal hashes run the same. */
+  readonly hash: string
+  /** Canonical JSON of the entry of `pipelines`. */
+  readonly entry: string
+  /** By component id. */
+  readonly subscriptions: Members
+  readonly sources: Members
+  readonly transforms: Members
+  readonly sinks: Members
+  readonly secretRefs: readonly SecretRef[]
+}
+
+/** What a bundle says of a pipeline; the operator reads its own members back after a restart. */
+export interface BundleEntry extends BundlePipeline {
+  readonly secrets?: readonly SecretRef[]
+  readonly cpuShare?: number
+}
+
+const fragments = new WeakMap<Artifact, Fragment>()
+
+export function fragmentOf(artifact: Artifact): Fragment {
+  let known = fragments.get(artifact)
+  if (known === undefined) {
+    known = build(artifact)
+    fragments.set(artifact, known)
+  }
+  return known
+}
+
+function build(artifact: Artifact): Fragment {
+  const { id, uid, generation, hash, tenancy, secretRefs } = artifact
+  const entry: BundleEntry = {
+    uid,
+    generation,
+    hash,
+    ...(tenancy.restricted
+      ? { restricted: true, egress: { deny: [...tenancy.denyCidrs].sort() }, cpuShare: tenancy.cpuShare }
+      : {}),
+    ...(secretRefs.length === 0 ? {} : { secrets: byKey(secretRefs) }),
+  }
+  const quota = tenancy.bytesPerSecond
+  const subscriptions = artifact.hub.subscriptions.map((subscription) => {
+    const own = subscription.limits?.pipeline
+    // What the policy allows bounds what the Pipeline asks for; more than that waits in its files.
+    const pipeline =
+      quota !== undefined && (own === undefined || own.bytes > quota)
+        ? { bytes: quota, onLimit: own?.onLimit ?? ('lag' as const) }
+        : own
+    const limits = { ...subscription.limits, ...(pipeline === undefined ? {} : { pipeline }) }
+    const { podSelector, excludeContainers, ...rest } = subscription
+    return [
+      subscription.out,
+      canonicalJson({
+        ...rest,
+        ...(podSelector === '' ? {} : { podSelector }),
+        ...(excludeContainers.length === 0 ? {} : { excludeContainers }),
+        ...(Object.keys(limits).length === 0 ? {} : { limits }),
+      }),
+    ] as const
+  })
+  return {
+    id,
+    uid,
+    generation,
+    hash,
+    entry: canonicalJson(entry),
+    subscriptions,
+    sources: members(artifact.sources),
+    transforms: members(artifact.transforms),
+    sinks: members(artifact.sinks),
+    secretRefs: byKey(secretRefs),
+  }
+}
+
+/** The pipelines of a bundle that was rendered before. */
+export function fragmentsOf(bundle: Bundle): Map<string, Fragment> {
+  const found = new Map<string, Fragment>()
+  const subscriptions = Map.groupBy(bundle.hub.subscriptions, ({ out }) => pipelineOf(out))
+  const grouped = (components: Readonly<Record<string, object>> | undefined) =>
+    Map.groupBy(Object.entries(components ?? {}), ([id]) => pipelineOf(id))
+  const sources = grouped(bundle.sources)
+  const transforms = grouped(bundle.transforms)
+  const sinks = grouped(bundle.sinks)
+  for (const [id, pipeline] of Object.entries(bundle.pipelines)) {
+    const entry = pipeline as BundleEntry
+    found.set(id, {
+      id,
+      uid: entry.uid,
+      generation: entry.generation,
+      hash: entry.hash,
+      entry: canonicalJson(entry),
+      subscriptions: (subscriptions.get(id) ?? []).map((each) => [each.out, canonicalJson(each)] as const),
+      sources: members(Object.fromEntries(sources.get(id) ?? [])),
+      transforms: members(Object.fromEntries(transforms.get(id) ?? [])),
+      sinks: members(Object.fromEntries(sinks.get(id) ?? [])),
+      secretRefs: entry.secrets ?? [],
+    })
+  }
+  return found
+}
+
+function members(components: Readonly<Record<string, object>>): Members {
+  return Object.entries(components).map(([id, options]) => [id, canonicalJson(options)] as const)
+}
+
+function byKey(refs: readonly SecretRef[]): readonly SecretRef[] {
+  return refs.toSorted((left, right) => (left.key < right.key ? -1 : left.key > right.key ? 1 : 0))
+}

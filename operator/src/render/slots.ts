@@ -1,0 +1,50 @@
+// Which Secret holds which key. What is there stays where it is, so that a change rewrites as few Secrets as can be; what is new
+// goes where there is room. Pure.
+
+export interface Item {
+  readonly key: string
+  readonly data: Buffer
+}
+
+/** Room of a Secret for keys and values; the API server refuses more than 1 MiB, and metadata needs a little. */
+export const slotBytes = 1_000_000
+
+export interface Placement {
+  /** By slot: what each Secret shall hold. */
+  readonly slots: readonly ReadonlyMap<string, Buffer>[]
+  /** What found no room. */
+  readonly left: readonly string[]
+}
+
+/**
+ * @param current where keys are now
+ * @param items in the order of their importance
+ * @param reserved bytes of the first slot for what is put there besides
+ */
+export function place(
+  count: number,
+  current: ReadonlyMap<string, number>,
+  items: readonly Item[],
+  reserved = 0,
+): Placement {
+  const slots = Array.from({ length: count }, () => new Map<string, Buffer>())
+  const room = slots.map((_, slot) => slotBytes - (slot === 0 ? reserved : 0))
+  const left: string[] = []
+  const put = (slot: number, item: Item): boolean => {
+    const size = item.key.length + item.data.length
+    if ((room[slot] as number) < size) return false
+    slots[slot]?.set(item.key, item.data)
+    room[slot] = (room[slot] as number) - size
+    return true
+  }
+  const moving: Item[] = []
+  for (const item of items) {
+    const slot = current.get(item.key)
+    if (slot === undefined || slot >= count || !put(slot, item)) moving.push(item)
+  }
+  for (const item of moving) {
+    const slot = slots.findIndex((_, index) => put(index, item))
+    if (slot < 0) left.push(item.key)
+  }
+  return { slots, left }
+}
