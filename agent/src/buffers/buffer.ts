@@ -2,10 +2,12 @@
 // What was accepted is handed out or counted as discarded.
 
 import type { Batch } from '../event/batch.ts'
-import type { BufferOptions } from '../schema/groups.ts'
+import type { ErrorType } from '../telemetry/component-events.ts'
 import type { Labels, Metrics, Series } from '../telemetry/metrics.ts'
 
 export interface SinkBuffer {
+  /** What is inside when the agent stops is still there when it starts. */
+  readonly durable: boolean
   /**
    * Takes a batch over, with its share of the finalizer. What it returns, if anything, resolves when all of the batch is in:
    * until then the buffer is full and its writer shall wait.
@@ -21,9 +23,18 @@ export interface SinkBuffer {
   readonly events: number
   readonly bytes: number
   /** The limit, in the unit in which the buffer counts. */
-  readonly limit: { readonly events: number } | { readonly bytes: number }
+  readonly limit: { readonly events?: number; readonly bytes?: number }
+  /** Takes other limits for what comes from now on; only durable buffers do. */
+  reconfigure?(options: DiskBufferOptions): void
   /** Writes down what must survive and lets go of files. What is inside a memory buffer is lost. */
   close(): Promise<void>
+  /** Closes, and takes away the files if nothing is in them: for a buffer whose sink is gone for good. */
+  removeIfEmpty?(): Promise<void>
+}
+
+export interface DiskBufferOptions {
+  readonly maxSize: number
+  readonly whenFull: 'block' | 'drop_newest'
 }
 
 /** What a buffer counts; all series are resolved once. */
@@ -34,9 +45,13 @@ export class BufferCounters {
   readonly #sentBytes: Series
   readonly #discardedEvents: Series
   readonly #discardedBytes: Series
+  readonly #metrics: Metrics
+  readonly #labels: Labels
 
   constructor(metrics: Metrics, component: Labels) {
     const labels = bufferLabels(component)
+    this.#metrics = metrics
+    this.#labels = labels
     this.#receivedEvents = metrics.counter('buffer_received_events_total', labels)
     this.#receivedBytes = metrics.counter('buffer_received_event_bytes_total', labels)
     this.#sentEvents = metrics.counter('buffer_sent_events_total', labels)
@@ -60,6 +75,18 @@ export class BufferCounters {
     this.#discardedEvents.add(events)
     this.#discardedBytes.add(bytes)
   }
+
+  /** Events that were taken in and cannot be handed out any more. */
+  lost(events: number): void {
+    if (events > 0) {
+      this.#metrics.counter('buffer_discarded_events_total', { ...this.#labels, intentional: 'false' }).add(events)
+    }
+  }
+
+  error(type: ErrorType, code: string): void {
+    const labels = { ...this.#labels, error_type: type, error_code: code, stage: 'processing' }
+    this.#metrics.counter('buffer_errors_total', labels).add(1)
+  }
 }
 
 function bufferLabels(component: Labels): Labels {
@@ -72,12 +99,6 @@ export function showBuffer(buffer: SinkBuffer, metrics: Metrics, component: Labe
   metrics.computed('buffer_events', labels, () => buffer.events)
   metrics.computed('buffer_byte_size', labels, () => buffer.bytes)
   const { limit } = buffer
-  if ('events' in limit) metrics.computed('buffer_max_event_size', labels, () => limit.events)
-  else metrics.computed('buffer_max_byte_size', labels, () => limit.bytes)
-}
-
-/** What is known against a buffer's options before anything is built; undefined if they can be used. */
-export function bufferProblem(options: BufferOptions): string | undefined {
-  if (options.type !== 'disk') return undefined
-  return '`buffer.type: disk` is not available in this version; use `memory`, or leave `buffer` out'
+  if (limit.events !== undefined) metrics.computed('buffer_max_event_size', labels, () => buffer.limit.events ?? 0)
+  else metrics.computed('buffer_max_byte_size', labels, () => buffer.limit.bytes ?? 0)
 }

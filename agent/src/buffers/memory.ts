@@ -18,6 +18,7 @@ interface Waiting {
 }
 
 export class MemoryBuffer implements SinkBuffer {
+  readonly durable = false
   onReadable: (() => void) | undefined
   readonly limit: { readonly events: number }
   readonly #options: MemoryBufferOptions

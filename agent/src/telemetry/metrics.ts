@@ -77,7 +77,10 @@ export const metricTable = {
   buffer_received_event_bytes_total: counter('Bytes taken in by the buffer.', buffer),
   buffer_sent_events_total: counter('Events handed out by the buffer.', buffer),
   buffer_sent_event_bytes_total: counter('Bytes handed out by the buffer.', buffer),
-  buffer_discarded_events_total: counter('Events dropped by a buffer that does not block (`true`), or lost by one on disk (`false`).', [...buffer, 'intentional']),
+  buffer_discarded_events_total: counter(
+    'Events dropped by a buffer that does not block (`true`), or lost by one on disk (`false`).',
+    [...buffer, 'intentional'],
+  ),
   buffer_discarded_event_bytes_total: counter('Bytes dropped by a buffer that does not block.', [
     ...buffer,
     'intentional',

@@ -1,0 +1,426 @@
+// Buffers on disk: what one run of the agent leaves behind, whole or damaged, and what the next finds.
+
+import {
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  unlinkSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { type Batch, finalizeBatch, logBatch, metricBatch } from '../event/batch.ts'
+import { type BatchStatus, type EventStatus, Finalizer } from '../event/finalizer.ts'
+import type { LogEvent } from '../event/log.ts'
+import { silentLogger } from '../telemetry/logger.ts'
+import { Metrics } from '../telemetry/metrics.ts'
+import { RepetitionLimit } from '../telemetry/repetition-limit.ts'
+import { log, metric } from '../testing/events.ts'
+import { showBuffer } from './buffer.ts'
+import { headerBytes } from './disk/record.ts'
+import { recordsIn } from './disk/segment.ts'
+import { DiskBuffer } from './disk.ts'
+
+const least = 268_435_488
+const component = { component_id: 'out', component_kind: 'sink', component_type: 'test' }
+
+let folder = ''
+const open = new Set<Run>()
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'penstock-buffer-'))
+})
+
+afterEach(async () => {
+  for (const run of open) await run.end()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+/** One run of an agent with a buffer; the sink takes what the test tells it to. */
+class Run {
+  readonly metrics = new Metrics()
+  readonly buffer: DiskBuffer
+  readonly abandoning = new AbortController()
+  #readable = Promise.withResolvers<void>()
+
+  constructor(whenFull: 'block' | 'drop_newest' = 'block', maxSize = least) {
+    this.buffer = DiskBuffer.open(
+      { maxSize, whenFull },
+      {
+        folder,
+        logger: silentLogger,
+        limit: new RepetitionLimit(0),
+        metrics: this.metrics,
+        component,
+        abandoning: this.abandoning.signal,
+      },
+    )
+    showBuffer(this.buffer, this.metrics, component)
+    this.buffer.onReadable = () => this.#readable.resolve()
+    open.add(this)
+  }
+
+  async end(): Promise<void> {
+    open.delete(this)
+    await this.buffer.close()
+  }
+
+  /** The next batch; undefined if there is nothing at all. */
+  async take(): Promise<Batch | undefined> {
+    for (;;) {
+      this.#readable = Promise.withResolvers()
+      const batch = this.buffer.take()
+      if (batch !== undefined || this.buffer.empty) return batch
+      await this.#readable.promise
+    }
+  }
+
+  /** Takes everything there is; gives the messages. */
+  async drain(status: EventStatus = 'delivered'): Promise<number[]> {
+    const numbers: number[] = []
+    for (let batch = await this.take(); batch !== undefined; batch = await this.take()) {
+      for (const event of batch.events) numbers.push((event as LogEvent).fields['n'] as number)
+      finalizeBatch(batch, status)
+    }
+    return numbers
+  }
+
+  value(name: string, labels = {}): number {
+    return this.metrics.sum(name, labels)
+  }
+
+  get lost(): number {
+    return this.value('buffer_discarded_events_total', { intentional: 'false' })
+  }
+}
+
+let next = 0
+beforeEach(() => {
+  next = 0
+})
+
+/** A batch of numbered events; `text` makes them as large as a test needs them. */
+function batch(size: number, heard?: (status: BatchStatus) => void, text = ''): Batch {
+  const events = Array.from({ length: size }, () => log({ n: next++, text }))
+  return logBatch(events, new Finalizer(heard))
+}
+
+/** Writes batches so that each is a record of its own. */
+async function fill(run: Run, batches: number, size = 10, text = ''): Promise<void> {
+  for (let index = 0; index < batches; index++) {
+    await run.buffer.write(batch(size, undefined, text))
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}
+
+const range = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => from + index)
+const segment = (number: number) => join(folder, `buffer-data-${number}.dat`)
+
+test('what was not taken is there at the next start, in order', async () => {
+  const first = new Run()
+  await fill(first, 5)
+  expect(first.value('buffer_events')).toBe(50)
+  expect(first.value('buffer_received_events_total')).toBe(50)
+  await first.end()
+
+  const second = new Run()
+  expect(second.value('buffer_events')).toBe(50)
+  expect(second.value('buffer_byte_size')).toBeGreaterThan(500)
+  expect(second.value('buffer_max_byte_size')).toBe(least)
+  await fill(second, 1)
+  expect(await second.drain()).toEqual(range(0, 60))
+  expect(second.value('buffer_events')).toBe(0)
+  expect(second.value('buffer_byte_size')).toBe(0)
+  expect(second.value('buffer_sent_events_total')).toBe(60)
+  expect(second.lost).toBe(0)
+  await second.end()
+  expect(await new Run().drain()).toEqual([])
+})
+
+test('a source hears of its events when they are on the disk, whatever the sink does', async () => {
+  const run = new Run()
+  const heard = new Promise<BatchStatus>((resolve) => void run.buffer.write(batch(3, resolve)))
+  expect(await heard).toBe('delivered')
+  expect(run.value('buffer_events')).toBe(3)
+})
+
+test('what was taken and not answered for comes again', async () => {
+  const first = new Run()
+  await fill(first, 3)
+  const taken = [await first.take(), await first.take(), await first.take()] as Batch[]
+  finalizeBatch(taken[0] as Batch, 'delivered')
+  finalizeBatch(taken[2] as Batch, 'rejected')
+  await first.end()
+  finalizeBatch(taken[1] as Batch, 'delivered') // too late
+
+  const second = new Run()
+  expect(second.value('buffer_events')).toBe(20)
+  expect(await second.drain()).toEqual(range(10, 30))
+})
+
+test('what is abandoned at the end stays; what was refused before does not', async () => {
+  const first = new Run()
+  await fill(first, 3)
+  const taken = [await first.take(), await first.take(), await first.take()] as Batch[]
+  finalizeBatch(taken[0] as Batch, 'rejected')
+  first.abandoning.abort()
+  finalizeBatch(taken[1] as Batch, 'errored')
+  finalizeBatch(taken[2] as Batch, 'delivered')
+  await first.end()
+  expect(await new Run().drain()).toEqual(range(10, 30))
+})
+
+test('a sink that falls behind is served from the files, and catches up with memory', async () => {
+  const run = new Run()
+  const text = 'x'.repeat(10_000)
+  await fill(run, 80, 10, text) // 8 MB: four times of what waits in memory
+  const numbers: number[] = []
+  for (let index = 0; index < 40; index++) {
+    const taken = (await run.take()) as Batch
+    for (const event of taken.events) numbers.push((event as LogEvent).fields['n'] as number)
+    finalizeBatch(taken, 'delivered')
+    await fill(run, 1, 10, text)
+  }
+  numbers.push(...(await run.drain()))
+  await fill(run, 3)
+  numbers.push(...(await run.drain()))
+  expect(numbers).toEqual(range(0, 1230))
+  expect(run.value('buffer_events')).toBe(0)
+  expect(run.lost).toBe(0)
+})
+
+test('segments are given back, and the folder stays within its limit', async () => {
+  const run = new Run()
+  const text = 'x'.repeat(100_000)
+  const size = () => readdirSync(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0)
+  let largest = 0
+  const numbers: number[] = []
+  // 600 MB through 256 MB, read half a megabyte behind.
+  for (let index = 0; index < 600; index++) {
+    await fill(run, 1, 10, text)
+    if (index % 25 === 0) largest = Math.max(largest, size())
+    if (index < 5) continue
+    const taken = (await run.take()) as Batch
+    for (const event of taken.events) numbers.push((event as LogEvent).fields['n'] as number)
+    finalizeBatch(taken, 'delivered')
+  }
+  numbers.push(...(await run.drain()))
+  expect(numbers).toEqual(range(0, 6000))
+  expect(largest).toBeLessThanOrEqual(least + 1024)
+  expect(readdirSync(folder).filter((name) => name.endsWith('.dat')).length).toBeLessThanOrEqual(2)
+})
+
+test('a full buffer holds its writer until a segment is free', async () => {
+  const run = new Run()
+  const text = 'x'.repeat(1_000_000)
+  let wait: Promise<void> | undefined
+  for (let index = 0; wait === undefined; index++) {
+    wait = run.buffer.write(batch(4, undefined, text))
+    if (wait === undefined) await new Promise((resolve) => setImmediate(resolve))
+    expect(index).toBeLessThan(70)
+  }
+  expect(run.value('buffer_byte_size')).toBeGreaterThan(250e6)
+  const written = next
+  let admitted = false
+  void wait.then(() => {
+    admitted = true
+  })
+  const numbers: number[] = []
+  while (!admitted) {
+    const taken = (await run.take()) as Batch
+    for (const event of taken.events) numbers.push((event as LogEvent).fields['n'] as number)
+    finalizeBatch(taken, 'delivered')
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  expect(numbers.length).toBeGreaterThan(100)
+  numbers.push(...(await run.drain()))
+  expect(numbers).toEqual(range(0, written))
+})
+
+test('drop_newest discards what finds no room, and keeps what was there', async () => {
+  const run = new Run('drop_newest')
+  const text = 'x'.repeat(1_000_000)
+  while (run.value('buffer_discarded_events_total', { intentional: 'true' }) === 0) {
+    expect(run.buffer.write(batch(4, undefined, text))).toBeUndefined()
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  const discarded = run.value('buffer_discarded_events_total')
+  expect(await run.drain()).toEqual(range(0, next - discarded))
+})
+
+test('metrics and logs take turns', async () => {
+  const run = new Run()
+  void run.buffer.write(batch(2))
+  void run.buffer.write(metricBatch([metric('m', { type: 'counter', value: 1 })], new Finalizer()))
+  void run.buffer.write(batch(1))
+  await run.end()
+  const second = new Run()
+  const kinds = [(await second.take())?.type, (await second.take())?.type, (await second.take())?.type]
+  expect(kinds).toEqual(['log', 'metric', 'log'])
+})
+
+test('a second agent cannot have the folder', async () => {
+  new Run()
+  expect(() => new Run()).toThrow(/is in use/)
+})
+
+// --- Damage ---
+
+/** Leaves behind 20 records of 10 events, in one segment. */
+async function leave(records = 20): Promise<{ offset: number; bytes: number }[]> {
+  const run = new Run()
+  await fill(run, records)
+  await run.end()
+  const found = [...recordsIn({ sequence: 0, path: segment(0), size: 0, end: undefined }, 0, true)]
+  expect(found).toHaveLength(records)
+  return found.map(({ offset, header }) => ({ offset, bytes: headerBytes + header.valueBytes + header.textBytes }))
+}
+
+function overwrite(path: string, offset: number, bytes: Buffer): void {
+  const file = openSync(path, 'r+')
+  writeSync(file, bytes, 0, bytes.length, offset)
+}
+
+test('a flipped bit in a record costs its events, which are counted', async () => {
+  const records = await leave()
+  const bytes = readFileSync(segment(0))
+  const at = (records[7]?.offset ?? 0) + headerBytes + 20
+  overwrite(segment(0), at, Buffer.from([(bytes[at] ?? 0) ^ 4]))
+  const run = new Run()
+  expect(await run.drain()).toEqual([...range(0, 70), ...range(80, 200)])
+  expect(run.lost).toBe(10)
+  expect(run.value('buffer_events')).toBe(0)
+  expect(run.value('buffer_byte_size')).toBe(0)
+  expect(run.value('buffer_errors_total', { error_type: 'reader_failed', error_code: 'checksum' })).toBe(1)
+})
+
+test('every bit of a header counts, and reading finds the next one', async () => {
+  const records = await leave()
+  const [at, to] = [records[3]?.offset ?? 0, records[5]?.offset ?? 0]
+  overwrite(segment(0), at, Buffer.alloc(to - at, 0xee))
+  const run = new Run()
+  expect(await run.drain()).toEqual([...range(0, 30), ...range(50, 200)])
+  expect(run.lost).toBe(20)
+  expect(run.value('buffer_errors_total', { error_code: 'header' })).toBe(1)
+})
+
+test('a torn tail is cut off, and what the ledger knows of it is counted', async () => {
+  const records = await leave()
+  truncateSync(segment(0), (records[18]?.offset ?? 0) + 30)
+  // As after a crash of the machine: the ledger knows of less that is certain than there is.
+  const run = new Run()
+  expect(run.lost).toBe(20)
+  expect(run.value('buffer_events')).toBe(180)
+  await fill(run, 1)
+  expect(await run.drain()).toEqual([...range(0, 180), ...range(200, 210)])
+  expect(run.lost).toBe(20)
+  await run.end()
+  expect(statSync(segment(0)).size % 8).toBe(0)
+})
+
+test('damage at the very end of what is certain is counted once it is read', async () => {
+  const records = await leave()
+  overwrite(segment(0), (records[19]?.offset ?? 0) + headerBytes, Buffer.alloc(16, 1))
+  const run = new Run()
+  expect(await run.drain()).toEqual(range(0, 190))
+  expect(run.lost).toBe(10)
+  expect(run.value('buffer_events')).toBe(0)
+  await run.end()
+  const again = new Run()
+  expect(again.lost).toBe(0) // it was counted
+  await again.end()
+})
+
+test('without a ledger everything is read again', async () => {
+  await leave()
+  for (const damage of [
+    () => unlinkSync(join(folder, 'buffer.db')),
+    () => overwrite(join(folder, 'buffer.db'), 0, Buffer.alloc(128, 7)),
+  ]) {
+    damage()
+    const run = new Run()
+    expect(run.value('buffer_events')).toBe(200)
+    await run.end()
+  }
+  const run = new Run()
+  expect(await run.drain()).toEqual(range(0, 200))
+  expect(run.lost).toBe(0)
+})
+
+test('a missing segment is counted, at once and once', async () => {
+  const first = new Run('block', 2 ** 40)
+  const text = 'x'.repeat(1_000_000)
+  const ends: number[] = []
+  while (!existsSync(segment(3))) {
+    const had = readdirSync(folder).length
+    await fill(first, 1, 2, text)
+    if (readdirSync(folder).length > had) ends.push(next - 2)
+  }
+  await first.end()
+  unlinkSync(segment(1))
+  const total = next
+  const [, second = 0, third = 0] = ends
+  const run = new Run('block', 2 ** 40)
+  expect(run.lost).toBe(third - second)
+  expect(run.value('buffer_events')).toBe(total - (third - second))
+  expect(await run.drain()).toEqual([...range(0, second), ...range(third, total)])
+  expect(run.lost).toBe(third - second)
+  expect(run.value('buffer_events')).toBe(0)
+})
+
+test('all segments gone', async () => {
+  await leave()
+  unlinkSync(segment(0))
+  const run = new Run()
+  expect(run.lost).toBe(200)
+  expect(run.value('buffer_events')).toBe(0)
+  await fill(run, 1)
+  expect(await run.drain()).toEqual(range(200, 210))
+})
+
+test('files of another format are left alone', async () => {
+  const records = await leave(1)
+  expect(records).toHaveLength(1)
+  const { crc32c } = await import('./disk/crc32c.ts')
+  const bytes = readFileSync(segment(0))
+  bytes[37] = 9
+  bytes.writeUInt32LE(crc32c(bytes.subarray(8, headerBytes)), 4)
+  writeFileSync(segment(0), bytes)
+  expect(() => new Run()).toThrow(/format 9/)
+  expect(readFileSync(segment(0)).equals(bytes)).toBe(true)
+})
+
+test('random damage never costs more than what it touches, and every loss is counted (seed 7)', async () => {
+  let state = 7
+  const random = (below: number) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return Math.floor((state / 2 ** 32) * below)
+  }
+  for (let round = 0; round < 25; round++) {
+    rmSync(folder, { recursive: true, force: true })
+    next = 0
+    const records = await leave(5 + random(30))
+    const total = next
+    const hit = new Set<number>()
+    for (let times = 1 + random(4); times > 0; times--) {
+      const index = random(records.length)
+      const { offset, bytes } = records[index] as { offset: number; bytes: number }
+      overwrite(segment(0), offset + random(bytes), Buffer.from([1 + random(255)]))
+      hit.add(index)
+    }
+    const run = new Run()
+    const numbers = await run.drain()
+    expect(numbers.length + run.lost).toBe(total)
+    expect(run.lost).toBeLessThanOrEqual(hit.size * 10)
+    expect(numbers).toEqual([...numbers].sort((left, right) => left - right))
+    expect(run.value('buffer_events')).toBe(0)
+    await run.end()
+  }
+}, 60_000)

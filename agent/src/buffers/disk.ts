@@ -1,0 +1,712 @@
+// A sink's buffer on disk. Events are packed and written as they come; their source hears that they are safe when a sync has
+// covered them, every 500 ms. An event stays until the destination has answered for it, and is read again after a crash.
+//
+// As long as the sink keeps up it gets the events from memory, and the files are only written (`hot`). When it falls behind, it
+// gets them from the files until it has caught up (`cold`). Memory is bounded in both.
+
+import { mkdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { PenstockError } from '../errors.ts'
+import { type Batch, finalizeBatch, logBatch, metricBatch } from '../event/batch.ts'
+import { Finalizer } from '../event/finalizer.ts'
+import type { LogEvent } from '../event/log.ts'
+import type { MetricEvent } from '../event/metric.ts'
+import type { Logger } from '../telemetry/logger.ts'
+import type { Labels, Metrics } from '../telemetry/metrics.ts'
+import type { RepetitionLimit } from '../telemetry/repetition-limit.ts'
+import { BufferCounters, type DiskBufferOptions, type SinkBuffer } from './buffer.ts'
+import type { Ledger } from './disk/ledger.ts'
+import { lockFolder, lockName } from './disk/lock.ts'
+import { Packer, Unpacker } from './disk/packing.ts'
+import { type Damage, type ReadRecord, SegmentReader } from './disk/reader.ts'
+import { headerBytes, type RecordKind, recordBytes } from './disk/record.ts'
+import { type Gaps, recover } from './disk/recovery.ts'
+import type { Segment } from './disk/segment.ts'
+import { segmentLimit } from './disk/segment.ts'
+import { type NewRecord, SegmentStore } from './disk/store.ts'
+
+/** Packed bytes of a record, about: it is written when it has so many, or at the end of the turn. */
+const recordTarget = 256 * 1024
+/** Estimated size of the events that wait for the sink in memory while it keeps up. */
+const hotLimit = 2 * 1024 * 1024
+const syncMs = 500
+/** Written bytes after which a sync does not wait for its time, and after which writers wait for it. */
+const syncEarly = 32 * 1024 * 1024
+const unsyncedLimit = 128 * 1024 * 1024
+const ledgerMs = 50
+const retryMs = 1000
+
+export interface DiskBufferContext {
+  readonly folder: string
+  readonly logger: Logger
+  readonly limit: RepetitionLimit
+  readonly metrics: Metrics
+  readonly component: Labels
+  /** From here on what the sink could not deliver stays in the buffer for the next start. */
+  readonly abandoning: AbortSignal
+  /** Hears of events dropped for want of room. */
+  readonly onDrop?: (events: number) => void
+}
+
+/** A record from the moment in which its first event came, or in which it was read, until all is done. */
+interface RecordState {
+  readonly kind: RecordKind
+  events: number
+  eventBytes: number
+  diskBytes: number
+  /** Batches in the sink's hands, and one share while the record may get more. */
+  parts: number
+  /** Id of the event behind its last, and where it ends: known when it is written. */
+  endId: number
+  segment: Segment | undefined
+  end: number
+}
+
+/** Events in memory that the sink has not taken. */
+interface HotPart {
+  readonly batch: Batch
+  readonly bytes: number
+  readonly state: RecordState
+}
+
+/** A record that is packed and could not be written. */
+interface Unwritten {
+  readonly state: RecordState
+  readonly record: NewRecord
+  readonly origins: Finalizer[]
+}
+
+interface Waiting {
+  readonly batch: Batch
+  readonly admitted: () => void
+}
+
+export class DiskBuffer implements SinkBuffer {
+  readonly durable = true
+  onReadable: (() => void) | undefined
+  limit: { readonly bytes: number }
+  readonly #context: DiskBufferContext
+  readonly #counters: BufferCounters
+  readonly #lock: Disposable
+  readonly #ledger: Ledger
+  readonly #store: SegmentStore
+  readonly #reader: SegmentReader
+  readonly #gaps: Gaps
+  readonly #packer = new Packer()
+  readonly #unpacker = new Unpacker()
+  #whenFull: 'block' | 'drop_newest'
+  #events: number
+  #bytes: number
+  /** The record that is being packed, and the finalizers of its events. */
+  #open: RecordState | undefined
+  #origins: Finalizer[] = []
+  /** What the open record consists of; for the case that the sink catches up before it is written. */
+  #openParts: HotPart[] = []
+  #flushing: NodeJS.Immediate | undefined
+  #unwritten: Unwritten[] = []
+  #retry: NodeJS.Timeout | undefined
+  #writing = false
+  readonly #waiting: Waiting[] = []
+  #admitting = false
+  #hot = true
+  #hotParts: HotPart[] = []
+  #hotBytes = 0
+  /** Records in the order of their ids that are not all done; the first is the oldest. */
+  #unacknowledged: RecordState[] = []
+  /** Id of the next event that reading should bring. */
+  #expectedId: number
+  /** Everything before is done. */
+  #doneId: number
+  #done: { segment: number; offset: number }
+  #synced: { segment: number; offset: number }
+  #syncedId: number
+  #unsynced: Finalizer[] = []
+  #unsyncedBytes = 0
+  #syncTimer: NodeJS.Timeout | undefined
+  #syncing: Promise<void> | undefined
+  #releasing: Promise<void> | undefined
+  #ledgerTimer: NodeJS.Timeout | undefined
+  #closing: Promise<void> | undefined
+  #closed = false
+
+  /** Opens the folder, which is made if there is none, and finds out what is in it. */
+  static open(options: DiskBufferOptions, context: DiskBufferContext): DiskBuffer {
+    const { folder } = context
+    try {
+      mkdirSync(folder, { recursive: true, mode: 0o700 })
+      const lock = lockFolder(join(folder, lockName))
+      try {
+        return new DiskBuffer(options, context, lock)
+      } catch (error) {
+        lock[Symbol.dispose]()
+        throw error
+      }
+    } catch (error) {
+      if (error instanceof PenstockError) throw error
+      const reason = error instanceof Error ? error.message : String(error)
+      const message = `The disk buffer in ${folder} cannot be opened: ${reason}. The folder must be on a disk that the agent can write to.`
+      throw new PenstockError('PEN_IO', message, { cause: error })
+    }
+  }
+
+  private constructor(options: DiskBufferOptions, context: DiskBufferContext, lock: Disposable) {
+    this.#context = context
+    this.#counters = new BufferCounters(context.metrics, context.component)
+    this.#whenFull = options.whenFull
+    this.limit = { bytes: options.maxSize }
+    this.#lock = lock
+    const found = recover(context.folder)
+    this.#ledger = found.ledger
+    this.#gaps = found.gaps
+    const { folder } = context
+    const { segments, nextId, nextSequence, read } = found
+    this.#store = new SegmentStore({ folder, segments, nextId, nextSequence, maxSize: options.maxSize })
+    this.#reader = new SegmentReader(this.#store, read, (damage) => this.#damaged(damage))
+    this.#reader.onReadable = () => this.onReadable?.()
+    let lost = 0
+    for (const finding of found.findings) {
+      lost += finding.lost
+      this.#findingTold(finding.code, finding.lost, finding.path)
+    }
+    this.#counters.lost(lost)
+    let gapped = 0
+    for (const gap of found.gaps.values()) gapped += gap
+    this.#doneId = found.readId
+    this.#expectedId = found.readId
+    this.#done = { ...read }
+    const { newest } = this.#store
+    this.#synced = { segment: newest?.sequence ?? read.segment, offset: newest?.end ?? read.offset }
+    this.#syncedId = nextId
+    this.#events = nextId - found.readId - gapped
+    this.#bytes = segments.reduce((sum, segment) => sum + (segment.end ?? segment.size), 0) - read.offset
+    this.#hot = this.#reader.atEnd
+    this.#writeLedger()
+    if (this.#events > 0) {
+      const fields = { events: this.#events, bytes: this.#bytes, folder }
+      context.logger.info(fields, 'The disk buffer holds events of an earlier run.')
+    }
+  }
+
+  get events(): number {
+    return this.#events
+  }
+
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  get empty(): boolean {
+    return this.#hot && this.#hotParts.length === 0 && this.#waiting.length === 0
+  }
+
+  /** Other limits for what comes; what is inside stays. */
+  reconfigure(options: DiskBufferOptions): void {
+    this.#whenFull = options.whenFull
+    this.limit = { bytes: options.maxSize }
+    this.#store.maxSize = options.maxSize
+    this.#writeUnwritten()
+    this.#admitWaiting()
+  }
+
+  write(batch: Batch): Promise<void> | undefined {
+    if (batch.count === 0 || this.#closed) {
+      finalizeBatch(batch, batch.count === 0 ? 'dropped' : 'errored')
+      return undefined
+    }
+    if (this.#waiting.length === 0 && this.#hasRoom(batch)) {
+      this.#enter(batch)
+      return undefined
+    }
+    if (this.#whenFull === 'drop_newest') {
+      this.#counters.discarded(batch.count, batch.bytes)
+      this.#context.onDrop?.(batch.count)
+      finalizeBatch(batch, 'dropped')
+      return undefined
+    }
+    return new Promise((admitted) => this.#waiting.push({ batch, admitted }))
+  }
+
+  #hasRoom(batch: Batch): boolean {
+    if (this.#unwritten.length > 0) return false
+    if (this.#unsyncedBytes > unsyncedLimit && this.#whenFull === 'block') return false
+    const open = this.#open === undefined ? 0 : this.#packer.size
+    return this.#store.fits(open + headerBytes + Math.min(batch.bytes + batch.count * 8, 2 * recordTarget))
+  }
+
+  #admitWaiting(): void {
+    // Entering calls the reader, which may take, which would admit: once is enough.
+    if (this.#admitting || this.#closed) return
+    this.#admitting = true
+    for (;;) {
+      const first = this.#waiting[0]
+      if (first === undefined || !this.#hasRoom(first.batch)) break
+      this.#waiting.shift()
+      this.#enter(first.batch)
+      first.admitted()
+    }
+    this.#admitting = false
+  }
+
+  // --- Packing and writing ---
+
+  #enter(batch: Batch): void {
+    const { bytes: size, type } = batch
+    const { events } = batch
+    if (this.#open !== undefined && this.#open.kind !== type) this.#flush()
+    this.#counters.received(batch.count, size)
+    this.#events += batch.count
+    let shares = 1
+    for (let from = 0; from < events.length; ) {
+      this.#open ??= this.#begin(type)
+      const state = this.#open
+      const to = this.#pack(events, from)
+      const whole = from === 0 && to === events.length
+      const part = whole ? batch : batch.slice(from, to)
+      const { bytes } = part
+      state.events += to - from
+      state.eventBytes += bytes
+      if (shares === 0) batch.finalizer.retain(1)
+      shares = 0
+      this.#origins.push(batch.finalizer)
+      this.#handOn(whole ? events : events.slice(from, to), type, batch.shared, bytes, state)
+      if (this.#packer.size >= recordTarget) this.#flush()
+      from = to
+    }
+    if (this.#open !== undefined) this.#flushing ??= setImmediate(this.#flushSoon)
+    if (this.#hot) this.onReadable?.()
+  }
+
+  #begin(kind: RecordKind): RecordState {
+    this.#packer.begin()
+    return { kind, events: 0, eventBytes: 0, diskBytes: 0, parts: 1, endId: -1, segment: undefined, end: 0 }
+  }
+
+  /** Packs events from `from` on, as many as a record takes; gives where it stopped. */
+  #pack(events: readonly (LogEvent | MetricEvent)[], from: number): number {
+    const packer = this.#packer
+    let to = from
+    if (this.#open?.kind === 'log') {
+      do packer.log(events[to++] as LogEvent)
+      while (to < events.length && packer.size < recordTarget)
+    } else {
+      do packer.metric(events[to++] as MetricEvent)
+      while (to < events.length && packer.size < recordTarget)
+    }
+    return to
+  }
+
+  /** Lets the sink have the events from memory as long as it keeps up. */
+  #handOn(
+    events: readonly (LogEvent | MetricEvent)[],
+    type: RecordKind,
+    shared: boolean,
+    bytes: number,
+    state: RecordState,
+  ): void {
+    const finalizer = new Finalizer((status) => this.#partDone(state, status))
+    const own =
+      type === 'log' ? logBatch(events as LogEvent[], finalizer) : metricBatch(events as MetricEvent[], finalizer)
+    const part = { batch: shared ? own.share() : own, bytes, state }
+    if (!this.#hot) {
+      this.#openParts.push(part)
+      return
+    }
+    if (state.parts++ === 1) this.#unacknowledged.push(state)
+    this.#hotParts.push(part)
+    this.#hotBytes += bytes
+  }
+
+  readonly #flushSoon = (): void => {
+    this.#flushing = undefined
+    this.#flush()
+  }
+
+  /** Closes the open record and writes it. */
+  #flush(): void {
+    const state = this.#open
+    if (state === undefined) return
+    this.#open = undefined
+    this.#openParts = []
+    const [values, texts] = this.#packer.finish()
+    const origins = this.#origins
+    this.#origins = []
+    const { kind, events, eventBytes } = state
+    state.diskBytes = recordBytes({ valueBytes: values.length, textBytes: texts.length })
+    if (state.diskBytes > segmentLimit) {
+      this.#discardOversized(state, origins)
+      return
+    }
+    this.#bytes += state.diskBytes
+    const item = { state, record: { kind, events, eventBytes, values, texts }, origins }
+    if (this.#unwritten.length > 0 || !this.#writeRecord(item)) {
+      // The packer's bytes are the next record's.
+      const record = { ...item.record, values: Buffer.from(values), texts: Buffer.from(texts) }
+      this.#unwritten.push({ ...item, record })
+    }
+    // The sink fell behind: from the next record on it reads the files.
+    if (this.#hot && this.#hotBytes > hotLimit && this.#unwritten.length === 0) this.#turnCold()
+  }
+
+  /** False if the record must wait for room or for the disk. */
+  #writeRecord({ state, record, origins }: Unwritten): boolean {
+    try {
+      const place = this.#store.append(record, Date.now())
+      if (place === undefined) return false
+      state.segment = place.segment
+      state.end = place.end
+      state.endId = place.firstId + record.events
+    } catch (error) {
+      this.#writeFailed(error)
+      return false
+    }
+    for (const origin of origins) this.#unsynced.push(origin)
+    this.#unsyncedBytes += state.diskBytes
+    this.#partEnded(state)
+    if (!this.#hot) this.#reader.onReadable()
+    if (this.#unsyncedBytes >= syncEarly) void this.#sync()
+    else this.#syncTimer ??= setTimeout(() => void this.#sync(), syncMs)
+    return true
+  }
+
+  #writeFailed(error: unknown): void {
+    this.#error('writer_failed', codeOf(error), { error }, 'The disk buffer cannot be written; trying again.')
+    if (codeOf(error) === 'EIO') this.#store.abandonNewest()
+    this.#retry ??= setTimeout(() => {
+      this.#retry = undefined
+      this.#writeUnwritten()
+      this.#admitWaiting()
+    }, retryMs)
+  }
+
+  #writeUnwritten(): void {
+    // What is written is taken by the sink, which may end other events at once: one writer at a time.
+    if (this.#writing) return
+    this.#writing = true
+    while (this.#unwritten.length > 0 && !this.#closed) {
+      const first = this.#unwritten[0] as Unwritten
+      if (first.state.parts === 1 && first.state.events > 0 && this.#unacknowledged.includes(first.state)) {
+        // Delivered from memory meanwhile: there is nothing left to keep.
+        this.#forgetUnwritten(first)
+      } else if (!this.#writeRecord(first)) {
+        break
+      }
+      this.#unwritten.shift()
+    }
+    this.#writing = false
+  }
+
+  #forgetUnwritten({ state, origins }: Unwritten): void {
+    for (const origin of origins) origin.release(1, 'delivered')
+    this.#unacknowledged.splice(this.#unacknowledged.indexOf(state), 1)
+    this.#left(state)
+  }
+
+  #discardOversized(state: RecordState, origins: readonly Finalizer[]): void {
+    this.#error(
+      'writer_failed',
+      'record_too_large',
+      { events: state.events },
+      'An event is larger than a segment of the disk buffer; it passes without being kept.',
+    )
+    for (const origin of origins) origin.release(1, 'delivered')
+    const index = this.#unacknowledged.indexOf(state)
+    if (index >= 0) this.#unacknowledged.splice(index, 1)
+    this.#events -= state.events
+    if (index < 0) this.#counters.lost(state.events)
+    else this.#counters.sent(state.events, state.eventBytes)
+  }
+
+  // --- Handing out ---
+
+  take(): Batch | undefined {
+    const part = this.#hotParts[0]
+    if (part !== undefined) {
+      this.#hotParts.shift()
+      this.#hotBytes -= part.bytes
+      return part.batch
+    }
+    if (this.#hot || this.#closed) return undefined
+    const record = this.#reader.next()
+    if (record !== undefined) return this.#batchOf(record) ?? this.take()
+    if (this.#reader.atEnd && this.#unwritten.length === 0) {
+      this.#turnHot()
+      return this.take()
+    }
+    return undefined
+  }
+
+  #batchOf(record: ReadRecord): Batch | undefined {
+    const { header, bytes, segment, end } = record
+    const endId = header.firstId + header.events
+    if (endId <= this.#expectedId) {
+      this.#bytes -= recordBytes(header)
+      return undefined // done before the last end
+    }
+    this.#missed(header.firstId, segment)
+    const { events, eventBytes } = header
+    const state: RecordState = {
+      kind: header.kind,
+      events,
+      eventBytes,
+      diskBytes: recordBytes(header),
+      parts: 1,
+      endId,
+      segment,
+      end,
+    }
+    this.#expectedId = endId
+    this.#unacknowledged.push(state)
+    const finalizer = new Finalizer((status) => this.#partDone(state, status))
+    return header.kind === 'log'
+      ? logBatch(this.#unpacker.logs(bytes, header.valueBytes, events), finalizer)
+      : metricBatch(this.#unpacker.metrics(bytes, header.valueBytes, events), finalizer)
+  }
+
+  /** Counts the events between what was expected and what came. */
+  #missed(firstId: number, segment: Segment): void {
+    const missing = firstId - this.#expectedId
+    if (missing <= 0) return
+    const known = this.#gaps.get(firstId) ?? 0
+    this.#gaps.delete(firstId)
+    this.#expectedId = firstId
+    const lost = Math.max(0, missing - known)
+    if (lost === 0) return
+    this.#events -= lost
+    this.#counters.lost(lost)
+    const fields = { events: lost, path: segment.path }
+    this.#context.logger.error(fields, 'Events of the disk buffer are lost: their records are damaged or missing.')
+  }
+
+  #turnCold(): void {
+    const last = this.#unacknowledged.at(-1)
+    if (last?.segment === undefined) return
+    this.#hot = false
+    this.#expectedId = last.endId
+    this.#reader.skipTo(last.segment, last.end)
+  }
+
+  /** All that was written has been read: what is being packed is at hand, and so is what comes. */
+  #turnHot(): void {
+    const { newest, nextId } = this.#store
+    if (newest !== undefined) this.#missed(nextId, newest)
+    this.#hot = true
+    const parts = this.#openParts
+    this.#openParts = []
+    for (const part of parts) {
+      if (part.state.parts++ === 1) this.#unacknowledged.push(part.state)
+      this.#hotParts.push(part)
+      this.#hotBytes += part.bytes
+    }
+    this.#acknowledge()
+  }
+
+  // --- Acknowledgement ---
+
+  #partDone(state: RecordState, status: string): void {
+    // What could not be delivered before the end stays for the next start.
+    if (this.#closed || (this.#context.abandoning.aborted && status !== 'delivered')) return
+    this.#partEnded(state)
+  }
+
+  #partEnded(state: RecordState): void {
+    state.parts--
+    if (state.parts === 0) this.#acknowledge()
+    else if (state.parts === 1 && state.segment === undefined && this.#unwritten[0]?.state === state) {
+      this.#writeUnwritten()
+      this.#admitWaiting()
+    }
+  }
+
+  /** Moves on over the records that are done. */
+  #acknowledge(): void {
+    let count = 0
+    for (const state of this.#unacknowledged) {
+      if (state.parts > 0 || state.segment === undefined) break
+      count++
+      this.#doneId = state.endId
+      this.#done = { segment: state.segment.sequence, offset: state.end }
+      this.#left(state)
+    }
+    this.#unacknowledged.splice(0, count)
+    const { newest, nextId } = this.#store
+    const atRest = this.#hot && this.#open === undefined && this.#unwritten.length === 0
+    if (atRest && this.#unacknowledged.length === 0 && newest?.end !== undefined) {
+      // All that was written is done, what is damaged included.
+      this.#doneId = nextId
+      this.#done = { segment: newest.sequence, offset: newest.end }
+      this.#bytes = 0
+    } else if (count === 0) {
+      return
+    }
+    this.#ledgerTimer ??= setTimeout(() => {
+      this.#ledgerTimer = undefined
+      this.#writeLedger()
+    }, ledgerMs)
+    const [oldest] = this.#store.segments
+    if (oldest !== undefined && this.#isDone(oldest)) this.#releasing ??= this.#releaseDone()
+  }
+
+  /** A record is no longer in the buffer. */
+  #left(state: RecordState): void {
+    this.#events -= state.events
+    this.#bytes -= state.diskBytes
+    this.#counters.sent(state.events, state.eventBytes)
+  }
+
+  #isDone(segment: Segment): boolean {
+    if (segment === this.#store.newest) return false
+    const { segment: sequence, offset } = this.#done
+    return (
+      segment.sequence < sequence ||
+      (segment.sequence === sequence && segment.end !== undefined && offset >= segment.end)
+    )
+  }
+
+  /** Gives segments back. The ledger is on the disk before: it must not speak of a segment that is gone. */
+  async #releaseDone(): Promise<void> {
+    try {
+      this.#writeLedger()
+      await this.#ledger.sync()
+      for (;;) {
+        const [oldest] = this.#store.segments
+        if (this.#closed || oldest === undefined || !this.#isDone(oldest)) break
+        this.#store.release(oldest)
+      }
+    } catch (error) {
+      this.#error('writer_failed', codeOf(error), { error }, 'A segment of the disk buffer could not be given back.')
+    }
+    this.#releasing = undefined
+    this.#writeUnwritten()
+    this.#admitWaiting()
+  }
+
+  // --- Safety ---
+
+  async #sync(): Promise<void> {
+    clearTimeout(this.#syncTimer)
+    this.#syncTimer = undefined
+    if (this.#syncing !== undefined) {
+      await this.#syncing
+      return
+    }
+    this.#syncing = this.#syncNow()
+    await this.#syncing
+    this.#syncing = undefined
+    if (this.#unsynced.length > 0 && !this.#closed) this.#syncTimer ??= setTimeout(() => void this.#sync(), syncMs)
+    this.#admitWaiting()
+  }
+
+  async #syncNow(): Promise<void> {
+    const origins = this.#unsynced
+    const bytes = this.#unsyncedBytes
+    this.#unsynced = []
+    const { newest } = this.#store
+    const synced = { segment: newest?.sequence ?? 0, offset: newest?.end ?? 0 }
+    const { nextId } = this.#store
+    let status: 'delivered' | 'errored' = 'delivered'
+    try {
+      await this.#store.sync()
+      this.#synced = synced
+      this.#syncedId = nextId
+    } catch (error) {
+      // Nobody knows what of it is on the disk. Who can send it again is told to.
+      status = 'errored'
+      this.#store.abandonNewest()
+      this.#error(
+        'writer_failed',
+        codeOf(error),
+        { error },
+        'The disk buffer could not be synced; its newest events are not safe.',
+      )
+    }
+    this.#unsyncedBytes -= bytes
+    for (const origin of origins) origin.release(1, status)
+    this.#writeLedger()
+  }
+
+  #writeLedger(): void {
+    if (this.#closed) return
+    const state = {
+      read: this.#done,
+      readId: this.#doneId,
+      synced: this.#synced,
+      syncedId: this.#syncedId,
+      nextId: this.#store.nextId,
+    }
+    try {
+      this.#ledger.write(state)
+    } catch (error) {
+      this.#error('writer_failed', codeOf(error), { error }, 'The ledger of the disk buffer could not be written.')
+    }
+  }
+
+  #damaged({ code, path, offset, error }: Damage): void {
+    this.#error(
+      'reader_failed',
+      code,
+      { path, offset, error },
+      'The disk buffer is damaged; what is whole is still delivered.',
+    )
+  }
+
+  #findingTold(code: string, events: number, path: string): void {
+    this.#error('reader_failed', code, { path, events }, 'The disk buffer was found incomplete.')
+  }
+
+  #error(type: 'reader_failed' | 'writer_failed', code: string, fields: object, message: string): void {
+    this.#counters.error(type, code)
+    const { limit, logger } = this.#context
+    limit.log(logger, 'error', { error_type: type, error_code: code, ...fields }, message)
+  }
+
+  /** Closes, and takes the folder away if nothing is left in it. */
+  async removeIfEmpty(): Promise<void> {
+    await this.close()
+    if (this.#events === 0) rmSync(this.#context.folder, { recursive: true, force: true })
+  }
+
+  /** Writes down what must survive and lets go of the folder. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
+    this.onReadable = undefined
+    clearImmediate(this.#flushing)
+    this.#flush()
+    this.#writeUnwritten()
+    clearTimeout(this.#retry)
+    await this.#syncing
+    await this.#sync()
+    await this.#releasing
+    clearTimeout(this.#ledgerTimer)
+    this.#writeLedger()
+    await this.#ledger.sync().catch((error: unknown) => {
+      this.#error('writer_failed', codeOf(error), { error }, 'The ledger of the disk buffer could not be synced.')
+    })
+    this.#closed = true
+    clearTimeout(this.#syncTimer)
+    const lost = this.#unwritten.reduce((sum, { state }) => sum + state.events, 0)
+    if (lost > 0) {
+      this.#counters.lost(lost)
+      this.#context.logger.error(
+        { events: lost },
+        'Events are lost: the disk buffer could not be written before the end.',
+      )
+    }
+    for (const { origins } of this.#unwritten) for (const origin of origins) origin.release(1, 'errored')
+    for (const { batch, admitted } of this.#waiting.splice(0)) {
+      finalizeBatch(batch, 'errored')
+      admitted()
+    }
+    await this.#reader.close()
+    this.#store.close()
+    this.#ledger.close()
+    this.#lock[Symbol.dispose]()
+  }
+}
+
+function codeOf(error: unknown): string {
+  return (error as NodeJS.ErrnoException).code ?? 'UNKNOWN'
+}

@@ -1,0 +1,109 @@
+// The ledger says how far a buffer was written and synced, and how far its events are done. Two slots are written in turn, each
+// with a number and a checksum, so that a torn write leaves the one before. It may lag behind the segments, never be ahead of
+// what it stands for: a position is written only when what lies before it is no longer needed.
+
+import { closeSync, fdatasync, openSync, readSync, writeSync } from 'node:fs'
+import { promisify } from 'node:util'
+import { crc32c } from './crc32c.ts'
+
+const sync = promisify(fdatasync)
+
+export const ledgerName = 'buffer.db'
+const magic = 0x314c5350 // "PSL1"
+export const ledgerVersion = 1
+const slotBytes = 64
+
+export interface Position {
+  /** Sequence number of a segment. */
+  readonly segment: number
+  readonly offset: number
+}
+
+export interface LedgerState {
+  /** Where the reader goes on: everything before is done. */
+  readonly read: Position
+  /** Id of the first event that is not done. */
+  readonly readId: number
+  /** Up to here everything is on the disk for certain. */
+  readonly synced: Position
+  /** Id of the first event behind that. */
+  readonly syncedId: number
+  /** Id that the next event gets. */
+  readonly nextId: number
+}
+
+export class Ledger {
+  readonly #file: number
+  #sequence: number
+
+  private constructor(file: number, sequence: number) {
+    this.#file = file
+    this.#sequence = sequence
+  }
+
+  /** Opens the ledger, which is made if there is none. `state` is undefined where it says nothing that can be trusted. */
+  static open(path: string): { ledger: Ledger; state: LedgerState | undefined; damaged: boolean } {
+    const file = openSync(path, 'a+', 0o600)
+    closeSync(file) // `a+` makes it; positions can be written in `r+` only
+    const opened = openSync(path, 'r+')
+    const { state, sequence, damaged } = readSlots(opened)
+    return { ledger: new Ledger(opened, sequence), state, damaged }
+  }
+
+  /** Reads a ledger without a change; throws if there is no such file. */
+  static read(path: string): { state: LedgerState | undefined; damaged: boolean } {
+    const file = openSync(path, 'r')
+    try {
+      return readSlots(file)
+    } finally {
+      closeSync(file)
+    }
+  }
+
+  /** Writes the state down; it survives an end of the process, and one of the machine after `sync`. */
+  write(state: LedgerState): void {
+    const slot = Buffer.alloc(slotBytes)
+    this.#sequence++
+    slot.writeUInt32LE(magic, 0)
+    slot.writeUInt32LE(ledgerVersion, 8)
+    slot.writeUInt32LE(this.#sequence, 12)
+    slot.writeUInt32LE(state.read.segment, 16)
+    slot.writeUInt32LE(state.read.offset, 20)
+    slot.writeBigUInt64LE(BigInt(state.readId), 24)
+    slot.writeUInt32LE(state.synced.segment, 32)
+    slot.writeUInt32LE(state.synced.offset, 36)
+    slot.writeBigUInt64LE(BigInt(state.nextId), 40)
+    slot.writeBigUInt64LE(BigInt(state.syncedId), 48)
+    slot.writeUInt32LE(crc32c(slot.subarray(8)), 4)
+    writeSync(this.#file, slot, 0, slotBytes, (this.#sequence & 1) * slotBytes)
+  }
+
+  sync(): Promise<void> {
+    return sync(this.#file)
+  }
+
+  close(): void {
+    closeSync(this.#file)
+  }
+}
+
+function readSlots(file: number): { state: LedgerState | undefined; sequence: number; damaged: boolean } {
+  const bytes = Buffer.alloc(2 * slotBytes)
+  const length = readSync(file, bytes, 0, bytes.length, 0)
+  let state: LedgerState | undefined
+  let sequence = 0
+  for (let at = 0; at + slotBytes <= length; at += slotBytes) {
+    const slot = bytes.subarray(at, at + slotBytes)
+    if (slot.readUInt32LE(0) !== magic || slot.readUInt32LE(4) !== crc32c(slot.subarray(8))) continue
+    if (slot.readUInt32LE(8) !== ledgerVersion || slot.readUInt32LE(12) <= sequence) continue
+    sequence = slot.readUInt32LE(12)
+    state = {
+      read: { segment: slot.readUInt32LE(16), offset: slot.readUInt32LE(20) },
+      readId: Number(slot.readBigUInt64LE(24)),
+      synced: { segment: slot.readUInt32LE(32), offset: slot.readUInt32LE(36) },
+      nextId: Number(slot.readBigUInt64LE(40)),
+      syncedId: Number(slot.readBigUInt64LE(48)),
+    }
+  }
+  return { state, sequence, damaged: length > 0 && state === undefined }
+}

@@ -1,0 +1,235 @@
+// The reading side of a disk buffer: records in the order of their ids, read ahead in large pieces on the thread pool. What is
+// damaged is passed over; how many events that costs follows from the ids of those that come after.
+
+import { closeSync, open as openFile, read as readFile } from 'node:fs'
+import { promisify } from 'node:util'
+import type { Position } from './ledger.ts'
+import { findHeader, headerBytes, isWhole, type RecordHeader, readHeader, recordBytes } from './record.ts'
+import type { Segment } from './segment.ts'
+import type { SegmentStore } from './store.ts'
+
+const open = promisify(openFile)
+const read = promisify(readFile)
+
+const pieceBytes = 1 << 20
+const attempts = 3
+const pauseMs = 100
+
+export interface ReadRecord {
+  readonly header: RecordHeader
+  /** Packed values and texts; valid until the next call. */
+  readonly bytes: Buffer
+  readonly segment: Segment
+  /** Where the record ends in its segment. */
+  readonly end: number
+}
+
+export interface Damage {
+  readonly code: 'header' | 'checksum' | 'unreadable' | 'missing_segment'
+  readonly path: string
+  readonly offset: number
+  readonly error?: unknown
+}
+
+export class SegmentReader {
+  /** Called when `next` may have something that it did not have before. */
+  onReadable: () => void = () => {}
+  readonly #store: SegmentStore
+  readonly #damaged: (damage: Damage) => void
+  #segment: Segment | undefined
+  /** Where reading begins in the next segment that is opened. */
+  #startOffset: number
+  #startSegment: number
+  #file: number | undefined
+  #offset = 0
+  /** Bytes of the file from `#from` on, of which `#length` are there. */
+  #window: Buffer = Buffer.allocUnsafeSlow(2 * pieceBytes)
+  #other: Buffer = Buffer.allocUnsafeSlow(2 * pieceBytes)
+  #from = 0
+  #length = 0
+  #loading: Promise<void> | undefined
+  #closed = false
+  /** Where a damaged stretch began, until it has been told. */
+  #damagedAt: number | undefined
+
+  constructor(store: SegmentStore, start: Position, damaged: (damage: Damage) => void) {
+    this.#store = store
+    this.#startSegment = start.segment
+    this.#startOffset = start.offset
+    this.#damaged = damaged
+  }
+
+  /** True if everything that was written has been read. */
+  get atEnd(): boolean {
+    const { newest } = this.#store
+    if (newest === undefined) return true
+    if (this.#segment !== newest)
+      return newest.sequence === this.#startSegment && this.#startOffset >= (newest.end ?? 0)
+    return this.#offset + headerBytes > (newest.end ?? 0)
+  }
+
+  /** Goes on behind a record that was handed over without being read. */
+  skipTo(segment: Segment, offset: number): void {
+    this.#leave()
+    this.#startSegment = segment.sequence
+    this.#startOffset = offset
+  }
+
+  /** The next record that is whole; undefined while there is none at hand. */
+  next(): ReadRecord | undefined {
+    for (;;) {
+      if (this.#loading !== undefined) return undefined
+      const segment = this.#segment ?? this.#enter()
+      if (segment === undefined) return undefined
+      if (this.#file === undefined) {
+        this.#load(segment, headerBytes)
+        return undefined
+      }
+      const limit = segment.end ?? segment.size
+      if (this.#offset + headerBytes > limit) {
+        this.#tellDamage(segment, 'header')
+        if (segment === this.#store.newest) return undefined
+        this.#leave()
+        this.#startSegment = segment.sequence + 1
+        this.#startOffset = 0
+        continue
+      }
+      const at = this.#offset - this.#from
+      if (at + headerBytes > this.#length) {
+        this.#load(segment, headerBytes)
+        return undefined
+      }
+      const header = readHeader(this.#window, at)
+      const length = header === undefined ? 0 : recordBytes(header)
+      if (header === undefined || header.segment !== segment.sequence || this.#offset + length > limit) {
+        this.#search(segment)
+        continue
+      }
+      if (at + length > this.#length) {
+        this.#load(segment, length)
+        return undefined
+      }
+      this.#tellDamage(segment, 'header')
+      const whole = isWhole(this.#window, at, header)
+      if (!whole) this.#damaged({ code: 'checksum', path: segment.path, offset: this.#offset })
+      this.#offset += length
+      if (!whole) continue
+      const start = at + headerBytes
+      const bytes = this.#window.subarray(start, start + header.valueBytes + header.textBytes)
+      return { header, bytes, segment, end: this.#offset }
+    }
+  }
+
+  /** Takes the segment in which reading goes on. */
+  #enter(): Segment | undefined {
+    const segment = this.#store.segments.find(({ sequence }) => sequence >= this.#startSegment)
+    if (segment === undefined) return undefined
+    this.#segment = segment
+    this.#offset = segment.sequence === this.#startSegment ? this.#startOffset : 0
+    this.#from = this.#offset
+    this.#length = 0
+    return segment
+  }
+
+  #leave(): void {
+    if (this.#file !== undefined && this.#loading === undefined) closeSync(this.#file)
+    this.#file = undefined
+    this.#segment = undefined
+    this.#length = 0
+    this.#damagedAt = undefined
+  }
+
+  /** Passes over what is no record, as far as the bytes at hand go. */
+  #search(segment: Segment): void {
+    this.#damagedAt ??= this.#offset
+    const at = findHeader(this.#window.subarray(0, this.#length), this.#offset - this.#from + 8, segment.sequence)
+    if (at !== undefined) this.#offset = this.#from + at
+    // A header may begin in these bytes and end in the next.
+    else this.#offset = Math.max(this.#offset + 8, (this.#from + this.#length - headerBytes + 8) & ~7)
+  }
+
+  /** Damage before a record is told when the record is there: at the end of a segment there may just be old bytes. */
+  #tellDamage(segment: Segment, code: 'header'): void {
+    if (this.#damagedAt === undefined) return
+    const offset = this.#damagedAt
+    this.#damagedAt = undefined
+    if (segment.end !== undefined || this.#offset + headerBytes <= segment.size) {
+      this.#damaged({ code, path: segment.path, offset })
+    }
+  }
+
+  #load(segment: Segment, needed: number): void {
+    this.#loading = this.#fill(segment, needed).then(() => {
+      this.#loading = undefined
+      if (!this.#closed) this.onReadable()
+    })
+  }
+
+  /** Reads on, so that at least `needed` bytes from the offset on are there, or else goes to the next segment. */
+  async #fill(segment: Segment, needed: number): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        this.#file ??= await open(segment.path, 'r')
+        await this.#readOn(segment, this.#file, needed)
+        return
+      } catch (error) {
+        const missing = (error as NodeJS.ErrnoException).code === 'ENOENT'
+        if (this.#closed) return
+        if (!missing && attempt < attempts) {
+          await new Promise((resolve) => setTimeout(resolve, pauseMs))
+          continue
+        }
+        this.#damaged({
+          code: missing ? 'missing_segment' : 'unreadable',
+          path: segment.path,
+          offset: this.#offset,
+          error,
+        })
+        // The rest of the segment is given up.
+        this.#offset = segment.end ?? segment.size
+        this.#length = 0
+        this.#from = this.#offset
+        this.#skipUnreadable(segment)
+        return
+      }
+    }
+  }
+
+  #skipUnreadable(segment: Segment): void {
+    if (segment === this.#store.newest) this.#store.abandonNewest()
+    const file = this.#file
+    this.#file = undefined
+    if (file !== undefined) closeSync(file)
+    this.#segment = undefined
+    this.#startSegment = segment.sequence + (segment === this.#store.newest ? 0 : 1)
+    this.#startOffset = segment === this.#store.newest ? this.#offset : 0
+  }
+
+  async #readOn(segment: Segment, file: number, needed: number): Promise<void> {
+    const kept = Math.max(0, this.#from + this.#length - this.#offset)
+    const wanted = Math.max(needed, pieceBytes)
+    const limit = segment.end ?? segment.size
+    const target = this.#other.length >= kept + wanted ? this.#other : Buffer.allocUnsafeSlow(kept + wanted)
+    this.#window.copy(target, 0, this.#length - kept, this.#length)
+    let length = kept
+    const end = Math.min(limit - this.#offset, wanted + kept)
+    while (length < end) {
+      const { bytesRead } = await read(file, target, length, end - length, this.#offset + length)
+      if (bytesRead === 0) break
+      length += bytesRead
+    }
+    if (length < needed) {
+      throw Object.assign(new Error('The file is shorter than it was.'), { code: 'EIO' })
+    }
+    this.#other = this.#window.length > 4 * pieceBytes ? Buffer.allocUnsafeSlow(2 * pieceBytes) : this.#window
+    this.#window = target
+    this.#from = this.#offset
+    this.#length = length
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    await this.#loading
+    this.#leave()
+  }
+}

@@ -1,0 +1,94 @@
+// A record is what is written at once: up to 256 KiB of packed events behind a header. The header has a checksum of its own, so
+// that a flipped bit in the events costs these events and nothing that follows, and so that records can be found again behind
+// a damaged stretch. Records begin at multiples of eight bytes.
+
+import { crc32c } from './crc32c.ts'
+
+export const recordMagic = 0x31425350 // "PSB1", little-endian
+export const headerBytes = 56
+export const alignment = 8
+
+/** Version of header and packing together; another one is another magic or number. */
+export const recordFormat = 1
+
+export type RecordKind = 'log' | 'metric'
+
+export interface RecordHeader {
+  readonly kind: RecordKind
+  /** Sequence number of the segment: what is left over in a segment that is used again has another. */
+  readonly segment: number
+  /** Number of the first event; ids go up by one for each event. */
+  readonly firstId: number
+  readonly events: number
+  /** Estimated JSON size of the events. */
+  readonly eventBytes: number
+  /** Length of the packed values, and of the blocks of text behind them. */
+  readonly valueBytes: number
+  readonly textBytes: number
+  readonly checksum: number
+  /** Milliseconds since the epoch. */
+  readonly writtenAt: number
+}
+
+/** Bytes that a record takes in its segment. */
+export function recordBytes({ valueBytes, textBytes }: Pick<RecordHeader, 'valueBytes' | 'textBytes'>): number {
+  return aligned(headerBytes + valueBytes + textBytes)
+}
+
+export function aligned(bytes: number): number {
+  return Math.ceil(bytes / alignment) * alignment
+}
+
+export function writeHeader(header: RecordHeader, into: Buffer): void {
+  into.writeUInt32LE(recordMagic, 0)
+  into.writeUInt32LE(header.checksum, 8)
+  into.writeUInt32LE(header.valueBytes, 12)
+  into.writeUInt32LE(header.textBytes, 16)
+  into.writeUInt32LE(header.segment, 20)
+  into.writeBigUInt64LE(BigInt(header.firstId), 24)
+  into.writeUInt32LE(header.events, 32)
+  into.writeUInt8(header.kind === 'log' ? 1 : 2, 36)
+  into.writeUInt8(recordFormat, 37)
+  into.writeUInt16LE(0, 38)
+  into.writeDoubleLE(header.eventBytes, 40)
+  into.writeDoubleLE(header.writtenAt, 48)
+  into.writeUInt32LE(crc32c(into.subarray(8, headerBytes)), 4)
+}
+
+/** Reads the header at an offset; undefined if there is none that is whole. */
+export function readHeader(bytes: Buffer, offset: number): RecordHeader | undefined {
+  const kind = formatAt(bytes, offset) === recordFormat ? bytes.readUInt8(offset + 36) : 0
+  if (kind !== 1 && kind !== 2) return undefined
+  return {
+    checksum: bytes.readUInt32LE(offset + 8),
+    valueBytes: bytes.readUInt32LE(offset + 12),
+    textBytes: bytes.readUInt32LE(offset + 16),
+    segment: bytes.readUInt32LE(offset + 20),
+    firstId: Number(bytes.readBigUInt64LE(offset + 24)),
+    events: bytes.readUInt32LE(offset + 32),
+    kind: kind === 1 ? 'log' : 'metric',
+    eventBytes: bytes.readDoubleLE(offset + 40),
+    writtenAt: bytes.readDoubleLE(offset + 48),
+  }
+}
+
+/** The format of the record at an offset, if there is a header whose checksum fits. */
+export function formatAt(bytes: Buffer, offset: number): number | undefined {
+  if (offset + headerBytes > bytes.length || bytes.readUInt32LE(offset) !== recordMagic) return undefined
+  if (bytes.readUInt32LE(offset + 4) !== crc32c(bytes.subarray(offset + 8, offset + headerBytes))) return undefined
+  return bytes.readUInt8(offset + 37)
+}
+
+/** Whether the events behind a header are as they were written. */
+export function isWhole(bytes: Buffer, offset: number, header: RecordHeader): boolean {
+  const start = offset + headerBytes
+  return crc32c(bytes.subarray(start, start + header.valueBytes + header.textBytes)) === header.checksum
+}
+
+/** The next offset from `offset` on at which a header of the segment begins; undefined if there is none in these bytes. */
+export function findHeader(bytes: Buffer, offset: number, segment: number): number | undefined {
+  for (let at = aligned(offset); at + headerBytes <= bytes.length; at += alignment) {
+    if (bytes.readUInt32LE(at) === recordMagic && readHeader(bytes, at)?.segment === segment) return at
+  }
+  return undefined
+}

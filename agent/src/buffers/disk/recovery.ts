@@ -1,0 +1,112 @@
+// What an agent finds in the folder of a buffer that another run left behind, in whatever way it ended. The ledger says where
+// to begin; it is trusted no further than the segments agree with it. Little is read: the beginning of each segment, and of the
+// newest what was not certain to be on the disk.
+
+import { truncateSync, unlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { Ledger, type LedgerState, ledgerName, type Position } from './ledger.ts'
+import { recordBytes } from './record.ts'
+import { type FoundSegment, findSegments, recordsIn, type Segment } from './segment.ts'
+
+/** Events that are gone, by the id of the first event behind them. */
+export type Gaps = Map<number, number>
+
+export interface Recovered {
+  readonly ledger: Ledger
+  readonly segments: Segment[]
+  readonly nextId: number
+  readonly nextSequence: number
+  /** Where reading goes on, and the id of the first event that is not done. */
+  readonly read: Position
+  readonly readId: number
+  /** Losses that are known already; reading finds those inside segments. */
+  readonly gaps: Gaps
+  /** Why events are missing, for the log: one sentence for each place. */
+  readonly findings: readonly { readonly code: string; readonly lost: number; readonly path: string }[]
+}
+
+export function recover(folder: string): Recovered {
+  const ledgerPath = join(folder, ledgerName)
+  const { ledger, state, damaged } = Ledger.open(ledgerPath)
+  try {
+    return examine(folder, ledger, state, damaged)
+  } catch (error) {
+    ledger.close()
+    throw error
+  }
+}
+
+function examine(folder: string, ledger: Ledger, state: LedgerState | undefined, damaged: boolean): Recovered {
+  const findings: { code: string; lost: number; path: string }[] = []
+  if (damaged) findings.push({ code: 'ledger', lost: 0, path: join(folder, ledgerName) })
+  const found = findSegments(folder, state?.read.segment ?? 0)
+  // What is done was to be given back when the last run ended.
+  const segments = found.filter((segment) => state === undefined || segment.sequence >= state.read.segment)
+  for (const segment of found) if (!segments.includes(segment)) unlinkSync(segment.path)
+
+  const tail = tailOf(segments.at(-1), state)
+  const begin = state?.readId ?? segments.find((segment) => segment.firstId !== undefined)?.firstId ?? 0
+  const gaps: Gaps = new Map()
+  // Ids that nobody was given can be used again; so the next id tells nothing of what is lost here.
+  const nextId = Math.max(tail.nextId, begin)
+  const lostTail = Math.max(tail.promised, state?.nextId ?? 0) - nextId
+  if (lostTail > 0) findings.push({ code: 'torn_tail', lost: lostTail, path: segments.at(-1)?.path ?? folder })
+
+  let expected = begin
+  let before: Segment | undefined
+  for (const segment of segments) {
+    const first = segment.firstId
+    const follows = before === undefined ? state?.read.segment : before.sequence + 1
+    if (first !== undefined && follows !== undefined && segment.sequence > follows) {
+      if (before !== undefined) expected = Math.max(expected, endId(before) ?? expected)
+      if (first > expected) {
+        gaps.set(first, first - expected)
+        findings.push({ code: 'missing_segment', lost: first - expected, path: segment.path })
+      }
+      expected = first
+    }
+    before = segment
+  }
+  const [oldest] = segments
+  const read =
+    state !== undefined && oldest?.sequence === state.read.segment
+      ? state.read
+      : { segment: oldest?.sequence ?? 0, offset: 0 }
+  return {
+    ledger,
+    segments,
+    nextId,
+    nextSequence: Math.max((segments.at(-1)?.sequence ?? -1) + 1, state === undefined ? 0 : state.synced.segment + 1),
+    read,
+    readId: begin,
+    gaps,
+    findings,
+  }
+}
+
+/** Finds the end of the newest segment and cuts off what is behind it. */
+function tailOf(segment: FoundSegment | undefined, state: LedgerState | undefined) {
+  if (segment === undefined) return { nextId: 0, promised: 0 }
+  const certain =
+    state?.synced.segment === segment.sequence && state.synced.offset <= segment.size ? state.synced : undefined
+  let end = certain?.offset ?? 0
+  let nextId = certain === undefined ? (segment.firstId ?? 0) : (state?.syncedId ?? 0)
+  let promised = 0
+  for (const { header, offset, whole } of recordsIn(segment, end, true)) {
+    promised = header.firstId + header.events
+    if (!whole) continue
+    end = offset + recordBytes(header)
+    nextId = promised
+  }
+  if (segment.size > end) truncateSync(segment.path, end)
+  segment.size = end
+  segment.end = end
+  return { nextId, promised }
+}
+
+/** Id behind the last event of a segment. */
+function endId(segment: Segment): number | undefined {
+  let end: number | undefined
+  for (const { header } of recordsIn(segment, 0, false)) end = header.firstId + header.events
+  return end
+}

@@ -1,0 +1,143 @@
+// The files that hold the records of a buffer, oldest first: `buffer-data-<n>.dat`, where n is the sequence number modulo 65536.
+// Segments are looked at here without a change; whoever opens a buffer decides what to do about what was found.
+
+import { closeSync, fstatSync, openSync, readdirSync, readSync } from 'node:fs'
+import { join } from 'node:path'
+import { PenstockError } from '../../errors.ts'
+import {
+  findHeader,
+  formatAt,
+  headerBytes,
+  isWhole,
+  type RecordHeader,
+  readHeader,
+  recordBytes,
+  recordFormat,
+} from './record.ts'
+
+export const segmentLimit = 128 * 1024 * 1024
+export const mostSegments = 65_536
+export const spareName = 'buffer-spare.dat'
+
+/** A segment of a buffer that is open. */
+export interface Segment {
+  readonly sequence: number
+  readonly path: string
+  /** Bytes of the file. */
+  size: number
+  /** Where its records end; undefined where only reading can tell. */
+  end: number | undefined
+}
+
+export function segmentName(sequence: number): string {
+  return `buffer-data-${sequence % mostSegments}.dat`
+}
+
+export interface FoundSegment extends Segment {
+  /** Id of the first event in it; undefined if it holds no record that is whole. */
+  readonly firstId: number | undefined
+}
+
+/**
+ * The segments of a folder in order. Reads no more than the beginning of each.
+ * @param near sequence number of a segment that is or was there, for files that do not tell theirs
+ */
+export function findSegments(folder: string, near: number): FoundSegment[] {
+  const found: FoundSegment[] = []
+  for (const name of readdirSync(folder)) {
+    const number = /^buffer-data-(\d{1,5})\.dat$/.exec(name)?.[1]
+    if (number === undefined || Number(number) >= mostSegments) continue
+    const path = join(folder, name)
+    const file = openSync(path, 'r')
+    try {
+      const { size } = fstatSync(file)
+      const first = firstRecord(file, path, Number(number))
+      const sequence = first?.segment ?? nearest(Number(number), near)
+      found.push({ sequence, path, size, end: undefined, firstId: first?.firstId })
+    } finally {
+      closeSync(file)
+    }
+  }
+  return found.sort((left, right) => left.sequence - right.sequence)
+}
+
+/** The sequence number of this remainder that is nearest to another one. */
+function nearest(remainder: number, near: number): number {
+  const base = near - (near % mostSegments) + remainder
+  const candidates = [base - mostSegments, base, base + mostSegments].filter((sequence) => sequence >= 0)
+  return candidates.reduce((best, sequence) => (Math.abs(sequence - near) < Math.abs(best - near) ? sequence : best))
+}
+
+const peekBytes = 1 << 20
+
+/** The first header of a file whose segment fits its name. */
+function firstRecord(file: number, path: string, remainder: number): RecordHeader | undefined {
+  const start = Buffer.alloc(headerBytes)
+  if (readSync(file, start, 0, headerBytes, 0) < headerBytes) return undefined
+  const format = formatAt(start, 0)
+  if (format !== undefined && format !== recordFormat) {
+    const message = `The disk buffer's file ${path} is of format ${format}; this version of Penstock reads format ${recordFormat}. Let the version that wrote it deliver what is inside, or move the folder away.`
+    throw new PenstockError('PEN_IO', message)
+  }
+  const header = readHeader(start, 0)
+  if (header !== undefined && header.segment % mostSegments === remainder) return header
+  const bytes = Buffer.alloc(peekBytes)
+  const length = readSync(file, bytes, 0, peekBytes, 0)
+  for (let at = 0; at + headerBytes <= length; at += 8) {
+    const other = readHeader(bytes, at)
+    if (other !== undefined && other.segment % mostSegments === remainder) return other
+  }
+  return undefined
+}
+
+/** A record as it was found in a segment. */
+export interface FoundRecord {
+  readonly header: RecordHeader
+  readonly offset: number
+  /** False if its events are not as they were written. */
+  readonly whole: boolean
+}
+
+/**
+ * The records of a segment from an offset on, with what is damaged between them left out.
+ * @param check whether the events are read and compared with their checksum
+ */
+export function* recordsIn(segment: Segment, from: number, check: boolean): Generator<FoundRecord> {
+  const file = openSync(segment.path, 'r')
+  try {
+    const { size } = fstatSync(file)
+    const start = Buffer.alloc(headerBytes)
+    let offset = from
+    while (offset + headerBytes <= size) {
+      readSync(file, start, 0, headerBytes, offset)
+      const header = readHeader(start, 0)
+      const end = header === undefined ? 0 : offset + recordBytes(header)
+      if (header === undefined || header.segment !== segment.sequence || end > size) {
+        const next = searchHeader(file, offset + 8, size, segment.sequence)
+        if (next === undefined) return
+        offset = next
+        continue
+      }
+      let whole = true
+      if (check) {
+        const bytes = Buffer.allocUnsafe(end - offset)
+        readSync(file, bytes, 0, bytes.length, offset)
+        whole = isWhole(bytes, 0, header)
+      }
+      yield { header, offset, whole }
+      offset = end
+    }
+  } finally {
+    closeSync(file)
+  }
+}
+
+function searchHeader(file: number, from: number, size: number, sequence: number): number | undefined {
+  const bytes = Buffer.allocUnsafe(peekBytes)
+  for (let offset = from; offset + headerBytes <= size; offset += peekBytes - headerBytes) {
+    const length = readSync(file, bytes, 0, peekBytes, offset)
+    const at = findHeader(bytes.subarray(0, length), 0, sequence)
+    if (at !== undefined) return offset + at
+  }
+  return undefined
+}

@@ -1,0 +1,247 @@
+// The writing side of a disk buffer: appends records to the newest segment, begins a new one when it is full, syncs in the
+// background and gives segments back. A record is in the page cache when `append` returns: it survives an end of the process
+// at once, and one of the machine after the next `sync`.
+
+import {
+  closeSync,
+  constants,
+  existsSync,
+  fdatasync,
+  fsync,
+  ftruncateSync,
+  openSync,
+  renameSync,
+  statSync,
+  unlinkSync,
+  writevSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { crc32c } from './crc32c.ts'
+import { aligned, headerBytes, type RecordKind, recordBytes, writeHeader } from './record.ts'
+import { mostSegments, type Segment, segmentLimit, segmentName, spareName } from './segment.ts'
+
+const syncData = promisify(fdatasync)
+const syncFolder = promisify(fsync)
+
+export interface NewRecord {
+  readonly kind: RecordKind
+  readonly events: number
+  readonly eventBytes: number
+  readonly values: Buffer
+  readonly texts: Buffer
+}
+
+/** Where a record is. */
+export interface Place {
+  readonly segment: Segment
+  readonly end: number
+  readonly firstId: number
+}
+
+export interface StoreState {
+  readonly folder: string
+  /** What is there, oldest first; the last one goes on to be written if its `end` is known. */
+  readonly segments: Segment[]
+  readonly nextId: number
+  /** Sequence number of the next new segment. */
+  readonly nextSequence: number
+  readonly maxSize: number
+}
+
+const padding = Buffer.alloc(8)
+
+export class SegmentStore {
+  readonly segments: Segment[]
+  nextId: number
+  maxSize: number
+  readonly #folder: string
+  readonly #folderFile: number
+  #nextSequence: number
+  /** Bytes of all files. */
+  #used: number
+  /** A file that is done with and will be the next segment: overwriting costs half of what writing anew does. */
+  #spare = 0
+  #file: number | undefined
+  /** The newest segment must not be written any more. */
+  #broken = false
+  /** Files written since the last sync, and whether each is to be closed after it. */
+  readonly #dirty = new Map<number, boolean>()
+  #folderDirty = true
+  readonly #header = Buffer.alloc(headerBytes)
+
+  constructor(state: StoreState) {
+    this.#folder = state.folder
+    this.segments = state.segments
+    this.nextId = state.nextId
+    this.maxSize = state.maxSize
+    this.#nextSequence = state.nextSequence
+    this.#used = state.segments.reduce((sum, segment) => sum + segment.size, 0)
+    const spare = join(state.folder, spareName)
+    if (existsSync(spare)) {
+      this.#spare = statSync(spare).size
+      this.#used += this.#spare
+      if (this.#used > this.maxSize) this.#dropSpare()
+    }
+    const last = this.newest
+    if (last?.end !== undefined) this.#file = openSync(last.path, 'r+')
+    this.#folderFile = openSync(state.folder, constants.O_RDONLY)
+  }
+
+  get newest(): Segment | undefined {
+    return this.segments.at(-1)
+  }
+
+  /** Whether a record of about so many bytes would find room. */
+  fits(bytes: number): boolean {
+    const { newest } = this
+    if (newest?.end !== undefined && newest.end + bytes <= newest.size) return true
+    return this.#used - this.#spare + bytes <= this.maxSize
+  }
+
+  /** Writes a record behind the last; undefined if there is no room for it. Throws if the disk does not take it. */
+  append(record: NewRecord, writtenAt: number): Place | undefined {
+    const { values, texts } = record
+    const parts = { valueBytes: values.length, textBytes: texts.length }
+    const length = recordBytes(parts)
+    let segment = this.newest
+    if (this.#file === undefined || this.#broken || segment?.end === undefined || segment.end + length > segmentLimit) {
+      segment = this.#begin(length)
+      if (segment === undefined) return undefined
+    } else if (!this.#makeRoom(segment.end + length - segment.size)) {
+      return undefined
+    }
+    const start = segment.end as number
+    const firstId = this.nextId
+    writeHeader(
+      {
+        ...parts,
+        kind: record.kind,
+        segment: segment.sequence,
+        firstId,
+        events: record.events,
+        eventBytes: record.eventBytes,
+        checksum: crc32c(texts, crc32c(values)),
+        writtenAt,
+      },
+      this.#header,
+    )
+    const unpadded = headerBytes + values.length + texts.length
+    const file = this.#file as number
+    const written = writevSync(
+      file,
+      [this.#header, values, texts, padding.subarray(0, aligned(unpadded) - unpadded)],
+      start,
+    )
+    if (written < length) {
+      throw Object.assign(new Error(`Only ${written} of ${length} bytes could be written.`), { code: 'ENOSPC' })
+    }
+    const end = start + length
+    segment.end = end
+    this.#used += Math.max(0, end - segment.size)
+    segment.size = Math.max(segment.size, end)
+    this.nextId = firstId + record.events
+    this.#dirty.set(file, false)
+    return { segment, end, firstId }
+  }
+
+  /** Makes sure that a file may grow by so many bytes. */
+  #makeRoom(growth: number): boolean {
+    if (growth <= 0 || this.#used + growth <= this.maxSize) return true
+    if (this.#spare > 0) this.#dropSpare()
+    return this.#used + growth <= this.maxSize
+  }
+
+  /** Begins a new segment, if there is room for its first record. */
+  #begin(length: number): Segment | undefined {
+    if (this.segments.length >= mostSegments) return undefined
+    if (this.#spare < length && !this.#makeRoom(length)) return undefined
+    const sequence = this.#nextSequence
+    const path = join(this.#folder, segmentName(sequence))
+    const size = this.#spare
+    if (size > 0) renameSync(join(this.#folder, spareName), path)
+    this.#spare = 0
+    const file = openSync(path, size === 0 ? 'wx+' : 'r+', 0o600)
+    this.#seal()
+    const segment: Segment = { sequence, path, size, end: 0 }
+    this.segments.push(segment)
+    this.#nextSequence = sequence + 1
+    this.#file = file
+    this.#broken = false
+    this.#folderDirty = true
+    return segment
+  }
+
+  /** Ends the newest segment: what is left over behind its records goes, and the file is closed after the next sync. */
+  #seal(): void {
+    const { newest } = this
+    const file = this.#file
+    if (file === undefined) return
+    if (newest?.end !== undefined && newest.size > newest.end) {
+      try {
+        ftruncateSync(file, newest.end)
+        this.#used -= newest.size - newest.end
+        newest.size = newest.end
+      } catch {
+        // A disk that does not take this either: what is left over has another sequence number, and readers pass over it.
+      }
+    }
+    this.#dirty.set(file, true)
+    this.#file = undefined
+  }
+
+  /** The newest segment does not take writes: the next record begins another. */
+  abandonNewest(): void {
+    this.#broken = true
+  }
+
+  /** Resolves when everything that was appended before is on the disk. */
+  async sync(): Promise<void> {
+    const files = [...this.#dirty]
+    this.#dirty.clear()
+    const folderDirty = this.#folderDirty
+    this.#folderDirty = false
+    try {
+      for (const [file] of files) await syncData(file)
+      if (folderDirty) await syncFolder(this.#folderFile)
+    } catch (error) {
+      this.#folderDirty ||= folderDirty
+      throw error
+    } finally {
+      for (const [file, closes] of files) if (closes || file !== this.#file) this.#closeUnlessDirty(file)
+    }
+  }
+
+  #closeUnlessDirty(file: number): void {
+    if (this.#dirty.has(file)) this.#dirty.set(file, true)
+    else closeSync(file)
+  }
+
+  /** Gives a segment back, which is not the newest. */
+  release(segment: Segment): void {
+    this.segments.splice(this.segments.indexOf(segment), 1)
+    const reusable = this.#spare === 0 && segment.size > segmentLimit / 2 && this.#used <= this.maxSize
+    if (reusable) {
+      renameSync(segment.path, join(this.#folder, spareName))
+      this.#spare = segment.size
+    } else {
+      unlinkSync(segment.path)
+      this.#used -= segment.size
+    }
+    this.#folderDirty = true
+  }
+
+  #dropSpare(): void {
+    unlinkSync(join(this.#folder, spareName))
+    this.#used -= this.#spare
+    this.#spare = 0
+  }
+
+  close(): void {
+    for (const [file] of this.#dirty) if (file !== this.#file) closeSync(file)
+    this.#dirty.clear()
+    if (this.#file !== undefined) closeSync(this.#file)
+    this.#file = undefined
+    closeSync(this.#folderFile)
+  }
+}
