@@ -109,7 +109,12 @@ async function checkComponents(config: Config, skipHealthchecks: boolean, report
   } finally {
     abandoning.abort()
     for (const source of sources) source.stopping.abort()
-    await Promise.allSettled(sinks.map((sink) => sink.sink.close()))
+    await Promise.allSettled(
+      sinks.map(async (node) => {
+        await node.sink.close()
+        await node.buffer.close()
+      }),
+    )
     await rm(dataDir, { recursive: true, force: true })
   }
 }

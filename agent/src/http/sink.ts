@@ -238,6 +238,7 @@ class HttpSink implements AskingSink {
         },
         maxBodyBytes: spec.maxBodyBytes,
         tooLarge: spec.tooLarge,
+        durable: context.durable,
       },
       call,
       context.events,

@@ -1,9 +1,11 @@
 // Makes running components from checked configuration. A component that cannot be built is named in the error; nothing
 // moves yet.
 
-import { bufferProblem, type SinkBuffer, showBuffer } from '../buffers/buffer.ts'
+import { type DiskBufferOptions, type SinkBuffer, showBuffer } from '../buffers/buffer.ts'
+import { bufferFolder } from '../buffers/folder.ts'
 import { MemoryBuffer } from '../buffers/memory.ts'
 import type { ComponentKind, ProgramLog, Sink, Source, SourceOutput, Transform, TransformOutput } from '../component.ts'
+import { minDiskBuffer } from '../config/component-options.ts'
 import type { ConfigGlobals, SinkConfig, SourceConfig, TransformConfig } from '../config/config.ts'
 import { PenstockError } from '../errors.ts'
 import { type Batch, finalizeBatch } from '../event/batch.ts'
@@ -304,8 +306,6 @@ export class SinkNode implements Consumer {
 export async function buildSink(config: SinkConfig, around: Surroundings, kept?: SinkBuffer): Promise<SinkNode> {
   const { id, declaration } = config
   const own = parts(around, id, 'sink', declaration.type)
-  const problem = bufferProblem(config.envelope.buffer)
-  if (problem !== undefined) throw new PenstockError('PEN_CONFIG_INVALID', `sinks.${id}.buffer: ${problem}.`)
   const sink = await built('sink', id, () =>
     declaration.build(config.options, {
       id,
@@ -316,17 +316,42 @@ export async function buildSink(config: SinkConfig, around: Surroundings, kept?:
       events: own.events,
       proxy: config.proxy,
       abandoning: around.abandoning,
+      durable: config.envelope.buffer.type === 'disk',
     }),
   )
-  const buffer = kept ?? memoryBuffer(config, around, own)
+  let buffer = kept
+  try {
+    buffer ??= await built('sink', id, () => newBuffer(config, around, own))
+  } catch (error) {
+    await sink.close()
+    throw error
+  }
   return new SinkNode(config, sink, buffer, around, own)
 }
 
-function memoryBuffer(config: SinkConfig, around: Surroundings, own: Parts): SinkBuffer {
-  const { max_events: maxEvents = defaultMaxEvents, when_full: whenFull } = config.envelope.buffer
+async function newBuffer(config: SinkConfig, around: Surroundings, own: Parts): Promise<SinkBuffer> {
+  const { type, max_events: maxEvents = defaultMaxEvents, when_full: whenFull } = config.envelope.buffer
   const onDrop = (events: number) => {
     const fields = { count: events, intentional: true, buffer_id: config.id }
     own.limit.log(own.logger, 'warn', fields, 'The buffer is full; new events are dropped.')
   }
-  return new MemoryBuffer({ maxEvents, whenFull, onDrop }, around.metrics, own.labels)
+  const { metrics, abandoning, globals } = around
+  if (type === 'memory') return new MemoryBuffer({ maxEvents, whenFull, onDrop }, metrics, own.labels)
+  // Loaded where it is used: most agents have no buffer on disk.
+  const { DiskBuffer } = await import('../buffers/disk.ts')
+  return DiskBuffer.open(diskLimits(config), {
+    folder: bufferFolder(globals.dataDir, config.id),
+    logger: own.logger,
+    limit: own.limit,
+    metrics,
+    component: own.labels,
+    abandoning,
+    onDrop,
+  })
+}
+
+/** Limits of a buffer on disk; `max_size` is required there. */
+export function diskLimits(config: SinkConfig): DiskBufferOptions {
+  const { max_size: maxSize, when_full: whenFull } = config.envelope.buffer
+  return { maxSize: maxSize ?? minDiskBuffer, whenFull }
 }

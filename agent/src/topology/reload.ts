@@ -2,8 +2,17 @@
 // gets the buffer with what is in it. Whatever can fail is built before anything running is touched, but for sources: the
 // old one must let go of files and ports first. If a new source cannot be built, the old one is built again.
 
-import type { Config, SourceConfig } from '../config/config.ts'
-import { buildSink, buildSource, buildTransform, type SinkNode, type SourceNode, type TransformNode } from './build.ts'
+import type { SinkBuffer } from '../buffers/buffer.ts'
+import type { Config, SinkConfig, SourceConfig } from '../config/config.ts'
+import {
+  buildSink,
+  buildSource,
+  buildTransform,
+  diskLimits,
+  type SinkNode,
+  type SourceNode,
+  type TransformNode,
+} from './build.ts'
 import { type ConfigDiff, diffConfigs } from './diff.ts'
 import type { Topology } from './run.ts'
 
@@ -70,6 +79,18 @@ export async function reloadPart(topology: Topology, part: Config, owned: Iterab
   }
 }
 
+/** The buffer that a new sink takes over with what is in it: the unchanged one, or on disk that in the same folder. */
+function keptBuffer(topology: Topology, config: SinkConfig): SinkBuffer | undefined {
+  const old = topology.sinks.get(config.id)
+  if (old?.config.bufferFingerprint === config.bufferFingerprint) return old.buffer
+  if (config.envelope.buffer.type !== 'disk') return undefined
+  if (old !== undefined) return old.buffer.durable ? old.buffer : undefined
+  const retiring = topology.retiringSink(config.id)
+  if (retiring?.buffer.durable !== true) return undefined
+  retiring.driver.release()
+  return retiring.buffer
+}
+
 async function replace(topology: Topology, next: Config, diff: ConfigDiff): Promise<ReloadOutcome> {
   const { around } = topology
   const sinks = new Map<string, SinkNode>()
@@ -78,23 +99,21 @@ async function replace(topology: Topology, next: Config, diff: ConfigDiff): Prom
     for (const id of [...diff.sinks.changed, ...diff.sinks.added]) {
       const config = next.sinks.get(id)
       if (config === undefined) continue
-      const old = topology.sinks.get(id)
-      const kept = old?.config.bufferFingerprint === config.bufferFingerprint ? old.buffer : undefined
-      sinks.set(id, await buildSink(config, around, kept))
+      sinks.set(id, await buildSink(config, around, keptBuffer(topology, config)))
     }
     for (const id of [...diff.transforms.changed, ...diff.transforms.added]) {
       const config = next.transforms.get(id)
       if (config !== undefined) transforms.set(id, await buildTransform(config, around))
     }
   } catch (error) {
-    await closeAll(sinks)
+    await closeAll(topology, sinks)
     return { outcome: 'rejected', reason: 'build', error }
   }
   if (topology.requireHealthy) {
     try {
       await topology.requireHealth([...sinks.values()])
     } catch (error) {
-      await closeAll(sinks)
+      await closeAll(topology, sinks)
       return { outcome: 'rejected', reason: 'unhealthy', error }
     }
   }
@@ -110,7 +129,7 @@ async function replace(topology: Topology, next: Config, diff: ConfigDiff): Prom
       if (config !== undefined) sources.set(id, await buildSource(config, around))
     }
   } catch (error) {
-    await closeAll(sinks)
+    await closeAll(topology, sinks)
     await restore(
       topology,
       leaving.map((node) => node.config),
@@ -119,7 +138,7 @@ async function replace(topology: Topology, next: Config, diff: ConfigDiff): Prom
   }
 
   if (topology.stopping) {
-    await closeAll(sinks)
+    await closeAll(topology, sinks)
     return { outcome: 'rejected', reason: 'stopping' }
   }
 
@@ -132,6 +151,7 @@ async function replace(topology: Topology, next: Config, diff: ConfigDiff): Prom
     retired.push(old)
     topology.sinks.delete(id)
   }
+  for (const node of sinks.values()) node.buffer.reconfigure?.(diskLimits(node.config))
   for (const id of [...diff.transforms.removed, ...diff.transforms.changed]) {
     const old = topology.transforms.get(id)
     if (old !== undefined) topology.leave(old)
@@ -178,10 +198,11 @@ async function restore(topology: Topology, configs: readonly SourceConfig[]): Pr
   }
 }
 
-async function closeAll(sinks: ReadonlyMap<string, SinkNode>): Promise<void> {
+async function closeAll(topology: Topology, sinks: ReadonlyMap<string, SinkNode>): Promise<void> {
   for (const node of sinks.values()) {
     try {
       await node.sink.close()
+      if (!topology.holds(node.buffer)) await node.buffer.close()
     } catch (error) {
       node.logger.warn({ error }, 'The sink could not be closed.')
     }

@@ -1,6 +1,7 @@
 // The running topology: components, the wires between them, and the end of it all. Sinks start before sources; sources stop
 // before sinks. One component's failure is that component's, unless a source says that the agent cannot go on.
 
+import type { SinkBuffer } from '../buffers/buffer.ts'
 import type { Config } from '../config/config.ts'
 import { errorText, PenstockError } from '../errors.ts'
 import { finalizeBatch } from '../event/batch.ts'
@@ -24,6 +25,8 @@ const utilizationTickMs = 5000
 const progressMs = 5000
 /** What components get, after the limit of a graceful stop, to notice that it is over. */
 const abandonMs = 1000
+/** What a buffer on disk gets to write down what it has. */
+const closeMs = 5000
 
 export interface TopologyOptions {
   readonly logger: Logger
@@ -53,6 +56,7 @@ export class Topology {
   /** Resolves when all sources have ended, or one has failed. */
   readonly ended: Promise<Ending>
   readonly #end: (ending: Ending) => void
+  #endedByItself = false
   readonly #logger: Logger
   readonly #sourceFailed: ((id: string, error: unknown) => void) | undefined
   readonly #abandon: AbortController
@@ -218,6 +222,7 @@ export class Topology {
   /** Ends the topology if every source has ended by itself. */
   endIfDone(): void {
     if (this.#running.size === 0 && this.sources.size > 0 && !this.reloading && !this.stopping) {
+      this.#endedByItself = true
       this.#end({})
     }
   }
@@ -249,11 +254,31 @@ export class Topology {
 
   /** Lets a sink that is out of the topology deliver what it holds, and closes it; nobody waits but a stop. */
   retire(node: SinkNode): void {
-    const done = this.#finish(node).then(() => {
+    const done = this.#finish(node).then(async () => {
       this.#retiring.delete(node)
+      if (node.driver.ownsBuffer) await this.#removeBuffer(node)
       if (!this.sinks.has(node.config.id)) this.around.metrics.forget(node.config.id)
     })
     this.#retiring.set(node, done)
+  }
+
+  /** The sink with this id that was taken out last and still delivers. */
+  retiringSink(id: string): SinkNode | undefined {
+    return [...this.#retiring.keys()].findLast((node) => node.config.id === id)
+  }
+
+  /** Whether a sink that runs or retires has this buffer. */
+  holds(buffer: SinkBuffer): boolean {
+    const nodes = [...this.sinks.values(), ...this.#retiring.keys()]
+    return nodes.some((node) => node.buffer === buffer && node.driver.ownsBuffer)
+  }
+
+  async #removeBuffer(node: SinkNode): Promise<void> {
+    try {
+      await node.buffer.removeIfEmpty?.()
+    } catch (error) {
+      node.logger.warn({ error }, 'The files of a buffer that is no longer used could not be removed.')
+    }
   }
 
   /** Lets a transform that is out of the topology emit what it has taken; called before the wires are changed. */
@@ -339,6 +364,12 @@ export class Topology {
     }
     const all = stopSources().then(async () => {
       await drainTransforms()
+      // Asked to stop, the agent leaves what is safe where it is. When all sources have ended, everything is to be delivered.
+      if (!this.#endedByItself) {
+        for (const node of [...this.sinks.values(), ...this.#retiring.keys()]) {
+          if (node.buffer.durable) node.driver.keep()
+        }
+      }
       const sinks = [...this.sinks.values()].map((node) => hold(node.config.id, this.#finish(node)))
       const retiring = [...this.#retiring].map(([node, done]) => hold(node.config.id, done))
       await Promise.all([...sinks, ...retiring, ...this.#checks])
@@ -366,8 +397,19 @@ export class Topology {
       clearInterval(progress)
       for (const node of this.sources.values()) node.limit.close()
       this.#closeTransforms()
+      // Of sinks that did not end in time; the others' are closed.
+      const durable = [...this.sinks.values(), ...this.#retiring.keys()].filter((node) => node.buffer.durable)
+      await Promise.all(durable.map((node) => within(this.#closeBuffer(node), closeMs)))
     }
     return [...pending]
+  }
+
+  async #closeBuffer(node: SinkNode): Promise<void> {
+    try {
+      await node.buffer.close()
+    } catch (error) {
+      node.logger.error({ error }, 'The buffer could not be closed.')
+    }
   }
 
   #closeTransforms(): void {

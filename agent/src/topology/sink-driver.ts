@@ -15,6 +15,7 @@ export class SinkDriver {
   readonly #stopwatch: Stopwatch
   #pumping = false
   #released = false
+  #ownsBuffer = true
   /** What the sink asked to wait for. */
   #wait: Promise<void> | undefined
   #drained: (() => void) | undefined
@@ -82,13 +83,27 @@ export class SinkDriver {
     })
   }
 
+  /** False if the buffer has been handed on to another driver. */
+  get ownsBuffer(): boolean {
+    return this.#ownsBuffer
+  }
+
   /** Stops taking from the buffer, which is another's from now on. */
   release(): void {
+    this.#ownsBuffer = false
+    this.keep()
+  }
+
+  /** Stops taking from the buffer: what is inside stays there. */
+  keep(): void {
     this.#released = true
     this.#drained?.()
   }
 
-  /** Resolves when everything in the buffer has been taken by the sink and the destination has answered for it. */
+  /**
+   * Resolves when everything in the buffer has been taken by the sink and the destination has answered for it, and the buffer is
+   * closed if it is not another's.
+   */
   async finish(): Promise<void> {
     if (!this.#released && !(this.#wait === undefined && this.#buffer.empty)) {
       await new Promise<void>((resolve) => {
@@ -97,5 +112,6 @@ export class SinkDriver {
     }
     await this.#wait
     await this.#sink.close()
+    if (this.#ownsBuffer) await this.#buffer.close()
   }
 }

@@ -1,10 +1,12 @@
 // Whole topologies from the text of a configuration, with components that exist in these tests only.
 
+import { existsSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, expect, test, vi } from 'vitest'
 import { parse } from 'yaml'
+import { bufferFolder } from '../buffers/folder.ts'
 import { defineSink, defineSource, defineTransform, erased, type Sink, type SourceContext } from '../component.ts'
 import type { Config } from '../config/config.ts'
 import { loadConfigObject } from '../config/load.ts'
@@ -452,13 +454,97 @@ test('components that cannot be built are all named', async () => {
   expect(collector('other').closed).toBe(true)
 })
 
-test('a disk buffer is refused by name as long as there is none', async () => {
-  const starting = start(`
-    data_dir: ${tmpdir()}
+const onDisk = (folder: string, more = '') => `
+    data_dir: ${folder}
     sources: {in: {type: feed}}
-    sinks: {out: {type: collect, inputs: [in], buffer: {type: disk, max_size: 268435488}}}`)
-  await expect(starting).rejects.toMatchObject({ code: 'PEN_CONFIG_INVALID' })
-  await expect(starting).rejects.toThrow('sinks.out.buffer')
+    sinks: {out: {type: collect, inputs: [in], buffer: {type: disk, max_size: 268435488}${more}}}`
+
+async function dataFolder() {
+  const folder = await mkdtemp(join(tmpdir(), 'penstock-topology-'))
+  return { folder, [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) }
+}
+
+test('a disk buffer acknowledges what is safe, and keeps what was not delivered for the next start', async () => {
+  await using data = await dataFolder()
+  {
+    await using running = await start(onDisk(data.folder))
+    collector('out').hangs = true
+    void feed('in').send('a', 'b')
+    void feed('in').send('c')
+    await vi.waitFor(() => expect(feed('in').statuses).toEqual(['delivered', 'delivered']), 5000)
+    expect(running.metrics.sum('buffer_events')).toBe(3)
+    await running.topology.stop(0)
+  }
+  await using running = await start(onDisk(data.folder))
+  void feed('in').send('d')
+  await vi.waitFor(() => expect(collector('out').messages).toEqual(['a', 'b', 'c', 'd']))
+  expect(running.metrics.sum('buffer_events')).toBe(0)
+  expect(running.metrics.sum('component_discarded_events_total')).toBe(0)
+})
+
+test('asked to stop, the agent leaves in a disk buffer what is there; when its sources have ended, it delivers', async () => {
+  await using data = await dataFolder()
+  {
+    await using running = await start(onDisk(data.folder))
+    collector('out').hangs = true
+    void feed('in').send('a')
+    await new Promise((resolve) => setImmediate(resolve)) // what comes in one turn is done together
+    void feed('in').send('b')
+    const stopping = running.topology.stop(60_000)
+    await new Promise((resolve) => setImmediate(resolve)) // the source has ended
+    collector('out').resume()
+    expect(await stopping).toEqual([])
+    expect(collector('out').messages).toEqual(['a'])
+  }
+  await using running = await start(onDisk(data.folder))
+  collector('out').hangs = true
+  feed('in').finish()
+  await running.topology.ended
+  const stopping = running.topology.stop(60_000)
+  collector('out').resume()
+  expect(await stopping).toEqual([])
+  expect(collector('out').messages).toEqual(['b'])
+})
+
+test('a second topology cannot have the folder of a disk buffer, and says which', async () => {
+  await using data = await dataFolder()
+  await using _ = await start(onDisk(data.folder))
+  await expect(start(onDisk(data.folder))).rejects.toThrow(/Sink "out" cannot be built: The disk buffer is in use/)
+})
+
+test('a changed sink inherits its disk buffer, with other limits too, and a removed one takes its files away', async () => {
+  await using data = await dataFolder()
+  await using running = await start(onDisk(data.folder))
+  const first = collector('out')
+  first.hangs = true
+  for (const message of ['a', 'b', 'c']) void feed('in').send(message)
+  const larger = onDisk(data.folder, ', note: changed').replace('268435488', '300000000')
+  expect(await reload(running.topology, configOf(larger))).toMatchObject({ outcome: 'reloaded' })
+  await vi.waitFor(() => expect(collector('out').messages).toEqual(['b', 'c']))
+  expect(running.metrics.sum('buffer_max_byte_size')).toBe(300_000_000)
+  expect(running.metrics.sum('buffer_events')).toBe(3) // in order: nothing leaves before the first
+  first.resume()
+  await vi.waitFor(() => expect(running.metrics.sum('buffer_events')).toBe(0))
+
+  const folder = bufferFolder(data.folder, 'out')
+  expect(existsSync(folder)).toBe(true)
+  const without = 'sources: {in: {type: feed}}\nsinks: {other: {type: collect, inputs: [in]}}'
+  await reload(running.topology, configOf(`data_dir: ${data.folder}\n${without}`))
+  await vi.waitFor(() => expect(existsSync(folder)).toBe(false))
+})
+
+test('a sink that comes back while its disk buffer is emptied gets the rest of it', async () => {
+  await using data = await dataFolder()
+  await using running = await start(onDisk(data.folder))
+  const first = collector('out')
+  first.hangs = true
+  for (const message of ['a', 'b', 'c']) void feed('in').send(message)
+  const without = `data_dir: ${data.folder}\nsources: {in: {type: feed}}\nsinks: {other: {type: collect, inputs: [in]}}`
+  await reload(running.topology, configOf(without))
+  expect(await reload(running.topology, configOf(onDisk(data.folder)))).toMatchObject({ outcome: 'reloaded' })
+  await vi.waitFor(() => expect(collector('out').messages).toEqual(['b', 'c']))
+  first.resume()
+  await vi.waitFor(() => expect(running.metrics.sum('buffer_events')).toBe(0))
 })
 
 test.each([
