@@ -1,0 +1,135 @@
+import { takesCandidate } from '@penstock/agent/bundle/format'
+import { expect, test } from 'vitest'
+import { type AgentNode, type Decision, decide, durationMs, type Observation, policyOf } from './rollout-plan.ts'
+
+const node = (name: string, extra: Partial<AgentNode> = {}): AgentNode => ({
+  node: name,
+  revision: 'old',
+  failed: new Set(),
+  stuck: false,
+  stale: false,
+  crashed: false,
+  ...extra,
+})
+const forty = Array.from({ length: 40 }, (_, index) => node(`node-${index}`))
+const policy = policyOf(undefined)
+const base: Observation = {
+  now: 1_000_000,
+  policy,
+  stable: 'old',
+  candidate: undefined,
+  desired: 'old',
+  changed: new Set(['shop/a']),
+  worse: new Set(),
+  nodes: forty,
+}
+
+/** Runs a rollout: every agent that is chosen takes the candidate, and time passes as it is waited for. */
+function run(start: Observation, takes: (node: AgentNode) => AgentNode): { steps: string[]; end: Decision } {
+  const steps: string[] = []
+  let seen = start
+  for (let turn = 0; turn < 100; turn++) {
+    const decision = decide(seen)
+    if (decision.action === 'start') {
+      const { percent, salt } = decision
+      seen = { ...seen, candidate: { rev: seen.desired, percent, salt, step: 0, since: seen.now } }
+    } else if (decision.action === 'step' && seen.candidate !== undefined) {
+      const step = seen.candidate.step + 1
+      seen = { ...seen, candidate: { ...seen.candidate, percent: decision.percent, step, since: seen.now } }
+    } else if (decision.action !== 'none' || decision.waitMs === undefined) return { steps, end: decision }
+    else {
+      seen = { ...seen, now: seen.now + decision.waitMs }
+      continue
+    }
+    const { candidate } = seen
+    if (candidate === undefined) throw new Error('There is no candidate.')
+    steps.push(`${candidate.percent}% at ${(seen.now - start.now) / 1000} s`)
+    seen = { ...seen, nodes: seen.nodes.map((each) => (takesCandidate(candidate, each.node) ? takes(each) : each)) }
+  }
+  throw new Error('The rollout does not end.')
+}
+
+test('a revision goes to canaries, then further in steps, then is promoted', () => {
+  const { steps, end } = run({ ...base, desired: 'new' }, (each) => ({ ...each, revision: 'new' }))
+  expect(steps.length).toBe(5)
+  expect(steps[0]).toMatch(/^\d+% at 0 s$/)
+  expect(steps.slice(1).map((step) => step.split(' at ')[1])).toEqual(['60 s', '90 s', '120 s', '150 s'])
+  expect(steps.at(-1)).toMatch(/^100%/)
+  expect(end).toEqual({ action: 'promote' })
+})
+
+test('at least as many agents as the canary asks for are chosen, however few there are', () => {
+  for (const count of [2, 3, 5]) {
+    const nodes = forty.slice(0, count)
+    const decision = decide({ ...base, desired: 'new', nodes })
+    if (decision.action !== 'start') throw new Error(decision.action)
+    expect(nodes.filter(({ node: name }) => takesCandidate(decision, name)).length).toBeGreaterThanOrEqual(1)
+  }
+})
+
+test('one node gets it at once and keeps the rule for taking back', () => {
+  const nodes = [node('only')]
+  const { steps, end } = run({ ...base, desired: 'new', nodes }, (each) => ({ ...each, revision: 'new' }))
+  expect({ steps, end }).toEqual({ steps: ['100% at 0 s'], end: { action: 'promote' } })
+  const crashed = run({ ...base, desired: 'new', nodes }, (each) => ({ ...each, crashed: true }))
+  expect(crashed.end).toMatchObject({ action: 'abort', culprits: new Set(['shop/a']) })
+})
+
+test.each([
+  { what: 'ends', sick: { crashed: true }, why: 'ended' },
+  { what: 'cannot build a changed pipeline', sick: { revision: 'new', failed: new Set(['shop/a']) }, why: 'could not' },
+  { what: 'hangs', sick: { stuck: true }, why: 'too long' },
+])('a candidate is taken back when a canary $what', ({ sick, why }) => {
+  const { steps, end } = run({ ...base, desired: 'new' }, (each) => ({ ...each, ...sick }))
+  expect(steps).toHaveLength(1)
+  expect(end).toMatchObject({ action: 'abort', culprits: new Set(['shop/a']), why: expect.stringContaining(why) })
+})
+
+test('a pipeline that failed before and was not changed does not take the others back', () => {
+  const { end } = run({ ...base, desired: 'new' }, (each) => ({
+    ...each,
+    revision: 'new',
+    failed: new Set(['shop/z']),
+  }))
+  expect(end).toEqual({ action: 'promote' })
+})
+
+test('an agent that has not loaded it is waited for, one that is silent is not', () => {
+  const candidate = { rev: 'new', percent: 100, salt: 's', step: 3, since: 0 }
+  const loaded = forty.map((each) => ({ ...each, revision: 'new' }))
+  const late = [...loaded.slice(1), node('late')]
+  expect(decide({ ...base, desired: 'new', candidate, nodes: late }).action).toBe('none')
+  const silent = [...loaded.slice(1), node('late', { stale: true })]
+  expect(decide({ ...base, desired: 'new', candidate, nodes: silent })).toEqual({ action: 'promote' })
+})
+
+test('a newer revision waits for a healthy candidate, and takes the place of a failing one', () => {
+  const candidate = { rev: 'new', percent: 30, salt: 's', step: 1, since: 999_999 }
+  const on = (extra: Partial<AgentNode>) =>
+    forty.map((each) => (takesCandidate(candidate, each.node) ? { ...each, revision: 'new', ...extra } : each))
+  expect(decide({ ...base, desired: 'newer', candidate, nodes: on({}) })).toMatchObject({ action: 'none' })
+  expect(decide({ ...base, desired: 'newer', candidate, nodes: on({ failed: new Set(['shop/a']) }) })).toMatchObject({
+    action: 'start',
+    salt: 'newer',
+  })
+  expect(decide({ ...base, desired: 'old', candidate, nodes: on({}) })).toEqual({ action: 'drop' })
+})
+
+test('without automatic rollback a failing candidate stays where it is', () => {
+  const manual = policyOf({ autoRollback: false })
+  const { end } = run({ ...base, desired: 'new', policy: manual }, (each) => ({ ...each, crashed: true }))
+  expect(end).toMatchObject({ action: 'none', why: expect.stringContaining('ended') })
+})
+
+test('a paused rollout makes no step', () => {
+  const { steps, end } = run({ ...base, desired: 'new', policy: policyOf({ paused: true }) }, (each) => ({
+    ...each,
+    revision: 'new',
+  }))
+  expect(steps).toHaveLength(1)
+  expect(end).toMatchObject({ action: 'none' })
+})
+
+test('durations', () => {
+  expect([durationMs('1m30s'), durationMs('500ms'), durationMs('2h')]).toEqual([90_000, 500, 7_200_000])
+})

@@ -1,0 +1,168 @@
+// What becomes of a new revision: tried on few agents, then on more, then on all, or taken back. Pure: the same observation gives
+// the same decision, and time is an argument.
+
+import { bucketOf, takesCandidate } from '@penstock/agent/bundle/format'
+import type { AgentSpec } from '../api/agent.ts'
+
+export interface RolloutPolicy {
+  /** Null: all at once, with the same rule for taking back. */
+  readonly canary: { readonly percent: number; readonly minNodes: number; readonly bakeMs: number } | null
+  readonly step: { readonly percent: number; readonly bakeMs: number }
+  readonly maxFailedPercent: number
+  readonly autoRollback: boolean
+  readonly paused: boolean
+}
+
+export function policyOf(rollout: AgentSpec['rollout']): RolloutPolicy {
+  const { canary, step, maxFailedPercent = 2, autoRollback = true, paused = false } = rollout ?? {}
+  return {
+    canary:
+      canary === null
+        ? null
+        : {
+            percent: canary?.percent ?? 5,
+            minNodes: canary?.minNodes ?? 1,
+            bakeMs: durationMs(canary?.bake ?? '60s'),
+          },
+    step: { percent: step?.percent ?? 25, bakeMs: durationMs(step?.bake ?? '30s') },
+    maxFailedPercent,
+    autoRollback,
+    paused,
+  }
+}
+
+const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
+
+/** `1m30s` in milliseconds. */
+export function durationMs(text: string): number {
+  let ms = 0
+  for (const [, digits, unit] of text.matchAll(/(\d+)(ms|s|m|h)/g)) ms += Number(digits) * (units[unit as string] ?? 0)
+  return ms
+}
+
+/** An agent's pod as the rollout sees it. */
+export interface AgentNode {
+  readonly node: string
+  /** Undefined: it has not reported since this operator started. */
+  readonly revision: string | undefined
+  /** Ids of the pipelines of its revision that it could not put in force. */
+  readonly failed: ReadonlySet<string>
+  /** It takes too long to load what it was given. */
+  readonly stuck: boolean
+  /** It has been silent for too long to wait for it. */
+  readonly stale: boolean
+  /** Its container ended since the candidate's present step began. */
+  readonly crashed: boolean
+}
+
+export interface TriedRevision {
+  readonly rev: string
+  readonly percent: number
+  readonly salt: string
+  /** 0 for the canaries. */
+  readonly step: number
+  /** When the present step began, in milliseconds since the epoch. */
+  readonly since: number
+}
+
+export interface Observation {
+  readonly now: number
+  readonly policy: RolloutPolicy
+  readonly stable: string | undefined
+  readonly candidate: TriedRevision | undefined
+  /** What shall run. */
+  readonly desired: string
+  /** Ids of the pipelines that are not the same in the candidate and the stable revision. */
+  readonly changed: ReadonlySet<string>
+  /** Of the changed ones, those whose events get lost more than twice as often where the candidate runs. */
+  readonly worse: ReadonlySet<string>
+  readonly nodes: readonly AgentNode[]
+}
+
+export type Decision =
+  | { readonly action: 'none'; readonly waitMs?: number; readonly why: string }
+  /** The desired revision is put in force everywhere. */
+  | { readonly action: 'promote' }
+  /** The desired revision becomes the candidate. */
+  | { readonly action: 'start'; readonly percent: number; readonly salt: string }
+  | { readonly action: 'step'; readonly percent: number }
+  /** The candidate is no longer wanted. */
+  | { readonly action: 'drop' }
+  | { readonly action: 'abort'; readonly culprits: ReadonlySet<string>; readonly why: string }
+
+export function decide(seen: Observation): Decision {
+  const { stable, candidate, desired, nodes } = seen
+  // With nothing that could be kept, or nobody to try it on, there is nothing to learn from waiting.
+  if (stable === undefined) return { action: 'promote' }
+  if (candidate === undefined) {
+    if (desired === stable) return { action: 'none', why: 'Up to date.' }
+    return nodes.length === 0 ? { action: 'promote' } : begin(seen)
+  }
+  const judged = judge(seen, candidate)
+  if (desired === stable) return { action: 'drop' }
+  if (judged.culprits.size > 0 && seen.policy.autoRollback) {
+    return desired === candidate.rev ? { action: 'abort', ...judged } : begin(seen)
+  }
+  if (desired !== candidate.rev) {
+    // Where everybody has it already, nothing is gained by finishing first.
+    if (judged.culprits.size > 0 || candidate.percent >= 100 || nodes.length === 0) return begin(seen)
+  }
+  if (judged.culprits.size > 0) return { action: 'none', why: judged.why }
+  return advance(seen, candidate)
+}
+
+function begin({ policy, desired, nodes }: Observation): Decision {
+  const salt = desired.slice(0, 12)
+  const { canary } = policy
+  if (canary === null || nodes.length <= 1) return { action: 'start', percent: 100, salt }
+  const least = Math.min(canary.minNodes, nodes.length)
+  const buckets = nodes.map(({ node }) => bucketOf(salt, node)).sort((left, right) => left - right)
+  // A share that chooses nobody would try nothing.
+  const enough = least === 0 ? 0 : (buckets[least - 1] as number) + 1
+  return { action: 'start', percent: Math.min(100, Math.max(canary.percent, enough)), salt }
+}
+
+function judge({ policy, changed, worse, nodes }: Observation, candidate: TriedRevision) {
+  const chosen = nodes.filter(({ node }) => takesCandidate(candidate, node))
+  const culprits = new Set<string>()
+  const failing = chosen.filter(({ revision, failed, stuck, crashed }) => {
+    if (crashed || stuck) return true
+    return revision === candidate.rev && [...failed].some((id) => changed.has(id))
+  })
+  if (failing.length === 0 && worse.size === 0) return { culprits, why: '' }
+  const tooMany = (failing.length * 100) / Math.max(1, chosen.length) > policy.maxFailedPercent
+  if (!tooMany && worse.size === 0) return { culprits, why: '' }
+  const [first] = failing
+  for (const id of worse) culprits.add(id)
+  if (tooMany) {
+    for (const node of failing) {
+      // What made an agent end or hang cannot be told: all that changed is under suspicion.
+      for (const id of node.crashed || node.stuck ? changed : node.failed) if (changed.has(id)) culprits.add(id)
+    }
+  }
+  const what =
+    first === undefined
+      ? 'events are lost more than twice as often as before'
+      : first.crashed
+        ? `the agent on ${first.node} ended`
+        : first.stuck
+          ? `the agent on ${first.node} takes too long to load it`
+          : `the agent on ${first.node} could not put it in force`
+  return { culprits, why: `${failing.length} of ${chosen.length} agents failed: ${what}` }
+}
+
+function advance({ now, policy, nodes }: Observation, candidate: TriedRevision): Decision {
+  if (policy.paused) return { action: 'none', why: 'The rollout is paused.' }
+  const waiting = nodes.filter(
+    (node) => takesCandidate(candidate, node.node) && !node.stale && node.revision !== candidate.rev,
+  )
+  if (waiting.length > 0) return { action: 'none', why: `${waiting.length} agents have not loaded it yet.` }
+  // The first share is watched as a canary, and so are all where they got it at once.
+  const atOnce = policy.canary === null || nodes.length <= 1
+  const isCanary = candidate.percent < 100 && candidate.step === 0
+  const bakeMs = policy.canary !== null && (atOnce || isCanary) ? policy.canary.bakeMs : policy.step.bakeMs
+  const leftMs = candidate.since + bakeMs - now
+  if (leftMs > 0) return { action: 'none', waitMs: leftMs, why: 'It is being watched.' }
+  if (candidate.percent >= 100) return { action: 'promote' }
+  return { action: 'step', percent: Math.min(100, candidate.percent + policy.step.percent) }
+}
