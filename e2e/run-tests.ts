@@ -16,6 +16,7 @@ import { cacheFolder } from './cache.ts'
 import { missingForCluster, nodePackages, prepareCluster, present, stopClusters } from './cluster/cluster.ts'
 import { execute, root } from './command.ts'
 import { ensureGo } from './go.ts'
+import { prepareHelm } from './helm.ts'
 import { servicePackages, stopServices, usedServices } from './services/service.ts'
 
 /** Recorded cases; all of them must pass. */
@@ -117,6 +118,8 @@ async function prepare(): Promise<void> {
 
   if (allowed) {
     await ensureGo().catch((error) => say(`Go: ${error instanceof Error ? error.message : error}`))
+    say(`Building helm into ${cacheFolder}, unless it is there`)
+    await prepareHelm({ show: true }).catch((error) => say(`There is no helm: ${error}`))
     const clusterMissing = missingForCluster(1)
     if (clusterMissing === undefined) {
       say(`Building the programs of the cluster into ${cacheFolder}, unless they are there (some minutes once)`)

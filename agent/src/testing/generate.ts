@@ -1,6 +1,7 @@
 // Writes the derived files of the agent: reference pages and JSON Schema. With `--check` it writes nothing and fails if what is
 // there differs in any byte. Nobody edits these files; `npm run generate` makes them.
 
+import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { describedComponents, referencePages } from '../cli/pages.ts'
@@ -30,6 +31,8 @@ export interface DerivedFolder {
   readonly path: string
   /** Content by path below the folder. */
   readonly files: ReadonlyMap<string, string>
+  /** Whether the folder also holds files that are not derived; else such a file belongs to nothing. */
+  readonly shared?: true
 }
 
 /** Writes folders, or only says what differs; gives the exit code. */
@@ -52,8 +55,10 @@ async function existingFiles(path: string): Promise<string[]> {
   }
 }
 
-async function compare({ path, files }: DerivedFolder) {
-  const existing = new Set(await existingFiles(path))
+async function compare({ path, files, shared }: DerivedFolder) {
+  const existing = new Set(
+    shared ? [...files.keys()].filter((file) => existsSync(join(path, file))) : await existingFiles(path),
+  )
   const stale = [...existing].filter((file) => !files.has(file))
   const changed: string[] = []
   for (const [file, text] of files) {

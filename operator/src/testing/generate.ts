@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { type DerivedFolder, deriveFolders } from '@penstock/agent/testing/generate'
 import { stringify } from 'yaml'
 import { customResourceDefinitions } from '../api/crds.ts'
+import { chartFolders } from '../workloads/chart.ts'
 
 const root = join(import.meta.dirname, '../../..')
 
@@ -28,7 +29,7 @@ function yaml(value: object): string {
 
 /** Every folder that is derived. */
 export function derivedFolders(): readonly DerivedFolder[] {
-  return [{ name: 'crds', path: join(root, 'crds'), files: crdFiles() }]
+  return [{ name: 'crds', path: join(root, 'crds'), files: crdFiles() }, ...chartFolders(root)]
 }
 
 if (import.meta.main) process.exitCode = await deriveFolders(derivedFolders(), process.argv.includes('--check'))

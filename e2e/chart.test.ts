@@ -1,0 +1,182 @@
+// The charts as `helm` renders them: the same bytes each time, the same objects as operator/install.yaml, no value that is not
+// declared, and no metric in a dashboard that nobody exposes.
+
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { execute, root } from './command.ts'
+import {
+  chart,
+  helm,
+  helmCommand,
+  helmTemplate,
+  missingForHelm,
+  objectsOf,
+  prepareHelm,
+  type RenderedObject,
+} from './helm.ts'
+
+const missing = missingForHelm()
+
+/** Everything that can be switched on. */
+const everything = {
+  agentNamespaces: ['penstock-system', 'platform'],
+  tenantAgents: { enabled: true },
+  networkPolicy: { enabled: true },
+  metrics: {
+    serviceMonitor: { enabled: true },
+    podMonitor: { enabled: true },
+    prometheusRule: { enabled: true, labels: { release: 'monitoring' } },
+    dashboards: { enabled: true },
+  },
+  webhook: { replicas: 2, certManager: { enabled: true } },
+  openshift: { enabled: true },
+  podSecurity: { labelNamespace: true },
+  commonLabels: { team: 'platform' },
+  commonAnnotations: { note: 'x' },
+  imagePullSecrets: [{ name: 'pull' }],
+  clusterSinks: [{ name: 'loki', spec: { type: 'log_aggregator', config: {} } }],
+  tenantPolicies: [{ name: 'default', spec: { namespaceSelector: {} } }],
+  extraObjects: [{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'extra' } }],
+}
+
+const key = (object: RenderedObject) =>
+  `${object.apiVersion} ${object.kind} ${object.metadata.namespace ?? ''}/${object.metadata.name}`
+const byKey = (objects: readonly RenderedObject[]) => Object.fromEntries(objects.map((object) => [key(object), object]))
+const isHook = (object: RenderedObject) => object.metadata.annotations?.['helm.sh/hook'] !== undefined
+const find = (objects: readonly RenderedObject[], kind: string, name: string) =>
+  objects.find((object) => object.kind === kind && object.metadata.name === name) as RenderedObject & {
+    readonly [field: string]: Record<string, unknown>
+  }
+
+describe.skipIf(missing !== undefined)(`the charts${missing === undefined ? '' : ` (${missing})`}`, () => {
+  beforeAll(() => prepareHelm())
+
+  test('the default values give the objects of operator/install.yaml', async () => {
+    const rendered = objectsOf(await helmTemplate()).filter((object) => !isHook(object))
+    const manifest = objectsOf(readFileSync(join(root, 'operator/install.yaml'), 'utf8'))
+    for (const object of rendered) delete object.metadata.annotations?.['helm.sh/resource-policy'] // Helm's own
+    for (const object of [...rendered, ...manifest]) {
+      const data = object['data'] as Record<string, string> | undefined
+      if (data?.['resources.json'] !== undefined) data['resources.json'] = JSON.parse(data['resources.json'])
+    }
+
+    const namespace = manifest.filter((object) => object.kind === 'Namespace')
+    expect(namespace.map(key)).toEqual(['v1 Namespace /penstock-system'])
+    expect(byKey(rendered)).toEqual(byKey(manifest.filter((object) => object.kind !== 'Namespace')))
+  })
+
+  test.each([
+    ['default values', {}],
+    ['everything switched on', everything],
+  ])('with %s, two renderings are the same byte for byte', async (_, values) => {
+    const first = await helmTemplate(values)
+    expect(await helmTemplate(values)).toBe(first)
+    expect(first).not.toMatch(/<no value>|<nil>/)
+    const objects = objectsOf(first)
+    expect(new Set(objects.map(key)).size).toBe(objects.length)
+  })
+
+  test('both charts pass lint', async () => {
+    await helm(['lint', '--strict', chart(), chart('penstock-crds'), '--kube-version', '1.36.0'])
+  })
+
+  test('a value that is not declared is refused', async () => {
+    const args = ['template', 'x', chart(), '--kube-version', '1.36.0', '--set']
+    for (const [set, word] of [
+      ['replica=3', 'replica'],
+      ['webhook.failPolicy=Fail', 'failPolicy'],
+      ['replicas=many', 'replicas'],
+      ['webhook.failurePolicy=Maybe', 'failurePolicy'],
+    ] as const) {
+      const result = await execute(helmCommand, [...args, set])
+      expect(result.code, set).not.toBe(0)
+      expect(result.stderr, set).toContain(word)
+    }
+  })
+
+  test('the CRDs are those of the chart of their own, and can be left out', async () => {
+    const crds = (text: string) => objectsOf(text).filter((object) => object.kind === 'CustomResourceDefinition')
+    const together = crds(await helmTemplate())
+    expect(together).toHaveLength(8)
+    expect(crds(await helmTemplate({}, 'penstock-crds'))).toEqual(together)
+    for (const crd of together) {
+      expect(crd.metadata.annotations).toMatchObject({
+        'helm.sh/resource-policy': 'keep',
+        'argocd.argoproj.io/sync-wave': '-1',
+      })
+    }
+    expect(crds(await helmTemplate({ crds: { install: false } }))).toEqual([])
+    const loose = crds(await helmTemplate({ crds: { keep: false } }))
+    expect(loose.filter((crd) => crd.metadata.annotations?.['helm.sh/resource-policy'] !== undefined)).toEqual([])
+  })
+
+  test('switches bring their objects, and common labels are on all of them', async () => {
+    const objects = objectsOf(await helmTemplate(everything))
+    const keys = objects.map(key)
+    for (const expected of [
+      'monitoring.coreos.com/v1 ServiceMonitor penstock-system/penstock-operator',
+      'monitoring.coreos.com/v1 PodMonitor penstock-system/penstock-operator',
+      'monitoring.coreos.com/v1 PrometheusRule penstock-system/penstock',
+      'v1 ConfigMap penstock-system/penstock-agents-dashboard',
+      'networking.k8s.io/v1 NetworkPolicy penstock-system/penstock-operator',
+      'apps/v1 Deployment penstock-system/penstock-webhook',
+      'cert-manager.io/v1 Certificate penstock-system/penstock-operator',
+      'security.openshift.io/v1 SecurityContextConstraints /penstock-node',
+      'rbac.authorization.k8s.io/v1 RoleBinding platform/penstock-operator-agents',
+      'rbac.authorization.k8s.io/v1 ClusterRoleBinding /penstock-operator-namespace',
+      'v1 ConfigMap /extra',
+    ])
+      expect(keys).toContain(expected)
+    for (const object of objects) {
+      if (object.metadata.name === 'extra') continue
+      expect(object.metadata.labels?.['team'], key(object)).toBe('platform')
+      expect(object.metadata.annotations?.['note'], key(object)).toBe('x')
+    }
+    const defaults = find(objects, 'ConfigMap', 'penstock-defaults')['data'] as Record<string, string>
+    expect(JSON.parse(defaults['resources.json'] as string).map((one: { kind: string }) => one.kind)).toEqual([
+      'Agent',
+      'ClusterSink',
+      'TenantPolicy',
+    ])
+  })
+
+  test('no role can make roles, and only the two roles of agents may be bound', async () => {
+    for (const values of [{}, everything, { watch: { namespaces: ['shop'] } }, { secrets: { mode: 'Namespaced' } }]) {
+      for (const object of objectsOf(await helmTemplate(values))) {
+        if (object.kind !== 'ClusterRole' && object.kind !== 'Role') continue
+        for (const rule of object['rules'] as Record<string, string[]>[]) {
+          const { apiGroups = [], resources = [], verbs = [], resourceNames = [] } = rule
+          const where = `${key(object)}: ${JSON.stringify(rule)}`
+          expect([...apiGroups, ...resources, ...verbs], where).not.toContain('*')
+          expect(verbs, where).not.toContain('escalate')
+          expect(verbs, where).not.toContain('impersonate')
+          expect(resources, where).not.toContain('nodes/proxy')
+          expect(resources, where).not.toContain('pods/exec')
+          if (resources.includes('roles') || resources.includes('clusterroles')) {
+            for (const verb of verbs) expect(['get', 'bind'], where).toContain(verb)
+            if (verbs.includes('bind'))
+              expect(resourceNames, where).toEqual(['penstock-agent-node', 'penstock-agent-aggregator'])
+          }
+        }
+      }
+    }
+  })
+
+  test('with Secrets by namespace, no role of the operator reads those of others', async () => {
+    const objects = objectsOf(await helmTemplate({ secrets: { mode: 'Namespaced' } }))
+    const role = find(objects, 'ClusterRole', 'penstock-operator')
+    const rules = role['rules'] as unknown as Record<string, string[]>[]
+    expect(rules.filter((rule) => rule['resources']?.includes('secrets'))).toEqual([])
+    expect(find(objects, 'ClusterRole', 'penstock-operator-secrets')).toBeDefined()
+  })
+
+  test('with a list of namespaces, what is in namespaces is bound in them alone', async () => {
+    const objects = objectsOf(await helmTemplate({ watch: { namespaces: ['shop', 'blog'] } }))
+    const rules = find(objects, 'ClusterRole', 'penstock-operator')['rules'] as unknown as Record<string, string[]>[]
+    const wide = rules.flatMap((rule) => rule['resources'] ?? [])
+    for (const resource of ['pipelines', 'secrets', 'configmaps', 'pods']) expect(wide).not.toContain(resource)
+    expect(objects.map(key)).toContain('rbac.authorization.k8s.io/v1 RoleBinding shop/penstock-operator-watch')
+    expect(objects.map(key)).toContain('rbac.authorization.k8s.io/v1 RoleBinding blog/penstock-operator-watch')
+  })
+})

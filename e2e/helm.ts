@@ -1,0 +1,68 @@
+// The real `helm`, built once from its Go module into the cache, and the objects that it renders.
+
+import { existsSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { parseAllDocuments } from 'yaml'
+import { cacheFolder } from './cache.ts'
+import { present } from './cluster/cluster.ts'
+import { type CommandOptions, command, root } from './command.ts'
+import { ensureGo } from './go.ts'
+
+const version = 'v3.22.0'
+const folder = join(cacheFolder, `helm-${version}`)
+export const helmCommand = join(folder, 'helm')
+
+/** The Kubernetes that rendered objects are for; a helm built from its module alone takes a very old one. */
+const kubeVersion = '1.36.0'
+
+/** Why there is no helm, or undefined. */
+export function missingForHelm(): string | undefined {
+  if (existsSync(helmCommand)) return undefined
+  if (process.env['PENSTOCK_TEST_INSTALL'] === '0') return 'helm is not built, and PENSTOCK_TEST_INSTALL=0 forbids it'
+  return present('go') ? undefined : 'Go is missing, which builds helm'
+}
+
+/** Builds helm, unless it is there. */
+export async function prepareHelm(options: CommandOptions = {}): Promise<void> {
+  if (existsSync(helmCommand)) return
+  await ensureGo()
+  await mkdir(folder, { recursive: true })
+  await command('flock', [join(cacheFolder, '.helm.lock'), 'go', 'install', `helm.sh/helm/v3/cmd/helm@${version}`], {
+    timeoutMs: 1_800_000,
+    ...options,
+    env: { GOBIN: folder, GOFLAGS: '-trimpath' },
+  })
+}
+
+export const chart = (name: 'penstock' | 'penstock-crds' = 'penstock') => join(root, 'charts', name)
+
+export function helm(args: readonly string[], options: CommandOptions = {}): Promise<string> {
+  return command(helmCommand, args, options)
+}
+
+export interface RenderedObject {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly metadata: {
+    readonly name: string
+    readonly namespace?: string
+    readonly labels?: Record<string, string>
+    readonly annotations?: Record<string, string>
+  }
+  readonly [field: string]: unknown
+}
+
+/** What `helm template` prints. */
+export function helmTemplate(values: object = {}, name: 'penstock' | 'penstock-crds' = 'penstock'): Promise<string> {
+  const args = ['template', 'penstock', chart(name), '--namespace', 'penstock-system', '--kube-version', kubeVersion]
+  return helm([...args, '--values', '-'], { input: JSON.stringify(values) })
+}
+
+/** The objects of a YAML stream. */
+export function objectsOf(text: string): RenderedObject[] {
+  return parseAllDocuments(text).flatMap((document) => {
+    const object = document.toJS() as RenderedObject | null
+    return object === null ? [] : [object]
+  })
+}

@@ -1,0 +1,128 @@
+// The derived files of the charts and of the install manifest. Templates are written by hand; what they would repeat (CRDs, rules of
+// roles, values, dashboards) is generated beside them.
+
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { version } from '@penstock/agent/version'
+import { stringify } from 'yaml'
+import { type CustomResourceDefinition, customResourceDefinitions } from '../api/crds.ts'
+import { valuesFile, valuesSchema, valuesTable } from './chart-values.ts'
+import {
+  agentNamespaceRules,
+  agentRoleRules,
+  defaultsClusterRules,
+  operatorRules,
+  ownNamespaceRules,
+  renderInstallation,
+  userRoles,
+} from './installation.ts'
+import { monitoringFiles } from './monitoring.ts'
+
+interface DerivedFolder {
+  readonly name: string
+  readonly path: string
+  readonly files: ReadonlyMap<string, string>
+  readonly shared?: true
+}
+
+export const installNamespace = 'penstock-system'
+/** Before everything else, for those who apply in waves. */
+const crdAnnotations = { 'argocd.argoproj.io/sync-wave': '-1' }
+
+const yaml = (value: unknown) => stringify(value, { lineWidth: 0, aliasDuplicateObjects: false })
+const json = (value: unknown) => `${JSON.stringify(value, undefined, 2)}\n`
+
+/** The folders of a repository at `root` that are derived, in whole or in part. */
+export function chartFolders(root: string): readonly DerivedFolder[] {
+  const definitions = customResourceDefinitions()
+  const crds = new Map(definitions.map((crd) => [`files/crds/${crd.metadata.name}.yaml`, yaml(crd)]))
+  const penstock = new Map(crds)
+  for (const [path, content] of monitoringFiles()) penstock.set(`files/${path}`, content)
+  penstock.set('files/rules.json', json(rules()))
+  penstock.set('values.yaml', valuesFile())
+  penstock.set('values.schema.json', valuesSchema())
+  penstock.set('Chart.yaml', chartFile('penstock', 'Penstock: logs and metrics from Pipelines, Sources and Sinks.'))
+  penstock.set('README.md', readme())
+  const crdChart = new Map(crds)
+  crdChart.set('Chart.yaml', chartFile('penstock-crds', 'The kinds of Penstock, for those who install them apart.'))
+  return [
+    { name: 'charts/penstock', path: join(root, 'charts/penstock'), files: withTemplates(root, 'penstock', penstock) },
+    {
+      name: 'charts/penstock-crds',
+      path: join(root, 'charts/penstock-crds'),
+      files: withTemplates(root, 'penstock-crds', crdChart),
+    },
+    {
+      name: 'operator',
+      path: join(root, 'operator'),
+      files: new Map([['install.yaml', installManifest()]]),
+      shared: true,
+    },
+  ]
+}
+
+/** What `kubectl apply --server-side -f operator/install.yaml` creates. */
+function installManifest(): string {
+  const objects = [
+    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: installNamespace } },
+    ...customResourceDefinitions({ annotations: crdAnnotations }),
+    ...renderInstallation({ namespace: installNamespace, version }),
+  ]
+  const head =
+    '# Generated: everything that an installation with default values has. kubectl apply --server-side -f this.\n'
+  return head + objects.map((object: object | CustomResourceDefinition) => `---\n${yaml(object)}`).join('')
+}
+
+/** What the templates read: the rules of every role by the role's name. */
+const rules = () => ({
+  operator: operatorRules,
+  defaults: defaultsClusterRules,
+  agentNamespace: agentNamespaceRules,
+  ownNamespace: ownNamespaceRules,
+  agents: agentRoleRules,
+  users: userRoles,
+})
+
+const chartFile = (name: string, description: string) =>
+  yaml({
+    apiVersion: 'v2',
+    name,
+    description,
+    type: 'application',
+    version,
+    appVersion: version,
+    kubeVersion: '>=1.29.0-0',
+    keywords: ['logs', 'metrics', 'observability'],
+  })
+
+/** The files that are written by hand belong to the folder as they are. */
+function withTemplates(root: string, chart: string, files: Map<string, string>): Map<string, string> {
+  const folder = join(root, 'charts', chart)
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name).slice(folder.length + 1)
+    if (entry.isFile() && (path.startsWith('templates/') || path === '.helmignore'))
+      files.set(path, readFileSync(join(folder, path), 'utf8'))
+  }
+  return files
+}
+
+const readme = () => `# The penstock chart
+
+\`\`\`sh
+helm install penstock oci://REGISTRY/penstock --namespace penstock-system --create-namespace
+\`\`\`
+
+An operator, and an agent on every node. After that a Pipeline is all that a user adds; see \`operator/guide\`.
+
+- CRDs are part of the release (\`crds.install\`), are upgraded with it, and stay when it is uninstalled (\`crds.keep\`). With
+  \`crds.install=false\` they come from the chart \`penstock-crds\`. To take over CRDs that \`kubectl apply\` has created:
+  \`helm upgrade --install … --take-ownership\`, or \`kubectl apply --server-side --force-conflicts\` the other way.
+- Nothing in the templates is random or looked up: \`helm template\` gives the same bytes each time.
+- \`agents\`, \`clusterSinks\`, \`clusterPipelines\` and \`tenantPolicies\` stand in the ConfigMap \`penstock-defaults\`, which the operator
+  applies once its kinds are served: Helm cannot create an object of a kind that the same release brings.
+- \`helm test penstock\` applies a Pipeline and waits until it is ready.
+
+## Values
+
+${valuesTable()}
+`

@@ -1,0 +1,384 @@
+// The operator's own installation, as `kubectl apply` takes it: accounts, roles, services, the Deployment, the webhooks. The chart
+// gives the same objects for its default values; a test holds the two together. Names are fixed: there is one operator in a
+// cluster, and its roles are known by name.
+
+import { kinds } from '../api/kinds.ts'
+import { apiVersion, version as apiVersionName, group } from '../api/object.ts'
+import { type Describe, type Manifest, synthesise } from './manifest.ts'
+import { agentRoles } from './render.ts'
+
+export const operatorName = 'penstock-operator'
+export const webhookName = 'penstock-webhook'
+export const configurationName = 'penstock'
+export const defaultsName = 'penstock-defaults'
+export const authoritySecretName = 'penstock-operator-ca'
+export const certificateSecretName = 'penstock-operator-tls'
+export const operatorPorts = { http: 8080, agents: 9443, webhook: 9444 } as const
+
+export interface InstallationOptions {
+  readonly namespace: string
+  /** Version of the images. */
+  readonly version: string
+}
+
+interface Rule {
+  readonly apiGroups?: readonly string[]
+  readonly resources?: readonly string[]
+  readonly resourceNames?: readonly string[]
+  readonly nonResourceURLs?: readonly string[]
+  readonly verbs: readonly string[]
+}
+
+const read = ['get', 'list', 'watch'] as const
+const write = ['create', 'patch', 'delete'] as const
+const plurals = kinds.map((kind) => kind.plural)
+const rbac = 'rbac.authorization.k8s.io'
+
+/** What the operator may do everywhere. Values of Secrets and ConfigMaps are read one by one; lists are of metadata. */
+export const operatorRules: readonly Rule[] = [
+  { apiGroups: [group], resources: plurals, verbs: read },
+  { apiGroups: [group], resources: plurals.map((plural) => `${plural}/status`), verbs: ['get', 'patch'] },
+  // Server-side apply of `metadata.finalizers`, and owner references that block.
+  { apiGroups: [group], resources: ['agents', 'agents/finalizers'], verbs: ['patch', 'update'] },
+  { apiGroups: [''], resources: ['namespaces', 'pods', 'nodes', 'secrets', 'configmaps'], verbs: read },
+  { apiGroups: ['apps'], resources: ['daemonsets', 'deployments', 'statefulsets'], verbs: read },
+  { apiGroups: ['authentication.k8s.io'], resources: ['tokenreviews'], verbs: ['create'] },
+  { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },
+  { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
+  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
+  { apiGroups: ['apiextensions.k8s.io'], resources: ['customresourcedefinitions'], verbs: read },
+  { apiGroups: [rbac], resources: ['clusterrolebindings'], verbs: [...read, ...write] },
+  { apiGroups: [rbac], resources: ['clusterroles'], resourceNames: Object.values(agentRoles), verbs: ['bind'] },
+  { apiGroups: [rbac], resources: ['clusterroles'], resourceNames: [operatorName], verbs: ['get'] },
+  {
+    apiGroups: ['admissionregistration.k8s.io'],
+    resources: ['validatingwebhookconfigurations', 'mutatingwebhookconfigurations'],
+    resourceNames: [configurationName],
+    verbs: ['get', 'patch'],
+  },
+]
+
+/** Cluster-scoped kinds that `penstock-defaults` may hold. */
+export const defaultsClusterRules: readonly Rule[] = [
+  { apiGroups: [group], resources: ['clustersinks', 'clusterpipelines', 'tenantpolicies'], verbs: write },
+]
+
+/** What the operator may do in a namespace with Agents: keep their workloads and bundles. */
+export const agentNamespaceRules: readonly Rule[] = [
+  {
+    apiGroups: [''],
+    resources: ['secrets', 'configmaps', 'serviceaccounts', 'services'],
+    verbs: [...read, ...write, 'update'],
+  },
+  { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: [...read, 'delete'] },
+  { apiGroups: ['apps'], resources: ['daemonsets', 'deployments', 'statefulsets'], verbs: [...read, ...write] },
+  { apiGroups: ['batch'], resources: ['jobs'], verbs: [...read, ...write] },
+  { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: [...read, ...write] },
+  { apiGroups: ['autoscaling'], resources: ['horizontalpodautoscalers'], verbs: [...read, ...write] },
+  { apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'], verbs: [...read, ...write] },
+  { apiGroups: ['monitoring.coreos.com'], resources: ['podmonitors'], verbs: [...read, ...write] },
+]
+
+/** What it may do in its own namespace besides. */
+export const ownNamespaceRules: readonly Rule[] = [
+  { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: [...read, ...write, 'update'] },
+  { apiGroups: [group], resources: ['agents'], verbs: write },
+]
+
+const reviews: readonly Rule[] = [
+  { apiGroups: ['authentication.k8s.io'], resources: ['tokenreviews'], verbs: ['create'] },
+  { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },
+]
+
+/** The roles of agents. They are fixed: the operator may bind them, and can neither make nor change a role. */
+export const agentRoleRules: Readonly<Record<string, readonly Rule[]>> = {
+  [agentRoles.Node]: [
+    { apiGroups: [''], resources: ['pods', 'namespaces', 'nodes'], verbs: read },
+    { apiGroups: [''], resources: ['nodes/pods'], verbs: ['get'] },
+    ...reviews,
+  ],
+  [agentRoles.Aggregator]: [
+    { apiGroups: [''], resources: ['namespaces'], verbs: read },
+    { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: read },
+    ...reviews,
+  ],
+}
+
+const authored = ['pipelines', 'sources', 'sinks', 'agents']
+
+/** Roles for people, gathered into the built-in ones. Kinds of the platform are in none of them. */
+export const userRoles: readonly { readonly name: string; readonly rules: readonly Rule[] }[] = [
+  { name: 'view', rules: [{ apiGroups: [group], resources: authored, verbs: read }] },
+  {
+    name: 'edit',
+    rules: [
+      {
+        apiGroups: [group],
+        resources: authored,
+        verbs: ['create', 'delete', 'deletecollection', 'patch', 'update', ...read],
+      },
+      { apiGroups: [group], resources: ['agents/scale'], verbs: ['get', 'patch', 'update'] },
+    ],
+  },
+  {
+    name: 'admin',
+    rules: [
+      {
+        apiGroups: [group],
+        resources: authored,
+        verbs: ['create', 'delete', 'deletecollection', 'patch', 'update', ...read],
+      },
+      { apiGroups: [group], resources: ['agents/scale'], verbs: ['get', 'patch', 'update'] },
+      { apiGroups: [group], resources: ['pipelines/tap'], verbs: ['create'] },
+    ],
+  },
+]
+
+/** Everything but the Namespace and the CRDs. */
+export function renderInstallation({ namespace, version }: InstallationOptions): Manifest[] {
+  const labels = (component: string) => ({
+    'app.kubernetes.io/name': operatorName,
+    'app.kubernetes.io/component': component,
+    'app.kubernetes.io/part-of': 'penstock',
+    'app.kubernetes.io/version': version,
+  })
+  const inNamespace = (name: string, component = 'operator') => ({ name, namespace, labels: labels(component) })
+  const account = { kind: 'ServiceAccount', name: operatorName, namespace }
+  const role = (kind: 'Role' | 'ClusterRole', name: string) => ({ apiGroup: rbac, kind, name })
+  const rbacVersion = `${rbac}/v1`
+  const selector = { 'app.kubernetes.io/name': operatorName, 'app.kubernetes.io/component': 'operator' }
+
+  return synthesise((add) => {
+    add({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: inNamespace(operatorName) })
+    const clusterRole = (name: string, rules: readonly Rule[], more: object = {}) =>
+      add({
+        apiVersion: rbacVersion,
+        kind: 'ClusterRole',
+        metadata: { name, labels: { ...labels('rbac'), ...more } },
+        rules,
+      })
+    clusterRole(operatorName, [...operatorRules, ...defaultsClusterRules])
+    add({
+      apiVersion: rbacVersion,
+      kind: 'ClusterRoleBinding',
+      metadata: { name: operatorName, labels: labels('rbac') },
+      roleRef: role('ClusterRole', operatorName),
+      subjects: [account],
+    })
+    clusterRole('penstock-operator-namespace', agentNamespaceRules)
+    add({
+      apiVersion: rbacVersion,
+      kind: 'RoleBinding',
+      metadata: inNamespace('penstock-operator-agents', 'rbac'),
+      roleRef: role('ClusterRole', 'penstock-operator-namespace'),
+      subjects: [account],
+    })
+    add({
+      apiVersion: rbacVersion,
+      kind: 'Role',
+      metadata: inNamespace(operatorName, 'rbac'),
+      rules: ownNamespaceRules,
+    })
+    add({
+      apiVersion: rbacVersion,
+      kind: 'RoleBinding',
+      metadata: inNamespace(operatorName, 'rbac'),
+      roleRef: role('Role', operatorName),
+      subjects: [account],
+    })
+    for (const [name, rules] of Object.entries(agentRoleRules)) clusterRole(name, rules)
+    clusterRole('penstock-metrics-reader', [{ nonResourceURLs: ['/metrics'], verbs: ['get'] }])
+    for (const { name, rules } of userRoles)
+      clusterRole(`penstock-${name}`, rules, { [`${rbac}/aggregate-to-${name}`]: 'true' })
+
+    add({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: inNamespace(defaultsName, 'defaults'),
+      data: { 'resources.json': JSON.stringify(defaultResources(namespace)) },
+    })
+    const service = (name: string, component: string, port: object) =>
+      add({
+        apiVersion: 'v1',
+        kind: 'Service',
+        metadata: inNamespace(name, component),
+        spec: { selector, ports: [port] },
+      })
+    service(operatorName, 'operator', { name: 'agents', port: operatorPorts.agents, targetPort: 'agents' })
+    service(webhookName, 'webhook', { name: 'webhook', port: 443, targetPort: 'webhook' })
+    service('penstock-operator-metrics', 'metrics', {
+      name: 'http',
+      port: operatorPorts.http,
+      targetPort: 'http',
+    })
+    describeDeployment({ namespace, version, labels: labels('operator'), selector }, add)
+    add({
+      apiVersion: 'policy/v1',
+      kind: 'PodDisruptionBudget',
+      metadata: inNamespace(operatorName),
+      spec: { maxUnavailable: 1, selector: { matchLabels: selector } },
+    })
+    describeWebhooks(namespace, labels('webhook'), add)
+  })
+}
+
+/** What the operator applies once its kinds are served: an agent on every node, for all namespaces. */
+const defaultResources = (namespace: string) => [
+  {
+    apiVersion,
+    kind: 'Agent',
+    metadata: { name: 'node', namespace },
+    spec: { mode: 'Node', pipelines: { namespaceSelector: {}, clusterPipelines: { selector: {} } } },
+  },
+]
+
+interface DeploymentParts extends InstallationOptions {
+  readonly labels: Readonly<Record<string, string>>
+  readonly selector: Readonly<Record<string, string>>
+}
+
+function describeDeployment({ namespace, version, labels, selector }: DeploymentParts, add: Describe): void {
+  const probe = (path: string, periodSeconds: number, failureThreshold: number) => ({
+    httpGet: { path, port: 'http' },
+    periodSeconds,
+    timeoutSeconds: 5,
+    failureThreshold,
+  })
+  add({
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: operatorName, namespace, labels },
+    spec: {
+      replicas: 2,
+      selector: { matchLabels: selector },
+      template: {
+        metadata: { labels },
+        spec: {
+          serviceAccountName: operatorName,
+          terminationGracePeriodSeconds: 30,
+          securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+          nodeSelector: { 'kubernetes.io/os': 'linux' },
+          topologySpreadConstraints: [
+            {
+              maxSkew: 1,
+              topologyKey: 'kubernetes.io/hostname',
+              whenUnsatisfiable: 'ScheduleAnyway',
+              labelSelector: { matchLabels: selector },
+            },
+          ],
+          containers: [
+            {
+              name: 'operator',
+              image: `penstock/operator:${version}`,
+              imagePullPolicy: 'IfNotPresent',
+              args: [
+                'operator',
+                `--agent-image=penstock/agent:${version}`,
+                `--agent-namespaces=${namespace}`,
+                `--http-address=0.0.0.0:${operatorPorts.http}`,
+                `--heartbeat-address=0.0.0.0:${operatorPorts.agents}`,
+                `--heartbeat-url=https://${operatorName}.${namespace}.svc:${operatorPorts.agents}`,
+                `--webhook-address=0.0.0.0:${operatorPorts.webhook}`,
+              ],
+              env: [
+                { name: 'POD_NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
+                { name: 'POD_NAMESPACE', valueFrom: { fieldRef: { fieldPath: 'metadata.namespace' } } },
+                { name: 'POD_IP', valueFrom: { fieldRef: { fieldPath: 'status.podIP' } } },
+              ],
+              ports: [
+                { name: 'http', containerPort: operatorPorts.http },
+                { name: 'agents', containerPort: operatorPorts.agents },
+                { name: 'webhook', containerPort: operatorPorts.webhook },
+              ],
+              livenessProbe: probe('/healthz', 10, 6),
+              readinessProbe: probe('/readyz', 5, 2),
+              startupProbe: probe('/healthz', 2, 60),
+              resources: { requests: { cpu: '100m', memory: '256Mi' }, limits: { memory: '768Mi' } },
+              securityContext: {
+                allowPrivilegeEscalation: false,
+                capabilities: { drop: ['ALL'] },
+                readOnlyRootFilesystem: true,
+              },
+            },
+          ],
+        },
+      },
+    },
+  })
+}
+
+/** The expression that lets a pod reach the webhook only if it asks for a sidecar. */
+const asksForSidecar = (from: string) => `has(${from}.annotations) && 'penstock.dev/sidecar' in ${from}.annotations`
+
+/** Without `caBundle`: the operator applies it, and a renderer of the chart sees no difference. */
+function describeWebhooks(namespace: string, labels: Readonly<Record<string, string>>, add: Describe): void {
+  const common = (path: string) => ({
+    admissionReviewVersions: ['v1'],
+    sideEffects: 'None',
+    timeoutSeconds: 5,
+    clientConfig: { service: { name: webhookName, namespace, path, port: 443 } },
+  })
+  const here = { key: 'kubernetes.io/metadata.name', operator: 'NotIn', values: [namespace, 'kube-system'] }
+  add({
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'ValidatingWebhookConfiguration',
+    metadata: { name: configurationName, labels },
+    webhooks: [
+      {
+        name: 'resources.penstock.dev',
+        ...common('/validate'),
+        failurePolicy: 'Ignore',
+        rules: [
+          {
+            apiGroups: [group],
+            apiVersions: [apiVersionName],
+            operations: ['CREATE', 'UPDATE'],
+            resources: plurals,
+            scope: '*',
+          },
+        ],
+      },
+      {
+        name: 'workloads.penstock.dev',
+        ...common('/warn'),
+        failurePolicy: 'Ignore',
+        namespaceSelector: { matchExpressions: [here] },
+        matchConditions: [{ name: 'annotation-beside-the-template', expression: asksForSidecar('object.metadata') }],
+        rules: [
+          {
+            apiGroups: ['apps'],
+            apiVersions: ['v1'],
+            operations: ['CREATE', 'UPDATE'],
+            resources: ['deployments', 'statefulsets', 'daemonsets'],
+            scope: 'Namespaced',
+          },
+          {
+            apiGroups: ['batch'],
+            apiVersions: ['v1'],
+            operations: ['CREATE', 'UPDATE'],
+            resources: ['jobs', 'cronjobs'],
+            scope: 'Namespaced',
+          },
+        ],
+      },
+    ],
+  })
+  const inject = (name: string, value: string, failurePolicy: string) => ({
+    name,
+    ...common('/inject'),
+    failurePolicy,
+    reinvocationPolicy: 'IfNeeded',
+    namespaceSelector: { matchLabels: { 'penstock.dev/inject': value }, matchExpressions: [here] },
+    matchConditions: [{ name: 'asks-for-a-sidecar', expression: asksForSidecar('object.metadata') }],
+    rules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods'], scope: 'Namespaced' }],
+  })
+  add({
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'MutatingWebhookConfiguration',
+    metadata: { name: configurationName, labels },
+    webhooks: [
+      inject('sidecar.penstock.dev', 'enabled', 'Ignore'),
+      inject('strict.sidecar.penstock.dev', 'strict', 'Fail'),
+    ],
+  })
+}
