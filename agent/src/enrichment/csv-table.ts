@@ -61,7 +61,7 @@ function converterOf(type: string, timezone: string): Convert | undefined {
             : value
       }
     case 'float':
-      return (text) => (/^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(text) ? float(Number(text)) : undefined)
+      return (text) => (/^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/.test(text) ? float(Number(text)) : undefined)
     case 'boolean':
       return (text) => {
         const lower = text.toLowerCase()

@@ -2,6 +2,7 @@
 
 import { float, type Value, type ValueObject } from '../event/value.ts'
 import { parseDecimal } from './number.ts'
+import { bounded } from './regex-linear.ts'
 
 /** Fields of flow logs that are integers; all others are text. */
 export const flowLogFields: Readonly<Record<string, 'integer' | 'string'>> = {
@@ -119,6 +120,7 @@ const balancerParts: readonly (readonly [string, Part])[] = [
   ['classification_reason', 'quoted'],
 ]
 const quotedNeverNull = new Set(['user_agent', 'trace_id'])
+const requestLine = bounded(/^(\S+) (.*?) (\S+)$/)
 const piece = /"((?:[^"\\]|\\.)*)"|(\S+)/y
 
 /**
@@ -149,7 +151,7 @@ export function parseBalancerLog(line: string, strict: boolean): ValueObject | s
       value = null
     }
     if (name === 'request') {
-      const request = /^(\S+) (.*?) (\S+)$/.exec(text)
+      const request = requestLine.exec(text)
       if (request === null) return 'failed to get field `request`'
       fields['request_method'] = request[1] as string
       fields['request_url'] = request[2] as string

@@ -1,8 +1,9 @@
 // Lines of web servers: the common log format, the combined one and the error logs of the same family.
-// `-` stands for nothing and gives no field.
+// `-` stands for nothing and gives no field. The patterns go back in a line: they are bounded, however long it is.
 
 import { float, type Value, type ValueObject } from '../event/value.ts'
 import { parseTimestamp, type Strftime } from './datetime.ts'
+import { bounded, compileBounded } from './regex-linear.ts'
 import type { Zone } from './timezone.ts'
 
 /** What stopped the parsing of a line. */
@@ -17,11 +18,28 @@ export function isLineProblem(result: ValueObject | LineProblem): result is Line
 const request = String.raw`(?:-|"(?:-|\s*(?<message>(?<method>\w+)\s+(?<path>[\\"][^"]*?|[^"\s]*?)\s+(?<protocol>[^"\s]+)|[^"]*?)\s*)")`
 const common = String.raw`^\s*(?:-|(?<host>\S+?))\s+(?:-|(?<identity>\S+?))\s+(?:-|(?<user>.+?))\s+(?:-|\[(?:-|(?<timestamp>[^[]*?))\])\s+${request}\s+(?:-|(?<status>\d+))\s+(?:-|(?<size>\d+))`
 
-const commonLine = new RegExp(`${common}\\s*$`)
-const combinedLine = new RegExp(String.raw`${common}\s+(?:-|"(?<referrer>[^"]*?)")\s+(?:-|"(?:-|(?<agent>.*?))")\s*$`)
+// Lines as servers write them, with one blank between fields and without quotes in quotes: the same match in one pass. Only
+// what is written otherwise needs the patterns above.
+const usualCommon = String.raw`^(?:-|(?<host>\S+)) (?:-|(?<identity>\S+)) (?:-|(?<user>\S+)) \[(?<timestamp>[^\][]+)\] "(?<message>(?<method>\w+) (?<path>[^"\s\\][^"\s]*) (?<protocol>[^"\s]+))" (?:-|(?<status>\d+)) (?:-|(?<size>\d+))`
 
-const errorLine =
-  /^\s*(?:-|\[(?:-|(?<timestamp>[^[]*?))\])\s+(?:-|\[(?:-|(?:(?<module>[^:\]]*):)?(?<severity>[^[\]]*?))\])\s+(?:-\s+|\[\s*pid\s*(?:-|(?<pid>\d+)(?:\s*:\s*tid\s*(?<thread>[^\]]*?))?)\s*\]\s+)?(?<message1>[^[]*?)\s*(?:\[\s*client\s*(?:-|(?<client>\S+?)(?::(?<port>\d+))?)\s*\]\s*(?<message2>.*?))?\s*$/
+const commonLines = [new RegExp(`${usualCommon}$`), compileBounded(`${common}\\s*$`, '')]
+const combinedLines = [
+  new RegExp(String.raw`${usualCommon} "(?<referrer>[^"]*)" "(?:-|(?<agent>[^"\n]*))"$`),
+  compileBounded(String.raw`${common}\s+(?:-|"(?<referrer>[^"]*?)")\s+(?:-|"(?:-|(?<agent>.*?))")\s*$`, ''),
+]
+
+/** The groups of the first pattern that matches. */
+export function firstMatch(patterns: readonly RegExp[], line: string): Readonly<Record<string, string>> | undefined {
+  for (const pattern of patterns) {
+    const match = pattern.exec(line)
+    if (match !== null) return match.groups
+  }
+  return undefined
+}
+
+const errorLine = bounded(
+  /^\s*(?:-|\[(?:-|(?<timestamp>[^[]*?))\])\s+(?:-|\[(?:-|(?:(?<module>[^:\]]*):)?(?<severity>[^[\]]*?))\])\s+(?:-\s+|\[\s*pid\s*(?:-|(?<pid>\d+)(?:\s*:\s*tid\s*(?<thread>[^\]]*?))?)\s*\]\s+)?(?<message1>[^[]*?)\s*(?:\[\s*client\s*(?:-|(?<client>\S+?)(?::(?<port>\d+))?)\s*\]\s*(?<message2>.*?))?\s*$/,
+)
 
 const integers = new Set([
   'status',
@@ -65,15 +83,15 @@ export function lineFields(
 }
 
 export function parseCommonLog(line: string, timestampPattern: Strftime, zone: Zone): ValueObject | LineProblem {
-  const match = commonLine.exec(line)
-  if (match?.groups === undefined) return { problem: 'failed parsing common log line' }
-  return lineFields(match.groups, timestampPattern, zone)
+  const groups = firstMatch(commonLines, line)
+  if (groups === undefined) return { problem: 'failed parsing common log line' }
+  return lineFields(groups, timestampPattern, zone)
 }
 
 export function parseCombinedLog(line: string, timestampPattern: Strftime, zone: Zone): ValueObject | LineProblem {
-  const match = combinedLine.exec(line)
-  if (match?.groups === undefined) return { problem: 'failed parsing combined log line' }
-  return lineFields(match.groups, timestampPattern, zone)
+  const groups = firstMatch(combinedLines, line)
+  if (groups === undefined) return { problem: 'failed parsing combined log line' }
+  return lineFields(groups, timestampPattern, zone)
 }
 
 /** Lines of the error log. What stands before and after the client are `message1` and `message2` if both are there. */
@@ -95,8 +113,13 @@ export function parseErrorLog(line: string, timestampPattern: Strftime, zone: Zo
 
 // The lines of nginx: of its default format, of its error log, of its ingress controller.
 const nginxHead = String.raw`^\s*(?:-|(?<ADDR>\S+))\s+-\s+(?:-|(?<USER>\S+))\s+\[(?<timestamp>.+?)\]\s+`
-const nginx = (pattern: string, address: string, user: string): RegExp =>
-  new RegExp(nginxHead.replace('ADDR', address).replace('USER', user) + pattern)
+const usualNginxHead = String.raw`^(?:-|(?<ADDR>\S+)) - (?:-|(?<USER>\S+)) \[(?<timestamp>[^\]\n]+)\] `
+// The request ends at the first quote in lines as nginx writes them.
+const nginx = (pattern: string, address: string, user: string): RegExp[] => {
+  const head = (text: string): string => text.replace('ADDR', address).replace('USER', user)
+  const usual = pattern.replace('(?<request>.*?)', '(?<request>[^"\\n]*)').replaceAll(String.raw`\s+`, ' ')
+  return [new RegExp(head(usualNginxHead) + usual), compileBounded(head(nginxHead) + pattern, '')]
+}
 
 const nginxLines = {
   combined: nginx(
@@ -114,8 +137,11 @@ const nginxLines = {
     'remote_addr',
     'remote_user',
   ),
-  error:
-    /^\s*(?<timestamp>\S+\s+\S+)\s+\[(?<severity>\w+)\]\s+(?<pid>\d+)#(?<tid>\d+):(?:\s+\*(?<cid>\d+))?\s+(?<message>.+?)(?:,\s+excess:\s+(?<excess>\S+)\s+by\s+zone\s+"(?<zone>[^"]+)")?(?:,\s+client:\s+(?<client>.+?))?(?:,\s+server:\s+(?<server>.*?))?(?:,\s+request:\s+"(?<request>.+?)")?(?:,\s+upstream:\s+"(?<upstream>.+?)")?(?:,\s+host:\s+"(?<host>.+?)")?(?:,\s+refer?rer:\s+"(?<referer>.+?)")?\s*$/,
+  error: [
+    bounded(
+      /^\s*(?<timestamp>\S+\s+\S+)\s+\[(?<severity>\w+)\]\s+(?<pid>\d+)#(?<tid>\d+):(?:\s+\*(?<cid>\d+))?\s+(?<message>.+?)(?:,\s+excess:\s+(?<excess>\S+)\s+by\s+zone\s+"(?<zone>[^"]+)")?(?:,\s+client:\s+(?<client>.+?))?(?:,\s+server:\s+(?<server>.*?))?(?:,\s+request:\s+"(?<request>.+?)")?(?:,\s+upstream:\s+"(?<upstream>.+?)")?(?:,\s+host:\s+"(?<host>.+?)")?(?:,\s+refer?rer:\s+"(?<referer>.+?)")?\s*$/,
+    ),
+  ],
 } as const
 
 export function parseNginxLog(
@@ -124,7 +150,7 @@ export function parseNginxLog(
   timestampPattern: Strftime,
   zone: Zone,
 ): ValueObject | LineProblem {
-  const match = nginxLines[form].exec(line)
-  if (match?.groups === undefined) return { problem: 'failed parsing log line' }
-  return lineFields(match.groups, timestampPattern, zone)
+  const groups = firstMatch(nginxLines[form], line)
+  if (groups === undefined) return { problem: 'failed parsing log line' }
+  return lineFields(groups, timestampPattern, zone)
 }

@@ -3,6 +3,7 @@
 // `%+ %.f %3f %.3f %:z %#z %q` and the padding modifiers `- _ 0`.
 
 import { Timestamp } from '../event/timestamp.ts'
+import { bounded } from './regex-linear.ts'
 import { utc, type Zone } from './timezone.ts'
 
 type NumericField =
@@ -874,8 +875,9 @@ export function parseRfc3339(text: string): Timestamp | undefined {
   return new Timestamp(cachedDay * 86_400_000 + (hour * 3600 + minute * 60 + second) * 1000 + milli - offset, nano)
 }
 
-const rfc2822 =
-  /^\s*(?:(sun|mon|tue|wed|thu|fri|sat)\s*,\s*)?(\d{1,2})\s+(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\s+(\d{2,4})\s+(\d\d)\s*:\s*(\d\d)(?:\s*:\s*(\d\d))?\s+([+-]\d{4}|[a-z]+)\s*$/i
+const rfc2822 = bounded(
+  /^\s*(?:(sun|mon|tue|wed|thu|fri|sat)\s*,\s*)?(\d{1,2})\s+(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\s+(\d{2,4})\s+(\d\d)\s*:\s*(\d\d)(?:\s*:\s*(\d\d))?\s+([+-]\d{4}|[a-z]+)\s*$/i,
+)
 
 const obsoleteZones: Readonly<Record<string, number>> = {
   gmt: 0,

@@ -463,7 +463,9 @@ export function extensionFields(extension: NonNullable<DnsMessage['extension']>)
     if (code === extendedErrorCode && data.length >= 2) {
       const infoCode = data.readUInt16BE(0)
       const entry: ValueObject = { infoCode }
-      const text = data.subarray(2).toString('utf8').replace(/\0+$/, '')
+      let end = data.length
+      while (end > 2 && data[end - 1] === 0) end--
+      const text = data.subarray(2, end).toString('utf8')
       if (text !== '') entry['extraText'] = text
       const purpose = extendedErrors[infoCode]
       if (purpose !== undefined) entry['purpose'] = purpose

@@ -31,6 +31,11 @@ export function compileBounded(source: string, flags: string): RegExp {
   return plan === undefined || plan.longest === Number.POSITIVE_INFINITY ? native : new BoundedRegExp(source, flags)
 }
 
+/** A pattern of ours that data is matched with, bounded as one of a user. */
+export function bounded(pattern: RegExp): RegExp {
+  return compileBounded(pattern.source, pattern.flags)
+}
+
 interface Plan {
   readonly tree: RegexTree
   /** The built-in engine runs on texts up to this length. */

@@ -45,8 +45,12 @@ function openZone(name: string): Zone | undefined {
   return new DatabaseZone(name)
 }
 
+/** The last instants that there are, either way. */
+const farthestMs = 8.64e15
+
 function epochZoned(ms: number, zone: string): Temporal.ZonedDateTime {
-  return Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(zone)
+  const within = Math.max(-farthestMs, Math.min(farthestMs, ms))
+  return Temporal.Instant.fromEpochMilliseconds(within).toZonedDateTimeISO(zone)
 }
 
 class DatabaseZone implements Zone {

@@ -3,6 +3,7 @@
 
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { compileBounded } from './regex-linear.ts'
 
 const require = createRequire(import.meta.url)
 // What is longer is no user agent; the expressions are tried on the beginning only.
@@ -111,7 +112,7 @@ function matcherOf(rule: Rule, parts: readonly string[], fromGroups: boolean): M
   const flags = rule['regex_flag'] ?? ''
   let regex: RegExp | undefined
   return (agent) => {
-    regex ??= new RegExp(source, flags)
+    regex ??= compileBounded(source, flags)
     const match = regex.exec(agent)
     if (match === null) return undefined
     return parts.map((part, index) => {

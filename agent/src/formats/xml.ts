@@ -159,7 +159,7 @@ class Reader {
         const value = BigInt(text.replace('+', ''))
         if (BigInt.asIntN(64, value) === value) return integer(value)
       }
-      if (/^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(text)) return float(Number(text))
+      if (/^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/.test(text)) return float(Number(text))
     }
     return text
   }

@@ -1,20 +1,56 @@
 // YAML documents as values. Plain scalars are what YAML 1.2 says: `yes`, `017` and dates stay text.
 
-import { isAlias, isMap, isNode, isScalar, isSeq, type Node, parseDocument } from 'yaml'
+import {
+  Composer,
+  type Document,
+  isAlias,
+  isMap,
+  isNode,
+  isScalar,
+  isSeq,
+  Lexer,
+  LineCounter,
+  type Node,
+  Parser,
+} from 'yaml'
 import { float, integer, setField, type Value, type ValueObject } from '../event/value.ts'
 
 const maxNodes = 200_000
+const maxDepth = 128
+const tooDeep = 'the document is too large or nested too deep'
 
 /** The value of the one document of a text; a failure says what is wrong. */
 export function parseYaml(text: string): { readonly value: Value } | { readonly problem: string } {
-  const document = parseDocument(text, { schema: 'failsafe', uniqueKeys: false, logLevel: 'silent' })
-  const error = document.errors[0]
-  if (error !== undefined) return { problem: error.message.split('\n')[0] as string }
+  const lines = new LineCounter()
+  const problem = (message: string, offset: number): { problem: string } => {
+    const { line, col } = lines.linePos(offset)
+    return { problem: `${message} at line ${line}, column ${col}` }
+  }
+  if (nestedTooDeep(text)) return { problem: tooDeep }
+  let document: Document.Parsed | undefined
+  try {
+    const composer = new Composer({ schema: 'failsafe', uniqueKeys: false, logLevel: 'silent', prettyErrors: false })
+    const documents: Document.Parsed[] = []
+    for (const token of new Parser(lines.addNewLine).parse(text)) {
+      // The first error is enough: a text that is none at all has one in each place.
+      if (token.type === 'error') return problem(token.message, token.offset)
+      documents.push(...composer.next(token))
+      if (documents.length > 1) return { problem: 'the text has several documents' }
+    }
+    documents.push(...composer.end(true, text.length))
+    if (documents.length > 1) return { problem: 'the text has several documents' }
+    document = documents[0]
+  } catch (error) {
+    if (error instanceof RangeError) return { problem: tooDeep }
+    throw error
+  }
+  const error = document?.errors[0]
+  if (error !== undefined) return problem(error.message, error.pos[0])
   let nodes = 0
   const anchors = new Map<string, Node>()
   const valueFrom = (node: unknown, depth: number): Value => {
     // Aliases can make a small text large.
-    if (++nodes > maxNodes || depth > 128) throw new RangeError('the document is too large or nested too deep')
+    if (++nodes > maxNodes || depth > maxDepth) throw new RangeError(tooDeep)
     if (isAlias(node)) {
       const meant = anchors.get(node.source)
       if (meant === undefined) throw new RangeError(`the alias ${node.source} stands for nothing`)
@@ -33,10 +69,21 @@ export function parseYaml(text: string): { readonly value: Value } | { readonly 
     return fields
   }
   try {
-    return { value: valueFrom(document.contents, 0) }
+    return { value: valueFrom(document?.contents, 0) }
   } catch (error) {
     return { problem: (error as Error).message }
   }
+}
+
+/** Whether brackets are nested so deep that nothing is made of them. */
+function nestedTooDeep(text: string): boolean {
+  let depth = 0
+  for (const token of new Lexer().lex(text)) {
+    if (token === '[' || token === '{') {
+      if (++depth > maxDepth) return true
+    } else if (token === ']' || token === '}') depth--
+  }
+  return false
 }
 
 function plain(text: string): Value {
@@ -57,12 +104,12 @@ function plain(text: string): Value {
       return false
   }
   const whole = /^([+-]?)(0|[1-9]\d*|0x[0-9A-Fa-f]+|0o[0-7]+|0b[01]+)$/.exec(text)
-  if (whole !== null) {
+  if (whole !== null && text.length < 100) {
     const magnitude = BigInt(whole[2] as string)
     const value = whole[1] === '-' ? -magnitude : magnitude
     return BigInt.asIntN(64, value) === value ? integer(value) : float(Number(value))
   }
-  if (/^[+-]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][+-]?\d+)?$/.test(text) && !/^[+-]?0\d/.test(text)) {
+  if (/^[+-]?(?:\d+(?:\.\d*|(?=[eE]))|\.\d+)(?:[eE][+-]?\d+)?$/.test(text) && !/^[+-]?0\d/.test(text)) {
     return float(Number(text))
   }
   const special = /^([+-]?)\.(?:inf|Inf|INF)$/.exec(text)

@@ -1,6 +1,7 @@
 // Metrics of the agent itself, as the functions that look them up choose them.
 
 import { float, isObject, type Value, type ValueObject } from '../event/value.ts'
+import { compileBounded } from '../formats/regex-linear.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Runtime } from './function.ts'
 
@@ -49,5 +50,5 @@ function matches(wanted: string, value: Value | undefined): boolean {
   if (typeof value !== 'string') return false
   if (!wanted.includes('*')) return value === wanted
   const parts = wanted.split('*').map((part) => part.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&'))
-  return new RegExp(`^${parts.join('.*')}$`, 's').test(value)
+  return compileBounded(`^${parts.join('.*')}$`, 's').test(value)
 }

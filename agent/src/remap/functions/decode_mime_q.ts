@@ -1,11 +1,12 @@
 // Function `decode_mime_q`.
 
 import { findDecoder } from '../../formats/charset.ts'
+import { bounded } from '../../formats/regex-linear.ts'
 import { defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
 
 // `=?charset?encoding?text?=` (RFC 2047); lines that were cut keep `?encoding?text`, which is read too.
-const word = /(?:=\?([\w.:+-]+)(?:\*[\w-]+)?)?\?([bBqQ])\?([^?\s]*)(?:\?=)?/g
+const word = bounded(/(?:=\?([\w.:+-]+)(?:\*[\w-]+)?)?\?([bBqQ])\?([^?\s]*)(?:\?=)?/g)
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$/
 
 export const decodeMimeQ = defineFunction({

@@ -17,11 +17,18 @@ export const dirname = defineFunction({
     { source: 'dirname!("/x")', result: '"/"' },
   ],
   compile: () => (value: string) => {
-    if (/^\/+$/.test(value)) return '/'
-    const path = value.replace(/\/+$/, '')
+    const path = withoutSlashes(value)
+    if (path === '') return value === '' ? '.' : '/'
     const at = path.lastIndexOf('/')
     if (at < 0) return '.'
-    const parent = path.slice(0, at).replace(/\/+$/, '')
+    const parent = withoutSlashes(path.slice(0, at))
     return parent === '' ? '/' : parent
   },
 })
+
+/** The text without slashes at its end. */
+function withoutSlashes(text: string): string {
+  let end = text.length
+  while (text[end - 1] === '/') end--
+  return text.slice(0, end)
+}

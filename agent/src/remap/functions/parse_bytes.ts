@@ -49,7 +49,7 @@ export const parseBytes = defineFunction({
       if (target === undefined || !/B$/.test(unit) || (target.power > 0 && target.binary !== (base === '2'))) {
         return failure(`unknown unit format: '${unit}'`)
       }
-      const match = /^\s*([0-9]+\.?[0-9]*|\.[0-9]+)\s*([A-Za-z]*)\s*$/.exec(text)
+      const match = /^([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-z]*)$/.exec(text.trim())
       const source = match === null ? undefined : unitOf(match[2] as string)
       if (match === null || source === undefined) return failure(`unable to parse bytes: '${text}'`)
       const factor = (of: { power: number; binary: boolean }): number =>

@@ -1,13 +1,15 @@
 // Function `parse_cef`.
 
 import { fieldNames, setField, type ValueObject } from '../../event/value.ts'
+import { bounded } from '../../formats/regex-linear.ts'
 import { defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
 
-const header =
-  /CEF:(\d+)\|((?:[^|\\]|\\.)*)\|((?:[^|\\]|\\.)*)\|((?:[^|\\]|\\.)*)\|((?:[^|\\]|\\.)*)\|((?:[^|\\]|\\.)*)\|((?:[^|\\]|\\.)*)(?:\||$)/s
+const header = bounded(
+  /CEF:(\d+)\|((?:[^|\\]|\\.)*)\|((?:[^|\\]|\\.)*)\|((?:[^|\\]|\\.)*)\|((?:[^|\\]|\\.)*)\|((?:[^|\\]|\\.)*)\|((?:[^|\\]|\\.)*)(?:\||$)/s,
+)
 const names = ['cefVersion', 'deviceVendor', 'deviceProduct', 'deviceVersion', 'deviceEventClassId', 'name', 'severity']
-const keyOf = /(?:^|\s)([\w.[\]-]+)=/g
+const keyOf = bounded(/(?:^|\s)([\w.[\]-]+)=/g)
 const labelled = /^(?:c6a[1-4]|cfp[1-4]|cn[1-3]|cs[1-6]|deviceCustomDate[12]|flexDate1|flexString[12])$/
 
 export const parseCef = defineFunction({

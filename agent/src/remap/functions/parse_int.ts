@@ -64,6 +64,8 @@ function integerOf(text: string, base: number): bigint | undefined {
     const digit = Number.parseInt(character, 36)
     if (digit >= base) return undefined
     value = value * BigInt(base) + BigInt(digit)
+    // Longer ones do not fit anyway.
+    if (value > 0xffff_ffff_ffff_ffffn) return undefined
   }
   return match[1] === '-' ? -value : value
 }

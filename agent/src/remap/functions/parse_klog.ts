@@ -1,14 +1,20 @@
 // Function `parse_klog`.
 
-import { isLineProblem, lineFields } from '../../formats/common-log.ts'
+import { firstMatch, isLineProblem, lineFields } from '../../formats/common-log.ts'
 import { strftime } from '../../formats/datetime.ts'
+import { bounded } from '../../formats/regex-linear.ts'
 import { utc } from '../../formats/timezone.ts'
 import { defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
 import { glogLevels } from './parse_glog.ts'
 
-const line =
-  /^\s*(?<level>\w)(?<timestamp>\d{4} \d{2}:\d{2}:\d{2}\.\d+)\s+(?<id>\d+)\s(?<file>.+):(?<line>\d+)\]\s(?<message>.*?)\s*$/
+const lines = [
+  // Without a further bracket there is one place where the file can end.
+  /^(?<level>\w)(?<timestamp>\d{4} \d{2}:\d{2}:\d{2}\.\d+) +(?<id>\d+) (?<file>[^:\n]+):(?<line>\d+)\] (?<message>[^\]\s]+(?: [^\]\s]+)*)$/,
+  bounded(
+    /^\s*(?<level>\w)(?<timestamp>\d{4} \d{2}:\d{2}:\d{2}\.\d+)\s+(?<id>\d+)\s(?<file>.+):(?<line>\d+)\]\s(?<message>.*?)\s*$/,
+  ),
+]
 const form = strftime('%Y%m%d %H:%M:%S%.f')
 
 export const parseKlog = defineFunction({
@@ -38,7 +44,7 @@ export const parseKlog = defineFunction({
   compile:
     () =>
     (text: string): Result => {
-      const groups = line.exec(text)?.groups
+      const groups = firstMatch(lines, text)
       if (groups === undefined) return failure('failed parsing klog message')
       const level = glogLevels[groups['level'] as string]
       if (level === undefined) return failure(`unrecognized log level "${groups['level']}"`)
