@@ -5,6 +5,9 @@ import { getField, isObject, setField, type Value, type ValueObject } from './va
 
 export type PathSegment = string | number
 
+/** Indexes that can be written are no farther from zero: writing at one fills everything before it. */
+export const maxIndex = 65_535
+
 export interface Path {
   /** Where the path starts: in the event or in its metadata. */
   readonly root: 'event' | 'metadata'
@@ -31,7 +34,9 @@ export function parsePath(text: string): Path | undefined {
     index.lastIndex = at
     const item = index.exec(text)
     if (item !== null) {
-      segments.push(Number(item[1]))
+      const position = Number(item[1])
+      if (Math.abs(position) > maxIndex) return undefined
+      segments.push(position)
       at = index.lastIndex
       first = false
       continue
@@ -128,14 +133,14 @@ export function written(
     )
     return copy
   }
-  const copy: Value[] = Array.isArray(target) ? target.slice() : []
+  let copy: Value[] = Array.isArray(target) ? target.slice() : []
   let index = segment
   if (index < 0) {
     index += copy.length
-    // Before the beginning: the array grows at the front, so that the index becomes valid.
-    while (index < 0) {
-      copy.unshift(null)
-      index++
+    if (index < 0) {
+      // Before the beginning: the array grows at the front, so that the index becomes valid.
+      copy = new Array<Value>(-index).fill(null).concat(copy)
+      index = 0
     }
   }
   while (copy.length < index) copy.push(null)

@@ -52,9 +52,14 @@ export function compressBlock(data: Uint8Array): Buffer {
 
 /** The data of a block; undefined if it is not valid or has more bytes than allowed. */
 export function decompressBlock(block: Uint8Array, most: number): Buffer | undefined {
-  const out = Buffer.alloc(most)
+  const out = outputOf(block, most)
   const end = decompressInto(block, out, 0)
   return end < 0 ? undefined : out.subarray(0, end)
+}
+
+/** Room for what the data can give: a byte stands for 255 at most. */
+function outputOf(data: Uint8Array, most: number): Buffer {
+  return Buffer.alloc(Math.min(most, data.length * 255 + 64))
 }
 
 /** Writes behind what is in the buffer; the new end, or -1. */
@@ -108,7 +113,7 @@ export function isFrame(data: Buffer): boolean {
 export function decompressFrame(data: Buffer, most: number): Buffer | undefined {
   const flags = data[4] as number
   let at = 7 + (flags & 8 ? 8 : 0) + (flags & 1 ? 4 : 0)
-  const out = Buffer.alloc(most)
+  const out = outputOf(data, most)
   let end = 0
   for (;;) {
     if (at + 4 > data.length) return undefined

@@ -1,7 +1,7 @@
 // The checker: names, kinds, fallibility and arguments. It walks the syntax tree in the order of execution with the kinds of
 // variables, event and metadata, reports what cannot work, and gives the tree that code is generated from.
 
-import type { PathSegment } from '../event/path.ts'
+import { maxIndex, type PathSegment } from '../event/path.ts'
 import { Timestamp } from '../event/timestamp.ts'
 import { compareKeys, Float, Regex, type Value } from '../event/value.ts'
 import type {
@@ -713,6 +713,12 @@ class Checker {
     if (target.target !== 'variable' && this.#isReadOnly(target.target, segments)) {
       this.#report(315, 'mutation of read-only value', [
         { primary: true, span: assignmentSpan, message: 'mutation of read-only value' },
+      ])
+    }
+    for (const { value, span } of target.segments) {
+      if (typeof value === 'string' || Math.abs(value) <= maxIndex) continue
+      this.#report(642, 'index out of range', [
+        { primary: true, span, message: `items are written at indexes from -${maxIndex} to ${maxIndex}` },
       ])
     }
     const root = this.#rootKind(target, state)

@@ -73,9 +73,6 @@ const helpers = {
     error.outcome === 'return' ? new RemapError('return cannot be used inside closures', 'fatal') : error,
 }
 
-/** Functions that the language calls infallible and that may fail all the same. */
-const deceptive = new Set(['from_entries', 'to_unix_timestamp'])
-
 export function generate(
   body: readonly Typed[],
   prefixes: (span: readonly [number, number], name: string) => string,
@@ -594,7 +591,7 @@ class Generator {
     if (closure !== undefined && this.#wroteOriginal && some(closure.body, (node) => node.op === 'return')) {
       this.#needsCopy = true
     }
-    const counts = typed.canFail || deceptive.has(declaration.name)
+    const counts = typed.canFail || declaration.failsUnannounced === true
     this.#emit(`if (${result} instanceof E) { ${leave}${fail(`framed(${prefix}, ${result})`, counts)} }`)
     return result
   }

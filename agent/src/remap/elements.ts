@@ -54,10 +54,18 @@ function mapped<K extends string | number>(collection: Collection<K>, element: K
 
 /** The collection with the values that the closure gives; nested ones are visited after the collection that they are in. */
 export function mapEach(value: Value, recursive: boolean, closure: Closure): Result {
+  return visited(value, recursive ? { left: mostVisits } : undefined, closure, 0)
+}
+
+// A closure that gives collections in recursion could go on for ever.
+const mostVisits = 1_000_000
+const mostDepth = 1000
+
+function visited(value: Value, budget: { left: number } | undefined, closure: Closure, depth: number): Result {
   if (Array.isArray(value)) {
     const items: Value[] = []
     for (const item of value) {
-      const given = mapOne(item, recursive, closure)
+      const given = mapOne(item, budget, closure, depth)
       if (isFailure(given)) return given
       items.push(given)
     }
@@ -66,16 +74,20 @@ export function mapEach(value: Value, recursive: boolean, closure: Closure): Res
   if (!isObject(value)) return value
   const fields: ValueObject = {}
   for (const name of sortedFieldNames(value)) {
-    const given = mapOne(value[name] as Value, recursive, closure)
+    const given = mapOne(value[name] as Value, budget, closure, depth)
     if (isFailure(given)) return given
     setField(fields, name, given)
   }
   return fields
 }
 
-function mapOne(value: Value, recursive: boolean, closure: Closure): Result {
+function mapOne(value: Value, budget: { left: number } | undefined, closure: Closure, depth: number): Result {
   const given = closure(value)
-  return recursive && !isFailure(given) ? mapEach(given, true, closure) : given
+  if (budget === undefined || isFailure(given)) return given
+  if (--budget.left < 0 || depth >= mostDepth) {
+    return failure(`the closure gives more than ${mostVisits} values, or more than ${mostDepth} inside of each other`)
+  }
+  return visited(given, budget, closure, depth + 1)
 }
 
 /** A path given as an array. */

@@ -103,6 +103,17 @@ test('each event of a batch that is split ends once', async () => {
   expect(heard).toEqual(['rejected'])
 })
 
+test('an event that a program nests too deep is discarded, and its neighbours are not', async () => {
+  const items = JSON.stringify(new Array(400).fill(0))
+  const source = `if .deep == true { v = {}
+    for_each(${items}) -> |_i, _x| { for_each(${items}) -> |_j, _y| { v = {"a": v} } }
+    .v = v }`
+  const events = new RecordedEvents()
+  const sent = await runTransform('remap', { source }, [log({ n: 1 }), log({ deep: true }), log({ n: 2 })], events)
+  expect(fields(sent.get(''))).toEqual([{ n: 1 }, { n: 2 }])
+  expect(events.counts.get('component_discarded_events_total intentional=false')).toBe(1)
+})
+
 test('events that others have too are not changed', async () => {
   const held = log({ a: 1 })
   const batch = batchOf([held])

@@ -178,7 +178,7 @@ class Remap {
     this.#errors = 0
     this.#aborts = 0
     this.#dropped = []
-    const kept = batch.type === 'log' ? this.#logs(program, batch) : this.#metrics(program, batch)
+    const kept = batch.type === 'log' ? this.#sized(this.#logs(program, batch)) : this.#metrics(program, batch)
     this.#report()
     const { finalizer } = batch
     const parts = (kept.count > 0 ? 1 : 0) + (this.#dropped.length > 0 ? 1 : 0)
@@ -238,6 +238,31 @@ class Remap {
     const rest = logBatch(kept, batch.finalizer)
     // What the program could not change is still held by others.
     return batch.shared && !writes ? rest.share() : rest
+  }
+
+  /**
+   * Without the events whose values are nested deeper than anything can follow. The size of a batch is counted when it is sent
+   * anyway: what that cannot walk, no encoder can.
+   */
+  #sized(batch: LogBatch): LogBatch {
+    try {
+      if (batch.bytes >= 0) return batch
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error
+    }
+    const kept = batch.events.filter((event) => {
+      try {
+        return event.size >= 0
+      } catch {
+        return false // the error is that of the batch
+      }
+    })
+    const { events } = this.#context
+    const lost = batch.count - kept.length
+    const message = 'The program left an event that is nested too deep.'
+    events.error({ type: 'conversion_failed', stage: 'processing', message, count: lost })
+    events.discarded(lost, false, message)
+    return logBatch(kept, batch.finalizer)
   }
 
   #metrics(program: Runs, batch: MetricBatch): MetricBatch {

@@ -6,7 +6,7 @@ import { bytesOf, textOf } from '../byte-text.ts'
 import { defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
 
-const mostBytes = 1 << 30
+const mostBytes = 1 << 27
 
 export const decodeGzip = defineFunction({
   name: 'decode_gzip',
@@ -15,7 +15,7 @@ export const decodeGzip = defineFunction({
   parameters: [{ name: 'value', kind: kinds.string, bytes: true, description: 'The data.' }],
   returns: kinds.string,
   fallible: 'always',
-  errors: ['The data is not gzip.'],
+  errors: ['The data is not gzip.', 'It gives more than 128 MiB.'],
   pure: true,
   examples: [
     { source: 'decode_gzip!(decode_base64!("H4sIAAAAAAAAA0tMSgYAwkEkNQMAAAA="))', result: '"abc"' },

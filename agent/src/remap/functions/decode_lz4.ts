@@ -6,7 +6,7 @@ import { bytesOf, textOf } from '../byte-text.ts'
 import { defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
 
-const mostBytes = 1 << 28
+const mostBytes = 1 << 27
 
 export const decodeLz4 = defineFunction({
   name: 'decode_lz4',
@@ -31,7 +31,7 @@ export const decodeLz4 = defineFunction({
   ],
   returns: kinds.string,
   fallible: 'always',
-  errors: ['The data is not LZ4.', 'It is larger than allowed.'],
+  errors: ['The data is not LZ4.', 'It gives more than `buf_size`, or more than 128 MiB.'],
   pure: true,
   examples: [
     { source: 'decode_lz4!(encode_lz4!("abc", prepend_size: false))', result: '"abc"' },

@@ -6,7 +6,7 @@ import { bytesOf, textOf } from '../byte-text.ts'
 import { defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
 
-const mostBytes = 1 << 30
+const mostBytes = 1 << 27
 
 export const decodeSnappy = defineFunction({
   name: 'decode_snappy',
@@ -15,7 +15,7 @@ export const decodeSnappy = defineFunction({
   parameters: [{ name: 'value', kind: kinds.string, bytes: true, description: 'The data.' }],
   returns: kinds.string,
   fallible: 'always',
-  errors: ['The data are not a Snappy block.'],
+  errors: ['The data are not a Snappy block.', 'They give more than 128 MiB.'],
   pure: true,
   examples: [
     { source: 'decode_snappy!(decode_base64!("JAhhYmOCAwA="))', result: '"abcabcabcabcabcabcabcabcabcabcabcabc"' },

@@ -6,7 +6,7 @@ import { bytesOf, textOf } from '../byte-text.ts'
 import { defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
 
-const mostBytes = 1 << 30
+const mostBytes = 1 << 27
 
 export const decodeZlib = defineFunction({
   name: 'decode_zlib',
@@ -15,7 +15,7 @@ export const decodeZlib = defineFunction({
   parameters: [{ name: 'value', kind: kinds.string, bytes: true, description: 'The data.' }],
   returns: kinds.string,
   fallible: 'always',
-  errors: ['The data is not zlib.'],
+  errors: ['The data is not zlib.', 'It gives more than 128 MiB.'],
   pure: true,
   examples: [
     { source: 'decode_zlib!(decode_base64!("eJxLTEoGAAJNASc="))', result: '"abc"' },

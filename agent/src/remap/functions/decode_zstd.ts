@@ -6,7 +6,7 @@ import { bytesOf, textOf } from '../byte-text.ts'
 import { defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
 
-const mostBytes = 1 << 30
+const mostBytes = 1 << 27
 
 export const decodeZstd = defineFunction({
   name: 'decode_zstd',
@@ -15,7 +15,7 @@ export const decodeZstd = defineFunction({
   parameters: [{ name: 'value', kind: kinds.string, bytes: true, description: 'The data.' }],
   returns: kinds.string,
   fallible: 'always',
-  errors: ['The data is not Zstandard.'],
+  errors: ['The data is not Zstandard.', 'It gives more than 128 MiB.'],
   pure: true,
   examples: [
     { source: 'decode_zstd!(encode_zstd("abc", compression_level: 1))', result: '"abc"' },

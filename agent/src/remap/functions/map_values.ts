@@ -29,6 +29,8 @@ export const mapValues = defineFunction({
   returns: (call) =>
     mappedKind(call.kind('value'), call.closureKind.undefinedAsNull, call.constant('recursive') !== false),
   fallible: (call) => call.closureFallible,
+  failsUnannounced: true,
+  errors: ['With `recursive` the closure gives collections without end.'],
   pure: true,
   fresh: true,
   examples: [

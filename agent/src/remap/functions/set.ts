@@ -1,9 +1,9 @@
 // Function `set`.
 
-import { written } from '../../event/path.ts'
+import { maxIndex, written } from '../../event/path.ts'
 import type { Value } from '../../event/value.ts'
 import { pathSegments } from '../elements.ts'
-import { defineFunction, isFailure, type Result } from '../function.ts'
+import { defineFunction, failure, isFailure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
 
 export const set = defineFunction({
@@ -20,7 +20,7 @@ export const set = defineFunction({
     return kind.is(kinds.array) ? kinds.array : kind.is(kinds.object) ? kinds.object : kinds.object.or(kinds.array)
   },
   fallible: 'always',
-  errors: ['A part of the path is neither a string nor an integer.'],
+  errors: ['A part of the path is neither a string nor an integer, or an index beyond 65535.'],
   pure: true,
   examples: [
     { source: 'set!({"a": 1}, ["b", "c"], 2)', result: '{ "a": 1, "b": { "c": 2 } }' },
@@ -31,6 +31,9 @@ export const set = defineFunction({
     () =>
     (value: Value, path: Value[], data: Value): Result => {
       const segments = pathSegments(path)
-      return isFailure(segments) ? segments : written(value, segments, 0, data)
+      if (isFailure(segments)) return segments
+      const far = segments.find((segment) => typeof segment === 'number' && Math.abs(segment) > maxIndex)
+      if (far !== undefined) return failure(`index ${far} is out of range: from -${maxIndex} to ${maxIndex}`)
+      return written(value, segments, 0, data)
     },
 })

@@ -1,0 +1,209 @@
+// Every function with hostile arguments: each ends, by a value or by a failure that is a value, and changes no prototype.
+// The calls are those of the examples, with one argument after the other taken from the event.
+
+import { expect, test } from 'vitest'
+import { noMetadata } from '../event/log.ts'
+import { Timestamp } from '../event/timestamp.ts'
+import { Bytes, float, isObject, setField, type Value, type ValueObject } from '../event/value.ts'
+import { type FunctionDeclaration, isFailure, type Result } from './function.ts'
+import { findFunction, functions } from './functions.ts'
+import { parseProgram } from './parser.ts'
+import { compileProgram } from './program.ts'
+
+/** Calls of the function in its examples, each with one argument replaced by `.x`. */
+function variants(declaration: FunctionDeclaration): string[] {
+  const found = new Set<string>()
+  for (const { source } of declaration.examples) {
+    eachCall(parseProgram(source), (call) => {
+      if (call.name !== declaration.name) return
+      for (const [index, argument] of call.arguments.entries()) {
+        const name = argument.keyword ?? declaration.parameters[index]?.name
+        const parameter = declaration.parameters.find((one) => one.name === name)
+        if (parameter === undefined || parameter.query === true) continue
+        const [from, to] = argument.value.span
+        const [, end] = call.nameSpan
+        const handled = call.bang === undefined && declaration.closure === undefined ? '!' : ''
+        found.add(`${source.slice(0, end)}${handled}${source.slice(end, from)}.x${source.slice(to)}`)
+      }
+    })
+  }
+  return [...found]
+}
+
+interface Call {
+  readonly name: string
+  readonly nameSpan: readonly [number, number]
+  readonly bang: unknown
+  readonly arguments: readonly {
+    readonly keyword?: string
+    readonly value: { readonly span: readonly [number, number] }
+  }[]
+}
+
+function eachCall(tree: unknown, each: (call: Call) => void): void {
+  if (typeof tree !== 'object' || tree === null) return
+  if ((tree as { node?: string }).node === 'call') each(tree as unknown as Call)
+  for (const value of Object.values(tree)) eachCall(value, each)
+}
+
+const length = 20_000
+
+function nested(wrap: (inner: Value) => Value): Value {
+  let value: Value = 1
+  for (let level = 0; level < length; level++) value = wrap(value)
+  return value
+}
+
+function object(...fields: readonly [string, Value][]): ValueObject {
+  const made: ValueObject = {}
+  for (const [name, value] of fields) setField(made, name, value)
+  return made
+}
+
+const polluting = object(['polluted', 1])
+
+const shallow: readonly Value[] = [
+  null,
+  false,
+  -1,
+  4_000_000_000,
+  9_223_372_036_854_775_807n,
+  -9_223_372_036_854_775_808n,
+  float(1e308),
+  float(Number.POSITIVE_INFINITY),
+  5e-324,
+  new Timestamp(8.64e15, 999_999),
+  new Timestamp(-8.64e15, 0),
+  '',
+  '__proto__',
+  'constructor',
+  '\ud800',
+  '(a+)+$',
+  new Bytes(Buffer.alloc(length, 0xff)),
+  [],
+  {},
+  ['__proto__', 'polluted'],
+  [['__proto__', polluting]],
+  [object(['key', '__proto__'], ['value', polluting])],
+  ['a', 4_000_000_000],
+  [-9_223_372_036_854_775_808n],
+  new Array<Value>(2000).fill('a'),
+  new Array<Value>(2000).fill(null),
+  object(['__proto__', polluting], ['constructor', 1], ['toString', 'x'], ['hasOwnProperty', 1]),
+  object(...Array.from({ length: 2000 }, (_, index): [string, Value] => [`a${index}`, index])),
+  ...[' ', 'a', '0', '"', '\\', '/', '[', '{', '][', '{"a":', '%41', '\u001b[', 'a=b ', '1d', 'é', '\n'].flatMap(
+    (unit) => [unit.repeat(length / unit.length), `${unit.repeat(length / unit.length)}\n!`],
+  ),
+]
+const deep: readonly Value[] = [nested((inner) => [inner]), nested((inner) => ({ a: inner }))]
+
+function run(source: string, value: Value): Result | undefined {
+  // Programs that take no `.x` here, because a constant is asked for, are no matter of this test.
+  const compiled = compileProgram(source, { keepResult: true, network: false })
+  return compiled.ok ? compiled.program.run({ x: value }, noMetadata, true) : undefined
+}
+
+// What waits for something else is not for a test of what the data does.
+const tried = functions.filter(({ name }) => !['dns_lookup', 'reverse_dns', 'http_request'].includes(name))
+
+test.each(tried.map((declaration) => ({ declaration, name: declaration.name })))(
+  '$name ends well with any value',
+  { timeout: 120_000 },
+  ({ declaration }) => {
+    for (const source of variants(declaration)) {
+      const compiled = compileProgram(source, { keepResult: true })
+      if (!compiled.ok) continue // the parameter takes constants only
+      for (const value of shallow) {
+        const result = compiled.program.run({ x: value }, noMetadata, true)
+        const shown = isFailure(result) ? `${result.outcome}: ${result.message}` : ''
+        expect(shown, source).not.toMatch(/^fatal: the program could not go on: (?!Invalid string length)/)
+        expect(({} as Record<string, unknown>)['polluted']).toBeUndefined()
+      }
+      for (const value of deep) compiled.program.run({ x: value }, noMetadata, true)
+    }
+  },
+)
+
+// Lines made to have a pattern go back: each takes a time in proportion to its length.
+const mebi = 1 << 20
+test.each([
+  ['parse_common_log', `${'- '.repeat(mebi / 2)}x`],
+  ['parse_common_log', `a b ${'"- [- "'.repeat(mebi / 8)}`],
+  ['parse_common_log', `a b c [${'] "a  '.repeat(mebi / 8)}`],
+  ['parse_nginx_log', `1.1.1.1 - - [${'] "a" 1 1 '.repeat(mebi / 16)}`, 'format: "combined"'],
+  [
+    'parse_nginx_log',
+    `2026/01/01 00:00:00 [error] 1#1: ${', client: , request: "'.repeat(mebi / 32)}\nx`,
+    'format: "error"',
+  ],
+  ['parse_nginx_log', `1.1.1.1 - - [${'x'.repeat(mebi)}`, 'format: "ingress_upstreaminfo"'],
+  ['parse_apache_log', `[a] [b] [pid 1${' '.repeat(mebi)}x`, 'format: "error"'],
+  ['parse_apache_log', `a b c [x] "GET / H" 1 1 "-" "${'" '.repeat(mebi / 2)}x`, 'format: "combined"'],
+  ['parse_glog', `I20260101 00:00:00.000000 1 ${'a:1] '.repeat(mebi / 8)}\nx`],
+  ['parse_klog', `I0101 00:00:00.000000 1 a:1] b${' '.repeat(mebi)}x`],
+  ['parse_cef', `${'CEF:0|a|b|c|'.repeat(mebi / 16)}`],
+  ['parse_cef', `CEF:0|a|b|c|d|e|f|${'a'.repeat(mebi)} ${'.a'.repeat(mebi / 2)}`],
+  ['parse_syslog', `<13>1 - - - - - [${'a="b" '.repeat(mebi / 8)}`],
+  ['parse_syslog', `<13>${' '.repeat(mebi)}x`],
+  ['parse_aws_alb_log', `http ${'"a '.repeat(mebi / 4)}`],
+  ['parse_key_value', `${'a="\\"'.repeat(mebi / 8)}`],
+  ['parse_logfmt', `${'a="'.repeat(mebi / 4)}`],
+  ['parse_tokens', `${'["\\'.repeat(mebi / 4)}`],
+  ['parse_user_agent', `${'Mozilla/5.0 (Linux; '.repeat(mebi / 32)}`],
+  ['parse_user_agent', `${'Build/'.repeat(mebi / 8)}`, 'mode: "reliable"'],
+  ['parse_url', `http://${'a.'.repeat(mebi / 2)}`],
+  ['parse_xml', `<a ${'b="c" '.repeat(mebi / 8)}`],
+  ['parse_xml', `${'<a>'.repeat(mebi / 4)}`],
+  ['parse_yaml', `${']['.repeat(mebi / 64)}`],
+  ['parse_yaml', `${'- '.repeat(mebi / 64)}`],
+  ['parse_ruby_hash', `${'{"a"=>'.repeat(mebi / 8)}`],
+  ['parse_influxdb', `${'a,b="'.repeat(mebi / 8)}`],
+  ['parse_float', `${'0'.repeat(mebi)}x`],
+  ['parse_int', `${'9'.repeat(mebi)}`],
+  ['parse_bytes', `${'0'.repeat(mebi)}\n!`, 'unit: "B"'],
+  ['parse_timestamp', `${' '.repeat(mebi)}x`, 'format: "%+"'],
+  ['parse_duration', `${'0'.repeat(mebi)}`, 'unit: "s"'],
+  ['parse_csv', `${'"'.repeat(mebi)}x`],
+  ['parse_query_string', `${'a=%'.repeat(mebi / 4)}`],
+  ['parse_etld', `${'a.'.repeat(mebi / 2)}`],
+  ['parse_linux_authorization', `Jan  1 00:00:00 ${'a['.repeat(mebi / 2)}`],
+  ['decode_mime_q', `${'=?a*b'.repeat(mebi / 8)}`],
+  ['decode_percent', `${'%'.repeat(mebi)}`],
+  ['decode_punycode', `${'xn--a.'.repeat(mebi / 8)}`],
+  ['dirname', `${'/'.repeat(mebi)}x`],
+  ['basename', `${'/'.repeat(mebi)}`],
+  ['strip_ansi_escape_codes', `${'\u001b]'.repeat(mebi / 2)}`],
+  ['strip_whitespace', `a${' '.repeat(mebi)}b`],
+  ['camelcase', `${'aB1_'.repeat(mebi / 8)}`],
+  ['to_timestamp', `${' '.repeat(mebi)}x`],
+  ['shannon_entropy', `${'a\u0301'.repeat(mebi / 8)}`],
+])('%s ends for a line of a megabyte (%#)', { timeout: 120_000 }, (name, line, more = '') => {
+  expect(findFunction(name)).toBeDefined()
+  const result = run(`${name}!(.x${more === '' ? '' : `, ${more}`})`, line)
+  expect(result).toBeDefined()
+  if (isFailure(result)) expect(result.message).not.toContain('the program could not go on')
+})
+
+test('a closure that gives collections without end is a failure, not the end of the agent', () => {
+  for (const body of ['[v]', '[v, v]', '{"a": v}', '{"a": v, "b": v}']) {
+    const result = run(`.x = map_values(array!(.x), recursive: true) -> |v| { ${body} }`, [1])
+    expect(isFailure(result) ? result.message : '').toContain('the closure gives more than')
+  }
+  const found = run('map_values(array!(.x), recursive: true) -> |v| { if is_array(v) { v } else { 2 } }', [[1], 1])
+  expect(found).toEqual([[2], 2])
+})
+
+test.each(['.x[4000000000] = 1', '.x[-4000000000] = 1', 'v = []\nv[65536] = 1', '%a[70000].b = 1'])(
+  '%s does not compile, because nothing so far is filled',
+  (source) => {
+    const compiled = compileProgram(source)
+    expect(compiled.ok ? [] : compiled.diagnostics.map(({ code }) => code)).toEqual([642])
+  },
+)
+
+test('the farthest index can be written from both ends', () => {
+  const result = run('.x[65535] = "end"\n.y = []\n.y[-65535] = "start"\n.', [])
+  if (isFailure(result) || !isObject(result)) throw new TypeError('no object')
+  expect((result['x'] as Value[]).length).toBe(65_536)
+  expect((result['y'] as Value[])[0]).toBe('start')
+})
