@@ -21,6 +21,7 @@ import { searchEngine } from './sinks/search_engine.ts'
 import { siemUnstructured } from './sinks/siem_unstructured.ts'
 import { tsdbMetrics } from './sinks/tsdb_metrics.ts'
 import { amqp } from './sources/amqp.ts'
+import { cloudQueue } from './sources/cloud_queue.ts'
 import { demoLogs } from './sources/demo_logs.ts'
 import { file } from './sources/file.ts'
 import { eventstoreMetrics } from './sources/eventstore_metrics.ts'
@@ -34,6 +35,7 @@ import { remap } from './transforms/remap.ts'
 
 export const components: readonly AnyDeclaration[] = [
   erased(amqp),
+  erased(cloudQueue),
   erased(demoLogs),
   erased(file),
   erased(eventstoreMetrics),

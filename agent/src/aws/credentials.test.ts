@@ -165,8 +165,28 @@ test('credentials are looked up again before they end, and kept while that fails
 })
 
 test('without any credentials the places are named', async () => {
-  await expect(provider({}, {}).get()).rejects.toMatchObject({
-    code: 'PEN_AUTH',
-    message: expect.stringContaining('No credentials for AWS were found'),
-  })
+  const error = await provider({}, { AWS_PROFILE: 'shop' })
+    .get()
+    .catch((reason: unknown) => reason)
+  expect(error).toMatchObject({ code: 'PEN_AUTH' })
+  expect((error as Error).message).toBe(
+    `No credentials for AWS were found. Looked in ${[
+      '`auth.access_key_id` with `auth.secret_access_key`',
+      'CLOUD_ACCESS_KEY_ID or AWS_ACCESS_KEY_ID with its secret in the environment',
+      `the profile \`shop\` of ${home}/.cloud/credentials, ${home}/.aws/credentials, ${home}/.cloud/config, ${home}/.aws/config`,
+      'AWS_WEB_IDENTITY_TOKEN_FILE with AWS_ROLE_ARN',
+      'AWS_CONTAINER_CREDENTIALS_RELATIVE_URI or AWS_CONTAINER_CREDENTIALS_FULL_URI',
+      'the instance metadata service, which AWS_EC2_METADATA_DISABLED switches off',
+    ].join('; ')}.`,
+  )
+})
+
+test('credentials that the service refused are looked up again, others stay', async () => {
+  await using container = await fakeDestination(json('first'), json('second'))
+  const credentials = provider({}, { AWS_CONTAINER_CREDENTIALS_FULL_URI: container.url })
+  const first = await credentials.get()
+  credentials.refused(first)
+  expect((await credentials.get()).accessKeyId).toBe('second')
+  credentials.refused(first) // an answer that comes late
+  expect((await credentials.get()).accessKeyId).toBe('second')
 })

@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import type { OptionProblem } from '../component.ts'
 import { errorText, PenstockError } from '../errors.ts'
 import type { HttpClient, HttpResponse } from '../http/client.ts'
-import { cloudVariable, type Environment, type Profile, readProfiles } from './profiles.ts'
+import { cloudVariable, type Environment, type Profile, profileFiles, readProfiles } from './profiles.ts'
 import { type Credentials, signRequest } from './sigv4.ts'
 
 /** The parsed `auth` option with `strategy: aws`. */
@@ -74,6 +74,35 @@ export class CredentialProvider {
     }
   }
 
+  /** The service has refused the credentials: the next `get` looks for others, in the same places. */
+  refused(credentials: Pick<Credentials, 'accessKeyId'>): void {
+    if (this.#known?.accessKeyId === credentials.accessKeyId) this.#known = undefined
+  }
+
+  /** Where credentials were looked for, in words. */
+  #places(): string {
+    const { credentials_file: file, profile } = this.#auth
+    const { env } = this.#context
+    if (file !== undefined) return `the profile \`${profile ?? 'default'}\` of ${file}`
+    const files = profileFiles(env)
+    const metadata =
+      env['AWS_EC2_METADATA_DISABLED'] === 'true'
+        ? 'the instance metadata service, which AWS_EC2_METADATA_DISABLED switches off'
+        : `the instance metadata service at ${metadataAddress(env)}`
+    return [
+      '`auth.access_key_id` with `auth.secret_access_key`',
+      'CLOUD_ACCESS_KEY_ID or AWS_ACCESS_KEY_ID with its secret in the environment',
+      `the profile \`${this.#profileName()}\` of ${[...files.credentials, ...files.config].join(', ')}`,
+      'AWS_WEB_IDENTITY_TOKEN_FILE with AWS_ROLE_ARN',
+      'AWS_CONTAINER_CREDENTIALS_RELATIVE_URI or AWS_CONTAINER_CREDENTIALS_FULL_URI',
+      metadata,
+    ].join('; ')
+  }
+
+  #profileName(): string {
+    return this.#auth.profile ?? cloudVariable(this.#context.env, 'PROFILE') ?? 'default'
+  }
+
   async #load(): Promise<Credentials> {
     const auth = this.#auth
     const signal = AbortSignal.timeout((auth.load_timeout_secs ?? 5) * 1000 + imdsBudgetMs(auth))
@@ -88,10 +117,7 @@ export class CredentialProvider {
         credentials = await this.#chain(signal)
       }
       if (credentials === undefined) {
-        throw new PenstockError(
-          'PEN_AUTH',
-          'No credentials for AWS were found: neither in `auth`, the environment, a profile, nor from the container or the instance.',
-        )
+        throw new PenstockError('PEN_AUTH', `No credentials for AWS were found. Looked in ${this.#places()}.`)
       }
       if (auth.assume_role === undefined) return credentials
       return await this.#assumeRole(credentials, auth.assume_role, auth.external_id, auth.session_name, signal)
@@ -108,8 +134,7 @@ export class CredentialProvider {
     const id = cloudVariable(env, 'ACCESS_KEY_ID')
     const secret = cloudVariable(env, 'SECRET_ACCESS_KEY')
     if (id !== undefined && secret !== undefined) return keys(id, secret, cloudVariable(env, 'SESSION_TOKEN'))
-    const name = this.#auth.profile ?? cloudVariable(env, 'PROFILE') ?? 'default'
-    const fromProfile = await this.#fromProfile(await readProfiles(env), name, signal)
+    const fromProfile = await this.#fromProfile(await readProfiles(env), this.#profileName(), signal)
     if (fromProfile !== undefined) return fromProfile
     const tokenFile = cloudVariable(env, 'WEB_IDENTITY_TOKEN_FILE')
     const role = cloudVariable(env, 'ROLE_ARN')
@@ -233,7 +258,7 @@ class InstanceMetadata {
     this.#context = context
     this.#options = options
     this.#signal = signal
-    this.#base = context.env['AWS_EC2_METADATA_SERVICE_ENDPOINT'] ?? 'http://169.254.169.254'
+    this.#base = metadataAddress(context.env)
   }
 
   token(): Promise<string | undefined> {
@@ -262,6 +287,10 @@ class InstanceMetadata {
     }
     return undefined
   }
+}
+
+function metadataAddress(env: Environment): string {
+  return env['AWS_EC2_METADATA_SERVICE_ENDPOINT'] ?? 'http://169.254.169.254'
 }
 
 function imdsBudgetMs({ imds }: AwsAuth): number {

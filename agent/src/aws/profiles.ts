@@ -13,22 +13,22 @@ export function cloudVariable(env: Environment, name: string): string | undefine
   return value === '' ? undefined : value
 }
 
+/** Where the shared files are looked for, each kind in this order. */
+export function profileFiles(env: Environment): { readonly credentials: string[]; readonly config: string[] } {
+  const home = env['HOME'] ?? homedir()
+  const named = (variable: string, file: string) =>
+    [cloudVariable(env, variable), join(home, '.cloud', file), join(home, '.aws', file)].filter(
+      (path) => path !== undefined,
+    )
+  return { credentials: named('SHARED_CREDENTIALS_FILE', 'credentials'), config: named('CONFIG_FILE', 'config') }
+}
+
 /** All profiles of the credentials file and the config file together; the former wins. */
 export async function readProfiles(env: Environment, credentialsFile?: string): Promise<Map<string, Profile>> {
-  const home = env['HOME'] ?? homedir()
+  const files = profileFiles(env)
   const credentials =
-    credentialsFile === undefined
-      ? await firstFile([
-          cloudVariable(env, 'SHARED_CREDENTIALS_FILE'),
-          join(home, '.cloud', 'credentials'),
-          join(home, '.aws', 'credentials'),
-        ])
-      : await readFile(credentialsFile, 'utf8')
-  const config = await firstFile([
-    cloudVariable(env, 'CONFIG_FILE'),
-    join(home, '.cloud', 'config'),
-    join(home, '.aws', 'config'),
-  ])
+    credentialsFile === undefined ? await firstFile(files.credentials) : await readFile(credentialsFile, 'utf8')
+  const config = await firstFile(files.config)
   const profiles = new Map<string, Profile>()
   for (const [name, profile] of parseSections(config ?? '')) profiles.set(name.replace(/^profile\s+/, ''), profile)
   for (const [name, profile] of parseSections(credentials ?? '')) {
@@ -37,9 +37,8 @@ export async function readProfiles(env: Environment, credentialsFile?: string): 
   return profiles
 }
 
-async function firstFile(paths: readonly (string | undefined)[]): Promise<string | undefined> {
+async function firstFile(paths: readonly string[]): Promise<string | undefined> {
   for (const path of paths) {
-    if (path === undefined) continue
     try {
       return await readFile(path, 'utf8')
     } catch {

@@ -1,0 +1,246 @@
+// Against a small queue service on loopback that speaks the wire of the real one.
+
+import { createHash } from 'node:crypto'
+import { afterEach, expect, test, vi } from 'vitest'
+import type { Batch } from '../event/batch.ts'
+import type { LogEvent } from '../event/log.ts'
+import { type Answer, type Destination, fakeDestination, type RecordedRequest } from '../testing/destination.ts'
+import { problemsOf, startSource, type TestSource } from '../testing/harness.ts'
+
+vi.setConfig({ testTimeout: 20_000 })
+
+afterEach(() => {
+  vi.unstubAllEnvs()
+})
+
+const keys = { access_key_id: 'AKID', secret_access_key: 's3cret' }
+const path = '/123456789012/logs'
+const sent = 1_704_164_645_678
+
+const action = ({ headers }: RecordedRequest) => String(headers['x-amz-target']).replace('AmazonSQS.', '')
+const calls = (service: Destination, name: string) =>
+  service.requests.filter((request) => action(request) === name).map((request) => request.json())
+const json = (value: unknown, status = 200): Answer => ({
+  status,
+  headers: { 'content-type': 'application/x-amz-json-1.0' },
+  body: JSON.stringify(value),
+})
+const refusal = (type: string, status = 400) => json({ __type: `com.amazonaws.sqs#${type}`, message: 'No.' }, status)
+const messages = (...bodies: string[]) =>
+  json({
+    Messages: bodies.map((Body, index) => ({
+      MessageId: `m${index}`,
+      ReceiptHandle: `r-${Body.slice(0, 20)}`,
+      Body,
+      MD5OfBody: createHash('md5').update(Body).digest('hex'),
+      Attributes: { SentTimestamp: String(sent) },
+    })),
+  })
+
+/** A service that gives these answers to requests for messages, then none for ever; deletions succeed unless told otherwise. */
+function queueService(receives: readonly Answer[], deletion: Answer = json({ Successful: [] })) {
+  let next = 0
+  return fakeDestination((request) => {
+    if (action(request) === 'DeleteMessageBatch') return deletion
+    if (action(request) === 'ReceiveMessage') return receives[next++] ?? 'hang'
+    return json({ Attributes: { QueueArn: 'arn' } })
+  })
+}
+
+const source = (service: Destination, options: object = {}, extra: Parameters<typeof startSource>[2] = {}) =>
+  startSource(
+    'cloud_queue',
+    { queue_url: `${service.url}${path}`, region: 'eu-west-1', auth: keys, client_concurrency: 1, ...options },
+    extra,
+  )
+const fields = (started: TestSource) => started.sent.map((event) => ({ ...(event as LogEvent).fields }))
+
+test('a message becomes an event with its time, and is deleted when that is delivered', async () => {
+  await using service = await queueService([messages('hello')])
+  await using started = await source(service)
+  await started.received(1)
+  await vi.waitFor(() => expect(calls(service, 'DeleteMessageBatch')).toHaveLength(1))
+  await started.stop()
+
+  expect(JSON.parse(JSON.stringify(fields(started)))).toEqual([
+    { message: 'hello', source_type: 'cloud_queue', timestamp: '2024-01-02T03:04:05.678Z' },
+  ])
+  expect(calls(service, 'ReceiveMessage')[0]).toEqual({
+    QueueUrl: `${service.url}${path}`,
+    MaxNumberOfMessages: 10,
+    WaitTimeSeconds: 15,
+    VisibilityTimeout: 300,
+    AttributeNames: ['SentTimestamp'],
+    MessageSystemAttributeNames: ['SentTimestamp'],
+  })
+  expect(calls(service, 'DeleteMessageBatch')).toEqual([
+    { QueueUrl: `${service.url}${path}`, Entries: [{ Id: '0', ReceiptHandle: 'r-hello' }] },
+  ])
+  const [request] = service.requests
+  expect(request).toMatchObject({ method: 'POST', path: '/' })
+  expect(request?.headers['content-type']).toBe('application/x-amz-json-1.0')
+  expect(request?.headers.authorization).toMatch(
+    /^AWS4-HMAC-SHA256 Credential=AKID\/\d{8}\/eu-west-1\/sqs\/aws4_request,/,
+  )
+  expect(started.events.counts.get('component_received_bytes_total')).toBe(5)
+  expect(started.events.counts.get('source_lag_time_seconds')).toBe(1)
+})
+
+test('nothing is deleted before the last event is answered for, and then only what was delivered', async () => {
+  const held: Batch[] = []
+  await using service = await queueService([messages('one', 'two', 'three')])
+  await using started = await source(service, {}, { consume: (batch) => void held.push(batch) })
+  await started.received(3)
+  held[2]?.finalizer.release(1, 'delivered')
+  held[1]?.finalizer.release(1, 'rejected')
+  await service.received(2) // the next request for messages
+  expect(calls(service, 'DeleteMessageBatch')).toEqual([])
+  held[0]?.finalizer.release(1, 'delivered')
+  await vi.waitFor(() => expect(calls(service, 'DeleteMessageBatch')).toHaveLength(1))
+  const [deleted] = calls(service, 'DeleteMessageBatch') as { Entries: { ReceiptHandle: string }[] }[]
+  expect(deleted?.Entries.map((entry) => entry.ReceiptHandle)).toEqual(['r-three', 'r-one'])
+})
+
+test('a stop waits for the last deletions', async () => {
+  const held: Batch[] = []
+  await using service = await queueService([messages('one')])
+  await using started = await source(service, {}, { consume: (batch) => void held.push(batch) })
+  await started.received(1)
+  const stopped = started.stop()
+  held[0]?.finalizer.release(1, 'delivered')
+  await stopped
+  expect(calls(service, 'DeleteMessageBatch')).toHaveLength(1)
+})
+
+test('without acknowledgements messages are deleted when the pipeline has accepted them', async () => {
+  let accept = () => {}
+  await using service = await queueService([messages('one', 'two')])
+  await using started = await source(
+    service,
+    {},
+    { acknowledgements: false, consume: () => new Promise((resolve) => (accept = resolve)) },
+  )
+  await started.received(1)
+  expect(calls(service, 'DeleteMessageBatch')).toEqual([])
+  accept()
+  await started.received(2)
+  accept()
+  await vi.waitFor(() => expect(calls(service, 'DeleteMessageBatch')).toHaveLength(1))
+})
+
+test('with `delete_message: false` nothing is deleted', async () => {
+  await using service = await queueService([messages('one')])
+  await using started = await source(service, { delete_message: false })
+  await started.received(1)
+  await started.stop()
+  expect(calls(service, 'DeleteMessageBatch')).toEqual([])
+})
+
+test('what cannot be decoded counts as done; parts of a message are events of their own', async () => {
+  await using service = await queueService([messages('{"a":1}\n{"timestamp":"own"}', 'nonsense')])
+  await using started = await source(service, {
+    decoding: { codec: 'json' },
+    framing: { method: 'newline_delimited' },
+  })
+  await started.received(2)
+  await vi.waitFor(() => expect(calls(service, 'DeleteMessageBatch')).toHaveLength(1))
+  expect(JSON.parse(JSON.stringify(fields(started)))).toEqual([
+    { a: 1, source_type: 'cloud_queue', timestamp: '2024-01-02T03:04:05.678Z' },
+    { timestamp: 'own', source_type: 'cloud_queue' },
+  ])
+  expect(started.events.errors).toEqual([expect.objectContaining({ type: 'parser_failed', stage: 'processing' })])
+  expect((calls(service, 'DeleteMessageBatch')[0] as { Entries: unknown[] }).Entries).toHaveLength(2)
+})
+
+test.each<[string, Answer, number]>([
+  ['some entries', json({ Successful: [], Failed: [{ Id: '1', Code: 'ReceiptHandleIsInvalid' }] }), 1],
+  ['the whole call', refusal('InternalError', 500), 1],
+])('a deletion that fails for %s is counted', async (_name, answer, failures) => {
+  await using service = await queueService([messages('one', 'two')], answer)
+  await using started = await source(service)
+  await started.received(2)
+  await started.stop()
+  expect(started.events.counts.get('sqs_message_delete_failed_total')).toBe(failures)
+  expect(started.events.errors).toEqual([expect.objectContaining({ type: 'writer_failed', stage: 'processing' })])
+})
+
+test.each<[string, Answer]>([
+  ['an error', refusal('OverLimit')],
+  ['a broken connection', 'reset'],
+  ['an answer that is no JSON', { body: 'nonsense' }],
+  ['a body that is not what its sum says', json({ Messages: [{ Body: 'x', ReceiptHandle: 'r', MD5OfBody: 'no' }] })],
+])('after %s messages are asked for again', async (_name, answer) => {
+  await using service = await queueService([answer, messages('one')])
+  await using started = await source(service)
+  await started.received(1)
+  expect(started.events.errors).toEqual([
+    expect.objectContaining({ code: 'failed_fetching_sqs_events', type: 'request_failed', stage: 'receiving' }),
+  ])
+})
+
+test('a message without a body is left alone', async () => {
+  await using service = await queueService([json({ Messages: [{ ReceiptHandle: 'r' }] }), messages('one')])
+  await using started = await source(service)
+  await started.received(1)
+  await started.stop()
+  expect(calls(service, 'DeleteMessageBatch')).toHaveLength(1)
+})
+
+test('tasks poll side by side, as many as are asked for', async () => {
+  await using service = await queueService([])
+  await using started = await source(service, { client_concurrency: 3, poll_secs: 0, visibility_timeout_secs: 5 })
+  await service.received(3)
+  expect(calls(service, 'ReceiveMessage')[2]).toMatchObject({ WaitTimeSeconds: 0, VisibilityTimeout: 5 })
+  await started.stop()
+  expect(service.requests).toHaveLength(3)
+})
+
+test('credentials that ended are looked up again, in mid-run', async () => {
+  let key = 0
+  await using container = await fakeDestination(() => ({
+    body: JSON.stringify({ AccessKeyId: `key${++key}`, SecretAccessKey: 's', Token: 't' }),
+  }))
+  vi.stubEnv('AWS_CONTAINER_CREDENTIALS_FULL_URI', container.url)
+  vi.stubEnv('HOME', '/nowhere')
+  await using service = await queueService([messages('one'), refusal('ExpiredTokenException', 403), messages('two')])
+  await using started = await source(service, { auth: {} })
+  await started.received(2)
+  const used = service.requests
+    .filter((request) => action(request) === 'ReceiveMessage')
+    .map((request) => /Credential=(\w+)/.exec(String(request.headers.authorization))?.[1])
+  expect(used.slice(0, 3)).toEqual(['key1', 'key1', 'key2'])
+  expect(service.requests[0]?.headers['x-amz-security-token']).toBe('t')
+})
+
+test('the health check says where credentials were looked for', async () => {
+  vi.stubEnv('HOME', '/nowhere')
+  vi.stubEnv('AWS_EC2_METADATA_DISABLED', 'true')
+  await using service = await queueService([])
+  await using started = await source(service, { auth: {} })
+  await expect(started.source.healthcheck?.(AbortSignal.timeout(5000))).rejects.toMatchObject({
+    code: 'PEN_AUTH',
+    message: expect.stringContaining('/nowhere/.aws/credentials'),
+  })
+  expect(service.requests).toEqual([])
+})
+
+test.each([
+  ['QueueDoesNotExist', false],
+  ['AccessDeniedException', true],
+])('the health check after %s passes: %s', async (type, passes) => {
+  await using service = await fakeDestination((request) =>
+    action(request) === 'GetQueueAttributes' ? refusal(type) : 'hang',
+  )
+  await using started = await source(service)
+  const check = started.source.healthcheck?.(AbortSignal.timeout(5000))
+  if (passes) await check
+  else await expect(check).rejects.toMatchObject({ code: 'PEN_HEALTHCHECK', message: expect.stringContaining(type) })
+})
+
+test('options that cannot work are refused', () => {
+  const options = { queue_url: 'http://queue', auth: { access_key_id: 'a' }, tls: { enabled: true } }
+  expect(problemsOf('source', 'cloud_queue', options).map(({ path }) => path)).toEqual([
+    'auth.access_key_id',
+    'tls.enabled',
+  ])
+})

@@ -1,0 +1,160 @@
+// The queue service behind a small interface of ours: the vendor's client over our own connections and credentials. The client
+// is loaded by the first queue that is opened. Nothing is tried again here: messages come back by themselves.
+
+import type { SQSClientConfig } from '@aws-sdk/client-sqs'
+import type { CredentialProvider } from '../../aws/credentials.ts'
+import type { HttpClient } from '../../http/client.ts'
+
+export interface QueueMessage {
+  /** Names the message when it is deleted. */
+  readonly receipt: string
+  readonly body: string
+  /** Milliseconds since the epoch. */
+  readonly sentMs: number | undefined
+}
+
+export interface Queue {
+  /** Waits for messages, up to ten; gives none after the time of the poll. */
+  receive(signal: AbortSignal): Promise<QueueMessage[]>
+  /** Deletes up to ten messages; gives the codes of those that failed. */
+  delete(receipts: readonly string[], signal: AbortSignal): Promise<string[]>
+  /** Throws if the queue cannot be used. */
+  check(signal: AbortSignal): Promise<void>
+}
+
+export interface QueueOptions {
+  readonly url: string
+  readonly region: string
+  readonly endpoint: string
+  readonly pollSecs: number
+  readonly visibilitySecs: number
+  readonly client: HttpClient
+  readonly credentials: CredentialProvider
+}
+
+/** Most messages of one request. */
+export const mostMessages = 10
+/** Longest answer: ten messages of the largest size, every character of them escaped. */
+const longestAnswer = 64 << 20
+/** How long credentials are taken for granted by the vendor's client: not at all, because ours knows when they end. */
+const askAgainMs = 1000
+
+/** Names of answers that say that credentials are not, or no longer, good. */
+const refusals = new Set([
+  'ExpiredToken',
+  'ExpiredTokenException',
+  'InvalidAccessKeyId',
+  'InvalidClientTokenId',
+  'InvalidSecurity',
+  'SignatureDoesNotMatch',
+  'UnrecognizedClientException',
+])
+
+type Handler = NonNullable<SQSClientConfig['requestHandler']>
+
+/** A request as the vendor's client makes it. */
+interface Request {
+  readonly method: string
+  readonly protocol: string
+  readonly hostname: string
+  readonly port?: number
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: unknown
+}
+
+export async function openQueue(options: QueueOptions): Promise<Queue> {
+  const sqs = await import('@aws-sdk/client-sqs')
+  const { url: QueueUrl, credentials } = options
+  let used: { readonly accessKeyId: string } | undefined
+  const client = new sqs.SQSClient({
+    region: options.region,
+    endpoint: options.endpoint,
+    maxAttempts: 1,
+    requestHandler: handlerOver(options.client),
+    customUserAgent: 'Penstock',
+    credentials: async () => {
+      const { accessKeyId, secretAccessKey, sessionToken } = await credentials.get()
+      used = { accessKeyId }
+      const token = sessionToken === undefined ? {} : { sessionToken }
+      return { accessKeyId, secretAccessKey, ...token, expiration: new Date(Date.now() + askAgainMs) }
+    },
+  })
+
+  const call = async <T>(work: () => Promise<T>): Promise<T> => {
+    try {
+      return await work()
+    } catch (error) {
+      if (used !== undefined && error instanceof Error && refusals.has(error.name)) credentials.refused(used)
+      throw error
+    }
+  }
+
+  return {
+    receive: (signal) =>
+      call(async () => {
+        const answer = await client.send(
+          new sqs.ReceiveMessageCommand({
+            QueueUrl,
+            MaxNumberOfMessages: mostMessages,
+            WaitTimeSeconds: options.pollSecs,
+            VisibilityTimeout: options.visibilitySecs,
+            // The older name of the list, for emulators that know no other.
+            AttributeNames: ['SentTimestamp' as 'All'],
+            MessageSystemAttributeNames: ['SentTimestamp'],
+          }),
+          { abortSignal: signal },
+        )
+        const messages: QueueMessage[] = []
+        for (const { Body, ReceiptHandle, Attributes } of answer.Messages ?? []) {
+          if (Body === undefined || ReceiptHandle === undefined) continue // nothing to read, or no way to delete it
+          const sentMs = Number(Attributes?.SentTimestamp ?? Number.NaN)
+          messages.push({ receipt: ReceiptHandle, body: Body, sentMs: Number.isFinite(sentMs) ? sentMs : undefined })
+        }
+        return messages
+      }),
+    delete: (receipts, signal) =>
+      call(async () => {
+        const Entries = receipts.map((ReceiptHandle, index) => ({ Id: String(index), ReceiptHandle }))
+        const answer = await client.send(new sqs.DeleteMessageBatchCommand({ QueueUrl, Entries }), {
+          abortSignal: signal,
+        })
+        return (answer.Failed ?? []).map(({ Code }) => Code ?? 'unknown')
+      }),
+    check: (signal) =>
+      call(async () => {
+        await client.send(new sqs.GetQueueAttributesCommand({ QueueUrl, AttributeNames: ['QueueArn'] }), {
+          abortSignal: signal,
+        })
+      }),
+  }
+}
+
+/** What the vendor's client sends requests by. */
+function handlerOver(http: HttpClient): Handler {
+  const never = new AbortController().signal
+  return {
+    async handle(request: Request, options?: { readonly abortSignal?: unknown }) {
+      const { method, protocol, hostname, port, path, headers, body } = request
+      const url = new URL(`${protocol}//${hostname}${port === undefined ? '' : `:${port}`}${path}`)
+      const lower = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+      const answer = await http.send(
+        { method, url, headers: lower, body: bodyOf(body) },
+        (options?.abortSignal as AbortSignal | undefined) ?? never,
+        longestAnswer,
+      )
+      return {
+        response: { statusCode: answer.status, headers: Object.fromEntries(answer.headers), body: answer.body },
+      }
+    },
+    updateHttpClientConfig() {},
+    httpHandlerConfigs: () => ({}),
+  }
+}
+
+// A view of the bytes: the vendor's array warns of uses that take it for text.
+function bodyOf(body: unknown): Buffer {
+  return body instanceof Uint8Array
+    ? Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+    : Buffer.from(String(body ?? ''), 'utf8')
+}

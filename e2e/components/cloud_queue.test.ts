@@ -1,0 +1,254 @@
+// The cloud_queue source against a real queue server, through the agent's command. What the queue still holds after a kill is
+// what was not deleted: together with what was delivered it must be everything. Roles and instance credentials come from a
+// real token service and metadata service.
+
+import { randomUUID } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer, request as send } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import {
+  CreateQueueCommand,
+  DeleteQueueCommand,
+  GetQueueAttributesCommand,
+  SendMessageBatchCommand,
+  SQSClient,
+} from '@aws-sdk/client-sqs'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { runAgent, startAgent } from '../agent.ts'
+import { arrivalSink, numbered, refusedAgain, startArrivals } from '../arrivals.ts'
+import { until } from '../command.ts'
+import { type RunningService, service } from '../services/service.ts'
+
+const sqs = service('sqs')
+const aws = service('aws')
+const why = sqs.missing === undefined ? '' : ` (${sqs.missing})`
+const region = 'elasticmq'
+const auth = { access_key_id: 'x', secret_access_key: 'y' }
+
+async function queueOf(client: SQSClient): Promise<string> {
+  const { QueueUrl } = await client.send(new CreateQueueCommand({ QueueName: `penstock-${randomUUID()}` }))
+  if (QueueUrl === undefined) throw new Error('The server names no queue.')
+  return QueueUrl
+}
+
+async function fill(client: SQSClient, QueueUrl: string, count: number): Promise<void> {
+  let next = 0
+  const task = async () => {
+    while (next < count) {
+      const from = next
+      next += 10
+      const Entries = Array.from({ length: Math.min(10, count - from) }, (_, index) => ({
+        Id: String(index),
+        MessageBody: numbered(from + index),
+      }))
+      const { Failed } = await client.send(new SendMessageBatchCommand({ QueueUrl, Entries }))
+      expect(Failed ?? []).toEqual([])
+    }
+  }
+  await Promise.all(Array.from({ length: 16 }, task))
+}
+
+/** Messages of the queue, those that a consumer has included. */
+async function left(client: SQSClient, QueueUrl: string): Promise<number> {
+  const { Attributes } = await client.send(new GetQueueAttributesCommand({ QueueUrl, AttributeNames: ['All'] }))
+  return (
+    Number(Attributes?.['ApproximateNumberOfMessages']) + Number(Attributes?.['ApproximateNumberOfMessagesNotVisible'])
+  )
+}
+
+describe.skipIf(sqs.missing !== undefined)(`cloud_queue and a queue server${why}`, () => {
+  let server: RunningService
+  let client: SQSClient
+  beforeAll(async () => {
+    server = await sqs.start()
+    client = new SQSClient({
+      endpoint: server.url,
+      region,
+      credentials: { accessKeyId: 'x', secretAccessKey: 'y' },
+    })
+  })
+  afterAll(() => server?.[Symbol.asyncDispose]())
+
+  test('100,000 messages survive a failing sink and two kills, and none is deleted before it is delivered', async () => {
+    const count = 100_000
+    await using arrivals = await startArrivals(count)
+    const queue = await queueOf(client)
+    await fill(client, queue, count)
+    expect(await left(client, queue)).toBe(count)
+    // What a killed agent had received is hidden for this long.
+    const source = { queue_url: queue, region, auth, client_concurrency: 8, poll_secs: 2, visibility_timeout_secs: 6 }
+    const config = {
+      sources: { in: { type: 'cloud_queue', ...source } },
+      sinks: { out: arrivalSink(arrivals, 'in') },
+    }
+
+    arrivals.failing = true
+    {
+      await using agent = await startAgent(config)
+      await refusedAgain(arrivals, agent)
+      await agent.stop('SIGKILL')
+    }
+    expect(await left(client, queue)).toBe(count) // nothing delivered, nothing deleted
+
+    arrivals.failing = false
+    {
+      await using agent = await startAgent(config)
+      await arrivals.reached(15_000, 60_000)
+      arrivals.failing = true
+      await refusedAgain(arrivals, agent)
+      arrivals.failing = false
+      await arrivals.reached(40_000, 60_000)
+      await agent.stop('SIGKILL')
+    }
+    expect((await left(client, queue)) + arrivals.distinct).toBeGreaterThanOrEqual(count)
+    expect(arrivals.distinct).toBeLessThan(count)
+
+    await using agent = await startAgent(config)
+    await arrivals.reached(count, 120_000).catch(() => {}) // what is missing is shown below
+    expect(arrivals.missing(), agent.output()).toEqual([])
+    await until('the last deletions', 30_000, async () => (await left(client, queue)) === 0)
+    expect(await agent.stop(), agent.output()).toBe(0)
+    // Doubled is what was delivered and not deleted yet at the kill, and what stayed longer with the agent than it is hidden,
+    // while the sink failed: what the buffers of the pipeline hold at most.
+    console.log(`cloud_queue: ${arrivals.doubled} of ${count} messages were delivered twice`)
+    expect(arrivals.doubled).toBeLessThan(5000)
+    await client.send(new DeleteQueueCommand({ QueueUrl: queue }))
+  })
+
+  test('fields of the event, and metadata of the message', async () => {
+    const queue = await queueOf(client)
+    await client.send(
+      new SendMessageBatchCommand({ QueueUrl: queue, Entries: [{ Id: '0', MessageBody: 'grüße <&> \u{1f980}' }] }),
+    )
+    const before = Date.now() - 60_000
+    const [event] = await consumed({ queue_url: queue, region, auth }, {})
+    expect(event).toEqual({
+      message: 'grüße <&> \u{1f980}',
+      source_type: 'cloud_queue',
+      timestamp: expect.stringMatching(/Z$/),
+    })
+    expect(Date.parse((event as { timestamp: string }).timestamp)).toBeGreaterThan(before)
+    expect(await left(client, queue)).toBe(0)
+  })
+
+  test('without credentials, or without the queue, the health check says why', async () => {
+    const home = await mkdtemp(join(tmpdir(), 'penstock-home-'))
+    const config = (source: object) => ({
+      sources: { in: { type: 'cloud_queue', queue_url: `${server.url}/000000000000/absent`, region, ...source } },
+      sinks: { out: { type: 'console', inputs: ['in'], encoding: { codec: 'json' } } },
+    })
+    const env = { HOME: home, AWS_EC2_METADATA_DISABLED: 'true' }
+    const args = ['--require-healthy']
+
+    const nobody = await runAgent(config({}), '', { args, env })
+    expect(nobody.code, nobody.stderr).toBe(78)
+    expect(nobody.stdout + nobody.stderr).toContain('No credentials for AWS were found. Looked in ')
+    expect(nobody.stdout + nobody.stderr).toContain(`${home}/.cloud/credentials`)
+
+    const absent = await runAgent(config({ auth }), '', { args, env })
+    expect(absent.code, absent.stderr).toBe(78)
+    expect(absent.stdout + absent.stderr).toContain('does not exist')
+    await rm(home, { recursive: true, force: true })
+  })
+})
+
+describe.skipIf(aws.missing !== undefined)(`cloud_queue and the services for credentials${awsWhy()}`, () => {
+  let server: RunningService
+  let client: SQSClient
+  beforeAll(async () => {
+    server = await aws.start()
+    client = new SQSClient({
+      endpoint: server.url,
+      region: 'eu-west-1',
+      credentials: { accessKeyId: 'x', secretAccessKey: 'y' },
+    })
+  })
+  afterAll(() => server?.[Symbol.asyncDispose]())
+
+  const message = async (text: string) => {
+    const queue = await queueOf(client)
+    await client.send(new SendMessageBatchCommand({ QueueUrl: queue, Entries: [{ Id: '0', MessageBody: text }] }))
+    return queue
+  }
+
+  test('a role is assumed', async () => {
+    const queue = await message('by a role')
+    await using line = await recorder(server.url)
+    const source = {
+      queue_url: queue,
+      endpoint: line.url,
+      region: 'eu-west-1',
+      auth: { ...auth, assume_role: 'arn:aws:iam::123456789012:role/reader', external_id: 'shop' },
+    }
+    const [event] = await consumed(source, { AWS_ENDPOINT_URL_STS: line.url })
+    expect(event).toMatchObject({ message: 'by a role' })
+    const [assumed, ...others] = line.keys
+    expect(assumed).toBe('x')
+    expect(new Set(others).size).toBe(1)
+    expect(others[0]).toMatch(/^ASIA/)
+  })
+
+  test('the metadata of the instance gives credentials', async () => {
+    const queue = await message('by the instance')
+    await using line = await recorder(server.url)
+    const env = { AWS_EC2_METADATA_SERVICE_ENDPOINT: server.url, HOME: '/nowhere' }
+    const [event] = await consumed({ queue_url: queue, endpoint: line.url, region: 'eu-west-1' }, env)
+    expect(event).toMatchObject({ message: 'by the instance' })
+    expect(line.keys[0]).toBe('test-key')
+  })
+})
+
+function awsWhy(): string {
+  return aws.missing === undefined ? '' : ` (${aws.missing})`
+}
+
+/** The first event of a queue as the console shows it. */
+async function consumed(source: object, env: NodeJS.ProcessEnv): Promise<unknown[]> {
+  await using agent = await startAgent(
+    {
+      sources: { in: { type: 'cloud_queue', poll_secs: 1, client_concurrency: 1, ...source } },
+      sinks: {
+        out: { type: 'console', inputs: ['in'], encoding: { codec: 'json' }, acknowledgements: { enabled: true } },
+      },
+    },
+    env,
+  )
+  const lines = () =>
+    agent
+      .output()
+      .split('\n')
+      .filter((line) => line.startsWith('{"'))
+  await until('an event', 30_000, async () => lines().length > 0).catch((error: unknown) => {
+    throw new Error(agent.output(), { cause: error })
+  })
+  expect(await agent.stop(), agent.output()).toBe(0)
+  return lines().map((line) => JSON.parse(line) as unknown)
+}
+
+/** Hands requests on to a server and notes whose keys signed them. */
+async function recorder(target: string): Promise<AsyncDisposable & { readonly url: string; readonly keys: string[] }> {
+  const keys: string[] = []
+  const { hostname, port } = new URL(target)
+  const server = createServer((incoming, answer) => {
+    const key = /Credential=([^/]+)/.exec(incoming.headers.authorization ?? '')?.[1]
+    if (key !== undefined) keys.push(key)
+    const { method, url, headers } = incoming
+    const forward = send({ hostname, port, method, path: url, headers }, (response) => {
+      answer.writeHead(response.statusCode ?? 502, response.headers)
+      response.pipe(answer)
+    })
+    forward.on('error', () => answer.destroy())
+    incoming.pipe(forward)
+  })
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    keys,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      await new Promise((done) => server.close(done))
+    },
+  }
+}
