@@ -29,6 +29,7 @@ const commands: Readonly<Record<string, Command>> = {
   vrl: { file: 'remap', help: 'Same as remap.', alias: true },
   tap: { file: 'tap', help: 'Show events that pass through a running agent.' },
   top: { file: 'top', help: 'Show what the components of a running agent do.' },
+  buffer: { file: 'buffer', help: 'Look into a disk buffer: buffer inspect PATH.' },
   generate: { file: 'generate', help: 'Print a skeleton of a configuration, or its JSON Schema.' },
   'generate-schema': { file: 'generate-schema', help: 'Same as generate --schema.', alias: true },
   'convert-config': { file: 'convert-config', help: 'Same as generate --from.', alias: true },

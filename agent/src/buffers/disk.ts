@@ -361,6 +361,8 @@ export class DiskBuffer implements SinkBuffer {
     }
     for (const origin of origins) this.#unsynced.push(origin)
     this.#unsyncedBytes += state.diskBytes
+    // Should the record not survive, the next start knows that it was there.
+    this.#writeLedger()
     this.#partEnded(state)
     if (!this.#hot) this.#reader.onReadable()
     if (this.#unsyncedBytes >= syncEarly) void this.#sync()

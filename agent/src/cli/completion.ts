@@ -27,6 +27,7 @@ const commands = [
   { name: 'remap', help: 'Evaluate a remap program.' },
   { name: 'tap', help: 'Show events that pass through a running agent.' },
   { name: 'top', help: 'Show what the components of a running agent do.' },
+  { name: 'buffer', help: 'Look into a disk buffer.' },
   { name: 'generate', help: 'Print a skeleton of a configuration, or its JSON Schema.' },
   { name: 'completion', help: 'Print a completion script for a shell.' },
 ] as const
@@ -71,6 +72,7 @@ async function flagsOf(command: string): Promise<readonly CompletionFlag[]> {
 
 function wordsOf(command: string): readonly string[] {
   if (command === 'completion') return shells
+  if (command === 'buffer') return ['inspect']
   if (command === 'explain') return referencePages().flatMap((page) => page.names)
   if (command === 'generate') return components.map((component) => component.type)
   return []
