@@ -8,7 +8,10 @@ import { printProblems } from './problems.ts'
 
 export async function run(argv: string[]): Promise<number> {
   const { values } = parseArgs({ args: argv, options: { file: fileOption } })
-  const compiled = compileFiles(resourcePaths(values.file), { ownMachine: true })
+  const compiled = compileFiles(resourcePaths(values.file), {
+    ownMachine: true,
+    standalone: true,
+  })
   if (!printProblems(compiled.problems)) return 78
   process.stdout.write(stringify(compiled.config, { lineWidth: 0 }).replaceAll('$', '$$$$'))
   return 0

@@ -19,7 +19,7 @@ export async function run(argv: string[]): Promise<number> {
   const { values } = parseArgs({ args: argv, options: { file: fileOption, for: { type: 'string' } } })
   const limit = values.for === undefined ? undefined : durationMs(values.for)
   const paths = resourcePaths(values.file)
-  const compiled = compileFiles(paths, { ownMachine: true })
+  const compiled = compileFiles(paths, { ownMachine: true, secretsRequired: true, standalone: true })
   if (!printProblems(compiled.problems)) return 78
   if (compiled.pipelines.length === 0) {
     console.error(`Nothing to run: ${compiled.suspended.join(', ')} is suspended.`)
@@ -28,7 +28,7 @@ export async function run(argv: string[]): Promise<number> {
 
   const folder = mkdtempSync(join(tmpdir(), 'penstock-run-'))
   try {
-    const namespaces = [...new Set(compiled.pipelines.map((pipeline) => pipeline.namespace))]
+    const namespaces = [...new Set(compiled.pipelines.map((pipeline) => pipeline.namespace || 'default'))]
     await using server = new SampleApiServer(namespaces.flatMap(sampleObjects))
     const address = await server.open()
     const logsDir = join(folder, 'pods')
@@ -109,7 +109,8 @@ function introduce(compiled: CompiledResources, logsDir: string): void {
     const spec = pipeline.content['spec'] as Record<string, { name: string }[] | undefined>
     const names = (list: string) => (spec[list] ?? []).map((entry) => entry.name).join(', ')
     const steps = [names('sources'), ...(spec['transforms'] ?? []).map((entry) => entry.name), names('sinks')]
-    console.error(`Pipeline ${pipeline.namespace}/${pipeline.name}: ${steps.join(' -> ')}`)
+    const id = pipeline.namespace === '' ? pipeline.name : `${pipeline.namespace}/${pipeline.name}`
+    console.error(`${pipeline.kind} ${id}: ${steps.join(' -> ')}`)
   }
   console.error(`Sample pods write their logs below ${logsDir}. Ctrl-C ends.\n`)
 }

@@ -2,6 +2,9 @@
 // resources; the same artifact is made by every replica and after every restart.
 
 import { createHash } from 'node:crypto'
+import { canonicalJson } from '@penstock/agent/config/canonical'
+import type { CompiledPipeline, PodLogs } from './pipeline.ts'
+import type { Resource } from './resources.ts'
 
 export type ArtifactMode = 'Node' | 'Aggregator' | 'Sidecar'
 
@@ -41,8 +44,6 @@ export interface Artifact {
   readonly secretRefs: readonly SecretRef[]
   /** Sum of the disk buffers' sizes. */
   readonly diskBufferBytes: number
-  /** Where events go that a transform gave up on. */
-  readonly deadLetter?: { readonly sink: string; readonly maxEventsPerSecond: number | undefined } | undefined
   /** Rules for the agent that runs it. */
   readonly tenancy: Tenancy
   /** Value of the annotation `penstock.dev/retry`: a new one lets a rolled back content be tried again. */
@@ -133,4 +134,66 @@ export function secretValue(
     pieces.push(part.filter === 'uri' ? Buffer.from(encodeURIComponent(Buffer.from(bytes).toString('utf8'))) : bytes)
   }
   return { ok: true, value: Buffer.concat(pieces) }
+}
+
+/** What a Pipeline is beside its content. */
+export interface ArtifactFacts {
+  readonly uid: string
+  readonly generation: number
+  readonly createdAt: string
+  readonly labels: Readonly<Record<string, string>>
+  readonly retry: string | undefined
+  readonly tenancy: Tenancy
+}
+
+/** The artifact of a Pipeline that compiled and was found to be in order. */
+export function artifactOf(compiled: CompiledPipeline, pipeline: Resource, facts: ArtifactFacts): Artifact {
+  const cluster = pipeline.kind === 'ClusterPipeline'
+  const content = {
+    mode: compiled.mode,
+    hub: { subscriptions: compiled.podLogs.map((source) => subscriptionOf(source, facts.uid)) },
+    sources: compiled.sources,
+    transforms: compiled.transforms,
+    sinks: compiled.sinks,
+    secretRefs: compiled.secretRefs,
+    tenancy: facts.tenancy,
+  }
+  return {
+    id: compiled.id,
+    kind: cluster ? 'ClusterPipeline' : 'Pipeline',
+    namespace: cluster ? undefined : pipeline.namespace,
+    name: pipeline.name,
+    uid: facts.uid,
+    generation: facts.generation,
+    createdAt: facts.createdAt,
+    labels: facts.labels,
+    hash: `sha256:${createHash('sha256').update(canonicalJson(content)).digest('hex')}`,
+    ...content,
+    sourceTypes: compiled.sourceTypes,
+    diskBufferBytes: diskBufferBytes(compiled.sinks),
+    retry: facts.retry,
+  }
+}
+
+function subscriptionOf(source: PodLogs, uid: string): HubSubscription {
+  const { name, id, namespaces, namespaceSelector, podSelector, excludeContainers, optIn, limits, options } = source
+  return {
+    cursor: `${uid}/${name}`,
+    namespaces,
+    namespaceSelector: namespaceSelector === '' ? undefined : namespaceSelector,
+    podSelector,
+    excludeContainers,
+    optIn: optIn ? true : undefined,
+    limits,
+    out: id,
+    options,
+  }
+}
+
+function diskBufferBytes(sinks: Readonly<Record<string, ComponentOptions>>): number {
+  let sum = 0
+  for (const { buffer } of Object.values(sinks) as { buffer?: { type?: unknown; max_size?: unknown } }[]) {
+    if (buffer?.type === 'disk' && typeof buffer.max_size === 'number') sum += buffer.max_size
+  }
+  return sum
 }

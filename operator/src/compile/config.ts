@@ -1,21 +1,23 @@
-// All Pipelines of a set of resources as one agent configuration. Each is compiled alone; what the agent's library finds wrong
-// with the result is told at the place in the resource where it was written.
+// All Pipelines of a set of files as one agent configuration, for commands that work without a cluster. Each is compiled and
+// checked alone, by the code that the operator uses.
 
-import { loadConfigObject } from '@penstock/agent/config/load'
+import { randomUUID } from 'node:crypto'
 import type { Problem } from '@penstock/agent/schema/problems'
-import { type CompileOptions, compilePipeline, type Origin } from './pipeline.ts'
-import { loadResources, type PathKey, pathLabel, type Resource } from './resources.ts'
-
-type Table = Record<string, unknown>
+import { type SecretPart, secretValue } from './artifact.ts'
+import { type AgentConfig, agentConfig, checkPipeline } from './check.ts'
+import {
+  type CompiledPipeline,
+  type CompileOptions,
+  compilePipeline,
+  Resources,
+  sharedProblems,
+  type Table,
+} from './pipeline.ts'
+import { loadResources, type Resource } from './resources.ts'
 
 export interface CompiledResources {
   /** The configuration, as plain data with literal text. */
-  readonly config: {
-    readonly sources: Table
-    readonly transforms: Table
-    readonly sinks: Table
-    readonly tests: readonly Table[]
-  }
+  readonly config: AgentConfig
   readonly pipelines: readonly Resource[]
   /** Names of the Pipelines that `spec.suspend` keeps from running. */
   readonly suspended: readonly string[]
@@ -30,49 +32,78 @@ export function compileFiles(paths: readonly string[], options: CompileOptions):
 }
 
 export function compileResources(resources: readonly Resource[], options: CompileOptions): CompiledResources {
+  const all = new Resources(resources)
   const problems: Problem[] = []
-  const origins = new Map<string, Origin>()
-  const config = { sources: {} as Table, transforms: {} as Table, sinks: {} as Table, tests: [] as Table[] }
+  const config = {
+    sources: {} as Record<string, Table>,
+    transforms: {} as Record<string, Table>,
+    sinks: {} as Record<string, Table>,
+    tests: [] as Table[],
+  }
   const pipelines: Resource[] = []
   const suspended: string[] = []
+  const used = new Set<string>()
   for (const resource of resources) {
-    if (resource.kind !== 'Pipeline') continue
-    const compiled = compilePipeline(resource, resources, options)
+    if (resource.kind !== 'Pipeline' && resource.kind !== 'ClusterPipeline') continue
+    const compiled = compilePipeline(resource, all, options)
+    for (const reference of compiled.references) used.add(reference)
     problems.push(...compiled.problems)
+    // What is wrong in a resource shows again in what it compiles to: told once, at the resource.
+    if (compiled.problems.length === 0) problems.push(...checkPipeline(compiled))
     if ((resource.content['spec'] as Table | undefined)?.['suspend'] === true) {
-      suspended.push(`${resource.namespace}/${resource.name}`)
+      suspended.push(compiled.id)
       continue
     }
     pipelines.push(resource)
-    Object.assign(config.sources, compiled.config.sources)
-    Object.assign(config.transforms, compiled.config.transforms)
-    Object.assign(config.sinks, compiled.config.sinks)
-    config.tests.push(...compiled.config.tests)
-    for (const [component, origin] of compiled.origins) origins.set(component, origin)
+    if (options.standalone === true && compiled.podLogs.some((source) => source.limits !== undefined)) {
+      problems.push({
+        severity: 'warning',
+        path: 'spec.limits',
+        message: '`spec.limits` holds on the agents of an operator; an agent alone reads without it',
+        ...resource.locate(['spec', 'limits']),
+      })
+    }
+    const own = agentConfig(compiled, valuesOf(compiled, all))
+    Object.assign(config.sources, own.sources)
+    Object.assign(config.transforms, own.transforms)
+    Object.assign(config.sinks, own.sinks)
+    config.tests.push(...own.tests)
+  }
+  for (const resource of resources) {
+    const isShared = ['Source', 'Sink', 'ClusterSource', 'ClusterSink'].includes(resource.kind)
+    const name = `${resource.kind} ${resource.namespace === '' ? '' : `${resource.namespace}/`}${resource.name}`
+    if ((isShared && !used.has(name)) || ['Agent', 'TenantPolicy'].includes(resource.kind))
+      problems.push(...sharedProblems(resource))
   }
   if (pipelines.length === 0 && suspended.length === 0) {
     problems.push({ severity: 'error', path: '', message: 'There is no Pipeline among the resources' })
   }
-  // What is wrong in a resource shows again in what it compiles to: told once, at the resource.
-  if (problems.length === 0 && pipelines.length > 0) {
-    const loaded = loadConfigObject(config)
-    for (const problem of loaded.ok ? loaded.warnings : loaded.problems) problems.push(relocated(problem, origins))
-  }
-  return { config, pipelines, suspended, problems }
+  return { config, pipelines, suspended, problems: distinct(problems) }
 }
 
-/** A problem of the compiled configuration as one of the resource that the component came from. */
-function relocated(problem: Problem, origins: ReadonlyMap<string, Origin>): Problem {
-  const [kind, id, ...rest] = problem.path.split('.')
-  const origin = origins.get(`${kind}.${id}`)
-  if (origin === undefined) return problem
-  const below = rest
-    .join('.')
-    .split(/[.[\]]+/)
-    .filter((key) => key !== '')
-  const path: PathKey[] = [...origin.path, ...below.map((key) => (/^\d+$/.test(key) ? Number(key) : key))]
-  const { file: _, line: __, column: ___, ...kept } = problem
-  return { ...kept, path: pathLabel(path), ...origin.resource.locate(path) }
+/** Values of secrets that are among the resources; a stand-in, that nobody could guess, for those that are not. */
+function valuesOf(compiled: CompiledPipeline, resources: Resources): (key: string) => string {
+  const values = new Map<string, string>()
+  const read = ({ kind, namespace, name, key }: SecretPart): Buffer => {
+    const content = resources.find(kind, namespace, name)?.content as { data?: Table; stringData?: Table } | undefined
+    const plain = kind === 'Secret' ? content?.stringData?.[key] : content?.data?.[key]
+    if (typeof plain === 'string') return Buffer.from(plain)
+    const encoded = kind === 'Secret' ? content?.data?.[key] : undefined
+    return typeof encoded === 'string' ? Buffer.from(encoded, 'base64') : Buffer.from(`secret-${randomUUID()}`)
+  }
+  for (const ref of compiled.secretRefs) {
+    const found = secretValue(ref, read)
+    if (found.ok) values.set(ref.key, found.value.toString('utf8'))
+  }
+  return (key) => values.get(key) ?? ''
+}
+
+function distinct(problems: readonly Problem[]): Problem[] {
+  const seen = new Set<string>()
+  return problems.filter((problem) => {
+    const key = JSON.stringify([problem.file, problem.line, problem.column, problem.path, problem.message])
+    return !seen.has(key) && seen.add(key)
+  })
 }
 
 /** The configuration as the text of an agent file, where `$` begins a reference to the environment and must be doubled. */

@@ -1,21 +1,20 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
-import { compilePipeline } from './pipeline.ts'
+import { describe, expect, test } from 'vitest'
+import { compileResources } from './config.ts'
 import { loadResources } from './resources.ts'
 
-/** Compiles the first Pipeline of the text; problems as `line:column message`. */
+/** Compiles the resources of the text; problems as `line:column message`. */
 function compile(text: string, ownMachine = false) {
   const folder = mkdtempSync(join(tmpdir(), 'penstock-compile-'))
   try {
     writeFileSync(join(folder, 'all.yaml'), text)
     const { resources, problems } = loadResources([folder])
-    const pipeline = resources.find((resource) => resource.kind === 'Pipeline')
-    const compiled = pipeline === undefined ? undefined : compilePipeline(pipeline, resources, { ownMachine })
-    const all = [...problems, ...(compiled?.problems ?? [])]
+    const compiled = compileResources(resources, { ownMachine })
+    const all = [...problems, ...compiled.problems]
     return {
-      config: compiled?.config,
+      config: compiled.config,
       problems: all.map((problem) => `${problem.line}:${problem.column} ${problem.message}`),
     }
   } finally {
@@ -39,13 +38,19 @@ transforms:
   - { name: parse, type: remap, config: { source: '.a = 1' } }
   - { name: keep, type: filter, config: { condition: 'true' } }
 sinks:
-  - { name: out, type: http, config: { uri: 'http://x' } }
-  - { name: raw, type: http, inputs: ['*'], config: { uri: 'http://y' } }`),
+  - { name: out, type: http, config: { uri: 'http://x', encoding: { codec: json } } }
+  - { name: raw, type: http, inputs: ['*'], config: { uri: 'http://y', encoding: { codec: json } } }`),
+    true,
   )
   expect(problems).toEqual([])
   expect(config?.transforms['shop/checkout/parse']?.['inputs']).toEqual(['shop/checkout/app', 'shop/checkout/demo'])
   expect(config?.transforms['shop/checkout/keep']?.['inputs']).toEqual(['shop/checkout/parse'])
-  expect(config?.sinks['shop/checkout/out']).toEqual({ type: 'http', uri: 'http://x', inputs: ['shop/checkout/keep'] })
+  expect(config?.sinks['shop/checkout/out']).toEqual({
+    type: 'http',
+    uri: 'http://x',
+    encoding: { codec: 'json' },
+    inputs: ['shop/checkout/keep'],
+  })
   expect(config?.sinks['shop/checkout/raw']?.['inputs']).toEqual([
     'shop/checkout/app',
     'shop/checkout/demo',
@@ -97,6 +102,7 @@ metadata: { name: search, namespace: shop }
 spec:
   type: search_engine
   config:
+    endpoints: ['https://es.shop.svc:9200']
     auth: { strategy: basic, user: 'SECRET[es.user]', password: { valueFrom: { secretKeyRef: { name: creds, key: pass } } } }
 ---
 apiVersion: v1
@@ -131,7 +137,6 @@ tests:
 test('every problem is told at its place', () => {
   const { problems } = compile(
     pipeline(`source: []
-limits: { pipeline: { bytesPerSecond: 1Mi } }
 sources:
   - { name: App, type: orchestrator_logs }
   - { name: two, type: orchestrator_logs, config: { logs_dir: /etc } }
@@ -142,22 +147,21 @@ sinks:
   - { name: both, type: http, ref: { kind: Sink, name: x } }`),
   )
   expect(problems).toEqual([
-    '5:3 unknown field `source`, expected `mode`, `suspend`, `secrets`, `sources`, `transforms`, `sinks`, `tests`, `limits`, `onError`',
-    '6:3 `spec.limits` is not available in this version',
-    '8:9 `name` must match ^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$; found "App"',
-    '10:9 The name "two" is used twice',
-    '9:55 `logs_dir` is not allowed in a namespaced resource',
-    '12:39 Sink "nowhere" is not in namespace "shop"',
-    '13:23 Type `console` is not allowed in a namespaced resource',
-    '13:47 No source or transform of this Pipeline is named "tow"',
-    '14:7 "both" needs either `type` with `config`, or `ref`',
+    '5:3 unknown field `source`, expected `mode`, `suspend`, `secrets`, `sources`, `transforms`, `sinks`, `limits`, `onError`, `tests`',
+    '7:9 `spec.sources[0].name` must match ^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$; found "App"',
+    '9:9 The name "two" is used twice',
+    '11:39 Sink "nowhere" is not in namespace "shop"',
+    '13:7 "both" needs either `type` with `config`, or `ref`',
+    '8:55 `logs_dir` is not allowed in a namespaced resource (T3)',
+    '12:47 No source or transform of this Pipeline is named "tow"',
+    '12:23 Type `console` is not allowed in a namespaced resource (T9)',
   ])
 })
 
 test.each([
   [
     'apiVersion: v1\nkind: Pipelin\nmetadata: { name: x }',
-    '2:1 `kind` must be one of Pipeline, Source, Sink, Secret, ConfigMap; found "Pipelin"',
+    '2:1 `kind` must be one of Pipeline, Source, Sink, ClusterPipeline, ClusterSource, ClusterSink, Agent, TenantPolicy, Secret, ConfigMap, Namespace; found "Pipelin"',
   ],
   [
     'apiVersion: v1\nkind: Sink\nmetadata: { name: x }',
@@ -166,4 +170,129 @@ test.each([
   ['a: [', '1:5 Flow sequence in block collection must be sufficiently indented and end with a ]'],
 ])('%j is refused', (text, problem) => {
   expect(compile(text).problems).toContain(problem)
+})
+
+// Each rule for tenants, by what an author might try; acceptance test 13 of the operator.
+describe('a namespaced author', () => {
+  const attempt = (part: string, sinks = 'sinks: [{ name: out, type: blackhole }]') =>
+    compile(pipeline(`${part}\n${sinks}`)).problems.map((problem) => problem.replace(/^\d+:\d+ /, ''))
+  const source = (config: string) => `sources: [{ name: app, type: orchestrator_logs, config: ${config} }]`
+  const sink = (type: string, config: string) =>
+    [
+      'sources: [{ name: app, type: orchestrator_logs }]',
+      `sinks: [{ name: out, type: ${type}, config: ${config} }]`,
+    ] as const
+  const variable = ['$', '{HOME}'].join('')
+  const program = (text: string) =>
+    `sources: [{ name: app, type: orchestrator_logs }]\ntransforms: [{ name: t, type: remap, config: { source: ${JSON.stringify(text)} } }]`
+
+  test.each([
+    [
+      'T3',
+      attempt(source('{ extra_namespace_label_selector: a=b }')),
+      '`extra_namespace_label_selector` is not allowed',
+    ],
+    ['T3', attempt(source('{ exclude_paths_glob_patterns: [/etc/*] }')), 'An absolute path'],
+    ['T3', attempt(source('{ glob_minimum_cooldown_ms: 10 }')), 'must be 1000 or more'],
+    [
+      'T4',
+      attempt(
+        ...sink('http', '{ uri: "https://x", encoding: { codec: json }, tls: { ca_file: /var/run/secrets/token } }'),
+      ),
+      '`ca_file` must not name a file',
+    ],
+    [
+      'T4',
+      attempt(...sink('siem_unstructured', '{ credentials_path: /etc/key }')),
+      '`credentials_path` must not name a file',
+    ],
+    [
+      'T5',
+      attempt(...sink('search_engine', '{ endpoints: ["https://x"], auth: { strategy: aws } }')),
+      '`auth.strategy: aws` needs explicit keys',
+    ],
+    ['T6', attempt(program('.a = 1\n.b = get_env_var!("HOME")')), 'line 2 col 6: E-TENANT `get_env_var`'],
+    [
+      'T6',
+      attempt(...sink('http', `{ uri: "https://x/${variable}", encoding: { codec: json } }`)),
+      `${variable} is not allowed`,
+    ],
+    ['T6', attempt(program('for_each([1]) -> |_i, _v| { .h = get_hostname!() }')), 'E-TENANT `get_hostname`'],
+    [
+      'T7',
+      attempt(...sink('http', '{ uri: "http://169.254.169.254/latest", encoding: { codec: json } }')),
+      'host "169.254.169.254"',
+    ],
+    [
+      'T7',
+      attempt(...sink('http', '{ uri: "http://2852039166/latest", encoding: { codec: json } }')),
+      'host "169.254.169.254"',
+    ],
+    [
+      'T7',
+      attempt(...sink('http', '{ uri: "http://[::ffff:7f00:1]:80", encoding: { codec: json } }')),
+      'host "::ffff:7f00:1"',
+    ],
+    [
+      'T7',
+      attempt(...sink('log_aggregator', '{ endpoint: "https://kubernetes.default.svc", encoding: { codec: json } }')),
+      'host "kubernetes.default.svc"',
+    ],
+    [
+      'T8',
+      attempt(
+        ...sink(
+          'http',
+          '{ uri: "https://x", encoding: { codec: json }, auth: { strategy: bearer, token: { valueFrom: { secretKeyRef: { namespace: other, name: a, key: b } } } } }',
+        ),
+      ),
+      '`secretKeyRef.namespace` is not allowed',
+    ],
+    ['T9', attempt('sources: [{ name: app, type: internal_metrics }]'), 'Type `internal_metrics` is not allowed'],
+    [
+      'T9',
+      attempt(
+        'sources: [{ name: app, type: kubernetes_logs }, { name: q, type: webserver_metrics, config: { endpoints: ["http://x"] } }]',
+      ),
+      'Type `webserver_metrics` of sources is not allowed',
+    ],
+  ])('is stopped by %s: %j', (rule, problems, message) => {
+    expect(
+      problems.some((problem) => problem.includes(message) && problem.includes(`(${rule})`)),
+      problems.join('\n'),
+    ).toBe(true)
+  })
+
+  test('a ClusterSink is used as its owner allows: granted, with some options open and others enforced', () => {
+    const shared = (grant: string) => `${pipeline(`sources: [{ name: app, type: orchestrator_logs }]
+sinks:
+  - name: out
+    ref: { kind: ClusterSink, name: loki }
+    overrides: { labels: { app: mine, cluster: forged }, tenant_id: other }`)}---
+apiVersion: penstock.dev/v1alpha1
+kind: ClusterSink
+metadata: { name: loki }
+spec:
+  type: log_aggregator
+  allowedNamespaces: ${grant}
+  overridable: [labels]
+  enforced: { labels: { cluster: prod, namespace: '{{ orchestrator.pod_namespace }}' } }
+  config: { endpoint: 'https://loki:3100', encoding: { codec: json }, labels: { a: b } }
+---
+apiVersion: v1
+kind: Namespace
+metadata: { name: shop, labels: { tier: gold } }
+`
+    expect(compile(shared('{ from: Selector, selector: { matchLabels: { tier: iron } } }')).problems).toEqual([
+      '8:7 ClusterSink "loki" is not open to namespace "shop"',
+    ])
+    const { config, problems } = compile(shared('{ from: Selector, selector: { matchLabels: { tier: gold } } }'))
+    expect(problems).toEqual(['9:60 `tenant_id` of ClusterSink "loki" cannot be overridden'])
+    expect(config.sinks['shop/checkout/out']?.['labels']).toEqual({
+      a: 'b',
+      app: 'mine',
+      cluster: 'prod',
+      namespace: 'shop',
+    })
+  })
 })

@@ -1,29 +1,83 @@
-// One Pipeline and what it refers to, in; one agent configuration, or every problem with its place, out. Pure: the same
-// resources give the same configuration. The agent's own library checks the options; this file knows only resources.
+// One Pipeline and what it refers to, in; its components with concrete inputs, or every problem with its place, out. Pure: the
+// same resources give the same result, whoever compiles them. The agent's own library checks the options (check.ts);
+// this file knows only resources: references, grants, secrets, names, and the rules for tenants.
 
+import type { ComponentKind } from '@penstock/agent/component'
+import { findComponent } from '@penstock/agent/registry'
 import type { Problem } from '@penstock/agent/schema/problems'
+import { isTable } from '@penstock/agent/schema/walk'
+import type { Reason } from '../api/conditions.ts'
+import { kindOf } from '../api/kinds.ts'
+import { type LabelSelector, selects } from '../api/selector.ts'
+import { labelOf, shapeProblems } from '../api/shape.ts'
+import type { AllowedNamespaces } from '../api/source.ts'
+import { type ArtifactMode, type HubLimits, type SecretPart, type SecretRef, secretKey } from './artifact.ts'
 import { type MultilinePreset, multilinePresets } from './multiline.ts'
-import { namePattern, type PathKey, pathLabel, type Resource } from './resources.ts'
-import { type LabelSelector, selectorText } from './selector.ts'
+import { quantityOf } from './quantity.ts'
+import type { PathKey, Resource } from './resources.ts'
+import { placeholder } from './secrets.ts'
+import { selectorText } from './selector.ts'
+import {
+  aggregatorSources,
+  callViolations,
+  optionViolations,
+  type TenancyOptions,
+  typeViolations,
+  type Violation,
+} from './tenancy.ts'
 
-type Table = Record<string, unknown>
+export type Table = Record<string, unknown>
 
-export interface CompileOptions {
-  /** True on a user's own machine: the rules that protect a shared node from its tenants do not hold there. */
-  readonly ownMachine: boolean
+export interface CompileOptions extends TenancyOptions {
+  /**
+   * Keys of a Secret or ConfigMap; undefined if there is none. If not given, those among the resources are looked at, and
+   * one that is not among them is taken to have every key, unless `secretsRequired`.
+   */
+  readonly keysOf?:
+    | ((kind: SecretPart['kind'], namespace: string, name: string) => ReadonlySet<string> | undefined)
+    | undefined
+  readonly secretsRequired?: boolean | undefined
+  /** For an agent alone: what only an operator's agents do is warned of. */
+  readonly standalone?: boolean | undefined
+  /** What `fieldRef: clusterName` means. */
+  readonly clusterName?: string | undefined
+}
+
+export interface CompileProblem extends Problem {
+  readonly reason: Reason
+}
+
+/** What an `orchestrator_logs` source becomes: agents alone and reader hubs are both made from it. */
+export interface PodLogs {
+  readonly name: string
+  readonly id: string
+  /** Undefined: those of `namespaceSelector`. */
+  readonly namespaces: readonly string[] | undefined
+  readonly namespaceSelector: string
+  readonly podSelector: string
+  readonly excludeContainers: readonly string[]
+  readonly optIn: boolean
+  readonly limits: HubLimits | undefined
+  readonly options: Table
 }
 
 export interface CompiledPipeline {
-  /** Sources, transforms, sinks and tests as an agent configuration has them; text values are literal. */
-  readonly config: {
-    readonly sources: Readonly<Record<string, Table>>
-    readonly transforms: Readonly<Record<string, Table>>
-    readonly sinks: Readonly<Record<string, Table>>
-    readonly tests: readonly Table[]
-  }
+  readonly id: string
+  readonly mode: ArtifactMode
+  readonly podLogs: readonly PodLogs[]
+  /** All other sources, transforms and sinks, by id. Text is literal; where secrets belong stand places of theirs. */
+  readonly sources: Readonly<Record<string, Table>>
+  readonly transforms: Readonly<Record<string, Table>>
+  readonly sinks: Readonly<Record<string, Table>>
+  /** As an agent's configuration has them. */
+  readonly tests: readonly Table[]
+  readonly secretRefs: readonly SecretRef[]
+  readonly sourceTypes: readonly string[]
+  /** Shared objects that it refers to, as `Sink shop/loki`. */
+  readonly references: readonly string[]
   /** Where each component stands in the resources, to turn a path of the configuration into a place. */
   readonly origins: ReadonlyMap<string, Origin>
-  readonly problems: readonly Problem[]
+  readonly problems: readonly CompileProblem[]
 }
 
 /** The resource and the path in it where the options of a component were written. */
@@ -32,480 +86,49 @@ export interface Origin {
   readonly path: readonly PathKey[]
 }
 
-const specMembers = ['mode', 'suspend', 'secrets', 'sources', 'transforms', 'sinks', 'tests']
-/** Members of a Pipeline that need an operator: an agent alone cannot honour them. */
-const operatorMembers = ['limits', 'onError']
+/** Resources found by kind, namespace and name. */
+export class Resources {
+  readonly #byKey = new Map<string, Resource>()
+  readonly all: readonly Resource[]
+
+  constructor(resources: readonly Resource[]) {
+    this.all = resources
+    for (const resource of resources) {
+      const key = `${resource.kind} ${resource.namespace}/${resource.name}`
+      if (!this.#byKey.has(key)) this.#byKey.set(key, resource)
+    }
+  }
+
+  find(kind: string, namespace: string, name: string): Resource | undefined {
+    return this.#byKey.get(`${kind} ${namespace}/${name}`)
+  }
+}
 
 export function compilePipeline(
   pipeline: Resource,
-  resources: readonly Resource[],
+  resources: readonly Resource[] | Resources,
   options: CompileOptions,
 ): CompiledPipeline {
-  return new Compilation(pipeline, resources, options).compile()
+  const all = resources instanceof Resources ? resources : new Resources(resources)
+  return new Compilation(pipeline, all, options).compile()
 }
 
-class Compilation {
-  readonly #pipeline: Resource
-  readonly #resources: readonly Resource[]
-  readonly #options: CompileOptions
-  readonly #problems: Problem[] = []
-  readonly #origins = new Map<string, Origin>()
-  readonly #names = new Map<string, string>()
-  readonly #aliases = new Map<string, string>()
-
-  constructor(pipeline: Resource, resources: readonly Resource[], options: CompileOptions) {
-    this.#pipeline = pipeline
-    this.#resources = resources
-    this.#options = options
-  }
-
-  compile(): CompiledPipeline {
-    const sources: Record<string, Table> = {}
-    const transforms: Record<string, Table> = {}
-    const sinks: Record<string, Table> = {}
-    const spec = this.#pipeline.content['spec']
-    if (!isTable(spec)) {
-      this.#report(this.#pipeline, ['spec'], '`spec` is missing', 'It lists `sources`, `transforms` and `sinks`.')
-      return { config: { sources, transforms, sinks, tests: [] }, origins: this.#origins, problems: this.#problems }
-    }
-    this.#checkMembers(this.#pipeline, ['spec'], spec, [...specMembers, ...operatorMembers])
-    for (const member of operatorMembers) {
-      if (spec[member] !== undefined) {
-        this.#report(
-          this.#pipeline,
-          ['spec', member],
-          `\`spec.${member}\` is not available in this version`,
-          'Remove it: it would have no effect.',
-        )
-      }
-    }
-    this.#readAliases(spec)
-    const lists = {
-      sources: this.#entries(spec, 'sources'),
-      transforms: this.#entries(spec, 'transforms'),
-      sinks: this.#entries(spec, 'sinks'),
-    }
-    for (const kind of ['sources', 'sinks'] as const) {
-      if (lists[kind].length === 0) {
-        this.#report(this.#pipeline, ['spec', kind], `\`spec.${kind}\` needs at least one entry`)
-      }
-    }
-    const sourceNames = lists.sources.map((entry) => entry.name)
-    let previous = sourceNames
-    for (const entry of lists.sources) sources[this.#id(entry.name)] = this.#source(entry)
-    for (const entry of lists.transforms) {
-      transforms[this.#id(entry.name)] = { ...this.#component(entry), inputs: this.#inputs(entry, previous) }
-      previous = [entry.name]
-    }
-    for (const entry of lists.sinks) {
-      sinks[this.#id(entry.name)] = { ...this.#component(entry, 'Sink'), inputs: this.#inputs(entry, previous) }
-    }
-    const config = { sources, transforms, sinks, tests: this.#tests(spec) }
-    return { config, origins: this.#origins, problems: this.#problems }
-  }
-
-  /** Ids hold the namespace and the pipeline, joined by a character that neither can contain, so they never collide. */
-  #id(component: string): string {
-    return `${this.#pipeline.namespace}/${this.#pipeline.name}/${component}`
-  }
-
-  #entries(spec: Table, list: 'sources' | 'transforms' | 'sinks'): Entry[] {
-    const items = spec[list] ?? []
-    if (!Array.isArray(items)) {
-      this.#report(this.#pipeline, ['spec', list], `\`spec.${list}\` must be a list`)
-      return []
-    }
-    const entries: Entry[] = []
-    for (const [index, content] of items.entries()) {
-      const path: PathKey[] = ['spec', list, index]
-      if (!isTable(content)) {
-        this.#report(this.#pipeline, path, `\`${pathLabel(path)}\` must be a mapping`)
-        continue
-      }
-      const name = content['name']
-      if (typeof name !== 'string' || !namePattern.test(name)) {
-        const found = JSON.stringify(name) ?? 'none'
-        this.#report(this.#pipeline, [...path, 'name'], `\`name\` must match ${namePattern.source}; found ${found}`)
-        continue
-      }
-      const earlier = this.#names.get(name)
-      if (earlier !== undefined) {
-        const help = `${earlier} has the same name; names are unique across sources, transforms and sinks.`
-        this.#report(this.#pipeline, [...path, 'name'], `The name "${name}" is used twice`, help)
-        continue
-      }
-      this.#names.set(name, pathLabel(path))
-      const known = { sources: ['ref', 'selector', 'multiline'], transforms: ['inputs'], sinks: ['ref', 'inputs'] }[
-        list
-      ]
-      this.#checkMembers(this.#pipeline, path, content, ['name', 'type', 'config', ...known])
-      entries.push({ name, content, path })
-    }
-    return entries
-  }
-
-  /** The type and options of an entry, written inline or in the resource that it refers to. */
-  #resolve(entry: Entry, kind?: 'Source' | 'Sink'): { spec: Table; resource: Resource; path: PathKey[] } | undefined {
-    const reference = entry.content['ref']
-    if ((reference === undefined) === (entry.content['type'] === undefined)) {
-      const message = `"${entry.name}" needs ${kind === undefined ? 'a `type`' : 'either `type` with `config`, or `ref`'}`
-      this.#report(this.#pipeline, entry.path, message)
-      return undefined
-    }
-    if (reference === undefined) return { spec: entry.content, resource: this.#pipeline, path: [...entry.path] }
-    const path = [...entry.path, 'ref']
-    if (!isTable(reference) || reference['kind'] !== kind) {
-      const found = isTable(reference) ? JSON.stringify(reference['kind']) : 'none'
-      this.#report(this.#pipeline, [...path, 'kind'], `\`ref.kind\` must be \`${kind}\` here; found ${found}`)
-      return undefined
-    }
-    if (entry.content['config'] !== undefined) {
-      this.#report(this.#pipeline, [...entry.path, 'config'], '`config` and `ref` cannot both be given')
-    }
-    const target = this.#find(kind as string, String(reference['name']))
-    if (target === undefined) {
-      const known = this.#resources
-        .filter((resource) => resource.kind === kind && resource.namespace === this.#pipeline.namespace)
-        .map((resource) => resource.name)
-      const help = known.length === 0 ? `There is no ${kind} in it.` : `It has: ${known.join(', ')}.`
-      const message = `${kind} "${reference['name']}" is not in namespace "${this.#pipeline.namespace}"`
-      this.#report(this.#pipeline, [...path, 'name'], message, help)
-      return undefined
-    }
-    const spec = target.content['spec']
-    if (!isTable(spec) || typeof spec['type'] !== 'string') {
-      this.#report(target, ['spec', 'type'], `\`spec.type\` of ${kind} "${target.name}" is missing`)
-      return undefined
-    }
-    const members = kind === 'Source' ? ['type', 'selector', 'multiline', 'config'] : ['type', 'config']
-    this.#checkMembers(target, ['spec'], spec, members)
-    return { spec, resource: target, path: ['spec'] }
-  }
-
-  #component(entry: Entry, kind?: 'Source' | 'Sink'): Table {
-    const resolved = this.#resolve(entry, kind)
-    if (resolved === undefined) return {}
-    const { spec, resource, path } = resolved
-    const config = spec['config'] ?? {}
-    if (!isTable(config)) {
-      this.#report(resource, [...path, 'config'], '`config` must be a mapping')
-      return {}
-    }
-    for (const member of ['type', 'inputs']) {
-      if (config[member] !== undefined) {
-        const help = `It stands beside \`config\`, not in it.`
-        this.#report(resource, [...path, 'config', member], `\`${member}\` is not an option of a component`, help)
-      }
-    }
-    const list = entry.path[1] as string
-    this.#origins.set(`${list}.${this.#id(entry.name)}`, { resource, path: [...path, 'config'] })
-    const type = spec['type']
-    this.#checkTenancy(resource, path, list, String(type), config)
-    return { type, ...(this.#substitute(resource, [...path, 'config'], config) as Table) }
-  }
-
-  #source(entry: Entry): Table {
-    const component = this.#component(entry, 'Source')
-    const type = component['type']
-    const resolved =
-      entry.content['ref'] === undefined
-        ? undefined
-        : this.#find('Source', String((entry.content['ref'] as Table)['name']))
-    const places: { resource: Resource; path: PathKey[]; spec: Table }[] = [
-      { resource: this.#pipeline, path: [...entry.path], spec: entry.content },
-    ]
-    if (resolved !== undefined)
-      places.push({ resource: resolved, path: ['spec'], spec: resolved.content['spec'] as Table })
-    const labels: string[] = []
-    const excluded: string[] = []
-    for (const { resource, path, spec } of places) {
-      for (const member of ['selector', 'multiline']) {
-        if (spec[member] !== undefined && type !== 'orchestrator_logs') {
-          this.#report(resource, [...path, member], `\`${member}\` is only for sources of type \`orchestrator_logs\``)
-        }
-      }
-      const selector = spec['selector']
-      if (isTable(selector)) {
-        this.#checkMembers(resource, [...path, 'selector'], selector, ['pods', 'containers'])
-        const text = selectorText((selector['pods'] ?? {}) as LabelSelector)
-        if (text !== '') labels.push(text)
-        const containers = (selector['containers'] ?? {}) as Table
-        this.#checkMembers(resource, [...path, 'selector', 'containers'], containers, ['exclude'])
-        excluded.push(...((containers['exclude'] ?? []) as string[]))
-      }
-      if (spec['multiline'] !== undefined) {
-        const multiline = this.#multiline(resource, [...path, 'multiline'], spec['multiline'])
-        if (multiline !== undefined) component['multiline'] = multiline
-      }
-    }
-    if (type !== 'orchestrator_logs') return component
-    // A namespaced Pipeline reads its own namespace and no other.
-    component['extra_field_selector'] = joined(
-      ',',
-      component['extra_field_selector'],
-      `metadata.namespace=${this.#pipeline.namespace}`,
-    )
-    if (labels.length > 0)
-      component['extra_label_selector'] = joined(',', component['extra_label_selector'], labels.join(','))
-    if (excluded.length > 0) {
-      // The defaults of the option, which a value would replace.
-      const own = (component['exclude_paths_glob_patterns'] ?? ['**/*.gz', '**/*.tmp']) as string[]
-      component['exclude_paths_glob_patterns'] = [...own, ...excluded.map((container) => `**/${container}/**`)]
-    }
-    return component
-  }
-
-  #multiline(resource: Resource, path: PathKey[], value: unknown): Table | undefined {
-    if (!isTable(value)) {
-      this.#report(resource, path, '`multiline` must be a mapping with `preset` or `custom`')
-      return undefined
-    }
-    this.#checkMembers(resource, path, value, ['preset', 'custom'])
-    const custom = value['custom']
-    if (isTable(custom)) {
-      this.#checkMembers(resource, [...path, 'custom'], custom, ['start', 'condition', 'mode', 'timeoutMs'])
-      return {
-        start_pattern: custom['start'],
-        condition_pattern: custom['condition'],
-        mode: custom['mode'],
-        timeout_ms: custom['timeoutMs'] ?? 1000,
-      }
-    }
-    const preset = multilinePresets[value['preset'] as MultilinePreset]
-    if (preset === undefined) {
-      const known = Object.keys(multilinePresets).join(', ')
-      const found = JSON.stringify(value['preset']) ?? 'none'
-      this.#report(resource, [...path, 'preset'], `\`preset\` must be one of ${known}; found ${found}`)
-      return undefined
-    }
-    return { ...preset }
-  }
-
-  /** Inputs as ids. Names mean entries of this Pipeline; wildcards are expanded here and never reach the agent. */
-  #inputs(entry: Entry, fallback: readonly string[]): string[] {
-    const inputs = entry.content['inputs']
-    if (inputs === undefined) return fallback.map((name) => this.#id(name))
-    const path = [...entry.path, 'inputs']
-    if (!Array.isArray(inputs) || inputs.some((input) => typeof input !== 'string')) {
-      this.#report(this.#pipeline, path, '`inputs` must be a list of names')
-      return []
-    }
-    const ids: string[] = []
-    const names = [...this.#names.keys()].filter(
-      (name) => name !== entry.name && !this.#names.get(name)?.startsWith('spec.sinks'),
-    )
-    for (const [index, input] of (inputs as string[]).entries()) {
-      const [name, port] = input.split('.', 2) as [string, string | undefined]
-      const matching = name.includes('*')
-        ? names.filter((known) => new RegExp(`^${name.replaceAll('*', '[a-z0-9-]*')}$`).test(known))
-        : names.filter((known) => known === name)
-      if (matching.length === 0) {
-        const help = `Known names: ${names.join(', ')}.`
-        this.#report(
-          this.#pipeline,
-          [...path, index],
-          `No source or transform of this Pipeline is named "${name}"`,
-          help,
-        )
-      }
-      for (const match of matching) ids.push(port === undefined ? this.#id(match) : `${this.#id(match)}.${port}`)
-    }
-    return [...new Set(ids)]
-  }
-
-  #readAliases(spec: Table): void {
-    const secrets = spec['secrets'] ?? []
-    if (!Array.isArray(secrets)) {
-      this.#report(this.#pipeline, ['spec', 'secrets'], '`spec.secrets` must be a list')
-      return
-    }
-    for (const [index, entry] of secrets.entries()) {
-      if (isTable(entry) && typeof entry['alias'] === 'string' && typeof entry['secretName'] === 'string') {
-        this.#aliases.set(entry['alias'], entry['secretName'])
-      } else {
-        this.#report(
-          this.#pipeline,
-          ['spec', 'secrets', index],
-          'An entry of `spec.secrets` needs `alias` and `secretName`',
-        )
-      }
-    }
-  }
-
-  /** The options with `valueFrom` and `SECRET[alias.key]` replaced on the parsed tree: any text is a legal value. */
-  #substitute(resource: Resource, path: PathKey[], value: unknown): unknown {
-    if (typeof value === 'string') {
-      return value.replace(
-        /SECRET\[([\w-]+)\.([\w.-]+?)(\|uri)?\]/g,
-        (whole, alias: string, key: string, uri?: string) => {
-          const secretName = this.#aliases.get(alias)
-          if (secretName === undefined) {
-            this.#report(resource, path, `"${alias}" in ${whole} is no alias of \`spec.secrets\``)
-            return whole
-          }
-          const text = this.#value(resource, path, 'Secret', secretName, key, false) ?? ''
-          return uri === undefined ? text : encodeURIComponent(text)
-        },
-      )
-    }
-    if (Array.isArray(value)) return value.map((item, index) => this.#substitute(resource, [...path, index], item))
-    if (!isTable(value)) return value
-    if (isTable(value['valueFrom'])) return this.#valueFrom(resource, [...path, 'valueFrom'], value['valueFrom'])
-    const entries = Object.entries(value).map(([key, item]) => [key, this.#substitute(resource, [...path, key], item)])
-    return Object.fromEntries(entries.filter(([, item]) => item !== undefined))
-  }
-
-  #valueFrom(resource: Resource, path: PathKey[], from: Table): string | undefined {
-    for (const [member, kind] of [
-      ['secretKeyRef', 'Secret'],
-      ['configMapKeyRef', 'ConfigMap'],
-    ] as const) {
-      const reference = from[member]
-      if (!isTable(reference)) continue
-      if (reference['namespace'] !== undefined) {
-        const help = 'Only values of the same namespace can be used.'
-        this.#report(resource, [...path, member, 'namespace'], `\`${member}.namespace\` is not allowed here`, help)
-        return undefined
-      }
-      const optional = reference['optional'] === true
-      return this.#value(
-        resource,
-        [...path, member],
-        kind,
-        String(reference['name']),
-        String(reference['key']),
-        optional,
-      )
-    }
-    if (isTable(from['fieldRef']) && from['fieldRef']['fieldPath'] === 'metadata.namespace')
-      return this.#pipeline.namespace
-    this.#report(
-      resource,
-      path,
-      '`valueFrom` needs `secretKeyRef`, `configMapKeyRef` or `fieldRef` with `metadata.namespace`',
-    )
-    return undefined
-  }
-
-  #value(
-    resource: Resource,
-    path: PathKey[],
-    kind: 'Secret' | 'ConfigMap',
-    name: string,
-    key: string,
-    optional: boolean,
-  ): string | undefined {
-    const found = this.#find(kind, name)
-    const plain = (found?.content[kind === 'Secret' ? 'stringData' : 'data'] as Table | undefined)?.[key]
-    if (typeof plain === 'string') return plain
-    const encoded = kind === 'Secret' ? (found?.content['data'] as Table | undefined)?.[key] : undefined
-    if (typeof encoded === 'string') return Buffer.from(encoded, 'base64').toString('utf8')
-    if (optional) return undefined
-    const message = `${kind} "${name}" ${found === undefined ? `is not in namespace "${this.#pipeline.namespace}"` : `has no key "${key}"`}`
-    this.#report(resource, path, message)
-    return undefined
-  }
-
-  /** Options and components that a tenant may not use, because they reach the node or the agent itself. */
-  #checkTenancy(resource: Resource, path: PathKey[], list: string, type: string, config: Table): void {
-    if (list === 'sources' && type === 'orchestrator_logs') {
-      for (const option of [
-        'data_dir',
-        'extra_field_selector',
-        'extra_namespace_label_selector',
-        'kube_config_file',
-        'logs_dir',
-        'self_node_name',
-      ]) {
-        if (config[option] !== undefined) {
-          const help = 'It is set for the Pipeline: its own namespace on the node where the agent runs.'
-          this.#report(
-            resource,
-            [...path, 'config', option],
-            `\`${option}\` is not allowed in a namespaced resource`,
-            help,
-          )
-        }
-      }
-    }
-    if (this.#options.ownMachine) return
-    const refused =
-      list === 'sources'
-        ? ['stdin', 'file', 'internal_logs', 'internal_metrics']
-        : list === 'sinks'
-          ? ['console', 'file']
-          : []
-    if (refused.includes(type)) {
-      const help =
-        'It reads or writes the node or the agent; `penstock run` allows it on your own machine, and so does `penstock lint --own-machine`.'
-      this.#report(resource, [...path, 'type'], `Type \`${type}\` is not allowed in a namespaced resource`, help)
-    }
-  }
-
-  #tests(spec: Table): Table[] {
-    const tests = spec['tests'] ?? []
-    if (!Array.isArray(tests)) {
-      this.#report(this.#pipeline, ['spec', 'tests'], '`spec.tests` must be a list')
-      return []
-    }
-    return tests.flatMap((test, index) => this.#test(test, ['spec', 'tests', index]))
-  }
-
-  #test(test: unknown, path: PathKey[]): Table[] {
-    if (!isTable(test) || typeof test['name'] !== 'string' || typeof test['insertAt'] !== 'string') {
-      this.#report(this.#pipeline, path, 'A test needs `name`, `insertAt`, `input` and `expect`')
-      return []
-    }
-    this.#checkMembers(this.#pipeline, path, test, ['name', 'insertAt', 'input', 'expect'])
-    const input = (test['input'] ?? {}) as Table
-    const insertAt = this.#id(test['insertAt'])
-    const events: Table =
-      input['log'] === undefined
-        ? { insert_at: insertAt, type: 'raw', value: input['raw'] }
-        : { insert_at: insertAt, type: 'log', log_fields: input['log'] }
-    const outputs: Table[] = []
-    const silent: string[] = []
-    for (const [index, check] of ((test['expect'] ?? []) as unknown[]).entries()) {
-      if (!isTable(check) || typeof check['at'] !== 'string') {
-        this.#report(this.#pipeline, [...path, 'expect', index], 'An expectation needs `at` and `count` or `assert`')
-        continue
-      }
-      this.#checkMembers(this.#pipeline, [...path, 'expect', index], check, ['at', 'count', 'assert'])
-      if (check['count'] === 0) {
-        silent.push(this.#id(check['at']))
-        continue
-      }
-      outputs.push({
-        extract_from: this.#id(check['at']),
-        ...(check['assert'] === undefined ? {} : { conditions: [{ type: 'vrl', source: check['assert'] }] }),
-        ...(check['count'] === undefined ? {} : { expected_event_count: check['count'] }),
-      })
-    }
-    const name = `${this.#pipeline.namespace}/${this.#pipeline.name}: ${test['name']}`
-    return [{ name, inputs: [events], outputs, ...(silent.length === 0 ? {} : { no_outputs_from: silent }) }]
-  }
-
-  #find(kind: string, name: string): Resource | undefined {
-    return this.#resources.find(
-      (resource) => resource.kind === kind && resource.name === name && resource.namespace === this.#pipeline.namespace,
-    )
-  }
-
-  #checkMembers(resource: Resource, path: PathKey[], table: Table, known: readonly string[]): void {
-    for (const member of Object.keys(table)) {
-      if (known.includes(member)) continue
-      this.#report(
-        resource,
-        [...path, member],
-        `unknown field \`${member}\`, expected ${known.map((name) => `\`${name}\``).join(', ')}`,
-      )
-    }
-  }
-
-  #report(resource: Resource, path: readonly PathKey[], message: string, help?: string): void {
-    this.#problems.push({ severity: 'error', path: pathLabel(path), message, help, ...resource.locate(path) })
-  }
+/** What is wrong with a Source or Sink by itself; its options are checked where a Pipeline uses it, too. */
+export function sharedProblems(resource: Resource): CompileProblem[] {
+  const kind = kindOf(resource.kind)
+  if (kind === undefined) return []
+  return shapeProblems(kind, resource.content).map(({ path, message, help }) => ({
+    severity: 'error',
+    reason: 'InvalidConfig',
+    path: labelOf(path),
+    message,
+    help,
+    ...resource.locate(path),
+  }))
 }
+
+type List = 'sources' | 'transforms' | 'sinks'
+const kindOfList: Readonly<Record<List, ComponentKind>> = { sources: 'source', transforms: 'transform', sinks: 'sink' }
 
 interface Entry {
   readonly name: string
@@ -513,10 +136,699 @@ interface Entry {
   readonly path: readonly PathKey[]
 }
 
-function isTable(value: unknown): value is Table {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+/** Where the type and options of an entry are written. */
+interface Resolved {
+  readonly resource: Resource
+  readonly spec: Table
+  readonly path: readonly PathKey[]
+  /** Whether an author of namespaced resources wrote it: then the rules for tenants hold. */
+  readonly tenant: boolean
 }
 
-function joined(separator: string, ...parts: unknown[]): string {
-  return parts.filter((part) => typeof part === 'string' && part !== '').join(separator)
+class Compilation {
+  readonly #pipeline: Resource
+  readonly #resources: Resources
+  readonly #options: CompileOptions
+  readonly #cluster: boolean
+  readonly #id: string
+  readonly #problems: CompileProblem[] = []
+  readonly #origins = new Map<string, Origin>()
+  readonly #names = new Map<string, List>()
+  readonly #aliases = new Map<string, { readonly name: string; readonly namespace: string }>()
+  readonly #refs = new Map<string, SecretRef>()
+  readonly #references = new Set<string>()
+  #mode: ArtifactMode = 'Node'
+
+  constructor(pipeline: Resource, resources: Resources, options: CompileOptions) {
+    this.#pipeline = pipeline
+    this.#resources = resources
+    this.#options = options
+    this.#cluster = pipeline.kind === 'ClusterPipeline'
+    // Joined by a character that neither can contain, so ids never collide (T1).
+    this.#id = `${this.#cluster ? '_cluster' : pipeline.namespace}/${pipeline.name}`
+  }
+
+  compile(): CompiledPipeline {
+    this.#problems.push(...sharedProblems(this.#pipeline))
+    const given = this.#pipeline.content['spec']
+    const spec: Table = isTable(given) ? given : {}
+    this.#readAliases(spec)
+    const entries = {
+      sources: this.#entries(spec, 'sources'),
+      transforms: this.#entries(spec, 'transforms'),
+      sinks: this.#entries(spec, 'sinks'),
+    }
+    const resolved = new Map<Entry, Resolved>()
+    for (const list of ['sources', 'transforms', 'sinks'] as const) {
+      for (const entry of entries[list]) {
+        const found = this.#resolve(entry, list)
+        if (found !== undefined) resolved.set(entry, found)
+      }
+    }
+    const sourceTypes = entries.sources.flatMap(
+      (entry) => canonicalType('source', resolved.get(entry)?.spec['type']) ?? [],
+    )
+    this.#mode = this.#modeOf(spec, sourceTypes)
+
+    const podLogs: PodLogs[] = []
+    const sources: Record<string, Table> = {}
+    const transforms: Record<string, Table> = {}
+    const sinks: Record<string, Table> = {}
+    for (const entry of entries.sources) {
+      const found = resolved.get(entry)
+      if (found === undefined) continue
+      const { type, ...options } = this.#component(entry, found, 'sources')
+      if (canonicalType('source', type) === 'orchestrator_logs')
+        podLogs.push(this.#podLogs(entry, found, options, spec))
+      else {
+        this.#refuseSelectors(entry, found)
+        sources[this.#idOf(entry.name)] = { type, ...options }
+      }
+    }
+    let previous = entries.sources.map((entry) => entry.name)
+    for (const entry of entries.transforms) {
+      const found = resolved.get(entry)
+      const inputs = this.#inputs(entry, previous)
+      previous = [entry.name]
+      if (found !== undefined)
+        transforms[this.#idOf(entry.name)] = { ...this.#component(entry, found, 'transforms'), inputs }
+    }
+    for (const entry of entries.sinks) {
+      const found = resolved.get(entry)
+      const inputs = this.#inputs(entry, previous)
+      if (found !== undefined) sinks[this.#idOf(entry.name)] = { ...this.#component(entry, found, 'sinks'), inputs }
+    }
+    this.#deadLetter(spec, transforms, sinks)
+    const tests = this.#tests(spec)
+    return {
+      id: this.#id,
+      mode: this.#mode,
+      podLogs,
+      sources,
+      transforms,
+      sinks,
+      tests,
+      secretRefs: [...this.#refs.values()].toSorted((left, right) => (left.key < right.key ? -1 : 1)),
+      sourceTypes: [...new Set(sourceTypes)].toSorted(),
+      references: [...this.#references].toSorted(),
+      origins: this.#origins,
+      problems: this.#problems,
+    }
+  }
+
+  #idOf(name: string): string {
+    return `${this.#id}/${name}`
+  }
+
+  // --- Entries and what they refer to ---
+
+  #entries(spec: Table, list: List): Entry[] {
+    const items = spec[list]
+    const entries: Entry[] = []
+    for (const [index, content] of Array.isArray(items) ? items.entries() : []) {
+      const path: PathKey[] = ['spec', list, index]
+      if (!isTable(content) || typeof content['name'] !== 'string') continue // its shape is told already
+      const { name } = content
+      const earlier = this.#names.get(name)
+      if (earlier !== undefined) {
+        const help = `An entry of \`spec.${earlier}\` has the same name; names are unique across sources, transforms and sinks.`
+        this.#report(this.#pipeline, [...path, 'name'], `The name "${name}" is used twice`, help)
+        continue
+      }
+      this.#names.set(name, list)
+      entries.push({ name, content, path })
+    }
+    return entries
+  }
+
+  #resolve(entry: Entry, list: List): Resolved | undefined {
+    const reference = entry.content['ref']
+    if (list === 'transforms' || (reference === undefined) !== (entry.content['type'] === undefined)) {
+      if (reference === undefined) {
+        return { spec: entry.content, resource: this.#pipeline, path: entry.path, tenant: !this.#cluster }
+      }
+    } else {
+      this.#report(this.#pipeline, entry.path, `"${entry.name}" needs either \`type\` with \`config\`, or \`ref\``)
+      return undefined
+    }
+    if (!isTable(reference)) return undefined
+    if (entry.content['config'] !== undefined) {
+      this.#report(this.#pipeline, [...entry.path, 'config'], '`config` and `ref` cannot both be given')
+    }
+    const kind = String(reference['kind'])
+    const name = String(reference['name'])
+    const word = list === 'sources' ? 'Source' : 'Sink'
+    if (kind !== `Cluster${word}` && (kind !== word || this.#cluster)) return undefined // told by the shape
+    const shared = kind.startsWith('Cluster')
+    const path = [...entry.path, 'ref']
+    const namespace = shared ? '' : this.#pipeline.namespace
+    this.#references.add(`${kind} ${shared ? '' : `${namespace}/`}${name}`)
+    const target = this.#resources.find(kind, namespace, name)
+    if (target === undefined) {
+      const known = this.#resources.all
+        .filter((each) => each.kind === kind && each.namespace === namespace)
+        .map((each) => each.name)
+      const where = shared ? 'in the cluster' : `in namespace "${namespace}"`
+      const help = known.length === 0 ? `There is no ${kind} ${where}.` : `There are: ${known.join(', ')}.`
+      const reason = list === 'sources' ? 'SourceNotFound' : 'SinkNotFound'
+      this.#report(this.#pipeline, [...path, 'name'], `${kind} "${name}" is not ${where}`, help, reason)
+      return undefined
+    }
+    const spec = target.content['spec']
+    this.#problems.push(...sharedProblems(target))
+    if (!isTable(spec)) return undefined
+    if (shared && !this.#cluster && !this.#isGranted(spec['allowedNamespaces'] as AllowedNamespaces | undefined)) {
+      const message = `${kind} "${name}" is not open to namespace "${this.#pipeline.namespace}"`
+      const help = 'Its owner opens it by `spec.allowedNamespaces`.'
+      this.#report(this.#pipeline, path, message, help, 'RefNotPermitted')
+      return undefined
+    }
+    return { spec, resource: target, path: ['spec'], tenant: !shared && !this.#cluster }
+  }
+
+  #isGranted(allowed: AllowedNamespaces | undefined): boolean {
+    if (allowed?.from === 'All') return true
+    if (allowed?.from !== 'Selector') return false
+    const { namespace } = this.#pipeline
+    const metadata = this.#resources.find('Namespace', '', namespace)?.content['metadata'] as
+      | { labels?: Record<string, string> }
+      | undefined
+    return selects(allowed.selector, { 'kubernetes.io/metadata.name': namespace, ...metadata?.labels })
+  }
+
+  #modeOf(spec: Table, types: readonly string[]): ArtifactMode {
+    const mode = spec['mode'] ?? 'Auto'
+    const elsewhere = types.filter((type) => aggregatorSources.has(type))
+    const onNode = types.filter((type) => ['orchestrator_logs', 'file'].includes(type))
+    if (mode === 'Auto' || (mode !== 'Node' && mode !== 'Aggregator' && mode !== 'Sidecar')) {
+      if (elsewhere.length > 0 && onNode.length > 0) {
+        const message = `Sources of type ${onNode[0]} run on nodes and those of type ${elsewhere[0]} on an aggregator`
+        this.#report(this.#pipeline, ['spec', 'sources'], message, 'Make a Pipeline of each.')
+      }
+      return elsewhere.length > 0 ? 'Aggregator' : 'Node'
+    }
+    if (mode !== 'Node' && types.includes('orchestrator_logs')) {
+      this.#report(
+        this.#pipeline,
+        ['spec', 'mode'],
+        `Sources of type orchestrator_logs need \`mode: Node\`; found ${mode}`,
+      )
+    }
+    return mode
+  }
+
+  // --- Options ---
+
+  #component(entry: Entry, resolved: Resolved, list: List): Table {
+    const { spec, resource, path } = resolved
+    const kind = kindOfList[list]
+    const type = spec['type']
+    const config = isTable(spec['config']) ? spec['config'] : {}
+    const below = [...path, 'config']
+    this.#origins.set(`${list}.${this.#idOf(entry.name)}`, { resource, path: below })
+    for (const member of ['type', 'inputs']) {
+      if (config[member] === undefined) continue
+      const message = `\`${member}\` is not an option of a component`
+      this.#report(resource, [...below, member], message, 'It stands beside `config`, not in it.')
+    }
+    let options = config
+    if (resolved.tenant && typeof type === 'string') {
+      this.#forbid(resource, path, typeViolations(kind, type, this.#mode, this.#options))
+      this.#forbid(resource, below, optionViolations(kind, type, config, this.#mode, this.#options))
+    }
+    const values = this.#substitute(resolved, below, options) as Table
+    options = values
+    if (list === 'sinks' && entry.content['ref'] !== undefined) options = this.#sharedOptions(entry, resolved, values)
+    const { inputs: _, type: __, ...rest } = options
+    return { type, ...rest }
+  }
+
+  /** Options of a shared sink with what the Pipeline may change, and under it what the owner enforces (T13). */
+  #sharedOptions(entry: Entry, resolved: Resolved, values: Table): Table {
+    const { spec, resource } = resolved
+    let options = values
+    const overrides = entry.content['overrides']
+    if (isTable(overrides)) {
+      const path = [...entry.path, 'overrides']
+      const allowed = (spec['overridable'] ?? []) as readonly string[]
+      for (const [leaf] of leaves(overrides)) {
+        const text = leaf.join('.')
+        if (allowed.some((each) => text === each || text.startsWith(`${each}.`))) continue
+        const help =
+          allowed.length === 0 ? 'Its owner lists none in `spec.overridable`.' : `It allows ${allowed.join(', ')}.`
+        const message = `\`${text}\` of ${resource.kind} "${resource.name}" cannot be overridden`
+        this.#report(this.#pipeline, [...path, ...leaf], message, help, 'ForbiddenOption')
+      }
+      const mine: Resolved = { resource: this.#pipeline, spec: entry.content, path: entry.path, tenant: !this.#cluster }
+      if (mine.tenant) {
+        // What is forbidden in a config is forbidden in a change of one; credentials are judged where they are whole.
+        const found = optionViolations('sink', String(spec['type']), overrides, this.#mode, this.#options)
+        this.#forbid(
+          this.#pipeline,
+          path,
+          found.filter(({ message }) => !message.includes('(T5)')),
+        )
+      }
+      options = merged(options, this.#substitute(mine, path, overrides) as Table)
+    }
+    const enforced = spec['enforced']
+    if (!isTable(enforced)) return options
+    const fixed = this.#enforced(resource, ['spec', 'enforced'], enforced)
+    return merged(options, fixed as Table)
+  }
+
+  /**
+   * Enforced values, with the namespace written out: as text it cannot be forged by a program. What only an event knows
+   * could be, as events belong to the Pipeline.
+   */
+  #enforced(resource: Resource, path: readonly PathKey[], value: unknown): unknown {
+    if (this.#cluster) return value
+    if (typeof value === 'string') {
+      return value.replace(/\{\{\s*([^}]+?)\s*\}\}/g, (whole, field: string) => {
+        if (field.replace(/^\./, '') === 'orchestrator.pod_namespace') return this.#pipeline.namespace
+        const message = `\`enforced\` may only use {{ orchestrator.pod_namespace }}; found ${whole}`
+        this.#report(resource, path, message, 'Other fields of an event can be changed by the programs of a Pipeline.')
+        return whole
+      })
+    }
+    if (Array.isArray(value)) return value.map((item, index) => this.#enforced(resource, [...path, index], item))
+    if (!isTable(value)) return value
+    return Object.fromEntries(
+      Object.entries(value).map(([name, member]) => [name, this.#enforced(resource, [...path, name], member)]),
+    )
+  }
+
+  #forbid(resource: Resource, base: readonly PathKey[], violations: readonly Violation[]): void {
+    for (const { path, message, help } of violations) {
+      this.#report(resource, [...base, ...path], message, help, 'ForbiddenOption')
+    }
+  }
+
+  // --- Pod logs ---
+
+  #podLogs(entry: Entry, resolved: Resolved, options: Table, spec: Table): PodLogs {
+    const places = [{ resource: this.#pipeline, path: entry.path, spec: entry.content }]
+    if (resolved.resource !== this.#pipeline) places.push(resolved)
+    const labels: string[] = []
+    const namespaces: string[] = []
+    const excluded: string[] = []
+    let optIn = false
+    let multiline = options['multiline']
+    for (const { resource, path, spec: own } of places) {
+      const selector = own['selector']
+      if (isTable(selector)) {
+        labels.push(selectorText((selector['pods'] ?? {}) as LabelSelector))
+        const wanted = selector['namespaces']
+        if (wanted !== undefined && resource.kind !== 'ClusterPipeline' && resource.kind !== 'ClusterSource') {
+          const message = '`selector.namespaces` is not allowed in a namespaced resource (T3)'
+          const help = 'A Pipeline reads the pods of its own namespace.'
+          this.#report(resource, [...path, 'selector', 'namespaces'], message, help, 'ForbiddenOption')
+        } else if (isTable(wanted)) {
+          namespaces.push(selectorText(wanted as LabelSelector))
+        }
+        const containers = isTable(selector['containers']) ? selector['containers'] : {}
+        excluded.push(...((containers['exclude'] ?? []) as string[]))
+        if (selector['optIn'] === true) optIn = true
+      }
+      if (own['multiline'] !== undefined)
+        multiline = this.#multiline(resource, [...path, 'multiline'], own['multiline'])
+    }
+    const { extra_label_selector: extraLabels, extra_namespace_label_selector: extraNamespaces, ...rest } = options
+    return {
+      name: entry.name,
+      id: this.#idOf(entry.name),
+      namespaces: this.#cluster ? undefined : [this.#pipeline.namespace],
+      namespaceSelector: this.#cluster ? joined(extraNamespaces, ...namespaces) : '',
+      podSelector: joined(extraLabels, ...labels),
+      excludeContainers: [...new Set(excluded)],
+      optIn,
+      limits: this.#limits(spec),
+      options: { ...rest, ...(multiline === undefined ? {} : { multiline }) },
+    }
+  }
+
+  #refuseSelectors(entry: Entry, resolved: Resolved): void {
+    const places = [{ resource: this.#pipeline, path: entry.path, spec: entry.content }]
+    if (resolved.resource !== this.#pipeline) places.push(resolved)
+    for (const { resource, path, spec } of places) {
+      for (const member of ['selector', 'multiline']) {
+        if (spec[member] === undefined) continue
+        this.#report(resource, [...path, member], `\`${member}\` is only for sources of type \`orchestrator_logs\``)
+      }
+    }
+  }
+
+  #limits(spec: Table): HubLimits | undefined {
+    const limits = isTable(spec['limits']) ? spec['limits'] : {}
+    const own = isTable(limits['perContainer']) ? limits['perContainer'] : undefined
+    const whole = isTable(limits['pipeline']) ? limits['pipeline'] : undefined
+    const lowest = (...values: (number | undefined)[]) => {
+      const given = values.filter((value) => value !== undefined)
+      return given.length === 0 ? undefined : Math.min(...given)
+    }
+    const asked = quantityOf(whole?.['bytesPerSecond'] as string | undefined)
+    const policy = quantityOf(this.#options.policy?.quota?.bytesPerSecond)
+    const bytes = lowest(asked, policy, ...this.#sinkLimits(spec))
+    const onLimit = (table: Table | undefined) => (table?.['onLimit'] === 'Drop' ? 'drop' : 'lag')
+    const perContainer =
+      own === undefined
+        ? undefined
+        : {
+            lines: own['linesPerSecond'] as number | undefined,
+            bytes: quantityOf(own['bytesPerSecond'] as string | undefined),
+            onLimit: onLimit(own) as 'drop' | 'lag',
+          }
+    const pipeline = bytes === undefined ? undefined : { bytes, onLimit: onLimit(whole) as 'drop' | 'lag' }
+    return perContainer === undefined && pipeline === undefined ? undefined : { perContainer, pipeline }
+  }
+
+  /** `limits.perNamespace` of shared sinks: a Pipeline reads no faster than they take. */
+  #sinkLimits(spec: Table): number[] {
+    if (this.#cluster) return []
+    return ((spec['sinks'] ?? []) as readonly unknown[]).flatMap((entry) => {
+      const reference = isTable(entry) ? entry['ref'] : undefined
+      if (!isTable(reference) || reference['kind'] !== 'ClusterSink') return []
+      const sink = this.#resources.find('ClusterSink', '', String(reference['name']))?.content['spec'] as
+        | { limits?: { perNamespace?: { bytesPerSecond?: string | number } } }
+        | undefined
+      return quantityOf(sink?.limits?.perNamespace?.bytesPerSecond) ?? []
+    })
+  }
+
+  #multiline(resource: Resource, path: PathKey[], value: unknown): Table | undefined {
+    if (!isTable(value)) return undefined
+    const { custom, preset } = value
+    if ((custom === undefined) === (preset === undefined)) {
+      this.#report(resource, path, '`multiline` needs either `preset` or `custom`')
+      return undefined
+    }
+    if (isTable(custom)) {
+      return {
+        start_pattern: custom['start'],
+        condition_pattern: custom['condition'],
+        mode: custom['mode'],
+        timeout_ms: custom['timeoutMs'] ?? 1000,
+      }
+    }
+    const known = multilinePresets[preset as MultilinePreset]
+    return known === undefined ? undefined : { ...known }
+  }
+
+  // --- Inputs ---
+
+  /** Inputs as ids. Names mean entries of this Pipeline; wildcards are expanded here and never reach the agent (T2). */
+  #inputs(entry: Entry, fallback: readonly string[]): string[] {
+    const inputs = entry.content['inputs']
+    if (!Array.isArray(inputs)) return fallback.map((name) => this.#idOf(name))
+    const path = [...entry.path, 'inputs']
+    const ids: string[] = []
+    const names = [...this.#names.keys()].filter((name) => name !== entry.name && this.#names.get(name) !== 'sinks')
+    for (const [index, input] of inputs.entries()) {
+      if (typeof input !== 'string') continue
+      const [name, port] = input.split('.', 2) as [string, string | undefined]
+      const pattern = name.includes('*')
+        ? new RegExp(`^${name.replaceAll(/[^a-z0-9*-]/g, '\\$&').replaceAll('*', '[a-z0-9-]*')}$`)
+        : undefined
+      const matching = names.filter((known) => (pattern === undefined ? known === name : pattern.test(known)))
+      if (matching.length === 0) {
+        const help = names.length === 0 ? undefined : `Known names: ${names.join(', ')}.`
+        const message = `No source or transform of this Pipeline is named "${name}"`
+        this.#report(this.#pipeline, [...path, index], message, help)
+      }
+      for (const match of matching) ids.push(`${this.#idOf(match)}${port === undefined ? '' : `.${port}`}`)
+    }
+    return [...new Set(ids)]
+  }
+
+  // --- Secrets ---
+
+  #readAliases(spec: Table): void {
+    const secrets = spec['secrets']
+    for (const [index, entry] of Array.isArray(secrets) ? secrets.entries() : []) {
+      if (!isTable(entry) || typeof entry['alias'] !== 'string' || typeof entry['secretName'] !== 'string') continue
+      const namespace = this.#cluster ? entry['namespace'] : this.#pipeline.namespace
+      const path = ['spec', 'secrets', index]
+      if (typeof namespace !== 'string') {
+        this.#report(this.#pipeline, path, 'A Secret of a ClusterPipeline needs `namespace`')
+        continue
+      }
+      this.#aliases.set(entry['alias'], { name: entry['secretName'], namespace })
+    }
+  }
+
+  /** The options with `valueFrom` and `SECRET[alias.key]` replaced on the parsed tree: any text is a legal value. */
+  #substitute(from: Resolved, path: readonly PathKey[], value: unknown): unknown {
+    if (typeof value === 'string') return this.#placeholders(from, path, value)
+    if (Array.isArray(value)) return value.map((item, index) => this.#substitute(from, [...path, index], item))
+    if (!isTable(value)) return value
+    if (isTable(value['valueFrom'])) return this.#valueFrom(from, [...path, 'valueFrom'], value['valueFrom'])
+    const members = Object.entries(value).map(([key, item]) => [key, this.#substitute(from, [...path, key], item)])
+    return Object.fromEntries(members.filter(([, item]) => item !== undefined))
+  }
+
+  #placeholders(from: Resolved, path: readonly PathKey[], text: string): unknown {
+    const parts: (string | SecretPart)[] = []
+    let end = 0
+    for (const match of text.matchAll(placeholder)) {
+      const [whole, alias, key, filter] = match as unknown as [string, string, string, string | undefined]
+      if (match.index > end) parts.push(text.slice(end, match.index))
+      end = match.index + whole.length
+      const part = this.#aliased(from, path, whole, alias, key, filter)
+      if (part === undefined) return text
+      parts.push(part)
+    }
+    if (parts.length === 0) return text
+    if (end < text.length) parts.push(text.slice(end))
+    return this.#place(parts)
+  }
+
+  #aliased(
+    { resource }: Resolved,
+    path: readonly PathKey[],
+    whole: string,
+    alias: string,
+    key: string,
+    filter: string | undefined,
+  ): SecretPart | undefined {
+    if (resource.kind === 'ClusterSink' || resource.kind === 'ClusterSource') {
+      const help = 'Aliases belong to Pipelines; use `valueFrom` with `secretKeyRef` and its namespace.'
+      this.#report(resource, path, `${whole} cannot be used in a ${resource.kind}`, help)
+      return undefined
+    }
+    const secret = this.#aliases.get(alias)
+    if (secret === undefined) {
+      this.#report(resource, path, `"${alias}" in ${whole} is no alias of \`spec.secrets\``)
+      return undefined
+    }
+    if (filter !== undefined && filter !== '|uri') {
+      this.#report(resource, path, `"${filter.slice(1)}" in ${whole} is no filter; there is \`uri\``)
+      return undefined
+    }
+    const part: SecretPart = { kind: 'Secret', ...secret, key, ...(filter === undefined ? {} : { filter: 'uri' }) }
+    return this.#isThere(resource, path, part, false) ? part : undefined
+  }
+
+  #valueFrom(from: Resolved, path: PathKey[], value: Table): unknown {
+    const { resource } = from
+    const given = Object.keys(value)
+    const [member] = given
+    const reference = member === undefined ? undefined : value[member]
+    if (given.length !== 1 || !isTable(reference)) {
+      const message = '`valueFrom` needs exactly one of `secretKeyRef`, `configMapKeyRef` and `fieldRef`'
+      this.#report(resource, path, message)
+      return undefined
+    }
+    if (member === 'fieldRef') return this.#field(resource, [...path, member], reference)
+    const kind = member === 'secretKeyRef' ? 'Secret' : member === 'configMapKeyRef' ? 'ConfigMap' : undefined
+    const { name, key } = reference
+    if (kind === undefined || typeof name !== 'string' || typeof key !== 'string') {
+      this.#report(resource, path, '`valueFrom` needs `secretKeyRef` or `configMapKeyRef` with `name` and `key`')
+      return undefined
+    }
+    const namespaced = kindOf(resource.kind)?.namespaced !== false
+    const below = [...path, member as string]
+    let namespace = this.#pipeline.namespace
+    if (namespaced) {
+      if (reference['namespace'] !== undefined) {
+        const message = `\`${member}.namespace\` is not allowed in a namespaced resource (T8)`
+        const help = 'Only values of the same namespace can be used.'
+        this.#report(resource, [...below, 'namespace'], message, help, 'ForbiddenOption')
+        return undefined
+      }
+    } else if (typeof reference['namespace'] === 'string') {
+      namespace = reference['namespace']
+    } else {
+      this.#report(resource, below, `\`${member}\` of a ${resource.kind} needs \`namespace\``)
+      return undefined
+    }
+    const part: SecretPart = { kind, namespace, name, key }
+    return this.#isThere(resource, below, part, reference['optional'] === true) ? this.#place([part]) : undefined
+  }
+
+  #field(resource: Resource, path: PathKey[], reference: Table): unknown {
+    const field = reference['fieldPath']
+    if (field === 'metadata.namespace') return this.#pipeline.namespace
+    if (field === 'clusterName' && this.#options.clusterName) return this.#options.clusterName
+    const help =
+      field === 'clusterName'
+        ? 'The operator was not told it: --cluster-name.'
+        : field === 'spec.nodeName'
+          ? 'A configuration is the same on every node; use the template {{ orchestrator.pod_node_name }}.'
+          : undefined
+    const message = `\`fieldPath\` must be metadata.namespace or clusterName; found ${JSON.stringify(field) ?? 'none'}`
+    this.#report(resource, path, message, help)
+    return undefined
+  }
+
+  #isThere(resource: Resource, path: readonly PathKey[], part: SecretPart, optional: boolean): boolean {
+    const keys = this.#keysOf(part)
+    if (keys === 'any' || keys?.has(part.key)) return true
+    if (optional) return false
+    const what = `${part.kind} "${part.name}"`
+    if (keys === undefined) {
+      this.#report(resource, path, `${what} is not in namespace "${part.namespace}"`, undefined, 'SecretNotFound')
+    } else {
+      this.#report(resource, path, `${what} has no key "${part.key}"`, undefined, 'SecretKeyNotFound')
+    }
+    return false
+  }
+
+  #keysOf({ kind, namespace, name }: SecretPart): ReadonlySet<string> | 'any' | undefined {
+    if (this.#options.keysOf !== undefined) return this.#options.keysOf(kind, namespace, name)
+    const found = this.#resources.find(kind, namespace, name)
+    if (found === undefined) return this.#options.secretsRequired === true ? undefined : 'any'
+    const { data, stringData } = found.content as { data?: Table; stringData?: Table }
+    return new Set([...Object.keys(data ?? {}), ...Object.keys(stringData ?? {})])
+  }
+
+  #place(parts: readonly (string | SecretPart)[]): { readonly $secret: string } {
+    const key = secretKey(this.#id, parts)
+    this.#refs.set(key, { key, parts })
+    return { $secret: key }
+  }
+
+  // --- Failed events and tests ---
+
+  /** Events that a program gave up on leave through a port of their own and go to the dead letter sink. */
+  #deadLetter(spec: Table, transforms: Record<string, Table>, sinks: Record<string, Table>): void {
+    const letter = isTable(spec['onError']) ? spec['onError']['deadLetter'] : undefined
+    if (!isTable(letter)) return
+    const path = ['spec', 'onError', 'deadLetter']
+    const sink = sinks[this.#idOf(String(letter['sink']))]
+    if (this.#names.get(String(letter['sink'])) !== 'sinks') {
+      const known = [...this.#names].filter(([, list]) => list === 'sinks').map(([name]) => name)
+      const message = `No sink of this Pipeline is named "${letter['sink']}"`
+      this.#report(this.#pipeline, [...path, 'sink'], message, `Known names: ${known.join(', ')}.`)
+      return
+    }
+    if (letter['maxEventsPerSecond'] !== undefined) {
+      const message = '`maxEventsPerSecond` is not available in this version'
+      this.#report(this.#pipeline, [...path, 'maxEventsPerSecond'], message, 'Remove it: it would have no effect.')
+    }
+    const dropped: string[] = []
+    for (const [id, transform] of Object.entries(transforms)) {
+      if (transform['type'] !== 'remap') continue
+      transforms[id] = { drop_on_error: true, drop_on_abort: true, ...transform, reroute_dropped: true }
+      dropped.push(`${id}.dropped`)
+    }
+    if (sink === undefined) return
+    const inputs = sink['inputs'] as readonly string[]
+    sinks[this.#idOf(String(letter['sink']))] = { ...sink, inputs: [...new Set([...inputs, ...dropped])] }
+  }
+
+  #tests(spec: Table): Table[] {
+    const tests = spec['tests']
+    if (!Array.isArray(tests)) {
+      const needed = this.#options.policy?.tests?.required === true && !this.#cluster
+      if (needed && Array.isArray(spec['transforms']) && spec['transforms'].length > 0) {
+        this.#report(
+          this.#pipeline,
+          ['spec', 'tests'],
+          'The TenantPolicy asks for `tests` of Pipelines with transforms',
+        )
+      }
+      return []
+    }
+    const names = new Set<unknown>()
+    return tests.flatMap((test, index) => {
+      const path: PathKey[] = ['spec', 'tests', index]
+      if (!isTable(test) || typeof test['name'] !== 'string' || typeof test['insertAt'] !== 'string') return []
+      if (names.has(test['name']))
+        this.#report(this.#pipeline, [...path, 'name'], `The name "${test['name']}" is used twice`)
+      names.add(test['name'])
+      return this.#test(test, path)
+    })
+  }
+
+  #test(test: Table, path: PathKey[]): Table[] {
+    const input = isTable(test['input']) ? test['input'] : {}
+    const insertAt = this.#idOf(String(test['insertAt']))
+    if ((input['log'] === undefined) === (input['raw'] === undefined)) {
+      this.#report(this.#pipeline, [...path, 'input'], '`input` needs either `raw` or `log`')
+      return []
+    }
+    const events: Table =
+      input['log'] === undefined
+        ? { insert_at: insertAt, type: 'raw', value: input['raw'] }
+        : { insert_at: insertAt, type: 'log', log_fields: input['log'] }
+    const outputs: Table[] = []
+    const silent: string[] = []
+    const checks = Array.isArray(test['expect']) ? test['expect'] : []
+    for (const [index, check] of checks.entries()) {
+      if (!isTable(check) || typeof check['at'] !== 'string') continue
+      const { count, assert } = check
+      if (typeof assert === 'string' && !this.#cluster && !this.#options.ownMachine) {
+        this.#forbid(this.#pipeline, [...path, 'expect', index, 'assert'], callViolations(assert, []))
+      }
+      if (count === 0) {
+        silent.push(this.#idOf(check['at']))
+        continue
+      }
+      outputs.push({
+        extract_from: this.#idOf(check['at']),
+        ...(assert === undefined ? {} : { conditions: [{ type: 'vrl', source: assert }] }),
+        ...(count === undefined ? {} : { expected_event_count: count }),
+      })
+    }
+    const name = `${this.#id}: ${test['name']}`
+    return [{ name, inputs: [events], outputs, ...(silent.length === 0 ? {} : { no_outputs_from: silent }) }]
+  }
+
+  #report(
+    resource: Resource,
+    path: readonly PathKey[],
+    message: string,
+    help?: string,
+    reason: Reason = 'InvalidConfig',
+  ): void {
+    this.#problems.push({ severity: 'error', reason, path: labelOf(path), message, help, ...resource.locate(path) })
+  }
+}
+
+function canonicalType(kind: ComponentKind, type: unknown): string | undefined {
+  return typeof type === 'string' ? (findComponent(kind, type)?.type ?? type) : undefined
+}
+
+/** Every value that is no table, with its path. A `valueFrom` is a value. */
+function* leaves(value: Table, path: readonly string[] = []): Generator<[readonly string[], unknown]> {
+  for (const [name, member] of Object.entries(value)) {
+    if (isTable(member) && member['valueFrom'] === undefined && Object.keys(member).length > 0)
+      yield* leaves(member, [...path, name])
+    else yield [[...path, name], member]
+  }
+}
+
+/** `over` upon `base`: tables are joined, everything else is replaced. */
+function merged(base: Table, over: Table): Table {
+  const result: Table = { ...base }
+  for (const [name, value] of Object.entries(over)) {
+    const below = result[name]
+    result[name] = isTable(below) && isTable(value) && value['$secret'] === undefined ? merged(below, value) : value
+  }
+  return result
+}
+
+/** Selectors as one: all must match. */
+function joined(...parts: unknown[]): string {
+  return parts.filter((part) => typeof part === 'string' && part !== '').join(',')
 }

@@ -6,20 +6,20 @@ import { extname, join } from 'node:path'
 import { errorText } from '@penstock/agent/errors'
 import { closest, type Problem } from '@penstock/agent/schema/problems'
 import { type Document, isMap, isNode, LineCounter, parseAllDocuments, type YAMLMap } from 'yaml'
+import { kindOf, kinds } from '../api/kinds.ts'
+import { apiVersion, type KubeObject } from '../api/object.ts'
+import { namePattern } from '../api/pipeline.ts'
+import { labelOf } from '../api/shape.ts'
 
-export const apiVersion = 'penstock.dev/v1alpha1'
-
-/** Kinds of ours that this version compiles. */
-export const pipelineKinds = ['Pipeline', 'Source', 'Sink'] as const
+const ourKinds = kinds.map(({ kind }) => kind)
 /** Kinds of Kubernetes' own that resources refer to. */
-const referredKinds = ['Secret', 'ConfigMap'] as const
-
-export type ResourceKind = (typeof pipelineKinds)[number] | (typeof referredKinds)[number]
+const referredKinds: readonly string[] = ['Secret', 'ConfigMap', 'Namespace']
 
 export type PathKey = string | number
 
 export interface Resource {
-  readonly kind: ResourceKind
+  readonly kind: string
+  /** Empty for cluster-scoped kinds. */
   readonly namespace: string
   readonly name: string
   /** The document as plain data. */
@@ -81,12 +81,12 @@ function readFile(file: string, defaultNamespace: string, resources: Resource[],
       problems.push({ severity: 'error', path: '', file, line, column: col, message })
     }
     if (document.errors.length > 0 || document.contents === null) continue
-    const resource = resourceOf(document, file, lines, defaultNamespace, problems)
+    const resource = documentOf(document, file, lines, defaultNamespace, problems)
     if (resource !== undefined) resources.push(resource)
   }
 }
 
-function resourceOf(
+function documentOf(
   document: Document,
   file: string,
   lines: LineCounter,
@@ -95,18 +95,21 @@ function resourceOf(
 ): Resource | undefined {
   const locate = (path: readonly PathKey[]): Place => placeOf(document, path, file, lines)
   const report = (path: readonly PathKey[], message: string, help?: string): undefined => {
-    problems.push({ severity: 'error', path: pathLabel(path), message, help, ...locate(path) })
+    problems.push({ severity: 'error', path: labelOf(path), message, help, ...locate(path) })
     return undefined
   }
   if (!isMap(document.contents))
     return report([], 'A resource must be a mapping with apiVersion, kind, metadata and spec.')
   const content = document.toJS() as Record<string, unknown>
   const kind = content['kind']
-  const isOurs = pipelineKinds.some((known) => known === kind)
-  const isReferred = referredKinds.some((known) => known === kind)
+  const isOurs = typeof kind === 'string' && ourKinds.includes(kind)
+  const isReferred = typeof kind === 'string' && referredKinds.includes(kind)
   if (!isOurs && !isReferred) {
-    const known = [...pipelineKinds, ...referredKinds]
+    const known = [...ourKinds, ...referredKinds]
     const meant = typeof kind === 'string' ? closest(kind, known) : undefined
+    // Rendered charts hold objects of all sorts; only what may be meant as one of ours is looked at.
+    const isForeign = typeof content['apiVersion'] === 'string' && !content['apiVersion'].startsWith('penstock.dev/')
+    if (isForeign && typeof kind === 'string' && meant === undefined) return undefined
     return report(
       ['kind'],
       `\`kind\` must be one of ${known.join(', ')}; found ${JSON.stringify(kind) ?? 'none'}`,
@@ -122,19 +125,27 @@ function resourceOf(
   }
   const metadata = content['metadata'] as Record<string, unknown> | undefined
   const name = metadata?.['name']
-  if (typeof name !== 'string' || !namePattern.test(name)) {
+  // A dot would end a component id; other kinds have the names that Kubernetes allows.
+  const names = new RegExp(kind === 'Pipeline' || kind === 'ClusterPipeline' ? namePattern : objectNamePattern)
+  if (typeof name !== 'string' || !names.test(name)) {
     return report(
       ['metadata', 'name'],
-      `\`metadata.name\` must match ${namePattern.source}; found ${JSON.stringify(name) ?? 'none'}`,
+      `\`metadata.name\` must match ${names.source}; found ${JSON.stringify(name) ?? 'none'}`,
     )
   }
-  const namespace = metadata?.['namespace'] ?? defaultNamespace
+  const namespaced = kind !== 'Namespace' && kindOf(kind as string)?.namespaced !== false
+  const namespace = namespaced ? (metadata?.['namespace'] ?? defaultNamespace) : ''
   if (typeof namespace !== 'string') return report(['metadata', 'namespace'], '`metadata.namespace` must be a string')
-  return { kind: kind as ResourceKind, namespace, name, content, locate }
+  return { kind: kind as string, namespace, name, content, locate }
 }
 
-/** Names of resources and of the components in them. A dot would end a component id. */
-export const namePattern = /^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$/
+const objectNamePattern = '^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$'
+
+/** An object of the API server as a resource; places in it are paths alone. */
+export function resourceOf(object: KubeObject): Resource {
+  const { name, namespace = '' } = object.metadata
+  return { kind: object.kind, namespace, name, content: object as unknown as Resource['content'], locate: () => ({}) }
+}
 
 function placeOf(document: Document, path: readonly PathKey[], file: string, lines: LineCounter): Place {
   for (let length = path.length; length >= 0; length--) {
@@ -152,17 +163,10 @@ function placeOf(document: Document, path: readonly PathKey[], file: string, lin
   return { file }
 }
 
-/** `spec.sources[0].config.include` */
-export function pathLabel(path: readonly PathKey[]): string {
-  let label = ''
-  for (const key of path) label += typeof key === 'number' ? `[${key}]` : label === '' ? key : `.${key}`
-  return label
-}
-
 function findDuplicates(resources: readonly Resource[], problems: Problem[]): void {
   const seen = new Map<string, Resource>()
   for (const resource of resources) {
-    const id = `${resource.kind} ${resource.namespace}/${resource.name}`
+    const id = `${resource.kind} ${resource.namespace === '' ? '' : `${resource.namespace}/`}${resource.name}`
     const first = seen.get(id)
     if (first === undefined) {
       seen.set(id, resource)

@@ -1,13 +1,6 @@
 // Kubernetes label selectors as text: what `labelSelector` of a list request takes.
 
-export interface LabelSelector {
-  readonly matchLabels?: Readonly<Record<string, string>>
-  readonly matchExpressions?: readonly {
-    readonly key: string
-    readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist'
-    readonly values?: readonly string[]
-  }[]
-}
+import type { LabelSelector } from '../api/selector.ts'
 
 /** Text of a selector; requirements in a fixed order, so that equal selectors give equal text. */
 export function selectorText(selector: LabelSelector): string {

@@ -1,0 +1,190 @@
+// Whether an agent could run a compiled Pipeline, and whether the tests in it pass: asked of the agent's own library, each Pipeline
+// alone, with stand-ins where secrets belong. What it says is told at the place in the resource.
+
+import type { ComponentKind } from '@penstock/agent/component'
+import { loadConfigObject } from '@penstock/agent/config/load'
+import { runUnitTests } from '@penstock/agent/config/unit-tests'
+import type { Problem } from '@penstock/agent/schema/problems'
+import type { Reason } from '../api/conditions.ts'
+import { labelOf } from '../api/shape.ts'
+import type { CompiledPipeline, CompileProblem, Origin, PodLogs, Table } from './pipeline.ts'
+import type { PathKey } from './resources.ts'
+import { standIn, withSecrets } from './secrets.ts'
+
+export interface AgentConfig {
+  readonly sources: Readonly<Record<string, Table>>
+  readonly transforms: Readonly<Record<string, Table>>
+  readonly sinks: Readonly<Record<string, Table>>
+  readonly tests: readonly Table[]
+}
+
+/** The configuration of an agent that runs the Pipeline alone; `fill` gives the value of each secret. */
+export function agentConfig(
+  compiled: CompiledPipeline,
+  fill: (key: string, kind: ComponentKind, type: string, path: readonly PathKey[]) => string | undefined,
+): AgentConfig {
+  const filled = (kind: ComponentKind, table: Readonly<Record<string, Table>>) =>
+    Object.fromEntries(
+      Object.entries(table).map(([id, options]) => {
+        const type = String(options['type'])
+        return [id, withSecrets(options, (key, path) => fill(key, kind, type, path)) as Table]
+      }),
+    )
+  const podLogs = Object.fromEntries(compiled.podLogs.map((source) => [source.id, podLogOptions(source)]))
+  return {
+    sources: filled('source', { ...podLogs, ...compiled.sources }),
+    transforms: filled('transform', compiled.transforms),
+    sinks: filled('sink', compiled.sinks),
+    tests: compiled.tests,
+  }
+}
+
+/** A source of pod logs for an agent alone: the selection as selectors and globs. */
+function podLogOptions(source: PodLogs): Table {
+  const { options, namespaces, namespaceSelector, podSelector, excludeContainers, optIn } = source
+  const fields = [options['extra_field_selector'], ...(namespaces ?? []).map((name) => `metadata.namespace=${name}`)]
+  const field = fields.filter((text) => typeof text === 'string' && text !== '').join(',')
+  const labels = [podSelector, ...(optIn ? ['penstock.dev/collect=true'] : [])].filter((text) => text !== '').join(',')
+  // The defaults of the option, which a value would replace.
+  const globs = (options['exclude_paths_glob_patterns'] ?? ['**/*.gz', '**/*.tmp']) as string[]
+  return {
+    type: 'orchestrator_logs',
+    ...options,
+    ...(field === '' ? {} : { extra_field_selector: field }),
+    ...(labels === '' ? {} : { extra_label_selector: labels }),
+    ...(namespaceSelector === '' ? {} : { extra_namespace_label_selector: namespaceSelector }),
+    ...(excludeContainers.length === 0
+      ? {}
+      : { exclude_paths_glob_patterns: [...globs, ...excludeContainers.map((container) => `**/${container}/**`)] }),
+  }
+}
+
+/** What the agent's library finds wrong with a Pipeline, warnings too. */
+export function checkPipeline(compiled: CompiledPipeline): CompileProblem[] {
+  const places = new Map<string, string[]>()
+  const refs = new Map(compiled.secretRefs.map((ref) => [ref.key, ref]))
+  const config = agentConfig(compiled, (key, kind, type, path) => {
+    const ref = refs.get(key)
+    if (ref === undefined) throw new TypeError(`Secret place ${key} has no reference.`)
+    const list = places.get(`${kind}s`) ?? []
+    list.push(labelOf(path))
+    places.set(`${kind}s`, list)
+    return standIn(kind, type, path, ref)
+  })
+  const loaded = loadConfigObject(config)
+  const problems = loaded.ok ? loaded.warnings : loaded.problems
+  return problems.map((problem) => located(problem, compiled))
+}
+
+/** A problem of the compiled configuration as one of the resource that the component came from. */
+function located(problem: Problem, compiled: CompiledPipeline): CompileProblem {
+  const origin = originOf(problem.path, compiled.origins)
+  const reason: Reason = /does not compile/.test(problem.message) ? 'CompileFailed' : 'InvalidConfig'
+  const { file: _, line: __, column: ___, ...kept } = problem
+  const named = {
+    ...kept,
+    reason,
+    message: shortIds(problem.message, compiled.id),
+    help: problem.help === undefined ? undefined : shortIds(problem.help, compiled.id),
+  }
+  if (origin === undefined) return { ...named, path: problem.path }
+  return { ...named, path: labelOf(origin.path), ...origin.resource.locate(origin.path) }
+}
+
+/** Components by the names that the author gave them. */
+function shortIds(text: string, id: string): string {
+  return text.replaceAll(`${id}/`, '')
+}
+
+function originOf(path: string, origins: ReadonlyMap<string, Origin>): Origin | undefined {
+  const [kind, id, ...rest] = path.split('.')
+  const origin = origins.get(`${kind}.${id}`)
+  if (origin === undefined) return undefined
+  const below = rest
+    .join('.')
+    .split(/[.[\]]+/)
+    .filter((key) => key !== '')
+    .map((key) => (/^\d+$/.test(key) ? Number(key) : key))
+  return { resource: origin.resource, path: [...origin.path, ...below] }
+}
+
+export interface TestOutcome {
+  readonly passed: number
+  readonly failed: number
+  /** The report of the agent's library. */
+  readonly text: string
+  readonly problems: readonly CompileProblem[]
+}
+
+/** Runs the tests of a Pipeline that was found to be in order: its transforms alone; no source or sink is made. */
+export async function testPipeline(compiled: CompiledPipeline): Promise<TestOutcome> {
+  const total = compiled.tests.length
+  if (total === 0) return { passed: 0, failed: 0, text: '', problems: [] }
+  const secrets = agentConfig(compiled, () => 'secret')
+  const sources = Object.fromEntries(
+    Object.keys(secrets.sources).map((id) => [id, { type: 'demo_logs', format: 'json' }]),
+  )
+  const inputs = [...Object.keys(sources), ...Object.keys(secrets.transforms)]
+  const loaded = loadConfigObject({
+    sources,
+    transforms: secrets.transforms,
+    sinks: { [`${compiled.id}/nowhere`]: { type: 'blackhole', inputs } },
+    tests: secrets.tests,
+  })
+  if (!loaded.ok) {
+    return {
+      passed: 0,
+      failed: total,
+      text: '',
+      problems: loaded.problems.map((problem) => located(problem, compiled)),
+    }
+  }
+  const { passed, text } = await runUnitTests(loaded.config)
+  const failed = passed
+    ? 0
+    : Math.max(1, text.split('\n').filter((line) => /^test .* \.\.\. failed$/.test(line)).length)
+  if (passed) return { passed: total, failed: 0, text, problems: [] }
+  const names = [...text.matchAll(/^test (.*) \.\.\. failed$/gm)].map((match) =>
+    (match[1] as string).replace(`${compiled.id}: `, ''),
+  )
+  const shown = names
+    .slice(0, 3)
+    .map((name) => `"${name}"`)
+    .join(', ')
+  const message = `${failed} of ${total} tests failed: ${shown}${names.length > 3 ? ', ...' : ''}`
+  const problem: CompileProblem = {
+    severity: 'error',
+    reason: 'TestsFailed',
+    path: 'spec.tests',
+    message,
+    help: '`penstock test -f FILE` shows what came out.',
+  }
+  return { passed: total - failed, failed, text, problems: [problem] }
+}
+
+/** One sentence about a problem, with component and position, for a status: `transforms[parse] line 3 col 12: E103 ...`. */
+export function sentence(problem: CompileProblem, spec: unknown): string {
+  const message = problem.message.replace(/\.$/, '')
+  const compile = /^The (program|condition) does not compile: (.*?)(?: \((E\d+)\))?$/.exec(message)
+  const where = componentOf(problem.path, spec)
+  if (compile !== null) {
+    const position = /┌─ [^\n]*?:(\d+):(\d+)/.exec(problem.rendered ?? '')
+    const code = compile[3] ?? /error\[(E\d+)\]/.exec(problem.rendered ?? '')?.[1]
+    const at = position === null ? '' : ` line ${position[1]} col ${position[2]}`
+    return `${where}${at}: ${code === undefined ? '' : `${code} `}${compile[2]}`
+  }
+  return where === '' ? message : `${where}${/^line \d+ col \d+: /.test(message) ? ' ' : ': '}${message}`
+}
+
+/** `spec.transforms[0].config.source` as `transforms[parse].config.source`, by the name of the entry. */
+function componentOf(path: string, spec: unknown): string {
+  const match = /^spec\.(sources|transforms|sinks)\[(\d+)\](.*)$/.exec(path)
+  if (match === null) return path
+  const [, list, index, rest] = match as unknown as [string, string, string, string]
+  const entries = (spec as Readonly<Record<string, readonly { readonly name?: unknown }[] | undefined>> | undefined)?.[
+    list
+  ]
+  const name = entries?.[Number(index)]?.name
+  // The option that holds a program says nothing that the position does not.
+  return `${list}[${typeof name === 'string' ? name : index}]${rest.replace(/^\.config\.(source|condition)$/, '').replace(/^\.config\b/, '')}`
+}
