@@ -1,0 +1,342 @@
+// The operator's own certificates: an authority of one year in a Secret, and a server certificate made by it. Both are replaced
+// when two thirds of their time are over. A new authority is published beside the old one for a while before anything is
+// signed by it, so that nobody meets a certificate that he cannot check yet.
+
+import { webcrypto, X509Certificate } from 'node:crypto'
+import { setTimeout as wait } from 'node:timers/promises'
+import { errorText } from '@penstock/agent/errors'
+import type { KubeObject, ResourceType } from '../api/object.ts'
+import type { OperatorContext, OperatorPart } from '../controllers/context.ts'
+import { mutatingWebhookConfigurationType, secretType, validatingWebhookConfigurationType } from '../kube/types.ts'
+import {
+  authoritySecretName,
+  certificateSecretName,
+  configurationName,
+  operatorName,
+  webhookName,
+} from '../workloads/installation.ts'
+
+const dayMs = 86_400_000
+export const authorityDays = 365
+export const serverDays = 90
+/** How long a new authority is known before something is signed by it: mounted files take minutes to follow. */
+export const publishMs = 3_600_000
+
+export interface Authority {
+  readonly cert: string
+  readonly key: string
+  /** The one before, while what it has signed may still be met. */
+  readonly previous?: string | undefined
+}
+
+export interface ServerCertificate {
+  readonly cert: string
+  readonly key: string
+  /** All authorities to trust, newest first. */
+  readonly ca: string
+}
+
+export interface Certificates {
+  readonly authority: Authority
+  readonly server: ServerCertificate
+}
+
+/** The names under which the operator is asked. */
+export const serverNames = (namespace: string) =>
+  [operatorName, webhookName].flatMap((name) => [
+    `${name}.${namespace}.svc`,
+    `${name}.${namespace}.svc.cluster.local`,
+    `${name}.${namespace}`,
+  ])
+
+/** What shall be there at a time; the same objects where nothing has to change. */
+export async function renewCertificates(
+  found: { readonly authority?: Authority | undefined; readonly server?: ServerCertificate | undefined },
+  names: readonly string[],
+  now: Date,
+): Promise<Certificates> {
+  const authority = await renewAuthority(found.authority, now)
+  const ca = bundleOf(authority, now)
+  const server = found.server
+  if (server !== undefined && isServing(server, authority, names, now))
+    return { authority, server: server.ca === ca ? server : { ...server, ca } }
+  const signed = await signServer(authority, names, now)
+  return { authority, server: { ...signed, ca } }
+}
+
+async function renewAuthority(found: Authority | undefined, now: Date): Promise<Authority> {
+  const current = found === undefined ? undefined : parsed(found.cert)
+  if (found !== undefined && current !== undefined && age(current, now) < 2 / 3) return found
+  const made = await makeAuthority(now)
+  return current !== undefined && current.validToDate > now ? { ...made, previous: found?.cert } : made
+}
+
+function bundleOf(authority: Authority, now: Date): string {
+  const previous = authority.previous === undefined ? undefined : parsed(authority.previous)
+  return previous !== undefined && previous.validToDate > now
+    ? `${authority.cert}${authority.previous}`
+    : authority.cert
+}
+
+/** Whether a server certificate can be used on. */
+function isServing(server: ServerCertificate, authority: Authority, names: readonly string[], now: Date): boolean {
+  const certificate = parsed(server.cert)
+  const newest = parsed(authority.cert)
+  if (certificate === undefined || newest === undefined || certificate.validToDate <= now) return false
+  if (names.some((name) => certificate.checkHost(name) === undefined)) return false
+  const published = now.getTime() - newest.validFromDate.getTime() >= publishMs
+  if (!certificate.verify(newest.publicKey)) {
+    const previous = authority.previous === undefined ? undefined : parsed(authority.previous)
+    return !published && previous !== undefined && certificate.verify(previous.publicKey)
+  }
+  return age(certificate, now) < 2 / 3
+}
+
+const parsed = (pem: string): X509Certificate | undefined => {
+  try {
+    return new X509Certificate(pem)
+  } catch {
+    return undefined // as if it were not there: it is made anew
+  }
+}
+
+/** The part of its time that is over. */
+function age(certificate: X509Certificate, now: Date): number {
+  const from = certificate.validFromDate.getTime()
+  return (now.getTime() - from) / (certificate.validToDate.getTime() - from)
+}
+
+const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const
+
+async function library() {
+  await import('reflect-metadata') // what the library's own dependencies need first
+  return import('@peculiar/x509')
+}
+
+async function makeAuthority(now: Date): Promise<Authority> {
+  const x509 = await library()
+  const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])
+  const certificate = await x509.X509CertificateGenerator.createSelfSigned({
+    name: `CN=penstock-operator-ca, OU=${now.getTime()}`, // two authorities must not have one name
+    notBefore: now,
+    notAfter: new Date(now.getTime() + authorityDays * dayMs),
+    signingAlgorithm: algorithm,
+    keys,
+    extensions: [
+      new x509.BasicConstraintsExtension(true, 0, true),
+      new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign, true),
+      await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
+    ],
+  })
+  return { cert: pemOf(certificate), key: await keyPem(keys.privateKey) }
+}
+
+async function signServer(authority: Authority, names: readonly string[], now: Date) {
+  const x509 = await library()
+  const issuer = new x509.X509Certificate(authority.cert)
+  const signingKey = await webcrypto.subtle.importKey('pkcs8', derOf(authority.key), algorithm, false, ['sign'])
+  const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])
+  const certificate = await x509.X509CertificateGenerator.create({
+    subject: `CN=${names[0]}`,
+    issuer: issuer.subject,
+    notBefore: now,
+    notAfter: new Date(Math.min(now.getTime() + serverDays * dayMs, issuer.notAfter.getTime())),
+    signingAlgorithm: algorithm,
+    publicKey: keys.publicKey,
+    signingKey,
+    extensions: [
+      new x509.BasicConstraintsExtension(false, undefined, true),
+      new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
+      new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
+      new x509.SubjectAlternativeNameExtension(names.map((value) => ({ type: 'dns', value }))),
+      await x509.AuthorityKeyIdentifierExtension.create(issuer),
+    ],
+  })
+  return { cert: pemOf(certificate), key: await keyPem(keys.privateKey) }
+}
+
+const pemOf = (certificate: { toString(format: 'pem'): string }) => `${certificate.toString('pem').trim()}\n`
+
+async function keyPem(key: webcrypto.CryptoKey): Promise<string> {
+  const der = Buffer.from(await webcrypto.subtle.exportKey('pkcs8', key))
+  const lines = der.toString('base64').match(/.{1,64}/g) ?? []
+  return `-----BEGIN PRIVATE KEY-----\n${lines.join('\n')}\n-----END PRIVATE KEY-----\n`
+}
+
+const derOf = (pem: string) => Buffer.from(pem.replace(/-----[^-]+-----|\s/g, ''), 'base64')
+
+// --- In the cluster ---
+
+interface Secret extends KubeObject {
+  readonly type?: string
+  readonly data?: Readonly<Record<string, string>>
+}
+
+interface WebhookConfiguration extends KubeObject {
+  readonly webhooks?: readonly { readonly name: string; readonly clientConfig: { readonly caBundle?: string } }[]
+}
+
+const followMs = 15_000
+
+/** The certificate that servers of this process use. Every replica follows the Secret; the leader alone writes it. */
+export class OperatorCertificate {
+  #current: ServerCertificate | undefined
+  readonly #handlers = new Set<(certificate: ServerCertificate) => void>()
+
+  current(): ServerCertificate | undefined {
+    return this.#current
+  }
+
+  /** Hears of each new certificate, and of the one that is there. */
+  subscribe(handler: (certificate: ServerCertificate) => void): Disposable {
+    this.#handlers.add(handler)
+    if (this.#current !== undefined) handler(this.#current)
+    return { [Symbol.dispose]: () => void this.#handlers.delete(handler) }
+  }
+
+  set(certificate: ServerCertificate): void {
+    const before = this.#current
+    if (before?.cert === certificate.cert && before.key === certificate.key && before.ca === certificate.ca) return
+    this.#current = certificate
+    for (const handler of this.#handlers) handler(certificate)
+  }
+}
+
+/** Follows the Secret on every replica. */
+export function followCertificatePart(certificate: OperatorCertificate): OperatorPart {
+  return {
+    name: 'certificate',
+    leaderOnly: false,
+    start: async (context) =>
+      loop(context, 'certificate', async () => {
+        const found = await readServer(context)
+        if (found !== undefined) certificate.set(found)
+        return found === undefined ? 500 : followMs
+      }),
+  }
+}
+
+/** Makes and renews the certificates, and tells the API server whom to trust. */
+export function keepCertificatesPart(certificate: OperatorCertificate): OperatorPart {
+  return {
+    name: 'certificates',
+    leaderOnly: true,
+    start: async (context) =>
+      loop(context, 'certificates', async () => {
+        // With cert-manager the Secret is another's, and so is the trust of the API server.
+        if (process.env['PENSTOCK_CERTIFICATES'] === 'external') return followMs
+        const kept = await keepCertificates(context, new Date())
+        certificate.set(kept.server)
+        await trustAuthority(context, kept.server.ca)
+        return followMs
+      }),
+  }
+}
+
+/** Reads what is there, renews what is due and writes what is new. */
+export async function keepCertificates(context: OperatorContext, now: Date): Promise<Certificates> {
+  const { namespace } = context.settings
+  const secret = await context.kube.get<Secret>(secretType, namespace, authoritySecretName)
+  const data = decoded(secret)
+  const authority =
+    data['ca.crt'] === undefined || data['ca.key'] === undefined
+      ? undefined
+      : { cert: data['ca.crt'], key: data['ca.key'], previous: data['previous.crt'] }
+  const server = await readServer(context)
+  const kept = await renewCertificates({ authority, server }, serverNames(namespace), now)
+  if (kept.authority !== authority) {
+    const { cert, key, previous } = kept.authority
+    const values = { 'ca.crt': cert, 'ca.key': key, ...(previous === undefined ? {} : { 'previous.crt': previous }) }
+    await applySecret(context, authoritySecretName, 'Opaque', values)
+    context.logger.info({ secret: authoritySecretName }, 'A new certificate authority was made.')
+  }
+  if (kept.server !== server) {
+    const { cert, key, ca } = kept.server
+    await applySecret(context, certificateSecretName, 'kubernetes.io/tls', {
+      'tls.crt': cert,
+      'tls.key': key,
+      'ca.crt': ca,
+    })
+    context.logger.info({ secret: certificateSecretName }, 'The certificate of the operator was renewed.')
+  }
+  return kept
+}
+
+async function readServer(context: OperatorContext): Promise<ServerCertificate | undefined> {
+  const data = decoded(await context.kube.get<Secret>(secretType, context.settings.namespace, certificateSecretName))
+  const { 'tls.crt': cert, 'tls.key': key, 'ca.crt': ca } = data
+  return cert === undefined || key === undefined ? undefined : { cert, key, ca: ca ?? cert }
+}
+
+const decoded = (secret: Secret | undefined): Partial<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(secret?.data ?? {}).map(([key, value]) => [key, Buffer.from(value, 'base64').toString()]),
+  )
+
+function applySecret(context: OperatorContext, name: string, type: string, values: Record<string, string>) {
+  return context.kube.apply<Secret>(secretType, {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: {
+      name,
+      namespace: context.settings.namespace,
+      labels: { 'app.kubernetes.io/name': operatorName, 'app.kubernetes.io/managed-by': 'penstock' },
+    },
+    type,
+    data: Object.fromEntries(
+      Object.entries(values).map(([key, value]) => [key, Buffer.from(value).toString('base64')]),
+    ),
+  })
+}
+
+/** `caBundle` of our webhooks: a field of its own manager, so that whoever has installed them sees no difference. */
+export async function trustAuthority(context: OperatorContext, ca: string): Promise<void> {
+  const caBundle = Buffer.from(ca).toString('base64')
+  const types: ResourceType[] = [validatingWebhookConfigurationType, mutatingWebhookConfigurationType]
+  for (const type of types) {
+    const found = await context.kube.get<WebhookConfiguration>(type, undefined, configurationName)
+    const webhooks = found?.webhooks ?? []
+    if (webhooks.every((webhook) => webhook.clientConfig.caBundle === caBundle)) continue
+    await context.kube.apply<WebhookConfiguration>(
+      type,
+      {
+        apiVersion: `${type.group}/${type.version}`,
+        kind: type.kind,
+        metadata: { name: configurationName },
+        webhooks: webhooks.map(({ name }) => ({ name, clientConfig: { caBundle } })),
+      },
+      { fieldManager: 'penstock-certificates' },
+    )
+  }
+}
+
+/** Runs a step again and again until the end; the step says when. */
+function loop(context: OperatorContext, name: string, step: () => Promise<number>): AsyncDisposable {
+  const ending = new AbortController()
+  const signal = AbortSignal.any([context.signal, ending.signal])
+  const run = async () => {
+    let failures = 0
+    while (!signal.aborted) {
+      let delay: number
+      try {
+        delay = await step()
+        failures = 0
+      } catch (error) {
+        if (signal.aborted) return
+        delay = Math.min(30_000, 500 * 2 ** failures++)
+        context.logger.warn(
+          { part: name, error: errorText(error) },
+          'The certificates could not be looked after; trying again.',
+        )
+      }
+      await wait(delay, undefined, { signal, ref: false }).catch(() => {}) // ended
+    }
+  }
+  const running = run()
+  return {
+    async [Symbol.asyncDispose]() {
+      ending.abort()
+      await running
+    },
+  }
+}
