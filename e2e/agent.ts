@@ -77,3 +77,25 @@ export async function startAgent(config: AgentConfig, env: NodeJS.ProcessEnv = {
     },
   }
 }
+
+/** A counter or gauge as codec `json` writes it. */
+export interface ShownMetric {
+  readonly name: string
+  readonly namespace: string | undefined
+  readonly kind: string
+  readonly type: 'counter' | 'gauge'
+  readonly value: number
+  readonly tags: Readonly<Record<string, string>>
+  readonly timestamp: string | undefined
+}
+
+/** The metrics that a `console` sink with codec `json` has shown so far. */
+export function shownMetrics(agent: RunningAgent): ShownMetric[] {
+  const lines = agent.output().split('\n').slice(0, -1)
+  return lines
+    .filter((line) => line.startsWith('{"name"'))
+    .map((line) => {
+      const { counter, gauge, ...parts } = JSON.parse(line)
+      return { tags: {}, ...parts, type: counter === undefined ? 'gauge' : 'counter', value: (counter ?? gauge)?.value }
+    })
+}
