@@ -72,6 +72,47 @@ export async function queryVictoriaLogs(url: string, label: string, value: strin
   })
 }
 
+/** The entries that VictoriaLogs holds for a query, as it has decoded them, without what it adds to each. */
+export async function searchVictoriaLogs(url: string, query: string): Promise<Record<string, string>[]> {
+  const response = await fetch(`${url}/select/logsql/query?${new URLSearchParams({ query, limit: '100000' })}`, {
+    signal: AbortSignal.timeout(30_000),
+  })
+  const lines = (await response.text()).split('\n').filter((line) => line !== '')
+  return lines.map((text) => {
+    const { _stream, _stream_id, ...fields } = JSON.parse(text) as Record<string, string>
+    return fields
+  })
+}
+
+/**
+ * Every series of VictoriaMetrics with this label, as `name{label="value"} value@milliseconds …`, sorted.
+ * @param hidden labels that are left out
+ */
+export async function exportVictoriaMetrics(
+  url: string,
+  label: string,
+  value: string,
+  hidden: readonly string[],
+): Promise<string[]> {
+  await fetch(`${url}/internal/force_flush`, { signal: AbortSignal.timeout(30_000) })
+  const query = new URLSearchParams({ 'match[]': `{${label}="${value}"}` })
+  const response = await fetch(`${url}/api/v1/export?${query}`, { signal: AbortSignal.timeout(30_000) })
+  const lines = (await response.text()).split('\n').filter((line) => line !== '')
+  return lines
+    .map((text) => {
+      const { metric, values, timestamps } = JSON.parse(text) as {
+        metric: Record<string, string>
+        values: number[]
+        timestamps: number[]
+      }
+      const { __name__: name, ...labels } = metric
+      const shown = Object.entries(labels).filter(([key]) => !hidden.includes(key))
+      const pairs = shown.map(([key, text]) => `${key}="${text}"`)
+      return `${name}{${pairs.sort().join()}} ${values.map((number, at) => `${number}@${timestamps[at]}`).join(' ')}`
+    })
+    .sort()
+}
+
 export interface Hit {
   readonly _index: string
   readonly _id: string
