@@ -19,6 +19,8 @@ test.each([
   '{"tags":["a","b c"],"more":["x"]}',
   '{"größe":"überschritten","路径":"値","emoji":"🙂"}',
   '{"toString":"x","constructor":{"prototype":1},"a.b":"c","$(":"regular (expression)*"}',
+  '{"message":"of thirteen or more characters","n":-12.5,"tags":["a","b"],"in":{"path":"/long/enough/too"},"short":"x"}',
+  '{"message":"longer than a dozen, größer","path":"/long/enough/too"}',
   '{}',
 ])('the text %s has a form, and is read as the general reader reads it', (text) => {
   expect(describeForm(text)).toBeDefined()
@@ -52,6 +54,7 @@ test('what nearly has a form that is known is read as the general reader reads i
   const texts = [
     '{"name":"web","count":17,"ratio":0.25,"wide":1767225600123456789,"ok":true,"tags":["a","b"],"in":{"x":"y","n":3}}',
     '{"name": "web", "count": 17, "ratio": 10.5}',
+    '{"n":1,"message":"order accepted and queued","wide":1767225600123456789,"tags":["a, b"],"in":{"path":"/api/items/1234"}}',
   ]
   const pieces = ['"', '\\', '\\u0041', ':', ',', '{', '}', '[', ']', '0', '-', '1.0', 'e5', '.', ' ', '\t', '\u0001', 'ü', '9999999999', '99999999999999999999', 'true', 'null', '1.00000000000000001', '0.99999999999999999'] // biome-ignore format: a table
   const random = lcg(20260101)
