@@ -8,7 +8,10 @@ type Command = { run(argv: string[]): Promise<number> }
 
 const commands: Readonly<Record<string, { readonly about: string; readonly load: () => Promise<Command> }>> = {
   convert: { about: 'make a Pipeline of an agent configuration', load: () => import('./cli/convert.ts') },
-  explain: { about: 'print the page of a component, function, metric or error', load: () => import('./cli/explain.ts') },
+  explain: {
+    about: 'print the page of a component, function, metric or error',
+    load: () => import('./cli/explain.ts'),
+  },
   lint: { about: 'check resources: shape, references, options, programs', load: () => import('./cli/lint.ts') },
   render: { about: 'print the agent configuration of resources', load: () => import('./cli/render.ts') },
   run: { about: 'run resources here, with sample pods', load: () => import('./cli/run.ts') },

@@ -90,7 +90,7 @@ test('an agent configuration becomes a Pipeline that compiles, under our own nam
   const file = join(folder, 'pipeline.yaml')
   const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'shop-logs-environment', namespace: 'shop' }, stringData: { LOKI_PASSWORD: 'x' } } // biome-ignore format: one line
   writeFileSync(file, `${stringify(resource)}---\n${stringify(secret)}`)
-  expect(compileFiles([file], {}).problems).toEqual([])
+  expect(compileFiles([file], { ownMachine: false }).problems).toEqual([])
 })
 
 test('what is no component of ours, or nothing to read from, is an error', () => {
