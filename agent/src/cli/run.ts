@@ -15,6 +15,7 @@ import { Metrics } from '../telemetry/metrics.ts'
 import { reload } from '../topology/reload.ts'
 import { Topology } from '../topology/run.ts'
 import { watchFiles } from '../topology/watch.ts'
+import { Watchdog } from '../topology/watchdog.ts'
 import { version } from '../version.ts'
 import { type Flags, flagHelp, type ParsedArgs, parseArgs } from './args.ts'
 import { exitCodeOf, exitCodes } from './exit-codes.ts'
@@ -177,6 +178,7 @@ class Agent {
   #reloading: Promise<void> = Promise.resolve()
   #reloadWaits = false
   #unwatch = () => {}
+  #watchdog: Watchdog | undefined
 
   constructor(flags: RunFlags) {
     this.#flags = flags
@@ -224,7 +226,13 @@ class Agent {
       if (globals.api.enabled) {
         const { ApiServer } = await import('../api/server.ts')
         const exposition = new Exposition(this.#metrics, { host: hostname(), pid: String(process.pid) })
-        api = await ApiServer.start({ address: globals.api.address, logger: this.#logger, exposition, ...bundle?.api })
+        api = await ApiServer.start({
+          address: globals.api.address,
+          logger: this.#logger,
+          exposition,
+          ...bundle?.api,
+          trouble: () => bundle?.api.trouble?.() ?? this.#watchdog?.trouble,
+        })
         this.#metrics.counter('api_started_total').add(1)
       }
       topology = await Topology.start(config, {
@@ -240,6 +248,11 @@ class Agent {
       return startCode(error)
     }
     if (api !== undefined) api.topology = topology
+    this.#watchdog = new Watchdog({
+      logger: this.#logger,
+      metrics: this.#metrics,
+      culprit: () => topology.takeCulprit(),
+    })
     this.#onReload = bundle === undefined ? () => this.#requestReload(topology) : () => bundle.request()
     this.#watch(topology)
     await bundle?.start(topology)
@@ -268,6 +281,7 @@ class Agent {
     }
     await bundle?.close()
     await api?.close()
+    this.#watchdog[Symbol.dispose]()
     this.#metrics.counter('stopped_total').add(1)
     this.#logger.info('Penstock has stopped.')
     return stop.at === 'end' && stop.failure !== undefined ? exitCodeOf(stop.failure) : exitCodes.ok

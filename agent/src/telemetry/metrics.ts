@@ -162,6 +162,7 @@ export const metricTable = {
   recover_errors_total: counter('Times the configuration in force could not be built again.', [], agent),
   api_started_total: counter('Starts of the observation server.', [], agent),
   process_resident_memory_bytes: gauge('Memory of the process, in bytes.', [], agent),
+  event_loop_stall_seconds: histogram('Seconds for which the event loop stood still, from one second on.', [], agent),
   process_cpu_seconds_total: counter('CPU time of the process, in seconds.', [], agent),
 
   // Old names.

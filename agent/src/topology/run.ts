@@ -169,6 +169,14 @@ export class Topology {
     for (const transform of this.transforms.values()) yield* transform.outlets.values()
   }
 
+  /** Id of the component that kept the thread longest at a stretch since the last call, if that was long. */
+  takeCulprit(): string | undefined {
+    const meter = this.around.stopwatch.takeLongest()
+    if (meter === undefined) return undefined
+    const nodes = [...this.transforms.values(), ...this.sinks.values()]
+    return nodes.find((node) => node.meter === meter)?.config.id
+  }
+
   /** Calls the listener after every change of the wires. Gives back what ends it. */
   onChange(listener: () => void): () => void {
     this.#changed.add(listener)

@@ -24,15 +24,35 @@ export class Meter {
   }
 }
 
+/** Time at a stretch that is worth a note. */
+const longMs = 250
+
 export class Stopwatch {
   #current: Meter | undefined
   #since = 0
+  #longest: Meter | undefined
+  #longestMs = longMs
+
+  /** Whose the longest time at a stretch was since the last call, if there was one that was long. */
+  takeLongest(): Meter | undefined {
+    const longest = this.#longest
+    this.#longest = undefined
+    this.#longestMs = longMs
+    return longest
+  }
+
+  #spent(meter: Meter, ms: number): void {
+    meter.busyMs += ms
+    if (ms <= this.#longestMs) return
+    this.#longest = meter
+    this.#longestMs = ms
+  }
 
   /** Time is this meter's from now on; gives the one whose it was, for `leave`. */
   enter(meter: Meter): Meter | undefined {
     const now = performance.now()
     const outer = this.#current
-    if (outer !== undefined) outer.busyMs += now - this.#since
+    if (outer !== undefined) this.#spent(outer, now - this.#since)
     this.#current = meter
     this.#since = now
     return outer
@@ -40,7 +60,7 @@ export class Stopwatch {
 
   leave(outer: Meter | undefined): void {
     const now = performance.now()
-    if (this.#current !== undefined) this.#current.busyMs += now - this.#since
+    if (this.#current !== undefined) this.#spent(this.#current, now - this.#since)
     this.#current = outer
     this.#since = now
   }

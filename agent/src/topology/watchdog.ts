@@ -1,0 +1,78 @@
+// Notices when the event loop stands still: a program that computes for seconds, a disk that does not answer, a machine that does
+// not give the process its time. Nothing moves then, and no probe is answered; afterwards the log says how long it was and
+// whose time it was, and /health fails for a while if it was too much.
+
+import type { Logger } from '../telemetry/logger.ts'
+import type { HistogramSeries, Metrics } from '../telemetry/metrics.ts'
+
+const beatMs = 500
+/** Lateness from which on it counts as a stall. */
+const stallMs = 1000
+/** Stalls of a minute that are too much together. */
+const boundMs = 20_000
+const windowMs = 60_000
+
+export interface WatchdogOptions {
+  readonly logger: Logger
+  readonly metrics: Metrics
+  /** Id of the component that kept the thread longest since the last call, if one was long at it. */
+  readonly culprit: () => string | undefined
+}
+
+export class Watchdog implements Disposable {
+  readonly #options: WatchdogOptions
+  readonly #stalls: { readonly end: number; readonly ms: number }[] = []
+  readonly #seconds: HistogramSeries
+  readonly #timer: NodeJS.Timeout
+  #last = performance.now()
+  #cpuMs = cpuMs()
+
+  constructor(options: WatchdogOptions) {
+    this.#options = options
+    this.#seconds = options.metrics.histogram('event_loop_stall_seconds')
+    this.#timer = setInterval(() => this.#beat(), beatMs).unref()
+  }
+
+  #beat(): void {
+    const now = performance.now()
+    const late = now - this.#last - beatMs
+    const cpu = cpuMs()
+    const culprit = this.#options.culprit()
+    if (late >= stallMs) {
+      this.#stalls.push({ end: now, ms: late })
+      this.#seconds.observe(late / 1000)
+      this.#options.logger.warn(
+        {
+          stalled_ms: Math.round(late),
+          // Little of it: the process waited for a disk, or was not given its time.
+          cpu_ms: Math.round(cpu - this.#cpuMs),
+          ...(culprit === undefined ? {} : { component_id: culprit }),
+        },
+        'The event loop stood still; nothing was moved and no probe answered in this time.',
+      )
+    }
+    this.#last = now
+    this.#cpuMs = cpu
+    while (this.#stalls[0] !== undefined && this.#stalls[0].end < now - windowMs) this.#stalls.shift()
+  }
+
+  /** Why the agent is not healthy; undefined if the loop has run. */
+  get trouble(): string | undefined {
+    // A probe may be answered before the timer of the watchdog is.
+    const now = performance.now()
+    const pending = now - this.#last - beatMs
+    let ms = pending >= stallMs ? pending : 0
+    for (const stall of this.#stalls) if (stall.end >= now - windowMs) ms += stall.ms
+    if (ms < boundMs) return undefined
+    return `The event loop stood still for ${Math.round(ms / 1000)} seconds of the last minute.`
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#timer)
+  }
+}
+
+function cpuMs(): number {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1000
+}
