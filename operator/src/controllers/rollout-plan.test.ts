@@ -113,6 +113,9 @@ test('a newer revision waits for a healthy candidate, and takes the place of a f
     salt: 'newer',
   })
   expect(decide({ ...base, desired: 'old', candidate, nodes: on({}) })).toEqual({ action: 'drop' })
+  const everywhere = { ...candidate, percent: 100, step: 4 }
+  const all = forty.map((each) => ({ ...each, revision: 'new' }))
+  expect(decide({ ...base, desired: 'newer', candidate: everywhere, nodes: all })).toEqual({ action: 'settle' })
 })
 
 test('without automatic rollback a failing candidate stays where it is', () => {

@@ -86,6 +86,8 @@ export type Decision =
   /** The desired revision becomes the candidate. */
   | { readonly action: 'start'; readonly percent: number; readonly salt: string }
   | { readonly action: 'step'; readonly percent: number }
+  /** The candidate is promoted, because something newer waits. */
+  | { readonly action: 'settle' }
   /** The candidate is no longer wanted. */
   | { readonly action: 'drop' }
   | { readonly action: 'abort'; readonly culprits: ReadonlySet<string>; readonly why: string }
@@ -104,8 +106,10 @@ export function decide(seen: Observation): Decision {
     return desired === candidate.rev ? { action: 'abort', ...judged } : begin(seen)
   }
   if (desired !== candidate.rev) {
-    // Where everybody has it already, nothing is gained by finishing first.
-    if (judged.culprits.size > 0 || candidate.percent >= 100 || nodes.length === 0) return begin(seen)
+    const atOnce = seen.policy.canary === null || nodes.length <= 1
+    if (judged.culprits.size > 0 || atOnce) return begin(seen)
+    // Everybody has it, and going back to what was before it would be a step backwards.
+    if (candidate.percent >= 100 && waitingFor(seen, candidate) === 0) return { action: 'settle' }
   }
   if (judged.culprits.size > 0) return { action: 'none', why: judged.why }
   return advance(seen, candidate)
@@ -151,12 +155,17 @@ function judge({ policy, changed, worse, nodes }: Observation, candidate: TriedR
   return { culprits, why: `${failing.length} of ${chosen.length} agents failed: ${what}` }
 }
 
-function advance({ now, policy, nodes }: Observation, candidate: TriedRevision): Decision {
+/** Number of chosen agents that are alive and do not run the candidate yet. */
+function waitingFor({ nodes }: Observation, candidate: TriedRevision): number {
+  return nodes.filter((node) => takesCandidate(candidate, node.node) && !node.stale && node.revision !== candidate.rev)
+    .length
+}
+
+function advance(seen: Observation, candidate: TriedRevision): Decision {
+  const { now, policy, nodes } = seen
   if (policy.paused) return { action: 'none', why: 'The rollout is paused.' }
-  const waiting = nodes.filter(
-    (node) => takesCandidate(candidate, node.node) && !node.stale && node.revision !== candidate.rev,
-  )
-  if (waiting.length > 0) return { action: 'none', why: `${waiting.length} agents have not loaded it yet.` }
+  const waiting = waitingFor(seen, candidate)
+  if (waiting > 0) return { action: 'none', why: `${waiting} agents have not loaded it yet.` }
   // The first share is watched as a canary, and so are all where they got it at once.
   const atOnce = policy.canary === null || nodes.length <= 1
   const isCanary = candidate.percent < 100 && candidate.step === 0

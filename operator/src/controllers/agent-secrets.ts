@@ -1,0 +1,212 @@
+// The Secrets of an Agent: read once, from then on known, and written only where they are not as they shall be. The order of writes
+// is what keeps agents whole: values, then shards, then the manifest that names both.
+
+import { createHash } from 'node:crypto'
+import { errorText } from '@penstock/agent/errors'
+import type { Logger } from '@penstock/agent/telemetry/logger'
+import type { Agent } from '../api/agent.ts'
+import type { KubeObject } from '../api/object.ts'
+import type { Cache } from '../kube/cache.ts'
+import type { KubeClient } from '../kube/client.ts'
+import { secretType } from '../kube/types.ts'
+import {
+  configSecretName,
+  configSlots,
+  objectLabels,
+  ownedBy,
+  secretSlots,
+  valuesSecretName,
+} from '../workloads/names.ts'
+
+export type Contents = ReadonlyMap<string, Buffer>
+
+interface Known {
+  contents: Contents
+  annotation: string | undefined
+  /** Version of the object that has them; undefined: it is not there. */
+  version: string | undefined
+}
+
+interface SecretObject extends KubeObject {
+  readonly data?: Readonly<Record<string, string>>
+  readonly type?: string
+}
+
+export const rolloutAnnotation = 'penstock.dev/rollout'
+
+export class AgentSecrets {
+  readonly #agent: Agent
+  readonly #kube: KubeClient
+  readonly #cache: Cache
+  readonly #logger: Logger
+  readonly #known = new Map<string, Known>()
+
+  constructor(agent: Agent, kube: KubeClient, cache: Cache, logger: Logger) {
+    this.#agent = agent
+    this.#kube = kube
+    this.#cache = cache
+    this.#logger = logger
+  }
+
+  /** Reads what is there and is not known yet, or is not as it was left. True if somebody else has changed something. */
+  async read(signal: AbortSignal): Promise<boolean> {
+    const { namespace } = this.#agent.metadata
+    let foreign = false
+    for (const name of this.#names()) {
+      const known = this.#known.get(name)
+      const cached = this.#cache.get(namespace, name)?.metadata.resourceVersion
+      if (known !== undefined && known.version === cached) continue
+      const live = await this.#kube.get<SecretObject>(secretType, namespace, name, { signal })
+      const next: Known = {
+        contents: new Map(
+          Object.entries(live?.data ?? {}).map(([key, value]) => [key, Buffer.from(value, 'base64')] as const),
+        ),
+        annotation: live?.metadata.annotations?.[rolloutAnnotation],
+        version: live?.metadata.resourceVersion,
+      }
+      if (known !== undefined && known.version !== next.version && digestOf(known) !== digestOf(next)) {
+        foreign = true
+        this.#logger.info({ secret: `${namespace}/${name}` }, 'A Secret was changed by somebody else; it is put right.')
+      }
+      this.#known.set(name, next)
+    }
+    return foreign
+  }
+
+  #names(): string[] {
+    return [
+      ...Array.from({ length: configSlots }, (_, slot) => configSecretName(this.#agent, slot)),
+      ...Array.from({ length: secretSlots }, (_, slot) => valuesSecretName(this.#agent, slot)),
+    ]
+  }
+
+  /** Keys of the shards, and the slot of each. */
+  get config(): { readonly slots: ReadonlyMap<string, number>; data(key: string): Buffer | undefined } {
+    return this.#placed(configSlots, configSecretName)
+  }
+
+  get values(): { readonly slots: ReadonlyMap<string, number>; data(key: string): Buffer | undefined } {
+    return this.#placed(secretSlots, valuesSecretName)
+  }
+
+  get annotation(): string | undefined {
+    return this.#known.get(configSecretName(this.#agent, 0))?.annotation
+  }
+
+  #placed(count: number, name: (agent: Agent, slot: number) => string) {
+    const slots = new Map<string, number>()
+    const contents = new Map<string, Buffer>()
+    for (let slot = 0; slot < count; slot++) {
+      for (const [key, data] of this.#known.get(name(this.#agent, slot))?.contents ?? []) {
+        slots.set(key, slot)
+        contents.set(key, data)
+      }
+    }
+    return { slots, data: (key: string) => contents.get(key) }
+  }
+
+  /** Writes in the order that keeps agents whole; gives the number of writes. */
+  async write(
+    values: readonly Contents[],
+    shards: readonly Contents[],
+    annotation: string,
+    signal: AbortSignal,
+  ): Promise<number> {
+    let writes = 0
+    // New values beside the old ones first: what runs needs the old ones until the manifest has changed.
+    for (const [slot, contents] of values.entries()) {
+      writes += await this.#put(valuesSecretName(this.#agent, slot), contents, undefined, signal)
+    }
+    for (const [slot, contents] of shards.entries()) {
+      if (slot > 0) writes += await this.#put(configSecretName(this.#agent, slot), contents, undefined, signal)
+    }
+    const [first] = shards
+    if (first !== undefined) writes += await this.#put(configSecretName(this.#agent, 0), first, annotation, signal)
+    return writes
+  }
+
+  async #put(name: string, contents: Contents, annotation: string | undefined, signal: AbortSignal): Promise<number> {
+    const known = this.#known.get(name)
+    const wanted: Known = { contents, annotation, version: known?.version }
+    // A slot that never held anything is not made.
+    if (contents.size === 0 && (known === undefined || known.version === undefined)) return 0
+    if (known !== undefined && digestOf(known) === digestOf(wanted)) return 0
+    const { namespace } = this.#agent.metadata
+    const applied = await this.#kube.apply<SecretObject>(
+      secretType,
+      {
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: {
+          name,
+          ...(namespace === undefined ? {} : { namespace }),
+          labels: objectLabels(this.#agent),
+          ...(annotation === undefined ? {} : { annotations: { [rolloutAnnotation]: annotation } }),
+          ownerReferences: ownedBy(this.#agent),
+        },
+        type: 'Opaque',
+        data: Object.fromEntries([...contents].sort().map(([key, data]) => [key, data.toString('base64')])),
+      },
+      { signal },
+    )
+    this.#known.set(name, { ...wanted, version: applied.metadata.resourceVersion })
+    this.#cache.expect({ ...applied, apiVersion: 'v1', kind: 'Secret' })
+    return 1
+  }
+}
+
+function digestOf(known: Known): string {
+  const hash = createHash('sha256').update(known.annotation ?? '')
+  for (const [key, data] of [...known.contents].sort(([left], [right]) => (left < right ? -1 : 1))) {
+    hash.update(`\u0000${key}\u0000${data.length}\u0000`).update(data)
+  }
+  return hash.digest('hex')
+}
+
+/** Values of Secrets and ConfigMaps of users: read when their version changes, and kept no longer than they are needed. */
+export class ValueReader {
+  readonly #kube: KubeClient
+  readonly #caches: { readonly Secret: Cache; readonly ConfigMap: Cache }
+  readonly #known = new Map<string, { readonly version: string; readonly data: ReadonlyMap<string, Buffer> }>()
+
+  constructor(kube: KubeClient, caches: { readonly Secret: Cache; readonly ConfigMap: Cache }) {
+    this.#kube = kube
+    this.#caches = caches
+  }
+
+  /** The keys of an object; undefined if it is not there. */
+  async read(
+    kind: 'Secret' | 'ConfigMap',
+    namespace: string,
+    name: string,
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, Buffer> | undefined> {
+    const id = `${kind}/${namespace}/${name}`
+    const cached = this.#caches[kind].get(namespace, name)
+    const version = cached?.metadata.resourceVersion
+    if (cached === undefined || version === undefined) {
+      this.#known.delete(id)
+      return undefined
+    }
+    const known = this.#known.get(id)
+    if (known?.version === version) return known.data
+    const live = await this.#kube.get<SecretObject & { readonly binaryData?: Readonly<Record<string, string>> }>(
+      { group: '', version: 'v1', kind, plural: kind === 'Secret' ? 'secrets' : 'configmaps', namespaced: true },
+      namespace,
+      name,
+      { signal },
+    )
+    if (live === undefined) return undefined
+    const data = new Map<string, Buffer>()
+    const encoding = kind === 'Secret' ? 'base64' : 'utf8'
+    for (const [key, value] of Object.entries(live.data ?? {})) data.set(key, Buffer.from(value, encoding))
+    for (const [key, value] of Object.entries(live.binaryData ?? {})) data.set(key, Buffer.from(value, 'base64'))
+    this.#known.set(id, { version: live.metadata.resourceVersion ?? version, data })
+    return data
+  }
+}
+
+/** For a message: what went wrong, without what was written. */
+export function reasonText(error: unknown): string {
+  return errorText(error).slice(0, 512)
+}

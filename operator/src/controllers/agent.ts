@@ -1,0 +1,951 @@
+// One Agent: selects the Pipelines that it runs, renders their bundle, brings it to the pods by Secrets, and applies the workload.
+// Level-triggered: every pass reads what is, decides, and writes only what is not as it shall be.
+
+import { type Candidate, type Manifest, type Revision, readBundle } from '@penstock/agent/bundle/format'
+import { canonicalJson } from '@penstock/agent/config/canonical'
+import { errorText } from '@penstock/agent/errors'
+import type { Agent } from '../api/agent.ts'
+import type { Finding } from '../api/conditions.ts'
+import { agentKind, clusterPipelineKind, pipelineKind } from '../api/kinds.ts'
+import { type KubeObject, keyOf, objectKey, type ResourceType } from '../api/object.ts'
+import { selects } from '../api/selector.ts'
+import { type Artifact, type SecretRef, secretValue } from '../compile/artifact.ts'
+import type { Cache } from '../kube/cache.ts'
+import { isNormal, isTerminating } from '../kube/client.ts'
+import {
+  clusterRoleBindingType,
+  configMapType,
+  daemonSetType,
+  deploymentType,
+  horizontalPodAutoscalerType,
+  jobType,
+  namespaceType,
+  networkPolicyType,
+  nodeType,
+  podDisruptionBudgetType,
+  podMonitorType,
+  podType,
+  secretType,
+  serviceAccountType,
+  serviceType,
+  statefulSetType,
+} from '../kube/types.ts'
+import { WorkQueue } from '../kube/work-queue.ts'
+import { type Entry, renderBundle } from '../render/bundle.ts'
+import { type Fragment, fragmentOf, fragmentsOf } from '../render/fragment.ts'
+import { digestFile, renderManifest } from '../render/manifest.ts'
+import { place } from '../render/slots.ts'
+import { clusterName, configSlots, labels, secretSlots, workloadName } from '../workloads/names.ts'
+import type { WorkloadInput } from '../workloads/pod.ts'
+import { renderWorkloads, type Manifest as Workload, workloadProblems } from '../workloads/render.ts'
+import { AgentSecrets, type Contents, ValueReader } from './agent-secrets.ts'
+import type { OperatorContext, OperatorPart } from './context.ts'
+import { type Delivered, type Delivery, type KnownRevision, type RolloutRecord, staleMs } from './delivery.ts'
+import { type AgentNode, decide, type Observation, policyOf } from './rollout-plan.ts'
+
+/** A pass waits so long after the first of many changes, so that applying thousands of Pipelines gives a few revisions. */
+const debounceMs = 1000
+const passMs = 60_000
+/** Keys of the values' Secret; longer ones are refused. */
+const mostValueBytes = 64 * 1024
+const mostPemBytes = 256 * 1024
+const historyLength = 3
+
+/** A pod as far as it matters here. */
+export interface PodObject extends KubeObject {
+  readonly spec?: { readonly nodeName?: string }
+  readonly status?: {
+    readonly phase?: string
+    readonly containerStatuses?: readonly {
+      readonly name: string
+      readonly restartCount: number
+      readonly ready?: boolean
+      readonly state?: { readonly terminated?: { readonly reason?: string; readonly exitCode?: number } }
+      readonly lastState?: { readonly terminated?: { readonly reason?: string; readonly exitCode?: number } }
+    }[]
+    readonly conditions?: readonly { readonly type: string; readonly status: string; readonly reason?: string }[]
+  }
+}
+
+export interface AgentControllerOptions {
+  /** Besides the settings: what workloads are rendered with. */
+  readonly workloadInput?: (agent: Agent) => Partial<WorkloadInput>
+}
+
+export function agentPart(delivery: Delivery, options: AgentControllerOptions = {}): OperatorPart {
+  return {
+    name: 'agent',
+    leaderOnly: true,
+    async start(context) {
+      return new AgentController(context, delivery, options).start()
+    },
+  }
+}
+
+/** Types of what an Agent owns, so that foreign changes of them are noticed. */
+const ownedTypes: readonly ResourceType[] = [
+  serviceAccountType,
+  clusterRoleBindingType,
+  configMapType,
+  daemonSetType,
+  deploymentType,
+  statefulSetType,
+  serviceType,
+  podDisruptionBudgetType,
+  horizontalPodAutoscalerType,
+  networkPolicyType,
+  jobType,
+]
+
+interface AgentMemory {
+  readonly secrets: AgentSecrets
+  uid: string | undefined
+  /** Changes of what is selected that have been rendered. */
+  rendered: { readonly key: string; readonly bundle: Awaited<ReturnType<typeof renderBundle>> } | undefined
+  /** Containers' restarts when the candidate's present step began, by uid of the pod. */
+  restarts: { readonly step: string; readonly counts: ReadonlyMap<string, number> } | undefined
+  /** Version of each object of the workload that was found to be as it shall be. */
+  readonly verified: Map<string, string>
+  readonly reverts: Map<string, number[]>
+}
+
+export class AgentController implements AsyncDisposable {
+  readonly #context: OperatorContext
+  readonly #delivery: Delivery
+  readonly #options: AgentControllerOptions
+  readonly #queue = new WorkQueue({ leastDelayMs: 200, mostDelayMs: 60_000 })
+  readonly #agents: Cache<Agent>
+  readonly #namespaces: Cache
+  readonly #pods: Cache<PodObject>
+  readonly #secretCache: Cache
+  readonly #owned = new Map<string, Cache>()
+  readonly #values: ValueReader
+  readonly #memory = new Map<string, AgentMemory>()
+  readonly #subscriptions: Disposable[] = []
+  readonly #workers: Promise<void>[] = []
+  readonly #seen = new Set<string>()
+  #selectionVersion = 0
+
+  constructor(context: OperatorContext, delivery: Delivery, options: AgentControllerOptions) {
+    this.#context = context
+    this.#delivery = delivery
+    this.#options = options
+    const { caches } = context
+    this.#agents = caches.cache<Agent>(agentKind)
+    this.#namespaces = caches.cache(namespaceType, { metadataOnly: true })
+    this.#pods = caches.cache<PodObject>(podType, { labelSelector: labels.agent })
+    this.#secretCache = caches.cache(secretType, { metadataOnly: true })
+    const configMaps = caches.cache(configMapType, { metadataOnly: true })
+    this.#values = new ValueReader(context.kube.as('agent'), { Secret: this.#secretCache, ConfigMap: configMaps })
+    for (const type of ownedTypes) {
+      this.#owned.set(
+        type.kind,
+        type === configMapType ? configMaps : caches.cache(type, { labelSelector: labels.agent }),
+      )
+    }
+  }
+
+  async start(): Promise<this> {
+    const { caches, artifacts, signal } = this.#context
+    await caches.synced(signal)
+    const all = () => {
+      this.#selectionVersion++
+      for (const agent of this.#agents.values()) this.#soon(keyOf(agent))
+    }
+    const ofOwner = ({ object }: { object: KubeObject }) => {
+      const agent = object.metadata.labels?.[labels.agent]
+      const namespace = object.metadata.namespace ?? object.metadata.labels?.[labels.agentNamespace]
+      if (agent !== undefined && namespace !== undefined) this.#queue.add(objectKey(namespace, agent))
+    }
+    this.#subscriptions.push(
+      this.#agents.subscribe(({ object }) => this.#queue.add(keyOf(object))),
+      artifacts.subscribe((change) => {
+        if (change?.current !== undefined) this.#seen.add(change.id)
+        all()
+      }),
+      this.#namespaces.subscribe(({ type, object, previous }) => {
+        const same = canonicalJson(object.metadata.labels ?? {}) === canonicalJson(previous?.metadata.labels ?? {})
+        if (type !== 'changed' || !same) all()
+      }),
+      this.#secretCache.subscribe((change) => {
+        if (change.object.metadata.labels?.[labels.agent] !== undefined) ofOwner(change)
+        else if (change.type !== 'added' || this.#workers.length > 0) this.#secretChanged(change.object)
+      }),
+      this.#pods.subscribe(ofOwner),
+      ...[...this.#owned.values()].map((cache) => cache.subscribe(ofOwner)),
+      this.#delivery.onChange((agent) => this.#queue.addAfter(agent, 200)),
+    )
+    for (let worker = 0; worker < 4; worker++) this.#workers.push(this.#work())
+    return this
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#queue.close()
+    for (const subscription of this.#subscriptions) subscription[Symbol.dispose]()
+    await Promise.all(this.#workers)
+  }
+
+  #soon(key: string): void {
+    this.#queue.addAfter(key, debounceMs)
+  }
+
+  /** A Secret or ConfigMap of a user has changed: the Agents that carry its values are looked at. */
+  #secretChanged(object: KubeObject): void {
+    const { namespace, name } = object.metadata
+    for (const [key, { selected }] of this.#delivery.agents()) {
+      for (const { secretRefs } of selected.values()) {
+        if (!secretRefs.some((ref) => refersTo(ref, namespace, name))) continue
+        this.#soon(key)
+        break
+      }
+    }
+  }
+
+  async #work(): Promise<void> {
+    for (;;) {
+      const key = await this.#queue.next()
+      if (key === undefined) return
+      const limit = AbortSignal.any([this.#context.signal, AbortSignal.timeout(passMs)])
+      try {
+        const waitMs = await this.#reconcile(key, limit)
+        this.#queue.forget(key)
+        if (waitMs !== undefined) this.#queue.addAfter(key, Math.max(50, waitMs), 'resync')
+      } catch (error) {
+        if (!this.#context.signal.aborted) {
+          if (!isNormal(error) && !isTerminating(error)) {
+            this.#context.logger.error({ error: errorText(error), agent: key }, 'An Agent could not be reconciled.')
+          }
+          if (!isTerminating(error)) this.#queue.retry(key)
+        }
+      } finally {
+        this.#queue.done(key)
+      }
+    }
+  }
+
+  /** One pass; gives after how long the next is due, if time alone can change something. */
+  async #reconcile(key: string, signal: AbortSignal): Promise<number | undefined> {
+    const [namespace, name] = key.split('/') as [string, string]
+    const agent = this.#agents.get(namespace, name)
+    if (agent === undefined || agent.metadata.deletionTimestamp !== undefined) {
+      await this.#forget(key, namespace, name, signal)
+      return undefined
+    }
+    if (this.#namespaces.get(undefined, namespace)?.metadata.deletionTimestamp !== undefined) return undefined
+    const refusal = this.#refusal(agent)
+    if (refusal !== undefined) {
+      this.#report(agent, [refusal], {})
+      return undefined
+    }
+    if (agent.spec.managementState === 'Unmanaged') return undefined
+    if (!this.#context.artifacts.complete) return debounceMs
+    let memory = this.#memory.get(key)
+    if (memory === undefined || memory.uid !== agent.metadata.uid) {
+      memory = {
+        secrets: new AgentSecrets(agent, this.#context.kube.as('agent'), this.#secretCache, this.#context.logger),
+        uid: agent.metadata.uid,
+        rendered: undefined,
+        restarts: undefined,
+        verified: new Map(),
+        reverts: new Map(),
+      }
+      this.#memory.set(key, memory)
+      this.#delivery.forget(key)
+    }
+    const waitMs = await this.#deliver(key, agent, memory, signal)
+    await this.#applyWorkload(agent, memory, signal)
+    this.#reportWorkload(key, agent, memory)
+    return waitMs
+  }
+
+  #refusal(agent: Agent): Finding | undefined {
+    const { namespace = '' } = agent.metadata
+    const { mode } = agent.spec
+    if (mode === 'Node' && !this.#context.settings.agentNamespaces.includes(namespace)) {
+      return {
+        type: 'Accepted',
+        status: 'False',
+        reason: 'NamespaceNotAllowed',
+        message: `Agents of mode Node are honoured in these namespaces only: ${this.#context.settings.agentNamespaces.join(', ')}; set --agent-namespaces to allow "${namespace}".`,
+      }
+    }
+    const [problem] = workloadProblems(agent)
+    if (problem === undefined) return undefined
+    return {
+      type: 'Accepted',
+      status: 'False',
+      reason: 'InvalidConfig',
+      message: `spec.${problem.path}: ${problem.message}`,
+    }
+  }
+
+  async #forget(key: string, namespace: string, name: string, signal: AbortSignal): Promise<void> {
+    this.#memory.delete(key)
+    this.#delivery.forget(key)
+    // Without a namespace it has no owner that the garbage collector knows.
+    const binding = clusterName({ metadata: { namespace, name } } as Agent)
+    if (this.#owned.get('ClusterRoleBinding')?.get(undefined, binding) !== undefined) {
+      await this.#context.kube.as('agent').delete(clusterRoleBindingType, undefined, binding, { signal })
+    }
+  }
+
+  // --- the bundle ---
+
+  async #deliver(key: string, agent: Agent, memory: AgentMemory, signal: AbortSignal): Promise<number | undefined> {
+    const { secrets } = memory
+    await secrets.read(signal)
+    const delivered = this.#delivery.get(key) ?? this.#restore(key, secrets)
+    const stableFragments = fragmentsIn(delivered, delivered.stable)
+    const { entries, record, reasons } = this.#select(agent, delivered, stableFragments)
+    delivered.record = record
+    const values = await this.#valuesFor(entries, secrets, reasons, stableFragments, signal)
+    const renderKey = values.entries
+      .map(({ fragment }) => `${fragment.id} ${fragment.hash} ${fragment.generation}`)
+      .join('\n')
+    if (memory.rendered?.key !== renderKey) {
+      memory.rendered = { key: renderKey, bundle: await renderBundle(values.entries) }
+    }
+    const { bundle } = memory.rendered
+    for (const id of bundle.evicted)
+      reasons.set(id, 'The bundle of the Agent is full; younger Pipelines give way to older ones.')
+    delivered.evicted = reasons
+    delivered.selected = new Map(entries.map(({ fragment }) => [fragment.id, fragment]))
+    delivered.revisions.set(bundle.rev, bundle)
+    const waitMs = this.#decide(key, agent, memory, delivered, bundle)
+    await this.#write(key, delivered, memory, values.of, signal)
+    this.#delivery.set(key, delivered)
+    return waitMs
+  }
+
+  /** What an earlier leader has left in the Secrets. */
+  #restore(key: string, secrets: AgentSecrets): Delivered {
+    const delivered: Delivered = {
+      stable: undefined,
+      candidate: undefined,
+      record: { rolledBack: {}, history: [] },
+      revisions: new Map(),
+      selected: new Map(),
+      evicted: new Map(),
+      why: '',
+    }
+    const { config, annotation } = secrets
+    const text = config.data('manifest.json')
+    if (text === undefined) return delivered
+    try {
+      const manifest = JSON.parse(text.toString('utf8')) as Manifest
+      if (annotation !== undefined) delivered.record = JSON.parse(annotation) as RolloutRecord
+      for (const revision of [manifest.stable, manifest.candidate]) {
+        if (revision === undefined) continue
+        const files = revision.shards.map((shard) => config.data(shard.key))
+        if (files.includes(undefined)) continue
+        const shards = revision.shards.map((shard, index) => ({ ...shard, data: files[index] as Buffer }))
+        const fragments = fragmentsOf(readBundle(revision, files as Buffer[]))
+        delivered.revisions.set(revision.rev, { rev: revision.rev, shards, fragments })
+      }
+      if (manifest.stable !== undefined && delivered.revisions.has(manifest.stable.rev))
+        delivered.stable = manifest.stable
+      if (manifest.candidate !== undefined && delivered.revisions.has(manifest.candidate.rev)) {
+        delivered.candidate = manifest.candidate
+      }
+    } catch (error) {
+      this.#context.logger.error(
+        { error: errorText(error), agent: key },
+        'The delivered bundle could not be read; it is written anew.',
+      )
+    }
+    return delivered
+  }
+
+  /** The Pipelines that shall run. Contents that were taken back give way to what ran before. */
+  #select(agent: Agent, delivered: Delivered, stable: ReadonlyMap<string, Fragment>) {
+    const entries: Entry[] = []
+    const reasons = new Map<string, string>()
+    const rolledBack: Record<string, RolloutRecord['rolledBack'][string]> = {}
+    const taken = new Set<string>()
+    for (const artifact of this.#context.artifacts.values()) {
+      if (!this.#takes(agent, artifact)) continue
+      taken.add(artifact.id)
+      let fragment: Fragment | undefined = fragmentOf(artifact)
+      const back = delivered.record.rolledBack[artifact.id]
+      if (back !== undefined && back.hash === artifact.hash && back.retry === artifact.retry) {
+        rolledBack[artifact.id] = back
+        fragment = stable.get(artifact.id)
+      }
+      if (fragment !== undefined) entries.push({ fragment, createdAt: artifact.createdAt })
+    }
+    // A Pipeline whose newest version was never valid since this process started keeps what ran before.
+    for (const [id, fragment] of stable) {
+      if (taken.has(id) || this.#seen.has(id)) continue
+      const object = this.#objectOf(id)
+      if (object === undefined || object.metadata.uid !== fragment.uid) continue
+      if ((object as KubeObject & { spec?: { suspend?: boolean } }).spec?.suspend === true) continue
+      entries.push({ fragment, createdAt: object.metadata.creationTimestamp ?? '' })
+    }
+    return { entries, reasons, record: { ...delivered.record, rolledBack } }
+  }
+
+  #objectOf(id: string): KubeObject | undefined {
+    const [namespace, name] = id.split('/') as [string, string]
+    const { caches } = this.#context
+    return namespace === '_cluster'
+      ? caches.cache(clusterPipelineKind).get(undefined, name)
+      : caches.cache(pipelineKind).get(namespace, name)
+  }
+
+  #takes(agent: Agent, artifact: Artifact): boolean {
+    const { mode, pipelines = {} } = agent.spec
+    if (artifact.mode !== mode) return false
+    if (artifact.namespace === undefined) return selects(pipelines.clusterPipelines?.selector, artifact.labels)
+    if (mode === 'Sidecar') return artifact.namespace === agent.metadata.namespace
+    const labelsOf = this.#namespaces.get(undefined, artifact.namespace)?.metadata.labels
+    if (!selects(pipelines.namespaceSelector, labelsOf)) return false
+    return pipelines.selector === undefined || selects(pipelines.selector, artifact.labels)
+  }
+
+  /** Reads the values that Pipelines need. A Pipeline whose value is not to be had stays as it was. */
+  async #valuesFor(
+    entries: readonly Entry[],
+    secrets: AgentSecrets,
+    reasons: Map<string, string>,
+    stable: ReadonlyMap<string, Fragment>,
+    signal: AbortSignal,
+  ) {
+    const of = new Map<string, Buffer>()
+    const old = secrets.values
+    const kept: Entry[] = []
+    const include = async (entry: Entry): Promise<string | undefined> => {
+      const found = new Map<string, Buffer>()
+      for (const ref of entry.fragment.secretRefs) {
+        const value = of.get(ref.key) ?? (await this.#value(ref, signal)) ?? old.data(ref.key)
+        if (value === undefined) return 'A value that it refers to is not there.'
+        const most = value.includes('-----BEGIN ') ? mostPemBytes : mostValueBytes
+        if (value.length > most)
+          return `A value that it refers to has ${value.length} bytes; at most ${most} are delivered.`
+        found.set(ref.key, value)
+      }
+      for (const [key, value] of found) of.set(key, value)
+      return undefined
+    }
+    for (const entry of entries) {
+      const problem = await include(entry)
+      if (problem === undefined) {
+        kept.push(entry)
+        continue
+      }
+      reasons.set(entry.fragment.id, problem)
+      const before = stable.get(entry.fragment.id)
+      if (before === undefined || before === entry.fragment) continue
+      const earlier = { ...entry, fragment: before }
+      if ((await include(earlier)) === undefined) kept.push(earlier)
+    }
+    return { entries: kept, of }
+  }
+
+  async #value(ref: SecretRef, signal: AbortSignal): Promise<Buffer | undefined> {
+    const objects = new Map<string, ReadonlyMap<string, Buffer> | undefined>()
+    for (const part of ref.parts) {
+      if (typeof part === 'string') continue
+      const id = `${part.kind}/${part.namespace}/${part.name}`
+      objects.set(id, await this.#values.read(part.kind, part.namespace, part.name, signal))
+    }
+    const result = secretValue(ref, (part) => objects.get(`${part.kind}/${part.namespace}/${part.name}`)?.get(part.key))
+    return result.ok ? result.value : undefined
+  }
+
+  /** Lets the rollout go on by one decision. */
+  #decide(
+    key: string,
+    agent: Agent,
+    memory: AgentMemory,
+    delivered: Delivered,
+    bundle: KnownRevision,
+  ): number | undefined {
+    const policy = policyOf(agent.spec.rollout)
+    const now = Date.now()
+    const { candidate, stable } = delivered
+    const changed = changedIn(fragmentsIn(delivered, candidate), fragmentsIn(delivered, stable))
+    const step = candidate === undefined ? '' : `${candidate.rev} ${delivered.record.step ?? 0}`
+    const pods = this.#podsOf(agent)
+    if (candidate !== undefined && memory.restarts?.step !== step) {
+      memory.restarts = { step, counts: new Map(pods.map((pod) => [pod.metadata.uid ?? '', restartsOf(pod)])) }
+    }
+    const nodes = this.#nodesOf(key, pods, memory, now)
+    const observation: Observation = {
+      now,
+      policy,
+      stable: stable?.rev,
+      candidate:
+        candidate === undefined
+          ? undefined
+          : {
+              rev: candidate.rev,
+              percent: candidate.percent,
+              salt: candidate.salt,
+              step: delivered.record.step ?? 0,
+              since: Date.parse(delivered.record.since ?? '') || now,
+            },
+      desired: bundle.rev,
+      changed,
+      worse: this.#worse(key, delivered, changed),
+      nodes,
+    }
+    const decision = decide(observation)
+    const revision: Revision = { rev: bundle.rev, shards: bundle.shards }
+    const history = (result: string, rev: string) =>
+      [{ revision: rev, at: new Date(now).toISOString(), result }, ...delivered.record.history].slice(0, historyLength)
+    delivered.why = ''
+    switch (decision.action) {
+      case 'promote':
+        if (delivered.stable?.rev !== bundle.rev) {
+          this.#event(agent, 'Normal', 'RolledOut', `Revision ${short(bundle.rev)} is rolled out.`)
+          delivered.record = { ...withoutStep(delivered.record), history: history('RolledOut', bundle.rev) }
+        } else delivered.record = withoutStep(delivered.record)
+        delivered.stable = revision
+        delivered.candidate = undefined
+        return undefined
+      case 'start':
+        delivered.candidate = { ...revision, percent: decision.percent, salt: decision.salt }
+        delivered.record = { ...delivered.record, step: 0, since: new Date(now).toISOString() }
+        memory.restarts = undefined
+        this.#event(
+          agent,
+          'Normal',
+          'RolloutStarted',
+          `Revision ${short(bundle.rev)} goes to ${decision.percent}% of the agents.`,
+        )
+        return policy.canary?.bakeMs ?? policy.step.bakeMs
+      case 'step':
+        if (candidate === undefined) return undefined
+        delivered.candidate = { ...candidate, percent: decision.percent }
+        delivered.record = {
+          ...delivered.record,
+          step: (delivered.record.step ?? 0) + 1,
+          since: new Date(now).toISOString(),
+        }
+        return policy.step.bakeMs
+      case 'settle':
+        delivered.stable = candidate === undefined ? stable : { rev: candidate.rev, shards: candidate.shards }
+        delivered.candidate = undefined
+        delivered.record = {
+          ...withoutStep(delivered.record),
+          history: history('RolledOut', candidate?.rev ?? bundle.rev),
+        }
+        return 0
+      case 'drop':
+        delivered.candidate = undefined
+        delivered.record = withoutStep(delivered.record)
+        return undefined
+      case 'abort': {
+        const rolledBack = { ...delivered.record.rolledBack }
+        const tried = fragmentsIn(delivered, candidate)
+        for (const id of decision.culprits) {
+          const fragment = tried.get(id)
+          const retry = this.#context.artifacts.get(id)?.retry
+          if (fragment === undefined) continue
+          rolledBack[id] = { hash: fragment.hash, ...(retry === undefined ? {} : { retry }), why: decision.why }
+        }
+        delivered.candidate = undefined
+        delivered.record = { ...withoutStep(delivered.record), rolledBack, history: history('RolledBack', bundle.rev) }
+        this.#event(agent, 'Warning', 'RolledBack', `Revision ${short(bundle.rev)} is taken back: ${decision.why}.`)
+        // What is left of it is rendered next.
+        return 0
+      }
+      case 'none':
+        delivered.why = decision.why
+        // Silence of an agent is found out by time alone.
+        return candidate === undefined ? undefined : Math.min(decision.waitMs ?? 10_000, 10_000)
+    }
+  }
+
+  #event(agent: Agent, type: 'Normal' | 'Warning', reason: string, message: string): void {
+    this.#context.events.record(agent, type, reason, message)
+  }
+
+  #podsOf(agent: Agent): PodObject[] {
+    const { namespace, name } = agent.metadata
+    const pods: PodObject[] = []
+    for (const pod of this.#pods.values()) {
+      const { labels: own, namespace: where, deletionTimestamp } = pod.metadata
+      if (where !== namespace || own?.[labels.agent] !== name || deletionTimestamp !== undefined) continue
+      if (pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed') continue
+      pods.push(pod)
+    }
+    return pods
+  }
+
+  #nodesOf(key: string, pods: readonly PodObject[], memory: AgentMemory, now: number): AgentNode[] {
+    this.#delivery.keep(key, new Set(pods.map((pod) => pod.metadata.uid ?? '')))
+    return pods.map((pod) => {
+      const uid = pod.metadata.uid ?? ''
+      const report = this.#delivery.report(key, uid)
+      const before = memory.restarts?.counts.get(uid)
+      return {
+        node: report?.node ?? pod.spec?.nodeName ?? pod.metadata.name,
+        revision: report?.revision,
+        failed: report?.failed ?? new Set(),
+        stuck: report?.state === 'Stuck',
+        stale: now - (report?.at ?? this.#delivery.startedAt) > staleMs,
+        crashed: before !== undefined && restartsOf(pod) > before,
+      }
+    })
+  }
+
+  /** Changed pipelines whose events get lost more than twice as often where the candidate runs. */
+  #worse(key: string, delivered: Delivered, changed: ReadonlySet<string>): Set<string> {
+    const worse = new Set<string>()
+    const { candidate } = delivered
+    if (candidate === undefined || candidate.percent >= 100) return worse
+    const rates = new Map<string, { tried: [number, number]; stable: [number, number] }>()
+    for (const report of this.#delivery.reports(key)) {
+      const side = report.revision === candidate.rev ? 'tried' : 'stable'
+      for (const [id, { eventsIn, dropped, errors }] of Object.entries(report.pipelines)) {
+        if (!changed.has(id)) continue
+        const rate = rates.get(id) ?? { tried: [0, 0], stable: [0, 0] }
+        rate[side][0] += dropped + errors
+        rate[side][1] += eventsIn
+        rates.set(id, rate)
+      }
+    }
+    for (const [id, { tried, stable }] of rates) {
+      // A new pipeline, or one without traffic, has nothing to be compared with.
+      if (stable[1] < fewestEvents || tried[1] < fewestEvents) continue
+      if (tried[0] / tried[1] > Math.max(2 * (stable[0] / stable[1]), leastRate)) worse.add(id)
+    }
+    return worse
+  }
+
+  async #write(
+    key: string,
+    delivered: Delivered,
+    memory: AgentMemory,
+    values: ReadonlyMap<string, Buffer>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { secrets } = memory
+    const { stable, candidate } = delivered
+    const running = new Set<string>()
+    let allKnown = true
+    const agent = this.#agents.get(...(key.split('/') as [string, string]))
+    for (const pod of agent === undefined ? [] : this.#podsOf(agent)) {
+      const revision = this.#delivery.report(key, pod.metadata.uid ?? '')?.revision
+      if (revision === undefined) allKnown = false
+      else running.add(revision)
+    }
+    const wanted = [stable?.rev, candidate?.rev].filter((rev) => rev !== undefined)
+    const history = delivered.record.history.map(({ revision }) => revision)
+    const keep = [...new Set([...wanted, ...running, ...history])]
+    for (const rev of [...delivered.revisions.keys()]) if (!keep.includes(rev)) delivered.revisions.delete(rev)
+
+    // Values: all that the revisions at hand refer to, old ones as they are.
+    const all = new Map<string, Buffer>()
+    const oldValues = secrets.values
+    for (const rev of keep) {
+      for (const fragment of delivered.revisions.get(rev)?.fragments.values() ?? []) {
+        for (const { key: id } of fragment.secretRefs) {
+          const value = values.get(id) ?? oldValues.data(id)
+          if (value !== undefined) all.set(id, value)
+        }
+      }
+    }
+    const named = new Map<string, Buffer>()
+    for (const rev of wanted) {
+      for (const fragment of delivered.revisions.get(rev)?.fragments.values() ?? []) {
+        for (const { key: id } of fragment.secretRefs) {
+          const value = all.get(id)
+          if (value !== undefined) named.set(id, value)
+        }
+      }
+    }
+    // What some pod may need that has not said what it runs is not taken away.
+    if (!allKnown) for (const id of oldValues.slots.keys()) all.set(id, all.get(id) ?? (oldValues.data(id) as Buffer))
+    const digests = digestFile(named)
+    const manifest = renderManifest(stable, candidate, digests)
+    const old = secrets.config
+    const items = new Map<string, Buffer>([[digests.file.key, digests.file.data]])
+    for (const rev of keep) {
+      for (const shard of delivered.revisions.get(rev)?.shards ?? []) items.set(shard.key, shard.data)
+    }
+    if (!allKnown) {
+      for (const id of old.slots.keys())
+        if (id !== 'manifest.json') items.set(id, items.get(id) ?? (old.data(id) as Buffer))
+    }
+    const toItems = (map: ReadonlyMap<string, Buffer>) => [...map].map(([id, data]) => ({ key: id, data }))
+    const placedValues = place(secretSlots, oldValues.slots, toItems(all))
+    const placedShards = place(configSlots, old.slots, toItems(items), manifest.length + 4096)
+    const needed = new Set([
+      ...wanted.flatMap((rev) => delivered.revisions.get(rev)?.shards.map((shard) => shard.key) ?? []),
+      digests.file.key,
+      ...named.keys(),
+    ])
+    const missing = [...placedValues.left, ...placedShards.left].filter((id) => needed.has(id))
+    if (missing.length > 0) {
+      throw new Error(`The Secrets of Agent ${key} have no room for ${missing.length} keys that its revisions need.`)
+    }
+    const shards = placedShards.slots.map((slot, index) =>
+      index === 0 ? new Map([...slot, ['manifest.json', manifest] as const]) : slot,
+    )
+    const annotation = canonicalJson(delivered.record)
+    await secrets.write(placedValues.slots as readonly Contents[], shards, annotation, signal)
+  }
+
+  // --- the workload ---
+
+  async #applyWorkload(agent: Agent, memory: AgentMemory, signal: AbortSignal): Promise<void> {
+    const { settings, kube } = this.#context
+    const client = kube.as('agent')
+    const ports = egressPorts(this.#delivery.get(keyOf(agent))?.selected.values() ?? [])
+    const input: WorkloadInput = {
+      image: settings.agentImage,
+      operatorUrl: settings.heartbeatUrl,
+      operatorNamespace: settings.namespace,
+      egressPorts: ports,
+      podMonitors: await client.serves(podMonitorType, { signal }),
+      ...this.#options.workloadInput?.(agent),
+    }
+    const wanted = new Set<string>()
+    for (const manifest of renderWorkloads(agent, input)) {
+      const type = typeOf(manifest)
+      wanted.add(`${manifest.kind}/${manifest.metadata.name}`)
+      await this.#applyOne(agent, memory, type, manifest, signal)
+    }
+    await this.#prune(agent, wanted, signal)
+  }
+
+  async #applyOne(
+    agent: Agent,
+    memory: AgentMemory,
+    type: ResourceType,
+    manifest: Workload,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const id = `${manifest.kind}/${manifest.metadata.name}`
+    const cache = this.#owned.get(manifest.kind)
+    // ConfigMaps are cached without their content, PodMonitors not at all: those are looked at by themselves.
+    const whole = cache !== undefined && type !== configMapType
+    const live = whole
+      ? cache.get(type.namespaced ? agent.metadata.namespace : undefined, manifest.metadata.name)
+      : await this.#context.kube
+          .as('agent')
+          .get<KubeObject>(type, type.namespaced ? agent.metadata.namespace : undefined, manifest.metadata.name, {
+            signal,
+          })
+    const mark = `${live?.metadata.resourceVersion} ${canonicalJson(manifest)}`
+    if (live !== undefined) {
+      if (memory.verified.get(id) === mark) return
+      if (holds(live, manifest)) {
+        memory.verified.set(id, mark)
+        return
+      }
+    }
+    const ours = memory.verified.get(id)
+    const applied = await this.#context.kube.as('agent').apply<KubeObject>(type, manifest as KubeObject, { signal })
+    if (whole) cache.expect({ ...applied, apiVersion: manifest.apiVersion, kind: manifest.kind })
+    memory.verified.set(id, `${applied.metadata.resourceVersion} ${canonicalJson(manifest)}`)
+    // It was as it should be, and what it should be is the same: somebody else has changed it.
+    if (live !== undefined && ours?.endsWith(` ${canonicalJson(manifest)}`) === true)
+      this.#reverted(agent, memory, id, live)
+  }
+
+  #reverted(agent: Agent, memory: AgentMemory, id: string, live: KubeObject): void {
+    const now = Date.now()
+    const times = (memory.reverts.get(id) ?? []).filter((at) => now - at < 600_000)
+    if (times.every((at) => now - at > 60_000)) {
+      this.#context.logger.info(
+        { agent: keyOf(agent), object: id, manager: managerOf(live) },
+        'A foreign change was taken back.',
+      )
+    }
+    memory.reverts.set(id, [...times, now])
+  }
+
+  async #prune(agent: Agent, wanted: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
+    const { namespace, name, uid } = agent.metadata
+    for (const [kind, cache] of this.#owned) {
+      for (const object of [...cache.values()]) {
+        const { metadata } = object
+        if (metadata.labels?.[labels.agent] !== name || metadata.deletionTimestamp !== undefined) continue
+        const owned =
+          metadata.namespace === undefined
+            ? metadata.labels[labels.agentNamespace] === namespace
+            : metadata.namespace === namespace && metadata.ownerReferences?.some((owner) => owner.uid === uid) === true
+        if (!owned || wanted.has(`${kind}/${metadata.name}`)) continue
+        // Jobs that empty volumes end by themselves and are no longer named then.
+        await this.#context.kube
+          .as('agent')
+          .delete(cache.type, metadata.namespace, metadata.name, {
+            signal,
+            ...(metadata.uid === undefined ? {} : { uid: metadata.uid }),
+          })
+      }
+    }
+  }
+
+  // --- the status ---
+
+  #reportWorkload(key: string, agent: Agent, memory: AgentMemory): void {
+    const delivered = this.#delivery.get(key)
+    const bundle = memory.rendered?.bundle
+    const available = this.#available(agent)
+    const contended = [...memory.reverts].find(([, times]) => times.length >= 5)
+    const findings: Finding[] = [{ type: 'Accepted', status: 'True', reason: 'Valid', message: '' }, available.finding]
+    if (contended !== undefined) {
+      findings.push({
+        type: 'Contended',
+        status: 'True',
+        reason: 'ForeignManager',
+        message: `${contended[0]} was changed by somebody else ${contended[1].length} times in ten minutes.`,
+      })
+    }
+    this.#report(agent, findings, {
+      ...(bundle === undefined || delivered === undefined
+        ? {}
+        : {
+            bundle: {
+              rawBytes: bundle.rawBytes,
+              compressedBytes: bundle.compressedBytes,
+              shards: bundle.shards.length,
+            },
+          }),
+      ...available.fields,
+    })
+  }
+
+  #report(agent: Agent, findings: readonly Finding[], fields: Readonly<Record<string, unknown>>): void {
+    this.#context.status.report(agentKind, agent, 'workload', {
+      generation: agent.metadata.generation ?? 0,
+      findings,
+      fields,
+    })
+  }
+
+  #available(agent: Agent): { readonly finding: Finding; readonly fields: Readonly<Record<string, unknown>> } {
+    const { mode } = agent.spec
+    const { namespace } = agent.metadata
+    const yes = (message: string): Finding => ({ type: 'Available', status: 'True', reason: 'Available', message })
+    if (mode === 'Sidecar') return { finding: yes(''), fields: {} }
+    const name = workloadName(agent)
+    const kind =
+      mode === 'Node' ? 'DaemonSet' : agent.spec.aggregator?.storage === undefined ? 'Deployment' : 'StatefulSet'
+    const workload = this.#owned.get(kind)?.get(namespace, name) as
+      | (KubeObject & { status?: WorkloadStatus })
+      | undefined
+    const status = workload?.status ?? {}
+    const desired = status.desiredNumberScheduled ?? status.replicas ?? 0
+    const ready = status.numberReady ?? status.readyReplicas ?? 0
+    const fields =
+      mode === 'Node'
+        ? {}
+        : {
+            replicas: status.replicas ?? 0,
+            selector: `${labels.name}=penstock-agent,${labels.instance}=${agent.metadata.name}`,
+          }
+    const unschedulable = this.#podsOf(agent).find((pod) =>
+      pod.status?.conditions?.some((condition) => condition.reason === 'Unschedulable'),
+    )
+    const finding: Finding =
+      workload !== undefined &&
+      ready >= desired &&
+      (status.observedGeneration ?? 0) >= (workload.metadata.generation ?? 0)
+        ? yes(`${ready} of ${desired} pods are ready.`)
+        : {
+            type: 'Available',
+            status: 'False',
+            reason: unschedulable === undefined ? 'PodsNotReady' : 'Unschedulable',
+            message:
+              unschedulable === undefined
+                ? `${ready} of ${desired} pods are ready.`
+                : `${ready} of ${desired} pods are ready; ${unschedulable.metadata.name} finds no node.`,
+          }
+    return { finding, fields }
+  }
+}
+
+interface WorkloadStatus {
+  readonly observedGeneration?: number
+  readonly desiredNumberScheduled?: number
+  readonly numberReady?: number
+  readonly replicas?: number
+  readonly readyReplicas?: number
+}
+
+/** Fewer events tell nothing about a rate. */
+const fewestEvents = 100
+/** A rate of losses that is not worth taking a revision back. */
+const leastRate = 0.01
+
+export function fragmentsIn(
+  delivered: Delivered,
+  revision: Revision | Candidate | undefined,
+): ReadonlyMap<string, Fragment> {
+  return (revision === undefined ? undefined : delivered.revisions.get(revision.rev)?.fragments) ?? new Map()
+}
+
+function changedIn(next: ReadonlyMap<string, Fragment>, before: ReadonlyMap<string, Fragment>): Set<string> {
+  const changed = new Set<string>()
+  for (const [id, fragment] of next) if (before.get(id)?.hash !== fragment.hash) changed.add(id)
+  for (const id of before.keys()) if (!next.has(id)) changed.add(id)
+  return changed
+}
+
+function withoutStep({ rolledBack, history }: RolloutRecord): RolloutRecord {
+  return { rolledBack, history }
+}
+
+function restartsOf(pod: PodObject): number {
+  return (pod.status?.containerStatuses ?? []).reduce((sum, { restartCount }) => sum + restartCount, 0)
+}
+
+export const short = (rev: string) => rev.slice(0, 12)
+
+function refersTo(ref: SecretRef, namespace: string | undefined, name: string): boolean {
+  return ref.parts.some((part) => typeof part !== 'string' && part.namespace === namespace && part.name === name)
+}
+
+/** Ports that the components of pipelines speak to, as their addresses name them. */
+function egressPorts(fragments: Iterable<Fragment>): number[] {
+  const ports = new Set<number>()
+  for (const { sinks, sources } of fragments) {
+    for (const [, json] of [...sinks, ...sources]) {
+      for (const [, scheme, explicit] of json.matchAll(
+        /"(https?|amqps?|pulsar(?:\+ssl)?|tcp):\/\/[^"/:]*(?::(\d+))?/g,
+      )) {
+        const usual = { https: 443, http: 80, amqp: 5672, amqps: 5671, pulsar: 6650, 'pulsar+ssl': 6651 }
+        const port = explicit === undefined ? usual[scheme as keyof typeof usual] : Number(explicit)
+        if (port !== undefined) ports.add(port)
+      }
+    }
+  }
+  return [...ports].sort((left, right) => left - right)
+}
+
+function managerOf(live: KubeObject): string {
+  const managers = (live.metadata.managedFields ?? []) as readonly { readonly manager?: string }[]
+  return managers.at(-1)?.manager ?? 'unknown'
+}
+
+/** Whether an object has all that we want of it. What it has besides is not ours. */
+export function holds(live: unknown, wanted: unknown): boolean {
+  if (Array.isArray(wanted)) {
+    if (!Array.isArray(live) || live.length < wanted.length) return false
+    const named = wanted.every((item) => typeof item === 'object' && item !== null && 'name' in item)
+    return wanted.every((item, index) =>
+      named
+        ? live.some(
+            (each) => (each as { name?: unknown })?.name === (item as { name: unknown }).name && holds(each, item),
+          )
+        : holds(live[index], item),
+    )
+  }
+  if (typeof wanted === 'object' && wanted !== null) {
+    if (typeof live !== 'object' || live === null) return Object.keys(wanted).length === 0
+    return Object.entries(wanted).every(
+      ([key, value]) => value === undefined || holds((live as Record<string, unknown>)[key], value),
+    )
+  }
+  return live === wanted || (live === undefined && (wanted === '' || wanted === false || wanted === 0))
+}
+
+function typeOf(manifest: Workload): ResourceType {
+  for (const type of [...ownedTypes, podMonitorType, secretType, nodeType]) if (type.kind === manifest.kind) return type
+  throw new TypeError(`Objects of kind ${manifest.kind} are not applied for an Agent.`)
+}

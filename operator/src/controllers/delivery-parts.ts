@@ -1,0 +1,12 @@
+// The parts that bring bundles to agents and hear what became of them, with what they share.
+
+import { type AgentControllerOptions, agentPart } from './agent.ts'
+import type { OperatorPart } from './context.ts'
+import { Delivery } from './delivery.ts'
+import { type HeartbeatServerOptions, heartbeatPart } from './heartbeat.ts'
+import { rolloutPart } from './rollout.ts'
+
+export function deliveryParts(options: AgentControllerOptions & HeartbeatServerOptions = {}): OperatorPart[] {
+  const delivery = new Delivery()
+  return [heartbeatPart(delivery, options), agentPart(delivery, options), rolloutPart(delivery)]
+}

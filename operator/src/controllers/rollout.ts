@@ -1,0 +1,457 @@
+// What the agents' reports say about Pipelines, Sinks and Agents: Programmed, Flowing and Reachable, and the figures. Measured, never
+// assumed: a Pipeline is programmed when every agent that shall run it has said that it does.
+
+import { errorText } from '@penstock/agent/errors'
+import type { Agent } from '../api/agent.ts'
+import type { Finding, Reason } from '../api/conditions.ts'
+import { agentKind, clusterPipelineKind, clusterSinkKind, type Kind, pipelineKind, sinkKind } from '../api/kinds.ts'
+import { type KubeObject, keyOf, objectKey } from '../api/object.ts'
+import type { Pipeline } from '../api/pipeline.ts'
+import type { Artifact } from '../compile/artifact.ts'
+import type { Cache } from '../kube/cache.ts'
+import { podType } from '../kube/types.ts'
+import { labels } from '../workloads/names.ts'
+import { fragmentsIn, type PodObject, short } from './agent.ts'
+import type { OperatorContext, OperatorPart } from './context.ts'
+import { type Delivered, type Delivery, flowWindowMs, type Report, staleMs } from './delivery.ts'
+
+/** Reports come in bursts: what they say is summed up at most so often. */
+const everyMs = 1000
+/** Without any report, silence itself is news. */
+const lookMs = 10_000
+const mostFailures = 5
+/** A buffer is filling up from here on. */
+const fullFrom = 0.75
+
+export function rolloutPart(delivery: Delivery): OperatorPart {
+  return {
+    name: 'rollout',
+    leaderOnly: true,
+    async start(context) {
+      return new RolloutStatus(context, delivery).start()
+    },
+  }
+}
+
+/** How the pods of one Agent stand to what is delivered. */
+interface AgentView {
+  readonly key: string
+  readonly delivered: Delivered
+  /** Number of pods that shall run it. */
+  readonly desired: number
+  readonly live: readonly Report[]
+  readonly stale: number
+  /** Number of pods that have said nothing yet. */
+  readonly silent: number
+  /** Pods by the revision that they run. */
+  readonly byRevision: ReadonlyMap<string, readonly Report[]>
+  /** Reports that name a failed pipeline, by its id. */
+  readonly failing: ReadonlyMap<string, readonly Report[]>
+}
+
+export class RolloutStatus implements AsyncDisposable {
+  readonly #context: OperatorContext
+  readonly #delivery: Delivery
+  readonly #agents: Cache<Agent>
+  readonly #pods: Cache<PodObject>
+  readonly #pipelines: Cache<Pipeline>
+  readonly #clusterPipelines: Cache<Pipeline>
+  readonly #sinks: readonly { readonly kind: Kind; readonly cache: Cache }[]
+  readonly #subscriptions: Disposable[] = []
+  #timer: NodeJS.Timeout | undefined
+  #look: NodeJS.Timeout | undefined
+
+  constructor(context: OperatorContext, delivery: Delivery) {
+    this.#context = context
+    this.#delivery = delivery
+    const { caches } = context
+    this.#agents = caches.cache<Agent>(agentKind)
+    this.#pods = caches.cache<PodObject>(podType, { labelSelector: labels.agent })
+    this.#pipelines = caches.cache<Pipeline>(pipelineKind)
+    this.#clusterPipelines = caches.cache<Pipeline>(clusterPipelineKind)
+    this.#sinks = [
+      { kind: sinkKind, cache: caches.cache(sinkKind) },
+      { kind: clusterSinkKind, cache: caches.cache(clusterSinkKind) },
+    ]
+  }
+
+  async start(): Promise<this> {
+    await this.#context.caches.synced(this.#context.signal)
+    this.#subscriptions.push(
+      this.#delivery.onChange(() => this.#soon()),
+      this.#context.artifacts.subscribe(() => this.#soon()),
+      this.#pods.subscribe(() => this.#soon()),
+    )
+    this.#look = setInterval(() => this.#soon(), lookMs)
+    return this
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    clearTimeout(this.#timer)
+    clearInterval(this.#look)
+    for (const subscription of this.#subscriptions) subscription[Symbol.dispose]()
+  }
+
+  #soon(): void {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined
+      try {
+        this.#sumUp(Date.now())
+      } catch (error) {
+        this.#context.logger.error({ error: errorText(error) }, 'The reports of agents could not be summed up.')
+      }
+    }, everyMs)
+  }
+
+  #sumUp(now: number): void {
+    if (!this.#context.artifacts.complete) return
+    const views: AgentView[] = []
+    for (const [key, delivered] of this.#delivery.agents()) views.push(this.#view(key, delivered, now))
+    for (const view of views) this.#reportAgent(view)
+    for (const artifact of this.#context.artifacts.values()) {
+      const object = this.#objectOf(artifact)
+      if (object !== undefined) this.#reportPipeline(artifact, object, views, now)
+    }
+    this.#reportSinks(views, now)
+  }
+
+  #objectOf({ namespace, name }: Artifact): Pipeline | undefined {
+    return namespace === undefined ? this.#clusterPipelines.get(undefined, name) : this.#pipelines.get(namespace, name)
+  }
+
+  #view(key: string, delivered: Delivered, now: number): AgentView {
+    const [namespace, name] = key.split('/') as [string, string]
+    let desired = 0
+    for (const pod of this.#pods.values()) {
+      const { labels: own, namespace: where, deletionTimestamp } = pod.metadata
+      if (where !== namespace || own?.[labels.agent] !== name || deletionTimestamp !== undefined) continue
+      if (pod.status?.phase !== 'Succeeded' && pod.status?.phase !== 'Failed') desired++
+    }
+    const reports = [...this.#delivery.reports(key)]
+    const live = reports.filter((report) => now - report.at <= staleMs)
+    const byRevision = Map.groupBy(live, (report) => report.revision ?? '')
+    const failing = new Map<string, Report[]>()
+    for (const report of live) {
+      for (const id of report.failed) failing.set(id, [...(failing.get(id) ?? []), report])
+    }
+    return {
+      key,
+      delivered,
+      desired: Math.max(desired, live.length),
+      live,
+      stale: reports.length - live.length,
+      silent: Math.max(0, desired - reports.length),
+      byRevision,
+      failing,
+    }
+  }
+
+  // --- Agent ---
+
+  #reportAgent({ key, delivered, desired, live, stale, byRevision, failing }: AgentView): void {
+    const agent = this.#agents.get(...(key.split('/') as [string, string]))
+    if (agent === undefined) return
+    const { stable, candidate } = delivered
+    const newest = candidate ?? stable
+    if (newest === undefined) return
+    const current = byRevision.get(newest.rev)?.length ?? 0
+    const failed = new Set([...failing.values()].flat().map((report) => report.podUid)).size
+    const total = fragmentsIn(delivered, newest).size
+    const sidecar = agent.spec.mode === 'Sidecar'
+    const nodes = { desired, ready: live.length, current, failed, stale }
+    const programmed = [...fragmentsIn(delivered, newest).keys()].filter((id) => !failing.has(id)).length
+    const finding = (status: Finding['status'], reason: Reason, message: string): Finding => ({
+      type: 'Programmed',
+      status,
+      reason,
+      message,
+    })
+    const revision = short(newest.rev)
+    const [firstFailing] = failing
+    const [rolledBack] = Object.entries(delivered.record.rolledBack)
+    const programmedNow =
+      firstFailing !== undefined
+        ? finding(
+            'False',
+            'NodesFailed',
+            `${failed} of ${desired} agents: ${failureText(firstFailing[1], firstFailing[0])}`,
+          )
+        : rolledBack !== undefined && candidate === undefined
+          ? finding('False', 'RolledBack', `${rolledBack[0]} was taken back: ${rolledBack[1].why}.`)
+          : current >= desired && (desired > 0 || sidecar)
+            ? finding('True', 'Programmed', `${current} of ${desired} agents run revision ${revision}.`)
+            : finding(
+                'False',
+                candidate === undefined && current === 0 ? 'Pending' : 'RollingOut',
+                `${current} of ${desired} agents run revision ${revision}. ${delivered.why}`.trim(),
+              )
+    this.#context.status.report(agentKind, agent, 'rollout', {
+      generation: agent.metadata.generation ?? 0,
+      findings: [programmedNow],
+      fields: {
+        revision,
+        stableRevision: stable === undefined ? undefined : short(stable.rev),
+        pipelines: {
+          selected: delivered.selected.size + delivered.evicted.size,
+          accepted: delivered.selected.size,
+          programmed: current === 0 && desired > 0 ? 0 : Math.min(programmed, total),
+        },
+        ...(sidecar ? { sidecars: { pods: desired, current, stale } } : { nodes }),
+        history: delivered.record.history.map(({ revision: rev, at, result }) => ({
+          revision: short(rev),
+          at,
+          result,
+        })),
+        summary: { nodes: `${current}/${desired}` },
+      },
+    })
+  }
+
+  // --- Pipeline ---
+
+  #reportPipeline(artifact: Artifact, object: Pipeline, views: readonly AgentView[], now: number): void {
+    const { id } = artifact
+    const concerned = views.filter(({ delivered }) => delivered.selected.has(id) || delivered.evicted.has(id))
+    const agents = concerned.map((view) => this.#pipelineOn(artifact, view))
+    const kind = artifact.namespace === undefined ? clusterPipelineKind : pipelineKind
+    const findings = [this.#programmed(artifact, object, concerned, agents), this.#flowing(id, concerned, now)]
+    const flow = this.#delivery.flow(id, now)
+    const seconds = flowWindowMs / 1000
+    let buffered = 0
+    for (const { live } of concerned) for (const report of live) buffered += report.pipelines[id]?.bufferedBytes ?? 0
+    const current = agents.reduce((sum, agent) => sum + agent.current, 0)
+    const desired = agents.reduce((sum, agent) => sum + agent.desired, 0)
+    const errors = [...(this.#delivery.errors.get(id) ?? [])].sort(([left], [right]) => (left < right ? -1 : 1))
+    const running = current > 0 && current >= desired ? artifact.generation : object.status?.programmedGeneration
+    const hasFlow = flow.eventsIn + flow.eventsOut + flow.dropped + flow.errors > 0
+    this.#context.status.report(kind, object, 'rollout', {
+      generation: object.metadata.generation ?? artifact.generation,
+      findings,
+      fields: {
+        ...(running === undefined ? {} : { programmedGeneration: running }),
+        agents,
+        ...(hasFlow
+          ? {
+              flow: {
+                window: '5m',
+                eventsIn: rounded(flow.eventsIn),
+                eventsOut: rounded(flow.eventsOut),
+                dropped: rounded(flow.dropped),
+                errors: rounded(flow.errors),
+                buffered: rounded(buffered),
+              },
+            }
+          : {}),
+        ...(errors.length === 0
+          ? {}
+          : {
+              components: errors.map(([name, { kind: componentKind, errors: count, last }]) => ({
+                name,
+                kind: componentKind,
+                errors: rounded(count),
+                ...(last === undefined
+                  ? {}
+                  : { lastError: { reason: last.reason, message: last.message, at: last.at, node: last.node } }),
+              })),
+            }),
+        summary: {
+          agents: `${current}/${desired}`,
+          ...(hasFlow
+            ? {
+                inPerSecond: String(rounded(flow.eventsIn / seconds)),
+                outPerSecond: String(rounded(flow.eventsOut / seconds)),
+                dropped: String(rounded(flow.dropped)),
+              }
+            : {}),
+          ...(agents[0]?.revision === undefined ? {} : { revision: agents[0].revision }),
+        },
+      },
+    })
+  }
+
+  #pipelineOn({ id, hash }: Artifact, { key, delivered, desired, live, stale, byRevision, failing }: AgentView) {
+    const failed = failing.get(id) ?? []
+    let current = 0
+    for (const [rev, reports] of byRevision) {
+      if (delivered.revisions.get(rev)?.fragments.get(id)?.hash !== hash) continue
+      current += reports.length
+      for (const report of failed) if (report.revision === rev) current--
+    }
+    const newest = delivered.candidate ?? delivered.stable
+    const failures = failed.slice(0, mostFailures).map((report) => {
+      const failure = report.failures.find((each) => each.pipeline === id)
+      return { node: report.node, reason: failure?.reason ?? 'Failed', message: failureText([report], id) }
+    })
+    return {
+      name: key,
+      ...(newest === undefined ? {} : { revision: short(newest.rev) }),
+      desired: Math.max(desired, live.length),
+      current,
+      failed: failed.length,
+      stale,
+      ...(failures.length === 0 ? {} : { failures }),
+    }
+  }
+
+  #programmed(
+    artifact: Artifact,
+    object: Pipeline,
+    views: readonly AgentView[],
+    agents: readonly { name: string; desired: number; current: number; failed: number }[],
+  ): Finding {
+    const { id } = artifact
+    const finding = (status: Finding['status'], reason: Reason, message: string): Finding => ({
+      type: 'Programmed',
+      status,
+      reason,
+      message,
+    })
+    for (const { key, delivered, failing } of views) {
+      const back = delivered.record.rolledBack[id]
+      if (back !== undefined) return finding('False', 'RolledBack', `Taken back on Agent ${key}: ${back.why}.`)
+      const evicted = delivered.evicted.get(id)
+      if (evicted !== undefined) return finding('False', 'BundleTooLarge', evicted)
+      const failed = failing.get(id)
+      if (failed !== undefined) {
+        return finding('False', 'NodesFailed', `${failed.length} agents of ${key}: ${failureText(failed, id)}`)
+      }
+    }
+    if (views.length === 0) return finding('False', 'Pending', 'No Agent has taken it up yet.')
+    const current = agents.reduce((sum, agent) => sum + agent.current, 0)
+    const desired = agents.reduce((sum, agent) => sum + agent.desired, 0)
+    const message = `${current} of ${desired} agents run it.`
+    if (current < desired) return finding('False', current === 0 ? 'Pending' : 'RollingOut', message)
+    const sidecar = artifact.mode === 'Sidecar'
+    if (desired === 0 && !sidecar) return finding('False', 'Pending', 'The Agents that shall run it have no pods yet.')
+    const older = artifact.generation < (object.metadata.generation ?? artifact.generation)
+    return older
+      ? finding(
+          'True',
+          'PreviousGeneration',
+          `${message} It is generation ${artifact.generation}; the newest is not accepted.`,
+        )
+      : finding('True', 'Programmed', message)
+  }
+
+  /** Judged by the last report of each agent: what was an hour ago is no news. */
+  #flowing(id: string, views: readonly AgentView[], now: number): Finding {
+    let eventsIn = 0
+    let eventsOut = 0
+    let dropped = 0
+    let buffered = 0
+    let use = 0
+    for (const { live } of views) {
+      for (const report of live) {
+        const traffic = report.pipelines[id]
+        if (traffic === undefined || now - report.at > staleMs) continue
+        eventsIn += traffic.eventsIn
+        eventsOut += traffic.eventsOut
+        dropped += traffic.dropped
+        buffered += traffic.bufferedEvents
+        use = Math.max(use, traffic.bufferUse)
+      }
+    }
+    const finding = (status: Finding['status'], reason: Reason, message: string): Finding => ({
+      type: 'Flowing',
+      status,
+      reason,
+      message,
+    })
+    if (dropped > 0 && eventsOut === 0 && dropped >= eventsIn) {
+      return finding('False', 'AllEventsDropped', 'All events that were read were discarded.')
+    }
+    if (dropped > 0) return finding('False', 'SomeEventsDropped', 'Some events that were read were discarded.')
+    if (eventsOut === 0 && (eventsIn > 0 || buffered > 0)) {
+      return finding('False', 'NoEventsDelivered', 'Events were read, and none was delivered.')
+    }
+    if (use >= fullFrom) return finding('False', 'BufferFillingUp', 'A buffer is filling up.')
+    if (eventsIn === 0 && eventsOut === 0) return finding('Unknown', 'NoData', 'No events were read.')
+    return finding('True', 'Flowing', 'Events are delivered.')
+  }
+
+  // --- Sink ---
+
+  #reportSinks(views: readonly AgentView[], now: number): void {
+    const uses = new Map<string, { pipeline: string; component: string }[]>()
+    for (const pipeline of [...this.#pipelines.values(), ...this.#clusterPipelines.values()]) {
+      const { namespace } = pipeline.metadata
+      const id = namespace === undefined ? `_cluster/${pipeline.metadata.name}` : keyOf(pipeline)
+      for (const { name, ref } of pipeline.spec.sinks ?? []) {
+        if (ref === undefined) continue
+        const sink = ref.kind === 'ClusterSink' ? `ClusterSink/${ref.name}` : `Sink/${objectKey(namespace, ref.name)}`
+        const known = uses.get(sink) ?? []
+        known.push({ pipeline: id, component: name })
+        uses.set(sink, known)
+      }
+    }
+    for (const { kind, cache } of this.#sinks) {
+      for (const object of cache.values()) {
+        const used = uses.get(`${kind.kind}/${keyOf(object)}`)
+        if (used !== undefined) this.#reportSink(kind, object, used, views, now)
+      }
+    }
+  }
+
+  #reportSink(
+    kind: Kind,
+    object: KubeObject,
+    used: readonly { pipeline: string; component: string }[],
+    views: readonly AgentView[],
+    now: number,
+  ): void {
+    const failing = new Map<string, Set<string>>()
+    const reaching = new Set<string>()
+    let first: string | undefined
+    for (const { live } of views) {
+      for (const report of live) {
+        if (now - report.at > staleMs) continue
+        for (const { pipeline, component } of used) {
+          const seen = report.pipelines[pipeline]?.components[component]
+          if (seen === undefined) continue
+          if (seen.lastError !== undefined && isReach(seen.lastError.reason)) {
+            const nodes = failing.get(seen.lastError.reason) ?? new Set()
+            failing.set(seen.lastError.reason, nodes.add(report.node))
+            first ??= seen.lastError.message
+          } else if (seen.sent > 0) reaching.add(report.node)
+        }
+      }
+    }
+    const worst = [...failing].sort(([, left], [, right]) => right.size - left.size)[0]
+    const status = this.#context.status
+    const generation = object.metadata.generation ?? 0
+    if (worst === undefined && reaching.size === 0) return // nothing new: what was said stays
+    const total = new Set([...reaching, ...[...failing.values()].flatMap((nodes) => [...nodes])]).size
+    const finding: Finding =
+      worst === undefined
+        ? { type: 'Reachable', status: 'True', reason: 'Reachable', message: `It answers ${reaching.size} nodes.` }
+        : {
+            type: 'Reachable',
+            status: 'False',
+            reason: worst[0] as Reason,
+            message: `${worst[1].size} of ${total} nodes: ${first ?? ''}`,
+          }
+    status.report(kind, object, 'rollout', { generation, findings: [finding] })
+    if (worst !== undefined) {
+      this.#context.events.record(object, 'Warning', 'SinkUnreachable', finding.message)
+    }
+  }
+}
+
+function isReach(reason: string): reason is 'Unauthorized' | 'ConnectFailed' | 'TLSFailed' | 'Rejecting' {
+  return ['Unauthorized', 'ConnectFailed', 'TLSFailed', 'Rejecting'].includes(reason)
+}
+
+function failureText(reports: readonly Report[], pipeline: string): string {
+  for (const { failures, node } of reports) {
+    const failure = failures.find((each) => each.pipeline === pipeline)
+    if (failure === undefined) continue
+    const place = failure.component === undefined ? '' : `${failure.component}: `
+    return `${node}: ${place}${failure.message}`
+  }
+  return `${reports[0]?.node ?? 'an agent'} could not put it in force`
+}
+
+/** Two significant digits: equal traffic writes nothing. */
+function rounded(value: number): number {
+  return value === 0 ? 0 : Number(value.toPrecision(2))
+}
