@@ -72,3 +72,43 @@ test('without a program it asks', async () => {
   expect(result.out).toContain('$ 1\n')
   expect(result.code).toBe(0)
 })
+
+test('--explain prints kinds and what may end the program, and runs nothing', async () => {
+  const program = `.m = parse_json!(.message)
+x, err = to_int(.n)
+.team = downcase("OPS")
+if .drop == true { abort "no" }
+%seen = x`
+  const explained = await remap(['--explain', program], '{"n":"5"}\n')
+  expect(explained).toEqual({
+    code: 0,
+    err: expect.any(String),
+    out: `1: .m = parse_json!(.message)
+   kind: string, integer, float, boolean, null, array or object
+   may end the program: parse_json! at 1:6
+2: x, err = to_int(.n)
+   kind: string or integer
+   cannot fail
+3: .team = downcase("OPS")
+   kind: string
+   cannot fail
+4: if .drop == true { abort "no" }
+   kind: null
+   may end the program: abort at 4:20
+5: %seen = x
+   kind: integer
+   cannot fail
+
+Result: integer
+Event after the program: object
+  .m: string, integer, float, boolean, null, array or object
+  .team: string
+Metadata after the program: object
+  %seen: integer
+The program may end early: yes, by parse_json!, abort
+`,
+  })
+  expect((await remap(['--help'], '')).out).toContain('--explain')
+  expect((await remap(['--explain', 'x = to_int(.n)'], '')).code).toBe(78)
+  expect((await remap(['--explain'], '')).code).toBe(64)
+})

@@ -6,16 +6,17 @@ import { stdin, stdout } from 'node:process'
 import { createInterface, type Interface } from 'node:readline/promises'
 import type { Readable } from 'node:stream'
 import { errorText, PenstockError } from '../errors.ts'
-import { type EventMetadata, noMetadata } from '../event/log.ts'
+import { noMetadata } from '../event/log.ts'
 import { isObject, type Value, type ValueObject } from '../event/value.ts'
 import { isFailedJson, parseJson } from '../formats/json.ts'
+import { explainProgram } from '../remap/explain.ts'
 import { isFailure } from '../remap/function.ts'
-import { kinds } from '../remap/kind.ts'
-import { compileProgram, type Program } from '../remap/program.ts'
+import { type CompileOptions, compileProgram, type Program } from '../remap/program.ts'
 import { fromTagged, type Tagged, toTagged } from '../remap/tagged.ts'
 import { valueText } from '../remap/text.ts'
 import { type Flags, flagHelp, parseArgs } from './args.ts'
 import { exitCodes } from './exit-codes.ts'
+import { historyFile, prompt } from './repl.ts'
 
 export const flags = {
   program: { type: 'string', short: 'p', value: 'FILE', help: 'File with the program.' },
@@ -24,6 +25,12 @@ export const flags = {
   typed: { type: 'boolean', help: 'Read and print tagged values, with the outcome of each run.' },
   timezone: { type: 'string', short: 'tz', value: 'ZONE', help: 'Time zone of dates without one (UTC).' },
   network: { type: 'boolean', help: 'Let the program use the network, as `remap.network: true` does.' },
+  explain: { type: 'boolean', help: 'Print the inferred kinds and what may fail, and run nothing.' },
+  'no-history': {
+    type: 'boolean',
+    env: 'PENSTOCK_REMAP_NO_HISTORY',
+    help: 'Do not keep what is typed at the prompt.',
+  },
   runtime: { type: 'string', value: 'ast', oneOf: ['ast'], help: 'Accepted for compatibility.' },
   help: { type: 'boolean', short: 'h', help: 'Print this text.' },
 } as const satisfies Flags
@@ -31,8 +38,12 @@ export const flags = {
 export async function run(argv: readonly string[]): Promise<number> {
   const { flags: given, words } = parseArgs(argv, flags)
   if (given.help) {
-    const usage =
-      'Usage: penstock-agent remap [PROGRAM] [FLAGS]\n\nEvaluates a program on each line of JSON. Without a program it asks for expressions.'
+    const usage = [
+      'Usage: penstock-agent remap [PROGRAM] [FLAGS]',
+      '',
+      'Evaluates a program on each line of JSON. Without a program it asks for expressions: `help` there tells how. What is typed',
+      `is kept in ${historyFile()}, unless a line begins with a blank.`,
+    ].join('\n')
     stdout.write(`${usage}\n\nFlags:\n${flagHelp(flags)}\n`)
     return exitCodes.ok
   }
@@ -47,8 +58,15 @@ export async function run(argv: readonly string[]): Promise<number> {
     }
   }
   const timezone = given.timezone === 'local' ? localZone() : (given.timezone ?? 'UTC')
-  if (source === undefined) return prompt(given.input, timezone, given.network)
-  const compiled = compileProgram(source, { timezone, network: given.network, keepResult: true, log: logLine })
+  const options: CompileOptions = { timezone, network: given.network, log: logLine }
+  if (source === undefined) {
+    if (given.explain)
+      throw new PenstockError('PEN_USAGE', '--explain needs a program, or a file with one by --program.')
+    const events = given.input === undefined ? [] : eventsOf(given.input)
+    await prompt({ ...options, events, history: !given['no-history'] })
+    return exitCodes.ok
+  }
+  const compiled = compileProgram(source, { ...options, keepResult: true })
   if (!compiled.ok) {
     process.stderr.write(compiled.rendered)
     if (given.typed) {
@@ -58,6 +76,10 @@ export async function run(argv: readonly string[]): Promise<number> {
     return exitCodes.config
   }
   if (compiled.renderedWarnings !== '') process.stderr.write(compiled.renderedWarnings)
+  if (given.explain) {
+    stdout.write(explainProgram(source, compiled.program))
+    return exitCodes.ok
+  }
   const warnings = compiled.warnings.map((warning) => warning.code)
   const print = given['print-object'] ? 'event' : 'result'
   try {
@@ -92,6 +114,16 @@ function eventOf(line: string): ValueObject {
   return isObject(value) ? value : { message: value }
 }
 
+/** The events of a file, for the prompt. */
+function eventsOf(file: string): ValueObject[] {
+  try {
+    const lines = readFileSync(file, 'utf8').split('\n')
+    return lines.filter((line) => line.trim() !== '').map(eventOf)
+  } catch (error) {
+    throw new PenstockError('PEN_IO', `The input ${file} cannot be read: ${errorText(error)}`, { cause: error })
+  }
+}
+
 function runLine(program: Program, line: string, print: 'event' | 'result'): void {
   const result = program.run(eventOf(line), noMetadata, true)
   if (isFailure(result)) process.stderr.write(`${result.message.replaceAll('\n', ' ')}\n`)
@@ -115,39 +147,4 @@ function typedOutcome(program: Program, line: string, warnings: readonly number[
   const { root, metadata } = program.frame
   const changed = Object.keys(metadata).length === 0 ? {} : { metadata: toTagged(metadata) }
   return JSON.stringify({ ok: toTagged(result), event: toTagged(root), ...changed, ...shown })
-}
-
-/** Asks for programs and runs each on one event that keeps its changes. */
-async function prompt(input: string | undefined, timezone: string, network: boolean): Promise<number> {
-  let event: ValueObject = {}
-  if (input !== undefined) {
-    const first = readFileSync(input, 'utf8').split('\n')[0] ?? ''
-    if (first !== '') event = eventOf(first)
-  }
-  let root: Value = event
-  let metadata: EventMetadata = noMetadata
-  const lines = createInterface({ input: stdin, output: stdout, prompt: '$ ' })
-  if (stdin.isTTY) stdout.write('An expression is run on the event `.`; `exit` ends.\n')
-  lines.prompt()
-  for await (const line of lines) {
-    const text = line.trim()
-    if (text === 'exit' || text === 'quit') break
-    if (text !== '') {
-      const compiled = compileProgram(text, { timezone, network, keepResult: true, eventKind: kinds.any, log: logLine })
-      if (!compiled.ok) stdout.write(compiled.rendered)
-      else {
-        const { program } = compiled
-        const result = program.run(root as ValueObject, metadata, false)
-        if (isFailure(result)) stdout.write(`${result.message}\n`)
-        else {
-          root = program.frame.root
-          metadata = program.metadataAfter(metadata)
-          stdout.write(`${valueText(result)}\n`)
-        }
-      }
-    }
-    lines.prompt()
-  }
-  lines.close()
-  return 0
 }

@@ -56,6 +56,8 @@ export interface Checked {
   /** The kind of the last expression, and of the event after the program. */
   readonly kind: Kind
   readonly eventKind: Kind
+  /** Static kind of the metadata after the program. */
+  readonly metadataKind: Kind
 }
 
 interface Local {
@@ -175,6 +177,7 @@ class Checker {
       },
       kind,
       eventKind: state.event,
+      metadataKind: state.metadata,
     }
   }
 

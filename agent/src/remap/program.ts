@@ -135,6 +135,8 @@ export class Program implements Runs {
   readonly kind: Kind
   /** Static kind of the event after the program. */
   readonly eventKind: Kind
+  /** Static kind of the metadata after the program. */
+  readonly metadataKind: Kind
   readonly #source: string
   readonly #body: Checked['body']
   readonly #runtime: ProgramRuntime
@@ -148,11 +150,17 @@ export class Program implements Runs {
     this.facts = checked.facts
     this.kind = checked.kind
     this.eventKind = checked.eventKind
+    this.metadataKind = checked.metadataKind
     this.#source = source
     this.#body = checked.body
     this.#runtime = runtime
     this.#keepResult = options.keepResult ?? false
     this.#generated = this.#generate('log')
+  }
+
+  /** The root expressions, as the checker sees them. */
+  get statements(): Checked['body'] {
+    return this.#body
   }
 
   /** The generated JavaScript. */

@@ -1,0 +1,261 @@
+// The prompt of `penstock-agent remap`: each input is a program that runs on one event, which keeps its changes. What is not
+// complete yet is asked for further; words are completed from the declarations of functions and from the event at hand.
+
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { stdin, stdout } from 'node:process'
+import { createInterface } from 'node:readline/promises'
+import { type EventMetadata, noMetadata } from '../event/log.ts'
+import { fieldNames, isObject, type Value, type ValueObject } from '../event/value.ts'
+import { renderDiagnostics } from '../remap/diagnostics.ts'
+import { isFailure } from '../remap/function.ts'
+import { findFunction, functions } from '../remap/functions.ts'
+import { kinds } from '../remap/kind.ts'
+import { keywords, LexicalError, tokenize } from '../remap/lexer.ts'
+import { type CompileOptions, compileProgram } from '../remap/program.ts'
+import { valueText } from '../remap/text.ts'
+import { closest } from '../schema/problems.ts'
+import { referencePages } from './pages.ts'
+
+export interface PromptOptions extends CompileOptions {
+  /** Events to work on; the first is at hand. Without any it is an empty object. */
+  readonly events: readonly ValueObject[]
+  /** False: nothing is read from or written to the file of the history. */
+  readonly history: boolean
+}
+
+const mostHistory = 1000
+const commands = ['help', 'next', 'prev', 'exit', 'quit']
+const help = `An input is a program; it runs on the event \`.\`, which keeps its changes.
+  help               this text
+  help functions     the functions by category
+  help FUNCTION      the page of a function; \`help E103\` that of an error code
+  next, prev         the next or previous event of --input
+  exit               ends, as Ctrl-D does
+Tab completes functions, their parameters and fields of the event. An input that is not complete goes on in the next line; an
+empty line ends it. Ctrl-C gives it up.
+`
+
+/** The user's file of what was typed before. */
+export function historyFile(): string {
+  const given = process.env['XDG_DATA_HOME']
+  const data = given === undefined || given === '' ? join(homedir(), '.local', 'share') : given
+  return join(data, 'penstock', 'remap_history')
+}
+
+export async function prompt({ events, history, ...options }: PromptOptions): Promise<void> {
+  const session = new Session(events, options)
+  const terminal = stdin.isTTY === true && stdout.isTTY === true
+  const keeps = terminal && history
+  const lines = createInterface({
+    input: stdin,
+    output: stdout,
+    prompt: '$ ',
+    historySize: mostHistory,
+    history: keeps ? readHistory() : [],
+    completer: (line: string) => session.complete(line),
+  })
+  let text = ''
+  let closed = false
+  lines.on('close', () => {
+    closed = true
+  })
+  const ask = (): void => {
+    if (closed) return // lines that were read before are still to come
+    lines.setPrompt(text === '' ? '$ ' : '… ')
+    lines.prompt()
+  }
+  let latest: readonly string[] = []
+  lines.on('history', (entries: string[]) => {
+    latest = entries
+  })
+  lines.on('SIGINT', () => {
+    if (text === '' && lines.line === '') {
+      lines.close()
+      return
+    }
+    text = ''
+    stdout.write('\n')
+    lines.write(null, { ctrl: true, name: 'u' })
+    ask()
+  })
+  if (terminal) stdout.write('An expression is run on the event `.`; `help` tells more, `exit` ends.\n')
+  ask()
+  for await (const line of lines) {
+    if (text === '' && ['exit', 'quit'].includes(line.trim())) break
+    const ended = text !== '' && line.trim() === ''
+    text = text === '' ? line : `${text}\n${line}`
+    if (ended || !isIncomplete(text)) {
+      stdout.write(session.answer(text.trim()))
+      text = ''
+    }
+    ask()
+  }
+  // The end of the input ends what was begun, too.
+  if (text !== '') stdout.write(session.answer(text.trim()))
+  lines.close()
+  if (keeps && latest.length > 0) writeHistory(latest)
+}
+
+function readHistory(): string[] {
+  try {
+    return readFileSync(historyFile(), 'utf8').split('\n').filter(Boolean).slice(-mostHistory).reverse()
+  } catch {
+    return [] // there is none yet
+  }
+}
+
+/** @param entries the newest first; those that begin with a blank are not kept */
+function writeHistory(entries: readonly string[]): void {
+  const file = historyFile()
+  try {
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+    const kept = entries.filter((entry) => !entry.startsWith(' '))
+    writeFileSync(file, `${kept.toReversed().join('\n')}\n`, { mode: 0o600 })
+  } catch (error) {
+    process.stderr.write(`The history cannot be kept in ${file}: ${(error as Error).message}\n`)
+  }
+}
+
+/** Whether more must follow: a bracket or literal is open, or the compiler came to the end in the middle. */
+function isIncomplete(text: string): boolean {
+  let depth = 0
+  try {
+    for (const { type, text: token } of tokenize(text)) {
+      if (type !== 'punctuation') continue
+      if (token === '(' || token === '[' || token === '{') depth++
+      else if (token === ')' || token === ']' || token === '}') depth--
+    }
+  } catch (error) {
+    if (error instanceof LexicalError) return error.problem.code === 207 || error.problem.code === 208
+    throw error
+  }
+  if (depth !== 0) return depth > 0
+  const compiled = compileProgram(text)
+  return !compiled.ok && compiled.diagnostics.some(({ code }) => code === 204)
+}
+
+class Session {
+  readonly #events: readonly ValueObject[]
+  readonly #options: CompileOptions
+  #at = 0
+  #root: Value
+  #metadata: EventMetadata = noMetadata
+  /** What is known of the event by the programs so far. */
+  #kind = kinds.any
+
+  constructor(events: readonly ValueObject[], options: CompileOptions) {
+    this.#events = events
+    this.#options = options
+    this.#root = events[0] ?? {}
+  }
+
+  /** What an input gives, as text. */
+  answer(text: string): string {
+    if (text === '') return ''
+    const [command, topic] = text.split(/\s+/)
+    if (command === 'help') return topic === undefined ? help : helpOn(topic)
+    if (text === 'next' || text === 'prev') return this.#step(text === 'next' ? 1 : -1)
+    const compiled = compileProgram(text, { ...this.#options, keepResult: true, eventKind: this.#kind })
+    if (!compiled.ok) return compiled.rendered
+    const { program } = compiled
+    // At a prompt results are there to be looked at, not to be used.
+    const warnings = renderDiagnostics(
+      text,
+      compiled.warnings.filter(({ code }) => code !== 900),
+    )
+    const result = program.run(this.#root as ValueObject, this.#metadata, false)
+    if (isFailure(result)) return `${warnings}${result.message}\n`
+    this.#root = program.frame.root
+    this.#metadata = program.metadataAfter(this.#metadata)
+    this.#kind = program.eventKind
+    return `${warnings}${valueText(result)}\n`
+  }
+
+  #step(by: number): string {
+    const event = this.#events[this.#at + by]
+    if (event === undefined) return `There is no ${by > 0 ? 'next' : 'previous'} event.\n`
+    this.#at += by
+    this.#root = event
+    this.#metadata = noMetadata
+    this.#kind = kinds.any
+    return `${valueText(event)}\n`
+  }
+
+  /** What the word at the end of the line can become, and that word. */
+  complete(line: string): [string[], string] {
+    const topic = /^\s*help\s+(\w*)$/.exec(line)
+    if (topic !== null) {
+      const names = ['functions', ...functions.map(({ name }) => name)]
+      return [names.filter((name) => name.startsWith(topic[1] as string)), topic[1] as string]
+    }
+    const path = /(?<![@\w"\])}])([.%])((?:[@\w]+\.|"(?:[^"\\]|\\.)*"\.)*)([@\w]*|"[^"]*)$/.exec(line)
+    if (path !== null) return [this.#fields(path), path[0]]
+    const word = /[@\w]*$/.exec(line)?.[0] ?? ''
+    const before = line.slice(0, line.length - word.length)
+    const found = parametersAt(before).map((name) => `${name}: `)
+    if (word !== '') {
+      found.push(...functions.map(({ name }) => `${name}(`), ...keywords)
+      if (before.trim() === '') found.push(...commands)
+    }
+    return [found.filter((name) => name.startsWith(word)).sort(), word]
+  }
+
+  #fields([, root = '.', parents = '', start = '']: RegExpExecArray): string[] {
+    let value: Value | undefined = root === '%' ? this.#metadata.value : this.#root
+    for (const [, bare, quoted] of parents.matchAll(/(?:([@\w]+)|"((?:[^"\\]|\\.)*)")\./g)) {
+      value = isObject(value) ? value[bare ?? (quoted as string).replace(/\\(.)/g, '$1')] : undefined
+    }
+    if (!isObject(value)) return []
+    return fieldNames(value)
+      .map((name) => (/^[@_A-Za-z][@\w]*$/.test(name) ? name : `"${name.replace(/["\\]/g, '\\$&')}"`))
+      .filter((name) => name.startsWith(start))
+      .sort()
+      .map((name) => `${root}${parents}${name}`)
+  }
+}
+
+/** Parameters of the call that the end of the text is in, where one may be named. */
+function parametersAt(text: string): readonly string[] {
+  const calls: (string | undefined)[] = []
+  let last = ''
+  try {
+    let name: string | undefined
+    for (const { type, text: token } of tokenize(text)) {
+      if (type === 'end') break
+      last = token
+      if (type === 'call') name = token
+      else if (type !== 'bang') {
+        if (type === 'punctuation') {
+          if (token === '(' || token === '[' || token === '{') calls.push(token === '(' ? name : undefined)
+          else if (token === ')' || token === ']' || token === '}') calls.pop()
+        }
+        name = undefined
+      }
+    }
+  } catch (error) {
+    if (error instanceof LexicalError) return [] // inside of a text
+    throw error
+  }
+  const call = calls.at(-1)
+  if (call === undefined || (last !== '(' && last !== ',')) return []
+  return findFunction(call)?.parameters.map(({ name }) => name) ?? []
+}
+
+function helpOn(topic: string): string {
+  if (topic === 'functions') {
+    const groups = Object.entries(Object.groupBy(functions, ({ category }) => category)).sort()
+    return `${groups.map(([category, each = []]) => `${category}: ${each.map(({ name }) => name).join(', ')}`).join('\n')}\n`
+  }
+  const pages = referencePages()
+  const page =
+    pages.find(({ section, names }) => section === 'Functions' && names.includes(topic)) ??
+    pages.find(({ names }) => names.includes(topic))
+  if (page !== undefined) return page.text
+  const near = closest(
+    topic,
+    functions.map(({ name }) => name),
+  )
+  return `There is nothing named "${topic}".${near === undefined ? '' : ` Did you mean "${near}"?`}\n`
+}
