@@ -80,3 +80,14 @@ test('values nested deeper than 128 are refused', () => {
   expect(isFailedJson(parseJson(deep(128)))).toBe(false)
   expect(isFailedJson(parseJson(deep(129)))).toBe(true)
 })
+
+test('the depth of a long text is seen before the platform reads it, brackets within strings are not depth', () => {
+  const padding = ' '.repeat(40_000)
+  expect(parseJson(`${'[{"a":'.repeat(500_000)}`)).toMatchObject({ reason: expect.stringContaining('recursion limit') })
+  expect(parseJson(`["${'[{'.repeat(1000)}","\\\\","\\"${'['.repeat(200)}"]${padding}`)).toEqual([
+    '[{'.repeat(1000),
+    '\\',
+    `"${'['.repeat(200)}`,
+  ])
+  expect(isFailedJson(parseJson(`["\\\\",${'['.repeat(200)}${']'.repeat(201)}${padding}`))).toBe(true)
+})

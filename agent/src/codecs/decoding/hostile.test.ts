@@ -1,0 +1,100 @@
+// Every codec behind every framing, fed by senders that mean harm. The seed is fixed; the name of a test says it.
+
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { expect, test, vi } from 'vitest'
+import { LogEvent } from '../../event/log.ts'
+import { decoding, decodingCodecs, framing, framingMethods } from '../../schema/groups.ts'
+import { parseOptions } from '../../schema/validate.ts'
+import { testGlobals } from '../../testing/harness.ts'
+import { framed, goodFrame, hostileBytes, limitedTo, seeded } from '../../testing/hostile.ts'
+import { compileDecoder, type Decoded, type Decoder } from './decoder.ts'
+
+vi.setConfig({ testTimeout: 60_000 })
+
+const seed = 20_260_101
+const limit = 4096
+// Protobuf cannot stand between delimiters: its bytes look like them.
+const pairs = decodingCodecs.flatMap((codec) =>
+  framingMethods
+    .filter((method) => codec !== 'native' || !['newline_delimited', 'character_delimited'].includes(method))
+    .map((method) => ({ codec, method })),
+)
+
+function decoder(codec: string, method: (typeof framingMethods)[number], stream: boolean): Decoder {
+  const options = { decoding: { codec }, framing: limitedTo(method, limit) }
+  const checked = parseOptions({ decoding: decoding(), framing: framing() }, options)
+  if (!checked.ok) throw new Error(JSON.stringify(checked.problems))
+  return compileDecoder(checked.value.decoding, checked.value.framing, testGlobals('/nowhere'), { stream })
+}
+
+const texts = (decoded: Decoded) =>
+  decoded.events.map((event) => (event instanceof LogEvent ? event.fields['message'] : undefined))
+
+test.each(pairs)(`codec $codec, framing $method: no message is an exception (seed ${seed})`, ({ codec, method }) => {
+  const random = seeded(seed)
+  const messages = decoder(codec, method, false)
+  for (let round = 0; round < 300; round++) {
+    const parts = Array.from({ length: 1 + Math.floor(random() * 3) }, () => {
+      const bytes = hostileBytes(random, codec, limit * 2)
+      return random() < 0.5 ? bytes : framed(method, bytes)
+    })
+    messages.message(Buffer.concat(parts))
+  }
+  expect(texts(messages.message(framed(method, goodFrame(codec, 'still here'))))).toEqual(['still here'])
+})
+
+test.each(pairs.filter(({ method }) => method === 'newline_delimited' || method === 'character_delimited'))(
+  `codec $codec, framing $method: a stream goes on after every fault (seed ${seed})`,
+  ({ codec, method }) => {
+    const random = seeded(seed)
+    const stream = decoder(codec, method, true)
+    const good = framed(method, goodFrame(codec, 'still here'))
+    for (let round = 0; round < 300; round++) {
+      const bytes = Buffer.concat([hostileBytes(random, codec, limit * 2), framed(method, Buffer.alloc(0)), good])
+      let last: Decoded | undefined
+      for (let from = 0; from < bytes.length; ) {
+        const size = 1 + Math.floor(random() * bytes.length)
+        last = stream.push(bytes.subarray(from, from + size))
+        from += size
+      }
+      if (last !== undefined) expect(texts(last).at(-1)).toBe('still here')
+    }
+  },
+)
+
+test.each([
+  { method: 'newline_delimited', first: 'x' },
+  { method: 'character_delimited', first: 'x' },
+  { method: 'octet_counting', first: '1073741824 ' },
+  { method: 'octet_counting', first: 'x' },
+  { method: 'length_delimited', first: '\u0040\0\0\0' },
+] as const)('framing $method keeps no more than its limit of a frame without end', ({ method, first }) => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const stream = decoder('bytes', method, true)
+  const piece = Buffer.alloc(65_536, 0x78)
+  const used = () => {
+    collect()
+    const { arrayBuffers, heapUsed } = process.memoryUsage()
+    return arrayBuffers + heapUsed
+  }
+  stream.push(Buffer.from(first, 'latin1'))
+  const before = used()
+  let most = 0
+  for (let pushed = 0; pushed < 128; pushed++) {
+    stream.push(piece)
+    if (pushed % 16 === 0) most = Math.max(most, used() - before)
+  }
+  // One piece and the limit are all that may be held; the rest is the allowance for the test itself.
+  expect(most).toBeLessThan(piece.length + 2 * limit + 512 * 1024)
+})
+
+test('a message of empty frames is not as many events at once', () => {
+  const most = { events: 0, all: 0 }
+  for (const { events } of decoder('bytes', 'newline_delimited', false).parts(Buffer.alloc(1 << 20, 0x0a))) {
+    most.events = Math.max(most.events, events.length)
+    most.all += events.length
+  }
+  expect(most).toEqual({ events: 16_384, all: 1 << 20 })
+})
