@@ -8,6 +8,7 @@ type Command = { run(argv: string[]): Promise<number> }
 
 const commands: Readonly<Record<string, { readonly about: string; readonly load: () => Promise<Command> }>> = {
   convert: { about: 'make a Pipeline of an agent configuration', load: () => import('./cli/convert.ts') },
+  diff: { about: 'what applying resources would change, beside the cluster', load: () => import('./cli/diff.ts') },
   explain: {
     about: 'print the page of a component, function, metric or error',
     load: () => import('./cli/explain.ts'),
@@ -15,7 +16,9 @@ const commands: Readonly<Record<string, { readonly about: string; readonly load:
   lint: { about: 'check resources: shape, references, options, programs', load: () => import('./cli/lint.ts') },
   render: { about: 'print the agent configuration of resources', load: () => import('./cli/render.ts') },
   run: { about: 'run resources here, with sample pods', load: () => import('./cli/run.ts') },
+  status: { about: 'show Pipelines of a cluster as trees', load: () => import('./cli/status.ts') },
   test: { about: 'run the tests of Pipelines', load: () => import('./cli/test.ts') },
+  why: { about: 'tell which Pipelines read the logs of a pod, and why', load: () => import('./cli/why.ts') },
 }
 
 const usage = `Usage: penstock COMMAND -f PATH...\n\n${Object.entries(commands)

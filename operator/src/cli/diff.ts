@@ -1,0 +1,56 @@
+// `penstock diff -f PATH`: what applying resources would change for the agents: the configuration that they compile to, beside
+// that of the same resources as they are in the cluster. Exit 1 when there is a difference, as with diff.
+
+import { parseArgs } from 'node:util'
+import { createTwoFilesPatch, FILE_HEADERS_ONLY } from 'diff'
+import { stringify } from 'yaml'
+import { kindOf } from '../api/kinds.ts'
+import { compileResources } from '../compile/config.ts'
+import { loadResources, type Resource, resourceOf } from '../compile/resources.ts'
+import { fileOption, resourcePaths } from './arguments.ts'
+import { clusterOptions, connect } from './cluster.ts'
+import { printProblems } from './problems.ts'
+
+export async function run(argv: string[]): Promise<number> {
+  const { values } = parseArgs({ args: argv, options: { file: fileOption, ...clusterOptions } })
+  const paths = resourcePaths(values.file)
+  const { client, namespace } = await connect(values)
+  const loaded = loadResources(paths, namespace)
+  const files = loaded.resources.filter(({ kind }) => kindOf(kind) !== undefined)
+  const live: Resource[] = []
+  for (const { kind, namespace: own, name } of files) {
+    const type = kindOf(kind)
+    const object = type === undefined ? undefined : await client.get(type, own === '' ? undefined : own, name)
+    if (object !== undefined) live.push(resourceOf({ ...object, kind }))
+  }
+  // Shared objects that the files refer to and do not hold are those of the cluster, on both sides.
+  const named = new Set(files.map((resource) => `${resource.kind} ${resource.namespace}/${resource.name}`))
+  const shared: Resource[] = []
+  const namespaces = new Set(files.map((resource) => resource.namespace).filter((each) => each !== ''))
+  for (const kind of ['ClusterSource', 'ClusterSink', 'Source', 'Sink']) {
+    const type = kindOf(kind)
+    if (type === undefined) continue
+    for (const each of type.namespaced ? namespaces : [undefined]) {
+      for (const object of await client.list(type, { namespace: each })) {
+        const resource = resourceOf(object)
+        if (!named.has(`${kind} ${resource.namespace}/${resource.name}`)) shared.push(resource)
+      }
+    }
+  }
+  const options = { ownMachine: false }
+  const after = compileResources([...loaded.resources, ...shared], options)
+  if (!printProblems([...loaded.problems, ...after.problems.filter((problem) => problem.file !== undefined)])) return 78
+  const before = live.length === 0 ? undefined : compileResources([...live, ...shared], options)
+  const text = (config: object | undefined) => (config === undefined ? '' : stringify(config, { lineWidth: 0 }))
+  const [old, next] = [text(before?.config), text(after.config)]
+  if (old === next) {
+    console.log('No difference.')
+    return 0
+  }
+  process.stdout.write(
+    createTwoFilesPatch('in the cluster', paths.join(', '), old, next, undefined, undefined, {
+      headerOptions: FILE_HEADERS_ONLY,
+    }),
+  )
+  return 1
+}

@@ -1,0 +1,55 @@
+// `penstock selftest`: applies a Pipeline that goes nowhere, waits until it is ready, and removes it. What `helm test` runs.
+
+import { parseArgs } from 'node:util'
+import { errorText } from '@penstock/agent/errors'
+import { type Condition, conditionOf } from '../api/conditions.ts'
+import { pipelineKind } from '../api/kinds.ts'
+import { apiVersion, type KubeObject } from '../api/object.ts'
+import { pause } from '../kube/backoff.ts'
+import { durationMs } from './arguments.ts'
+import { clusterOptions, connect } from './cluster.ts'
+
+interface Tested extends KubeObject {
+  readonly spec: unknown
+  readonly status?: { readonly observedGeneration?: number; readonly conditions?: readonly Condition[] }
+}
+
+const name = 'penstock-selftest'
+
+export async function run(argv: string[]): Promise<number> {
+  const { values } = parseArgs({
+    args: argv,
+    options: { ...clusterOptions, timeout: { type: 'string', default: '60s' } },
+  })
+  const limit = AbortSignal.timeout(durationMs(values.timeout))
+  const { client, namespace = 'default' } = await connect(values)
+  const applied = await client.apply<Tested>(pipelineKind, {
+    apiVersion,
+    kind: 'Pipeline',
+    metadata: { name, namespace, labels: { 'app.kubernetes.io/part-of': 'penstock' } },
+    spec: {
+      sources: [{ name: 'logs', type: 'orchestrator_logs' }],
+      sinks: [{ name: 'nowhere', type: 'blackhole', config: {} }],
+    },
+  })
+  try {
+    let last = 'it has no status yet'
+    while (!limit.aborted) {
+      const found = await client.get<Tested>(pipelineKind, namespace, name).catch((error: unknown) => {
+        last = errorText(error) // the API server may be away for a moment
+        return undefined
+      })
+      const ready = conditionOf(found?.status?.conditions, 'Ready')
+      if (ready !== undefined) last = `${ready.reason}: ${ready.message}`
+      if (ready?.status === 'True' && ready.observedGeneration === applied.metadata.generation) {
+        console.log(`Pipeline ${namespace}/${name} is ready.`)
+        return 0
+      }
+      await pause(500, limit)
+    }
+    console.error(`Pipeline ${namespace}/${name} was not ready after ${values.timeout}: ${last}`)
+    return 1
+  } finally {
+    await client.delete(pipelineKind, namespace, name)
+  }
+}
