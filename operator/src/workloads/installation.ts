@@ -41,7 +41,13 @@ export const operatorRules: readonly Rule[] = [
   // Server-side apply of `metadata.finalizers`, and owner references that block.
   { apiGroups: [group], resources: ['agents', 'agents/finalizers'], verbs: ['patch', 'update'] },
   { apiGroups: [''], resources: ['namespaces', 'pods', 'nodes', 'secrets', 'configmaps'], verbs: read },
+  // What it owns is watched by its label; it is written by the roles of namespaces alone.
+  { apiGroups: [''], resources: ['services', 'serviceaccounts', 'persistentvolumeclaims'], verbs: read },
   { apiGroups: ['apps'], resources: ['daemonsets', 'deployments', 'statefulsets'], verbs: read },
+  { apiGroups: ['batch'], resources: ['jobs'], verbs: read },
+  { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: read },
+  { apiGroups: ['autoscaling'], resources: ['horizontalpodautoscalers'], verbs: read },
+  { apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'], verbs: read },
   { apiGroups: ['authentication.k8s.io'], resources: ['tokenreviews'], verbs: ['create'] },
   { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },
   { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
@@ -77,12 +83,15 @@ export const agentNamespaceRules: readonly Rule[] = [
   { apiGroups: ['autoscaling'], resources: ['horizontalpodautoscalers'], verbs: [...read, ...write] },
   { apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'], verbs: [...read, ...write] },
   { apiGroups: ['monitoring.coreos.com'], resources: ['podmonitors'], verbs: [...read, ...write] },
+  // Agents that come with the installation.
+  { apiGroups: [group], resources: ['agents'], verbs: write },
 ]
 
 /** What it may do in its own namespace besides. */
 export const ownNamespaceRules: readonly Rule[] = [
   { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: [...read, ...write, 'update'] },
-  { apiGroups: [group], resources: ['agents'], verbs: write },
+  // Before it is removed, it is ended first.
+  { apiGroups: ['apps'], resources: ['deployments'], resourceNames: [operatorName], verbs: ['get', 'patch'] },
 ]
 
 const reviews: readonly Rule[] = [

@@ -1,0 +1,235 @@
+// The sidecar of a pod that asks for one. Pure, and the same when it is asked again: what an earlier call has added is taken out
+// first, so a second call gives the same pod.
+
+import { createHash } from 'node:crypto'
+import { canonicalJson } from '@penstock/agent/config/canonical'
+import type { Agent } from '../api/agent.ts'
+import type { ObjectMeta } from '../api/object.ts'
+import type { WorkloadInput } from '../workloads/pod.ts'
+import { sidecarContainer, sidecarParts, sidecarPrefix } from '../workloads/sidecar.ts'
+
+export const annotations = {
+  sidecar: 'penstock.dev/sidecar',
+  pipelines: 'penstock.dev/pipelines',
+  volume: 'penstock.dev/log-volume',
+  paths: 'penstock.dev/log-paths',
+  injected: 'penstock.dev/injected',
+  allowLegacy: 'penstock.dev/allow-legacy-sidecar',
+} as const
+
+interface VolumeMount {
+  readonly name: string
+  readonly mountPath: string
+  readonly subPath?: string
+}
+
+interface Container {
+  readonly name: string
+  readonly volumeMounts?: readonly VolumeMount[]
+  readonly securityContext?: { readonly runAsUser?: number }
+  readonly [field: string]: unknown
+}
+
+interface Volume {
+  readonly name: string
+  readonly emptyDir?: object
+  readonly [source: string]: unknown
+}
+
+export interface Pod {
+  readonly metadata: Partial<ObjectMeta> & { readonly generateName?: string }
+  readonly spec: {
+    readonly containers: readonly Container[]
+    readonly initContainers?: readonly Container[]
+    readonly volumes?: readonly Volume[]
+    readonly securityContext?: { readonly runAsUser?: number }
+    readonly [field: string]: unknown
+  }
+}
+
+export interface Operation {
+  readonly op: 'add'
+  readonly path: string
+  readonly value: unknown
+}
+
+export type Injection =
+  | { readonly allowed: true; readonly patch: readonly Operation[]; readonly warnings: readonly string[] }
+  | { readonly allowed: false; readonly message: string }
+
+export interface InjectOptions {
+  /** The Agent by its name in the pod's namespace. */
+  readonly agent: (name: string) => Agent | undefined
+  readonly input: WorkloadInput
+  readonly namespace: string
+  /** Minor version of the API server; native sidecars came with 29. */
+  readonly minor: number
+}
+
+/** What a pod gets, as operations of a JSON patch; none when it has it already, or does not ask. */
+export function injectSidecar(pod: Pod, options: InjectOptions): Injection {
+  const asked = pod.metadata.annotations ?? {}
+  const name = asked[annotations.sidecar]
+  if (name === undefined) return { allowed: true, patch: [], warnings: [] }
+  const refuse = (text: string): Injection => ({
+    allowed: false,
+    message: `Annotation ${annotations.sidecar}: ${text}`,
+  })
+
+  const agent = options.agent(name)
+  if (agent === undefined)
+    return refuse(`there is no Agent "${name}" in namespace "${options.namespace}". Create one with \`mode: Sidecar\`.`)
+  if (agent.spec.mode !== 'Sidecar')
+    return refuse(`Agent "${name}" has mode ${agent.spec.mode}; a pod needs one with \`mode: Sidecar\`.`)
+  const native = options.minor >= 29
+  const isJob = pod.metadata.ownerReferences?.some((owner) => owner.kind === 'Job') === true
+  if (!native && isJob && asked[annotations.allowLegacy] !== 'true')
+    return refuse(
+      `before Kubernetes 1.29 a sidecar keeps a Job from completing. Set ${annotations.allowLegacy}: "true" to have it nonetheless.`,
+    )
+
+  const bare = withoutSidecar(pod)
+  const volume = asked[annotations.volume]
+  if (volume === undefined || !/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(volume) || volume.startsWith(sidecarPrefix))
+    return refuse(
+      `${annotations.volume} must name the volume with the log files, such as \`logs\`; found ${quoted(volume)}.`,
+    )
+  const logPaths = listOf(asked[annotations.paths])
+  const wrong = logPaths.find((path) => !path.startsWith('/') || path.split('/').includes('..'))
+  if (wrong !== undefined)
+    return refuse(`${annotations.paths} must hold absolute paths such as \`/logs/*.log\`; found ${quoted(wrong)}.`)
+
+  const present = bare.spec.volumes?.find((one) => one.name === volume)
+  if (present !== undefined && present.emptyDir === undefined)
+    return refuse(`volume "${volume}" is no emptyDir, and sidecars read nothing else.`)
+  const users = bare.spec.containers.filter((container) => mountOf(container, volume) !== undefined)
+  const mountPath = users.map((container) => mountOf(container, volume)?.mountPath).find(Boolean) ?? folderOf(logPaths)
+  if (mountPath === undefined)
+    return refuse(`no container mounts volume "${volume}", and ${annotations.paths} does not say where the files are.`)
+  const outside = logPaths.find((path) => !path.startsWith(`${mountPath.replace(/\/$/, '')}/`))
+  if (outside !== undefined)
+    return refuse(
+      `${annotations.paths} has ${quoted(outside)}, which is outside of volume "${volume}" at ${mountPath}.`,
+    )
+
+  const declared = users[0]?.securityContext?.runAsUser ?? bare.spec.securityContext?.runAsUser
+  const parts = sidecarParts(agent, options.input, {
+    volume,
+    mountPath,
+    logPaths,
+    pipelines: asked[annotations.pipelines] === undefined ? undefined : listOf(asked[annotations.pipelines]),
+    user: declared === 0 ? undefined : declared,
+  })
+  const revision = createHash('sha256').update(canonicalJson(parts)).digest('hex').slice(0, 8)
+  // Where nobody mounts the volume, every container of the pod gets it at the place that the paths name.
+  const containers =
+    users.length > 0
+      ? bare.spec.containers
+      : bare.spec.containers.map((container) => ({
+          ...container,
+          volumeMounts: [...(container.volumeMounts ?? []), { name: volume, mountPath }],
+        }))
+  const sidecar = parts.container as Container
+  const { restartPolicy: _, ...legacy } = sidecar
+  const wanted: Pod = {
+    ...bare,
+    metadata: {
+      ...bare.metadata,
+      annotations: { ...bare.metadata.annotations, [annotations.injected]: `${name}.${revision}` },
+    },
+    spec: {
+      ...bare.spec,
+      containers: native ? containers : [...containers, legacy as Container],
+      ...(native ? { initContainers: [sidecar, ...(bare.spec.initContainers ?? [])] } : {}),
+      volumes: [
+        ...(bare.spec.volumes ?? []),
+        ...(present === undefined ? [{ name: volume, emptyDir: {} }] : []),
+        ...(parts.volumes as readonly Volume[]),
+      ],
+    },
+  }
+  return { allowed: true, patch: difference(pod, wanted), warnings: warningsOf(pod, users, bare) }
+}
+
+/** The annotation beside the template of a workload does nothing: told when the workload is applied. */
+export function misplacedWarnings(workload: {
+  readonly kind?: string
+  readonly metadata?: { readonly annotations?: Readonly<Record<string, string>> }
+}): string[] {
+  if (workload.metadata?.annotations?.[annotations.sidecar] === undefined) return []
+  const place = workload.kind === 'CronJob' ? 'spec.jobTemplate.spec.template.metadata' : 'spec.template.metadata'
+  return [
+    `Annotation ${annotations.sidecar} has no effect on a ${workload.kind}: put it on its pods, at ${place}.annotations.`,
+  ]
+}
+
+/** The pod without what a call before has added. A volume of the user's own stays, also one that was made for him. */
+function withoutSidecar(pod: Pod): Pod {
+  if (pod.metadata.annotations?.[annotations.injected] === undefined) return pod
+  const kept = <T extends { readonly name: string }>(
+    list: readonly T[] | undefined,
+    isOurs: (name: string) => boolean,
+  ) => list?.filter((one) => !isOurs(one.name))
+  const initContainers = kept(pod.spec.initContainers, (name) => name === sidecarContainer)
+  const ownVolumes = new Set(['bundle', 'secrets', 'operator', 'data'].map((name) => sidecarPrefix + name))
+  return {
+    ...pod,
+    spec: {
+      ...pod.spec,
+      containers: kept(pod.spec.containers, (name) => name === sidecarContainer) ?? [],
+      ...(initContainers === undefined ? {} : { initContainers }),
+      volumes: kept(pod.spec.volumes, (name) => ownVolumes.has(name)) ?? [],
+    },
+  }
+}
+
+/** Operations for the parts of a pod that we touch; `add` of a member replaces it. */
+function difference(from: Pod, to: Pod): Operation[] {
+  const operations: Operation[] = []
+  for (const member of ['volumes', 'initContainers', 'containers'] as const) {
+    if (to.spec[member] !== undefined && !isSame(from.spec[member], to.spec[member]))
+      operations.push({ op: 'add', path: `/spec/${member}`, value: to.spec[member] })
+  }
+  if (!isSame(from.metadata.annotations, to.metadata.annotations))
+    operations.push({ op: 'add', path: '/metadata/annotations', value: to.metadata.annotations })
+  return operations
+}
+
+function warningsOf(pod: Pod, users: readonly Container[], bare: Pod): string[] {
+  const warnings: string[] = []
+  if (users.length === 0)
+    warnings.push(
+      `No container mounted volume "${pod.metadata.annotations?.[annotations.volume]}"; all of them do now.`,
+    )
+  const user = users[0]?.securityContext?.runAsUser ?? bare.spec.securityContext?.runAsUser
+  if (user === 0)
+    warnings.push(
+      'The container that writes the files runs as root; the sidecar does not, and reads what is open to others.',
+    )
+  return warnings
+}
+
+const mountOf = (container: Container, volume: string) =>
+  container.volumeMounts?.find((mount) => mount.name === volume && mount.subPath === undefined)
+const listOf = (text: string | undefined) =>
+  (text ?? '')
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '')
+const isSame = (left: unknown, right: unknown) => JSON.stringify(left ?? null) === JSON.stringify(right ?? null)
+const quoted = (text: string | undefined) => (text === undefined ? 'none' : `"${text}"`)
+
+/** The folder that all globs have in common, as far as it has no wildcard. */
+function folderOf(globs: readonly string[]): string | undefined {
+  const folders = globs.map((glob) => {
+    const parts = glob.split('/').slice(0, -1)
+    const wild = parts.findIndex((part) => /[*?[{]/.test(part))
+    return wild < 0 ? parts : parts.slice(0, wild)
+  })
+  const [first] = folders
+  if (first === undefined) return undefined
+  let length = first.length
+  for (const folder of folders)
+    while (length > 0 && folder.slice(0, length).join('/') !== first.slice(0, length).join('/')) length--
+  return length < 2 ? undefined : first.slice(0, length).join('/')
+}

@@ -1,0 +1,80 @@
+// What admission says of a resource of ours: all that a reconcile would find, at once. It is for the author's comfort and never
+// needed: whatever passes unseen is found again by the reconcile. So it lets pass what could lock a user out.
+
+import { canonicalJson } from '@penstock/agent/config/canonical'
+import type { Reason } from '../api/conditions.ts'
+import type { Kind } from '../api/kinds.ts'
+import type { KubeObject } from '../api/object.ts'
+import { sentence } from '../compile/check.ts'
+import type { CompileProblem } from '../compile/pipeline.ts'
+
+/** Everything that a reconcile would find in an object, were it applied now; warnings too. */
+export type Judge = (kind: Kind, object: KubeObject) => Promise<readonly CompileProblem[]>
+
+export interface Verdict {
+  readonly allowed: boolean
+  /** Every error, a line each; empty when it is allowed. */
+  readonly message: string
+  readonly warnings: readonly string[]
+}
+
+/** Reasons that another object may still mend: what is referred to may be applied a moment later. */
+const mendable: ReadonlySet<Reason> = new Set([
+  'SourceNotFound',
+  'SinkNotFound',
+  'SecretNotFound',
+  'SecretKeyNotFound',
+  'NoMatchingAgent',
+])
+/** The API server takes 120 characters of a warning well, and cuts all of them at 4,096 bytes together. */
+const longestWarning = 256
+const mostWarnings = 12
+
+export async function validate(
+  kind: Kind,
+  object: KubeObject,
+  previous: KubeObject | undefined,
+  judge: Judge,
+): Promise<Verdict> {
+  const passes: Verdict = { allowed: true, message: '', warnings: [] }
+  if (object.metadata.deletionTimestamp !== undefined) return passes
+  if (previous !== undefined && canonicalJson(specOf(object)) === canonicalJson(specOf(previous))) return passes
+
+  const problems = await judge(kind, object)
+  const errors = problems.filter((problem) => problem.severity === 'error' && !mendable.has(problem.reason))
+  const notes = problems.filter((problem) => !errors.includes(problem))
+  const spec = specOf(object)
+  const text = (problem: CompileProblem) => lineOf(problem, spec)
+  if (errors.length === 0) return { allowed: true, message: '', warnings: warningsOf(notes.map(text)) }
+
+  // An object that was wrong before may be changed as long as it gets wrong in no new way: a release that is stricter than
+  // the one before must not lock its users out.
+  if (previous !== undefined) {
+    const before = new Set((await judge(kind, previous)).filter(isError).map((problem) => problem.reason))
+    if (errors.every((problem) => before.has(problem.reason))) {
+      const still = errors.map((problem) => `still wrong: ${text(problem)}`)
+      return { allowed: true, message: '', warnings: warningsOf([...still, ...notes.map(text)]) }
+    }
+  }
+  const lines = errors.map((problem) => `${problem.reason}: ${text(problem)}`)
+  const head = `${kind.kind} "${object.metadata.name ?? ''}" has ${lines.length === 1 ? 'a problem' : `${lines.length} problems`}`
+  const message =
+    lines.length === 1 ? `${head}: ${lines[0]}` : `${head}:\n${lines.map((line) => `- ${line}`).join('\n')}`
+  return { allowed: false, message, warnings: warningsOf(notes.map(text)) }
+}
+
+const isError = (problem: CompileProblem) => problem.severity === 'error'
+const specOf = (object: KubeObject) => (object as { spec?: unknown }).spec ?? null
+
+function lineOf(problem: CompileProblem, spec: unknown): string {
+  const help = problem.help === undefined ? '' : ` (${problem.help.replace(/\.$/, '')})`
+  return `${sentence(problem, spec)}${help}`
+}
+
+function warningsOf(lines: readonly string[]): string[] {
+  const shown = [...new Set(lines)]
+    .slice(0, mostWarnings)
+    .map((line) => (line.length > longestWarning ? `${line.slice(0, longestWarning - 3)}...` : line))
+  const rest = new Set(lines).size - shown.length
+  return rest > 0 ? [...shown, `and ${rest} more`] : shown
+}
