@@ -1,0 +1,182 @@
+import { expect, test, vi } from 'vitest'
+import type { Batch } from '../event/batch.ts'
+import type { LogEvent } from '../event/log.ts'
+import { decodingCodecs, framingMethods } from '../schema/groups.ts'
+import { type Broker, startBroker } from '../testing/amqp-broker.ts'
+import { problemsOf, startSource } from '../testing/harness.ts'
+import { framed, goodFrame, hostileBytes, limitedTo, seeded } from '../testing/hostile.ts'
+
+vi.setConfig({ testTimeout: 60_000 })
+
+const source = (broker: Broker, options: object = {}, extra: Parameters<typeof startSource>[2] = {}) =>
+  startSource('amqp', { connection_string: broker.url, ...options }, extra)
+const text = (body: string) => ({ body: Buffer.from(body) })
+const plain = (event: unknown) => JSON.parse(JSON.stringify((event as LogEvent).fields)) as unknown
+
+test('a message becomes an event with what the broker says of it, and is acknowledged when that is delivered', async () => {
+  await using broker = await startBroker()
+  await using started = await source(broker)
+  broker.publish({ ...text('hi'), exchange: 'ex', routingKey: 'k', timestamp: 1_704_164_645 })
+  await started.received(1)
+  await started.stop()
+  expect(plain(started.sent[0])).toEqual({
+    message: 'hi',
+    exchange: 'ex',
+    routing: 'k',
+    offset: 1,
+    timestamp: '2024-01-02T03:04:05Z',
+    source_type: 'amqp',
+  })
+  expect(broker.accepted).toEqual(['hi'])
+  expect(broker.prefetch).toBe(4096)
+  expect(started.events.counts.get('component_received_bytes_total')).toBe(2)
+  expect(started.events.counts.get('source_lag_time_seconds')).toBe(1)
+})
+
+test('fields have the names that are asked for, or none, and do not take the place of what is there', async () => {
+  await using broker = await startBroker()
+  await using started = await source(broker, {
+    exchange_key: 'amqp.exchange',
+    routing_key_field: '',
+    offset_key: 'message',
+    prefetch_count: 7,
+  })
+  broker.publish({ ...text('hi'), timestamp: 1_704_164_645_678 }, text('no time'))
+  await started.received(2)
+  expect(plain(started.sent[0])).toEqual({
+    message: 'hi',
+    amqp: { exchange: '' },
+    timestamp: '2024-01-02T03:04:05.678Z',
+    source_type: 'amqp',
+  })
+  expect(broker.prefetch).toBe(7)
+  expect(started.events.counts.get('source_lag_time_seconds')).toBe(1) // without a time there is no lag
+})
+
+test('messages are answered one by one: accepted when delivered, rejected when they cannot be', async () => {
+  const held: Batch[] = []
+  await using broker = await startBroker()
+  await using started = await source(broker, {}, { consume: (batch) => void held.push(batch) })
+  broker.publish(text('one'), text('two'), text('three'), text('four'))
+  await started.received(4)
+  held[3]?.finalizer.release(1, 'delivered')
+  held[1]?.finalizer.release(1, 'rejected')
+  held[2]?.finalizer.release(1, 'errored')
+  await vi.waitFor(() => expect(broker.left).toBe(1))
+  expect(broker.accepted).toEqual(['four'])
+  expect(broker.rejected).toEqual(['two', 'three'])
+  const stopped = started.stop()
+  held[0]?.finalizer.release(1, 'delivered') // a stop waits for it
+  await stopped
+  expect(broker.accepted).toEqual(['four', 'one'])
+})
+
+test('without acknowledgements a message is acknowledged when the pipeline has accepted it', async () => {
+  let accept = () => {}
+  await using broker = await startBroker()
+  await using started = await source(
+    broker,
+    {},
+    { acknowledgements: false, consume: () => new Promise((resolve) => (accept = resolve)) },
+  )
+  broker.publish(text('one'), text('two'))
+  await started.received(1)
+  expect(broker.accepted).toEqual([])
+  accept()
+  await started.received(2)
+  await vi.waitFor(() => expect(broker.accepted).toEqual(['one']))
+  accept()
+  await vi.waitFor(() => expect(broker.accepted).toEqual(['one', 'two']))
+})
+
+test('a full pipeline holds the messages that were given out; a stop leaves them to the broker', async () => {
+  await using broker = await startBroker()
+  await using started = await source(
+    broker,
+    { prefetch_count: 10 },
+    {
+      consume(batch) {
+        batch.finalizer.release(1, 'delivered')
+        return new Promise(() => {})
+      },
+    },
+  )
+  broker.publish(...Array.from({ length: 100 }, (_, index) => text(String(index))))
+  await started.received(1)
+  await started.stop()
+  expect(started.sent).toHaveLength(1)
+  await vi.waitFor(() => expect(broker.left).toBe(99))
+})
+
+test.each<[string, (broker: Broker) => void]>([
+  ['the connection breaks', (broker) => broker.cut()],
+  ['the consumer is cancelled', (broker) => broker.cancel()],
+  ['a frame is longer than any may be', (broker) => broker.send(Buffer.from([1, 0, 1, 0x40, 0, 0, 0, 1]))],
+  ['a frame is no frame', (broker) => broker.send(Buffer.alloc(100, 0xff))],
+  ['a method is unknown', (broker) => broker.send(Buffer.from([1, 0, 1, 0, 0, 0, 4, 0, 99, 0, 99, 0xce]))],
+])('when %s, it consumes again, and what was not answered comes again', async (_name, fault) => {
+  const held: Batch[] = []
+  await using broker = await startBroker()
+  await using started = await source(broker, {}, { consume: (batch) => void held.push(batch) })
+  broker.publish(text('one'), text('two'))
+  await started.received(2)
+  fault(broker)
+  await started.received(4)
+  // Answers to deliveries of the old connection are in vain, and counted; those of the new one are heard.
+  held[0]?.finalizer.release(1, 'delivered')
+  expect(started.events.counts.get('consumer_offset_updates_failed_total')).toBe(1)
+  for (const batch of held.slice(1)) batch.finalizer.release(1, 'delivered')
+  await vi.waitFor(() => expect(broker.accepted.toSorted()).toEqual(['one', 'two']))
+  expect(broker.connections).toBe(2)
+  expect(started.events.errors.map(({ type, stage }) => `${type} ${stage}`)).toEqual([
+    'request_failed receiving',
+    'acknowledgment_failed receiving',
+    'acknowledgment_failed receiving',
+  ])
+})
+
+const seed = 20_260_102
+test.each(decodingCodecs)(
+  `hostile messages of codec %s are answered, and the source goes on (seed ${seed})`,
+  async (codec) => {
+    const random = seeded(seed)
+    for (const method of framingMethods) {
+      // Protobuf cannot stand between delimiters: its bytes look like them.
+      if (codec === 'native' && (method === 'newline_delimited' || method === 'character_delimited')) continue
+      await using broker = await startBroker()
+      await using started = await source(broker, { decoding: { codec }, framing: limitedTo(method, 2000) })
+      const bodies = Array.from({ length: 50 }, () => {
+        const bytes = hostileBytes(random, codec, 4000)
+        return { body: random() < 0.5 ? bytes : framed(method, bytes) }
+      })
+      broker.publish(...bodies, { body: framed(method, goodFrame(codec, 'still here')) })
+      await vi.waitFor(() => expect(broker.accepted).toHaveLength(51), 20_000)
+      expect(plain(started.sent.at(-1))).toMatchObject({ message: 'still here' })
+      expect(broker.connections).toBe(1)
+    }
+  },
+)
+
+test('the health check names the queue that is not there', async () => {
+  await using broker = await startBroker()
+  await using started = await source(broker)
+  await started.source.healthcheck?.(AbortSignal.timeout(5000))
+  broker.cut()
+  await using lost = await source(broker, { connection_string: 'amqp://u:s3cret@127.0.0.1:1/' })
+  const failure = lost.source.healthcheck?.(AbortSignal.timeout(5000))
+  await expect(failure).rejects.toMatchObject({ message: expect.stringContaining('amqp://127.0.0.1:1/%2F') })
+  await expect(failure).rejects.not.toMatchObject({ message: expect.stringContaining('s3cret') })
+})
+
+test('options that cannot work are refused', () => {
+  const options = {
+    connection_string: 'amqp://broker',
+    tls: { enabled: true },
+    framing: { method: 'character_delimited' },
+  }
+  expect(problemsOf('source', 'amqp', options).map(({ path }) => path)).toEqual([
+    'framing.character_delimited.delimiter',
+    'tls.enabled',
+  ])
+  expect(problemsOf('source', 'amqp', { connection_string: 'nonsense' })).toMatchObject([{ path: 'connection_string' }])
+})
