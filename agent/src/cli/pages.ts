@@ -7,16 +7,19 @@ import { testOptions } from '../config/unit-test-shape.ts'
 import { errorCodes } from '../errors.ts'
 import { writeJson } from '../formats/json.ts'
 import { components } from '../registry.ts'
+import { codeExamples } from '../remap/code-examples.ts'
 import { diagnosticCodes } from '../remap/codes.ts'
 import type { FunctionDeclaration, Parameter } from '../remap/function.ts'
 import { functions } from '../remap/functions.ts'
 import { type Kind, kinds } from '../remap/kind.ts'
+import { languagePages } from '../remap/language.ts'
 import {
   componentPage,
   diagnosticPage,
   errorPage,
   type FunctionFacts,
   functionPage,
+  languagePage,
   metricPage,
   type Page,
   settingsPage,
@@ -38,10 +41,11 @@ export function referencePages(): Page[] {
         ),
       )
       .map(componentPage),
+    ...languagePages().map(({ names, title, summary, text }) => languagePage(names, title, summary, text)),
     ...byName(functions, (each) => each.name).map((each) => functionPage(factsOf(each))),
     ...byName(Object.entries(metricTable), ([name]) => name).map(([name, facts]) => metricPage(name, facts)),
     ...byName(Object.entries(errorCodes), ([name]) => name).map(([name, line]) => errorPage(name, line)),
-    ...Object.entries(diagnosticCodes).map(([code, line]) => diagnosticPage(code, line)),
+    ...Object.entries(diagnosticCodes).map(([code, line]) => diagnosticPage(code, line, codeExamples[Number(code)])),
   ]
 }
 

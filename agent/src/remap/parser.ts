@@ -37,7 +37,8 @@ class SyntaxFailure {
   }
 }
 
-const levels: readonly (readonly BinaryOperator[])[] = [
+/** Binary operators, those that bind loosest first; all associate to the left. */
+export const levels: readonly (readonly BinaryOperator[])[] = [
   ['??'],
   ['||', '&&'],
   ['==', '!='],

@@ -177,9 +177,16 @@ export function errorPage(name: string, line: string): Page {
 }
 
 /** The page of a code of the compiler of remap programs: `E103`, also found by its number. */
-export function diagnosticPage(code: string, line: string): Page {
+export function diagnosticPage(
+  code: string,
+  line: string,
+  example?: { readonly wrong: string; readonly right: string },
+): Page {
   const name = `E${code}`
-  const text = `# ${name}\n\nError code of remap programs. ${line}\n`
+  const shown = (program: string): string => `\`\`\`coffee\n${program}\n\`\`\`\n`
+  const examples =
+    example === undefined ? '' : `\nRefused:\n\n${shown(example.wrong)}\nInstead:\n\n${shown(example.right)}`
+  const text = `# ${name}\n\nCode of remap programs. ${line}\n${examples}`
   return {
     names: [name, code],
     file: `errors/${name}.md`,
@@ -187,6 +194,12 @@ export function diagnosticPage(code: string, line: string): Page {
     summary: line,
     text,
   }
+}
+
+/** A page on the language. */
+export function languagePage(names: readonly string[], title: string, summary: string, text: string): Page {
+  const file = `language/${names[0]}.md`
+  return { names, file, section: 'The remap language', summary, text: `# ${title}\n\n${summary}\n\n${text}\n` }
 }
 
 /** The page that lists all others, in the order in which they are given. */
