@@ -1,0 +1,263 @@
+// `node e2e/faults/kills.ts [--kills N] [--seed N]`: kills an agent under load at random moments, every other time with a power
+// cut to follow: of what was not yet synced a random part is then missing, torn or overwritten. Three ways through one agent:
+//
+// - `file`: a file through a disk buffer. Nothing may be lost.
+// - `memory`: a file through a memory buffer, whose positions follow delivery. Nothing may be lost.
+// - `stdin`: standard input, which cannot be asked to send again, through a disk buffer. What is lost must have been written in
+//   the 500 ms before a kill.
+//
+// The destination fails, hangs and is slow in turn. At the end all that is left is delivered, and the lines are compared.
+
+import {
+  appendFileSync,
+  closeSync,
+  existsSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  truncateSync,
+  unlinkSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { Chance, Destination, lineOf, type Mood } from './destination.ts'
+import { eventually, impatientSink, onDisk, Victim } from './victim.ts'
+
+const linesPerSecond = 4000
+const padding = 'x'.repeat(240)
+/** What the promise allows, and what scheduling on a loaded machine adds to it. */
+const windowMs = 500
+const slackMs = 500
+
+export interface KillReport {
+  readonly seed: number
+  readonly kills: number
+  readonly powerCuts: number
+  readonly written: Record<string, number>
+  readonly missing: Record<string, number>
+  readonly doubled: Record<string, number>
+  /** Of the lines missing from `stdin`: how old they were at most when the agent was killed. */
+  readonly oldestLossMs: number
+  /** Losses that the agent itself counted after its starts. */
+  readonly countedByAgent: number
+  readonly problems: readonly string[]
+}
+
+/** Appends numbered lines at a steady rate, to a file or to the agent's standard input. */
+class Feed {
+  written = 0
+  /** When each line was written; of standard input only. */
+  readonly times: number[] = []
+  readonly #put: (text: string) => boolean
+  #since = 0
+  #base = 0
+  #running = false
+
+  constructor(put: (text: string) => boolean) {
+    this.#put = put
+  }
+
+  start(): void {
+    this.#since = performance.now()
+    this.#base = this.written
+    this.#running = true
+  }
+
+  stop(): void {
+    this.#running = false
+  }
+
+  turn(keepTimes: boolean): void {
+    if (!this.#running) return
+    const now = performance.now()
+    const due = this.#base + ((now - this.#since) / 1000) * linesPerSecond
+    let text = ''
+    while (this.written < due && text.length < 500_000) {
+      if (keepTimes) this.times[this.written] = now
+      text += lineOf(this.written++, padding)
+    }
+    // A full pipe: what waits in this process would be lost without ever having been written.
+    if (text !== '' && !this.#put(text)) this.#running = false
+  }
+}
+
+export async function killAgain(kills: number, seed: number, longestMs = 2000): Promise<KillReport> {
+  const chance = new Chance(seed)
+  await using destination = await new Destination().start()
+  await using victim = new Victim()
+  const files = { file: victim.path('file.log'), memory: victim.path('memory.log') }
+  for (const file of Object.values(files)) writeFileSync(file, '')
+  const source = (path: string) => ({ type: 'file', include: [path], glob_minimum_cooldown_ms: 200 })
+  const config = {
+    sources: { file: source(files.file), memory: source(files.memory), stdin: { type: 'stdin' } },
+    sinks: {
+      to_file: impatientSink('file', `${destination.url}/file`, onDisk()),
+      to_memory: impatientSink('memory', `${destination.url}/memory`, { max_events: 2000 }),
+      to_stdin: impatientSink('stdin', `${destination.url}/stdin`, onDisk()),
+    },
+  }
+  const append = (path: string) => (text: string) => {
+    appendFileSync(path, text)
+    return true
+  }
+  const toFile = new Feed(append(files.file))
+  const toMemory = new Feed(append(files.memory))
+  const toStdin = new Feed((text) => victim.write(text))
+  toFile.start()
+  toMemory.start()
+  const feeding = setInterval(() => {
+    toFile.turn(false)
+    toMemory.turn(false)
+    toStdin.turn(true)
+  }, 10)
+  const killedAt: number[] = []
+  let powerCuts = 0
+  let counted = 0
+  try {
+    for (let kill = 0; kill < kills; kill++) {
+      await victim.start(config)
+      counted += await lossesOf(victim)
+      toStdin.start()
+      for (let left = chance.between(50, longestMs); left > 0; ) {
+        destination.mood = chance.pick<Mood>(['well', 'well', 'well', 'failing', 'hanging', 'slow'])
+        const part = Math.min(left, chance.between(50, 600))
+        await wait(part)
+        left -= part
+      }
+      toStdin.stop()
+      await victim.signal('SIGKILL')
+      killedAt.push(performance.now())
+      destination.release()
+      if (kill % 2 === 1) {
+        for (const sink of ['to_file', 'to_stdin']) cutPower(victim.buffer(sink), chance)
+        powerCuts++
+      }
+    }
+    destination.mood = 'well'
+    toFile.stop()
+    toMemory.stop()
+    await victim.start(config)
+    counted += await lossesOf(victim)
+    const complete = () =>
+      destination.missing('/file', toFile.written).length === 0 &&
+      destination.missing('/memory', toMemory.written).length === 0
+    await eventually('all lines of the files have arrived', 90_000, complete).catch(() => {}) // told below
+    await eventually('the buffers are empty', 30_000, async () => (await victim.metric('buffer_events')) === 0).catch(
+      () => {},
+    )
+  } finally {
+    clearInterval(feeding)
+  }
+  await victim.signal('SIGTERM')
+
+  const written = { file: toFile.written, memory: toMemory.written, stdin: toStdin.written }
+  const problems: string[] = []
+  for (const path of ['file', 'memory'] as const) {
+    const missing = destination.missing(`/${path}`, written[path])
+    if (missing.length > 0) problems.push(`${missing.length} lines of ${path} are lost, the first is ${missing[0]}.`)
+  }
+  const lost = destination.missing('/stdin', written.stdin)
+  let oldest = 0
+  for (const line of lost) {
+    const at = toStdin.times[line] as number
+    const kill = killedAt.find((time) => time >= at) ?? Number.POSITIVE_INFINITY
+    oldest = Math.max(oldest, kill - at)
+  }
+  if (oldest > windowMs + slackMs)
+    problems.push(`A line of stdin is lost that was written ${Math.round(oldest)} ms before the kill.`)
+  const doubled = {
+    file: destination.doubled('/file'),
+    memory: destination.doubled('/memory'),
+    stdin: destination.doubled('/stdin'),
+  }
+  // Once more than a second may come what was delivered and not yet noted, and what was on the way.
+  const bound = (kills + 1) * linesPerSecond * 4
+  for (const [path, lines] of Object.entries(doubled)) {
+    if (lines > bound) problems.push(`${lines} lines of ${path} came twice; at-least-once explains ${bound}.`)
+  }
+  return {
+    seed,
+    kills,
+    powerCuts,
+    written,
+    missing: {
+      file: destination.missing('/file', written.file).length,
+      memory: destination.missing('/memory', written.memory).length,
+      stdin: lost.length,
+    },
+    doubled,
+    oldestLossMs: Math.round(oldest),
+    countedByAgent: counted,
+    problems,
+  }
+}
+
+/** Events that the agent found missing from its buffers when it started. */
+function lossesOf(victim: Victim): Promise<number> {
+  return victim.metric('buffer_discarded_events_total', 'intentional="false"')
+}
+
+/** Does to a buffer what a loss of power may do: whatever was not synced is there, gone, torn or something else. */
+export function cutPower(folder: string, chance: Chance): void {
+  const ledger = join(folder, 'buffer.db')
+  if (!existsSync(ledger)) return
+  const { segment, offset } = syncedPosition(readFileSync(ledger))
+  for (const name of readdirSync(folder)) {
+    const number = /^buffer-data-(\d+)\.dat$/.exec(name)?.[1]
+    if (number === undefined || Number(number) < segment) continue
+    const path = join(folder, name)
+    const safe = Number(number) === segment ? offset : 0
+    const { size } = statSync(path)
+    if (size <= safe) continue
+    const cut = chance.between(safe, size)
+    switch (chance.between(0, 3)) {
+      case 0:
+        break
+      case 1:
+        truncateSync(path, cut)
+        break
+      case 2:
+        overwrite(path, cut, Buffer.alloc(size - cut))
+        break
+      case 3:
+        if (safe === 0 && chance.between(0, 1) === 0) unlinkSync(path)
+        else
+          overwrite(
+            path,
+            cut,
+            Buffer.from(Array.from({ length: Math.min(size - cut, 5000) }, () => chance.between(0, 255))),
+          )
+    }
+  }
+}
+
+function overwrite(path: string, offset: number, bytes: Buffer): void {
+  const file = openSync(path, 'r+')
+  writeSync(file, bytes, 0, bytes.length, offset)
+  closeSync(file)
+}
+
+/** The synced position in a ledger: the slot with the higher number counts. The layout is in agent/ARCHITECTURE.md. */
+function syncedPosition(ledger: Buffer): { segment: number; offset: number } {
+  let best = 0
+  let position = { segment: 0, offset: 0 }
+  for (let slot = 0; slot + 64 <= ledger.length; slot += 64) {
+    if (ledger.readUInt32LE(slot + 12) <= best) continue
+    best = ledger.readUInt32LE(slot + 12)
+    position = { segment: ledger.readUInt32LE(slot + 32), offset: ledger.readUInt32LE(slot + 36) }
+  }
+  return position
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({ options: { kills: { type: 'string', default: '200' }, seed: { type: 'string' } } })
+  const seed = Number(values.seed ?? Date.now() % 1_000_000)
+  console.log(`seed ${seed}`)
+  const report = await killAgain(Number(values.kills), seed)
+  console.log(JSON.stringify(report, undefined, 2))
+  process.exitCode = report.problems.length > 0 ? 1 : 0
+}

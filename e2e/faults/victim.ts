@@ -1,0 +1,146 @@
+// The agent that the fault tests are hard on: one data folder for many runs, numbered lines through a file and standard input,
+// and metrics over its observation server.
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { agentCommand } from '../agent.ts'
+import { root } from '../command.ts'
+
+const bin = resolve(root, 'node_modules/.bin')
+
+export class Victim implements AsyncDisposable {
+  readonly folder = mkdtempSync(join(tmpdir(), 'penstock-fault-'))
+  readonly dataDir: string
+  readonly #config = join(this.folder, 'agent.json')
+  #child: ChildProcess | undefined
+  #exited: Promise<number | null> = Promise.resolve(null)
+  #port = 0
+  /** What the run in force, or the last one, has logged. */
+  log = ''
+  /** Environment of the runs to come. */
+  env: NodeJS.ProcessEnv = {}
+
+  constructor(dataDir?: string) {
+    this.dataDir = dataDir ?? this.folder
+  }
+
+  path(name: string): string {
+    return join(this.folder, name)
+  }
+
+  /** Folder of a sink's disk buffer. */
+  buffer(sink: string): string {
+    return join(this.dataDir, 'buffer/v2', sink)
+  }
+
+  /** Starts a run and waits until it is under way. */
+  async start(config: Record<string, unknown>): Promise<void> {
+    this.#port ||= await freePort()
+    const api = { enabled: true, address: `127.0.0.1:${this.#port}` }
+    writeFileSync(this.#config, JSON.stringify({ data_dir: this.dataDir, api, ...config }))
+    const started = Promise.withResolvers<void>()
+    const child = spawn(agentCommand, ['--config', this.#config, '--log-format', 'json', '-i', '0'], {
+      env: { ...process.env, PATH: `${bin}:${process.env['PATH'] ?? ''}`, ...this.env },
+      stdio: ['pipe', 'ignore', 'pipe'],
+    })
+    this.#child = child
+    this.log = ''
+    child.stdin?.on('error', () => {}) // it was killed while it was written to
+    child.stderr?.on('data', (part: Buffer) => {
+      if (this.log.length < 4_000_000) this.log += part.toString()
+      if (this.log.includes('Penstock has started.')) started.resolve()
+    })
+    this.#exited = new Promise((done) =>
+      child.on('exit', (code) => {
+        started.reject(new Error(`The agent ended with ${code} before it had started.\n${this.log}`))
+        done(code)
+      }),
+    )
+    await started.promise
+  }
+
+  get pid(): number {
+    return this.#child?.pid ?? 0
+  }
+
+  /** Writes to standard input; false while it is full. */
+  write(text: string): boolean {
+    return this.#child?.stdin?.write(text) ?? false
+  }
+
+  endInput(): void {
+    this.#child?.stdin?.end()
+  }
+
+  async signal(signal: NodeJS.Signals): Promise<number | null> {
+    this.#child?.kill(signal)
+    return await this.#exited
+  }
+
+  get exited(): Promise<number | null> {
+    return this.#exited
+  }
+
+  /** Sum of a metric over the series that carry these labels. */
+  async metric(name: string, ...labels: string[]): Promise<number> {
+    const page = await (await fetch(`http://127.0.0.1:${this.#port}/metrics`)).text()
+    let sum = 0
+    for (const line of page.split('\n')) {
+      if (!line.startsWith(`${name}{`) && !line.startsWith(`${name} `)) continue
+      if (labels.every((label) => line.includes(label))) sum += Number(line.slice(line.lastIndexOf(' ') + 1))
+    }
+    return sum
+  }
+
+  async health(): Promise<number> {
+    return (await fetch(`http://127.0.0.1:${this.#port}/health`)).status
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#child?.exitCode === null && this.#child.signalCode === null) await this.signal('SIGKILL')
+    rmSync(this.folder, { recursive: true, force: true })
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  const { port } = server.address() as { port: number }
+  await new Promise((done) => server.close(done))
+  return port
+}
+
+/** An `http` sink that does not wait long before it tries again. */
+export function impatientSink(input: string, uri: string, buffer: object): Record<string, unknown> {
+  return {
+    type: 'http',
+    inputs: [input],
+    uri,
+    encoding: { codec: 'text' },
+    framing: { method: 'newline_delimited' },
+    batch: { timeout_secs: 0.1, max_bytes: 200_000 },
+    request: { timeout_secs: 1, retry_initial_backoff_secs: 1, retry_max_duration_secs: 1, concurrency: 4 },
+    healthcheck: false,
+    acknowledgements: { enabled: true },
+    buffer,
+  }
+}
+
+export const onDisk = (more: object = {}) => ({ type: 'disk', max_size: 268_435_488, ...more })
+
+/** Waits until something holds; what it last was is part of the failure. */
+export async function eventually(
+  what: string,
+  timeoutMs: number,
+  holds: () => boolean | Promise<boolean>,
+): Promise<void> {
+  const end = performance.now() + timeoutMs
+  while (!(await holds())) {
+    if (performance.now() > end) throw new Error(`Gave up waiting until ${what}.`)
+    await wait(20)
+  }
+}
