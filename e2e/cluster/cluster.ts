@@ -91,6 +91,8 @@ export async function prepareCluster(nodes: number, options: CommandOptions = {}
 
 export interface Cluster extends AsyncDisposable {
   readonly kubeconfig: string
+  /** The program itself, for what runs longer than a command. */
+  readonly kubectlPath: string
   /** State and logs; a node's files are below `node-1` and so on. */
   readonly folder: string
   kubectl(args: readonly string[], options?: CommandOptions): Promise<string>
@@ -134,6 +136,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       command(join(binFolder(), 'kubectl'), args, { timeoutMs: 120_000, ...more, env: { KUBECONFIG: kubeconfig } })
     return {
       kubeconfig,
+      kubectlPath: join(binFolder(), 'kubectl'),
       folder,
       kubectl,
       async apply(...objects) {

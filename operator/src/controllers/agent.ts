@@ -6,7 +6,7 @@ import { canonicalJson } from '@penstock/agent/config/canonical'
 import { errorText } from '@penstock/agent/errors'
 import type { Agent } from '../api/agent.ts'
 import type { Finding } from '../api/conditions.ts'
-import { agentKind, clusterPipelineKind, pipelineKind } from '../api/kinds.ts'
+import { agentKind } from '../api/kinds.ts'
 import { type KubeObject, keyOf, objectKey, type ResourceType } from '../api/object.ts'
 import { selects } from '../api/selector.ts'
 import { type Artifact, type SecretRef, secretValue } from '../compile/artifact.ts'
@@ -123,8 +123,6 @@ export class AgentController implements AsyncDisposable {
   readonly #memory = new Map<string, AgentMemory>()
   readonly #subscriptions: Disposable[] = []
   readonly #workers: Promise<void>[] = []
-  readonly #seen = new Set<string>()
-  #selectionVersion = 0
 
   constructor(context: OperatorContext, delivery: Delivery, options: AgentControllerOptions) {
     this.#context = context
@@ -149,7 +147,6 @@ export class AgentController implements AsyncDisposable {
     const { caches, artifacts, signal } = this.#context
     await caches.synced(signal)
     const all = () => {
-      this.#selectionVersion++
       for (const agent of this.#agents.values()) this.#soon(keyOf(agent))
     }
     const ofOwner = ({ object }: { object: KubeObject }) => {
@@ -159,10 +156,7 @@ export class AgentController implements AsyncDisposable {
     }
     this.#subscriptions.push(
       this.#agents.subscribe(({ object }) => this.#queue.add(keyOf(object))),
-      artifacts.subscribe((change) => {
-        if (change?.current !== undefined) this.#seen.add(change.id)
-        all()
-      }),
+      artifacts.subscribe(all),
       this.#namespaces.subscribe(({ type, object, previous }) => {
         const same = canonicalJson(object.metadata.labels ?? {}) === canonicalJson(previous?.metadata.labels ?? {})
         if (type !== 'changed' || !same) all()
@@ -361,10 +355,8 @@ export class AgentController implements AsyncDisposable {
     const entries: Entry[] = []
     const reasons = new Map<string, string>()
     const rolledBack: Record<string, RolloutRecord['rolledBack'][string]> = {}
-    const taken = new Set<string>()
     for (const artifact of this.#context.artifacts.values()) {
       if (!this.#takes(agent, artifact)) continue
-      taken.add(artifact.id)
       let fragment: Fragment | undefined = fragmentOf(artifact)
       const back = delivered.record.rolledBack[artifact.id]
       if (back !== undefined && back.hash === artifact.hash && back.retry === artifact.retry) {
@@ -373,23 +365,7 @@ export class AgentController implements AsyncDisposable {
       }
       if (fragment !== undefined) entries.push({ fragment, createdAt: artifact.createdAt })
     }
-    // A Pipeline whose newest version was never valid since this process started keeps what ran before.
-    for (const [id, fragment] of stable) {
-      if (taken.has(id) || this.#seen.has(id)) continue
-      const object = this.#objectOf(id)
-      if (object === undefined || object.metadata.uid !== fragment.uid) continue
-      if ((object as KubeObject & { spec?: { suspend?: boolean } }).spec?.suspend === true) continue
-      entries.push({ fragment, createdAt: object.metadata.creationTimestamp ?? '' })
-    }
     return { entries, reasons, record: { ...delivered.record, rolledBack } }
-  }
-
-  #objectOf(id: string): KubeObject | undefined {
-    const [namespace, name] = id.split('/') as [string, string]
-    const { caches } = this.#context
-    return namespace === '_cluster'
-      ? caches.cache(clusterPipelineKind).get(undefined, name)
-      : caches.cache(pipelineKind).get(namespace, name)
   }
 
   #takes(agent: Agent, artifact: Artifact): boolean {
@@ -469,7 +445,7 @@ export class AgentController implements AsyncDisposable {
     if (candidate !== undefined && memory.restarts?.step !== step) {
       memory.restarts = { step, counts: new Map(pods.map((pod) => [pod.metadata.uid ?? '', restartsOf(pod)])) }
     }
-    const nodes = this.#nodesOf(key, pods, memory, now)
+    const nodes = agent.spec.mode === 'Sidecar' ? this.#sidecarsOf(key, now) : this.#nodesOf(key, pods, memory, now)
     const observation: Observation = {
       now,
       policy,
@@ -590,6 +566,20 @@ export class AgentController implements AsyncDisposable {
     })
   }
 
+  /** Pods with a sidecar are the users' own: only those that report are known. */
+  #sidecarsOf(key: string, now: number): AgentNode[] {
+    const reports = [...this.#delivery.reports(key)].filter(({ at }) => now - at <= staleMs)
+    this.#delivery.keep(key, new Set(reports.map((report) => report.podUid)))
+    return reports.map(({ node, revision, failed, state }) => ({
+      node,
+      revision,
+      failed,
+      stuck: state === 'Stuck',
+      stale: false,
+      crashed: false,
+    }))
+  }
+
   /** Changed pipelines whose events get lost more than twice as often where the candidate runs. */
   #worse(key: string, delivered: Delivered, changed: ReadonlySet<string>): Set<string> {
     const worse = new Set<string>()
@@ -631,6 +621,9 @@ export class AgentController implements AsyncDisposable {
       if (revision === undefined) allKnown = false
       else running.add(revision)
     }
+    for (const { revision } of this.#delivery.reports(key)) if (revision !== undefined) running.add(revision)
+    // Pods with a sidecar that have not reported since this process started are not known.
+    if (agent?.spec.mode === 'Sidecar' && Date.now() - this.#delivery.startedAt < staleMs) allKnown = false
     const wanted = [stable?.rev, candidate?.rev].filter((rev) => rev !== undefined)
     const history = delivered.record.history.map(({ revision }) => revision)
     const keep = [...new Set([...wanted, ...running, ...history])]
@@ -770,12 +763,10 @@ export class AgentController implements AsyncDisposable {
             : metadata.namespace === namespace && metadata.ownerReferences?.some((owner) => owner.uid === uid) === true
         if (!owned || wanted.has(`${kind}/${metadata.name}`)) continue
         // Jobs that empty volumes end by themselves and are no longer named then.
-        await this.#context.kube
-          .as('agent')
-          .delete(cache.type, metadata.namespace, metadata.name, {
-            signal,
-            ...(metadata.uid === undefined ? {} : { uid: metadata.uid }),
-          })
+        await this.#context.kube.as('agent').delete(cache.type, metadata.namespace, metadata.name, {
+          signal,
+          ...(metadata.uid === undefined ? {} : { uid: metadata.uid }),
+        })
       }
     }
   }

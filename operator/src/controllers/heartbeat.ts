@@ -32,8 +32,6 @@ export interface ServerCertificate {
 export interface HeartbeatServerOptions {
   /** The certificate now; undefined where there is none, and then only a loopback address is served. */
   readonly certificate?: (() => ServerCertificate | undefined) | undefined
-  /** Address of the leader's server, `host:port`, from its identity; undefined while it is not known. */
-  readonly leaderAddress?: ((identity: string) => Promise<string | undefined>) | undefined
 }
 
 interface Sender {
@@ -214,7 +212,7 @@ export class HeartbeatServer implements AsyncDisposable {
     body: Buffer,
   ): Promise<void> {
     const identity = this.#context.leader()
-    const address = identity === undefined ? undefined : await this.#options.leaderAddress?.(identity)
+    const address = identity === undefined ? undefined : addressOf(identity)
     // One step only: two that each take the other for the leader would send it round for ever.
     if (address === undefined || request.headers[forwardedHeader] !== undefined) {
       this.#count.inc({ result: 'no_leader' })
@@ -250,6 +248,11 @@ export class HeartbeatServer implements AsyncDisposable {
     this.#count.inc({ result: status === 200 ? 'forwarded' : 'no_leader' })
     answer(response, status, status === 200 ? undefined : 'The leader did not take it.')
   }
+}
+
+/** Where a leader's server is: its identity ends in `@host:port`. */
+function addressOf(identity: string): string | undefined {
+  return /@(\S+:\d+)$/.exec(identity)?.[1]
 }
 
 async function bodyOf(request: IncomingMessage): Promise<Buffer | undefined> {
