@@ -82,6 +82,8 @@ export interface SourceContext extends Context {
   readonly proxy: ProxyOptions
   /** The agent's own metrics, for the source that turns them into events; absent where nothing is counted. */
   readonly metrics?: Metrics
+  /** Whether it takes the place of a source of its id that has just ended in this process, as in a reload. */
+  readonly replaces?: boolean
   /** In a bundle: what the source may read. */
   readonly subscription?: Subscription | undefined
   /** In a bundle: what its sources share, such as one watch of the pods. The source that can use it knows its class. */

@@ -147,6 +147,59 @@ test('reading goes on after a restart where delivery ended', async () => {
   rmSync(dataDir, { recursive: true })
 })
 
+test('a source that takes the place of another reads on where that one was, and its checkpoint waits for both', async () => {
+  const path = join(folder, 'app.log')
+  const dataDir = mkdtempSync(join(tmpdir(), 'penstock-data-'))
+  const held: Batch[] = []
+  const consume = (batch: Batch) => void held.push(batch)
+  writeFileSync(path, lines(0, 10))
+  {
+    await using source = await startSource('file', { include: [path] }, { dataDir, consume })
+    await source.received(10)
+  }
+  appendFileSync(path, lines(10, 15))
+  await using source = await startSource(
+    'file',
+    { include: [path], max_line_bytes: 99 },
+    { dataDir, consume, replaces: true },
+  )
+  await source.received(5)
+  expect(messages(source)).toEqual(expected(10, 15))
+  const position = async () => {
+    const text = await readFile(join(dataDir, 'in', 'checkpoints.json'), 'utf8')
+    return (JSON.parse(text) as { checkpoints: { position: number }[] }).checkpoints[0]?.position
+  }
+  expect(held).toHaveLength(2)
+  held[1]?.finalizer.release(1, 'delivered')
+  await vi.waitFor(async () => expect(await position()).toBe(0), 5000)
+  held[0]?.finalizer.release(1, 'delivered')
+  await vi.waitFor(async () => expect(await position()).toBe(lines(0, 15).length), 5000)
+  await source.stop()
+  rmSync(dataDir, { recursive: true })
+})
+
+test('what a source gave up when it was stopped is read again by the one that takes its place', async () => {
+  const path = join(folder, 'app.log')
+  const dataDir = mkdtempSync(join(tmpdir(), 'penstock-data-'))
+  const held: Batch[] = []
+  writeFileSync(path, lines(0, 10))
+  {
+    await using source = await startSource(
+      'file',
+      { include: [path] },
+      { dataDir, consume: (batch) => void held.push(batch) },
+    )
+    await source.received(10)
+    await source.stop()
+    held[0]?.finalizer.release(1, 'errored')
+  }
+  await using source = await startSource('file', { include: [path] }, { dataDir, replaces: true })
+  await source.received(10)
+  expect(messages(source)).toEqual(expected(0, 10))
+  await source.stop()
+  rmSync(dataDir, { recursive: true })
+})
+
 test('a full pipeline holds reading, and a checkpoint follows delivery in order', async () => {
   const path = join(folder, 'app.log')
   const held: Batch[] = []

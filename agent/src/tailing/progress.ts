@@ -22,11 +22,13 @@ interface Pending {
 
 export class Progress {
   readonly fingerprint: Fingerprint
-  readonly #checkpoints: Checkpoints
-  readonly #state: ProgressState
+  #checkpoints: Checkpoints
+  #state: ProgressState
   #pending: Pending[] = []
   #head = 0
   #closed = false
+  /** Something was given up, and is to be read again. */
+  #lost = false
   /** Everything before has been delivered. */
   position: number
 
@@ -50,7 +52,10 @@ export class Progress {
       ended?.(status)
       this.#state.inFlight--
       // An agent that is stopping gives up what it could not deliver: those lines are to be read again.
-      if (status === 'errored' && this.#state.stopping) return
+      if (status === 'errored' && this.#state.stopping) {
+        this.#lost = true
+        return
+      }
       pending.answered = true
       this.#advance()
     })
@@ -67,6 +72,23 @@ export class Progress {
   /** The content is gone: what is still in flight moves no checkpoint. */
   close(): void {
     this.#closed = true
+  }
+
+  /** Everything before has been handed on; undefined if some of it must be handed on again. */
+  get reach(): number | undefined {
+    return this.#lost || this.#closed ? undefined : (this.#pending.at(-1)?.position ?? this.position)
+  }
+
+  /** From now on, what is in flight moves the checkpoints of the tailer that goes on with the file. */
+  passTo(checkpoints: Checkpoints, state: ProgressState): void {
+    for (let index = this.#head; index < this.#pending.length; index++) {
+      if ((this.#pending[index] as Pending).answered) continue
+      this.#state.inFlight--
+      state.inFlight++
+    }
+    this.#checkpoints = checkpoints
+    this.#state = state
+    checkpoints.set(this.fingerprint, this.position)
   }
 
   #advance(): void {
@@ -86,4 +108,21 @@ export class Progress {
     this.#checkpoints.set(this.fingerprint, this.position)
     this.#state.moved()
   }
+}
+
+/** How far the files of tailers that have ended were handed on, for those that take their place. */
+const left = new Map<string, ReadonlyMap<Fingerprint, Progress>>()
+
+const keyOf = (dataDir: string, componentId: string) => `${dataDir}\u0000${componentId}`
+
+export function leaveProgress(dataDir: string, componentId: string, files: Iterable<Progress>): void {
+  left.set(keyOf(dataDir, componentId), new Map(Array.from(files, (progress) => [progress.fingerprint, progress])))
+}
+
+/** What was left; gives it once. */
+export function takeProgress(dataDir: string, componentId: string): ReadonlyMap<Fingerprint, Progress> | undefined {
+  const key = keyOf(dataDir, componentId)
+  const found = left.get(key)
+  left.delete(key)
+  return found
 }

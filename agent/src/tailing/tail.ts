@@ -13,7 +13,7 @@ import { CheckpointWriter } from './checkpoint-writer.ts'
 import { Discovery, type DiscoveryHooks, type Finder, type FoundFile } from './discovery.ts'
 import { type Fingerprint, Fingerprinter } from './fingerprint.ts'
 import { gunzipFrom, type Taken } from './gzip.ts'
-import { Progress, type ProgressState } from './progress.ts'
+import { leaveProgress, Progress, type ProgressState, takeProgress } from './progress.ts'
 import { type Slab, SlabPool } from './slab.ts'
 import { directoryOf, inodeOf, TailedFile, type TailHooks, type TailOptions } from './tailed-file.ts'
 
@@ -60,17 +60,27 @@ export class Tailer<State> {
   #tickDue = false
   readonly #signal: AbortSignal
   readonly #state: ProgressState
+  readonly #replaces: boolean
+  /** Of the tailer whose place it takes. */
+  #inherited: ReadonlyMap<Fingerprint, Progress> | undefined
 
   constructor(
     options: TailOptions,
     hooks: TailHooks<State>,
-    context: { readonly events: ComponentEvents; readonly logger: Logger; readonly stopping: AbortSignal },
+    context: {
+      readonly events: ComponentEvents
+      readonly logger: Logger
+      readonly stopping: AbortSignal
+      /** Whether it goes on where a tailer of the same component has just ended. */
+      readonly replaces?: boolean
+    },
   ) {
     this.#options = options
     this.#hooks = hooks
     this.#events = context.events
     this.#logger = context.logger
     this.#signal = context.stopping
+    this.#replaces = context.replaces === true && !options.ignoreCheckpoints
     const capacity = Math.max(chunkBytes, options.maxLineBytes + options.delimiter.length + 1)
     this.pool = options.pool !== undefined && options.pool.capacity >= capacity ? options.pool : new SlabPool(capacity)
     this.#checkpoints = new Checkpoints(options.dataDir, options.componentId, {
@@ -118,6 +128,8 @@ export class Tailer<State> {
     try {
       // Not before: when a source is replaced, its predecessor writes until it has ended.
       this.#checkpoints.load()
+      const inherited = takeProgress(this.#options.dataDir, this.#options.componentId)
+      if (this.#replaces) this.#inherited = inherited
       this.#discovery.sweep()
       this.#started = true
       this.#lastSweep = Date.now()
@@ -130,6 +142,12 @@ export class Tailer<State> {
       this.#signal.removeEventListener('abort', onAbort)
       this.#discovery.close()
       await this.#gzipTask
+      const { dataDir, componentId } = this.#options
+      leaveProgress(
+        dataDir,
+        componentId,
+        [...this.#byInode.values()].map((file) => file.progress),
+      )
       for (const file of this.#byInode.values()) this.#closeDescriptor(file)
       this.#stopped = true
       await this.#writer.stop()
@@ -491,7 +509,11 @@ export class Tailer<State> {
       return false
     }
 
-    const known = this.#checkpoints.get(fingerprint)
+    const inherited = this.#inherited?.get(fingerprint)
+    const reach = inherited?.reach
+    // What a predecessor has handed on is on its way, though not delivered yet: it is not read again.
+    const goesOn = inherited !== undefined && reach !== undefined && (gzip || reach <= stats.size)
+    const known = goesOn ? reach : this.#checkpoints.get(fingerprint)
     let offset = 0
     if (known !== undefined) offset = !gzip && known > stats.size ? 0 : known
     else if (options.ignoreOlderMs !== undefined && Date.now() - stats.mtimeMs > options.ignoreOlderMs)
@@ -501,7 +523,8 @@ export class Tailer<State> {
       this.#doubles.set(inodeOf(stats), { path, stamp, fingerprint })
       return false
     }
-    const progress = new Progress(fingerprint, offset, this.#checkpoints, this.#state)
+    if (goesOn) inherited.passTo(this.#checkpoints, this.#state)
+    const progress = goesOn ? inherited : new Progress(fingerprint, offset, this.#checkpoints, this.#state)
     const file = new TailedFile<State>({ path, descriptor, stats, gzip, offset, progress, polled })
     this.#events.count(known === undefined ? 'files_added_total' : 'files_resumed_total', 1, this.#tags(file))
     this.#logger.debug({ file: path, position: offset }, known === undefined ? 'Found a file.' : 'Resuming a file.')

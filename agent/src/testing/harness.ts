@@ -171,6 +171,8 @@ export interface TestSource extends AsyncDisposable {
 export interface TestSourceOptions {
   readonly globals?: Partial<Globals>
   readonly dataDir?: string
+  /** Whether the source takes the place of one that has just ended, as in a reload. */
+  readonly replaces?: boolean
   /** Whether a sink wants the origin to be acknowledged after delivery only; true if not given. */
   readonly acknowledgements?: boolean
   /** What becomes of each batch; delivered if not given. May wait, as a full buffer does. */
@@ -195,6 +197,7 @@ export async function startSource(type: string, options: object, extra: TestSour
     proxy: noProxy,
     acknowledgements: extra.acknowledgements ?? true,
     stopping: stopping.signal,
+    replaces: extra.replaces ?? false,
     output: {
       send(batch, origin) {
         events.received(batch.count)

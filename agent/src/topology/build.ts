@@ -100,7 +100,8 @@ export interface SourceNode {
   readonly stopping: AbortController
 }
 
-export async function buildSource(config: SourceConfig, around: Surroundings): Promise<SourceNode> {
+/** @param replaces whether a source of this id has just ended */
+export async function buildSource(config: SourceConfig, around: Surroundings, replaces = false): Promise<SourceNode> {
   const { id, declaration } = config
   const { logger, events, limit } = parts(around, id, 'source', declaration.type)
   const outlet = new Outlet(id)
@@ -135,6 +136,7 @@ export async function buildSource(config: SourceConfig, around: Surroundings): P
       acknowledgements: config.acknowledgements,
       proxy: config.proxy,
       metrics: around.metrics,
+      replaces,
       subscription: config.subscription,
       hub: around.bundle?.hub,
     }),

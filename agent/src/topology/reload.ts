@@ -126,7 +126,7 @@ async function replace(topology: Topology, next: Config, diff: ConfigDiff): Prom
   try {
     for (const id of [...diff.sources.changed, ...diff.sources.added]) {
       const config = next.sources.get(id)
-      if (config !== undefined) sources.set(id, await buildSource(config, around))
+      if (config !== undefined) sources.set(id, await buildSource(config, around, topology.sources.has(id)))
     }
   } catch (error) {
     await closeAll(topology, sinks)
@@ -186,7 +186,7 @@ async function cut(topology: Topology, node: SourceNode): Promise<void> {
 async function restore(topology: Topology, configs: readonly SourceConfig[]): Promise<void> {
   for (const config of configs) {
     try {
-      const node = await buildSource(config, topology.around)
+      const node = await buildSource(config, topology.around, true)
       topology.sources.set(config.id, node)
       topology.wire()
       topology.runSource(node)
