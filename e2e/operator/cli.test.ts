@@ -1,8 +1,9 @@
 // The commands that look at a cluster, on a real API server: what they print and how they end.
 
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Cluster, missingForCluster, startCluster } from '../cluster/cluster.ts'
 import { execute, node, root } from '../command.ts'
@@ -125,6 +126,60 @@ Its logs are not read.
       const left = await penstock('why', 'left-1', '-n', 'shop')
       expect(left.stdout).toContain('It has the label penstock.dev/exclude: "true"')
       expect(left.code).toBe(1)
+    })
+
+    test('rollout pauses an Agent, tells so, and lets a Pipeline be tried again', async () => {
+      const agent = ['node', '-n', 'penstock-system']
+      expect((await penstock('rollout', 'pause', ...agent)).stdout).toBe(
+        'The rollout of Agent penstock-system/node stays where it is.\n',
+      )
+      const status = await penstock('rollout', 'status', ...agent)
+      expect([status.stdout.split('\n')[0], status.code]).toEqual(['Agent penstock-system/node (paused)', 1])
+      expect((await penstock('rollout', 'retry', 'web', '-n', 'shop')).code).toBe(0)
+      const at = await cluster.kubectl([
+        '-n',
+        'shop',
+        'get',
+        'pipeline',
+        'web',
+        '-o',
+        'jsonpath={.metadata.annotations}',
+      ])
+      expect(JSON.parse(at)).toHaveProperty(['penstock.dev/retry'])
+      const unknown = await penstock('rollout', 'stauts', 'node')
+      expect([unknown.code, unknown.stderr]).toEqual([64, expect.stringContaining('Did you mean `status`?')])
+    })
+
+    test('support-bundle holds resources and their status, and no secret', async () => {
+      const secret = 'hunter2-of-the-store'
+      await cluster.apply(
+        {
+          apiVersion: 'v1',
+          kind: 'Secret',
+          metadata: { name: 'penstock-x', namespace: 'shop' },
+          stringData: { p: secret },
+        },
+        {
+          apiVersion: 'penstock.dev/v1alpha1',
+          kind: 'Sink',
+          metadata: { name: 'search', namespace: 'shop' },
+          spec: {
+            type: 'search_engine',
+            config: {
+              endpoints: [`http://me:${secret}@search:9200`],
+              auth: { strategy: 'basic', user: 'me', password: secret },
+            },
+          },
+        },
+      )
+      const file = join(folder, 'bundle.tar.gz')
+      const result = await penstock('support-bundle', '-o', file)
+      expect([result.code, result.stderr]).toEqual([0, ''])
+      const text = gunzipSync(await readFile(file)).toString('latin1')
+      expect(text).toContain('reason: BufferUnwritable')
+      expect(text).toContain('http://***@search:9200')
+      expect(text).toContain('password: "***"')
+      expect(text).not.toContain(secret)
     })
 
     test('diff shows what applying a file would change for the agents', async () => {

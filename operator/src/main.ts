@@ -15,14 +15,19 @@ const commands: Readonly<Record<string, { readonly about: string; readonly load:
   },
   lint: { about: 'check resources: shape, references, options, programs', load: () => import('./cli/lint.ts') },
   render: { about: 'print the agent configuration of resources', load: () => import('./cli/render.ts') },
+  rollout: { about: 'show, pause, resume or retry the rollout of a revision', load: () => import('./cli/rollout.ts') },
   run: { about: 'run resources here, with sample pods', load: () => import('./cli/run.ts') },
   status: { about: 'show Pipelines of a cluster as trees', load: () => import('./cli/status.ts') },
+  'support-bundle': {
+    about: 'write what helps to find a fault into an archive',
+    load: () => import('./cli/support-bundle.ts'),
+  },
   test: { about: 'run the tests of Pipelines', load: () => import('./cli/test.ts') },
   why: { about: 'tell which Pipelines read the logs of a pod, and why', load: () => import('./cli/why.ts') },
 }
 
 const usage = `Usage: penstock COMMAND -f PATH...\n\n${Object.entries(commands)
-  .map(([name, { about }]) => `  ${name.padEnd(8)} ${about}`)
+  .map(([name, { about }]) => `  ${name.padEnd(14)} ${about}`)
   .join('\n')}\n`
 
 async function main([name, ...argv]: string[]): Promise<number> {

@@ -74,6 +74,8 @@ export interface KubeClient {
     body?: unknown,
     options?: RequestOptions & { readonly contentType?: string },
   ): Promise<T>
+  /** An answer that is no JSON, such as a log. */
+  text(path: string, options?: RequestOptions): Promise<string>
   /** Whether the API server serves a type now; looked up again every 5 minutes. */
   serves(type: ResourceType, options?: RequestOptions): Promise<boolean>
 }
@@ -319,6 +321,16 @@ class Client implements KubeClient {
     options: RequestOptions & { readonly contentType?: string } = {},
   ): Promise<T> {
     return this.#exchange<T>(method, path, body, options)
+  }
+
+  async text(path: string, options: RequestOptions = {}): Promise<string> {
+    const limit = AbortSignal.timeout(options.timeoutMs ?? listTimeoutMs)
+    const signal = options.signal === undefined ? limit : AbortSignal.any([options.signal, limit])
+    await this.#shared.bucket.take(signal)
+    const answer = await this.send('GET', path, undefined, signal)
+    const code = answer.statusCode ?? 0
+    if (code < 200 || code > 299) throw await errorOf(answer, `GET ${path.split('?')[0]}`)
+    return bodyText(answer)
   }
 
   async serves(type: ResourceType, options: RequestOptions = {}): Promise<boolean> {
