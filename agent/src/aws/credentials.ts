@@ -7,7 +7,15 @@ import { promisify } from 'node:util'
 import type { OptionProblem } from '../component.ts'
 import { errorText, PenstockError } from '../errors.ts'
 import type { HttpClient, HttpResponse } from '../http/client.ts'
-import { cloudVariable, type Environment, type Profile, profileFiles, readProfiles } from './profiles.ts'
+import {
+  cloudVariable,
+  type Environment,
+  endpointOverride,
+  type Profile,
+  profileFiles,
+  readProfiles,
+  readSignOnToken,
+} from './profiles.ts'
 import { type Credentials, signRequest } from './sigv4.ts'
 
 /** The parsed `auth` option with `strategy: aws`. */
@@ -161,7 +169,32 @@ export class CredentialProvider {
       return this.#assumeRole(base, role, profile['external_id'], profile['role_session_name'], signal)
     }
     const command = profile['credential_process']
-    return ownKeys(profile) ?? (command === undefined ? undefined : this.#process(command, signal))
+    const own = ownKeys(profile)
+    if (own !== undefined) return own
+    return command === undefined ? this.#singleSignOn(name, profile, profiles, signal) : this.#process(command, signal)
+  }
+
+  /** A profile of single sign-on, whose token `aws sso login` has left in the cache. */
+  async #singleSignOn(
+    name: string,
+    profile: Profile,
+    profiles: ReadonlyMap<string, Profile>,
+    signal: AbortSignal,
+  ): Promise<Credentials | undefined> {
+    const { sso_session: sessionName, sso_account_id: account, sso_role_name: role } = profile
+    if (account === undefined || role === undefined) return undefined
+    const session = sessionName === undefined ? profile : profiles.get(`sso-session ${sessionName}`)
+    const { sso_start_url: startUrl, sso_region: region } = session ?? {}
+    if (startUrl === undefined || region === undefined) {
+      throw new PenstockError('PEN_AUTH', `The profile \`${name}\` lacks \`sso_start_url\` or \`sso_region\`.`)
+    }
+    const { env, client } = this.#context
+    const token = await readSignOnToken(env, sessionName ?? startUrl, name, this.#now())
+    const override = endpointOverride(env, 'SSO')
+    const url = new URL('/federation/credentials', override ?? `https://portal.sso.${region}.amazonaws.com`)
+    url.search = new URLSearchParams({ role_name: role, account_id: account }).toString()
+    const answer = await client.send({ method: 'GET', url, headers: { 'x-amz-sso_bearer_token': token } }, signal)
+    return fromSignOn(answerOf(answer, 'The single sign-on service'))
   }
 
   async #process(command: string, signal: AbortSignal): Promise<Credentials> {
@@ -171,7 +204,7 @@ export class CredentialProvider {
 
   #tokenServiceUrl(): URL {
     const { env, region } = this.#context
-    const override = env['AWS_ENDPOINT_URL_STS'] ?? env['AWS_ENDPOINT_URL']
+    const override = endpointOverride(env, 'STS')
     return new URL(override ?? `https://sts.${this.#auth.region ?? region}.amazonaws.com/`)
   }
 
@@ -248,13 +281,13 @@ export class CredentialProvider {
 }
 
 /** The instance metadata service, version 2. */
-class InstanceMetadata {
-  readonly #context: AwsContext
+export class InstanceMetadata {
+  readonly #context: Pick<AwsContext, 'client' | 'env'>
   readonly #options: AwsAuth['imds']
   readonly #signal: AbortSignal
   readonly #base: string
 
-  constructor(context: AwsContext, options: AwsAuth['imds'], signal: AbortSignal) {
+  constructor(context: Pick<AwsContext, 'client' | 'env'>, options: AwsAuth['imds'], signal: AbortSignal) {
     this.#context = context
     this.#options = options
     this.#signal = signal
@@ -293,7 +326,8 @@ function metadataAddress(env: Environment): string {
   return env['AWS_EC2_METADATA_SERVICE_ENDPOINT'] ?? 'http://169.254.169.254'
 }
 
-function imdsBudgetMs({ imds }: AwsAuth): number {
+/** How long the metadata service may take off an instance, where nothing answers. */
+export function imdsBudgetMs({ imds }: Pick<AwsAuth, 'imds'>): number {
   return imds.max_attempts * (imds.connect_timeout_seconds + imds.read_timeout_seconds) * 1000
 }
 
@@ -314,7 +348,13 @@ function answerOf(answer: HttpResponse, who: string): string {
 }
 
 function fromJson(text: string, tokenName: string): Credentials {
-  const answer = JSON.parse(text) as Record<string, unknown>
+  let answer: Record<string, unknown>
+  try {
+    answer = JSON.parse(text) as Record<string, unknown>
+  } catch {
+    // The error would quote the text, which may hold keys.
+    throw new PenstockError('PEN_AUTH', 'An answer with credentials is not JSON.')
+  }
   const { AccessKeyId: id, SecretAccessKey: secret, Expiration: end } = answer
   const token = answer[tokenName]
   if (typeof id !== 'string' || typeof secret !== 'string') {
@@ -325,6 +365,25 @@ function fromJson(text: string, tokenName: string): Credentials {
     secretAccessKey: secret,
     sessionToken: typeof token === 'string' ? token : undefined,
     expiresMs: typeof end === 'string' ? Date.parse(end) : undefined,
+  }
+}
+
+function fromSignOn(text: string): Credentials {
+  let found: Record<string, unknown> | undefined
+  try {
+    found = (JSON.parse(text) as { roleCredentials?: Record<string, unknown> }).roleCredentials
+  } catch {
+    // The error would quote the text, which may hold keys.
+  }
+  const { accessKeyId, secretAccessKey, sessionToken, expiration } = found ?? {}
+  if (typeof accessKeyId !== 'string' || typeof secretAccessKey !== 'string') {
+    throw new PenstockError('PEN_AUTH', 'The answer of the single sign-on service holds no credentials.')
+  }
+  return {
+    accessKeyId,
+    secretAccessKey,
+    sessionToken: typeof sessionToken === 'string' ? sessionToken : undefined,
+    expiresMs: typeof expiration === 'number' ? expiration : undefined,
   }
 }
 

@@ -69,8 +69,8 @@ export interface HttpSinkSpec {
   readonly tooLarge?: ((request: Request) => boolean) | undefined
   /** Judges an answer where that is not by its status alone. */
   readonly classify?: (response: HttpResponse, request: Request) => Attempt
-  /** What the destination may repeat in its answers and logs must not show. */
-  readonly secret?: string
+  /** What the destination may repeat in its answers and logs must not show, beside what headers and credentials say. */
+  readonly secret?: string | undefined
   /** Bytes of an answer that `classify` needs. */
   readonly keepOfAnswer?: number
   readonly sign?: Sign | undefined
@@ -309,6 +309,7 @@ class HttpSink implements AskingSink {
   async #send(addressOf: (key: string) => Address, outgoing: Request, signal: AbortSignal): Promise<Attempt> {
     const spec = this.#spec
     let address: Address
+    let sent: HttpRequest
     let response: HttpResponse
     try {
       address = addressOf(outgoing.key)
@@ -319,8 +320,8 @@ class HttpSink implements AskingSink {
     try {
       const { url, headers } = address
       const request: HttpRequest = { method: spec.method ?? 'POST', url, headers, body: outgoing.payload }
-      const signed = spec.sign === undefined ? request : { ...request, headers: await spec.sign(request, signal) }
-      response = await this.#client.send(signed, signal, spec.keepOfAnswer)
+      sent = spec.sign === undefined ? request : { ...request, headers: await spec.sign(request, signal) }
+      response = await this.#client.send(sent, signal, spec.keepOfAnswer)
     } catch (error) {
       if (signal.aborted) throw error
       if (isUnsendable(error)) {
@@ -332,9 +333,10 @@ class HttpSink implements AskingSink {
     const attempt = (spec.classify ?? classifyResponse)(response, outgoing)
     if (response.status >= 200 && response.status < 300) {
       this.#context.events.sentBytes(outgoing.payload.length, address.tags)
-    } else {
+    } else if (this.#context.logger.isLevelEnabled('debug')) {
+      const hidden = [...secretsOf(sent.headers, this.#options.request.headers), spec.secret ?? '']
       this.#context.logger.debug(
-        { status: response.status, answer: excerpt(response.body, spec.secret) },
+        { status: response.status, answer: excerpt(response.body, hidden) },
         'A request was refused.',
       )
     }
@@ -428,10 +430,29 @@ function lowerCased(headers: Readonly<Record<string, string>>): Record<string, s
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
 }
 
-function excerpt(body: Buffer, secret: string | undefined): string {
-  const text = body.toString('utf8')
-  // Before it is cut off: half of a secret is one too.
-  return (secret === undefined ? text : withoutSecret(text, secret)).slice(0, 512)
+function excerpt(body: Buffer, secrets: readonly string[]): string {
+  let text = body.toString('utf8')
+  // Before it is cut off: half of a secret is one too. Longer ones first: one may be part of another.
+  for (const secret of secrets.toSorted((left, right) => right.length - left.length)) text = withoutSecret(text, secret)
+  return text.slice(0, 512)
+}
+
+/** Headers that say who sends, by their names. */
+const tellingHeader = /auth|key|token|secret|signature|password|cookie/
+
+/** What headers hold that a destination may repeat in its answer: those that say who sends, and all that the user has given. */
+function secretsOf(headers: Readonly<Record<string, string>>, given: Readonly<Record<string, string>>): string[] {
+  const secrets = Object.values(given)
+  for (const name in headers) {
+    if (!tellingHeader.test(name)) continue
+    const value = headers[name] as string
+    const [scheme = '', rest = ''] = value.split(/ (.*)/s)
+    secrets.push(value, rest)
+    if (scheme !== 'Basic') continue
+    const pair = Buffer.from(rest, 'base64').toString('utf8')
+    secrets.push(pair, pair.slice(pair.indexOf(':') + 1))
+  }
+  return secrets
 }
 
 /** The text with asterisks in place of a secret. */

@@ -50,6 +50,7 @@ export const monitorCMetrics = defineSink({
       url: `${address}${address.includes('?') ? '&' : '?'}${query}`,
       headers: { 'content-type': 'text/plain' },
       ...metricRequests((events, body) => body.writeText(aggregate(events).map(write).join('\n'))),
+      secret: options.token, // a tag of every line
       async healthcheck(get) {
         const health = joinPath(base, '/health')
         const { status } = await get(health)

@@ -126,6 +126,7 @@ export const tsdbMetrics = defineSink({
       url: `${address}${address.includes('?') ? '&' : '?'}${query}`,
       headers: { 'content-type': 'text/plain', authorization: `Token ${second ? (options.token ?? '') : ''}` },
       ...metricRequests((events, body) => body.writeText(aggregate(events).map(write).join('\n'))),
+      secret: second ? options.token : options.password, // the password is part of the address
       async healthcheck(get) {
         const ping = joinPath(options.endpoint, '/ping')
         const { status } = await get(ping)
