@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import type { LogEvent } from '../event/log.ts'
 import { MetricEvent, type MetricParts } from '../event/metric.ts'
@@ -156,3 +157,28 @@ test('events need an account', () => {
   ])
   expect(problemsOf('sink', 'observability_d', { api: 'logs', license_key: 'k' })).toEqual([])
 })
+
+test.each(['gzip', 'none'])(
+  'what is larger than the platform takes is halved before it is sent (%s)',
+  async (compression) => {
+    // What compresses little: the limit is that of what is sent.
+    const noise = (name: string, bytes: number) => {
+      let text = ''
+      for (let part = 0; text.length < bytes; part++)
+        text += createHash('sha512').update(`${name}${part}`).digest('base64')
+      return text
+    }
+    await using destination = await fakeDestination(202)
+    const options = { api: 'logs', license_key: 'k', override_uri: destination.url, compression }
+    await using sink = await startSink('observability_d', { ...options, batch: { max_bytes: 10_000_000 } })
+    const events = ['a', 'b', 'c'].map((name) => log({ message: name, text: noise(name, 600_000) }))
+
+    expect(await sink.deliver([...events, log({ message: 'huge', text: noise('d', 1_500_000) })])).toBe('rejected')
+
+    const messages = destination.requests.map((request) => request.text().match(/"message":"\w+"/g))
+    expect(messages.flat()).toEqual(['a', 'b', 'c'].map((name) => `"message":"${name}"`))
+    for (const { raw } of destination.requests) expect(raw.length).toBeLessThanOrEqual(1_000_000)
+    expect(sink.events.counts.get('component_sent_events_total')).toBe(3)
+    expect(sink.events.counts.get('component_discarded_events_total intentional=false')).toBe(1)
+  },
+)

@@ -87,7 +87,6 @@ export const observabilityD = defineSink({
     const [before, after] = frames[api]
     const headers = { 'content-type': 'application/json', 'api-key': options.license_key }
     const logForm = api === 'events' ? eventRecord : logRecord
-    const algorithm = typeof options.compression === 'string' ? options.compression : options.compression.algorithm
 
     const sink = httpSink(context, options, {
       url: address,
@@ -120,8 +119,8 @@ export const observabilityD = defineSink({
       },
       assemble: framed(before, ',', after),
       secret: options.license_key,
-      // The limit is that of what is sent: compressed, it is for the platform to say.
-      ...(algorithm === 'none' ? { maxBodyBytes: mostBytes } : {}),
+      // The limit is that of what is sent.
+      tooLarge: ({ payload }) => payload.length > mostBytes,
       classify: (response) => classify(context, response),
       async healthcheck(get) {
         const { status } = await get(address, headers, before + after)

@@ -278,6 +278,8 @@ test.each<{ options: object; problems: object[] }>([
   },
   { options: { request: { headers: { Authorization: 'x' } } }, problems: [] },
   { options: { aws: { region: 'eu-west-1' } }, problems: [{ path: 'aws' }] },
+  { options: { endpoint: 'http://prometheus:9090' }, problems: [{ path: 'endpoint' }] },
+  { options: { endpoint: 'http://prometheus:9090/' }, problems: [] },
 ])('checks $options', ({ options, problems }) => {
   const endpoint = 'http://prometheus:9090/api/v1/write'
   expect(problemsOf('sink', 'remote_write_metrics', { endpoint, ...options })).toMatchObject(problems)

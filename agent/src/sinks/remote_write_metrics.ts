@@ -2,7 +2,8 @@
 // A request carries one tenant. Within a request all samples of a series are one time series, ascending by time.
 
 import { retryAws } from '../aws/classify.ts'
-import { CredentialProvider, environmentRegion } from '../aws/credentials.ts'
+import { credentialProblems } from '../aws/credentials.ts'
+import { signedClient } from '../aws/signed-client.ts'
 import { signRequest } from '../aws/sigv4.ts'
 import { defineSink, type OptionProblem } from '../component.ts'
 import type { Attempt } from '../delivery/delivery.ts'
@@ -25,8 +26,6 @@ import { compileTemplate } from '../template.ts'
 import { normalised } from './metric/normalised.ts'
 import { metricRequests } from './metric/requests.ts'
 import { writeSeries } from './remote_write_metrics/series.ts'
-
-const awsRegionMissing = 'aws.region required when AWS authentication is in use'
 
 export const remoteWriteMetrics = defineSink({
   type: 'remote_write_metrics',
@@ -93,6 +92,13 @@ export const remoteWriteMetrics = defineSink({
       ...authProblems('auth', options.endpoint, options.auth),
       ...authProblems('auth', options.aws?.endpoint, options.auth),
     ]
+    if (/^https?:\/\/[^/?#]+$/i.test(options.endpoint)) {
+      problems.push({
+        path: 'endpoint',
+        message: 'must include the path of the receiver: no default one is appended',
+        help: 'Receivers document it, such as `/api/v1/write`. Write `/` if it is the root.',
+      })
+    }
     if (options.quantiles.some((quantile) => quantile < 0 || quantile > 1)) {
       problems.push({ path: 'quantiles', message: quantilesProblem })
     }
@@ -104,11 +110,8 @@ export const remoteWriteMetrics = defineSink({
         help: 'Leave out the header or `auth`.',
       })
     }
-    if (options.auth?.strategy === 'aws') {
-      if (options.aws?.region === undefined && environmentRegion(process.env) === undefined) {
-        problems.push({ path: 'aws.region', message: awsRegionMissing })
-      }
-    } else if (options.aws?.region !== undefined || options.aws?.endpoint !== undefined) {
+    if (options.auth?.strategy === 'aws') problems.push(...credentialProblems(options.auth))
+    else if (options.aws?.region !== undefined || options.aws?.endpoint !== undefined) {
       problems.push({
         path: 'aws',
         message: 'needs `auth.strategy: aws`',
@@ -118,23 +121,16 @@ export const remoteWriteMetrics = defineSink({
     return problems
   },
 
-  build(options, context) {
+  async build(options, context) {
     const address = options.aws?.endpoint ?? options.endpoint
     const { timestampKey } = context.globals.logSchema
     const tenant = options.tenant_id === undefined ? undefined : compileTemplate(options.tenant_id, timestampKey)
     const limits = [...options.buckets].sort((left, right) => left - right)
     const forms = { namespace: options.default_namespace, limits, quantiles: options.quantiles }
-    const aws = options.auth?.strategy === 'aws' ? awsClient() : undefined
-
-    function awsClient(): { readonly client: HttpClient; readonly sign: Sign } {
-      const region = options.aws?.region ?? environmentRegion(process.env)
-      if (region === undefined || options.auth?.strategy !== 'aws')
-        throw new PenstockError('PEN_AUTH', `${awsRegionMissing}.`)
-      const client = new HttpClient({ tls: compileTls(options.tls), proxy: compileProxy(context.proxy) })
-      const credentials = new CredentialProvider(options.auth, { client, env: process.env, region })
-      const scope = { region, service: 'aps' }
-      return { client, sign: async (unsigned) => signRequest(unsigned, await credentials.get(), scope, Date.now()) }
-    }
+    const aws =
+      options.auth?.strategy === 'aws'
+        ? await signedClient('aps', options.auth, options.aws?.region, options.tls, context.proxy)
+        : undefined
 
     const headersOf = (key: string): Record<string, string> => ({
       'content-type': 'application/x-protobuf',
