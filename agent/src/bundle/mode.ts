@@ -16,6 +16,7 @@ import { version } from '../version.ts'
 import { ReaderAccess } from './access.ts'
 import { Heartbeat } from './heartbeat.ts'
 import { BundleRunner } from './runner.ts'
+import { Sidecar } from './sidecar.ts'
 
 export interface BundleFlags {
   readonly bundle: string
@@ -27,6 +28,10 @@ export interface BundleFlags {
   readonly 'logs-dir': string | undefined
   readonly 'kube-config': string | undefined
   readonly 'api-address': string | undefined
+  readonly 'log-volume': string | undefined
+  readonly 'log-paths': string | undefined
+  readonly pipelines: string | undefined
+  readonly 'drain-seconds': number | undefined
 }
 
 const accountFolder = '/var/run/secrets/penstock.dev'
@@ -46,6 +51,7 @@ export class BundleMode {
   #reader: KubeClient | undefined
   #heartbeat: Heartbeat | undefined
   #access: ReaderAccess | undefined
+  readonly #sidecar: Sidecar | undefined
 
   static async open(flags: BundleFlags, logger: Logger, metrics: Metrics): Promise<BundleMode> {
     const address = flags['api-address'] ?? '0.0.0.0:8686'
@@ -78,6 +84,7 @@ export class BundleMode {
         'The environment variable AGENT_SELF_NODE_NAME is not set; an agent with --bundle needs the name of its node. Set it from `spec.nodeName` by the downward API.',
       )
     }
+    this.#sidecar = sidecarOf(flags)
     const apiHost = process.env['KUBERNETES_SERVICE_HOST']
     this.runner = new BundleRunner({
       bundleDir: flags.bundle,
@@ -86,6 +93,7 @@ export class BundleMode {
       node: this.#node,
       denied: apiHost === undefined || apiHost === '' ? [] : [apiHost],
       openHub: () => this.#openHub(),
+      sidecar: this.#sidecar,
       logger,
       metrics,
     })
@@ -130,6 +138,7 @@ export class BundleMode {
   }
 
   async stop(): Promise<void> {
+    await this.#sidecar?.drain(this.#metrics, () => this.runner.state.state === 'Loaded')
     await this.runner.stop()
     await this.#heartbeat?.stop()
   }
@@ -158,4 +167,18 @@ export class BundleMode {
     })
     return this.#hub
   }
+}
+
+function sidecarOf(flags: BundleFlags): Sidecar | undefined {
+  const volume = flags['log-volume']
+  if (volume === undefined) return undefined
+  if (!volume.startsWith('/'))
+    throw new PenstockError('PEN_USAGE', `--log-volume needs an absolute path; found "${volume}".`)
+  const listed = (text: string) => text.split(',').filter((item) => item !== '')
+  return new Sidecar({
+    volume,
+    paths: listed(flags['log-paths'] ?? ''),
+    pipelines: flags.pipelines === undefined ? undefined : listed(flags.pipelines),
+    drainSeconds: flags['drain-seconds'] ?? 20,
+  })
 }

@@ -15,6 +15,7 @@ import { version } from '../version.ts'
 import { type Loaded, look, type Secrets, secretKeys, watchFolders } from './folder.ts'
 import { type Bundle, pipelineOf, sha256 } from './format.ts'
 import { loadPart, markOf, type Part, partsOf } from './part.ts'
+import type { Sidecar } from './sidecar.ts'
 
 export interface RunnerOptions {
   readonly bundleDir: string
@@ -25,6 +26,8 @@ export interface RunnerOptions {
   readonly denied: readonly string[]
   /** Makes what log sources share, when the first of them is built. */
   openHub(): Promise<object>
+  /** Beside the containers of a pod: which pipelines it wants, and where their files are. */
+  readonly sidecar?: Sidecar | undefined
   readonly logger: Logger
   readonly metrics: Metrics
 }
@@ -207,7 +210,9 @@ export class BundleRunner {
       this.onAttempt()
     }, stuckMs)
     try {
+      const { sidecar } = this.#options
       const parts = partsOf(loaded.bundle)
+      for (const id of [...parts.keys()]) if (sidecar?.wants(id) === false) parts.delete(id)
       for (const id of [...this.#running.keys()]) if (!parts.has(id)) await this.#remove(id)
       for (const id of [...this.#failures.keys()]) if (!parts.has(id)) this.#failures.delete(id)
       for (const part of parts.values()) {
@@ -265,7 +270,8 @@ export class BundleRunner {
     const told = this.#failures.get(id)
     this.#failures.set(id, failure)
     if (told?.message !== failure.message) {
-      this.#options.logger.error({ ...failure }, 'A pipeline cannot be put in force; its old version stays.')
+      const { message: error, ...where } = failure
+      this.#options.logger.error({ ...where, error }, 'A pipeline cannot be put in force; its old version stays.')
     }
   }
 
@@ -285,7 +291,8 @@ export class BundleRunner {
     const wasRestricted = this.#restricted.has(id)
     try {
       if (part.subscriptions.length > 0) this.parts.hub ??= await this.#options.openHub()
-      const loaded = loadPart(part, secrets, { dataDir, denied, env: process.env })
+      const adapted = this.#options.sidecar?.adapt(part) ?? part
+      const loaded = loadPart(adapted, secrets, { dataDir, denied, env: process.env })
       if (!loaded.ok) {
         const [problem] = loaded.problems
         const component = problem?.path.split('.')[1]

@@ -85,6 +85,17 @@ export const flagTable = {
     value: 'ADDRESS',
     help: 'With --bundle: where health, metrics and events are served (0.0.0.0:8686); empty: nowhere.',
   },
+  'log-volume': {
+    type: 'string',
+    value: 'DIR',
+    help: 'With --bundle, beside the containers of a pod: the volume with their log files. Nothing outside of it is read.',
+  },
+  'log-paths': { type: 'string', value: 'GLOBS', help: 'With --log-volume: files for sources that name none.' },
+  pipelines: { type: 'string', value: 'NAMES', help: 'With --log-volume: the Pipelines to run (all).' },
+  'drain-seconds': {
+    type: 'number',
+    help: 'With --log-volume: how long a stop may wait for lines that are still to come (20).',
+  },
   'require-healthy': {
     type: 'boolean',
     short: 'r',

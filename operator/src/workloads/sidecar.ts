@@ -47,6 +47,8 @@ export function sidecarParts(agent: Agent, input: WorkloadInput, request: Sideca
     ],
     env: environment,
     ports: [{ name: 'penstock', containerPort: agentPort, protocol: 'TCP' }],
+    // The containers of the pod start when it is there, so that a Job of a moment has its sidecar, too.
+    startupProbe: { httpGet: { path: '/health', port: 'penstock' }, periodSeconds: 1, failureThreshold: 60 },
     livenessProbe: { ...livenessProbe, httpGet: { path: '/health', port: 'penstock' } },
     resources: agent.spec.resources ?? {
       requests: { cpu: '20m', memory: '48Mi' },

@@ -1,0 +1,80 @@
+// The agent beside the containers of a pod: it reads files of one volume, and what has been written there is delivered before it
+// ends. Pipelines are written without knowledge of pods; where the files are, admission has told by flags.
+
+import { normalize } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { PenstockError } from '../errors.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import type { Part } from './part.ts'
+
+export interface SidecarFlags {
+  /** Where the pod's volume with the log files is. */
+  readonly volume: string
+  /** Globs for sources that name none. */
+  readonly paths: readonly string[]
+  /** Names of the pipelines to run; undefined: all. */
+  readonly pipelines: readonly string[] | undefined
+  readonly drainSeconds: number
+}
+
+/** New files are found, and what was written is read, within this time. */
+const quietMs = 1500
+
+export class Sidecar {
+  readonly #flags: SidecarFlags
+  readonly #root: string
+
+  constructor(flags: SidecarFlags) {
+    this.#flags = flags
+    this.#root = `${flags.volume.replace(/\/+$/, '')}/`
+  }
+
+  /** Whether the pod asks for a pipeline. */
+  wants(id: string): boolean {
+    return this.#flags.pipelines?.includes(id.slice(id.indexOf('/') + 1)) ?? true
+  }
+
+  /** A pipeline as it runs here. Throws when one of its sources reads outside of the volume. */
+  adapt(part: Part): Part {
+    const sources = Object.fromEntries(
+      Object.entries(part.sources).map(([id, options]) => {
+        const source = options as Readonly<Record<string, unknown>>
+        if (source['type'] !== 'file') return [id, source]
+        const named = source['include']
+        const include = Array.isArray(named) && named.length > 0 ? named.map(String) : this.#flags.paths
+        const outside = include.find((path) => !normalize(path).startsWith(this.#root))
+        if (outside !== undefined) {
+          throw new PenstockError(
+            'PEN_CONFIG_INVALID',
+            `Source "${id}": \`include\` must stay inside the pod's log volume ${this.#root}; found "${outside}".`,
+          )
+        }
+        if (include.length === 0) {
+          throw new PenstockError(
+            'PEN_CONFIG_INVALID',
+            `Source "${id}" has no \`include\`, and the pod has no annotation penstock.dev/log-paths.`,
+          )
+        }
+        return [id, { ...source, include }]
+      }),
+    )
+    return { ...part, sources }
+  }
+
+  /** Waits, within the limit, until nothing more comes: the pod's containers have ended, and their last lines are there. */
+  async drain(metrics: Metrics, isLoaded: () => boolean): Promise<void> {
+    const end = performance.now() + this.#flags.drainSeconds * 1000
+    const received = () => metrics.sum('component_received_events_total', { component_kind: 'source' })
+    let last = received()
+    let since = performance.now()
+    while (performance.now() < end) {
+      await wait(100)
+      const now = received()
+      if (now !== last || !isLoaded()) {
+        last = now
+        since = performance.now()
+      }
+      if (performance.now() - since >= quietMs) return
+    }
+  }
+}
