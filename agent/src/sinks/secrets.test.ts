@@ -166,7 +166,7 @@ function around(shown: string, form: string): string {
 async function said(type: string, options: Record<string, unknown>): Promise<string> {
   const declaration = sinks.find((sink) => sink.type === type) as SinkDeclaration
   const parsed = parseOptions({ ...declaration.options, ...sinkEnvelope }, options)
-  if (!parsed.ok) throw new Error(renderProblems(parsed.problems))
+  if (!parsed.ok) throw new Error(parsed.problems.map(({ path, message }) => `${path}: ${message}`).join())
   const dataDir = await mkdtemp(join(tmpdir(), 'penstock-secrets-'))
   const lines: string[] = []
   const serializers = { error: (error: unknown) => (error instanceof Error ? described(error) : error) }
