@@ -32,12 +32,23 @@ export function agentConfig(
     )
   const podLogs = Object.fromEntries(compiled.podLogs.map((source) => [source.id, podLogOptions(source)]))
   return {
-    sources: filled('source', { ...podLogs, ...compiled.sources }),
+    sources: filled('source', { ...podLogs, ...mapped(compiled.sources, withLogPaths(compiled)) }),
     transforms: filled('transform', compiled.transforms),
     sinks: filled('sink', compiled.sinks),
     tests: compiled.tests,
   }
 }
+
+/** Beside a pod, a source of files may leave to the pod's annotation which ones: here stands a path as admission gives it. */
+const withLogPaths =
+  (compiled: CompiledPipeline) =>
+  (options: Table): Table =>
+    compiled.mode === 'Sidecar' && options['type'] === 'file' && options['include'] === undefined
+      ? { ...options, include: ['/penstock.dev/log-paths/*'] }
+      : options
+
+const mapped = (table: Readonly<Record<string, Table>>, change: (options: Table) => Table) =>
+  Object.fromEntries(Object.entries(table).map(([id, options]) => [id, change(options)]))
 
 /** A source of pod logs for an agent alone: the selection as selectors and globs. */
 function podLogOptions(source: PodLogs): Table {
