@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,6 +8,7 @@ import { compileProxy } from '../net/proxy.ts'
 import { compileTls, defaultTls } from '../net/tls.ts'
 import { type Answer, type Destination, fakeDestination } from '../testing/destination.ts'
 import { type AwsAuth, CredentialProvider } from './credentials.ts'
+import { findRegion } from './region.ts'
 
 let home: string
 let client: HttpClient
@@ -189,4 +191,68 @@ test('credentials that the service refused are looked up again, others stay', as
   expect((await credentials.get()).accessKeyId).toBe('second')
   credentials.refused(first) // an answer that comes late
   expect((await credentials.get()).accessKeyId).toBe('second')
+})
+
+/** A home with a profile of single sign-on, and the cache of its tokens. */
+async function signOnHome(folder: string, config: string, key: string, token: object): Promise<string> {
+  const path = join(home, folder)
+  await mkdir(join(path, '.aws', 'sso', 'cache'), { recursive: true })
+  await writeFile(join(path, '.aws', 'config'), config)
+  const name = createHash('sha1').update(key).digest('hex')
+  await writeFile(join(path, '.aws', 'sso', 'cache', `${name}.json`), JSON.stringify(token))
+  return path
+}
+
+const session = `[profile dev]
+sso_session = corp
+sso_account_id = 123456789012
+sso_role_name = Reader
+[sso-session corp]
+sso_start_url = https://corp.example/start
+sso_region = eu-west-1
+`
+
+test('a profile of single sign-on takes the token that the sign-on has left', async () => {
+  await using portal = await fakeDestination({
+    body: '{"roleCredentials":{"accessKeyId":"sso","secretAccessKey":"s","sessionToken":"t","expiration":4102444800000}}',
+  })
+  const path = await signOnHome('sso', session, 'corp', { accessToken: 'token', expiresAt: end })
+  const env = { HOME: path, AWS_PROFILE: 'dev', AWS_ENDPOINT_URL_SSO: portal.url }
+  expect(await provider({}, env).get()).toEqual({
+    accessKeyId: 'sso',
+    secretAccessKey: 's',
+    sessionToken: 't',
+    expiresMs: Date.parse(end),
+  })
+  const [request] = portal.requests
+  expect(request?.path).toBe('/federation/credentials?role_name=Reader&account_id=123456789012')
+  expect(request?.headers['x-amz-sso_bearer_token']).toBe('token')
+})
+
+test('a sign-on that has ended is told with what to do', async () => {
+  const path = await signOnHome('ended', session, 'corp', { accessToken: 'token', expiresAt: '2000-01-01T00:00:00Z' })
+  await expect(provider({}, { HOME: path, AWS_PROFILE: 'dev' }).get()).rejects.toThrow(
+    'The sign-on token of the profile `dev` has expired. Sign on again: aws sso login --profile dev.',
+  )
+})
+
+test('the region is that of the option, the environment, the profile, the instance, in this order', async () => {
+  const path = join(home, 'region')
+  await mkdir(join(path, '.aws'), { recursive: true })
+  await writeFile(join(path, '.aws', 'config'), '[default]\nregion = of-profile\n[profile bare]\nfoo = 1\n')
+  await using instance = await fakeDestination({ body: 'token' }, { body: 'of-instance\n' })
+  const env = { HOME: path, AWS_EC2_METADATA_SERVICE_ENDPOINT: instance.url }
+  const region = (given: string | undefined, more: Record<string, string> = {}) =>
+    findRegion(given, { imds, credentials_file: undefined, profile: undefined }, { client, env: { ...env, ...more } })
+  expect(await region('of-option', { AWS_REGION: 'of-environment' })).toBe('of-option')
+  expect(await region(undefined, { AWS_REGION: 'of-environment' })).toBe('of-environment')
+  expect(await region(undefined, { AWS_DEFAULT_REGION: 'default' })).toBe('default')
+  expect(await region(undefined)).toBe('of-profile')
+  expect(instance.requests).toHaveLength(0)
+  expect(await region(undefined, { AWS_PROFILE: 'bare' })).toBe('of-instance')
+  expect(instance.requests.map((request) => `${request.method} ${request.path}`)).toEqual([
+    'PUT /latest/api/token',
+    'GET /latest/meta-data/placement/region',
+  ])
+  expect(await region(undefined, { AWS_PROFILE: 'bare', AWS_EC2_METADATA_DISABLED: 'true' })).toBeUndefined()
 })

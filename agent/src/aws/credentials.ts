@@ -405,8 +405,7 @@ function fromXml(text: string): Credentials {
 
 /** The region of the environment, which comes after the one of the options. */
 export function environmentRegion(env: Environment): string | undefined {
-  const region = env['CLOUD_REGION'] ?? env['CLOUD_DEFAULT_REGION'] ?? env['AWS_REGION'] ?? env['AWS_DEFAULT_REGION']
-  return region === '' ? undefined : region
+  return cloudVariable(env, 'REGION') ?? cloudVariable(env, 'DEFAULT_REGION')
 }
 
 /** Members of `auth` that do nothing without another one that is missing. */

@@ -1,8 +1,10 @@
 // The shared files with credentials and settings: sections of `name = value` lines.
 
+import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { PenstockError } from '../errors.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 export type Profile = Readonly<Record<string, string>>
@@ -10,6 +12,12 @@ export type Profile = Readonly<Record<string, string>>
 /** A variable under its neutral name, else under the one that platforms inject. */
 export function cloudVariable(env: Environment, name: string): string | undefined {
   const value = env[`CLOUD_${name}`] ?? env[`AWS_${name}`]
+  return value === '' ? undefined : value
+}
+
+/** The address that the environment gives for a service, instead of its own. */
+export function endpointOverride(env: Environment, service: 'ES' | 'SQS' | 'SSO' | 'STS'): string | undefined {
+  const value = env[`AWS_ENDPOINT_URL_${service}`] || env['AWS_ENDPOINT_URL']
   return value === '' ? undefined : value
 }
 
@@ -35,6 +43,29 @@ export async function readProfiles(env: Environment, credentialsFile?: string): 
     profiles.set(name, { ...profiles.get(name), ...profile })
   }
   return profiles
+}
+
+/**
+ * The token that a sign-on has left.
+ * @param key name of the session; for profiles of the older form the address at which the sign-on starts
+ */
+export async function readSignOnToken(env: Environment, key: string, profile: string, now: number): Promise<string> {
+  const home = env['HOME'] ?? homedir()
+  const file = `${createHash('sha1').update(key).digest('hex')}.json`
+  const text = await firstFile(['.cloud', '.aws'].map((folder) => join(home, folder, 'sso', 'cache', file)))
+  let token: { accessToken?: unknown; expiresAt?: unknown } = {}
+  try {
+    token = JSON.parse(text ?? '{}') as typeof token
+  } catch {
+    // What is no JSON holds no token, which is told below; the error would quote it.
+  }
+  const { accessToken, expiresAt } = token
+  if (typeof accessToken !== 'string' || !(Date.parse(String(expiresAt)) > now)) {
+    const state = typeof accessToken === 'string' ? 'has expired' : 'is not there'
+    const advice = `Sign on again: aws sso login --profile ${profile}.`
+    throw new PenstockError('PEN_AUTH', `The sign-on token of the profile \`${profile}\` ${state}. ${advice}`)
+  }
+  return accessToken
 }
 
 async function firstFile(paths: readonly string[]): Promise<string | undefined> {

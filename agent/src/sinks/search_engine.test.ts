@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { MetricEvent } from '../event/metric.ts'
 import { findComponent } from '../registry.ts'
 import { parseOptions } from '../schema/validate.ts'
@@ -237,10 +237,6 @@ test.each([
     message: 'Two authorization credentials was provided.',
   },
   {
-    options: { endpoints: ['http://a'], auth: { strategy: 'aws' } },
-    message: 'aws.region required when AWS authentication is in use',
-  },
-  {
     options: { endpoints: ['http://a'], bulk: { action: 'delete' } },
     message: 'must be `index` or `create`, found "delete"',
   },
@@ -251,6 +247,24 @@ test.each([
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems))
   const problems = declaration.check?.(parsed.value, testGlobals('/tmp')) ?? []
   expect(problems.map((problem) => problem.message)).toContain(message)
+})
+
+test('signing without a region anywhere is told when the sink is built, and the environment may give the address', async () => {
+  for (const name of ['CLOUD_REGION', 'CLOUD_DEFAULT_REGION', 'AWS_REGION', 'AWS_DEFAULT_REGION']) vi.stubEnv(name, '')
+  vi.stubEnv('HOME', '/nonexistent')
+  vi.stubEnv('AWS_EC2_METADATA_DISABLED', 'true')
+  const auth = { strategy: 'aws', access_key_id: 'a', secret_access_key: 'b' }
+  await expect(startSink('search_engine', { endpoints: ['http://a'], auth })).rejects.toThrow(
+    'aws.region required when AWS authentication is in use',
+  )
+  await using destination = await fakeDestination(well)
+  vi.stubEnv('AWS_ENDPOINT_URL', destination.url)
+  {
+    await using sink = await startSink('search_engine', { api_version: 'v8', auth, aws: { region: 'eu-west-1' } })
+    expect(await sink.deliver([log({ message: 'a' })])).toBe('delivered')
+  }
+  vi.unstubAllEnvs()
+  expect(destination.requests[0]?.headers['authorization']).toContain('/eu-west-1/es/aws4_request')
 })
 
 test('a signed request that came too late is sent again', async () => {

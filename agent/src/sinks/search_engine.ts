@@ -3,25 +3,24 @@
 // counted, document by document.
 
 import { retryAws } from '../aws/classify.ts'
-import { CredentialProvider, credentialProblems, environmentRegion } from '../aws/credentials.ts'
-import { signRequest } from '../aws/sigv4.ts'
+import { credentialProblems } from '../aws/credentials.ts'
+import { endpointOverride } from '../aws/profiles.ts'
+import { signedClient } from '../aws/signed-client.ts'
 import { compileEncoder } from '../codecs/encoding/encoder.ts'
 import { valueText } from '../codecs/value-text.ts'
 import { defineSink, type OptionProblem, type Sink } from '../component.ts'
 import type { AnyEvent } from '../delivery/batcher.ts'
 import { framed } from '../delivery/request.ts'
-import { errorText, PenstockError } from '../errors.ts'
+import { errorText } from '../errors.ts'
 import { LogEvent } from '../event/log.ts'
 import { getPath, parsePath, removePath } from '../event/path.ts'
 import { Timestamp } from '../event/timestamp.ts'
 import { getField, isObject, setField, type Value, type ValueObject } from '../event/value.ts'
 import { findZone } from '../formats/timezone.ts'
 import { authProblems } from '../http/auth.ts'
-import { HttpClient } from '../http/client.ts'
+import type { HttpClient } from '../http/client.ts'
 import { compileCompression, compressionProblems } from '../http/compression.ts'
-import { encoderFailed, httpSink, joinPath, type Sign, templateFailed, unhealthy } from '../http/sink.ts'
-import { compileProxy } from '../net/proxy.ts'
-import { compileTls } from '../net/tls.ts'
+import { encoderFailed, httpSink, joinPath, templateFailed, unhealthy } from '../http/sink.ts'
 import { batch, compression, compressionNames, httpOrAwsAuth, request, tls, transformer } from '../schema/groups.ts'
 import {
   bool,
@@ -153,7 +152,9 @@ export const searchEngine = defineSink({
         message: '`endpoint` and `endpoints` options are mutually exclusive. Please use `endpoints` option.',
       })
     }
-    if (options.endpoint === undefined && options.endpoints.length === 0 && options.aws?.endpoint === undefined) {
+    const overridden = options.auth?.strategy === 'aws' ? endpointOverride(process.env, 'ES') : undefined
+    const address = options.aws?.endpoint ?? overridden
+    if (options.endpoint === undefined && options.endpoints.length === 0 && address === undefined) {
       problems.push({ path: 'endpoints', message: 'Endpoints option must be specified' })
     }
     if (options.aws?.endpoint !== undefined && (options.endpoint !== undefined || options.endpoints.length > 0)) {
@@ -175,9 +176,6 @@ export const searchEngine = defineSink({
     problems.push(...authProblems('auth', options.endpoint, options.auth))
     if (options.auth?.strategy === 'aws') {
       problems.push(...credentialProblems(options.auth))
-      if (options.aws?.region === undefined && environmentRegion(process.env) === undefined) {
-        problems.push({ path: 'aws.region', message: 'aws.region required when AWS authentication is in use' })
-      }
       if (options.opensearch_service_type === 'serverless' && options.api_version === 'auto') {
         problems.push({ path: 'api_version', message: 'must not be `auto` with `opensearch_service_type: serverless`' })
       }
@@ -197,10 +195,12 @@ export const searchEngine = defineSink({
     return problems
   },
 
-  build(options, context) {
+  async build(options, context) {
     const { timestampKey, hostKey } = context.globals.logSchema
     const given = options.endpoint === undefined ? options.endpoints : [options.endpoint]
-    const bases = given.length === 0 && options.aws?.endpoint !== undefined ? [options.aws.endpoint] : given
+    const isAws = options.auth?.strategy === 'aws'
+    const address = options.aws?.endpoint ?? (isAws ? endpointOverride(process.env, 'ES') : undefined)
+    const bases = given.length === 0 && address !== undefined ? [address] : given
     const isStream = options.mode === 'data_stream'
     const encoder = compileEncoder(options.encoding)
     const idPath = options.id_key === undefined || options.id_key === '' ? undefined : parsePath(options.id_key)
@@ -333,18 +333,16 @@ export const searchEngine = defineSink({
     }).toString()
     const contentEncoding = compileCompression(options.compression).contentEncoding
     const isServerless = options.opensearch_service_type === 'serverless'
-    const ownClient = options.auth?.strategy === 'aws' ? awsClient() : undefined
-
-    function awsClient(): { readonly client: HttpClient; readonly sign: Sign } {
-      const region = options.aws?.region ?? environmentRegion(process.env)
-      if (region === undefined || options.auth?.strategy !== 'aws') {
-        throw new PenstockError('PEN_AUTH', 'aws.region required when AWS authentication is in use.')
-      }
-      const client = new HttpClient({ tls: compileTls(options.tls), proxy: compileProxy(context.proxy) })
-      const credentials = new CredentialProvider(options.auth, { client, env: process.env, region })
-      const scope = { region, service: isServerless ? 'aoss' : 'es' }
-      return { client, sign: async (unsigned) => signRequest(unsigned, await credentials.get(), scope, Date.now()) }
-    }
+    const ownClient =
+      options.auth?.strategy === 'aws'
+        ? await signedClient(
+            isServerless ? 'aoss' : 'es',
+            options.auth,
+            options.aws?.region,
+            options.tls,
+            context.proxy,
+          )
+        : undefined
 
     const classify = classifyBulk(options.request_retry_partial)
     const sink = httpSink(context, options, {

@@ -3,7 +3,9 @@
 
 import { availableParallelism } from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
-import { CredentialProvider, credentialProblems, environmentRegion } from '../aws/credentials.ts'
+import { CredentialProvider, credentialProblems } from '../aws/credentials.ts'
+import { endpointOverride } from '../aws/profiles.ts'
+import { findRegion } from '../aws/region.ts'
 import { framingProblems } from '../codecs/framing/encode.ts'
 import { defineSource } from '../component.ts'
 import { errorText, PenstockError } from '../errors.ts'
@@ -73,22 +75,22 @@ export const cloudQueue = defineSource({
     return problems
   },
 
-  build(options, context) {
+  async build(options, context) {
     const { events, stopping, acknowledgements } = context
     const env = process.env
-    const region = options.region ?? environmentRegion(env)
+    const settings = compileTls(options.tls)
+    for (const warning of settings.warnings) context.logger.warn(warning)
+    const client = new HttpClient({ tls: settings, proxy: compileProxy(context.proxy), events })
+    const region = await findRegion(options.region, options.auth, { client, env })
     if (region === undefined) {
+      await client.close()
       throw new PenstockError(
         'PEN_CONFIG_INVALID',
         'Could not determine region from Penstock configuration or default providers. Set `region`, or AWS_REGION in the environment.',
       )
     }
-    const settings = compileTls(options.tls)
-    for (const warning of settings.warnings) context.logger.warn(warning)
-    const client = new HttpClient({ tls: settings, proxy: compileProxy(context.proxy), events })
     const credentials = new CredentialProvider(options.auth, { client, env, region })
-    const endpoint =
-      options.endpoint ?? env['AWS_ENDPOINT_URL_SQS'] ?? env['AWS_ENDPOINT_URL'] ?? new URL(options.queue_url).origin
+    const endpoint = options.endpoint ?? endpointOverride(env, 'SQS') ?? new URL(options.queue_url).origin
     let opened: Promise<Queue> | undefined
     const queue = () => {
       opened ??= openQueue({

@@ -1,0 +1,35 @@
+// The region of a service: the option, else the environment, the profile, the instance.
+
+import type { HttpClient } from '../http/client.ts'
+import { type AwsAuth, environmentRegion, InstanceMetadata, imdsBudgetMs } from './credentials.ts'
+import { cloudVariable, type Environment, readProfiles } from './profiles.ts'
+
+/** Undefined if no place names one. Asks the network only if the option, the environment and the profile do not. */
+export async function findRegion(
+  given: string | undefined,
+  auth: Pick<AwsAuth, 'credentials_file' | 'profile' | 'imds'>,
+  context: { readonly client: HttpClient; readonly env: Environment },
+): Promise<string | undefined> {
+  const { env } = context
+  const known = given ?? environmentRegion(env)
+  if (known !== undefined) return known
+  const name = auth.profile ?? cloudVariable(env, 'PROFILE') ?? 'default'
+  const profile = (await readProfiles(env, auth.credentials_file)).get(name)
+  return profile?.['region'] ?? (await ofInstance(auth.imds, context))
+}
+
+async function ofInstance(
+  imds: AwsAuth['imds'],
+  context: { readonly client: HttpClient; readonly env: Environment },
+): Promise<string | undefined> {
+  const signal = AbortSignal.timeout(imdsBudgetMs({ imds }))
+  const metadata = new InstanceMetadata(context, imds, signal)
+  try {
+    const token = await metadata.token()
+    const region = token === undefined ? undefined : await metadata.get('/latest/meta-data/placement/region', token)
+    return region === undefined || region.trim() === '' ? undefined : region.trim()
+  } catch (error) {
+    if (signal.aborted) return undefined // off an instance nothing answers
+    throw error
+  }
+}
