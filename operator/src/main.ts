@@ -7,6 +7,7 @@ import { closest } from '@penstock/agent/schema/problems'
 type Command = { run(argv: string[]): Promise<number> }
 
 const commands: Readonly<Record<string, { readonly about: string; readonly load: () => Promise<Command> }>> = {
+  cleanup: { about: 'end what must end before an installation is removed', load: () => import('./cli/cleanup.ts') },
   convert: { about: 'make a Pipeline of an agent configuration', load: () => import('./cli/convert.ts') },
   diff: { about: 'what applying resources would change, beside the cluster', load: () => import('./cli/diff.ts') },
   explain: {
@@ -14,9 +15,11 @@ const commands: Readonly<Record<string, { readonly about: string; readonly load:
     load: () => import('./cli/explain.ts'),
   },
   lint: { about: 'check resources: shape, references, options, programs', load: () => import('./cli/lint.ts') },
+  operator: { about: 'reconcile the resources of a cluster (in its image)', load: () => import('./cli/operator.ts') },
   render: { about: 'print the agent configuration of resources', load: () => import('./cli/render.ts') },
   rollout: { about: 'show, pause, resume or retry the rollout of a revision', load: () => import('./cli/rollout.ts') },
   run: { about: 'run resources here, with sample pods', load: () => import('./cli/run.ts') },
+  selftest: { about: 'apply a Pipeline that goes nowhere and wait until it is ready', load: () => import('./cli/selftest.ts') },
   status: { about: 'show Pipelines of a cluster as trees', load: () => import('./cli/status.ts') },
   'support-bundle': {
     about: 'write what helps to find a fault into an archive',

@@ -625,7 +625,8 @@ class Compilation {
       return undefined
     }
     const part: SecretPart = { kind: 'Secret', ...secret, key, ...(filter === undefined ? {} : { filter: 'uri' }) }
-    return this.#isThere(resource, path, part, false) ? part : undefined
+    this.#isThere(resource, path, part, false)
+    return part
   }
 
   #valueFrom(from: Resolved, path: PathKey[], value: Table): unknown {
@@ -662,7 +663,9 @@ class Compilation {
       return undefined
     }
     const part: SecretPart = { kind, namespace, name, key }
-    return this.#isThere(resource, below, part, reference['optional'] === true) ? this.#place([part]) : undefined
+    const optional = reference['optional'] === true
+    // What is missing is told; a place is kept for it, so that everything else can be checked.
+    return this.#isThere(resource, below, part, optional) || !optional ? this.#place([part]) : undefined
   }
 
   #field(resource: Resource, path: PathKey[], reference: Table): unknown {

@@ -1,19 +1,18 @@
-// What comes with an installation: the objects of ConfigMap `penstock-defaults`, applied once their kinds are served. A release
-// cannot create objects of kinds that it brings itself, so it leaves them here. Removing the ConfigMap removes them.
+// The resources that come with the installation: they stand in the ConfigMap `penstock-defaults`, because a chart cannot hold
+// objects of kinds that it brings itself. They are applied once those kinds are served, and belong to the ConfigMap, or to the
+// operator's ClusterRole, so that they go with it.
 
-import { setTimeout as wait } from 'node:timers/promises'
-import { canonicalJson } from '@penstock/agent/config/canonical'
 import { errorText } from '@penstock/agent/errors'
-import { type Kind, kindOf } from '../api/kinds.ts'
-import { type KubeObject, type OwnerReference, objectKey, type ResourceType } from '../api/object.ts'
+import { parseAllDocuments } from 'yaml'
+import { kindOf } from '../api/kinds.ts'
+import type { KubeObject, OwnerReference, ResourceType } from '../api/object.ts'
 import { configMapType } from '../kube/types.ts'
 import { defaultsName, operatorName } from '../workloads/installation.ts'
-import { holds } from './agent.ts'
 import type { OperatorContext, OperatorPart } from './context.ts'
+import { Controller, type ControllerMetrics } from './controller.ts'
 
-const fieldManager = 'penstock-defaults'
-const label = 'penstock.dev/defaults'
-const followMs = 10_000
+export const defaultsManager = 'penstock-defaults'
+
 const clusterRoleType: ResourceType = {
   group: 'rbac.authorization.k8s.io',
   version: 'v1',
@@ -21,129 +20,100 @@ const clusterRoleType: ResourceType = {
   plural: 'clusterroles',
   namespaced: false,
 }
-const allowedKinds = ['Agent', 'ClusterSink', 'ClusterPipeline', 'TenantPolicy']
 
 interface ConfigMap extends KubeObject {
   readonly data?: Readonly<Record<string, string>>
 }
 
-interface DefaultObject extends KubeObject {
-  readonly spec?: unknown
-}
-
-export function defaultsPart(): OperatorPart {
+export function defaultsPart(metrics: ControllerMetrics): OperatorPart {
   return {
     name: 'defaults',
     leaderOnly: true,
     async start(context) {
-      const ending = new AbortController()
-      const signal = AbortSignal.any([context.signal, ending.signal])
-      const defaults = new Defaults(context)
-      for (const name of allowedKinds) defaults.cacheOf(name)
-      await context.caches.synced(signal)
-      const run = async () => {
-        let failures = 0
-        while (!signal.aborted) {
-          let delay = followMs
-          try {
-            await defaults.reconcile()
-            failures = 0
-          } catch (error) {
-            if (signal.aborted) return
-            delay = Math.min(30_000, 1000 * 2 ** failures++)
-            context.logger.warn({ error: errorText(error) }, 'The defaults could not be applied; trying again.')
-          }
-          await wait(delay, undefined, { signal, ref: false }).catch(() => {}) // ended
-        }
-      }
-      const running = run()
+      const { caches, settings, logger, signal } = context
+      const maps = caches.cache<KubeObject>(configMapType, { metadataOnly: true })
+      /** Version of the ConfigMap that was applied. */
+      let applied: string | undefined
+      const controller = new Controller({
+        name: 'defaults',
+        logger,
+        metrics,
+        signal,
+        workers: 1,
+        async reconcile(_, limit) {
+          const version = maps.get(settings.namespace, defaultsName)?.metadata.resourceVersion
+          if (version === undefined || version === applied) return undefined
+          await apply(context, limit)
+          applied = version
+          return undefined
+        },
+      })
+      await caches.synced(signal)
+      const subscription = maps.subscribe(({ object }) => {
+        const { namespace, name } = object.metadata
+        if (namespace === settings.namespace && name === defaultsName) controller.add(defaultsName)
+      })
+      controller.start(() => [defaultsName])
       return {
         async [Symbol.asyncDispose]() {
-          ending.abort()
-          await running
+          subscription[Symbol.dispose]()
+          await controller[Symbol.asyncDispose]()
         },
       }
     },
   }
 }
 
-export class Defaults {
-  readonly #context: OperatorContext
-
-  constructor(context: OperatorContext) {
-    this.#context = context
+async function apply(context: OperatorContext, signal: AbortSignal): Promise<void> {
+  const kube = context.kube.as('defaults')
+  const { settings, logger } = context
+  const map = await kube.get<ConfigMap>(configMapType, settings.namespace, defaultsName, { signal })
+  if (map === undefined) return
+  const owner: OwnerReference = {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    name: map.metadata.name,
+    uid: map.metadata.uid ?? '',
   }
-
-  cacheOf(name: string) {
-    const kind = kindOf(name)
-    if (kind === undefined) throw new Error(`There is no kind ${name}.`)
-    return this.#context.caches.cache<DefaultObject>(kind)
-  }
-
-  async reconcile(): Promise<void> {
-    const { kube, settings, logger } = this.#context
-    const source = await kube.get<ConfigMap>(configMapType, settings.namespace, defaultsName)
-    if (source === undefined || source.metadata.deletionTimestamp !== undefined) return
-    const wanted = this.#parse(source)
-    const role = await kube.get<KubeObject>(clusterRoleType, undefined, operatorName)
-
-    const keys = new Set<string>()
-    for (const { kind, object } of wanted) {
-      const namespace = kind.namespaced ? (object.metadata.namespace ?? settings.namespace) : undefined
-      keys.add(`${kind.kind} ${objectKey(namespace, object.metadata.name)}`)
-      // A namespaced owner must be in the same namespace; elsewhere, and for objects of the cluster, it is the operator's role.
-      const owner = kind.namespaced && namespace === settings.namespace ? source : role
-      const desired: DefaultObject = {
-        apiVersion: object.apiVersion,
-        kind: object.kind,
-        metadata: {
-          name: object.metadata.name,
-          ...(namespace === undefined ? {} : { namespace }),
-          labels: { ...object.metadata.labels, [label]: 'true' },
-          ...(object.metadata.annotations === undefined ? {} : { annotations: object.metadata.annotations }),
-          ...(owner === undefined ? {} : { ownerReferences: [referenceTo(owner)] }),
-        },
-        spec: object.spec ?? {},
-      }
-      const live = this.cacheOf(kind.kind).get(namespace, object.metadata.name)
-      if (live !== undefined && holds(live, desired)) continue
-      await kube.apply<DefaultObject>(kind, desired, { fieldManager })
+  let clusterOwner: OwnerReference | undefined
+  for (const object of resourcesIn(map)) {
+    const kind = kindOf(object.kind)
+    if (kind === undefined) {
+      logger.error({ kind: object.kind, config_map: defaultsName }, 'A default resource is of no kind of Penstock.')
+      continue
     }
-    for (const name of allowedKinds) {
-      const kind = kindOf(name)
-      if (kind === undefined) continue
-      for (const object of this.cacheOf(name).values()) {
-        const key = `${name} ${objectKey(object.metadata.namespace, object.metadata.name)}`
-        if (object.metadata.labels?.[label] !== 'true' || keys.has(key)) continue
-        await kube.delete(kind, object.metadata.namespace, object.metadata.name)
-        logger.info({ object: key }, 'An object that the defaults no longer hold was removed.')
+    if (!kind.namespaced && clusterOwner === undefined) {
+      const role = await kube.get(clusterRoleType, undefined, operatorName, { signal })
+      if (role !== undefined) {
+        const { name, uid = '' } = role.metadata
+        clusterOwner = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', name, uid }
       }
     }
-  }
-
-  #parse(source: ConfigMap): { readonly kind: Kind; readonly object: DefaultObject }[] {
-    const text = source.data?.['resources.json'] ?? '[]'
-    let list: unknown
+    const namespace = kind.namespaced ? (object.metadata.namespace ?? settings.namespace) : undefined
+    // An owner must be in the same namespace, or in none.
+    const own = kind.namespaced ? (namespace === settings.namespace ? owner : undefined) : clusterOwner
+    const metadata = { ...object.metadata, ...(namespace === undefined ? {} : { namespace }) }
     try {
-      list = JSON.parse(text)
+      await kube.apply(
+        kind,
+        { ...object, metadata: own === undefined ? metadata : { ...metadata, ownerReferences: [own] } },
+        { fieldManager: defaultsManager, signal },
+      )
     } catch (error) {
-      throw new Error(`ConfigMap ${defaultsName}: resources.json is no JSON`, { cause: error })
+      logger.error(
+        { error: errorText(error), kind: object.kind, name: object.metadata.name },
+        'A default resource cannot be applied.',
+      )
+      throw error
     }
-    if (!Array.isArray(list)) throw new Error(`ConfigMap ${defaultsName}: resources.json must be a list of objects`)
-    return (list as DefaultObject[]).map((object, index) => {
-      const kind = allowedKinds.includes(object?.kind) ? kindOf(object.kind) : undefined
-      if (kind === undefined || typeof object.metadata?.name !== 'string')
-        throw new Error(
-          `ConfigMap ${defaultsName}: object ${index} must be one of ${allowedKinds.join(', ')} with a name; found ${canonicalJson(object?.kind ?? null)}`,
-        )
-      return { kind, object }
-    })
   }
 }
 
-const referenceTo = ({ apiVersion, kind, metadata }: KubeObject): OwnerReference => ({
-  apiVersion,
-  kind,
-  name: metadata.name,
-  uid: metadata.uid ?? '',
-})
+/** The resources in the values of a ConfigMap: lists in JSON, or YAML documents. */
+export function resourcesIn(map: ConfigMap): readonly KubeObject[] {
+  return Object.entries(map.data ?? {})
+    .toSorted(([left], [right]) => (left < right ? -1 : 1))
+    .flatMap(([, text]) => parseAllDocuments(text).map((document) => document.toJS() as unknown))
+    .flatMap((value) => (Array.isArray(value) ? value : [value]) as KubeObject[])
+    .filter((value) => typeof value === 'object' && value !== null)
+}

@@ -1,0 +1,380 @@
+// `penstock operator`: keeps what runs in a cluster equal to what its resources say. One process leads and writes; the others answer
+// probes, webhooks and agents, and take over when it ends.
+
+import { hostname } from 'node:os'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { parseArgs } from 'node:util'
+import { errorText, PenstockError } from '@penstock/agent/errors'
+import { createLogger, type Logger } from '@penstock/agent/telemetry/logger'
+import { version } from '@penstock/agent/version'
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { kinds } from '../api/kinds.ts'
+import { Artifacts } from '../controllers/artifacts.ts'
+import type { OperatorContext, OperatorPart, OperatorSettings } from '../controllers/context.ts'
+import { ControllerMetrics } from '../controllers/controller.ts'
+import { defaultsPart } from '../controllers/defaults.ts'
+import { deliveryParts } from '../controllers/delivery-parts.ts'
+import { judgeOf } from '../controllers/judge.ts'
+import { orphanPart } from '../controllers/orphans.ts'
+import { pipelinePart } from '../controllers/pipeline.ts'
+import { ProbeServer } from '../controllers/probes.ts'
+import { Statuses, type StatusObject } from '../controllers/status.ts'
+import { createKubeClient, guarded } from '../kube/client.ts'
+import { KubeConnection } from '../kube/connection.ts'
+import { EventWriter } from '../kube/events.ts'
+import { LeaderElection } from '../kube/leader.ts'
+import { SharedCaches } from '../kube/shared-caches.ts'
+import { followCertificatePart, keepCertificatesPart, OperatorCertificate } from '../webhook/certificates.ts'
+import { webhookPart } from '../webhook/server.ts'
+import { durationMs } from './arguments.ts'
+
+const options = {
+  help: { type: 'boolean', short: 'h', default: false },
+  kubeconfig: { type: 'string' },
+  context: { type: 'string' },
+  namespace: { type: 'string' },
+  'agent-namespaces': { type: 'string' },
+  'watch-namespaces': { type: 'string' },
+  'watch-namespace-selector': { type: 'string' },
+  'secrets-mode': { type: 'string', default: 'All' },
+  'leader-election': { type: 'string', default: 'true' },
+  'ref-grace-period': { type: 'string', default: '10m' },
+  'http-address': { type: 'string', default: '127.0.0.1:8080' },
+  'heartbeat-address': { type: 'string', default: '' },
+  'heartbeat-url': { type: 'string', default: '' },
+  'webhook-address': { type: 'string', default: '' },
+  'agent-image': { type: 'string', default: `penstock/agent:${version}` },
+  'cluster-name': { type: 'string', default: '' },
+  'authorize-cluster-pipelines': { type: 'boolean', default: false },
+  'kube-qps': { type: 'string', default: '50' },
+  'kube-burst': { type: 'string', default: '100' },
+  'log-level': { type: 'string', default: 'info' },
+  'log-format': { type: 'string', default: 'json' },
+} as const
+
+const usage = `Usage: penstock operator [FLAGS]
+
+Reconciles Pipelines, Sources, Sinks, Agents and TenantPolicies of a cluster.
+
+Where
+  --kubeconfig FILE               the cluster; else KUBECONFIG, the pod's service account, ~/.kube/config
+  --context NAME                  context of the kubeconfig
+  --namespace NAME                namespace of the operator: its Lease, kept versions, defaults
+                                  (POD_NAMESPACE, that of the context, or penstock-system)
+  --watch-namespaces A,B          only these namespaces; Cluster kinds are off then
+  --watch-namespace-selector S    only namespaces with these labels
+  --agent-namespaces A,B          namespaces in which Agents of mode Node are honoured (that of the operator)
+  --cluster-name NAME             what \`fieldRef: clusterName\` means
+
+What it may do
+  --secrets-mode MODE             All; Label: only Secrets labelled penstock.dev/allow=true; Namespaced: those that
+                                  RoleBindings open
+  --authorize-cluster-pipelines   creators of ClusterPipelines need the verb \`collect\` on penstock.dev/logs
+  --ref-grace-period TIME         how long the last good version runs on when what it refers to is gone (10m)
+  --leader-election BOOL          false for a single process (true)
+  --kube-qps N, --kube-burst N    requests to the API server a second, and at once (50, 100)
+
+Addresses
+  --http-address HOST:PORT        /healthz, /readyz, /metrics (127.0.0.1:8080); empty: none
+  --heartbeat-address HOST:PORT   where agents report; empty: nowhere
+  --heartbeat-url URL             under which agents reach it
+  --webhook-address HOST:PORT     admission webhooks; empty: none
+  --agent-image IMAGE             of Agents that name none (penstock/agent:${version})
+
+  --log-level LEVEL               error, warn, info, debug, trace (info)
+  --log-format FORMAT             json, text (json)
+`
+
+/** How long what is being worked on may take to end. */
+const drainMs = 25_000
+
+type Values = ReturnType<typeof parseArgs<{ options: typeof options }>>['values']
+
+export async function run(argv: string[]): Promise<number> {
+  const { values } = parseArgs({ args: argv, options })
+  if (values.help) {
+    console.log(usage)
+    return 0
+  }
+  const logger = createLogger({
+    level: oneOf('log-level', values['log-level'], ['silent', 'error', 'warn', 'info', 'debug', 'trace']),
+    format: oneOf('log-format', values['log-format'], ['json', 'text']),
+  })
+  // A fault in one place must not end what all the others do; it is told, and its part tries again.
+  process.on('unhandledRejection', (error) => logger.error({ error }, 'A promise was not waited for.'))
+  const stop = new AbortController()
+  const end = () => stop.abort()
+  process.once('SIGTERM', end)
+  process.once('SIGINT', end)
+  try {
+    return await operate(values, logger, stop)
+  } finally {
+    process.off('SIGTERM', end)
+    process.off('SIGINT', end)
+  }
+}
+
+async function operate(values: Values, logger: Logger, stop: AbortController): Promise<number> {
+  const connection = await KubeConnection.open({ kubeconfig: values.kubeconfig, context: values.context })
+  const settings = settingsOf(values, connection.namespace)
+  const metrics = new Registry()
+  collectDefaultMetrics({ register: metrics })
+  const delay = eventLoopDelay(metrics)
+  /** Set when the process must not go on although nobody asked it to stop. */
+  let lost = false
+  let election: LeaderElection | undefined
+  const leads = () => election === undefined || election.leads
+
+  // Reflectors and servers live until the very end; the leader's parts end before them.
+  const closing = new AbortController()
+  const client = createKubeClient(connection, {
+    metrics,
+    perSecond: positive('kube-qps', values['kube-qps']),
+    burst: positive('kube-burst', values['kube-burst']),
+  })
+  const caches = new SharedCaches({
+    kube: client,
+    logger,
+    metrics,
+    signal: closing.signal,
+    namespaces: settings.watchNamespaces,
+  })
+  const controllerMetrics = new ControllerMetrics(metrics)
+  const identity = identityOf(settings)
+  const leaderClient = guarded(client, leads)
+  const events = new EventWriter({
+    kube: leaderClient.as('events'),
+    logger,
+    instance: identity,
+    namespace: settings.namespace,
+    signal: closing.signal,
+    mayWrite: leads,
+  })
+  const cluster = settings.watchNamespaces === undefined
+  const statuses = new Statuses({
+    kube: leaderClient.as('status'),
+    cacheOf: (kind) => (kind.namespaced || cluster ? caches.cache<StatusObject>(kind) : undefined),
+    logger,
+    metrics: controllerMetrics,
+    signal: closing.signal,
+  })
+  const artifacts = new Artifacts()
+  const context: OperatorContext = {
+    kube: client,
+    caches,
+    artifacts,
+    status: statuses,
+    events,
+    logger,
+    metrics,
+    settings,
+    signal: closing.signal,
+    isLeader: leads,
+    leader: () => (election === undefined ? identity : election.leader),
+  }
+  const apiHosts = [new URL(connection.access.server).hostname, process.env['KUBERNETES_SERVICE_HOST'] ?? '']
+  const parts = partsOf(
+    settings,
+    artifacts,
+    controllerMetrics,
+    apiHosts.filter((host) => host !== ''),
+  )
+  // Asked for by name, so that readiness waits for them on replicas that do not lead, too.
+  for (const kind of kinds) if (kind.namespaced || cluster) caches.cache(kind)
+
+  const started = new AsyncDisposableStack()
+  const leading = new AsyncDisposableStack()
+  let partsReady = false
+  try {
+    if (settings.httpAddress !== '') {
+      const probes = new ProbeServer({
+        address: settings.httpAddress,
+        kube: client,
+        metrics,
+        logger,
+        health: () => {
+          const stuck = caches.stuck()
+          return stuck.length === 0 ? undefined : `no progress for 15 minutes: ${stuck.join(', ')}`
+        },
+        readiness: () =>
+          stop.signal.aborted ? 'ending' : caches.isSynced && partsReady ? undefined : 'caches are not synced yet',
+      })
+      started.use(await probes.open())
+      logger.info({ port: probes.port, version }, 'The operator has started.')
+    }
+    if (settings.leaderElection) {
+      election = new LeaderElection({
+        connection,
+        namespace: settings.namespace,
+        name: 'penstock-operator',
+        identity,
+        logger,
+        onLost: () => {
+          lost = true
+          stop.abort()
+        },
+      })
+    }
+    await untilSynced(caches, stop.signal)
+    for (const part of parts) if (!part.leaderOnly) started.use(await part.start(context))
+    partsReady = true
+    if ((election === undefined || (await election.elected(stop.signal))) && !stop.signal.aborted) {
+      const leaderContext: OperatorContext = { ...context, kube: leaderClient }
+      leading.use(statuses.start())
+      for (const part of parts) {
+        if (stop.signal.aborted) break
+        if (part.leaderOnly) leading.use(await part.start(leaderContext))
+      }
+      if (!stop.signal.aborted) logger.info({ parts: parts.map((part) => part.name) }, 'All controllers run.')
+    }
+    await aborted(stop.signal)
+    logger.info(lost ? 'The leadership is lost; the process ends.' : 'The operator ends.')
+  } finally {
+    // What has lost its claim must not wait for anything.
+    if (!lost) {
+      await limited(
+        leading.disposeAsync().then(() => events.settled()),
+        logger,
+      )
+    }
+    closing.abort()
+    await limited(started.disposeAsync(), logger)
+    await election?.[Symbol.asyncDispose]()
+    delay.disable()
+    connection.close()
+  }
+  return lost ? 1 : 0
+}
+
+function partsOf(
+  settings: OperatorSettings,
+  artifacts: Artifacts,
+  metrics: ControllerMetrics,
+  apiHosts: readonly string[],
+): readonly OperatorPart[] {
+  const certificate = new OperatorCertificate()
+  // A certificate is needed where others than this machine connect.
+  const secure = [settings.heartbeatAddress, settings.webhookAddress].some(
+    (address) => address !== '' && !isLoopback(address),
+  )
+  return [
+    ...(secure ? [keepCertificatesPart(certificate), followCertificatePart(certificate)] : []),
+    ...(settings.webhookAddress === ''
+      ? []
+      : [
+          webhookPart(certificate, {
+            judge: (context) => judgeOf(context, apiHosts),
+            workloadInput: ({ settings }) => ({
+              image: settings.agentImage,
+              operatorUrl: settings.heartbeatUrl,
+              operatorNamespace: settings.namespace,
+            }),
+          }),
+        ]),
+    pipelinePart({ artifacts, metrics, apiHosts }),
+    ...deliveryParts({ certificate: () => certificate.current() }),
+    defaultsPart(metrics),
+    orphanPart(),
+  ]
+}
+
+function settingsOf(values: Values, ownNamespace: string | undefined): OperatorSettings {
+  const list = (text: string | undefined) => {
+    const items = (text ?? '')
+      .split(',')
+      .map((item) => item.trim())
+      .filter((item) => item !== '')
+    return items.length === 0 ? undefined : items
+  }
+  const namespace = values.namespace ?? process.env['POD_NAMESPACE'] ?? ownNamespace ?? 'penstock-system'
+  return {
+    namespace,
+    agentNamespaces: list(values['agent-namespaces']) ?? [namespace],
+    watchNamespaces: list(values['watch-namespaces']),
+    watchNamespaceSelector: values['watch-namespace-selector'],
+    secretsMode: oneOf('secrets-mode', values['secrets-mode'], ['All', 'Label', 'Namespaced']),
+    leaderElection: oneOf('leader-election', values['leader-election'], ['true', 'false']) === 'true',
+    refGracePeriodMs: durationMs(values['ref-grace-period']),
+    httpAddress: values['http-address'],
+    heartbeatAddress: values['heartbeat-address'],
+    heartbeatUrl: values['heartbeat-url'],
+    webhookAddress: values['webhook-address'],
+    agentImage: values['agent-image'],
+    clusterName: values['cluster-name'],
+    authorizeClusterPipelines: values['authorize-cluster-pipelines'],
+  }
+}
+
+/** `penstock-operator-abc@10.0.0.7:9443`: unique, and where other replicas reach it. */
+function identityOf(settings: OperatorSettings): string {
+  const name = process.env['POD_NAME'] ?? `${hostname()}-${process.pid}`
+  const port = /:(\d+)$/.exec(settings.heartbeatAddress)?.[1]
+  if (port === undefined) return name
+  const address = process.env['POD_IP'] ?? '127.0.0.1'
+  return `${name}@${address.includes(':') ? `[${address}]` : address}:${port}`
+}
+
+function isLoopback(address: string): boolean {
+  return /^(127\.\d+\.\d+\.\d+|\[::1\]|localhost):\d+$/.test(address)
+}
+
+function oneOf<const V extends string>(flag: string, value: string, allowed: readonly V[]): V {
+  const found = allowed.find((each) => each === value)
+  if (found !== undefined) return found
+  throw new PenstockError('PEN_USAGE', `\`--${flag}\` takes one of ${allowed.join(', ')}; found \`${value}\`.`)
+}
+
+function positive(flag: string, value: string): number {
+  const number = Number(value)
+  if (number > 0) return number
+  throw new PenstockError('PEN_USAGE', `\`--${flag}\` takes a number above zero; found \`${value}\`.`)
+}
+
+/** Delay of the event loop: work that belongs into a thread shows here. */
+function eventLoopDelay(metrics: Registry) {
+  const delay = monitorEventLoopDelay({ resolution: 10 })
+  delay.enable()
+  new Gauge({
+    name: 'penstock_event_loop_delay_p99_seconds',
+    help: 'Delay of the event loop that 99 of 100 turns stay below, since the last look.',
+    registers: [metrics],
+    collect() {
+      this.set(Number.isFinite(delay.percentile(99)) ? delay.percentile(99) / 1e9 : 0)
+      delay.reset()
+    },
+  })
+  return delay
+}
+
+async function untilSynced(caches: SharedCaches, signal: AbortSignal): Promise<void> {
+  try {
+    await caches.synced(signal)
+  } catch (error) {
+    if (!signal.aborted) throw error
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+}
+
+/** Waits for an end, but not for ever. */
+async function limited(ending: Promise<void>, logger: Logger): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(() => {
+      logger.warn({ wait_ms: drainMs }, 'Something did not end in time.')
+      resolve()
+    }, drainMs)
+  })
+  try {
+    await Promise.race([ending, late])
+  } catch (error) {
+    logger.warn({ error: errorText(error) }, 'A part did not end cleanly.')
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,140 @@
+// One compile as data in and data out, so that a worker thread can do it: a Pipeline with all that it refers to, to an artifact and
+// what is to be said about it. No value of a Secret comes in.
+
+import type { Reason } from '../api/conditions.ts'
+import type { KubeObject } from '../api/object.ts'
+import type { Pipeline } from '../api/pipeline.ts'
+import type { TenantPolicySpec } from '../api/tenant-policy.ts'
+import { type Artifact, artifactOf } from './artifact.ts'
+import { checkPipeline, sentence, testPipeline } from './check.ts'
+import { type CompileProblem, compilePipeline, sharedProblems } from './pipeline.ts'
+import { quantityOf } from './quantity.ts'
+import { resourceOf } from './resources.ts'
+import { deniedCidrs } from './tenancy.ts'
+
+export interface CompileJob {
+  readonly pipeline: Pipeline
+  /** Sources, Sinks and the Namespace that it may refer to. */
+  readonly resources: readonly KubeObject[]
+  readonly policy: TenantPolicySpec | undefined
+  /** Keys of each Secret and ConfigMap, as `Secret shop/creds`; null: there is none. */
+  readonly keys: Readonly<Record<string, readonly string[] | null>>
+  readonly apiHosts: readonly string[]
+  readonly clusterName: string
+}
+
+/** What is said in a condition. */
+export interface Verdict {
+  readonly status: 'True' | 'False' | 'Unknown'
+  readonly reason: Reason
+  readonly message: string
+}
+
+export interface CompileResult {
+  /** Of a Pipeline that may run. */
+  readonly artifact: Artifact | undefined
+  readonly accepted: Verdict
+  readonly resolved: Verdict
+  readonly tests: { readonly passed: number; readonly failed: number } | undefined
+  readonly warnings: readonly string[]
+  /** Every problem, for those who tell them all. */
+  readonly problems: readonly CompileProblem[]
+  readonly diskBufferBytes: number
+}
+
+const referenceReasons: ReadonlySet<Reason> = new Set<Reason>([
+  'SourceNotFound',
+  'SinkNotFound',
+  'RefNotPermitted',
+  'SecretNotFound',
+  'SecretKeyNotFound',
+])
+/** What is missing a whole component for: nothing can be said about the rest then. */
+const componentReasons: ReadonlySet<Reason> = new Set<Reason>(['SourceNotFound', 'SinkNotFound', 'RefNotPermitted'])
+/** The worst first: what is forbidden is told before what is wrong with it besides. */
+const order: readonly Reason[] = ['ForbiddenOption', 'InvalidConfig', 'CompileFailed', 'TestsFailed']
+
+/** Compiles, checks and tests; `onCompiled` is called before the tests, which have a time limit of their own. */
+export async function compileJob(job: CompileJob, onCompiled: () => void = () => {}): Promise<CompileResult> {
+  const { pipeline, policy } = job
+  const resource = resourceOf(pipeline)
+  const compiled = compilePipeline(resource, job.resources.map(resourceOf), {
+    ownMachine: false,
+    policy,
+    apiHosts: job.apiHosts,
+    clusterName: job.clusterName,
+    keysOf: (kind, namespace, name) => {
+      const keys = job.keys[`${kind} ${namespace}/${name}`]
+      return keys === undefined || keys === null ? undefined : new Set(keys)
+    },
+  })
+  const problems: CompileProblem[] = [...compiled.problems]
+  const references = problems.filter((problem) => referenceReasons.has(problem.reason))
+  const incomplete = problems.some((problem) => componentReasons.has(problem.reason))
+  if (problems.length === references.length && !incomplete) problems.push(...checkPipeline(compiled))
+  onCompiled()
+  const isFine = () =>
+    !problems.some((problem) => problem.severity === 'error' && !referenceReasons.has(problem.reason))
+  let tests: CompileResult['tests']
+  if (isFine() && !incomplete && compiled.tests.length > 0) {
+    const outcome = await testPipeline(compiled)
+    tests = { passed: outcome.passed, failed: outcome.failed }
+    problems.push(...outcome.problems)
+  }
+  const errors = problems.filter((problem) => problem.severity === 'error')
+  const own = errors
+    .filter((problem) => !referenceReasons.has(problem.reason))
+    .toSorted((left, right) => order.indexOf(left.reason) - order.indexOf(right.reason))
+  const accepted: Verdict =
+    own.length > 0
+      ? verdict(own, pipeline.spec)
+      : incomplete
+        ? { status: 'Unknown', reason: 'Pending', message: 'What it refers to is not there yet.' }
+        : { status: 'True', reason: 'Valid', message: '' }
+  const resolved: Verdict =
+    references.length > 0 ? verdict(references, pipeline.spec) : { status: 'True', reason: 'Resolved', message: '' }
+  const { uid = '', generation = 0, creationTimestamp = '', labels = {}, annotations } = pipeline.metadata
+  const restricted = pipeline.kind === 'Pipeline'
+  const artifact =
+    errors.length > 0
+      ? undefined
+      : artifactOf(compiled, resource, {
+          uid,
+          generation,
+          createdAt: creationTimestamp,
+          labels,
+          retry: annotations?.['penstock.dev/retry'],
+          tenancy: {
+            restricted,
+            denyCidrs: restricted ? [...deniedCidrs, ...(policy?.egress?.denyCIDRs ?? [])] : [],
+            allowHosts: restricted ? (policy?.egress?.allowHosts ?? []) : [],
+            cpuShare: policy?.quota?.cpuShare ?? 100,
+            bytesPerSecond: restricted ? quantityOf(policy?.quota?.bytesPerSecond) : undefined,
+          },
+        })
+  return {
+    artifact,
+    accepted,
+    resolved,
+    tests,
+    warnings: problems
+      .filter((problem) => problem.severity === 'warning' && problem.informational !== true)
+      .map((problem) => sentence(problem, pipeline.spec)),
+    problems,
+    diskBufferBytes: artifact?.diskBufferBytes ?? 0,
+  }
+}
+
+function verdict(problems: readonly CompileProblem[], spec: unknown): Verdict {
+  const [first] = problems as [CompileProblem, ...CompileProblem[]]
+  const others = problems.length === 1 ? '' : ` (and ${problems.length - 1} more)`
+  return { status: 'False', reason: first.reason, message: `${sentence(first, spec)}${others}` }
+}
+
+/** What is wrong with a Source or Sink by itself, as one sentence. */
+export function sharedVerdict(object: KubeObject): Verdict {
+  const problems = sharedProblems(resourceOf(object))
+  return problems.length === 0
+    ? { status: 'True', reason: 'Valid', message: '' }
+    : verdict(problems, (object as { spec?: unknown }).spec)
+}

@@ -1,0 +1,60 @@
+// The newest accepted version of every Pipeline, in memory, with word of every change.
+
+import type { Artifact } from '../compile/artifact.ts'
+import type { ArtifactChange, ArtifactStore } from './context.ts'
+
+export class Artifacts implements ArtifactStore {
+  readonly #artifacts = new Map<string, Artifact>()
+  readonly #handlers = new Set<(change: ArtifactChange | undefined) => void>()
+  #complete = false
+
+  get complete(): boolean {
+    return this.#complete
+  }
+
+  get(id: string): Artifact | undefined {
+    return this.#artifacts.get(id)
+  }
+
+  values(): IterableIterator<Artifact> {
+    return this.#artifacts.values()
+  }
+
+  subscribe(handler: (change: ArtifactChange | undefined) => void): Disposable {
+    this.#handlers.add(handler)
+    return { [Symbol.dispose]: () => void this.#handlers.delete(handler) }
+  }
+
+  /** Publishes a version; the same again is no change. */
+  set(artifact: Artifact): void {
+    const previous = this.#artifacts.get(artifact.id)
+    const same =
+      previous !== undefined &&
+      previous.hash === artifact.hash &&
+      previous.uid === artifact.uid &&
+      previous.generation === artifact.generation &&
+      previous.retry === artifact.retry &&
+      JSON.stringify(previous.labels) === JSON.stringify(artifact.labels)
+    if (same) return
+    this.#artifacts.set(artifact.id, artifact)
+    this.#tell({ id: artifact.id, current: artifact, previous })
+  }
+
+  remove(id: string): void {
+    const previous = this.#artifacts.get(id)
+    if (previous === undefined) return
+    this.#artifacts.delete(id)
+    this.#tell({ id, current: undefined, previous })
+  }
+
+  /** Every Pipeline that was there at the start has been compiled. */
+  markComplete(): void {
+    if (this.#complete) return
+    this.#complete = true
+    this.#tell(undefined)
+  }
+
+  #tell(change: ArtifactChange | undefined): void {
+    for (const handler of this.#handlers) handler(change)
+  }
+}

@@ -1,0 +1,182 @@
+// The loop that every controller runs: keys from a queue, at most one worker for each, failures again later. What a reconcile
+// throws is counted and told, and never ends the process.
+
+import { errorText } from '@penstock/agent/errors'
+import type { Logger } from '@penstock/agent/telemetry/logger'
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+import { isNormal, KubeError } from '../kube/client.ts'
+import { type Priority, WorkQueue } from '../kube/work-queue.ts'
+
+export interface ControllerOptions {
+  readonly name: string
+  readonly logger: Logger
+  readonly metrics: ControllerMetrics
+  readonly signal: AbortSignal
+  readonly workers?: number
+  /** Looks at what is and writes what shall be. Gives the milliseconds after which to look again, if it knows. */
+  reconcile(key: string, signal: AbortSignal): Promise<number | undefined>
+}
+
+const reconcileTimeoutMs = 60_000
+/** A look at everything, for safety and not for function. */
+const resyncMs = 10 * 3_600_000
+
+export class Controller implements AsyncDisposable {
+  readonly queue = new WorkQueue()
+  readonly #options: ControllerOptions
+  readonly #workers: Promise<void>[] = []
+  readonly #onAbort = () => this.queue.close()
+  #resync: NodeJS.Timeout | undefined
+
+  constructor(options: ControllerOptions) {
+    this.#options = options
+    options.metrics.watch(options.name, this.queue)
+  }
+
+  add(key: string, priority: Priority = 'user'): void {
+    this.queue.add(key, priority)
+  }
+
+  /** Begins to work. `keys` are looked at again every ten hours or so. */
+  start(keys: () => Iterable<string>): this {
+    const { workers = 4, signal } = this.#options
+    signal.addEventListener('abort', this.#onAbort)
+    for (let worker = 0; worker < workers; worker++) this.#workers.push(this.#work())
+    const again = () => {
+      this.#resync = setTimeout(
+        () => {
+          for (const key of keys()) this.queue.add(key, 'resync')
+          again()
+        },
+        resyncMs * (1 + Math.random() * 0.2),
+      )
+      this.#resync.unref()
+    }
+    again()
+    return this
+  }
+
+  /** Takes no more keys and waits for those that are worked on. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    clearTimeout(this.#resync)
+    this.#options.signal.removeEventListener('abort', this.#onAbort)
+    this.queue.close()
+    await Promise.all(this.#workers)
+  }
+
+  async #work(): Promise<void> {
+    const { name, logger, metrics, signal } = this.#options
+    for (;;) {
+      const key = await this.queue.next()
+      if (key === undefined) return
+      const started = performance.now()
+      let result: 'success' | 'error' | 'requeue' | 'requeue_after' = 'success'
+      try {
+        const limit = AbortSignal.any([signal, AbortSignal.timeout(reconcileTimeoutMs)])
+        const afterMs = await this.#options.reconcile(key, limit)
+        this.queue.forget(key)
+        if (afterMs !== undefined) {
+          result = 'requeue_after'
+          this.queue.addAfter(key, afterMs, 'resync')
+        }
+      } catch (error) {
+        if (signal.aborted) return
+        result = isNormal(error) ? 'requeue' : 'error'
+        if (result === 'error') {
+          metrics.errors.inc({ controller: name })
+          if (!(error instanceof KubeError)) metrics.panics.inc({ controller: name })
+        }
+        const waitMs = this.queue.retry(key, error instanceof KubeError ? error.retryAfterMs : undefined)
+        const facts = { controller: name, key, error: errorText(error), wait_ms: Math.round(waitMs) }
+        if (result === 'error') logger.warn(facts, 'A reconcile failed; trying again.')
+        else logger.debug(facts, 'A reconcile is done again.')
+      } finally {
+        this.queue.done(key)
+        metrics.total.inc({ controller: name, result })
+        metrics.time.observe({ controller: name }, (performance.now() - started) / 1000)
+      }
+    }
+  }
+}
+
+/** Metrics of all controllers, under the names that dashboards for controller-runtime know. */
+export class ControllerMetrics {
+  readonly total: Counter
+  readonly errors: Counter
+  readonly panics: Counter
+  readonly time: Histogram
+  readonly #queueTime: Histogram
+  readonly #queues = new Map<string, WorkQueue>()
+
+  constructor(registry: Registry) {
+    const registers = [registry]
+    const labelNames = ['controller']
+    const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
+    this.total = new Counter({
+      name: 'controller_runtime_reconcile_total',
+      help: 'Total number of reconciliations per controller.',
+      labelNames: ['controller', 'result'],
+      registers,
+    })
+    this.errors = new Counter({
+      name: 'controller_runtime_reconcile_errors_total',
+      help: 'Total number of reconciliation errors per controller.',
+      labelNames,
+      registers,
+    })
+    this.panics = new Counter({
+      name: 'controller_runtime_reconcile_panics_total',
+      help: 'Total number of reconciliations that ended with an unexpected error, per controller.',
+      labelNames,
+      registers,
+    })
+    this.time = new Histogram({
+      name: 'controller_runtime_reconcile_time_seconds',
+      help: 'Length of time per reconciliation per controller.',
+      labelNames,
+      buckets,
+      registers,
+    })
+    this.#queueTime = new Histogram({
+      name: 'workqueue_queue_duration_seconds',
+      help: 'How long in seconds an item stays in the queue before it is worked on.',
+      labelNames: ['name', 'controller'],
+      buckets,
+      registers,
+    })
+    const queues = this.#queues
+    const gauges: readonly (readonly [string, string, (queue: WorkQueue) => number])[] = [
+      ['workqueue_depth', 'Current depth of the queue.', (queue) => queue.depth],
+      ['workqueue_adds_total', 'Total number of adds handled by the queue.', (queue) => queue.counts.adds],
+      ['workqueue_retries_total', 'Total number of retries handled by the queue.', (queue) => queue.counts.retries],
+      [
+        'workqueue_longest_running_processor_seconds',
+        'How many seconds the longest running worker has been running.',
+        (queue) => Math.max(0, ...[...queue.active.values()].map((since) => (performance.now() - since) / 1000)),
+      ],
+      [
+        'controller_runtime_active_workers',
+        'Number of currently used workers per controller.',
+        (queue) => queue.active.size,
+      ],
+    ]
+    for (const [name, help, value] of gauges) {
+      new Gauge({
+        name,
+        help,
+        labelNames: name.startsWith('workqueue') ? ['name', 'controller'] : ['controller'],
+        registers,
+        collect() {
+          for (const [controller, queue] of queues) {
+            this.set(name.startsWith('workqueue') ? { name: controller, controller } : { controller }, value(queue))
+          }
+        },
+      })
+    }
+  }
+
+  watch(name: string, queue: WorkQueue): void {
+    this.#queues.set(name, queue)
+    queue.onQueued = (seconds) => this.#queueTime.observe({ name, controller: name }, seconds)
+  }
+}

@@ -1,0 +1,163 @@
+// Everything that a compile of one Pipeline depends on, gathered from caches: what it refers to, the policy of its namespace, and the
+// names of the keys in its Secrets. Values of Secrets are looked at for their keys and forgotten at once.
+
+import {
+  clusterPipelineKind,
+  clusterSinkKind,
+  clusterSourceKind,
+  pipelineKind,
+  sinkKind,
+  sourceKind,
+  tenantPolicyKind,
+} from '../api/kinds.ts'
+import { type KubeObject, objectKey } from '../api/object.ts'
+import type { Pipeline } from '../api/pipeline.ts'
+import type { Source } from '../api/source.ts'
+import type { TenantPolicy } from '../api/tenant-policy.ts'
+import type { CompileJob } from '../compile/job.ts'
+import { referredObjects } from '../compile/secrets.ts'
+import type { Cache } from '../kube/cache.ts'
+import { KubeError } from '../kube/client.ts'
+import { configMapType, namespaceType, secretType } from '../kube/types.ts'
+import type { OperatorContext } from './context.ts'
+import { Policies } from './policy.ts'
+
+const allowLabel = 'penstock.dev/allow'
+
+export class Gatherer implements Disposable {
+  readonly pipelines: ReadonlyMap<string, Cache<Pipeline>>
+  readonly shared: ReadonlyMap<string, Cache<Source>>
+  readonly namespaces: Cache<KubeObject>
+  /** Undefined where Secrets cannot be watched. */
+  readonly secrets: Readonly<Record<'Secret' | 'ConfigMap', Cache<KubeObject>>> | undefined
+  readonly policies: Policies
+  readonly #context: OperatorContext
+  readonly #apiHosts: readonly string[]
+  /** Keys of Secrets and ConfigMaps, by version. */
+  readonly #keys = new Map<string, { readonly version: string; readonly keys: Promise<readonly string[] | null> }>()
+
+  constructor(context: OperatorContext, apiHosts: readonly string[]) {
+    this.#context = context
+    this.#apiHosts = apiHosts
+    const { caches, settings } = context
+    const cluster = settings.watchNamespaces === undefined
+    this.pipelines = new Map(
+      [pipelineKind, ...(cluster ? [clusterPipelineKind] : [])].map((kind) => [
+        kind.kind,
+        caches.cache<Pipeline>(kind),
+      ]),
+    )
+    this.shared = new Map(
+      [sourceKind, sinkKind, ...(cluster ? [clusterSourceKind, clusterSinkKind] : [])].map((kind) => [
+        kind.kind,
+        caches.cache<Source>(kind),
+      ]),
+    )
+    this.namespaces = caches.cache(namespaceType, { metadataOnly: true })
+    this.secrets =
+      settings.secretsMode === 'Namespaced'
+        ? undefined
+        : {
+            Secret: caches.cache(secretType, { metadataOnly: true }),
+            ConfigMap: caches.cache(configMapType, { metadataOnly: true }),
+          }
+    this.policies = new Policies(cluster ? caches.cache<TenantPolicy>(tenantPolicyKind) : undefined, this.namespaces)
+  }
+
+  [Symbol.dispose](): void {
+    this.policies[Symbol.dispose]()
+  }
+
+  /** An object is gone: its keys need not be remembered. */
+  forget(name: string): void {
+    this.#keys.delete(name)
+  }
+
+  async jobOf(pipeline: Pipeline, signal: AbortSignal): Promise<CompileJob> {
+    const { namespace } = pipeline.metadata
+    const resources: KubeObject[] = []
+    for (const reference of referencesOf(pipeline)) {
+      const [kind = '', key = ''] = reference.split(' ')
+      const found = objectOf(this.shared.get(kind), key)
+      if (found !== undefined) resources.push(plain(found))
+    }
+    const own = namespace === undefined ? undefined : this.namespaces.get(undefined, namespace)
+    if (own !== undefined) resources.push(plain(own))
+    const names = new Set([...secretsOf(pipeline), ...resources.flatMap((object) => secretsOf(object))])
+    const keys: Record<string, readonly string[] | null> = {}
+    await Promise.all(
+      [...names].map(async (name) => {
+        keys[name] = await this.keysIn(name, signal)
+      }),
+    )
+    const policy = namespace === undefined ? undefined : this.policies.of(namespace)?.spec
+    const { clusterName } = this.#context.settings
+    const { status: _, ...rest } = pipeline
+    return { pipeline: rest, resources, policy, keys, apiHosts: this.#apiHosts, clusterName }
+  }
+
+  /** Names of the keys of a Secret or ConfigMap. Values are forgotten at once. */
+  async keysIn(name: string, signal: AbortSignal): Promise<readonly string[] | null> {
+    const [kind, key = ''] = name.split(' ') as ['Secret' | 'ConfigMap', string]
+    const [namespace, own] = key.split('/') as [string, string]
+    const metadata = this.secrets?.[kind].get(namespace, own)
+    if (this.secrets !== undefined && metadata === undefined) return null
+    const hidden = kind === 'Secret' && this.#context.settings.secretsMode === 'Label'
+    if (hidden && metadata?.metadata.labels?.[allowLabel] !== 'true') return null
+    const version = metadata?.metadata.resourceVersion
+    const known = this.#keys.get(name)
+    if (known !== undefined && known.version === version) return known.keys
+    const type = kind === 'Secret' ? secretType : configMapType
+    const keys = this.#context.kube
+      .as('pipeline')
+      .get<KubeObject & { data?: object; binaryData?: object }>(type, namespace, own, { signal })
+      .then((object) =>
+        object === undefined
+          ? null
+          : [...Object.keys(object.data ?? {}), ...Object.keys(object.binaryData ?? {})].sort(),
+      )
+      .catch((error: unknown) => {
+        this.#keys.delete(name)
+        // In mode Namespaced a namespace that has not let the operator in is as good as without the Secret.
+        if (error instanceof KubeError && error.status === 403) return null
+        throw error
+      })
+    if (version !== undefined) this.#keys.set(name, { version, keys })
+    return keys
+  }
+}
+
+/** The object of a key such as `shop/checkout`. */
+export function objectOf<T extends KubeObject>(cache: Cache<T> | undefined, key: string): T | undefined {
+  const [namespace, name] = key.includes('/') ? (key.split('/') as [string, string]) : [undefined, key]
+  return cache?.get(namespace, name)
+}
+
+/** What matters of an object for a compile: no status, and no metadata that changes without meaning. */
+export function plain<T extends KubeObject>(object: T): T {
+  const { status: _, ...rest } = object as T & { status?: unknown }
+  const { name, namespace, uid, generation, labels } = object.metadata
+  const metadata = Object.fromEntries(
+    Object.entries({ name, namespace, uid, generation, labels }).filter(([, value]) => value !== undefined),
+  )
+  return { ...rest, metadata } as unknown as T
+}
+
+/** `Sink shop/loki`, `ClusterSink loki` */
+export function referencesOf(pipeline: Pipeline): string[] {
+  const { namespace } = pipeline.metadata
+  const entries = [...(pipeline.spec?.sources ?? []), ...(pipeline.spec?.sinks ?? [])]
+  const names = entries.flatMap(({ ref }) => {
+    if (ref === undefined) return []
+    return `${ref.kind} ${ref.kind.startsWith('Cluster') ? ref.name : objectKey(namespace, ref.name)}`
+  })
+  return [...new Set(names)]
+}
+
+/** `Secret shop/creds`, `ConfigMap shop/ca` */
+export function secretsOf(object: KubeObject): string[] {
+  const { spec } = object as { spec?: unknown }
+  return referredObjects(spec, object.metadata.namespace).map(
+    ({ kind, namespace, name }) => `${kind} ${namespace}/${name}`,
+  )
+}

@@ -1,0 +1,64 @@
+// What a reconcile would find in an object, were it applied now: for admission, on every replica. It asks the same gatherer and the
+// same compiler.
+
+import type { Kind } from '../api/kinds.ts'
+import { agentKind, clusterPipelineKind, pipelineKind, tenantPolicyKind } from '../api/kinds.ts'
+import type { KubeObject } from '../api/object.ts'
+import type { Pipeline } from '../api/pipeline.ts'
+import { labelOf } from '../api/shape.ts'
+import type { Source } from '../api/source.ts'
+import { type CompileProblem, sharedProblems } from '../compile/pipeline.ts'
+import { CompilePool } from '../compile/pool.ts'
+import { resourceOf } from '../compile/resources.ts'
+import { optionViolations, typeViolations } from '../compile/tenancy.ts'
+import type { OperatorContext } from './context.ts'
+import { Gatherer } from './gather.ts'
+
+/** A judge with its own compiler, which ends with the signal of the context. */
+export function judgeOf(
+  context: OperatorContext,
+  apiHosts: readonly string[],
+): (kind: Kind, object: KubeObject) => Promise<readonly CompileProblem[]> {
+  const gathered = new Gatherer(context, apiHosts)
+  gathered.policies.start(() => {})
+  const pool = new CompilePool(1)
+  context.signal.addEventListener('abort', () => {
+    gathered[Symbol.dispose]()
+    void pool[Symbol.asyncDispose]()
+  })
+  return async (kind, object) => {
+    if (kind === pipelineKind || kind === clusterPipelineKind) {
+      const job = await gathered.jobOf(
+        object as Pipeline,
+        AbortSignal.any([context.signal, AbortSignal.timeout(4_000)]),
+      )
+      return (await pool.compile(job)).problems
+    }
+    const problems = sharedProblems(resourceOf(object))
+    if (kind === agentKind || kind === tenantPolicyKind || !kind.namespaced) return problems
+    const { type, config = {} } = (object as Source).spec
+    const component = kind.kind === 'Source' ? 'source' : 'sink'
+    const policy = gathered.policies.of(object.metadata.namespace ?? '')?.spec
+    const options = { ownMachine: false, policy, apiHosts }
+    // Whether a source may be a file is decided by the mode of the Pipeline that refers to it.
+    const found = [
+      ...typeViolations(component, type, 'Sidecar', options),
+      ...optionViolations(component, type, config, 'Sidecar', options).map((violation) => ({
+        ...violation,
+        path: ['config', ...violation.path],
+      })),
+    ]
+    return [
+      ...problems,
+      ...found.map(
+        ({ path, message, help }): CompileProblem => ({
+          severity: 'error',
+          reason: 'ForbiddenOption',
+          path: labelOf(['spec', ...path]),
+          message,
+          help,
+        }),
+      ),
+    ]
+  }
+}

@@ -1,0 +1,146 @@
+// The sweep: once an hour, what carries our labels and whose Agent is gone is deleted. Whether it is gone is asked of the API
+// server, never of a cache, and what is younger than ten minutes is left alone.
+
+import { errorText } from '@penstock/agent/errors'
+import type { Agent } from '../api/agent.ts'
+import { agentKind } from '../api/kinds.ts'
+import { type KubeObject, keyOf, objectKey, type ResourceType } from '../api/object.ts'
+import { pause } from '../kube/backoff.ts'
+import { isNormal, KubeError } from '../kube/client.ts'
+import {
+  clusterRoleBindingType,
+  configMapType,
+  daemonSetType,
+  deploymentType,
+  horizontalPodAutoscalerType,
+  jobType,
+  networkPolicyType,
+  podDisruptionBudgetType,
+  podMonitorType,
+  secretType,
+  serviceAccountType,
+  serviceType,
+  statefulSetType,
+} from '../kube/types.ts'
+import { labels } from '../workloads/names.ts'
+import type { OperatorContext, OperatorPart } from './context.ts'
+
+const everyMs = 3_600_000
+const leastAgeMs = 600_000
+
+const namespacedTypes: readonly ResourceType[] = [
+  secretType,
+  configMapType,
+  serviceAccountType,
+  serviceType,
+  daemonSetType,
+  deploymentType,
+  statefulSetType,
+  jobType,
+  podDisruptionBudgetType,
+  horizontalPodAutoscalerType,
+  networkPolicyType,
+  podMonitorType,
+]
+
+export interface OrphanOptions {
+  readonly everyMs?: number
+  readonly leastAgeMs?: number
+}
+
+export function orphanPart(options: OrphanOptions = {}): OperatorPart {
+  return {
+    name: 'orphans',
+    leaderOnly: true,
+    async start(context) {
+      const stop = new AbortController()
+      const signal = AbortSignal.any([context.signal, stop.signal])
+      const running = (async () => {
+        // Not all replicas of all clusters at the same minute.
+        await pause((options.everyMs ?? everyMs) * (0.1 + Math.random() * 0.1), signal)
+        while (!signal.aborted) {
+          try {
+            const deleted = await sweep(context, signal, options)
+            if (deleted.length > 0) context.logger.info({ deleted }, 'Objects without their Agent were deleted.')
+          } catch (error) {
+            if (!signal.aborted) context.logger.warn({ error: errorText(error) }, 'The sweep failed; it comes again.')
+          }
+          await pause(options.everyMs ?? everyMs, signal)
+        }
+      })()
+      return {
+        async [Symbol.asyncDispose]() {
+          stop.abort()
+          await running
+        },
+      }
+    },
+  }
+}
+
+/** Deletes orphans; gives their names. */
+export async function sweep(
+  context: Pick<OperatorContext, 'kube' | 'settings' | 'logger'>,
+  signal: AbortSignal,
+  options: OrphanOptions = {},
+): Promise<readonly string[]> {
+  const kube = context.kube.as('orphans')
+  const { settings } = context
+  const agents = (
+    await Promise.all(
+      (settings.watchNamespaces ?? [undefined]).map((namespace) => kube.list<Agent>(agentKind, { namespace, signal })),
+    )
+  ).flat()
+  const uids = new Set(agents.map((agent) => agent.metadata.uid))
+  const names = new Set(agents.map(keyOf))
+  const namespaces = new Set([
+    settings.namespace,
+    ...settings.agentNamespaces,
+    ...agents.map((agent) => agent.metadata.namespace ?? ''),
+  ])
+  const now = Date.now()
+  const isOld = ({ metadata }: KubeObject) =>
+    now - Date.parse(metadata.creationTimestamp ?? '') >= (options.leastAgeMs ?? leastAgeMs)
+  const deleted: string[] = []
+  const prune = async (type: ResourceType, object: KubeObject) => {
+    const { namespace, name, uid } = object.metadata
+    try {
+      if (await kube.delete(type, namespace, name, { uid, signal })) deleted.push(`${type.kind} ${keyOf(object)}`)
+    } catch (error) {
+      if (!isNormal(error)) throw error
+    }
+  }
+  const labelSelector = `${labels.managedBy}=penstock,${labels.agent}`
+  for (const type of namespacedTypes) {
+    if (type === podMonitorType && !(await kube.serves(type, { signal }))) continue
+    for (const namespace of namespaces) {
+      const objects = await listed(type, namespace)
+      for (const object of objects) {
+        const owner = object.metadata.ownerReferences?.find(
+          ({ kind, controller }) => kind === 'Agent' && controller === true,
+        )
+        if (owner !== undefined && !uids.has(owner.uid) && isOld(object)) await prune(type, object)
+      }
+    }
+  }
+  // Objects without namespace have no owner that the garbage collector knows: their labels name it.
+  if (settings.watchNamespaces === undefined) {
+    for (const object of await listed(clusterRoleBindingType, undefined)) {
+      const own = object.metadata.labels ?? {}
+      const agent = objectKey(own[labels.agentNamespace], own[labels.agent] ?? '')
+      if (own[labels.agentNamespace] !== undefined && !names.has(agent) && isOld(object))
+        await prune(clusterRoleBindingType, object)
+    }
+  }
+  return deleted
+
+  async function listed(type: ResourceType, namespace: string | undefined): Promise<readonly KubeObject[]> {
+    try {
+      return await kube.list(type, { namespace, labelSelector, metadataOnly: true, signal })
+    } catch (error) {
+      // Where the operator may not look it has not written, either.
+      if (error instanceof KubeError && [403, 404].includes(error.status)) return []
+      throw error
+    }
+  }
+}

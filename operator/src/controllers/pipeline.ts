@@ -1,0 +1,560 @@
+// Pipelines, and the Sources and Sinks that they share: resolves what a Pipeline refers to, compiles it, keeps the last good version
+// when the newest is not accepted, and says so in status. It reads caches, decides, and writes status alone.
+
+import { createHash } from 'node:crypto'
+import { canonicalJson } from '@penstock/agent/config/canonical'
+import type { Agent } from '../api/agent.ts'
+import { type Condition, conditionOf, type Finding } from '../api/conditions.ts'
+import { agentKind, type Kind, kindOf } from '../api/kinds.ts'
+import { type KubeObject, keyOf } from '../api/object.ts'
+import type { Pipeline } from '../api/pipeline.ts'
+import { selects } from '../api/selector.ts'
+import type { Source } from '../api/source.ts'
+import type { Artifact } from '../compile/artifact.ts'
+import { type CompileResult, sharedVerdict, type Verdict } from '../compile/job.ts'
+import { CompilePool } from '../compile/pool.ts'
+import type { Cache } from '../kube/cache.ts'
+import type { Artifacts } from './artifacts.ts'
+import type { OperatorContext, OperatorPart } from './context.ts'
+import { Controller, type ControllerMetrics } from './controller.ts'
+import { Gatherer, objectOf, plain, referencesOf, secretsOf } from './gather.ts'
+import { LastGood } from './last-good.ts'
+import { byAge, diskBudgetProblem, namespaceQuotaProblem } from './quota.ts'
+
+/** How often Secrets are looked at again where they cannot be watched. */
+const unwatchedMs = 60_000
+
+export interface PipelinePartOptions {
+  readonly artifacts: Artifacts
+  readonly metrics: ControllerMetrics
+  /** Addresses of the API server, which no tenant may name. */
+  readonly apiHosts: readonly string[]
+}
+
+export function pipelinePart(options: PipelinePartOptions): OperatorPart {
+  return {
+    name: 'pipeline',
+    leaderOnly: true,
+    async start(context) {
+      const controller = new PipelineController(context, options)
+      await controller.start()
+      return controller
+    },
+  }
+}
+
+interface Known {
+  /** sha256 of everything that a result depends on. */
+  readonly key: string
+  readonly result: CompileResult
+}
+
+export class PipelineController implements AsyncDisposable {
+  readonly #context: OperatorContext
+  readonly #options: PipelinePartOptions
+  readonly #controller: Controller
+  readonly #pool = new CompilePool(1)
+  readonly #lastGood: LastGood
+  readonly #gathered: Gatherer
+  readonly #agents: Cache<Agent>
+  readonly #known = new Map<string, Known>()
+  readonly #subscriptions: Disposable[] = []
+  /** Pipelines of the start that have not been compiled yet. */
+  #unprimed: Set<string> | undefined
+  #policyTimer: NodeJS.Timeout | undefined
+
+  constructor(context: OperatorContext, options: PipelinePartOptions) {
+    this.#context = context
+    this.#options = options
+    this.#gathered = new Gatherer(context, options.apiHosts)
+    this.#agents = context.caches.cache<Agent>(agentKind)
+    this.#lastGood = new LastGood(context.kube.as('pipeline'), context.settings.namespace, context.logger)
+    this.#controller = new Controller({
+      name: 'pipeline',
+      logger: context.logger,
+      metrics: options.metrics,
+      signal: context.signal,
+      workers: 8,
+      reconcile: (key, signal) => this.#reconcile(key, signal),
+    })
+  }
+
+  async start(): Promise<void> {
+    const { caches, signal } = this.#context
+    for (const cache of this.#gathered.pipelines.values()) {
+      cache.index('reference', (pipeline) => referencesOf(pipeline))
+      cache.index('secret', (pipeline) => secretsOf(pipeline))
+      cache.index('namespace', (pipeline) => [pipeline.metadata.namespace ?? ''])
+    }
+    for (const cache of this.#gathered.shared.values()) cache.index('secret', (object) => secretsOf(object))
+    await caches.synced(signal)
+    for (const artifact of await this.#lastGood.load(signal)) {
+      const pipeline = this.#gathered.pipelines.get(artifact.kind)?.get(artifact.namespace, artifact.name)
+      if (pipeline?.metadata.uid === artifact.uid && pipeline.spec.suspend !== true)
+        this.#options.artifacts.set(artifact)
+    }
+    this.#unprimed = new Set(this.#keysOf(this.#gathered.pipelines))
+    this.#subscribe()
+    if (this.#unprimed.size === 0) this.#markPrimed()
+    this.#controller.start(() => this.#everyKey())
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    clearTimeout(this.#policyTimer)
+    for (const subscription of this.#subscriptions) subscription[Symbol.dispose]()
+    this.#gathered[Symbol.dispose]()
+    await this.#pool[Symbol.asyncDispose]()
+    await this.#controller[Symbol.asyncDispose]()
+  }
+
+  // --- What wakes whom ---
+
+  #subscribe(): void {
+    for (const [kind, cache] of this.#gathered.pipelines) {
+      this.#subscriptions.push(
+        cache.subscribe(({ type, object, previous }) => {
+          if (type === 'changed' && previous !== undefined && isSame(object, previous)) return
+          this.#controller.add(`${kind} ${keyOf(object)}`)
+          for (const name of referencesOf(object)) this.#controller.add(name, 'resync')
+          for (const name of previous === undefined ? [] : referencesOf(previous)) this.#controller.add(name, 'resync')
+          // Another one may fit into the quota now, or no more.
+          if (type !== 'changed' || (this.#known.get(`${kind} ${keyOf(object)}`)?.result.diskBufferBytes ?? 0) > 0) {
+            this.#wakePeers(object)
+          }
+        }),
+      )
+    }
+    for (const [kind, cache] of this.#gathered.shared) {
+      this.#subscriptions.push(
+        cache.subscribe(({ type, object, previous }) => {
+          if (type === 'changed' && previous !== undefined && isSame(object, previous)) return
+          const name = `${kind} ${keyOf(object)}`
+          this.#controller.add(name)
+          for (const user of this.#usersOf(name)) this.#controller.add(user)
+        }),
+      )
+    }
+    this.#subscriptions.push(
+      this.#agents.subscribe(({ type, object, previous }) => {
+        if (type !== 'changed' || object.metadata.generation !== previous?.metadata.generation) this.#wakeAll()
+      }),
+    )
+    for (const kind of ['Secret', 'ConfigMap'] as const) {
+      const cache = this.#gathered.secrets?.[kind]
+      if (cache === undefined) continue
+      this.#subscriptions.push(
+        cache.subscribe(({ type, object }) => {
+          const name = `${kind} ${keyOf(object)}`
+          if (type === 'deleted') this.#gathered.forget(name)
+          for (const user of this.#readersOf(name)) {
+            this.#controller.add(user)
+            if (type === 'changed') this.#rotated(user, name)
+          }
+        }),
+      )
+    }
+    this.#gathered.policies.start(() => {
+      if (this.#policyTimer !== undefined) return
+      this.#policyTimer = setTimeout(() => {
+        this.#policyTimer = undefined
+        this.#gathered.policies.report(this.#context)
+        this.#wakeAll()
+      }, 100)
+    })
+  }
+
+  #wakeAll(): void {
+    for (const key of this.#everyKey()) this.#controller.add(key, 'resync')
+  }
+
+  #wakePeers({ metadata }: Pipeline): void {
+    const cache = this.#gathered.pipelines.get('Pipeline')
+    if (metadata.namespace === undefined || this.#unprimed !== undefined) return
+    if (this.#gathered.policies.of(metadata.namespace)?.spec.quota === undefined && !this.#hasDiskBudgets()) return
+    for (const peer of cache?.find('namespace', metadata.namespace) ?? []) {
+      this.#controller.add(`Pipeline ${keyOf(peer)}`, 'resync')
+    }
+  }
+
+  #hasDiskBudgets(): boolean {
+    return [...this.#agents.values()].some((agent) => agent.spec.node?.dataDir?.diskBudget !== undefined)
+  }
+
+  *#everyKey(): Iterable<string> {
+    yield* this.#keysOf(this.#gathered.pipelines)
+    yield* this.#keysOf(this.#gathered.shared)
+  }
+
+  *#keysOf(caches: ReadonlyMap<string, Cache>): Iterable<string> {
+    for (const [kind, cache] of caches) for (const object of cache.values()) yield `${kind} ${keyOf(object)}`
+  }
+
+  /** Pipelines that refer to a shared object, by key. */
+  #usersOf(name: string): string[] {
+    return [...this.#gathered.pipelines].flatMap(([kind, cache]) =>
+      cache.find('reference', name).map((pipeline) => `${kind} ${keyOf(pipeline)}`),
+    )
+  }
+
+  /** Pipelines and shared objects that use a Secret, by key. */
+  #readersOf(name: string): string[] {
+    const own = [...this.#gathered.pipelines].flatMap(([kind, cache]) =>
+      cache.find('secret', name).map((each) => `${kind} ${keyOf(each)}`),
+    )
+    const shared = [...this.#gathered.shared].flatMap(([kind, cache]) =>
+      cache.find('secret', name).map((each) => `${kind} ${keyOf(each)}`),
+    )
+    return [...new Set([...own, ...shared, ...shared.flatMap((each) => this.#usersOf(each))])]
+  }
+
+  #rotated(user: string, name: string): void {
+    const [kind = '', key = ''] = user.split(' ')
+    const pipeline = objectOf(this.#gathered.pipelines.get(kind), key)
+    if (pipeline !== undefined) this.#context.events.record(pipeline, 'Normal', 'SecretChanged', `${name} has changed.`)
+  }
+
+  // --- One key ---
+
+  async #reconcile(key: string, signal: AbortSignal): Promise<number | undefined> {
+    const [kindName = '', name = ''] = key.split(' ')
+    const kind = kindOf(kindName)
+    if (kind === undefined) return undefined
+    if (this.#gathered.shared.has(kindName)) {
+      this.#reconcileShared(kind, key, name)
+      return undefined
+    }
+    try {
+      return await this.#reconcilePipeline(kind, key, name, signal)
+    } finally {
+      if (!signal.aborted) this.#primed(key)
+    }
+  }
+
+  async #reconcilePipeline(kind: Kind, key: string, name: string, signal: AbortSignal): Promise<number | undefined> {
+    const id = kind.kind === 'ClusterPipeline' ? `_cluster/${name}` : name
+    const pipeline = objectOf(this.#gathered.pipelines.get(kind.kind), name)
+    if (pipeline === undefined || !this.#isWatched(pipeline)) {
+      this.#known.delete(key)
+      this.#options.artifacts.remove(id)
+      await this.#lastGood.drop(id, signal)
+      this.#settled(key)
+      return undefined
+    }
+    if (pipeline.metadata.deletionTimestamp !== undefined) {
+      this.#settled(key)
+      return undefined
+    }
+    const result = await this.#compile(key, pipeline, signal)
+    // Before every Pipeline has been compiled once nobody's quota can be told: nothing is said then.
+    if (this.#unprimed?.has(key)) return undefined
+    const verdicts = this.#judge(pipeline, result)
+    const waitMs = await this.#publish(id, pipeline, result, verdicts, signal)
+    this.#say(kind, pipeline, result, verdicts)
+    const unwatched = this.#gathered.secrets === undefined && secretsOf(pipeline).length > 0 ? unwatchedMs : undefined
+    return waitMs === undefined ? unwatched : Math.min(waitMs, unwatched ?? waitMs)
+  }
+
+  #isWatched({ metadata: { namespace } }: Pipeline): boolean {
+    const { watchNamespaceSelector: selector } = this.#context.settings
+    if (namespace === undefined || selector === undefined) return true
+    const labels = this.#gathered.namespaces.get(undefined, namespace)?.metadata.labels ?? {}
+    return matchesText(selector, labels)
+  }
+
+  /** Marks a Pipeline of the start as compiled. When all are, everything is looked at once more, now with quotas. */
+  #primed(key: string): void {
+    if (this.#unprimed === undefined || !this.#unprimed.delete(key) || this.#unprimed.size > 0) return
+    this.#markPrimed()
+  }
+
+  #markPrimed(): void {
+    this.#unprimed = undefined
+    this.#awaiting = new Set(this.#keysOf(this.#gathered.pipelines))
+    this.#gathered.policies.report(this.#context)
+    this.#wakeAll()
+    this.#checkComplete()
+  }
+
+  /** Pipelines of the start of which nothing has been published yet. */
+  #awaiting: Set<string> | undefined
+
+  #settled(key: string): void {
+    this.#awaiting?.delete(key)
+    this.#checkComplete()
+  }
+
+  #checkComplete(): void {
+    if (this.#awaiting === undefined || this.#awaiting.size > 0) return
+    this.#awaiting = undefined
+    this.#options.artifacts.markComplete()
+    void this.#sweepLastGood()
+  }
+
+  /** What is kept of Pipelines that are no more. */
+  async #sweepLastGood(): Promise<void> {
+    for (const id of this.#lastGood.ids()) {
+      if (this.#options.artifacts.get(id) !== undefined) continue
+      const [namespace, name] = id.split('/') as [string, string]
+      const key = namespace === '_cluster' ? `ClusterPipeline ${name}` : `Pipeline ${id}`
+      this.#controller.add(key, 'resync')
+    }
+  }
+
+  async #compile(key: string, pipeline: Pipeline, signal: AbortSignal): Promise<CompileResult> {
+    const job = await this.#gathered.jobOf(pipeline, signal)
+    const { uid, generation, labels, annotations } = pipeline.metadata
+    const facts = [uid, generation, labels, annotations?.['penstock.dev/retry'], pipeline.spec]
+    const others = job.resources.map((object) => [
+      object.kind,
+      keyOf(object),
+      object.metadata.uid,
+      object.metadata.labels,
+      (object as Source).spec,
+    ])
+    const digest = createHash('sha256')
+      .update(canonicalJson([facts, others, job.policy, job.keys]))
+      .digest('base64')
+    const known = this.#known.get(key)
+    if (known?.key === digest) return known.result
+    const result = await this.#pool.compile(job)
+    signal.throwIfAborted()
+    // The single problems are for the webhook; a condition has its sentence.
+    const kept = { ...result, problems: [] }
+    this.#known.set(key, { key: digest, result: kept })
+    return kept
+  }
+
+  /** What the compile step could not know: who runs it, and whether it fits. */
+  #judge(pipeline: Pipeline, result: CompileResult): { readonly accepted: Verdict; readonly resolved: Verdict } {
+    const { resolved } = result
+    if (result.accepted.status !== 'True' || result.artifact === undefined)
+      return { accepted: result.accepted, resolved }
+    const quota = this.#quotaProblem(pipeline, result.artifact)
+    if (quota !== undefined) return { accepted: { status: 'False', reason: 'QuotaExceeded', message: quota }, resolved }
+    if (this.#agentsFor(result.artifact).length === 0) {
+      const { mode } = result.artifact
+      const message = `No Agent of mode ${mode} selects it`
+      return { accepted: { status: 'False', reason: 'NoMatchingAgent', message }, resolved }
+    }
+    const [warning] = result.warnings
+    return { accepted: { ...result.accepted, message: warning === undefined ? '' : `Warning: ${warning}` }, resolved }
+  }
+
+  #quotaProblem(pipeline: Pipeline, artifact: Artifact): string | undefined {
+    const { namespace } = pipeline.metadata
+    const diskBytesOf = (each: Pipeline) => this.#known.get(`${each.kind} ${keyOf(each)}`)?.result.diskBufferBytes ?? 0
+    if (namespace !== undefined) {
+      const quota = this.#gathered.policies.of(namespace)?.spec.quota
+      const peers = this.#gathered.pipelines.get('Pipeline')?.find('namespace', namespace) ?? []
+      const problem = quota === undefined ? undefined : namespaceQuotaProblem(pipeline, peers, diskBytesOf, quota)
+      if (problem !== undefined) return problem
+    }
+    if (artifact.diskBufferBytes === 0) return undefined
+    for (const agent of this.#agentsFor(artifact)) {
+      const peers = [...this.#gathered.pipelines.values()]
+        .flatMap((cache) => [...cache.values()])
+        .filter((each) => {
+          const own = this.#known.get(`${each.kind} ${keyOf(each)}`)?.result.artifact
+          return own !== undefined && own.diskBufferBytes > 0 && this.#selects(agent, own)
+        })
+      const problem = diskBudgetProblem(pipeline, peers.toSorted(byAge), diskBytesOf, agent)
+      if (problem !== undefined) return problem
+    }
+    return undefined
+  }
+
+  #agentsFor(artifact: Artifact): Agent[] {
+    return [...this.#agents.values()].filter((agent) => this.#selects(agent, artifact))
+  }
+
+  #selects(agent: Agent, artifact: Artifact): boolean {
+    const { mode, pipelines } = agent.spec
+    const { agentNamespaces } = this.#context.settings
+    if (mode !== artifact.mode || agent.metadata.deletionTimestamp !== undefined) return false
+    if (mode === 'Node' && !agentNamespaces.includes(agent.metadata.namespace ?? '')) return false
+    // A sidecar's pods name their Pipelines; the Agent is that of their namespace.
+    if (mode === 'Sidecar' && pipelines === undefined) return agent.metadata.namespace === artifact.namespace
+    if (artifact.namespace === undefined) return selects(pipelines?.clusterPipelines?.selector, artifact.labels)
+    const labels = this.#gathered.namespaces.get(undefined, artifact.namespace)?.metadata.labels
+    if (!selects(pipelines?.namespaceSelector, labels)) return false
+    return pipelines?.selector === undefined || selects(pipelines.selector, artifact.labels)
+  }
+
+  /** Puts the newest version in force, or leaves the last good one; gives the time after which that one must go. */
+  async #publish(
+    id: string,
+    pipeline: Pipeline,
+    result: CompileResult,
+    { accepted, resolved }: { readonly accepted: Verdict; readonly resolved: Verdict },
+    signal: AbortSignal,
+  ): Promise<number | undefined> {
+    const { artifacts } = this.#options
+    const key = `${pipeline.kind} ${keyOf(pipeline)}`
+    try {
+      const usable = accepted.status === 'True' || accepted.reason === 'NoMatchingAgent'
+      if (pipeline.spec.suspend === true) {
+        artifacts.remove(id)
+        await this.#lastGood.drop(id, signal)
+        return undefined
+      }
+      if (usable && result.artifact !== undefined) {
+        artifacts.set(result.artifact)
+        await this.#lastGood.drop(id, signal)
+        return undefined
+      }
+      const last = artifacts.get(id)
+      if (last === undefined) return undefined
+      if (last.uid !== pipeline.metadata.uid) {
+        artifacts.remove(id)
+        await this.#lastGood.drop(id, signal)
+        return undefined
+      }
+      // What is missing may come back soon; for so long the last good version goes on.
+      if (accepted.status !== 'False' && resolved.status === 'False') {
+        const leftMs = this.#graceLeftMs(pipeline)
+        if (leftMs <= 0) {
+          artifacts.remove(id)
+          await this.#lastGood.drop(id, signal)
+          this.#context.events.record(
+            pipeline,
+            'Warning',
+            'Stopped',
+            `${resolved.message}; the last good version is stopped.`,
+          )
+          return undefined
+        }
+        await this.#lastGood.keep(last, signal)
+        return leftMs
+      }
+      await this.#lastGood.keep(last, signal)
+      return undefined
+    } finally {
+      this.#settled(key)
+    }
+  }
+
+  #graceLeftMs(pipeline: Pipeline): number {
+    const known = conditionOf(conditionsOf(pipeline), 'ResolvedRefs')
+    const since = known?.status === 'False' ? Date.parse(known.lastTransitionTime) : Date.now()
+    return since + this.#context.settings.refGracePeriodMs - Date.now()
+  }
+
+  #say(
+    kind: Kind,
+    pipeline: Pipeline,
+    result: CompileResult,
+    { accepted, resolved }: { readonly accepted: Verdict; readonly resolved: Verdict },
+  ): void {
+    const { status, events } = this.#context
+    const findings: Finding[] = [
+      { type: 'Accepted', ...accepted },
+      { type: 'ResolvedRefs', ...resolved },
+    ]
+    const generation = pipeline.metadata.generation ?? 0
+    const before = status.reported(kind, pipeline, 'compile')?.findings
+    const was = (type: 'Accepted' | 'ResolvedRefs') =>
+      before?.find((finding) => finding.type === type) ?? conditionOf(conditionsOf(pipeline), type)
+    const [acceptedBefore, resolvedBefore] = [was('Accepted'), was('ResolvedRefs')]
+    status.report(kind, pipeline, 'compile', { generation, findings, fields: { tests: result.tests } })
+    if (
+      accepted.status === 'False' &&
+      (acceptedBefore?.status !== 'False' || acceptedBefore.reason !== accepted.reason)
+    ) {
+      events.record(
+        pipeline,
+        'Warning',
+        accepted.reason === 'QuotaExceeded' ? 'QuotaExceeded' : 'Rejected',
+        accepted.message,
+      )
+    } else if (accepted.status === 'True' && acceptedBefore?.status === 'False') {
+      events.record(pipeline, 'Normal', 'Accepted', `Generation ${generation} is accepted.`)
+    }
+    if (
+      resolved.status === 'False' &&
+      (resolvedBefore?.status !== 'False' || resolvedBefore.reason !== resolved.reason)
+    ) {
+      events.record(pipeline, 'Warning', resolved.reason, resolved.message)
+    }
+  }
+
+  // --- Sources and Sinks ---
+
+  #reconcileShared(kind: Kind, key: string, name: string): void {
+    const object = objectOf(this.#gathered.shared.get(kind.kind), name)
+    if (object === undefined || object.metadata.deletionTimestamp !== undefined) return
+    void this.#sayShared(kind, key, object).catch((error: unknown) => {
+      if (this.#context.signal.aborted) return
+      this.#context.logger.warn(
+        { error, key },
+        'The references of a shared object could not be looked at; trying again.',
+      )
+      this.#controller.queue.retry(key)
+    })
+  }
+
+  async #sayShared(kind: Kind, key: string, object: Source): Promise<void> {
+    const users = [...this.#gathered.pipelines.values()].flatMap((cache) => cache.find('reference', key))
+    const namespaces = new Set(users.flatMap((user) => user.metadata.namespace ?? []))
+    const resolved = await this.#sharedReferences(object)
+    this.#context.status.report(kind, object, 'compile', {
+      generation: object.metadata.generation ?? 0,
+      findings: [
+        { type: 'Accepted', ...sharedVerdict(plain(object)) },
+        { type: 'ResolvedRefs', ...resolved },
+      ],
+      fields: { usedBy: { pipelines: users.length, namespaces: namespaces.size } },
+    })
+  }
+
+  async #sharedReferences(object: Source): Promise<Verdict> {
+    for (const name of secretsOf(object)) {
+      if ((await this.#gathered.keysIn(name, this.#context.signal)) !== null) continue
+      const [kind, where = ''] = name.split(' ') as [string, string]
+      const [namespace, own] = where.split('/')
+      return {
+        status: 'False',
+        reason: 'SecretNotFound',
+        message: `${kind} "${own}" is not in namespace "${namespace}"`,
+      }
+    }
+    return { status: 'True', reason: 'Resolved', message: '' }
+  }
+}
+
+const conditionsOf = (object: {
+  readonly status?: { readonly conditions?: readonly Condition[] | undefined } | undefined
+}) => object.status?.conditions
+
+/** Whether nothing of ours has changed: a status says nothing new. */
+function isSame(left: KubeObject, right: KubeObject): boolean {
+  const facts = ({ metadata: { uid, generation, labels, annotations, deletionTimestamp } }: KubeObject) => [
+    uid,
+    generation,
+    labels ?? {},
+    annotations?.['penstock.dev/retry'],
+    deletionTimestamp,
+  ]
+  return canonicalJson(facts(left)) === canonicalJson(facts(right))
+}
+
+/** Whether labels match a selector as text: `team=shop,tier!=free,!legacy`. */
+export function matchesText(selector: string, labels: Readonly<Record<string, string>>): boolean {
+  const terms = selector.split(/,(?![^(]*\))/).map((term) => term.trim())
+  return terms.every((term) => {
+    const set = /^(\S+)\s+(in|notin)\s+\(([^)]*)\)$/.exec(term)
+    if (set !== null) {
+      const [, key = '', operator, values = ''] = set
+      const has = values
+        .split(',')
+        .map((value) => value.trim())
+        .includes(labels[key] ?? '')
+      return operator === 'in' ? labels[key] !== undefined && has : labels[key] === undefined || !has
+    }
+    const equal = /^([^=!\s]+)\s*(==?|!=)\s*(.*)$/.exec(term)
+    if (equal !== null) {
+      const [, key = '', operator, value] = equal
+      return (labels[key] === value) === (operator !== '!=')
+    }
+    return term.startsWith('!') ? labels[term.slice(1)] === undefined : labels[term] !== undefined
+  })
+}

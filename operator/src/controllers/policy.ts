@@ -1,0 +1,117 @@
+// TenantPolicies: which one holds in a namespace, and their status. The most specific one holds: that with the fewest matching
+// namespaces, and of equal ones that with the first name.
+
+import { isIP } from 'node:net'
+import { canonicalJson } from '@penstock/agent/config/canonical'
+import type { Finding } from '../api/conditions.ts'
+import { tenantPolicyKind } from '../api/kinds.ts'
+import type { KubeObject } from '../api/object.ts'
+import { selects } from '../api/selector.ts'
+import type { TenantPolicy } from '../api/tenant-policy.ts'
+import { sharedVerdict } from '../compile/job.ts'
+import type { Cache } from '../kube/cache.ts'
+import type { OperatorContext } from './context.ts'
+
+export class Policies {
+  readonly #policies: Cache<TenantPolicy> | undefined
+  readonly #namespaces: Cache<KubeObject>
+  readonly #subscriptions: Disposable[] = []
+  /** Namespaces that each policy matches; made anew when one of either changes. */
+  #matching: ReadonlyMap<string, ReadonlySet<string>> | undefined
+
+  constructor(policies: Cache<TenantPolicy> | undefined, namespaces: Cache<KubeObject>) {
+    this.#policies = policies
+    this.#namespaces = namespaces
+  }
+
+  /** Calls back when another policy may hold somewhere. */
+  start(onChange: () => void): this {
+    const changed = () => {
+      this.#matching = undefined
+      onChange()
+    }
+    if (this.#policies !== undefined) {
+      this.#subscriptions.push(
+        this.#policies.subscribe(({ object, previous }) => {
+          if (canonicalJson(object.spec) !== canonicalJson(previous?.spec)) changed()
+        }),
+        this.#policies.subscribe(({ type }) => {
+          if (type === 'deleted') changed()
+        }),
+      )
+    }
+    this.#subscriptions.push(
+      this.#namespaces.subscribe(({ type, object, previous }) => {
+        const same = canonicalJson(object.metadata.labels ?? {}) === canonicalJson(previous?.metadata.labels ?? {})
+        if (type !== 'changed' || !same) changed()
+      }),
+    )
+    return this
+  }
+
+  [Symbol.dispose](): void {
+    for (const subscription of this.#subscriptions) subscription[Symbol.dispose]()
+  }
+
+  /** The policy that holds in a namespace. */
+  of(namespace: string): TenantPolicy | undefined {
+    const name = this.#effective(namespace)
+    return name === undefined ? undefined : this.#policies?.get(undefined, name)
+  }
+
+  #effective(namespace: string): string | undefined {
+    let best: { readonly name: string; readonly size: number } | undefined
+    for (const [name, namespaces] of this.#match()) {
+      if (!namespaces.has(namespace)) continue
+      const { size } = namespaces
+      if (best === undefined || size < best.size || (size === best.size && name < best.name)) best = { name, size }
+    }
+    return best?.name
+  }
+
+  #match(): ReadonlyMap<string, ReadonlySet<string>> {
+    if (this.#matching !== undefined) return this.#matching
+    const matching = new Map<string, Set<string>>()
+    for (const policy of this.#policies?.values() ?? []) {
+      const names = new Set<string>()
+      for (const { metadata } of this.#namespaces.values()) {
+        if (selects(policy.spec.namespaceSelector, metadata.labels)) names.add(metadata.name)
+      }
+      matching.set(policy.metadata.name, names)
+    }
+    this.#matching = matching
+    return matching
+  }
+
+  /** Tells each policy where it matches and where it holds. */
+  report(context: Pick<OperatorContext, 'status'>): void {
+    const effective = new Map<string, number>()
+    for (const { metadata } of this.#namespaces.values()) {
+      const name = this.#effective(metadata.name)
+      if (name !== undefined) effective.set(name, (effective.get(name) ?? 0) + 1)
+    }
+    for (const policy of this.#policies?.values() ?? []) {
+      const { name, generation = 0 } = policy.metadata
+      context.status.report(tenantPolicyKind, policy, 'compile', {
+        generation,
+        findings: [acceptedOf(policy)],
+        fields: { namespaces: { matching: this.#match().get(name)?.size ?? 0, effective: effective.get(name) ?? 0 } },
+      })
+    }
+  }
+}
+
+function acceptedOf(policy: TenantPolicy): Finding {
+  const cidrs = policy.spec.egress?.denyCIDRs ?? []
+  const index = cidrs.findIndex((cidr) => !isNetwork(cidr))
+  if (index === -1) return { type: 'Accepted', ...sharedVerdict(policy) }
+  const message = `spec.egress.denyCIDRs[${index}]: "${cidrs[index]}" is no network such as 10.0.0.0/8`
+  return { type: 'Accepted', status: 'False', reason: 'InvalidConfig', message }
+}
+
+function isNetwork(cidr: string): boolean {
+  const [address = '', bits, ...rest] = cidr.split('/')
+  const family = isIP(address)
+  if (family === 0 || rest.length > 0) return false
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
+}

@@ -1,0 +1,134 @@
+// What is asked of the operator over HTTP: /healthz and /readyz are open to probes; /metrics is for those whom the API server lets
+// read it, but on a loopback address for everybody there.
+
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { isIP } from 'node:net'
+import { errorText, PenstockError } from '@penstock/agent/errors'
+import type { Logger } from '@penstock/agent/telemetry/logger'
+import type { Registry } from 'prom-client'
+import { inNetworks } from '../compile/tenancy.ts'
+import type { KubeClient } from '../kube/client.ts'
+import { pathOf } from '../kube/client.ts'
+import { subjectAccessReviewType, tokenReviewType } from '../kube/types.ts'
+
+export interface ProbeOptions {
+  /** Host and port. */
+  readonly address: string
+  readonly kube: KubeClient
+  readonly metrics: Registry
+  readonly logger: Logger
+  /** Why it is not healthy; undefined if it is. */
+  readonly health: () => string | undefined
+  readonly readiness: () => string | undefined
+}
+
+const reviewMs = 60_000
+
+export class ProbeServer implements AsyncDisposable {
+  readonly #options: ProbeOptions
+  readonly #server: Server
+  /** Until when a token is known to be allowed, or refused. */
+  readonly #reviews = new Map<string, { readonly until: number; readonly allowed: Promise<boolean> }>()
+
+  constructor(options: ProbeOptions) {
+    this.#options = options
+    this.#server = createServer((request, response) => {
+      this.#answer(request, response).catch((error: unknown) => {
+        this.#options.logger.warn({ error: errorText(error) }, 'A request could not be answered.')
+        if (!response.headersSent) response.writeHead(503, { 'content-type': 'text/plain' })
+        response.end('unavailable\n')
+      })
+    })
+  }
+
+  async open(): Promise<this> {
+    const { address } = this.#options
+    const match = /^(?:\[([^\]]+)\]|([^:]*)):(\d+)$/.exec(address)
+    if (match === null)
+      throw new PenstockError('PEN_USAGE', `\`--http-address\` takes a host and a port; found \`${address}\`.`)
+    const host = match[1] ?? match[2] ?? ''
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once('error', (error) => {
+        reject(
+          new PenstockError('PEN_API_BIND', `${address} cannot be listened on: ${errorText(error)}.`, { cause: error }),
+        )
+      })
+      this.#server.listen(Number(match[3]), host === '' ? undefined : host, resolve)
+    })
+    return this
+  }
+
+  get port(): number {
+    const address = this.#server.address()
+    return typeof address === 'object' && address !== null ? address.port : 0
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.closeAllConnections()
+    await new Promise((resolve) => this.#server.close(resolve))
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { pathname } = new URL(request.url ?? '/', 'http://operator')
+    const { metrics, health, readiness } = this.#options
+    if (pathname === '/healthz' || pathname === '/readyz') {
+      const problem = pathname === '/healthz' ? health() : readiness()
+      response.writeHead(problem === undefined ? 200 : 503, { 'content-type': 'text/plain' })
+      response.end(`${problem ?? 'ok'}\n`)
+      return
+    }
+    if (pathname !== '/metrics' || request.method !== 'GET') {
+      response.writeHead(404).end()
+      return
+    }
+    if (!this.#isLoopback() && !(await this.#mayRead(request.headers.authorization))) {
+      response.writeHead(request.headers.authorization === undefined ? 401 : 403, { 'content-type': 'text/plain' })
+      response.end('A token of an account that may get /metrics is needed.\n')
+      return
+    }
+    response.writeHead(200, { 'content-type': metrics.contentType }).end(await metrics.metrics())
+  }
+
+  #isLoopback(): boolean {
+    const address = this.#server.address()
+    const host = typeof address === 'object' && address !== null ? address.address : ''
+    return isIP(host) !== 0 && inNetworks(host, ['127.0.0.0/8', '::1/128'])
+  }
+
+  async #mayRead(authorization: string | undefined): Promise<boolean> {
+    const token = /^Bearer (.+)$/.exec(authorization ?? '')?.[1]
+    if (token === undefined) return false
+    const now = Date.now()
+    for (const [key, { until }] of this.#reviews) if (until < now) this.#reviews.delete(key)
+    let known = this.#reviews.get(token)
+    if (known === undefined) {
+      known = { until: now + reviewMs, allowed: this.#review(token) }
+      this.#reviews.set(token, known)
+      known.allowed.catch(() => this.#reviews.delete(token))
+    }
+    return known.allowed
+  }
+
+  async #review(token: string): Promise<boolean> {
+    const kube = this.#options.kube.as('metrics')
+    const who = await kube.request<{
+      status: { authenticated?: boolean; user?: { username: string; groups?: string[] } }
+    }>('POST', pathOf(tokenReviewType), {
+      apiVersion: 'authentication.k8s.io/v1',
+      kind: 'TokenReview',
+      spec: { token },
+    })
+    const { user } = who.status
+    if (who.status.authenticated !== true || user === undefined) return false
+    const access = await kube.request<{ status: { allowed: boolean } }>('POST', pathOf(subjectAccessReviewType), {
+      apiVersion: 'authorization.k8s.io/v1',
+      kind: 'SubjectAccessReview',
+      spec: {
+        user: user.username,
+        groups: user.groups ?? [],
+        nonResourceAttributes: { path: '/metrics', verb: 'get' },
+      },
+    })
+    return access.status.allowed
+  }
+}

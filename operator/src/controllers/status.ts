@@ -1,0 +1,273 @@
+// The one writer of status. It joins what the parts report with what stands there already, makes the summary of it, and writes when
+// that differs from what the API server has: at once when a condition changes, else every 30 s at most.
+
+import { canonicalJson } from '@penstock/agent/config/canonical'
+import type { Logger } from '@penstock/agent/telemetry/logger'
+import {
+  type Condition,
+  type ConditionType,
+  conditionOf,
+  conditionTypes,
+  type Finding,
+  type Reason,
+} from '../api/conditions.ts'
+import { type Kind, kindOf, kinds } from '../api/kinds.ts'
+import { type KubeObject, keyOf } from '../api/object.ts'
+import type { Cache } from '../kube/cache.ts'
+import { isReason, isTerminating, type KubeClient } from '../kube/client.ts'
+import type { StatusContribution, StatusPart, StatusWriter } from './context.ts'
+import { statusParts } from './context.ts'
+import { Controller, type ControllerMetrics } from './controller.ts'
+
+export interface StatusObject extends KubeObject {
+  readonly spec?: { readonly suspend?: boolean; readonly managementState?: string }
+  readonly status?: Readonly<Record<string, unknown>> & { readonly conditions?: readonly Condition[] }
+}
+
+export const statusManager = 'penstock-status'
+const quietMs = 30_000
+
+/** Conditions that are always there, by kind; and those that must be true for `Ready`. */
+const shown: Readonly<
+  Record<string, { readonly always: readonly ConditionType[]; readonly needed: readonly ConditionType[] }>
+> = {
+  Pipeline: {
+    always: ['Accepted', 'ResolvedRefs', 'Programmed', 'Flowing'],
+    needed: ['Accepted', 'ResolvedRefs', 'Programmed'],
+  },
+  Source: { always: ['Accepted', 'ResolvedRefs'], needed: ['Accepted', 'ResolvedRefs'] },
+  Sink: { always: ['Accepted', 'ResolvedRefs', 'Reachable'], needed: ['Accepted', 'ResolvedRefs'] },
+  Agent: { always: ['Accepted', 'Available', 'Programmed'], needed: ['Accepted', 'Available', 'Programmed'] },
+  TenantPolicy: { always: ['Accepted'], needed: ['Accepted'] },
+}
+
+/** Reasons after which nothing goes on until somebody changes something. */
+const terminal: ReadonlySet<string> = new Set<Reason>([
+  'InvalidConfig',
+  'CompileFailed',
+  'TestsFailed',
+  'ForbiddenOption',
+  'QuotaExceeded',
+  'NameConflict',
+  'NamespaceNotAllowed',
+  'RolledBack',
+  'BundleTooLarge',
+])
+
+type Reports = Partial<Record<StatusPart, StatusContribution>>
+
+export interface StatusOptions {
+  readonly kube: KubeClient
+  readonly cacheOf: (kind: Kind) => Cache<StatusObject> | undefined
+  readonly logger: Logger
+  readonly metrics: ControllerMetrics
+  readonly signal: AbortSignal
+  readonly now?: () => Date
+}
+
+export class Statuses implements StatusWriter, AsyncDisposable {
+  readonly #options: StatusOptions
+  readonly #controller: Controller
+  /** By `Pipeline shop/checkout uid`. */
+  readonly #reports = new Map<string, Reports>()
+  readonly #writtenAt = new Map<string, number>()
+  readonly #subscriptions: Disposable[] = []
+
+  constructor(options: StatusOptions) {
+    this.#options = options
+    this.#controller = new Controller({
+      name: 'status',
+      logger: options.logger,
+      metrics: options.metrics,
+      signal: options.signal,
+      workers: 8,
+      reconcile: (key, signal) => this.#reconcile(key, signal),
+    })
+  }
+
+  start(): this {
+    for (const kind of kinds) {
+      const cache = this.#options.cacheOf(kind)
+      if (cache === undefined) continue
+      this.#subscriptions.push(
+        cache.subscribe(({ type, object }) => {
+          const key = `${kind.kind} ${keyOf(object)}`
+          if (type === 'deleted') this.#forget(key, object)
+          // A status that is not as we said, whoever changed it, is put right.
+          else if (this.#reports.has(reportKey(key, object))) this.#controller.add(key, 'resync')
+        }),
+      )
+    }
+    this.#controller.start(() => [...this.#reports.keys()].map((key) => key.slice(0, key.lastIndexOf(' '))))
+    return this
+  }
+
+  report(kind: Kind, object: KubeObject, part: StatusPart, contribution: StatusContribution): void {
+    const key = `${kind.kind} ${keyOf(object)}`
+    const reports = this.#reports.get(reportKey(key, object)) ?? {}
+    const before = reports[part]
+    if (before !== undefined && canonicalJson(before) === canonicalJson(contribution)) return
+    this.#reports.set(reportKey(key, object), { ...reports, [part]: contribution })
+    // Parts often report together: one write for all.
+    this.#controller.queue.addAfter(key, 20)
+  }
+
+  reported(kind: Kind, object: KubeObject, part: StatusPart): StatusContribution | undefined {
+    return this.#reports.get(reportKey(`${kind.kind} ${keyOf(object)}`, object))?.[part]
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const subscription of this.#subscriptions) subscription[Symbol.dispose]()
+    await this.#controller[Symbol.asyncDispose]()
+  }
+
+  #forget(key: string, object: KubeObject): void {
+    this.#reports.delete(reportKey(key, object))
+    this.#writtenAt.delete(key)
+  }
+
+  async #reconcile(key: string, signal: AbortSignal): Promise<number | undefined> {
+    const [kindName, name] = key.split(' ') as [string, string]
+    const kind = kindOf(kindName)
+    const cache = kind === undefined ? undefined : this.#options.cacheOf(kind)
+    if (kind === undefined || cache === undefined) return undefined
+    const [namespace, own] = name.includes('/') ? (name.split('/') as [string, string]) : [undefined, name]
+    const object = cache.get(namespace, own)
+    if (object === undefined || object.metadata.deletionTimestamp !== undefined) return undefined
+    const reports = this.#reports.get(reportKey(key, object))
+    if (reports === undefined) return undefined
+    const before = object.status ?? {}
+    const after = statusOf(kind, object, reports, this.#options.now?.() ?? new Date())
+    if (normal(before) === normal(after)) return undefined
+    const since = performance.now() - (this.#writtenAt.get(key) ?? Number.NEGATIVE_INFINITY)
+    const isQuiet =
+      normal({ conditions: before.conditions }) === normal({ conditions: after['conditions'] }) &&
+      before['observedGeneration'] === after['observedGeneration']
+    if (isQuiet && since < quietMs) return quietMs - since
+    try {
+      const { apiVersion } = object
+      const metadata = namespace === undefined ? { name: own } : { name: own, namespace }
+      const written = await this.#options.kube.apply<StatusObject>(
+        kind,
+        { apiVersion, kind: kind.kind, metadata, status: after },
+        { fieldManager: statusManager, subresource: 'status', signal },
+      )
+      this.#writtenAt.set(key, performance.now())
+      cache.expect(written)
+      return undefined
+    } catch (error) {
+      if (isReason(error, 'NotFound') || isTerminating(error)) return undefined
+      throw error
+    }
+  }
+}
+
+/** A status as text; the server keeps conditions in an order of its own. */
+function normal(status: Readonly<Record<string, unknown>>): string {
+  const conditions = (status['conditions'] ?? []) as readonly Condition[]
+  return canonicalJson({
+    ...status,
+    conditions: conditions.toSorted((left, right) => (left.type < right.type ? -1 : 1)),
+  })
+}
+
+const reportKey = (key: string, object: KubeObject) => `${key} ${object.metadata.uid ?? ''}`
+
+/** The status that an object shall have: reports, and where a part has said nothing yet, what is there. */
+export function statusOf(
+  kind: Kind,
+  object: StatusObject,
+  reports: Reports,
+  now: Date,
+): Readonly<Record<string, unknown>> {
+  const before = object.status ?? {}
+  const { always, needed } = shown[kind.kind.replace('Cluster', '')] ?? { always: [], needed: [] }
+  const found = new Map<ConditionType, Finding & { readonly generation: number }>()
+  const status: Record<string, unknown> = {}
+  for (const part of Object.keys(statusParts) as StatusPart[]) {
+    const report = reports[part]
+    const { conditions, fields } = statusParts[part] as {
+      conditions: readonly ConditionType[]
+      fields: readonly string[]
+    }
+    if (report === undefined) {
+      for (const type of conditions) {
+        const kept = conditionOf(before.conditions, type)
+        if (kept === undefined || found.has(type)) continue
+        found.set(type, {
+          type,
+          status: kept.status,
+          reason: kept.reason as Reason,
+          message: kept.message,
+          generation: kept.observedGeneration ?? 0,
+        })
+      }
+      for (const field of fields) if (before[field] !== undefined) status[field] ??= before[field]
+      continue
+    }
+    for (const finding of report.findings) found.set(finding.type, { ...finding, generation: report.generation })
+    for (const [field, value] of Object.entries(report.fields ?? {})) if (value !== undefined) status[field] = value
+  }
+  const generation = Math.max(0, ...Object.values(reports).map((report) => report.generation))
+  for (const type of always) {
+    if (found.has(type)) continue
+    const reason = type === 'Flowing' ? 'NoData' : 'Pending'
+    found.set(type, { type, status: 'Unknown', reason, message: 'Nothing is known yet.', generation })
+  }
+  for (const finding of summaryOf(object, found, needed)) found.set(finding.type, { ...finding, generation })
+  const time = `${now.toISOString().slice(0, 19)}Z`
+  const conditions = conditionTypes.flatMap((type) => {
+    const finding = found.get(type)
+    if (finding === undefined) return []
+    const known = conditionOf(before.conditions, type)
+    return {
+      type,
+      status: finding.status,
+      reason: finding.reason,
+      message: finding.message.slice(0, 4096),
+      observedGeneration: finding.generation,
+      lastTransitionTime: known?.status === finding.status ? known.lastTransitionTime : time,
+    }
+  })
+  if (before['authorizedBy'] !== undefined) status['authorizedBy'] = before['authorizedBy']
+  return { ...status, observedGeneration: generation, conditions }
+}
+
+/** `Ready`, and `Reconciling` or `Stalled` while they are true (kstatus). */
+function summaryOf(
+  object: StatusObject,
+  found: ReadonlyMap<ConditionType, Finding>,
+  needed: readonly ConditionType[],
+): Finding[] {
+  if (object.spec?.managementState === 'Unmanaged') {
+    const message = 'spec.managementState is Unmanaged: nothing is changed.'
+    return [{ type: 'Ready', status: 'Unknown', reason: 'Unmanaged', message }]
+  }
+  const suspended = object.spec?.suspend === true
+  const relevant = needed
+    .filter((type) => !(suspended && type === 'Programmed'))
+    .map((type) => found.get(type) as Finding)
+  const unreachable = found.get('Reachable')
+  const failed = relevant.find(({ status }) => status === 'False')
+  const stalled = [...relevant].find(({ status, reason }) => status === 'False' && terminal.has(reason))
+  if (failed !== undefined) {
+    const { reason, message } = stalled ?? failed
+    const ready: Finding = { type: 'Ready', status: 'False', reason, message }
+    if (stalled !== undefined) return [ready, { type: 'Stalled', status: 'True', reason, message }]
+    return [ready, { type: 'Reconciling', status: 'True', reason: 'Progressing', message }]
+  }
+  const unknown = relevant.find(({ status }) => status === 'Unknown')
+  if (unknown !== undefined) {
+    const { reason, message } = unknown
+    return [
+      { type: 'Ready', status: 'Unknown', reason, message },
+      { type: 'Reconciling', status: 'True', reason: 'Progressing', message },
+    ]
+  }
+  if (unreachable?.status === 'False') {
+    return [{ type: 'Ready', status: 'False', reason: 'Unreachable', message: unreachable.message }]
+  }
+  if (suspended)
+    return [{ type: 'Ready', status: 'True', reason: 'Suspended', message: 'spec.suspend is true: no agent runs it.' }]
+  return [{ type: 'Ready', status: 'True', reason: 'Ready', message: '' }]
+}
