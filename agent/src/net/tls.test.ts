@@ -29,6 +29,8 @@ beforeAll(async () => {
   await openssl('pkcs8', '-topk8', '-in', client.key, '-passout', 'pass:secret', '-out', 'client.key.enc')
   const p12 = ['pkcs12', '-export', '-in', client.crt, '-inkey', client.key]
   await openssl(...p12, '-passout', 'pass:secret', '-out', 'client.p12')
+  const tripleDes = ['-keypbe', 'PBE-SHA1-3DES', '-certpbe', 'PBE-SHA1-3DES', '-macalg', 'sha1']
+  await openssl(...p12, ...tripleDes, '-passout', 'pass:secret', '-out', 'client.3des.p12')
   writeFileSync(join(certificates.folder, 'garbage'), 'not a certificate')
 })
 
@@ -143,6 +145,7 @@ test.each<{ what: string; identity: () => Partial<TlsOptions> }>([
     identity: () => ({ crt_file: client.crt, key_file: file('client.key.enc'), key_pass: 'secret' }),
   },
   { what: 'PKCS#12', identity: () => ({ crt_file: file('client.p12'), key_pass: 'secret' }) },
+  { what: 'PKCS#12 in triple DES', identity: () => ({ crt_file: file('client.3des.p12'), key_pass: 'secret' }) },
 ])('a client identifies itself by $what', async ({ identity }) => {
   const ca = text(certificates.ca.crt)
   const server = serverOf(local, { ca, requestCert: true, rejectUnauthorized: true })
@@ -177,6 +180,16 @@ test.each<{ what: string; tls: () => Partial<TlsOptions>; code: string }>([
   },
 ])('$what is told at start', ({ tls, code }) => {
   expect(() => compileTls({ ...defaultTls, ...tls() })).toThrowError(expect.objectContaining({ code }))
+})
+
+test('PKCS#12 in RC2, as old tools write it, is told with what to do', () => {
+  const crt_file = join(import.meta.dirname, 'testdata/rc2.p12')
+  expect(() => compileTls({ ...defaultTls, crt_file, key_pass: 'secret' })).toThrowError(
+    expect.objectContaining({
+      code: 'PEN_TLS_INVALID',
+      message: expect.stringContaining('openssl pkcs12 -legacy -in'),
+    }),
+  )
 })
 
 test('secrets are not in messages', () => {

@@ -56,9 +56,7 @@ export function compileTls(options: TlsOptions): TlsSettings {
       context ??= createSecureContext({ ca: [...systemRoots(), ...authorities], ...identity })
       return context
     } catch (error) {
-      throw new PenstockError('PEN_TLS_INVALID', `The TLS identity cannot be used: ${errorText(error)}.`, {
-        cause: error,
-      })
+      throw new PenstockError('PEN_TLS_INVALID', unusable(error, options.crt_file), { cause: error })
     }
   }
   if (identity !== undefined) secureContext() // a wrong passphrase is told before the first connection
@@ -125,6 +123,17 @@ export function compileTls(options: TlsOptions): TlsSettings {
       })
     },
   }
+}
+
+function unusable(error: unknown, file: string | undefined): string {
+  // Files of old tools are encrypted with RC2, which OpenSSL 3 has laid off.
+  if ((error as NodeJS.ErrnoException).code === 'ERR_CRYPTO_UNSUPPORTED_OPERATION' && file !== undefined) {
+    return [
+      `\`tls.crt_file\`: the PKCS#12 file ${file} is encrypted in a way that is no longer supported, such as RC2. Write it anew:`,
+      `openssl pkcs12 -legacy -in ${file} -nodes -out identity.pem && openssl pkcs12 -export -in identity.pem -out new.p12`,
+    ].join(' ')
+  }
+  return `The TLS identity cannot be used: ${errorText(error)}.`
 }
 
 let roots: readonly string[] | undefined
