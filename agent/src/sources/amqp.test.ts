@@ -108,6 +108,19 @@ test('a full pipeline holds the messages that were given out; a stop leaves them
   await vi.waitFor(() => expect(broker.left).toBe(99))
 })
 
+test('what is given up at a stop goes back to the queue', async () => {
+  const held: Batch[] = []
+  await using broker = await startBroker()
+  await using started = await source(broker, {}, { consume: (batch) => void held.push(batch) })
+  broker.publish(text('one'))
+  await started.received(1)
+  const stopped = started.stop()
+  held[0]?.finalizer.release(1, 'errored')
+  await stopped
+  expect([broker.accepted, broker.rejected]).toEqual([[], []])
+  await vi.waitFor(() => expect(broker.left).toBe(1))
+})
+
 test.each<[string, (broker: Broker) => void]>([
   ['the connection breaks', (broker) => broker.cut()],
   ['the consumer is cancelled', (broker) => broker.cancel()],

@@ -82,6 +82,8 @@ export const amqp = defineSource({
     const open = new Set<Consumer>()
 
     const answer = (consumer: Consumer, message: Delivery, status: BatchStatus): void => {
+      // An agent that is stopping gives up what it could not deliver: the broker gives it out again.
+      if (status === 'errored' && stopping.aborted) return
       const accepted = status === 'delivered'
       try {
         if (accepted) consumer.accept(message)

@@ -1,6 +1,7 @@
 // One consumer on one channel of one connection to a broker, as long as it lives. A message is answered on the channel that
 // brought it, or not at all: what a lost connection leaves unanswered, the broker gives out again.
 
+import { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import type { Channel, ChannelModel, ConsumeMessage } from 'amqplib'
 import { errorText, PenstockError } from '../../errors.ts'
@@ -19,6 +20,8 @@ export type Delivery = ConsumeMessage
 
 /** Larger frames than the broker was told to send are refused. */
 const longestFrame = 1 << 20
+/** How long the broker may take to confirm an end. */
+const farewellMs = 5000
 
 /** Connects; throws a PenstockError that names the broker. */
 async function connect({ address, tls }: ConsumerOptions, signal: AbortSignal): Promise<ChannelModel> {
@@ -52,7 +55,7 @@ async function connect({ address, tls }: ConsumerOptions, signal: AbortSignal): 
     if (signal.aborted) abort()
     const model = await Promise.race([opening, aborted])
     model.on('error', () => {}) // `close` follows and tells the reason
-    const stream: unknown = Reflect.get(model.connection, 'stream')
+    const stream = streamOf(model)
     const wrong = stream instanceof TLSSocket ? tls.wrongName(stream, name) : undefined
     if (wrong !== undefined) {
       await closeQuietly(model)
@@ -73,7 +76,22 @@ async function connect({ address, tls }: ConsumerOptions, signal: AbortSignal): 
 
 async function closeQuietly(closing: ChannelModel): Promise<void> {
   closing.on('error', () => {}) // it is on its way out
-  await closing.close().catch(() => {}) // closed already
+  await farewell(() => closing.close())
+  streamOf(closing)?.destroy()
+}
+
+/** The connection below the client. */
+function streamOf(model: ChannelModel): Socket | undefined {
+  const stream: unknown = Reflect.get(model.connection, 'stream')
+  return stream instanceof Socket ? stream : undefined
+}
+
+/** Waits for the broker's word to an end, which it may owe us: the connection may be gone, or nobody be there any more. */
+async function farewell(work: () => Promise<unknown>): Promise<void> {
+  const { promise: late, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, farewellMs)
+  await Promise.race([Promise.try(work).catch(() => {}), late])
+  clearTimeout(timer)
 }
 
 /** Throws a PenstockError if the queue cannot be reached. */
@@ -191,12 +209,12 @@ export class Consumer {
   /** No more messages, please. Those that have come can still be answered. */
   async cancel(): Promise<void> {
     if (this.#ended !== undefined) return
-    await this.#channel.cancel(this.#tag).catch(() => {}) // it has ended by itself
+    await farewell(() => this.#channel.cancel(this.#tag))
   }
 
   /** Sends the answers that are on their way and closes the connection. */
   async close(): Promise<void> {
-    await this.#channel.close().catch(() => {}) // closed already
+    await farewell(() => this.#channel.close())
     await closeQuietly(this.#model)
   }
 }
