@@ -19,7 +19,10 @@ const commands: Readonly<Record<string, { readonly about: string; readonly load:
   render: { about: 'print the agent configuration of resources', load: () => import('./cli/render.ts') },
   rollout: { about: 'show, pause, resume or retry the rollout of a revision', load: () => import('./cli/rollout.ts') },
   run: { about: 'run resources here, with sample pods', load: () => import('./cli/run.ts') },
-  selftest: { about: 'apply a Pipeline that goes nowhere and wait until it is ready', load: () => import('./cli/selftest.ts') },
+  selftest: {
+    about: 'apply a Pipeline that goes nowhere and wait until it is ready',
+    load: () => import('./cli/selftest.ts'),
+  },
   status: { about: 'show Pipelines of a cluster as trees', load: () => import('./cli/status.ts') },
   'support-bundle': {
     about: 'write what helps to find a fault into an archive',

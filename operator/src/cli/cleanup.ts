@@ -8,7 +8,7 @@ import type { KubeObject } from '../api/object.ts'
 import { pause } from '../kube/backoff.ts'
 import type { KubeClient } from '../kube/client.ts'
 import { clusterRoleBindingType, deploymentType, podType } from '../kube/types.ts'
-import { operatorName } from '../workloads/installation.ts'
+import { defaultsName, operatorName } from '../workloads/installation.ts'
 import { labels } from '../workloads/names.ts'
 import { durationMs } from './arguments.ts'
 import { clusterOptions, connect } from './cluster.ts'
@@ -36,7 +36,8 @@ export async function run(argv: string[]): Promise<number> {
     console.log(`Agent ${metadata.namespace}/${metadata.name} waits for the operator no more.`)
   }
   for (const { metadata } of await agents(client)) {
-    if (metadata.labels?.['penstock.dev/defaults'] !== 'true') continue
+    if (metadata.ownerReferences?.some((owner) => owner.kind === 'ConfigMap' && owner.name === defaultsName) !== true)
+      continue
     await client.delete(agentKind, metadata.namespace, metadata.name)
     console.log(`Agent ${metadata.namespace}/${metadata.name} ends with the installation.`)
   }
