@@ -19,6 +19,8 @@ export interface LogBatch {
   readonly finalizer: Finalizer
   /** True while another holder has the same events: whoever changes them copies them first (`ownEvents`). */
   readonly shared: boolean
+  /** Who else holds the events of a shared batch; undefined for a part of one, which nobody keeps count of. */
+  holders: Holders | undefined
   /** A part of the batch, events `[from, to)`, under the same finalizer. The caller accounts for the shares. */
   slice(from: number, to: number): LogBatch
   /** The same batch for a further holder: both are marked shared. The caller retains a share for it. */
@@ -47,12 +49,24 @@ export function metricBatch(events: MetricEvent[], finalizer: Finalizer): Metric
   return new ArrayBatch('metric', events, finalizer) as MetricBatch
 }
 
-/** The events of a batch, to be changed in place: copies where another holder has them too. */
+/** Holders of the same events that have not made copies of their own. */
+export interface Holders {
+  count: number
+}
+
+/**
+ * The events of a batch, to be changed in place, which is done once: copies where another holder has them too. Whoever changes
+ * fields says so by `changed` or `changedIn`.
+ */
 export function ownEvents(batch: LogBatch): LogEvent[] {
   if (!batch.shared) return batch.events
+  const { holders } = batch
+  batch.holders = undefined
+  // The last one need not copy what all others have copied.
+  if (holders !== undefined && --holders.count === 0) return batch.events
   const events = batch.events
   const own = new Array<LogEvent>(events.length)
-  for (let index = 0; index < events.length; index++) own[index] = (events[index] as LogEvent).copy()
+  for (let index = 0; index < events.length; index++) own[index] = (events[index] as LogEvent).measuredCopy()
   return own
 }
 
@@ -61,11 +75,27 @@ export function finalizeBatch(batch: Batch, status: EventStatus): void {
   batch.finalizer.release(1, status)
 }
 
+/** Marks two batches as holders of the same events. */
+export function shareBetween(holder: Shareable, other: Shareable): void {
+  // Of a part, or of what was copied, nobody knows how many hold it.
+  if (!holder.shared) holder.holders = { count: 1 }
+  holder.shared = true
+  if (holder.holders !== undefined) holder.holders.count++
+  other.shared = true
+  other.holders = holder.holders
+}
+
+interface Shareable {
+  shared: boolean
+  holders: Holders | undefined
+}
+
 class ArrayBatch<E extends LogEvent | MetricEvent> {
   readonly type: EventType
   readonly events: E[]
   readonly finalizer: Finalizer
   shared = false
+  holders: Holders | undefined
   #bytes = -1
 
   constructor(type: EventType, events: E[], finalizer: Finalizer) {
@@ -94,9 +124,8 @@ class ArrayBatch<E extends LogEvent | MetricEvent> {
   }
 
   share(): ArrayBatch<E> {
-    this.shared = true
     const other = new ArrayBatch<E>(this.type, this.events, this.finalizer)
-    other.shared = true
+    shareBetween(this, other)
     other.#bytes = this.#bytes
     return other
   }

@@ -1,7 +1,7 @@
 // A log event: the root value, which is an object nearly always, and metadata that travels beside it.
 
 import { type Shape, shapeOf } from './shape.ts'
-import { sizeByShape } from './size.ts'
+import { memberSize, sizeByShape } from './size.ts'
 import type { Value, ValueObject } from './value.ts'
 
 /** Data about an event that is not part of it: what programs reach as `%`, and secrets. Immutable; writers replace it. */
@@ -42,9 +42,41 @@ export class LogEvent {
     this.#shape = undefined
   }
 
+  /**
+   * In place of `changed` where only these fields may have changed: size and shape, if they are known, follow from them.
+   * @param before what the fields were, in the order of `names`
+   */
+  changedIn(names: readonly string[], before: readonly (Value | undefined)[]): void {
+    if (this.#size < 0 || this.#shape === undefined || this.#shape === null) {
+      this.changed()
+      return
+    }
+    let size = this.#size
+    let shape: Shape | null = this.#shape
+    for (let index = 0; index < names.length; index++) {
+      const name = names[index] as string
+      const old = before[index]
+      const value = this.fields[name]
+      if (value === old) continue
+      if (old !== undefined) size -= memberSize(name, old)
+      else if (shape !== null) shape = shape.with(name)
+      if (value !== undefined) size += memberSize(name, value)
+    }
+    this.#size = size
+    this.#shape = shape
+  }
+
   /** An event of its own with the same content. The values are shared, because values are immutable. */
   copy(): LogEvent {
     return new LogEvent({ ...this.fields }, this.metadata)
+  }
+
+  /** A copy that knows the size and shape that are known: whoever changes its fields says so. */
+  measuredCopy(): LogEvent {
+    const copy = this.copy()
+    copy.#size = this.#size
+    copy.#shape = this.#shape
+    return copy
   }
 }
 

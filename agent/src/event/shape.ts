@@ -11,9 +11,32 @@ export class Shape {
   size: ((object: ValueObject) => number) | undefined
   writer: unknown
   #members: ((object: ValueObject) => (Value | undefined)[]) | undefined
+  /** Shapes with one key more; programs add few. */
+  #wider: Map<string, Shape | null> | undefined
+  #lastAdded: string | undefined
+  #lastWider: Shape | null = null
 
   constructor(names: readonly string[]) {
     this.names = names
+  }
+
+  /** The shape of an object of this shape to which a key is added; this one if it has the key. */
+  with(name: string): Shape | null {
+    if (name !== this.#lastAdded) {
+      this.#lastAdded = name
+      this.#lastWider = this.#widened(name)
+    }
+    return this.#lastWider
+  }
+
+  #widened(name: string): Shape | null {
+    this.#wider ??= new Map()
+    let wider = this.#wider.get(name)
+    if (wider === undefined) {
+      wider = this.names.includes(name) ? this : shapeWith([...this.names, name])
+      this.#wider.set(name, wider)
+    }
+    return wider
   }
 
   /** The values of an object of this shape, in the order of `names`. */
@@ -81,9 +104,12 @@ function firstTimes(node: KeyNode, object: ValueObject): Shape | null {
     root = new KeyNode()
     nodes = 0
   }
-  const names = Object.keys(object)
+  node.shape = shapeWith(Object.keys(object))
+  return node.shape
+}
+
+function shapeWith(names: string[]): Shape | null {
   // Keys that look like array indexes come first in any object, whatever the order of their making.
   const plain = names.length <= maxMembers && !names.some((name) => /^(?:0|[1-9]\d{0,9})$/.test(name))
-  node.shape = plain ? new Shape(names.sort(compareKeys)) : null
-  return node.shape
+  return plain ? new Shape(names.sort(compareKeys)) : null
 }

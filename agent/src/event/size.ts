@@ -23,21 +23,27 @@ export function sizeByShape(fields: ValueObject, shape: Shape | null): number {
   return size
 }
 
+/** What a member adds to the size of its object. */
+export function memberSize(name: string, value: Value): number {
+  return name.length + 4 + valueSize(value)
+}
+
 /** Code that adds up the members of one shape. A nested object that many events share is added up once. */
 function compileSize(names: readonly string[]): (fields: ValueObject) => number {
   const terms = names.map((name, index) => {
     const slot = `value_${index}`
     return `value = fields[${JSON.stringify(name)}]
 if (typeof value === 'string') size += value.length + ${name.length + 6}
+else if (typeof value === 'number') size += numberSize(value) + ${name.length + 4}
 else if (value !== undefined) {
-  if (value !== ${slot} || typeof value !== 'object') { ${slot} = value; size_${index} = valueSize(value) + ${name.length + 4} }
+  if (value !== ${slot}) { ${slot} = value; size_${index} = valueSize(value) + ${name.length + 4} }
   size += size_${index}
 }`
   })
   const slots = names.map((_, index) => `value_${index}, size_${index} = 0`)
   const body = `let value${slots.length === 0 ? '' : `, ${slots.join(', ')}`}
 return (fields) => { let size = 2; ${terms.join('\n')} return size }`
-  return new Function('valueSize', body)(valueSize) as (fields: ValueObject) => number
+  return new Function('valueSize', 'numberSize', body)(valueSize, numberSize) as (fields: ValueObject) => number
 }
 
 export function valueSize(value: Value): number {
@@ -66,7 +72,7 @@ export function valueSize(value: Value): number {
 }
 
 function numberSize(value: number): number {
-  if (!Number.isInteger(value)) return 8
+  if ((value | 0) !== value && !Number.isInteger(value)) return 8
   const magnitude = value < 0 ? -value : value
   if (magnitude < 10) return 1
   if (magnitude < 1000) return 3

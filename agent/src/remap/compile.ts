@@ -40,6 +40,8 @@ export interface GeneratedProgram {
   /** The event may have been written to in place when the run fails, unless it starts without owning the root. */
   readonly needsCopy: boolean
   readonly writesEvent: boolean
+  /** Fields of the root that may change; undefined if the root may be replaced or any of its fields change. */
+  readonly changes: readonly string[] | undefined
   readonly writesMetadata: boolean
   /** The generated source, for tests and curiosity. */
   readonly code: string
@@ -100,6 +102,8 @@ class Generator {
   #needsCopy = false
   readonly #isMetric: boolean
   #writesEvent = false
+  /** Undefined: any. */
+  #changes: Set<string> | undefined = new Set()
   #writesMetadata = false
 
   constructor(
@@ -148,6 +152,7 @@ class Generator {
       run,
       needsCopy: this.#needsCopy,
       writesEvent: this.#writesEvent,
+      changes: this.#changes === undefined ? undefined : [...this.#changes],
       writesMetadata: this.#writesMetadata,
       code,
     }
@@ -354,6 +359,12 @@ class Generator {
     return typed.op === 'object' || (typed.op === 'call' && typed.declaration.fresh === true)
   }
 
+  /** Notes which field of the root a write changes. */
+  #changing(first: PathSegment | undefined): void {
+    if (typeof first === 'string' && !isInheritedName(first)) this.#changes?.add(first)
+    else this.#changes = undefined
+  }
+
   #written(): void {
     this.#writesEvent = true
     if (!this.#rootReplaced) this.#wroteOriginal = true
@@ -394,6 +405,7 @@ class Generator {
           return
         }
         const first = segments[0]
+        this.#changing(first)
         if (first === undefined) {
           this.#writesEvent = true
           this.#emit(`root = ${value}; own = ${fresh};`)
@@ -673,6 +685,7 @@ class Generator {
     }
     if (place.root === 'event') {
       const first = segments[0]
+      this.#changing(first)
       if (first === undefined) {
         const value = this.#temp('root')
         this.#writesEvent = true

@@ -124,6 +124,8 @@ export interface Runs {
   readonly frame: { readonly root: Value }
   /** Whether it may change events; those of programs that do not stay as they are. */
   readonly writes: boolean
+  /** Fields of the root that runs may change, where no others can and the root is not replaced. */
+  readonly changes?: readonly string[] | undefined
   run(fields: ValueObject, metadata: EventMetadata, owned: boolean): Result
   metadataAfter(before: EventMetadata): EventMetadata
   runOnMetric(metric: MetricEvent, mode: TagMode): Result
@@ -175,6 +177,10 @@ export class Program implements Runs {
   /** Whether it calls functions that wait for the network. */
   get usesNetwork(): boolean {
     return this.#runtime.networkUsed
+  }
+
+  get changes(): readonly string[] | undefined {
+    return this.#generated.changes
   }
 
   #generate(target: 'log' | 'metric'): GeneratedProgram {

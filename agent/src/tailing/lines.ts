@@ -2,7 +2,7 @@
 // The slab goes back to its pool when it is certain that nobody reads it: all events have been made, or all have ended.
 
 import { PenstockError } from '../errors.ts'
-import type { LogBatch } from '../event/batch.ts'
+import { type Holders, type LogBatch, shareBetween } from '../event/batch.ts'
 import type { Finalizer } from '../event/finalizer.ts'
 import type { LogEvent } from '../event/log.ts'
 import type { Slab, SlabPool } from './slab.ts'
@@ -83,6 +83,7 @@ export class LineBatch implements LogBatch {
   readonly #from: number
   #bytes = -1
   shared = false
+  holders: Holders | undefined
 
   constructor(lines: Lines, from: number, to: number, finalizer: Finalizer) {
     this.#lines = lines
@@ -108,10 +109,9 @@ export class LineBatch implements LogBatch {
   }
 
   share(): LineBatch {
-    this.shared = true
     this.#lines.shared = true
     const other = new LineBatch(this.#lines, this.#from, this.#from + this.count, this.finalizer)
-    other.shared = true
+    shareBetween(this, other)
     return other
   }
 }

@@ -7,7 +7,7 @@ import { PenstockError } from '../errors.ts'
 import { type LogBatch, logBatch, type MetricBatch, metricBatch, ownEvents } from '../event/batch.ts'
 import { LogEvent, rootFor } from '../event/log.ts'
 import type { MetricEvent } from '../event/metric.ts'
-import { isObject, type Value } from '../event/value.ts'
+import { isObject, type Value, type ValueObject } from '../event/value.ts'
 import { positionOf } from '../remap/diagnostics.ts'
 import { isFailure, type RemapError } from '../remap/function.ts'
 import type { TagMode } from '../remap/metric-target.ts'
@@ -156,6 +156,8 @@ class Remap {
   #lastError = ''
   #lastAbort = ''
   #dropped: (LogEvent | MetricEvent)[] = []
+  /** Of the event at hand: what the fields that the program may change were. */
+  readonly #before: (Value | undefined)[] = []
 
   constructor(program: Program | RemoteProgram, options: RemapOptions, context: TransformContext) {
     this.#program = program
@@ -199,7 +201,8 @@ class Remap {
 
   #logs(program: Runs, batch: LogBatch): LogBatch {
     const { messageKey } = this.#context.globals.logSchema
-    const { writes } = program
+    const { writes, changes } = program
+    const before = this.#before
     // A program that writes nothing may look at events that others have too.
     const events = writes ? ownEvents(batch) : batch.events
     const frame = program.frame
@@ -207,6 +210,9 @@ class Remap {
     for (let index = 0; index < events.length; index++) {
       const event = events[index] as LogEvent
       const { metadata } = event
+      if (changes !== undefined) {
+        for (let field = 0; field < changes.length; field++) before[field] = event.fields[changes[field] as string]
+      }
       const result = program.run(event.fields, metadata, true)
       if (isFailure(result)) {
         this.#failed(event, result, kept)
@@ -214,7 +220,14 @@ class Remap {
       }
       const { root } = frame
       const after = program.metadataAfter(metadata)
-      if (root === event.fields) {
+      if (changes !== undefined) {
+        if (writes) {
+          event.fields = root as ValueObject
+          event.metadata = after
+          event.changedIn(changes, before)
+        }
+        kept.push(event)
+      } else if (root === event.fields) {
         if (writes) {
           event.metadata = after
           event.changed()
