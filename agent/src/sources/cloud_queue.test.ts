@@ -224,6 +224,27 @@ test('the health check says where credentials were looked for', async () => {
   expect(service.requests).toEqual([])
 })
 
+test('the region comes from the environment, or from the instance; without any the source cannot be built', async () => {
+  vi.stubEnv('HOME', '/nowhere')
+  await using service = await queueService([messages('one')])
+  await using metadata = await fakeDestination(({ method }) => ({ body: method === 'PUT' ? 'session' : 'sa-east-1' }))
+  vi.stubEnv('AWS_EC2_METADATA_SERVICE_ENDPOINT', metadata.url)
+  {
+    await using started = await source(service, { region: undefined })
+    await started.received(1)
+    expect(service.requests[0]?.headers.authorization).toContain('/sa-east-1/sqs/')
+    expect(metadata.requests.at(-1)?.path).toBe('/latest/meta-data/placement/region')
+  }
+  vi.stubEnv('AWS_EC2_METADATA_DISABLED', 'true')
+  await expect(source(service, { region: undefined })).rejects.toMatchObject({ code: 'PEN_CONFIG_INVALID' })
+  vi.stubEnv('CLOUD_DEFAULT_REGION', 'eu-south-1')
+  const before = service.requests.length
+  await using named = await source(service, { region: undefined })
+  await service.received(before + 1)
+  expect(service.requests.at(-1)?.headers.authorization).toContain('/eu-south-1/sqs/')
+  await named.stop()
+})
+
 test.each([
   ['QueueDoesNotExist', false],
   ['AccessDeniedException', true],
