@@ -30,7 +30,10 @@ export const messageBroker = defineSink({
   description: [
     'Each event is one message. Events with a key go to the partition that the hash of the key chooses, others take turns',
     'among the partitions. Order is kept within a partition, also when the connection is lost: what was not confirmed is sent',
-    'again, in the same order. Proxies are used for OAuth2 alone; the protocol of the broker does not go through them.',
+    'again, in the same order. `request.concurrency` counts the batches of a partition that wait to be confirmed.',
+    '',
+    'Credentials that the broker does not accept are tried again; a topic that does not exist, or that may not be written to,',
+    'discards its events. Proxies are used for OAuth2 alone: the protocol of the broker does not go through them.',
   ].join('\n'),
   aliases: ['pulsar'],
   accepts: ['log', 'metric'],

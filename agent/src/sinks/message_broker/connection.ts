@@ -47,6 +47,8 @@ export class Connection {
   /** The address that was dialled. */
   readonly address: BrokerAddress
   maxMessageBytes = usualMessageBytes
+  /** Tags of the bytes that are sent. */
+  readonly tags: Readonly<Record<string, string>>
   /** Why the connection is over; undefined while it is not. */
   failure: BrokerFailure | undefined
   readonly #socket: Socket
@@ -65,6 +67,7 @@ export class Connection {
 
   private constructor(address: BrokerAddress, socket: Socket, settings: ConnectionSettings, whenEnded: () => void) {
     this.address = address
+    this.tags = { protocol: 'tcp', endpoint: placeOf(address) }
     this.#socket = socket
     this.#settings = settings
     this.#whenEnded = whenEnded

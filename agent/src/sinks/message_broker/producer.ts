@@ -282,7 +282,7 @@ export class Producer {
       this.#sent.push(send)
       this.#concurrency.sent(this.#sent.length)
       session.connection.send(head, send.request.payload)
-      this.#settings.events.sentBytes(head.length + send.request.payload.length, sentTags)
+      this.#settings.events.sentBytes(head.length + send.request.payload.length, session.connection.tags)
     }
     if (this.#sent.length > 0) this.#watch(session)
   }
@@ -401,8 +401,6 @@ export class Producer {
     })
   }
 }
-
-const sentTags = { protocol: 'tcp' }
 
 /** A failure as an error to be counted. */
 export function errorOf(failure: Failure, fields: Readonly<Record<string, unknown>> = {}) {
