@@ -82,6 +82,11 @@ export function startAgent(folder: string, config: object): ChildProcess {
   return spawn(command, [...args, '-q', '--config', path], { stdio: ['ignore', 'ignore', 'inherit'] })
 }
 
+/** Resident memory in MB. */
+export function rssMb(pid: number): number {
+  return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
+}
+
 /** Peak resident memory in MB, as long as the process lives. */
 export function peakRss(pid: number): number | undefined {
   try {

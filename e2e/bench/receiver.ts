@@ -44,6 +44,12 @@ const server = createServer((request, response) => {
     response.end('{"version":{"number":"8.19.0"}}')
     return
   }
+  // A destination that fails for half a second in every five.
+  if (url.pathname === '/flaky' && Date.now() % 5000 < 500) {
+    request.resume()
+    response.writeHead(503).end()
+    return
+  }
   const chunks: Buffer[] = []
   request.on('data', (chunk: Buffer) => chunks.push(chunk))
   request.on('end', () => {

@@ -8,7 +8,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { relay } from '../relay.ts'
 import { Chance, Destination, lineOf } from './destination.ts'
-import { killAgain } from './kills.ts'
+import { killAgain, syncedId, syncedOffset } from './kills.ts'
 import { compiledShim, preload } from './shim.ts'
 import { eventually, impatientSink, onDisk, Victim } from './victim.ts'
 
@@ -52,14 +52,18 @@ test('a power cut costs what was not synced, and the next start counts it exactl
     for (let line = 0; line < count; line++) victim.write(lineOf(written++, padding))
   }
   write(5000)
-  await eventually('the first lines are synced', 10_000, async () => syncedId(victim) === 5000)
+  await eventually('the first lines are synced', 10_000, async () => syncedId(victim.buffer('out')) === 5000)
   write(3000)
   await eventually('the others are written', 10_000, async () => (await victim.metric('buffer_events')) === 8000)
   await victim.signal('SIGKILL')
   destination.release()
-  const synced = syncedId(victim)
+  const synced = syncedId(victim.buffer('out'))
   // The sync may have come in between; then there is nothing to lose.
-  execFileSync('truncate', ['-s', String(syncedOffset(victim)), join(victim.buffer('out'), 'buffer-data-0.dat')])
+  execFileSync('truncate', [
+    '-s',
+    String(syncedOffset(victim.buffer('out'))),
+    join(victim.buffer('out'), 'buffer-data-0.dat'),
+  ])
 
   await victim.start(config)
   expect(await victim.metric('buffer_events')).toBe(synced)
@@ -68,13 +72,6 @@ test('a power cut costs what was not synced, and the next start counts it exactl
   await eventually('what was synced is delivered', 30_000, () => destination.arrived('/out') === synced)
   expect(destination.missing('/out', 8000)).toHaveLength(8000 - synced)
 })
-
-const ledgerOf = (victim: Victim) => {
-  const ledger = readFileSync(join(victim.buffer('out'), 'buffer.db'))
-  return ledger.length < 128 || ledger.readUInt32LE(12) > ledger.readUInt32LE(76) ? ledger : ledger.subarray(64)
-}
-const syncedId = (victim: Victim) => Number(ledgerOf(victim).readBigUInt64LE(48))
-const syncedOffset = (victim: Victim) => ledgerOf(victim).readUInt32LE(36)
 
 test.each([
   { name: 'disk', buffer: onDisk() },
@@ -244,7 +241,7 @@ test.skipIf(shimSkip !== undefined)('what a disk does not give back is counted, 
   destination.mood = 'hanging'
   await victim.start(config)
   for (let line = 0; line < 4000; line++) victim.write(lineOf(line, padding))
-  await eventually('the lines are synced', 20_000, () => syncedId(victim) === 4000)
+  await eventually('the lines are synced', 20_000, () => syncedId(victim.buffer('out')) === 4000)
   await victim.signal('SIGKILL')
   destination.release()
   destination.mood = 'well'

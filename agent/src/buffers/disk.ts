@@ -30,6 +30,8 @@ const recordTarget = 256 * 1024
 /** Estimated size of the events that wait for the sink in memory while it keeps up. */
 const hotLimit = 2 * 1024 * 1024
 const syncMs = 500
+/** What comes within a moment is synced together, also after a long time of nothing. */
+const leastSyncMs = 20
 /** Written bytes after which a sync does not wait for its time, and after which writers wait for it. */
 const syncEarly = 32 * 1024 * 1024
 const unsyncedLimit = 128 * 1024 * 1024
@@ -124,6 +126,7 @@ export class DiskBuffer implements SinkBuffer {
   #unsyncedBytes = 0
   #syncTimer: NodeJS.Timeout | undefined
   #syncing: Promise<void> | undefined
+  #syncBegan = Number.NEGATIVE_INFINITY
   #releasing: Promise<void> | undefined
   #ledgerTimer: NodeJS.Timeout | undefined
   #closing: Promise<void> | undefined
@@ -366,7 +369,7 @@ export class DiskBuffer implements SinkBuffer {
     this.#partEnded(state)
     if (!this.#hot) this.#reader.onReadable()
     if (this.#unsyncedBytes >= syncEarly) void this.#sync()
-    else this.#syncTimer ??= setTimeout(() => void this.#sync(), syncMs)
+    else this.#syncSoon()
     return true
   }
 
@@ -572,7 +575,7 @@ export class DiskBuffer implements SinkBuffer {
       for (;;) {
         const [oldest] = this.#store.segments
         if (this.#closed || oldest === undefined || !this.#isDone(oldest)) break
-        this.#store.release(oldest)
+        await this.#store.release(oldest)
       }
     } catch (error) {
       this.#error('writer_failed', codeOf(error), { error }, 'A segment of the disk buffer could not be given back.')
@@ -584,6 +587,13 @@ export class DiskBuffer implements SinkBuffer {
 
   // --- Safety ---
 
+  /** Syncs 500 ms after the last sync began, and not before that one has ended. */
+  #syncSoon(): void {
+    if (this.#syncing !== undefined) return
+    const wait = Math.max(leastSyncMs, this.#syncBegan + syncMs - performance.now())
+    this.#syncTimer ??= setTimeout(() => void this.#sync(), wait)
+  }
+
   async #sync(): Promise<void> {
     clearTimeout(this.#syncTimer)
     this.#syncTimer = undefined
@@ -591,10 +601,11 @@ export class DiskBuffer implements SinkBuffer {
       await this.#syncing
       return
     }
+    this.#syncBegan = performance.now()
     this.#syncing = this.#syncNow()
     await this.#syncing
     this.#syncing = undefined
-    if (this.#unsynced.length > 0 && !this.#closed) this.#syncTimer ??= setTimeout(() => void this.#sync(), syncMs)
+    if (this.#unsynced.length > 0 && !this.#closed) this.#syncSoon()
     this.#admitWaiting()
   }
 

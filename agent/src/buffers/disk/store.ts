@@ -12,6 +12,7 @@ import {
   openSync,
   renameSync,
   statSync,
+  unlink,
   unlinkSync,
   writevSync,
 } from 'node:fs'
@@ -23,6 +24,7 @@ import { mostSegments, type Segment, segmentLimit, segmentName, spareName } from
 
 const syncData = promisify(fdatasync)
 const syncFolder = promisify(fsync)
+const remove = promisify(unlink)
 
 export interface NewRecord {
   readonly kind: RecordKind
@@ -218,17 +220,18 @@ export class SegmentStore {
   }
 
   /** Gives a segment back, which is not the newest. */
-  release(segment: Segment): void {
+  async release(segment: Segment): Promise<void> {
     this.segments.splice(this.segments.indexOf(segment), 1)
+    this.#folderDirty = true
     const reusable = this.#spare === 0 && segment.size > segmentLimit / 2 && this.#used <= this.maxSize
     if (reusable) {
       renameSync(segment.path, join(this.#folder, spareName))
       this.#spare = segment.size
     } else {
-      unlinkSync(segment.path)
+      // In the background: giving back 128 MiB can take a tenth of a second.
+      await remove(segment.path)
       this.#used -= segment.size
     }
-    this.#folderDirty = true
   }
 
   #dropSpare(): void {

@@ -1,0 +1,109 @@
+// Measures a disk buffer without sources and sinks: standard lines in batches as a source hands them on, written with a sync every
+// 500 ms and no reader, then opened anew and read back. Called by the benchmarks as `bench-buffer.ts EVENTS FILE FOLDER`; prints
+// one line of JSON.
+
+import { readFileSync } from 'node:fs'
+import { setImmediate as turn } from 'node:timers/promises'
+import { DiskBuffer } from '../buffers/disk.ts'
+import { logBatch } from '../event/batch.ts'
+import { Finalizer } from '../event/finalizer.ts'
+import { LogEvent } from '../event/log.ts'
+import { silentLogger } from '../telemetry/logger.ts'
+import { Metrics } from '../telemetry/metrics.ts'
+import { RepetitionLimit } from '../telemetry/repetition-limit.ts'
+
+const batchEvents = 800 // a quarter of a megabyte
+
+const [eventsText = '', file = '', folder = '', kind = 'raw'] = process.argv.slice(2)
+const total = Number(eventsText)
+const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1)
+const lineBytes = lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0) / lines.length
+const batches: LogEvent[][] = []
+for (let from = 0; from < lines.length; from += batchEvents) {
+  batches.push(
+    lines.slice(from, from + batchEvents).map((line) => {
+      if (kind === 'parsed') return new LogEvent(JSON.parse(line) as LogEvent['fields'])
+      return new LogEvent({ message: line, file: '/var/log/app.log', host: 'node-1', source_type: 'file' })
+    }),
+  )
+}
+
+function open(): DiskBuffer {
+  const context = {
+    folder,
+    logger: silentLogger,
+    limit: new RepetitionLimit(0),
+    metrics: new Metrics(),
+    component: { component_id: 'out' },
+    abandoning: new AbortController().signal,
+  }
+  return DiskBuffer.open({ maxSize: 2 ** 40, whenFull: 'block' }, context)
+}
+
+function cpuSeconds(): number {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1e6
+}
+
+const round = (value: number) => Math.round(value * 10) / 10
+
+async function write() {
+  const buffer = open()
+  const [started, cpu] = [performance.now(), cpuSeconds()]
+  let written = 0
+  for (let index = 0; written < total; index++) {
+    const events = batches[index % batches.length] as LogEvent[]
+    await buffer.write(logBatch(events, new Finalizer()))
+    written += events.length
+    await turn()
+  }
+  const { bytes } = buffer
+  await buffer.close() // the last sync is part of it
+  return {
+    megabytes: (written * lineBytes) / 1e6,
+    disk: bytes / 1e6,
+    events: written,
+    s: (performance.now() - started) / 1000,
+    cpu: cpuSeconds() - cpu,
+  }
+}
+
+async function read() {
+  const [started, cpu] = [performance.now(), cpuSeconds()]
+  const buffer = open()
+  let readable = Promise.withResolvers<void>()
+  buffer.onReadable = () => readable.resolve()
+  let first = 0
+  let events = 0
+  while (!buffer.empty) {
+    readable = Promise.withResolvers()
+    const batch = buffer.take()
+    if (batch === undefined) {
+      if (!buffer.empty) await readable.promise
+      continue
+    }
+    if (first === 0) first = performance.now() - started
+    events += batch.count
+    batch.finalizer.release(1, 'delivered')
+  }
+  const seconds = (performance.now() - started) / 1000
+  const used = cpuSeconds() - cpu
+  await buffer.close()
+  return { events, first, s: seconds, cpu: used }
+}
+
+const wrote = await write()
+const back = await read()
+if (back.events !== wrote.events) throw new Error(`${back.events} of ${wrote.events} events came back.`)
+const { megabytes } = wrote
+console.log(
+  JSON.stringify({
+    events: wrote.events,
+    disk_mb: round(wrote.disk),
+    write_mb_per_s: round(megabytes / wrote.s),
+    write_mb_per_cpu_s: round(megabytes / wrote.cpu),
+    read_mb_per_s: round(megabytes / back.s),
+    read_mb_per_cpu_s: round(megabytes / back.cpu),
+    first_batch_after_ms: round(back.first),
+  }),
+)

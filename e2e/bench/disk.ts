@@ -1,0 +1,177 @@
+// Scenarios of the disk buffer: how fast it is beside `dd` on the same disk, and whether an agent stays as it is, and loses
+// nothing, for as long as its destination fails every few seconds.
+
+import { execFileSync } from 'node:child_process'
+import { appendFileSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir, userInfo } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { peakRss, place, root, rssMb, startAgent, startReceiver } from './agent-process.ts'
+import { calibrate } from './calibrate.ts'
+import { criLine, jsonLine, linesFile } from './lines.ts'
+
+/** Writes and reads back lines (`buffer`), or the objects in them (`buffer-parsed`). */
+export function buffer(scenario: string, events: number): object {
+  const file = join(tmpdir(), `penstock-bench-${userInfo().uid}`, 'json-20000.log')
+  linesFile(file, 20_000, jsonLine)
+  const folder = mkdtempSync(join(tmpdir(), 'penstock-buffer-'))
+  try {
+    const script = join(root, 'agent/src/testing/bench-buffer.ts')
+    const kind = scenario === 'buffer-parsed' ? 'parsed' : 'raw'
+    const args = ['--conditions=source', script, String(events), file, join(folder, 'out'), kind]
+    const figures = JSON.parse(execFileSync(process.execPath, args, { encoding: 'utf8' })) as { disk_mb: number }
+    const blocks = Math.max(1, Math.round(figures.disk_mb))
+    const started = performance.now()
+    execFileSync('dd', ['if=/dev/zero', `of=${join(folder, 'dd')}`, 'bs=1M', `count=${blocks}`, 'conv=fdatasync'], {
+      stdio: 'ignore',
+    })
+    const dd = (blocks * 1.048576) / ((performance.now() - started) / 1000)
+    return { scenario, ...figures, dd_mb_per_s: Math.round(dd), p_ns: calibrate().p_ns }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+const blockLines = 5000
+
+/** Part of the maximum rate that is written, and lines that may be on the way before the writer waits. */
+const load = 0.8
+const mostUnderWay = 4_000_000
+
+/**
+ * Pod logs through a disk buffer to a destination that answers 503 for half a second in every five. The rate is 80 % of what the
+ * same agent did with a backlog at the beginning.
+ */
+export async function soakFaults(seconds: number): Promise<object> {
+  const folder = mkdtempSync(join(tmpdir(), 'penstock-soak-'))
+  await using receiver = await startReceiver()
+  const where = place(folder, receiver.url, '')
+  const file = join(where.logsDir, 'default_web-1_uid-1/app/0.log')
+  const block = Array.from({ length: blockLines }, (_, index) => `${criLine(index)}\n`).join('')
+  writeFileSync(file, '')
+  const agent = startAgent(folder, {
+    data_dir: where.dataDir,
+    api: { enabled: true, address: '127.0.0.1:18689' },
+    sources: {
+      pods: {
+        type: 'orchestrator_logs',
+        logs_dir: where.logsDir,
+        kube_config_file: where.kubeConfig,
+        self_node_name: 'bench',
+      },
+    },
+    transforms: {
+      edit: {
+        type: 'remap',
+        inputs: ['pods'],
+        source: '. = parse_json!(.message)\n.env = "prod"',
+        drop_on_error: true,
+      },
+    },
+    sinks: {
+      out: {
+        type: 'http',
+        inputs: ['edit'],
+        uri: `${receiver.url}/flaky`,
+        encoding: { codec: 'json' },
+        framing: { method: 'newline_delimited' },
+        batch: { max_bytes: 1_000_000, timeout_secs: 1 },
+        request: { concurrency: 8, retry_initial_backoff_secs: 1, retry_max_duration_secs: 1 },
+        buffer: { type: 'disk', max_size: 2_000_000_000 },
+        healthcheck: false,
+      },
+    },
+  })
+  const pid = agent.pid as number
+  const received = () => receiver.counts()['/flaky'] ?? 0
+  const samples: number[] = []
+  const rotated: string[] = []
+  let written = 0
+  let rotations = 0
+  let heldMs = 0
+  let bufferedMost = 0
+  // Files are told apart by their first lines.
+  const begin = () => {
+    writeFileSync(file, `${criLine(1_000_000_000 + rotations)}\n`)
+    written++
+  }
+  const append = (blocks: number) => {
+    for (let index = 0; index < blocks; index++) appendFileSync(file, block)
+    written += blocks * blockLines
+    if (statSync(file).size < 50_000_000) return
+    const name = `${file}.${String(rotations++).padStart(8, '0')}`
+    renameSync(file, name)
+    begin()
+    rotated.push(name)
+    // What has been delivered needs no file any more; what has not is not taken away.
+    while (rotated.length > 30 && written - received() < mostUnderWay / 2) rmSync(rotated.shift() as string)
+  }
+  try {
+    begin()
+    append(100)
+    const began = performance.now()
+    while (received() < written / 2) await wait(20)
+    const from = { at: performance.now(), lines: received() }
+    while (received() < written) await within(began, 120_000, 'the backlog')
+    const most = (received() - from.lines) / ((performance.now() - from.at) / 1000)
+    const rate = most * load
+
+    const started = performance.now()
+    let due = 0
+    let last = started
+    while (performance.now() - started < seconds * 1000) {
+      const now = performance.now()
+      if (written - received() > mostUnderWay) heldMs += now - last
+      else due += ((now - last) / 1000) * rate
+      last = now
+      const blocks = Math.floor(due / blockLines)
+      if (blocks > 0) append(blocks)
+      due -= blocks * blockLines
+      bufferedMost = Math.max(bufferedMost, written - received())
+      if (now - started > Math.min(60_000, seconds * 300)) samples.push(rssMb(pid))
+      await wait(50)
+    }
+    const ended = performance.now()
+    while (received() < written && performance.now() - ended < 60_000) await wait(50)
+    await wait(1500) // the last answers are counted
+    const counted = await metricsOf('http://127.0.0.1:18689/metrics')
+    const third = Math.max(1, Math.floor(samples.length / 3))
+    const mean = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / values.length
+    return {
+      scenario: 'soak-faults',
+      seconds,
+      most_events_per_s: Math.round(most),
+      rate_events_per_s: Math.round(rate),
+      writer_held_s: Math.round(heldMs / 1000),
+      most_under_way: bufferedMost,
+      written,
+      received: received(),
+      source_received: counted('component_received_events_total', 'component_id="pods"'),
+      sink_sent: counted('component_sent_events_total', 'component_id="out"'),
+      discarded: counted('component_discarded_events_total') + counted('buffer_discarded_events_total'),
+      still_buffered: counted('buffer_events'),
+      unexplained: written - received(),
+      request_errors: counted('component_errors_total', 'component_id="out"'),
+      rss_first_third_mb: Math.round(mean(samples.slice(0, third))),
+      rss_last_third_mb: Math.round(mean(samples.slice(-third))),
+      peak_rss_mb: Math.round(peakRss(pid) ?? 0),
+      segments_at_end: readdirSync(join(where.dataDir, 'buffer/v2/out')).filter((name) => name.endsWith('.dat')).length,
+    }
+  } finally {
+    agent.kill('SIGKILL')
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+async function within(began: number, limitMs: number, what: string): Promise<void> {
+  if (performance.now() - began > limitMs) throw new Error(`Gave up waiting for ${what}.`)
+  await wait(20)
+}
+
+async function metricsOf(url: string): Promise<(name: string, label?: string) => number> {
+  const lines = (await (await fetch(url)).text()).split('\n')
+  return (name, label = '') =>
+    lines
+      .filter((line) => (line.startsWith(`${name}{`) || line.startsWith(`${name} `)) && line.includes(label))
+      .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0)
+}
