@@ -1,20 +1,6 @@
 import { expect, test } from 'vitest'
-import { loggingEvents } from '../telemetry/component-events.ts'
-import { silentLogger } from '../telemetry/logger.ts'
-import { FakeClock } from '../testing/clock.ts'
-import { fakeRequest } from '../testing/requests.ts'
-import { AdaptiveConcurrency, type AdaptiveOptions } from './adaptive-concurrency.ts'
-import { pause } from './clock.ts'
-import { type Attempt, Delivery } from './delivery.ts'
-import { RateLimit } from './rate-limit.ts'
-
-const defaults: AdaptiveOptions = {
-  initial_concurrency: 1,
-  max_concurrency_limit: 200,
-  decrease_ratio: 0.9,
-  ewma_alpha: 0.4,
-  rtt_deviation_scale: 2.5,
-}
+import { defaultAdaptive as defaults, destinations, type Second, simulate } from '../testing/adaptive-simulation.ts'
+import { AdaptiveConcurrency } from './adaptive-concurrency.ts'
 
 test('the limit rises by one per round trip while it is reached and round trips stay short', () => {
   const limit = new AdaptiveConcurrency(defaults)
@@ -52,46 +38,34 @@ test('the limit never leaves its bounds', () => {
   expect(adaptive.limit).toBe(1)
 })
 
-/** A destination that bears so many requests at once: more of them make each of them slower. */
-async function simulate(capacity: number, seconds: number) {
-  const clock = new FakeClock()
-  const abandoning = new AbortController()
-  const concurrency = new AdaptiveConcurrency(defaults)
-  let inFlight = 0
-  let answered = 0
-  const call = async (): Promise<Attempt> => {
-    inFlight++
-    const crowd = Math.max(1, inFlight / capacity)
-    await pause(clock, 100 * crowd * crowd, abandoning.signal)
-    inFlight--
-    answered++
-    return { outcome: 'delivered' }
-  }
-  const delivery = new Delivery(
-    {
-      concurrency,
-      rateLimit: new RateLimit(Number.MAX_SAFE_INTEGER, 1000),
-      retry: { attempts: 0, initialMs: 1000, maxMs: 1000, jitter: 'none' },
-    },
-    call,
-    loggingEvents(silentLogger),
-    abandoning.signal,
-    clock,
-  )
-  let submitted = 0
-  const limits: number[] = []
-  for (let second = 0; second < seconds; second++) {
-    for (; submitted < answered + 500; submitted++) delivery.submit(fakeRequest())
-    await clock.advance(1000)
-    limits.push(concurrency.limit)
-  }
-  abandoning.abort()
-  return limits
-}
+const limits = (seconds: readonly Second[]) => seconds.map(({ limit }) => limit)
 
 test('the limit settles near what the destination bears', async () => {
-  const limits = await simulate(10, 60)
-  const late = limits.slice(20)
+  const late = limits(await simulate(destinations.knee)).slice(20)
   expect(Math.min(...late)).toBeGreaterThanOrEqual(6)
   expect(Math.max(...late)).toBeLessThanOrEqual(20)
 })
+
+test('the limit follows a destination that slows down, and one that recovers', async () => {
+  const all = limits(await simulate(destinations.rising))
+  const before = average(all.slice(20, 40))
+  const slow = average(all.slice(100, 120))
+  const after = average(all.slice(150))
+  expect(before).toBeGreaterThan(25)
+  expect(before).toBeLessThan(50)
+  expect(slow).toBeLessThan(before * 0.75)
+  expect(after).toBeGreaterThan(slow * 1.25)
+})
+
+test('the limit stays at what a destination with 429 accepts, and everything is delivered in the end', async () => {
+  const all = await simulate(destinations.limited)
+  const late = limits(all).slice(20)
+  expect(average(late)).toBeGreaterThan(10)
+  expect(average(late)).toBeLessThan(18)
+  const sum = (of: 'delivered' | 'refused') => all.reduce((total, second) => total + second[of], 0)
+  expect(sum('delivered')).toBeGreaterThan(3 * sum('refused'))
+})
+
+function average(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length
+}

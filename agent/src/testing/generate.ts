@@ -10,14 +10,17 @@ import { testOptions } from '../config/unit-test-shape.ts'
 import { textMateGrammar } from '../remap/textmate.ts'
 import { configurationSchema } from '../schema/json-schema.ts'
 import { indexPage } from '../schema/reference.ts'
+import { adaptivePlots } from './adaptive-plot.ts'
 
 const folder = join(import.meta.dirname, '../../reference')
 
 /** Every derived file by its path below the folder. */
-export function derivedFiles(): Map<string, string> {
-  const pages = referencePages()
+export async function derivedFiles(): Promise<Map<string, string>> {
+  const plots = await adaptivePlots()
+  const pages = [...referencePages(), plots.page]
   const files = new Map(pages.map((page) => [page.file, page.text]))
   files.set('README.md', indexPage(pages))
+  for (const [file, text] of plots.files) files.set(file, text)
   const schema = configurationSchema(describedComponents(), globalOptions, testOptions)
   files.set('remap.tmLanguage.json', `${JSON.stringify(textMateGrammar(), undefined, 2)}\n`)
   files.set('schema.json', `${JSON.stringify(schema, undefined, 2)}\n`)
@@ -88,6 +91,6 @@ async function write(derived: DerivedFolder): Promise<0> {
 }
 
 if (import.meta.main) {
-  const reference = { name: 'agent/reference', path: folder, files: derivedFiles() }
+  const reference = { name: 'agent/reference', path: folder, files: await derivedFiles() }
   process.exitCode = await deriveFolders([reference], process.argv.includes('--check'))
 }
