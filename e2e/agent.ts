@@ -21,8 +21,12 @@ export async function agentFolder(
   const folder = await mkdtemp(join(tmpdir(), 'penstock-agent-'))
   await mkdir(join(folder, 'data'))
   const file = join(folder, 'agent.json')
-  await writeFile(file, JSON.stringify({ data_dir: join(folder, 'data'), ...config }, undefined, 2))
+  await writeConfig({ folder, file }, config)
   return { folder, file, [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) }
+}
+
+async function writeConfig(to: { readonly folder: string; readonly file: string }, config: AgentConfig): Promise<void> {
+  await writeFile(to.file, JSON.stringify({ data_dir: join(to.folder, 'data'), ...config }, undefined, 2))
 }
 
 /** Runs the agent until its sources end, as they do at the end of standard input. */
@@ -44,6 +48,8 @@ export interface RunningAgent extends AsyncDisposable {
   /** What it has written to standard output and error so far. */
   output(): string
   stop(signal?: NodeJS.Signals): Promise<number | null>
+  /** Puts another configuration in force: writes it and sends SIGHUP. */
+  reload(config: AgentConfig): Promise<void>
 }
 
 /** Starts the agent and leaves it running. */
@@ -71,6 +77,10 @@ export async function startAgent(config: AgentConfig, env: NodeJS.ProcessEnv = {
     folder: files.folder,
     output: () => output,
     stop,
+    async reload(next) {
+      await writeConfig(files, next)
+      child.kill('SIGHUP')
+    },
     async [Symbol.asyncDispose]() {
       await stop('SIGKILL')
       await files[Symbol.asyncDispose]()
