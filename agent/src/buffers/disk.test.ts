@@ -388,7 +388,7 @@ test('all segments gone', async () => {
 test('files of another format are left alone', async () => {
   const records = await leave(1)
   expect(records).toHaveLength(1)
-  const { crc32c } = await import('./disk/crc32c.ts')
+  const { crc32c } = await import('../formats/crc32c.ts')
   const bytes = readFileSync(segment(0))
   bytes[37] = 9
   bytes.writeUInt32LE(crc32c(bytes.subarray(8, headerBytes)), 4)

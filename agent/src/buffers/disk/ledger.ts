@@ -4,7 +4,7 @@
 
 import { closeSync, fdatasync, openSync, readSync, writeSync } from 'node:fs'
 import { promisify } from 'node:util'
-import { crc32c } from './crc32c.ts'
+import { crc32c } from '../../formats/crc32c.ts'
 
 const sync = promisify(fdatasync)
 

@@ -2,7 +2,7 @@
 // that a flipped bit in the events costs these events and nothing that follows, and so that records can be found again behind
 // a damaged stretch. Records begin at multiples of eight bytes.
 
-import { crc32c } from './crc32c.ts'
+import { crc32c } from '../../formats/crc32c.ts'
 
 export const recordMagic = 0x31425350 // "PSB1", little-endian
 export const headerBytes = 56

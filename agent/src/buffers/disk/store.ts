@@ -18,7 +18,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { crc32c } from './crc32c.ts'
+import { crc32c } from '../../formats/crc32c.ts'
 import { aligned, headerBytes, type RecordKind, recordBytes, writeHeader } from './record.ts'
 import { mostSegments, type Segment, segmentLimit, segmentName, spareName } from './segment.ts'
 
