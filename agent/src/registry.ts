@@ -23,28 +23,28 @@ import { tsdbMetrics } from './sinks/tsdb_metrics.ts'
 import { amqp } from './sources/amqp.ts'
 import { cloudQueue } from './sources/cloud_queue.ts'
 import { demoLogs } from './sources/demo_logs.ts'
-import { file } from './sources/file.ts'
 import { eventstoreMetrics } from './sources/eventstore_metrics.ts'
+import { file } from './sources/file.ts'
 import { internalLogs } from './sources/internal_logs.ts'
 import { internalMetrics } from './sources/internal_metrics.ts'
 import { orchestratorLogs } from './sources/orchestrator_logs.ts'
 import { stdin } from './sources/stdin.ts'
-import { filter } from './transforms/filter.ts'
 import { webserverMetrics } from './sources/webserver_metrics.ts'
+import { filter } from './transforms/filter.ts'
 import { remap } from './transforms/remap.ts'
 
 export const components: readonly AnyDeclaration[] = [
   erased(amqp),
   erased(cloudQueue),
   erased(demoLogs),
-  erased(file),
   erased(eventstoreMetrics),
+  erased(file),
   erased(internalLogs),
   erased(internalMetrics),
   erased(orchestratorLogs),
   erased(stdin),
-  erased(filter),
   erased(webserverMetrics),
+  erased(filter),
   erased(remap),
   erased(blackhole),
   erased(cloudMonitorLogs),
