@@ -7,7 +7,16 @@ import { join } from 'node:path'
 import { beforeEach, expect, test, vi } from 'vitest'
 import { parse } from 'yaml'
 import { bufferFolder } from '../buffers/folder.ts'
-import { defineSink, defineSource, defineTransform, erased, type Sink, type SourceContext } from '../component.ts'
+import {
+  defineSink,
+  defineSource,
+  defineTransform,
+  erased,
+  type Sink,
+  type SourceContext,
+  type Transform,
+  type TransformOutput,
+} from '../component.ts'
 import type { Config } from '../config/config.ts'
 import { loadConfigObject } from '../config/load.ts'
 import { PenstockError } from '../errors.ts'
@@ -101,6 +110,34 @@ class Collector implements Sink {
   }
 }
 
+/** A transform that waits for the test's answer to each batch. */
+class Asker implements Transform {
+  readonly asked: { batch: LogBatch; resolve: () => void; reject: (error: Error) => void }[] = []
+  closed = false
+  readonly #append: string
+
+  constructor(append: string) {
+    this.#append = append
+  }
+  async transform(batch: Batch, output: TransformOutput): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    this.asked.push({ batch: batch as LogBatch, resolve, reject })
+    await promise
+    const events = ownEvents(batch as LogBatch)
+    for (const event of events) event.fields['message'] = `${event.fields['message']}${this.#append}`
+    await output.send(logBatch(events, batch.finalizer))
+  }
+  answer(): void {
+    this.asked.shift()?.resolve()
+  }
+  close(): void {
+    this.closed = true
+    for (const { reject } of this.asked.splice(0)) reject(new Error('The transform was closed.'))
+  }
+}
+
+const askers = new Map<string, Asker[]>()
+const asker = (id: string) => newest(askers, id)
 const feeds = new Map<string, Feed[]>()
 const collectors = new Map<string, Collector[]>()
 const newest = <T>(map: Map<string, T[]>, id: string): T => {
@@ -168,6 +205,15 @@ testing.list.push(
     }),
   ),
   erased(
+    defineTransform({
+      type: 'ask',
+      summary: 'Emits a batch when the test answers for it.',
+      accepts: ['log'],
+      options: { append: string('What to append.', { default: '?' }) },
+      build: ({ append }, { id }) => keep(askers, id, new Asker(append)),
+    }),
+  ),
+  erased(
     defineSink({
       type: 'collect',
       summary: 'Keeps what it gets.',
@@ -184,6 +230,7 @@ testing.list.push(
 )
 
 beforeEach(() => {
+  askers.clear()
   feeds.clear()
   collectors.clear()
   failingBuilds = new Set()
@@ -731,4 +778,90 @@ test('nothing is lost or doubled by reloads while events flow', async () => {
   expect(arrived).toHaveLength(sent)
   expect(new Set(input.statuses)).toEqual(new Set(['delivered']))
   expect(input.statuses).toHaveLength(sent / 7)
+})
+
+const asking = (append = '?', note = '') => `
+  sources: {in: {type: feed}, other: {type: feed}}
+  transforms: {ask: {type: ask, inputs: [in], append: '${append}'}}
+  sinks: {out: {type: collect, inputs: [ask], note: '${note}'}, plain: {type: collect, inputs: [other]}}`
+
+test('a transform that waits holds its source, and nobody else', async () => {
+  await using _running = await start(asking())
+  let held = true
+  void feed('in')
+    .send('a')
+    ?.then(() => {
+      held = false
+    })
+  expect(feed('other').send('b')).toBeUndefined()
+  await vi.waitFor(() => expect(collector('plain').messages).toEqual(['b']))
+  expect(held).toBe(true)
+  expect(collector('out').messages).toEqual([])
+  asker('ask').answer()
+  await vi.waitFor(() => expect(held).toBe(false))
+  expect(collector('out').messages).toEqual(['a?'])
+  expect(feed('in').statuses).toEqual(['delivered'])
+})
+
+test('a sink behind a transform that waits holds its source through it', async () => {
+  await using _running = await start(`
+    sources: {in: {type: feed}}
+    transforms: {ask: {type: ask, inputs: [in]}}
+    sinks: {out: {type: collect, inputs: [ask], buffer: {max_events: 1}}}`)
+  collector('out').hangs = true
+  const sent: boolean[] = []
+  for (const message of messages(3)) {
+    void feed('in')
+      .send(message)
+      ?.then(() => sent.push(true))
+    asker('ask').answer()
+  }
+  await vi.waitFor(() => expect(sent.length).toBeGreaterThan(0))
+  expect(sent.length).toBeLessThan(3)
+  collector('out').resume()
+  await vi.waitFor(() => expect(sent).toHaveLength(3))
+  expect(collector('out').messages).toEqual(['m0?', 'm1?', 'm2?'])
+})
+
+test('a stop waits for transforms that wait; after its limit their events have an end all the same', async () => {
+  const { topology } = await start(asking())
+  void feed('in').send('a')
+  const stopped = topology.stop(undefined)
+  asker('ask').answer()
+  expect(await stopped).toEqual([])
+  expect(feed('in').statuses).toEqual(['delivered'])
+  expect(asker('ask').closed).toBe(true)
+
+  const second = await start(asking())
+  void feed('in').send('b')
+  await second.topology.stop(50)
+  expect(feed('in').statuses).toEqual(['errored'])
+  expect(collector('out').closed).toBe(true)
+  expect(second.metrics.snapshot().find(({ name }) => name === 'component_discarded_events_total')).toBeDefined()
+})
+
+test('a transform that is replaced while it waits hands on what it had to the readers of its successor', async () => {
+  await using running = await start(asking())
+  void feed('in').send('a')
+  const old = asker('ask')
+  const outcome = await reload(running.topology, configOf(asking('!', 'changed')))
+  expect(outcome.outcome).toBe('reloaded')
+  void feed('in').send('b')
+  asker('ask').answer()
+  old.answer()
+  await vi.waitFor(() => expect([...collector('out').messages].sort()).toEqual(['a?', 'b!']))
+  await vi.waitFor(() => expect(old.closed).toBe(true))
+  expect(feed('in').statuses).toEqual(['delivered', 'delivered'])
+})
+
+test('a transform that is removed while it waits hands on what it had to the readers that it had', async () => {
+  await using running = await start(asking())
+  void feed('in').send('a')
+  const old = asker('ask')
+  const next = `
+    sources: {in: {type: feed}, other: {type: feed}}
+    sinks: {out: {type: collect, inputs: [in]}, plain: {type: collect, inputs: [other]}}`
+  expect((await reload(running.topology, configOf(next))).outcome).toBe('reloaded')
+  old.answer()
+  await vi.waitFor(() => expect(collector('out').messages).toEqual(['a?']))
 })
