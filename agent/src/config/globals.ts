@@ -68,7 +68,12 @@ export const globalOptions = {
     'The observation server: `/health`, `/ready`, `/metrics`, and what `top` and `tap` read.',
   ),
   remap: group(
-    { network: bool('Whether programs may call functions that need the network.', { default: false }) },
+    {
+      network: bool(
+        'Whether programs may call functions that need the network. Such a program runs in a worker of its own: only the events of its transform wait for answers.',
+        { default: false },
+      ),
+    },
     'The remap language.',
   ),
   enrichment_tables: enrichmentOption,

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { noMetadata } from '../event/log.ts'
 import type { Value, ValueObject } from '../event/value.ts'
 import { isFailure } from './function.ts'
@@ -194,4 +194,26 @@ test('deep nesting and long programs compile', () => {
 test('a value that cannot exist fails the program, not the process', () => {
   const source = 'x = "0123456789abcdef" * 33000000\n.a = x + x\n.b = x + x + x'
   expect(outcome(source)).toEqual({ error: expect.stringContaining('could not go on') })
+})
+
+test('each `log` of a program writes a line a second, or as it says', () => {
+  vi.useFakeTimers({ toFake: ['Date'] })
+  try {
+    const lines: string[] = []
+    const source = `log("often")
+      log({"n": .n}, level: "warn", rate_limit_secs: 60)
+      log("each", rate_limit_secs: 0)`
+    const program = compiled(source, { log: (level, text) => lines.push(`${level} ${text}`) })
+    for (let second = 0; second < 61; second++) {
+      program.run({ n: second }, noMetadata, true)
+      program.run({ n: second }, noMetadata, true)
+      vi.advanceTimersByTime(1000)
+    }
+    const count = (line: string) => lines.filter((one) => one.startsWith(line)).length
+    expect(count('info often')).toBe(61)
+    expect(lines.filter((line) => line.startsWith('warn'))).toEqual(['warn { "n": 0 }', 'warn { "n": 60 }'])
+    expect(count('info each')).toBe(122)
+  } finally {
+    vi.useRealTimers()
+  }
 })
