@@ -270,6 +270,45 @@ test('excluded pods, namespaces and containers are left out', async () => {
   expect(messages(source)).toEqual(['one', 'four'])
 })
 
+test('without any answer of the API, what was left out before the start is left out still', async () => {
+  const dataDir = join(folder, 'data')
+  mkdirSync(dataDir)
+  api.set('namespaces', { metadata: { name: 'secret', labels: { 'penstock.dev/exclude': 'true' } } })
+  api.set('pods', pod('web-1'))
+  api.set('pods', pod('web-2', { metadata: { labels: { 'penstock.dev/exclude': 'true' } } }))
+  api.set('pods', pod('web-3', { metadata: { namespace: 'secret' } }))
+  write('shop_web-1_uid-web-1', cri('one'))
+  write('shop_web-2_uid-web-2', cri('two'))
+  write('secret_web-3_uid-web-3', cri('three'))
+  {
+    await using source = await start({}, { dataDir })
+    await source.received(1)
+    const remembered = () => JSON.parse(readFileSync(join(dataDir, 'in', 'left-out.json'), 'utf8')) as string[]
+    await vi.waitFor(
+      () => expect(remembered().toSorted()).toEqual(['secret_web-3_uid-web-3', 'shop_web-2_uid-web-2']),
+      10_000,
+    )
+  }
+  await api.pause()
+  const setTimer = setTimeout
+  vi.spyOn(globalThis, 'setTimeout').mockImplementation(((run: () => void, ms: number) =>
+    setTimer(run, ms === 60_000 ? 50 : ms)) as typeof setTimeout) // the time for the first answer
+  try {
+    write('shop_web-1_uid-web-1', cri('four'))
+    write('shop_web-9_uid-web-9', cri('nine'))
+    await using source = await start({}, { dataDir })
+    await source.received(2)
+    expect(messages(source).toSorted()).toEqual(['four', 'nine'])
+    // The API is back, and says that the pod is no longer left out.
+    await api.resume()
+    api.set('pods', pod('web-2'))
+    await source.received(3)
+    expect(messages(source).at(-1)).toBe('two')
+  } finally {
+    vi.restoreAllMocks()
+  }
+})
+
 test('the logs of a pod that is gone are read with the names of their folder', async () => {
   write('shop_lost_uid-lost', cri('late'))
   await using source = await start()

@@ -2,7 +2,7 @@
 // Everything about a container is worked out once and shared by its events; a line costs its prefix, its text and one object.
 
 import { existsSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { defineSource, type OptionProblem, type OriginTags } from '../component.ts'
 import { PenstockError } from '../errors.ts'
 import { logBatch } from '../event/batch.ts'
@@ -228,6 +228,7 @@ export const orchestratorLogs = defineSource({
           fieldSelector: options.extra_field_selector,
           labelSelector: options.extra_label_selector,
           namespaceLabelSelector: options.extra_namespace_label_selector,
+          leftOutFile: join(options.data_dir ?? context.globals.dataDir, context.id, 'left-out.json'),
         },
         metadata,
         context,

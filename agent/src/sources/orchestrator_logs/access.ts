@@ -5,6 +5,7 @@ import type { ComponentEvents } from '../../telemetry/component-events.ts'
 import type { Logger } from '../../telemetry/logger.ts'
 import type { KubeClient } from './kube/client.ts'
 import { type Followed, follow, type KubeObject } from './kube/watch.ts'
+import { LeftOut } from './left-out.ts'
 import { folderOf, type PodMetadata, type PodObject, parseFolder } from './pod-metadata.ts'
 
 export interface AccessOptions {
@@ -15,6 +16,8 @@ export interface AccessOptions {
   readonly fieldSelector: string | undefined
   readonly labelSelector: string | undefined
   readonly namespaceLabelSelector: string | undefined
+  /** Where it is remembered which pods are left out. */
+  readonly leftOutFile: string
 }
 
 const notExcluded = 'penstock.dev/exclude!=true,vector.dev/exclude!=true'
@@ -37,6 +40,7 @@ export class KubeAccess {
   /** Folders whose pod the watch does not know. */
   readonly #verdicts = new Map<string, Verdict>()
   readonly #lookUps = new Set<Promise<void>>()
+  readonly #leftOut: LeftOut
   #signal: AbortSignal | undefined
   #ready = () => {}
 
@@ -53,6 +57,7 @@ export class KubeAccess {
     this.#metadata = metadata
     this.#events = context.events
     this.#logger = context.logger
+    this.#leftOut = new LeftOut(options.leftOutFile, context.logger)
     this.#changed = changed
   }
 
@@ -120,6 +125,7 @@ export class KubeAccess {
     }
     const ended = Promise.all(tasks).then(async () => {
       await Promise.all(this.#lookUps)
+      await this.#leftOut.close()
     })
     return { listed, ended }
   }
@@ -165,19 +171,21 @@ export class KubeAccess {
     const pod = this.#metadata.pod(folder)
     if (pod !== undefined) {
       this.#verdicts.delete(folder)
+      if (!this.#options.namespaces || this.#metadata.namespaceLabels(pod.namespace) !== undefined) {
+        this.#leftOut.remove(folder)
+        return true
+      }
+      if (this.#waiting.has('namespaces')) return !this.#leftOut.has(folder)
       // A namespace that is not known is one that the selectors leave out.
-      return (
-        !this.#options.namespaces ||
-        this.#waiting.has('namespaces') ||
-        this.#metadata.namespaceLabels(pod.namespace) !== undefined
-      )
+      this.#leftOut.add(folder)
+      return false
     }
     const parts = parseFolder(folder)
     if (parts === undefined) return false
     const verdict = this.#verdicts.get(folder)
     if (verdict !== undefined) return verdict === 'gone'
-    // The API has never answered: nothing else is to be had.
-    if (this.#waiting.has('pods')) return true
+    // The API has never answered: what it said before the start is all that is to be had.
+    if (this.#waiting.has('pods')) return !this.#leftOut.has(folder)
     this.#verdicts.set(folder, 'wait')
     this.#startLookUp(folder, parts)
     return false
@@ -200,6 +208,7 @@ export class KubeAccess {
     for (const [folder, verdict] of this.#verdicts) {
       if (verdict !== 'wait' && !isPresent(folder)) this.#verdicts.delete(folder)
     }
+    this.#leftOut.prune(isPresent)
   }
 
   /** A pod that the watch does not know: left out by the selectors, or not there any more? */
@@ -226,7 +235,10 @@ export class KubeAccess {
         const { status, body } = await this.#client.json(path, signal)
         if (status === 200) {
           verdict = folderOf(body as KubeObject) === folder ? 'excluded' : gone
-          if (verdict === 'excluded') excluded?.()
+          if (verdict === 'excluded') {
+            this.#leftOut.add(folder)
+            excluded?.()
+          }
         } else if (status === 404) verdict = gone
         // Not allowed to ask: what the watch leaves out stays out.
         else if (status === 401 || status === 403) verdict = 'excluded'

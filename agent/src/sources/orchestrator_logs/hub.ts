@@ -76,6 +76,7 @@ export class PodLogHub {
         fieldSelector: undefined,
         labelSelector: undefined,
         namespaceLabelSelector: undefined,
+        leftOutFile: join(options.dataDir, 'left-out.json'),
       },
       this.metadata,
       { logger: options.logger, events: options.events },

@@ -1,0 +1,78 @@
+// Folders of pods that labels and selectors leave out, remembered beyond the process: at a start at which the API does not
+// answer, nothing else tells that their logs are not to be read. Folders carry the uid of their pod, so none comes again.
+
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { errorText } from '../../errors.ts'
+import type { Logger } from '../../telemetry/logger.ts'
+
+const delayMs = 500
+
+export class LeftOut {
+  readonly #path: string
+  readonly #logger: Logger
+  readonly #folders: Set<string>
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(path: string, logger: Logger) {
+    this.#path = path
+    this.#logger = logger
+    this.#folders = new Set(read(path))
+  }
+
+  has(folder: string): boolean {
+    return this.#folders.has(folder)
+  }
+
+  add(folder: string): void {
+    if (this.#folders.has(folder)) return
+    this.#folders.add(folder)
+    this.#changed()
+  }
+
+  remove(folder: string): void {
+    if (this.#folders.delete(folder)) this.#changed()
+  }
+
+  /** Forgets folders that are no more. */
+  prune(isPresent: (folder: string) => boolean): void {
+    for (const folder of this.#folders) if (!isPresent(folder)) this.remove(folder)
+  }
+
+  /** Writes what has changed at once. */
+  async close(): Promise<void> {
+    if (this.#timer === undefined) return
+    clearTimeout(this.#timer)
+    await this.#write()
+  }
+
+  #changed(): void {
+    this.#timer ??= setTimeout(() => void this.#write(), delayMs)
+  }
+
+  async #write(): Promise<void> {
+    this.#timer = undefined
+    try {
+      await mkdir(dirname(this.#path), { recursive: true })
+      writeFileSync(`${this.#path}.new`, JSON.stringify([...this.#folders]), { mode: 0o600 })
+      renameSync(`${this.#path}.new`, this.#path)
+    } catch (error) {
+      const fields = { file: this.#path, error: errorText(error) }
+      this.#logger.warn(
+        fields,
+        'Which pods are left out could not be written; it is asked for again at the next start.',
+      )
+    }
+  }
+}
+
+/** What was written; nothing if there is no whole file. */
+function read(path: string): string[] {
+  try {
+    const folders: unknown = JSON.parse(readFileSync(path, 'utf8'))
+    return Array.isArray(folders) ? folders.filter((folder) => typeof folder === 'string') : []
+  } catch {
+    return [] // the first start, or a file that was cut off: the API tells again
+  }
+}
