@@ -160,8 +160,6 @@ export interface SinkContext extends Context {
   readonly proxy: ProxyOptions
   /** Aborts when the time for a graceful stop is over: waits and requests end at once. */
   readonly abandoning: AbortSignal
-  /** The sink's buffer keeps what is abandoned for the next start: it ends as errored, and is not counted as discarded. */
-  readonly durable?: boolean
 }
 
 export interface Sink {

@@ -46,8 +46,6 @@ export interface DeliveryOptions {
   readonly maxBodyBytes?: number | undefined
   /** Whether a request is too large by another measure; it is halved too. */
   readonly tooLarge?: ((request: Request) => boolean) | undefined
-  /** What is abandoned is not lost: the sink's buffer has it. */
-  readonly durable?: boolean | undefined
 }
 
 /** Why events are discarded when a request is given up. */
@@ -262,9 +260,7 @@ export class Delivery {
   }
 
   #discardAbandoned(request: Request): void {
-    if (this.#options.durable !== true) {
-      this.#events.discarded(request.count, false, 'The time for a graceful stop was over.')
-    }
+    this.#events.discarded(request.count, false, 'The time for a graceful stop was over.')
     request.end('errored')
   }
 

@@ -238,7 +238,6 @@ class HttpSink implements AskingSink {
         },
         maxBodyBytes: spec.maxBodyBytes,
         tooLarge: spec.tooLarge,
-        durable: context.durable,
       },
       call,
       context.events,

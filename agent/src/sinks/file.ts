@@ -148,7 +148,7 @@ class FileSink implements Sink {
       if (status === 'delivered') {
         this.#context.events.sent(part.count, part.bytes)
         this.#context.events.sentBytes(payload.length, protocol)
-      } else if (status === 'rejected' || this.#context.durable !== true) {
+      } else {
         this.#context.events.discarded(part.count, false, 'The file could not be written.')
       }
       finalizer.release(1, status)

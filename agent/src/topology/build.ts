@@ -10,7 +10,7 @@ import type { ConfigGlobals, SinkConfig, SourceConfig, TransformConfig } from '.
 import { PenstockError } from '../errors.ts'
 import { type Batch, finalizeBatch } from '../event/batch.ts'
 import type { EventStatus } from '../event/finalizer.ts'
-import { CountedEvents } from '../telemetry/component-events.ts'
+import { type ComponentEvents, CountedEvents } from '../telemetry/component-events.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Labels, Metrics } from '../telemetry/metrics.ts'
 import { RepetitionLimit } from '../telemetry/repetition-limit.ts'
@@ -315,10 +315,9 @@ export async function buildSink(config: SinkConfig, around: Surroundings, kept?:
       kind: 'sink',
       globals: around.globals,
       logger: own.logger,
-      events: own.events,
+      events: config.envelope.buffer.type === 'disk' ? keepingEvents(own.events, around.abandoning) : own.events,
       proxy: config.proxy,
       abandoning: around.abandoning,
-      durable: config.envelope.buffer.type === 'disk',
     }),
   )
   let buffer = kept
@@ -329,6 +328,23 @@ export async function buildSink(config: SinkConfig, around: Surroundings, kept?:
     throw error
   }
   return new SinkNode(config, sink, buffer, around, own)
+}
+
+/** Counts of a sink with a durable buffer: what it gives up because the agent must end is kept for the next start, not lost. */
+function keepingEvents(events: ComponentEvents, abandoning: AbortSignal): ComponentEvents {
+  return {
+    receivedBytes: (bytes, tags) => events.receivedBytes(bytes, tags),
+    received: (count, bytes, origin) => events.received(count, bytes, origin),
+    sent: (count, bytes, output) => events.sent(count, bytes, output),
+    sentBytes: (bytes, tags) => events.sentBytes(bytes, tags),
+    error: (report) => events.error(report),
+    discarded(count, intentional, reason) {
+      if (intentional || !abandoning.aborted) events.discarded(count, intentional, reason)
+    },
+    count: (name, by, tags) => events.count(name, by, tags),
+    gauge: (name, value, tags) => events.gauge(name, value, tags),
+    observe: (name, value, tags) => events.observe(name, value, tags),
+  }
 }
 
 async function newBuffer(config: SinkConfig, around: Surroundings, own: Parts): Promise<SinkBuffer> {

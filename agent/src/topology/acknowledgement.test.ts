@@ -1,0 +1,185 @@
+// End-to-end acknowledgement from a source through everything that can happen to its events on the way, with both types of
+// buffers: what a source hears, and when.
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { loadConfigObject } from '../config/load.ts'
+import { logBatch } from '../event/batch.ts'
+import { type BatchStatus, Finalizer } from '../event/finalizer.ts'
+import type { Value } from '../event/value.ts'
+import { silentLogger } from '../telemetry/logger.ts'
+import { Metrics } from '../telemetry/metrics.ts'
+import { log } from '../testing/events.ts'
+import { Topology } from './run.ts'
+
+let folder = ''
+let topology: Topology | undefined
+let metrics = new Metrics()
+
+/** A destination that answers each request when it is told to, by the path that the request has. */
+const held = new Map<string, ServerResponse[]>()
+const bodies = new Map<string, string[]>()
+const server = createServer((request, response) => {
+  const path = request.url ?? ''
+  let body = ''
+  request.on('data', (part: Buffer) => {
+    body += part.toString()
+  })
+  request.on('end', () => {
+    bodies.set(path, [...(bodies.get(path) ?? []), body])
+    held.set(path, [...(held.get(path) ?? []), response])
+  })
+})
+
+async function answer(path: string, status: number): Promise<void> {
+  await vi.waitFor(() => expect(held.get(path)?.length ?? 0, `a request for ${path}`).toBeGreaterThan(0), 5000)
+  held.get(path)?.shift()?.writeHead(status).end()
+}
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'penstock-ack-'))
+  held.clear()
+  bodies.clear()
+  metrics = new Metrics()
+  if (!server.listening) await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+})
+
+afterEach(async () => {
+  await topology?.stop(0)
+  topology = undefined
+  server.closeAllConnections()
+  await new Promise((resolve) => server.close(resolve))
+  rmSync(folder, { recursive: true, force: true })
+})
+
+/** Starts sinks and transforms behind a source, whose output the test uses itself. */
+async function start(config: { transforms?: object; sinks: Record<string, object> }): Promise<void> {
+  const loaded = loadConfigObject({ data_dir: folder, sources: { in: { type: 'stdin' } }, ...config })
+  if (!loaded.ok) throw new Error(loaded.problems.map((problem) => `${problem.path}: ${problem.message}`).join('\n'))
+  topology = new Topology(loaded.config, { logger: silentLogger, metrics })
+  await topology.build()
+  topology.wire()
+  for (const sink of topology.sinks.values()) sink.driver.start()
+}
+
+function send(...events: Record<string, Value>[]): Promise<BatchStatus> & { heard: BatchStatus | undefined } {
+  const promise = new Promise<BatchStatus>((resolve) => {
+    const batch = logBatch(events.map(log), new Finalizer(resolve))
+    topology?.sources.get('in')?.outlet.send(batch)
+  }) as Promise<BatchStatus> & { heard: BatchStatus | undefined }
+  promise.heard = undefined
+  void promise.then((status) => {
+    promise.heard = status
+  })
+  return promise
+}
+
+const sink = (path: string, inputs: string[], more: object = {}) => ({
+  type: 'http',
+  inputs,
+  uri: `http://127.0.0.1:${(server.address() as AddressInfo).port}/${path}`,
+  encoding: { codec: 'json' },
+  framing: { method: 'newline_delimited' },
+  batch: { timeout_secs: 0.01 },
+  request: { concurrency: 8, retry_initial_backoff_secs: 1, retry_max_duration_secs: 1 },
+  healthcheck: false,
+  acknowledgements: true,
+  ...more,
+})
+const disk = { buffer: { type: 'disk', max_size: 268_435_488 } }
+
+test('fan-out: the source hears when the last destination has answered, the worst of what they said', async () => {
+  await start({ sinks: { a: sink('a', ['in']), b: sink('b', ['in']) } })
+  const first = send({ n: 1 })
+  await answer('/a', 200)
+  await vi.waitFor(() => expect(held.get('/b')).toHaveLength(1))
+  expect(first.heard).toBeUndefined()
+  await answer('/b', 400)
+  expect(await first).toBe('rejected')
+})
+
+test('fan-out to a memory and a disk buffer: safe on the disk counts as delivered there', async () => {
+  await start({ sinks: { a: sink('a', ['in']), b: sink('b', ['in'], disk) } })
+  const first = send({ n: 1 })
+  await vi.waitFor(() => expect(held.get('/b')).toHaveLength(1)) // and is never answered
+  expect(first.heard).toBeUndefined()
+  await answer('/a', 200)
+  expect(await first).toBe('delivered')
+  expect(metrics.sum('buffer_events', { component_id: 'b' })).toBe(1)
+})
+
+test('events that a filter or an aborted program drops are not waited for', async () => {
+  await start({
+    transforms: {
+      even: { type: 'filter', inputs: ['in'], condition: 'mod(int!(.n), 2) == 0' },
+      sure: { type: 'remap', inputs: ['even'], source: 'if .n == 4 { abort }', drop_on_abort: true },
+    },
+    sinks: { a: sink('a', ['sure']) },
+  })
+  const dropped = send({ n: 1 }, { n: 3 }, { n: 4 })
+  expect(await dropped).toBe('delivered')
+  const mixed = send({ n: 1 }, { n: 2 }, { n: 4 })
+  await vi.waitFor(() => expect(held.get('/a')).toHaveLength(1))
+  expect(mixed.heard).toBeUndefined()
+  await answer('/a', 200)
+  expect(await mixed).toBe('delivered')
+  expect(bodies.get('/a')).toEqual(['{"n":2}\n'])
+})
+
+test('events that a program cannot process are not sent again by their source', async () => {
+  await start({
+    transforms: { parse: { type: 'remap', inputs: ['in'], source: '. = parse_json!(.message)', drop_on_error: true } },
+    sinks: { a: sink('a', ['parse']) },
+  })
+  expect(await send({ message: 'no JSON' })).toBe('delivered')
+  expect(metrics.sum('component_discarded_events_total', { component_id: 'parse', intentional: 'false' })).toBe(1)
+})
+
+test.each([
+  { name: 'memory', more: {} },
+  { name: 'disk', more: disk },
+])('partitions answer one by one; the batch is done with the last: $name', async ({ name, more }) => {
+  await start({ sinks: { a: sink('{{ team }}', ['in'], more) } })
+  const batch = send({ team: 'x', n: 1 }, { team: 'y', n: 2 }, { team: 'x', n: 3 })
+  await answer('/x', 200)
+  await vi.waitFor(() => expect(held.get('/y')).toHaveLength(1))
+  if (name === 'memory') expect(batch.heard).toBeUndefined()
+  expect(metrics.sum('buffer_events', { component_id: 'a' })).toBe(name === 'memory' ? 0 : 3)
+  await answer('/y', 200)
+  expect(await batch).toBe('delivered')
+  await vi.waitFor(() => expect(metrics.sum('buffer_events', { component_id: 'a' })).toBe(0))
+  expect(bodies.get('/x')).toEqual(['{"n":1,"team":"x"}\n{"n":3,"team":"x"}\n'])
+})
+
+test('a named output has its own way to an answer', async () => {
+  await start({
+    transforms: {
+      parse: { type: 'remap', inputs: ['in'], source: '.n = int!(.n)', drop_on_error: true, reroute_dropped: true },
+    },
+    sinks: { a: sink('a', ['parse']), b: sink('b', ['parse.dropped']) },
+  })
+  const batch = send({ n: 1 }, { n: 'two' })
+  await answer('/b', 200)
+  await vi.waitFor(() => expect(held.get('/a')).toHaveLength(1))
+  expect(batch.heard).toBeUndefined()
+  await answer('/a', 200)
+  expect(await batch).toBe('delivered')
+})
+
+test('a full buffer that drops the newest does not hold the source, nor tell it of a loss that was wanted', async () => {
+  await start({
+    sinks: {
+      a: sink('a', ['in'], { buffer: { max_events: 1, when_full: 'drop_newest' }, request: { concurrency: 1 } }),
+    },
+  })
+  const batches = Array.from({ length: 5 }, (_, n) => send({ n }))
+  await vi.waitFor(() =>
+    expect(metrics.sum('buffer_received_events_total') + metrics.sum('buffer_discarded_events_total')).toBe(5),
+  )
+  const dropped = metrics.sum('buffer_discarded_events_total', { intentional: 'true' })
+  await vi.waitFor(() => expect(batches.filter((batch) => batch.heard === 'delivered')).toHaveLength(dropped))
+})
