@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { LogEvent } from '../event/log.ts'
 import { makeCertificates } from '../testing/certificates.ts'
 import { fakeDestination, unusedPort } from '../testing/destination.ts'
@@ -147,6 +147,39 @@ test('an Avro schema is registered with the topic, and messages name its version
   expect(broker.producers[0]?.fields.bytes(7)?.toString('latin1')).toContain(schema)
   expect(broker.messages).toMatchObject([{ text: '\u0004m0' }])
   expect(broker.stored).toMatchObject([{ schemaVersion: 'v7' }])
+})
+
+describe('over time', () => {
+  /** Lets the clock go on, for what looks at it; timers stay as they are. */
+  const later = (seconds: number) => vi.advanceTimersByTime(seconds * 1000)
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }))
+  afterEach(() => void vi.useRealTimers())
+
+  test('a topic that gets more partitions is written to all of them', async () => {
+    await using broker = await fakeBroker({ partitions: (_, attempt) => (attempt === 1 ? 1 : 4) })
+    await using sink = await start(broker, { batch: { max_events: 1 } })
+    expect(await sink.write(logs(4))).toBe('delivered')
+    expect(new Set(broker.messages.map((message) => message.topic))).toEqual(new Set([`${topic}-partition-0`]))
+    later(61)
+    await expect
+      .poll(async () => {
+        await sink.write(logs(4))
+        return new Set(broker.messages.map((message) => message.topic)).size
+      }, soon)
+      .toBe(4)
+  })
+
+  test('a producer that is not needed for long is closed, and made again when it is', async () => {
+    await using broker = await fakeBroker()
+    await using sink = await start(broker, { topic: '{{ app }}', batch: { max_events: 1 } })
+    expect(await sink.write(logs(1, { app: 'a' }))).toBe('delivered')
+    later(301)
+    expect(await sink.write(logs(1, { app: 'b' }))).toBe('delivered')
+    await expect.poll(() => broker.closed, soon).toEqual(['persistent://public/default/a'])
+    expect(await sink.write(logs(1, { app: 'a' }))).toBe('delivered')
+    expect(broker.producers.map((producer) => producer.topic.split('/').at(-1))).toEqual(['a', 'b', 'a'])
+    expect(broker.connects).toHaveLength(1)
+  })
 })
 
 test('the broker follows the numbers of a producer that it knew before', async () => {

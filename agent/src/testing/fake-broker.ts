@@ -71,6 +71,8 @@ export interface FakeBroker extends AsyncDisposable {
   readonly producers: { readonly topic: string; readonly fields: Fields }[]
   /** Answers to what the broker asked again. */
   readonly authResponses: Fields[]
+  /** Topics whose producers were closed by their clients. */
+  readonly closed: string[]
   readonly pings: number
   /** Asks every client again who it is. */
   challenge(): void
@@ -90,6 +92,7 @@ export async function fakeBroker(script: BrokerScript = {}): Promise<FakeBroker>
   const connects: Fields[] = []
   const producers: { topic: string; fields: Fields }[] = []
   const authResponses: Fields[] = []
+  const closed: string[] = []
   const sockets = new Set<Socket>()
   const attempts = { connect: 0, partitions: 0, lookup: 0, producer: 0, send: 0 }
   let pings = 0
@@ -206,6 +209,7 @@ export async function fakeBroker(script: BrokerScript = {}): Promise<FakeBroker>
           })
         }
         case command.closeProducer:
+          closed.push(topics.get(fields.number(1))?.topic ?? '')
           topics.delete(fields.number(1))
           return reply(command.success, (writer) => writer.integer(1, fields.integer(2) ?? 0n))
         case command.authResponse:
@@ -247,6 +251,7 @@ export async function fakeBroker(script: BrokerScript = {}): Promise<FakeBroker>
     connects,
     producers,
     authResponses,
+    closed,
     get pings() {
       return pings
     },

@@ -75,12 +75,15 @@ export class BrokerSink implements Sink {
   #heldBytes = 0
   #waiters: (() => void)[] = []
   #writing: Promise<void> | undefined
+  readonly #idleMs: number
   #cleaned = systemClock.now()
 
   constructor(context: SinkContext, spec: BrokerSinkSpec) {
     this.#context = context
     this.#spec = spec
     this.healthcheck = spec.healthcheck
+    // A topic is needed for as long as a batch of it is open.
+    this.#idleMs = Math.max(idleMs, 2 * spec.limits.timeoutMs)
     const encode = (events: readonly AnyEvent[], from: number, to: number, request: OpenRequest) => {
       for (let index = from; index < to; index++) this.#encode(events[index] as AnyEvent, request)
     }
@@ -345,14 +348,14 @@ export class BrokerSink implements Sink {
   /** Forgets topics and producers that have not been used for long. */
   #clean(): void {
     const now = systemClock.now()
-    if (now - this.#cleaned < idleMs) return
+    if (now - this.#cleaned < this.#idleMs) return
     this.#cleaned = now
     for (const [name, producer] of this.#producers) {
-      if (producer.busy || now - producer.usedAtMs < idleMs) continue
+      if (producer.busy || now - producer.usedAtMs < this.#idleMs) continue
       producer.close()
       this.#producers.delete(name)
     }
-    for (const [name, topic] of this.#topics) if (now - topic.usedAtMs > idleMs) this.#topics.delete(name)
+    for (const [name, topic] of this.#topics) if (now - topic.usedAtMs > this.#idleMs) this.#topics.delete(name)
   }
 
   // --- What is held ---
