@@ -50,6 +50,7 @@ export KUBECONFIG=$dir/pki/admin.kubeconfig
 endpoints=none # an endpoint of the Service "kubernetes" may not be on loopback
 if ((nodes > 0)); then
   endpoints=lease
+  touch "$dir/bridge"
   ip link add penstock0 type bridge
   ip addr add "$address/24" dev penstock0
   ip link set penstock0 up
