@@ -7,8 +7,9 @@ import { Finalizer } from '../event/finalizer.ts'
 import type { LogEvent } from '../event/log.ts'
 import { MetricEvent } from '../event/metric.ts'
 import { findComponent } from '../registry.ts'
+import { findFunction } from '../remap/functions.ts'
 import { parseOptions } from '../schema/validate.ts'
-import { silentLogger } from '../telemetry/logger.ts'
+import { type Logger, silentLogger } from '../telemetry/logger.ts'
 import { log } from '../testing/events.ts'
 import { batchOf, RecordedEvents, runTransform, testGlobals } from '../testing/harness.ts'
 
@@ -78,7 +79,7 @@ test('dropped events leave by their own port with the reason', async () => {
 })
 
 /** The transform itself, for tests that look at batches. */
-async function built(options: object): Promise<Transform> {
+async function built(options: object, logger = silentLogger): Promise<Transform> {
   const declaration = findComponent('transform', 'remap')
   if (declaration?.kind !== 'transform') throw new Error('there is no remap transform')
   const parsed = parseOptions(declaration.options, options)
@@ -88,7 +89,7 @@ async function built(options: object): Promise<Transform> {
     type: 'remap',
     kind: 'transform',
     globals: testGlobals(tmpdir()),
-    logger: silentLogger,
+    logger,
     events: new RecordedEvents(),
   })
 }
@@ -112,6 +113,22 @@ test('an event that a program nests too deep is discarded, and its neighbours ar
   const sent = await runTransform('remap', { source }, [log({ n: 1 }), log({ deep: true }), log({ n: 2 })], events)
   expect(fields(sent.get(''))).toEqual([{ n: 1 }, { n: 2 }])
   expect(events.counts.get('component_discarded_events_total intentional=false')).toBe(1)
+})
+
+test('a program that calls a deprecated function is warned of in the log, once', async () => {
+  // None is deprecated today: one is for the length of this test.
+  const declaration = findFunction('upcase') as { deprecated?: string }
+  const warnings: unknown[] = []
+  const logger = { ...silentLogger, warn: (...given: unknown[]) => void warnings.push(given) } as Logger
+  try {
+    declaration.deprecated = 'Use `downcase`.'
+    const transform = await built({ source: '.a = upcase("b")' }, logger)
+    for (let round = 0; round < 2; round++) void transform.transform(batchOf([log({})]), { send: () => undefined })
+  } finally {
+    delete declaration.deprecated
+  }
+  expect(warnings).toEqual([[{ warnings: expect.stringContaining('warning[E801]') }, 'The program has warnings.']])
+  expect(JSON.stringify(warnings)).toContain('Use `downcase`.')
 })
 
 test('events that others have too are not changed', async () => {
