@@ -317,7 +317,7 @@ export class Fleet implements AsyncDisposable {
 export const nodeName = (index: number) => `node-${String(index).padStart(4, '0')}`
 
 /** Nodes on which the scheduler puts pods. */
-export async function makeNodes(api: Api, count: number): Promise<void> {
+export async function makeNodes(api: Api, count: number, os = 'linux'): Promise<void> {
   const capacity = { cpu: '64', memory: '256Gi', pods: '1000' }
   for (let start = 0; start < count; start += 20) {
     await Promise.all(
@@ -327,7 +327,7 @@ export async function makeNodes(api: Api, count: number): Promise<void> {
         await api.request('POST', '/api/v1/nodes', {
           apiVersion: 'v1',
           kind: 'Node',
-          metadata: { name, labels: { 'kubernetes.io/os': 'linux', 'kubernetes.io/hostname': name } },
+          metadata: { name, labels: { 'kubernetes.io/os': os, 'kubernetes.io/hostname': name } },
         })
         await api.request(
           'PATCH',

@@ -8,5 +8,10 @@ import { rolloutPart } from './rollout.ts'
 
 export function deliveryParts(options: AgentControllerOptions & HeartbeatServerOptions = {}): OperatorPart[] {
   const delivery = new Delivery()
-  return [heartbeatPart(delivery, options), agentPart(delivery, options), rolloutPart(delivery)]
+  // Agents trust what the server that they report to shows.
+  const workloadInput: AgentControllerOptions['workloadInput'] = (agent) => {
+    const ca = options.certificate?.()?.ca
+    return { ...(ca === undefined ? {} : { operatorAuthority: ca }), ...options.workloadInput?.(agent) }
+  }
+  return [heartbeatPart(delivery, options), agentPart(delivery, { ...options, workloadInput }), rolloutPart(delivery)]
 }

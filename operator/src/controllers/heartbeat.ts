@@ -16,6 +16,7 @@ import type { HeartbeatBody } from '@penstock/agent/bundle/heartbeat'
 import { errorText } from '@penstock/agent/errors'
 import { Counter } from 'prom-client'
 import { type KubeObject, objectKey } from '../api/object.ts'
+import type { Cache } from '../kube/cache.ts'
 import { isNormal } from '../kube/client.ts'
 import { podType, tokenReviewType } from '../kube/types.ts'
 import { labels, tokenAudience } from '../workloads/names.ts'
@@ -41,6 +42,8 @@ interface Sender {
   readonly node: string
 }
 
+type Pod = KubeObject & { readonly spec?: { readonly nodeName?: string } }
+
 const keepMs = 60_000
 const mostBytes = 4 * 1024 * 1024
 const forwardedHeader = 'x-penstock-forwarded'
@@ -61,54 +64,65 @@ export class HeartbeatServer implements AsyncDisposable {
   readonly #context: OperatorContext
   readonly #delivery: Delivery
   readonly #options: HeartbeatServerOptions
-  readonly #server: Server | undefined
+  #server: Server | undefined
+  readonly #pods: Cache<Pod>
   readonly #reviewed = new Map<string, { readonly until: number; readonly sender: Promise<Sender | undefined> }>()
   readonly #count: Counter
-  readonly #renew: NodeJS.Timeout | undefined
+  #renew: NodeJS.Timeout | undefined
 
   constructor(context: OperatorContext, delivery: Delivery, options: HeartbeatServerOptions) {
     this.#context = context
     this.#delivery = delivery
     this.#options = options
+    this.#pods = context.caches.cache<Pod>(podType, { labelSelector: labels.agent })
     this.#count = new Counter({
       name: 'penstock_heartbeats_total',
       help: 'Heartbeats of agents, by what became of them.',
       labelNames: ['result'],
       registers: [context.metrics],
     })
-    if (context.settings.heartbeatAddress === '') return
+  }
+
+  /** Listens as soon as there is a certificate: the first one is made by the leader. */
+  async listen(): Promise<void> {
+    const { heartbeatAddress } = this.#context.settings
+    if (heartbeatAddress === '') return
+    const { host } = split(heartbeatAddress)
+    const local = host === '127.0.0.1' || host === '::1' || host === 'localhost'
+    if (this.#options.certificate?.() !== undefined || local) return this.#open()
+    this.#context.logger.info('Agents may report as soon as there is a certificate.')
+    this.#renew = setInterval(() => {
+      if (this.#options.certificate?.() === undefined) return
+      clearInterval(this.#renew)
+      this.#open().catch((error: unknown) => {
+        this.#context.logger.error({ error: errorText(error) }, 'The server for heartbeats cannot listen.')
+      })
+    }, 500)
+  }
+
+  async #open(): Promise<void> {
     const listener = (request: IncomingMessage, response: ServerResponse) => {
       this.#serve(request, response).catch((error: unknown) => {
         this.#count.inc({ result: 'failed' })
-        context.logger.warn({ error: errorText(error) }, 'A heartbeat could not be taken.')
+        this.#context.logger.warn({ error: errorText(error) }, 'A heartbeat could not be taken.')
         if (!response.headersSent) answer(response, 500, 'The heartbeat could not be taken.')
       })
     }
-    let certificate = options.certificate?.()
-    if (certificate === undefined) {
-      const { host } = split(context.settings.heartbeatAddress)
-      if (host !== '127.0.0.1' && host !== '::1' && host !== 'localhost') {
-        throw new Error(
-          `The server for heartbeats has no certificate, so it may only listen on a loopback address, not on ${context.settings.heartbeatAddress}.`,
-        )
-      }
-      this.#server = createPlain(listener)
-    } else {
-      const server = createSecure({ cert: certificate.cert, key: certificate.key }, listener)
-      this.#server = server
+    let certificate = this.#options.certificate?.()
+    let server: Server
+    if (certificate === undefined) server = createPlain(listener)
+    else {
+      const secure = createSecure({ cert: certificate.cert, key: certificate.key }, listener)
+      server = secure
       this.#renew = setInterval(() => {
-        const now = options.certificate?.()
+        const now = this.#options.certificate?.()
         if (now === undefined || now.cert === certificate?.cert) return
         certificate = now
-        server.setSecureContext({ cert: now.cert, key: now.key })
+        secure.setSecureContext({ cert: now.cert, key: now.key })
       }, 10_000)
     }
-    this.#server.requestTimeout = 20_000
-  }
-
-  async listen(): Promise<void> {
-    const server = this.#server
-    if (server === undefined) return
+    server.requestTimeout = 20_000
+    this.#server = server
     const { host, port } = split(this.#context.settings.heartbeatAddress)
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject)
@@ -195,7 +209,9 @@ export class HeartbeatServer implements AsyncDisposable {
     const name = extra('pod-name')
     const uid = extra('pod-uid')
     if (namespace === undefined || name === undefined || uid === undefined) return undefined
-    const pod = await kube.as('heartbeat').get<KubeObject & { spec?: { nodeName?: string } }>(podType, namespace, name)
+    // Pods of workloads are known already; those with a sidecar are asked for.
+    const cached = this.#pods.get(namespace, name)
+    const pod = cached?.metadata.uid === uid ? cached : await kube.as('heartbeat').get<Pod>(podType, namespace, name)
     if (pod === undefined || pod.metadata.uid !== uid) return undefined
     const injected = pod.metadata.annotations?.['penstock.dev/injected']?.split('.')[0]
     const agent = pod.metadata.labels?.[labels.agent] ?? injected

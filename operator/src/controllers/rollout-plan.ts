@@ -106,8 +106,7 @@ export function decide(seen: Observation): Decision {
     return desired === candidate.rev ? { action: 'abort', ...judged } : begin(seen)
   }
   if (desired !== candidate.rev) {
-    const atOnce = seen.policy.canary === null || nodes.length <= 1
-    if (judged.culprits.size > 0 || atOnce) return begin(seen)
+    if (judged.culprits.size > 0 || isAtOnce(seen)) return begin(seen)
     // Everybody has it, and going back to what was before it would be a step backwards.
     if (candidate.percent >= 100 && waitingFor(seen, candidate) === 0) return { action: 'settle' }
   }
@@ -115,10 +114,16 @@ export function decide(seen: Observation): Decision {
   return advance(seen, candidate)
 }
 
-function begin({ policy, desired, nodes }: Observation): Decision {
+/** Whether all agents get a revision at once. */
+function isAtOnce({ policy, nodes }: Observation): boolean {
+  return policy.canary === null || policy.canary.percent >= 100 || nodes.length <= 1
+}
+
+function begin(seen: Observation): Decision {
+  const { policy, desired, nodes } = seen
   const salt = desired.slice(0, 12)
   const { canary } = policy
-  if (canary === null || nodes.length <= 1) return { action: 'start', percent: 100, salt }
+  if (canary === null || isAtOnce(seen)) return { action: 'start', percent: 100, salt }
   const least = Math.min(canary.minNodes, nodes.length)
   const buckets = nodes.map(({ node }) => bucketOf(salt, node)).sort((left, right) => left - right)
   // A share that chooses nobody would try nothing.
@@ -162,14 +167,13 @@ function waitingFor({ nodes }: Observation, candidate: TriedRevision): number {
 }
 
 function advance(seen: Observation, candidate: TriedRevision): Decision {
-  const { now, policy, nodes } = seen
+  const { now, policy } = seen
   if (policy.paused) return { action: 'none', why: 'The rollout is paused.' }
   const waiting = waitingFor(seen, candidate)
   if (waiting > 0) return { action: 'none', why: `${waiting} agents have not loaded it yet.` }
   // The first share is watched as a canary, and so are all where they got it at once.
-  const atOnce = policy.canary === null || nodes.length <= 1
   const isCanary = candidate.percent < 100 && candidate.step === 0
-  const bakeMs = policy.canary !== null && (atOnce || isCanary) ? policy.canary.bakeMs : policy.step.bakeMs
+  const bakeMs = policy.canary !== null && (isAtOnce(seen) || isCanary) ? policy.canary.bakeMs : policy.step.bakeMs
   const leftMs = candidate.since + bakeMs - now
   if (leftMs > 0) return { action: 'none', waitMs: leftMs, why: 'It is being watched.' }
   if (candidate.percent >= 100) return { action: 'promote' }

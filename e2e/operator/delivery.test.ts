@@ -1,0 +1,360 @@
+// From `kubectl apply` to what arrives: a real control plane, the operator as a process, and real agents for the pods of the
+// DaemonSet, whose volumes are shown as a kubelet shows them.
+
+import { createHash, randomBytes } from 'node:crypto'
+import { appendFileSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { type Cluster, missingForCluster, startCluster } from '../cluster/cluster.ts'
+import { Crowd } from './crowd.ts'
+import { Api, Fleet } from './fleet.ts'
+import { Receiver } from './receiver.ts'
+import { eventually, freePort, type RunningOperator, startOperator } from './start.ts'
+
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
+const missing = missingForCluster(0)
+
+interface Condition {
+  readonly type: string
+  readonly status: string
+  readonly reason: string
+  readonly message: string
+}
+
+describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : ` (${missing})`}`, () => {
+  let cluster: Cluster
+  let api: Api
+  let operator: RunningOperator
+  let fleet: Fleet
+  let receiver: Receiver
+  let port = 0
+
+  beforeAll(async () => {
+    cluster = await startCluster()
+    api = await Api.start(cluster)
+    receiver = await Receiver.start()
+    port = await freePort()
+    await cluster.kubectl(['apply', '--server-side', '-k', 'crds'])
+    for (const name of ['penstock-system', 'shop', 'team', 'team-a'])
+      await cluster.kubectl(['create', 'namespace', name])
+    await cluster.apply(agent({}))
+    operator = await startOperator(cluster, { port })
+    fleet = await Fleet.start(api, {
+      agent: 'node',
+      nodes: 3,
+      operatorUrl: `http://127.0.0.1:${port}`,
+      kubeconfig: cluster.kubeconfig,
+    })
+    await eventually(() => {
+      for (const member of fleet.members) expect(member.output).toContain('Penstock has started')
+    }, 120_000)
+  })
+  afterAll(async () => {
+    await fleet?.[Symbol.asyncDispose]()
+    await operator?.[Symbol.asyncDispose]()
+    await receiver?.[Symbol.asyncDispose]()
+    await api?.[Symbol.asyncDispose]()
+    await cluster?.[Symbol.asyncDispose]()
+  })
+
+  const agent = (extra: object) => ({
+    apiVersion: 'penstock.dev/v1alpha1',
+    kind: 'Agent',
+    metadata: { name: 'node', namespace: 'penstock-system' },
+    spec: {
+      mode: 'Node',
+      pipelines: { namespaceSelector: {}, clusterPipelines: { selector: {} } },
+      rollout: { canary: { percent: 100, bake: '1s' } },
+      ...extra,
+    },
+  })
+
+  const pipeline = (namespace: string, name: string, spec: object = {}) => ({
+    apiVersion: 'penstock.dev/v1alpha1',
+    kind: 'Pipeline',
+    metadata: { name, namespace },
+    spec: {
+      sources: [{ name: 'app', type: 'orchestrator_logs' }],
+      sinks: [{ name: 'out', type: 'http', config: sink(`/${namespace}/${name}`) }],
+      ...spec,
+    },
+  })
+
+  const sink = (path: string) => ({
+    uri: `${receiver.url}${path}`,
+    encoding: { codec: 'json' },
+    batch: { timeout_secs: 0.2 },
+    healthcheck: false,
+    request: { retry_initial_backoff_secs: 1, retry_max_duration_secs: 2 },
+  })
+
+  const condition = async (kind: string, key: string, type: string): Promise<Condition | undefined> => {
+    const [namespace, name] = key.split('/') as [string, string]
+    const object = await api.get(`/apis/penstock.dev/v1alpha1/namespaces/${namespace}/${kind}/${name}`)
+    return (object.status?.['conditions'] as Condition[] | undefined)?.find((each) => each.type === type)
+  }
+  const programmed = (...keys: readonly string[]) =>
+    eventually(async () => {
+      for (const key of keys) {
+        const found = await condition('pipelines', key, 'Programmed')
+        const agents = fleet.members.map((member) => member.output.slice(-1500)).join('\n')
+        expect(found?.reason, `${key}: ${found?.message}\n${agents}`).toBe('Programmed')
+      }
+    }, 90_000)
+
+  /** A pod on a node, with a log that can be written to. */
+  async function pod(namespace: string, name: string, labels: Record<string, string> = {}, node = 0) {
+    const member = fleet.members[node]
+    if (member === undefined) throw new Error(`There is no node ${node}.`)
+    const made = await api.request<{ metadata: { uid: string } }>('POST', `/api/v1/namespaces/${namespace}/pods`, {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name, labels },
+      spec: { nodeName: member.node, containers: [{ name: 'app', image: 'app' }], automountServiceAccountToken: false },
+    })
+    await api.request(
+      'PATCH',
+      `/api/v1/namespaces/${namespace}/pods/${name}/status`,
+      {
+        status: {
+          phase: 'Running',
+          containerStatuses: [
+            {
+              name: 'app',
+              image: 'app',
+              imageID: 'app@1',
+              containerID: 'containerd://1',
+              ready: true,
+              restartCount: 0,
+              state: { running: {} },
+            },
+          ],
+        },
+      },
+      'application/merge-patch+json',
+    )
+    const folder = join(member.folder, 'logs', `${namespace}_${name}_${made.metadata.uid}`, 'app')
+    mkdirSync(folder, { recursive: true })
+    return (text: string) => appendFileSync(join(folder, '0.log'), `${new Date().toISOString()} stdout F ${text}\n`)
+  }
+
+  const pids = () => fleet.members.map((member) => member.process?.pid)
+
+  test('two namespaces and names that would be equal when joined stay apart', async () => {
+    const says = [await pod('team', 'one'), await pod('team-a', 'two')]
+    await cluster.apply(pipeline('team', 'a-x'), pipeline('team-a', 'x'))
+    await programmed('team/a-x', 'team-a/x')
+    says[0]?.('of team')
+    says[1]?.('of team-a')
+    await eventually(() => {
+      expect(receiver.at('/team/a-x')).toEqual(['of team'])
+      expect(receiver.at('/team-a/x')).toEqual(['of team-a'])
+    })
+    await cluster.kubectl(['delete', 'pipeline', '-n', 'team', 'a-x'])
+    await eventually(() => expect(fleet.members[0]?.output.match(/"?pipelines"?[=:]1\b/)).not.toBeNull())
+    says[1]?.('still')
+    await eventually(() => expect(receiver.at('/team-a/x')).toEqual(['of team-a', 'still']))
+  })
+
+  test('a secret reaches agents, rotates without a restart, and stands nowhere but in Secrets', async () => {
+    const say = await pod('shop', 'web')
+    const first = 'p"a\\s s-"one"'
+    await cluster.apply(
+      {
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: { name: 'creds', namespace: 'shop' },
+        stringData: { password: first },
+      },
+      pipeline('shop', 'secret', {
+        sinks: [
+          {
+            name: 'out',
+            type: 'http',
+            config: {
+              ...sink('/secret'),
+              auth: {
+                strategy: 'basic',
+                user: 'me',
+                password: { valueFrom: { secretKeyRef: { name: 'creds', key: 'password' } } },
+              },
+            },
+          },
+        ],
+      }),
+    )
+    await programmed('shop/secret')
+    const basic = (password: string) => `Basic ${Buffer.from(`me:${password}`).toString('base64')}`
+    say('one')
+    await eventually(() => expect([...(receiver.authorizations.get('/secret') ?? [])]).toEqual([basic(first)]))
+    const before = pids()
+    const second = 'rotated-value-4711'
+    await cluster.apply({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'creds', namespace: 'shop' },
+      stringData: { password: second },
+    })
+    await eventually(() => {
+      say('more')
+      expect([...(receiver.authorizations.get('/secret') ?? [])]).toContain(basic(second))
+    })
+    expect(pids()).toEqual(before)
+    expect(operator.output() + fleet.members.map((member) => member.output).join('')).not.toContain(second)
+    const everything = await cluster.kubectl([
+      ...['get', 'pipelines,agents,events,configmaps,daemonsets,pods', '-A', '-o', 'json'],
+    ])
+    expect(everything).not.toContain(second)
+    const encoded = Buffer.from(second).toString('base64')
+    expect(everything).not.toContain(encoded)
+  })
+
+  test('a bundle of more than a Secret holds gets a second one, and no pod is replaced', async () => {
+    const before = pids()
+    const pods = (await cluster.kubectl(['get', 'pods', '-n', 'penstock-system', '-o', 'name'])).split('\n').sort()
+    const programs = Array.from({ length: 9 }, (_, index) => ({
+      ...pipeline('shop', `large-${index}`, {
+        transforms: [
+          {
+            name: 'big',
+            type: 'remap',
+            config: { source: `# ${randomBytes(128_000).toString('base64')}\n.large = true` },
+          },
+        ],
+      }),
+    }))
+    for (const each of programs) await cluster.apply(each)
+    await programmed(...programs.map((each) => `shop/${each.metadata.name}`))
+    const manifest = JSON.parse(
+      Buffer.from(
+        (await api.get('/api/v1/namespaces/penstock-system/secrets/penstock-node-cfg-0')).data?.['manifest.json'] ?? '',
+        'base64',
+      ).toString(),
+    ) as { candidate?: { shards: unknown[] }; stable: { shards: unknown[] } }
+    expect((manifest.candidate ?? manifest.stable).shards.length).toBeGreaterThan(1)
+    expect(pids()).toEqual(before)
+    expect((await cluster.kubectl(['get', 'pods', '-n', 'penstock-system', '-o', 'name'])).split('\n').sort()).toEqual(
+      pods,
+    )
+    await cluster.kubectl(['delete', 'pipelines', '-n', 'shop', ...programs.map((each) => each.metadata.name)])
+  })
+
+  test('an operator that is killed while it writes leaves agents whole, and its successor ends where it would have', async () => {
+    const seed = 20_261_121
+    console.log(`seed ${seed}`)
+    const random = (step: number) => createHash('sha256').update(`${seed} ${step}`).digest().readUInt32BE(0) / 2 ** 32
+    for (let step = 0; step < 8; step++) {
+      const churn = Array.from({ length: 4 }, (_, index) =>
+        pipeline('shop', `churn-${index}`, {
+          transforms: [
+            {
+              name: 'step',
+              type: 'remap',
+              config: { source: `.step = ${step}\n# ${randomBytes(100_000).toString('base64')}` },
+            },
+          ],
+        }),
+      )
+      await cluster.apply(...churn)
+      await new Promise((done) => setTimeout(done, 500 + random(step) * 4000)) // killed at a random moment: that is the test
+      await operator.kill()
+      operator = await startOperator(cluster, { port })
+    }
+    await programmed(...Array.from({ length: 4 }, (_, index) => `shop/churn-${index}`), 'team-a/x')
+    for (const member of fleet.members) {
+      expect(member.output).not.toContain('could not be loaded')
+      expect(member.output).not.toContain('cannot be put in force')
+      expect(member.restarts).toBe(0)
+    }
+    await cluster.kubectl(['delete', 'pipelines', '-n', 'shop', ...[0, 1, 2, 3].map((index) => `churn-${index}`)])
+  })
+
+  test('nothing is written after a restart when nothing has changed', async () => {
+    const versions = async () => {
+      const lists = await Promise.all(
+        ['secrets', 'serviceaccounts', 'configmaps'].map((kind) =>
+          api.list(`/api/v1/namespaces/penstock-system/${kind}`),
+        ),
+      )
+      return lists
+        .flat()
+        .map(({ metadata }) => `${metadata.name} ${metadata.resourceVersion}`)
+        .sort()
+    }
+    const settled = await eventually(async () => {
+      const first = await versions()
+      await new Promise((done) => setTimeout(done, 4000)) // quiet for a while is what is looked for
+      expect(await versions()).toEqual(first)
+      return first
+    })
+    await operator.kill()
+    operator = await startOperator(cluster, { port })
+    await eventually(() => expect(operator.output()).toContain('All controllers run'))
+    await programmed('team-a/x')
+    expect(await versions()).toEqual(settled)
+  })
+
+  test('a sink that is down holds up its own Pipeline alone, is seen, and nothing is lost', async () => {
+    const say = await pod('team', 'busy', {}, 1)
+    const retrying = {
+      sinks: [
+        {
+          name: 'out',
+          type: 'http',
+          config: {
+            ...sink('/team/slow'),
+            request: { retry_initial_backoff_secs: 1, retry_max_duration_secs: 2 },
+            buffer: { type: 'memory', max_events: 50, when_full: 'block' },
+          },
+        },
+      ],
+    }
+    await cluster.apply(pipeline('team', 'slow', retrying), pipeline('team', 'quick'))
+    await programmed('team/slow', 'team/quick')
+    receiver.down.add('/team/slow')
+    let written = 0
+    // Another pod of the namespace has been read, too.
+    const lines = (path: string) => new Set(receiver.at(path).filter((text) => text.startsWith('line '))).size
+    const write = () => {
+      for (let line = 0; line < 200; line++) say(`line ${written++}`)
+    }
+    await eventually(async () => {
+      write()
+      expect(await condition('pipelines', 'team/slow', 'Flowing')).toMatchObject({
+        status: 'False',
+        reason: 'NoEventsDelivered',
+      })
+    }, 120_000)
+    await eventually(() => expect(lines('/team/quick')).toBe(written))
+    expect(await condition('pipelines', 'team/quick', 'Flowing')).not.toMatchObject({ reason: 'NoEventsDelivered' })
+    expect(await condition('pipelines', 'team/slow', 'Ready')).toMatchObject({ status: 'True' })
+    receiver.down.delete('/team/slow')
+    await eventually(() => expect(lines('/team/slow')).toBe(written), 120_000)
+    await eventually(async () => {
+      write()
+      expect(await condition('pipelines', 'team/slow', 'Flowing')).toMatchObject({ status: 'True' })
+    }, 120_000)
+  })
+
+  test('a thousand agents report, each as who it is', async () => {
+    const { name } = { name: 'crowd' }
+    await cluster.apply({
+      ...agent({ node: { nodeSelector: { nobody: 'has-this' } }, rollout: { canary: { percent: 100, bake: '1s' } } }),
+      metadata: { name, namespace: 'penstock-system' },
+    })
+    await eventually(async () =>
+      expect(await api.find(`/api/v1/namespaces/penstock-system/serviceaccounts/penstock-${name}`)).toBeDefined(),
+    )
+    await using crowd = await Crowd.start(api, {
+      agent: name,
+      nodes: 1000,
+      operatorUrl: `http://127.0.0.1:${port}`,
+      everyMs: 30_000,
+    })
+    await eventually(async () => {
+      const status = (await api.get(`/apis/penstock.dev/v1alpha1/namespaces/penstock-system/agents/${name}`)).status
+      expect(status?.['nodes']).toMatchObject({ desired: 1000, current: 1000, failed: 0 })
+    }, 150_000)
+    expect([...crowd.answers.keys()]).toEqual([200])
+  })
+})
