@@ -1,7 +1,7 @@
 // The message_broker sink against a real Pulsar, through the agent's command; what was published is read back by the broker's
 // own client. Each test has topics of its own.
 
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -242,6 +242,23 @@ describe.skipIf(from !== undefined)(`message_broker and Pulsar${why}`, () => {
     expect(result.code, result.stderr).toBe(0)
     expect(result.stdout + result.stderr).toContain('broker_authorization')
     expect(result.stdout + result.stderr).toContain('Events dropped.')
+  })
+
+  test('an event larger than the broker takes is discarded alone', async () => {
+    const topic = newTopic('large')
+    const large = randomBytes(4_500_000).toString('base64')
+    const events = [{ message: 'a' }, { message: large }, { message: 'b' }]
+    const result = await runAgent(
+      { sources: { in: { ...input, max_length: 10_000_000 } }, sinks: { out: sink({ topic }) } },
+      lines(events),
+    )
+    expect(result.code, result.stderr).toBe(0)
+    expect(result.stdout + result.stderr).toContain('An event is larger than the destination takes')
+    expect(result.stdout + result.stderr).toContain('Events dropped. count=1 intentional=false')
+    const stats = (await administer(server, 'GET', `/persistent/public/default/${topic}/stats`)) as {
+      msgInCounter: number
+    }
+    expect(stats.msgInCounter).toBe(2)
   })
 
   test('a broker that is killed while 20,000 messages flow loses none, doubles none, and keeps their order', async () => {
