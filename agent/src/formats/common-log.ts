@@ -37,9 +37,13 @@ export function firstMatch(patterns: readonly RegExp[], line: string): Readonly<
   return undefined
 }
 
-const errorLine = bounded(
-  /^\s*(?:-|\[(?:-|(?<timestamp>[^[]*?))\])\s+(?:-|\[(?:-|(?:(?<module>[^:\]]*):)?(?<severity>[^[\]]*?))\])\s+(?:-\s+|\[\s*pid\s*(?:-|(?<pid>\d+)(?:\s*:\s*tid\s*(?<thread>[^\]]*?))?)\s*\]\s+)?(?<message1>[^[]*?)\s*(?:\[\s*client\s*(?:-|(?<client>\S+?)(?::(?<port>\d+))?)\s*\]\s*(?<message2>.*?))?\s*$/,
-)
+const errorLines = [
+  // As the server writes them, with a client and without brackets where none belong.
+  /^\[(?!-\])(?<timestamp>[^\][]+)\] \[(?!-\])(?:(?<module>[^:\][]*):)?(?<severity>[^:\][]+)\] (?:\[pid (?<pid>\d+)(?::tid (?<thread>[^\]\s]+))?\] )?(?<message1>)\[client (?!-[\s\]])(?<client>[^\s\]:]+)(?::(?<port>\d+))?\] (?<message2>\S(?:.*\S)?)$/,
+  bounded(
+    /^\s*(?:-|\[(?:-|(?<timestamp>[^[]*?))\])\s+(?:-|\[(?:-|(?:(?<module>[^:\]]*):)?(?<severity>[^[\]]*?))\])\s+(?:-\s+|\[\s*pid\s*(?:-|(?<pid>\d+)(?:\s*:\s*tid\s*(?<thread>[^\]]*?))?)\s*\]\s+)?(?<message1>[^[]*?)\s*(?:\[\s*client\s*(?:-|(?<client>\S+?)(?::(?<port>\d+))?)\s*\]\s*(?<message2>.*?))?\s*$/,
+  ),
+]
 
 const integers = new Set([
   'status',
@@ -96,9 +100,9 @@ export function parseCombinedLog(line: string, timestampPattern: Strftime, zone:
 
 /** Lines of the error log. What stands before and after the client are `message1` and `message2` if both are there. */
 export function parseErrorLog(line: string, timestampPattern: Strftime, zone: Zone): ValueObject | LineProblem {
-  const match = errorLine.exec(line)
-  if (match?.groups === undefined) return { problem: 'failed parsing error log line' }
-  const { message1, message2, ...groups } = match.groups
+  const found = firstMatch(errorLines, line)
+  if (found === undefined) return { problem: 'failed parsing error log line' }
+  const { message1, message2, ...groups } = found
   const fields = lineFields(groups, timestampPattern, zone)
   if (isLineProblem(fields)) return fields
   if (message1 && message2) {
@@ -138,6 +142,8 @@ const nginxLines = {
     'remote_user',
   ),
   error: [
+    // A message without the marks of what follows ends at the first of them.
+    /^(?<timestamp>\S+ \S+) \[(?<severity>\w+)\] (?<pid>\d+)#(?<tid>\d+):(?: \*(?<cid>\d+))? (?<message>[^,\s][^,\n]*(?:,(?!\s+(?:excess|client|server|request|upstream|host|refer?rer):)[^,\n]*)*)(?:, excess: (?<excess>\S+) by zone "(?<zone>[^"\n]+)")?(?:, client: (?<client>[^,\n]+))?(?:, server: (?<server>[^,\n]*))?(?:, request: "(?<request>[^"\n]+)")?(?:, upstream: "(?<upstream>[^"\n]+)")?(?:, host: "(?<host>[^"\n]+)")?(?:, refer?rer: "(?<referer>[^"\n]+)")?$/,
     bounded(
       /^\s*(?<timestamp>\S+\s+\S+)\s+\[(?<severity>\w+)\]\s+(?<pid>\d+)#(?<tid>\d+):(?:\s+\*(?<cid>\d+))?\s+(?<message>.+?)(?:,\s+excess:\s+(?<excess>\S+)\s+by\s+zone\s+"(?<zone>[^"]+)")?(?:,\s+client:\s+(?<client>.+?))?(?:,\s+server:\s+(?<server>.*?))?(?:,\s+request:\s+"(?<request>.+?)")?(?:,\s+upstream:\s+"(?<upstream>.+?)")?(?:,\s+host:\s+"(?<host>.+?)")?(?:,\s+refer?rer:\s+"(?<referer>.+?)")?\s*$/,
     ),

@@ -77,6 +77,8 @@ export function parseYaml(text: string): { readonly value: Value } | { readonly 
 
 /** Whether brackets are nested so deep that nothing is made of them. */
 function nestedTooDeep(text: string): boolean {
+  // Most texts have too few of them.
+  if (text.split(/[[{]/, maxDepth + 2).length <= maxDepth + 1) return false
   let depth = 0
   for (const token of new Lexer().lex(text)) {
     if (token === '[' || token === '{') {
