@@ -311,12 +311,15 @@ export type FramingMethod = (typeof framingMethods)[number]
 
 const delimiter = () => either(uint('Its byte.', { maximum: 255 }), string('The character.'), 'Byte between frames.')
 
-/** `framing` of a source. Left out, the default of the codec applies. */
+/** Longest frame of method `length_delimited`. */
+export const defaultFrameLength = 8 * 1024 * 1024
+
+/** `framing` of a source. Left out as a whole, a message is a frame, and a stream is framed as its codec has it. */
 export const framing = () =>
-  optional(
-    group(
+  optional({
+    ...group(
       {
-        method: oneOf(framingMethods, 'How frames are told apart.'),
+        method: oneOf(framingMethods, 'How frames are told apart.', { default: 'bytes' }),
         character_delimited: optional(
           group(
             {
@@ -341,14 +344,15 @@ export const framing = () =>
         ),
         length_delimited: optional(
           group(
-            { max_frame_length: bytes('Longest frame.', { default: 8 * 1024 * 1024 }) },
+            { max_frame_length: bytes('Longest frame.', { default: defaultFrameLength }) },
             'Options of method `length_delimited`.',
           ),
         ),
       },
-      'How frames are told apart in a stream of bytes.',
+      'How frames are told apart. If it is left out, a message is one frame, and a stream is framed as its codec has it.',
     ),
-  )
+    default: undefined, // an empty table is not the same as none
+  })
 
 /** `framing` of a sink: what is written has no limits. Left out, the default of the codec applies. */
 export const outgoingFraming = () =>

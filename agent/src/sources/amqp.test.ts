@@ -193,3 +193,15 @@ test('options that cannot work are refused', () => {
   ])
   expect(problemsOf('source', 'amqp', { connection_string: 'nonsense' })).toMatchObject([{ path: 'connection_string' }])
 })
+
+test('framing is `bytes` unless another method is named, and options of another one are told of', () => {
+  const framing = { newline_delimited: { max_length: 10 } }
+  expect(problemsOf('source', 'amqp', { connection_string: 'amqp://broker', framing })).toEqual([
+    {
+      path: 'framing.newline_delimited',
+      message: 'has no effect with method `bytes`',
+      help: 'Set `method: newline_delimited`, or remove it.',
+      severity: 'warning',
+    },
+  ])
+})

@@ -2,7 +2,7 @@
 // pipeline, or delivered where a sink wants that; a lost connection is made again, and what it left unanswered comes again.
 
 import { setTimeout as wait } from 'node:timers/promises'
-import { framingProblems } from '../codecs/framing/encode.ts'
+import { incomingFramingProblems } from '../codecs/framing/decode.ts'
 import { defineSource, type OptionProblem } from '../component.ts'
 import { errorText } from '../errors.ts'
 import { type BatchStatus, Finalizer } from '../event/finalizer.ts'
@@ -48,9 +48,10 @@ export const amqp = defineSource({
   },
 
   check(options) {
-    const problems: OptionProblem[] = framingProblems(options.framing)
+    const problems: OptionProblem[] = incomingFramingProblems(options.framing)
     const address = parseAddress(options.connection_string)
-    if (typeof address === 'string') problems.push({ path: 'connection_string', message: address })
+    if (typeof address === 'string')
+      problems.push({ path: 'connection_string', message: `\`connection_string\` ${address}` })
     else if (options.tls.enabled === true && !address.secure) {
       problems.push({ path: 'tls.enabled', message: 'is true, but the scheme of `connection_string` is not amqps' })
     }

@@ -6,7 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { CredentialProvider, credentialProblems } from '../aws/credentials.ts'
 import { endpointOverride } from '../aws/profiles.ts'
 import { findRegion } from '../aws/region.ts'
-import { framingProblems } from '../codecs/framing/encode.ts'
+import { incomingFramingProblems } from '../codecs/framing/decode.ts'
 import { defineSource } from '../component.ts'
 import { errorText, PenstockError } from '../errors.ts'
 import { type BatchStatus, Finalizer } from '../event/finalizer.ts'
@@ -66,7 +66,7 @@ export const cloudQueue = defineSource({
   },
 
   check(options) {
-    const problems = [...framingProblems(options.framing), ...credentialProblems(options.auth)]
+    const problems = [...incomingFramingProblems(options.framing), ...credentialProblems(options.auth)]
     const address = options.endpoint ?? options.queue_url
     if (options.tls.enabled === true && !/^https:/i.test(address)) {
       const option = options.endpoint === undefined ? 'queue_url' : 'endpoint'

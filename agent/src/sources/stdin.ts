@@ -3,7 +3,7 @@
 
 import { hostname } from 'node:os'
 import { compileDecoder, defaultFraming, eventBatches } from '../codecs/decoding/decoder.ts'
-import { framingProblems } from '../codecs/framing/encode.ts'
+import { incomingFramingProblems } from '../codecs/framing/decode.ts'
 import { defineSource, type SourceContext } from '../component.ts'
 import { Finalizer } from '../event/finalizer.ts'
 import { type DecodingOptions, decoding, type FramingOptions, framing } from '../schema/groups.ts'
@@ -28,7 +28,7 @@ export const stdin = defineSource({
     framing: framing(),
   },
   resources: () => ['stdin'],
-  check: (options) => framingProblems(options.framing),
+  check: (options) => incomingFramingProblems(options.framing),
 
   build(options, context) {
     const frames = limitedFraming(options.framing, options.decoding, options.max_length)
