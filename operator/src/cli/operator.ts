@@ -272,7 +272,7 @@ function partsOf(
           }),
         ]),
     pipelinePart({ artifacts, metrics, apiHosts }),
-    ...deliveryParts({ certificate: () => certificate.current() }),
+    ...deliveryParts({ metrics, certificate: () => certificate.current() }),
     defaultsPart(metrics),
     orphanPart(),
   ]

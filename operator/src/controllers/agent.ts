@@ -11,7 +11,6 @@ import { type KubeObject, keyOf, objectKey, type ResourceType } from '../api/obj
 import { selects } from '../api/selector.ts'
 import { type Artifact, type SecretRef, secretValue } from '../compile/artifact.ts'
 import type { Cache } from '../kube/cache.ts'
-import { isNormal, isTerminating } from '../kube/client.ts'
 import {
   clusterRoleBindingType,
   configMapType,
@@ -30,7 +29,7 @@ import {
   serviceType,
   statefulSetType,
 } from '../kube/types.ts'
-import { WorkQueue } from '../kube/work-queue.ts'
+import type { WorkQueue } from '../kube/work-queue.ts'
 import { type Entry, renderBundle } from '../render/bundle.ts'
 import { type Fragment, fragmentOf, fragmentsOf } from '../render/fragment.ts'
 import { digestFile, renderManifest } from '../render/manifest.ts'
@@ -40,12 +39,12 @@ import type { WorkloadInput } from '../workloads/pod.ts'
 import { renderWorkloads, type Manifest as Workload, workloadProblems } from '../workloads/render.ts'
 import { AgentSecrets, type Contents, ValueReader } from './agent-secrets.ts'
 import type { OperatorContext, OperatorPart } from './context.ts'
+import { Controller, ControllerMetrics } from './controller.ts'
 import { type Delivered, type Delivery, type KnownRevision, type RolloutRecord, staleMs } from './delivery.ts'
 import { type AgentNode, decide, type Observation, policyOf } from './rollout-plan.ts'
 
 /** A pass waits so long after the first of many changes, so that applying thousands of Pipelines gives a few revisions. */
 const debounceMs = 1000
-const passMs = 60_000
 /** Keys of the values' Secret; longer ones are refused. */
 const mostValueBytes = 64 * 1024
 const mostPemBytes = 256 * 1024
@@ -68,6 +67,8 @@ export interface PodObject extends KubeObject {
 }
 
 export interface AgentControllerOptions {
+  /** Metrics of all controllers of the process; its own if not given. */
+  readonly metrics?: ControllerMetrics
   /** Besides the settings: what workloads are rendered with. */
   readonly workloadInput?: (agent: Agent) => Partial<WorkloadInput>
 }
@@ -113,7 +114,9 @@ export class AgentController implements AsyncDisposable {
   readonly #context: OperatorContext
   readonly #delivery: Delivery
   readonly #options: AgentControllerOptions
-  readonly #queue = new WorkQueue({ leastDelayMs: 200, mostDelayMs: 60_000 })
+  readonly #controller: Controller
+  readonly #queue: WorkQueue
+  #running = false
   readonly #agents: Cache<Agent>
   readonly #namespaces: Cache
   readonly #pods: Cache<PodObject>
@@ -122,12 +125,19 @@ export class AgentController implements AsyncDisposable {
   readonly #values: ValueReader
   readonly #memory = new Map<string, AgentMemory>()
   readonly #subscriptions: Disposable[] = []
-  readonly #workers: Promise<void>[] = []
 
   constructor(context: OperatorContext, delivery: Delivery, options: AgentControllerOptions) {
     this.#context = context
     this.#delivery = delivery
     this.#options = options
+    this.#controller = new Controller({
+      name: 'agent',
+      logger: context.logger,
+      metrics: options.metrics ?? new ControllerMetrics(context.metrics),
+      signal: context.signal,
+      reconcile: (key, signal) => this.#reconcile(key, signal),
+    })
+    this.#queue = this.#controller.queue
     const { caches } = context
     this.#agents = caches.cache<Agent>(agentKind)
     this.#namespaces = caches.cache(namespaceType, { metadataOnly: true })
@@ -163,20 +173,20 @@ export class AgentController implements AsyncDisposable {
       }),
       this.#secretCache.subscribe((change) => {
         if (change.object.metadata.labels?.[labels.agent] !== undefined) ofOwner(change)
-        else if (change.type !== 'added' || this.#workers.length > 0) this.#secretChanged(change.object)
+        else if (change.type !== 'added' || this.#running) this.#secretChanged(change.object)
       }),
       this.#pods.subscribe(ofOwner),
       ...[...this.#owned.values()].map((cache) => cache.subscribe(ofOwner)),
       this.#delivery.onChange((agent) => this.#queue.addAfter(agent, 200)),
     )
-    for (let worker = 0; worker < 4; worker++) this.#workers.push(this.#work())
+    this.#running = true
+    this.#controller.start(() => [...this.#agents.values()].map(keyOf))
     return this
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#queue.close()
     for (const subscription of this.#subscriptions) subscription[Symbol.dispose]()
-    await Promise.all(this.#workers)
+    await this.#controller[Symbol.asyncDispose]()
   }
 
   #soon(key: string): void {
@@ -191,28 +201,6 @@ export class AgentController implements AsyncDisposable {
         if (!secretRefs.some((ref) => refersTo(ref, namespace, name))) continue
         this.#soon(key)
         break
-      }
-    }
-  }
-
-  async #work(): Promise<void> {
-    for (;;) {
-      const key = await this.#queue.next()
-      if (key === undefined) return
-      const limit = AbortSignal.any([this.#context.signal, AbortSignal.timeout(passMs)])
-      try {
-        const waitMs = await this.#reconcile(key, limit)
-        this.#queue.forget(key)
-        if (waitMs !== undefined) this.#queue.addAfter(key, Math.max(50, waitMs), 'resync')
-      } catch (error) {
-        if (!this.#context.signal.aborted) {
-          if (!isNormal(error) && !isTerminating(error)) {
-            this.#context.logger.error({ error: errorText(error), agent: key }, 'An Agent could not be reconciled.')
-          }
-          if (!isTerminating(error)) this.#queue.retry(key)
-        }
-      } finally {
-        this.#queue.done(key)
       }
     }
   }
