@@ -15,7 +15,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { type Batch, finalizeBatch, logBatch, metricBatch } from '../event/batch.ts'
 import { type BatchStatus, type EventStatus, Finalizer } from '../event/finalizer.ts'
 import type { LogEvent } from '../event/log.ts'
@@ -27,6 +27,9 @@ import { showBuffer } from './buffer.ts'
 import { headerBytes } from './disk/record.ts'
 import { recordsIn } from './disk/segment.ts'
 import { DiskBuffer } from './disk.ts'
+
+// Hundreds of megabytes go to a disk that others use too.
+vi.setConfig({ testTimeout: 60_000 })
 
 const least = 268_435_488
 const component = { component_id: 'out', component_kind: 'sink', component_type: 'test' }
@@ -226,7 +229,7 @@ test('a full buffer holds its writer until a segment is free', async () => {
     if (wait === undefined) await new Promise((resolve) => setImmediate(resolve))
     expect(index).toBeLessThan(70)
   }
-  expect(run.value('buffer_byte_size')).toBeGreaterThan(250e6)
+  expect(run.value('buffer_byte_size')).toBeGreaterThan(240e6)
   const written = next
   let admitted = false
   void wait.then(() => {
@@ -397,6 +400,34 @@ test('files of another format are left alone', async () => {
   expect(readFileSync(segment(0)).equals(bytes)).toBe(true)
 })
 
+test.each([
+  { name: 'nothing', damage: (path: string) => truncateSync(path, 0) },
+  { name: 'what an earlier use has left', damage: (path: string) => writeFileSync(path, readFileSync(segment(0))) },
+  { name: 'noise', damage: (path: string) => writeFileSync(path, Buffer.alloc(5_000_000, 'PSB1')) },
+])('a segment that was begun and holds $name does not disturb those before it', async ({ damage }) => {
+  const text = 'x'.repeat(1_000_000)
+  const first = new Run('block', 2 ** 40)
+  // As after a loss of power before the first sync of the new segment: the ledger does not know of it.
+  const ledger = join(folder, 'buffer.db')
+  let before = Buffer.alloc(0)
+  while (!existsSync(segment(1))) {
+    before = readFileSync(ledger)
+    await fill(first, 1, 1, text)
+  }
+  const kept = next - 1
+  await first.end()
+  damage(segment(1))
+  writeFileSync(ledger, before)
+  const run = new Run('block', 2 ** 40)
+  expect(run.value('buffer_events')).toBe(kept)
+  await fill(run, 2)
+  expect(await run.drain()).toEqual([...range(0, kept), ...range(kept + 1, kept + 21)])
+  expect(run.lost).toBe(0)
+  await run.end()
+  const again = new Run('block', 2 ** 40)
+  expect(again.value('buffer_events')).toBe(0)
+})
+
 test('random damage never costs more than what it touches, and every loss is counted (seed 7)', async () => {
   let state = 7
   const random = (below: number) => {
@@ -423,4 +454,4 @@ test('random damage never costs more than what it touches, and every loss is cou
     expect(run.value('buffer_events')).toBe(0)
     await run.end()
   }
-}, 60_000)
+})

@@ -376,6 +376,7 @@ export class DiskBuffer implements SinkBuffer {
   #writeFailed(error: unknown): void {
     this.#error('writer_failed', codeOf(error), { error }, 'The disk buffer cannot be written; trying again.')
     if (codeOf(error) === 'EIO') this.#store.abandonNewest()
+    if (codeOf(error) === 'ENOSPC') this.#store.dropSpare()
     this.#retry ??= setTimeout(() => {
       this.#retry = undefined
       this.#writeUnwritten()
@@ -433,7 +434,7 @@ export class DiskBuffer implements SinkBuffer {
     if (this.#hot || this.#closed) return undefined
     const record = this.#reader.next()
     if (record !== undefined) return this.#batchOf(record) ?? this.take()
-    if (this.#reader.atEnd && this.#unwritten.length === 0) {
+    if (this.#reader.atEnd) {
       this.#turnHot()
       return this.take()
     }
@@ -461,10 +462,14 @@ export class DiskBuffer implements SinkBuffer {
     }
     this.#expectedId = endId
     this.#unacknowledged.push(state)
+    return this.#unpacked(state, bytes, header.valueBytes)
+  }
+
+  #unpacked(state: RecordState, bytes: Buffer, valueBytes: number): Batch {
     const finalizer = new Finalizer((status) => this.#partDone(state, status))
-    return header.kind === 'log'
-      ? logBatch(this.#unpacker.logs(bytes, header.valueBytes, events), finalizer)
-      : metricBatch(this.#unpacker.metrics(bytes, header.valueBytes, events), finalizer)
+    return state.kind === 'log'
+      ? logBatch(this.#unpacker.logs(bytes, valueBytes, state.events), finalizer)
+      : metricBatch(this.#unpacker.metrics(bytes, valueBytes, state.events), finalizer)
   }
 
   /** Counts the events between what was expected and what came. */
@@ -495,7 +500,8 @@ export class DiskBuffer implements SinkBuffer {
     const { newest, nextId } = this.#store
     if (newest !== undefined) this.#missed(nextId, newest)
     this.#hot = true
-    const parts = this.#openParts
+    // What the disk does not take is at hand too.
+    const parts = [...this.#unwritten.map((item) => this.#partOf(item)), ...this.#openParts]
     this.#openParts = []
     for (const part of parts) {
       if (part.state.parts++ === 1) this.#unacknowledged.push(part.state)
@@ -503,6 +509,13 @@ export class DiskBuffer implements SinkBuffer {
       this.#hotBytes += part.bytes
     }
     this.#acknowledge()
+  }
+
+  /** The events of a record that could not be written yet. */
+  #partOf({ state, record }: Unwritten): HotPart {
+    const { values, texts } = record
+    const batch = this.#unpacked(state, Buffer.concat([values, texts]), values.length)
+    return { batch, bytes: state.eventBytes, state }
   }
 
   // --- Acknowledgement ---

@@ -44,7 +44,7 @@ function examine(folder: string, ledger: Ledger, state: LedgerState | undefined,
   const segments = found.filter((segment) => state === undefined || segment.sequence >= state.read.segment)
   for (const segment of found) if (!segments.includes(segment)) unlinkSync(segment.path)
 
-  const tail = tailOf(segments.at(-1), state)
+  const tail = tailOf(segments, state)
   const begin = state?.readId ?? segments.find((segment) => segment.firstId !== undefined)?.firstId ?? 0
   const gaps: Gaps = new Map()
   // Ids that nobody was given can be used again; so the next id tells nothing of what is lost here.
@@ -85,12 +85,13 @@ function examine(folder: string, ledger: Ledger, state: LedgerState | undefined,
 }
 
 /** Finds the end of the newest segment and cuts off what is behind it. */
-function tailOf(segment: FoundSegment | undefined, state: LedgerState | undefined) {
+function tailOf(segments: readonly FoundSegment[], state: LedgerState | undefined) {
+  const segment = segments.at(-1)
   if (segment === undefined) return { nextId: 0, promised: 0 }
   const certain =
     state?.synced.segment === segment.sequence && state.synced.offset <= segment.size ? state.synced : undefined
   let end = certain?.offset ?? 0
-  let nextId = certain === undefined ? (segment.firstId ?? 0) : (state?.syncedId ?? 0)
+  let nextId = certain === undefined ? undefined : state?.syncedId
   let promised = 0
   for (const { header, offset, whole } of recordsIn(segment, end, true)) {
     promised = header.firstId + header.events
@@ -98,10 +99,14 @@ function tailOf(segment: FoundSegment | undefined, state: LedgerState | undefine
     end = offset + recordBytes(header)
     nextId = promised
   }
+  // A segment that was begun and got nothing: the ids go on where the one before it ends.
+  for (let index = segments.length - 2; nextId === undefined && index >= 0; index--) {
+    nextId = endId(segments[index] as FoundSegment)
+  }
   if (segment.size > end) truncateSync(segment.path, end)
   segment.size = end
   segment.end = end
-  return { nextId, promised }
+  return { nextId: nextId ?? 0, promised }
 }
 
 /** Id behind the last event of a segment. */

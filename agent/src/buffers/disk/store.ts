@@ -234,6 +234,11 @@ export class SegmentStore {
     }
   }
 
+  /** Gives the space of the spare file back to a disk that is full. */
+  dropSpare(): void {
+    if (this.#spare > 0) this.#dropSpare()
+  }
+
   #dropSpare(): void {
     unlinkSync(join(this.#folder, spareName))
     this.#used -= this.#spare
