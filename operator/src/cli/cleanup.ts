@@ -25,7 +25,7 @@ export async function run(argv: string[]): Promise<number> {
     await client.patch(deploymentType, namespace, operatorName, { spec: { replicas: 0 } })
     const labelSelector = `app.kubernetes.io/name=${operatorName},app.kubernetes.io/component=operator`
     const ended = await wait(durationMs(values.timeout), async () => {
-      return (await client.list(podType, { namespace, labelSelector, metadataOnly: true })).length === 0
+      return (await client.list(podType, { namespace, labelSelector })).length === 0
     })
     if (!ended) console.error(`The operator did not end in ${values.timeout}.`)
   }
