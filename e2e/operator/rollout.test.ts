@@ -1,0 +1,184 @@
+// Revisions that go wrong on real agents: tried on few, taken back, and tried again only when something has changed.
+
+import { type Manifest, takesCandidate } from '@penstock/agent/bundle/format'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { type Cluster, missingForCluster, startCluster } from '../cluster/cluster.ts'
+import { Api, Fleet } from './fleet.ts'
+import { eventually, freePort, type RunningOperator, startOperator } from './start.ts'
+
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
+const missing = missingForCluster(0)
+const bakeMs = 5000
+
+interface Condition {
+  readonly type: string
+  readonly status: string
+  readonly reason: string
+  readonly message: string
+}
+
+describe.skipIf(missing !== undefined)(`rollout${missing === undefined ? '' : ` (${missing})`}`, () => {
+  let cluster: Cluster
+  let api: Api
+  let operator: RunningOperator
+  let fleet: Fleet
+
+  beforeAll(async () => {
+    cluster = await startCluster()
+    api = await Api.start(cluster)
+    const port = await freePort()
+    await cluster.kubectl(['apply', '--server-side', '-k', 'crds'])
+    await cluster.kubectl(['create', 'namespace', 'penstock-system'])
+    await cluster.apply(
+      {
+        apiVersion: 'penstock.dev/v1alpha1',
+        kind: 'Agent',
+        metadata: { name: 'node', namespace: 'penstock-system' },
+        spec: {
+          mode: 'Node',
+          pipelines: { namespaceSelector: {}, clusterPipelines: { selector: {} } },
+          rollout: { canary: { percent: 5, minNodes: 1, bake: `${bakeMs}ms` }, step: { percent: 50, bake: '1s' } },
+        },
+      },
+      pipeline('steady', '.steady = 1'),
+      pipeline('tried', '.version = 1'),
+    )
+    operator = await startOperator(cluster, { port })
+    fleet = await Fleet.start(api, {
+      agent: 'node',
+      nodes: 4,
+      operatorUrl: `http://127.0.0.1:${port}`,
+      kubeconfig: cluster.kubeconfig,
+    })
+    await programmed('steady', 'tried')
+  })
+  afterAll(async () => {
+    await fleet?.[Symbol.asyncDispose]()
+    await operator?.[Symbol.asyncDispose]()
+    await api?.[Symbol.asyncDispose]()
+    await cluster?.[Symbol.asyncDispose]()
+  })
+
+  const pipeline = (name: string, source: string, annotations: Record<string, string> = {}) => ({
+    apiVersion: 'penstock.dev/v1alpha1',
+    kind: 'ClusterPipeline',
+    metadata: { name, annotations },
+    spec: {
+      sources: [{ name: 'in', type: 'demo_logs', config: { format: 'json', interval: 1 } }],
+      transforms: [{ name: 'edit', type: 'remap', config: { source } }],
+      sinks: [{ name: 'out', type: 'blackhole' }],
+      mode: 'Node',
+    },
+  })
+  const conditionOf = async (name: string, type: string) => {
+    const object = await api.get(`/apis/penstock.dev/v1alpha1/clusterpipelines/${name}`)
+    return (object.status?.['conditions'] as Condition[] | undefined)?.find((each) => each.type === type)
+  }
+  const programmed = (...names: readonly string[]) =>
+    eventually(async () => {
+      for (const name of names) {
+        const found = await conditionOf(name, 'Programmed')
+        expect(found?.reason, `${name}: ${found?.message}`).toBe('Programmed')
+      }
+    }, 120_000)
+  const manifest = async (): Promise<Manifest> => {
+    const secret = await api.get('/api/v1/namespaces/penstock-system/secrets/penstock-node-cfg-0')
+    return JSON.parse(Buffer.from(secret.data?.['manifest.json'] ?? '', 'base64').toString()) as Manifest
+  }
+  const rolledOut = () =>
+    eventually(async () => {
+      const { candidate, stable } = await manifest()
+      expect(candidate).toBeUndefined()
+      return stable?.rev as string
+    }, 120_000)
+
+  test('a good revision goes from a canary to all agents, without a restart of any', async () => {
+    const before = await rolledOut()
+    const pids = fleet.members.map((member) => member.process?.pid)
+    await cluster.apply(pipeline('tried', '.version = 2'))
+    const candidate = await eventually(async () => {
+      const found = (await manifest()).candidate
+      expect(found).toBeDefined()
+      return found as NonNullable<typeof found>
+    })
+    const chosen = fleet.members.filter(({ node }) => takesCandidate(candidate, node))
+    expect(chosen.length).toBeGreaterThanOrEqual(1)
+    expect(chosen.length).toBeLessThan(fleet.members.length)
+    await programmed('tried')
+    expect(await rolledOut()).not.toBe(before)
+    expect(fleet.members.map((member) => member.process?.pid)).toEqual(pids)
+    const agent = await api.get('/apis/penstock.dev/v1alpha1/namespaces/penstock-system/agents/node')
+    expect(agent.status?.['nodes']).toMatchObject({ desired: 4, current: 4, failed: 0 })
+  })
+
+  test('a candidate that ends the agents of its canaries is taken back, and the others never see it', async () => {
+    const stable = await rolledOut()
+    await cluster.apply(pipeline('tried', '.version = 3'))
+    const candidate = await eventually(async () => {
+      const found = (await manifest()).candidate
+      expect(found).toBeDefined()
+      return found as NonNullable<typeof found>
+    })
+    const started = Date.now()
+    const chosen = fleet.members.filter(({ node }) => takesCandidate(candidate, node))
+    const others = fleet.members.filter(({ node }) => !takesCandidate(candidate, node))
+    const pids = others.map((member) => member.process?.pid)
+    // What memory or a fault would do: whoever runs the candidate is killed, again and again.
+    const killing = setInterval(() => {
+      for (const member of chosen) {
+        if (member.output.includes(`revision=${candidate.rev}`)) {
+          member.output = ''
+          member.process?.kill('SIGKILL')
+        }
+      }
+    }, 100)
+    try {
+      await eventually(async () => {
+        expect(await conditionOf('tried', 'Programmed')).toMatchObject({ status: 'False', reason: 'RolledBack' })
+      }, bakeMs + 60_000)
+    } finally {
+      clearInterval(killing)
+    }
+    expect(Date.now() - started).toBeLessThan(bakeMs + 60_000)
+    expect(await conditionOf('tried', 'Stalled')).toMatchObject({ status: 'True' })
+    expect(await rolledOut()).toBe(stable)
+    expect(chosen.every((member) => member.restarts > 0)).toBe(true)
+    expect(others.map((member) => member.process?.pid)).toEqual(pids)
+    for (const member of others) expect(member.output).not.toContain(candidate.rev)
+    await programmed('steady')
+    const events = await cluster.kubectl(['get', 'events.events.k8s.io', '-A', '-o', 'jsonpath={.items[*].reason}'])
+    expect(events).toContain('RolledBack')
+  })
+
+  test('the same content is tried again only when the annotation for it changes', async () => {
+    const { stable } = await manifest()
+    // Another Pipeline rolls out meanwhile; the one that was taken back stays out of it.
+    await cluster.apply(pipeline('steady', '.steady = 2'))
+    await eventually(async () => expect((await manifest()).stable?.rev).not.toBe(stable?.rev), 120_000)
+    expect(await conditionOf('tried', 'Programmed')).toMatchObject({ reason: 'RolledBack' })
+    await cluster.apply(pipeline('tried', '.version = 3', { 'penstock.dev/retry': 'once' }))
+    await programmed('tried', 'steady')
+    expect(await conditionOf('tried', 'Stalled')).toBeUndefined()
+  })
+
+  test('an agent that is lost does not hold up the others', async () => {
+    const before = await rolledOut()
+    const [lost] = fleet.members
+    if (lost === undefined) throw new Error('There are no agents.')
+    lost.process?.kill('SIGSTOP')
+    try {
+      await cluster.apply(pipeline('steady', '.steady = 3'))
+      const rev = await eventually(async () => {
+        const { candidate, stable } = await manifest()
+        expect(candidate).toBeUndefined()
+        expect(stable?.rev).not.toBe(before)
+        for (const member of fleet.members.slice(1)) expect(member.output).toContain(`revision=${stable?.rev}`)
+        return stable?.rev
+      }, 200_000)
+      expect(lost.output).not.toContain(`revision=${rev}`)
+    } finally {
+      lost.process?.kill('SIGCONT')
+    }
+    await programmed('steady')
+  })
+})
