@@ -186,7 +186,7 @@ export function diagnosticPage(
   const shown = (program: string): string => `\`\`\`coffee\n${program}\n\`\`\`\n`
   const examples =
     example === undefined ? '' : `\nRefused:\n\n${shown(example.wrong)}\nInstead:\n\n${shown(example.right)}`
-  const text = `# ${name}\n\nCode of remap programs. ${line}\n${examples}`
+  const text = `# ${name}\n\nError code of remap programs. ${line}\n${examples}`
   return {
     names: [name, code],
     file: `errors/${name}.md`,
