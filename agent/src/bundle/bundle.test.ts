@@ -452,3 +452,47 @@ test('a candidate runs on the nodes that its salt chooses', async () => {
   operator.status = 503
   expect(await agent.stop()).toBe(0)
 })
+
+test('what is over a limit is dropped and counted, or waits in its file; other containers do not notice', async () => {
+  const { api, kubeConfig } = await cluster()
+  await using _ = api
+  await using operator = await Operator.start()
+  for (const name of ['loud', 'quiet']) api.set('pods', pod('shop', name))
+  const limit = (onLimit: 'drop' | 'lag') => ({ limits: { perContainer: { lines: 100, onLimit } } })
+  const bytes = { limits: { pipeline: { bytes: 20_000, onLimit: 'lag' as const } } }
+  project(secretsDir, {})
+  project(
+    bundleDir,
+    bundleFiles(
+      merged(
+        reader('shop', 'drops', limit('drop')),
+        reader('shop', 'lags', limit('lag')),
+        reader('shop', 'bytes', bytes),
+      ),
+    ).files,
+  )
+  // A chunk is one read: several of them, so that the later ones have to wait.
+  const line = 'x'.repeat(200)
+  for (let index = 0; index < 900; index++) log('shop', 'loud', `${index} ${line}`)
+  log('shop', 'quiet', 'hello')
+  await using agent = new Agent([
+    ...['--kube-config', kubeConfig, '--operator', operator.url, '--operator-token', join(folder, 'token')],
+    ...['--api-address', '127.0.0.1:0'],
+  ])
+  await eventually(() => {
+    for (const name of ['drops', 'lags', 'bytes']) expect(read(name), name).toContain('hello')
+  })
+  const loud = (name: string) => read(name).filter((text) => text !== 'hello')
+  await eventually(() => expect(loud('lags')).toHaveLength(900))
+  await eventually(() => expect(loud('bytes')).toHaveLength(900))
+  const kept = loud('drops').length
+  expect(kept).toBeGreaterThanOrEqual(100)
+  expect(kept).toBeLessThan(900)
+  const address = /address=(\S+)/.exec(agent.err)?.[1]
+  const metrics = await (await fetch(`http://${address}/metrics`)).text()
+  const dropped = /^rate_limited_lines_total\{.*component_id="shop\/drops\/app".*limit="container".*\} (\d+)/m.exec(
+    metrics,
+  )?.[1]
+  expect(Number(dropped)).toBe(900 - kept)
+  expect(await agent.stop()).toBe(0)
+})
