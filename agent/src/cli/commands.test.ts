@@ -22,6 +22,8 @@ import { run as list } from './list.ts'
 import { run as testCommand } from './test.ts'
 import { run as validate } from './validate.ts'
 
+vi.setConfig({ testTimeout: 60_000 })
+
 let dir = ''
 beforeEach(() => {
   dir = mkdtempSync(join(tmpdir(), 'penstock-cli-'))
