@@ -84,6 +84,9 @@ env:
   - { name: POD_NAME, valueFrom: { fieldRef: { fieldPath: metadata.name } } }
   - { name: POD_NAMESPACE, valueFrom: { fieldRef: { fieldPath: metadata.namespace } } }
   - { name: POD_IP, valueFrom: { fieldRef: { fieldPath: status.podIP } } }
+{{- if and .root.Values.webhook.enabled .root.Values.webhook.certManager.enabled }}
+  - { name: PENSTOCK_CERTIFICATES, value: external }
+{{- end }}
 livenessProbe: { httpGet: { path: /healthz, port: http }, periodSeconds: 10, timeoutSeconds: 5, failureThreshold: 6 }
 readinessProbe: { httpGet: { path: /readyz, port: http }, periodSeconds: 5, timeoutSeconds: 5, failureThreshold: 2 }
 startupProbe: { httpGet: { path: /healthz, port: http }, periodSeconds: 2, timeoutSeconds: 5, failureThreshold: 60 }
