@@ -85,13 +85,20 @@ Addresses
   --log-format FORMAT             json, text (json)
 `
 
+/** What answers admission: neither of them writes. */
+const webhookParts: readonly string[] = ['certificate', 'webhook']
+
 /** How long what is being worked on may take to end. */
 const drainMs = 25_000
 
 type Values = ReturnType<typeof parseArgs<{ options: typeof options }>>['values']
 
-export async function run(argv: string[]): Promise<number> {
-  const { values } = parseArgs({ args: argv, options })
+/** @param webhooksOnly answers admission and nothing else: it writes nothing, so it needs no leader */
+export async function run(argv: string[], { webhooksOnly = false } = {}): Promise<number> {
+  const { values: given } = parseArgs({ args: argv, options })
+  const values = webhooksOnly ? { ...given, 'leader-election': 'false', 'heartbeat-address': '' } : given
+  if (webhooksOnly && !values.help && values['webhook-address'] === '')
+    throw new PenstockError('PEN_USAGE', '`penstock webhook` needs `--webhook-address`, such as 0.0.0.0:9444.')
   if (values.help) {
     console.log(usage)
     return 0
@@ -107,14 +114,14 @@ export async function run(argv: string[]): Promise<number> {
   process.once('SIGTERM', end)
   process.once('SIGINT', end)
   try {
-    return await operate(values, logger, stop)
+    return await operate(values, logger, stop, webhooksOnly)
   } finally {
     process.off('SIGTERM', end)
     process.off('SIGINT', end)
   }
 }
 
-async function operate(values: Values, logger: Logger, stop: AbortController): Promise<number> {
+async function operate(values: Values, logger: Logger, stop: AbortController, webhooksOnly: boolean): Promise<number> {
   const connection = await KubeConnection.open({ kubeconfig: values.kubeconfig, context: values.context })
   const settings = settingsOf(values, connection.namespace)
   const metrics = new Registry()
@@ -129,6 +136,7 @@ async function operate(values: Values, logger: Logger, stop: AbortController): P
   const closing = new AbortController()
   const client = createKubeClient(connection, {
     metrics,
+    logger,
     perSecond: positive('kube-qps', values['kube-qps']),
     burst: positive('kube-burst', values['kube-burst']),
   })
@@ -178,7 +186,7 @@ async function operate(values: Values, logger: Logger, stop: AbortController): P
     artifacts,
     controllerMetrics,
     apiHosts.filter((host) => host !== ''),
-  )
+  ).filter((part) => !webhooksOnly || webhookParts.includes(part.name))
   // Asked for by name, so that readiness waits for them on replicas that do not lead, too.
   for (const kind of kinds) if (kind.namespaced || cluster) caches.cache(kind)
 

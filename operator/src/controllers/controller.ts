@@ -147,6 +147,7 @@ export class ControllerMetrics {
     const queues = this.#queues
     const gauges: readonly (readonly [string, string, (queue: WorkQueue) => number])[] = [
       ['workqueue_depth', 'Current depth of the queue.', (queue) => queue.depth],
+      ['workqueue_delayed', 'Items that wait for their time.', (queue) => queue.delayed],
       ['workqueue_adds_total', 'Total number of adds handled by the queue.', (queue) => queue.counts.adds],
       ['workqueue_retries_total', 'Total number of retries handled by the queue.', (queue) => queue.counts.retries],
       [

@@ -3,6 +3,7 @@
 
 import type { IncomingMessage } from 'node:http'
 import { errorText } from '@penstock/agent/errors'
+import type { Logger } from '@penstock/agent/telemetry/logger'
 import { version } from '@penstock/agent/version'
 import { Counter, type Registry } from 'prom-client'
 import { apiVersionOf, type KubeObject, type ResourceType } from '../api/object.ts'
@@ -157,6 +158,8 @@ export function statusError(code: number, text: string, what: string, retryAfter
 export interface ClientOptions {
   /** Counts requests. */
   readonly metrics?: Registry
+  /** Tells each request, at level debug. */
+  readonly logger?: Logger
   /** Asked before every write: false refuses it, for a process that is not, or no more, the leader. */
   readonly mayWrite?: () => boolean
   readonly perSecond?: number
@@ -170,6 +173,7 @@ const pageSize = 500
 export function createKubeClient(connection: KubeConnection, options: ClientOptions = {}): KubeClient {
   const shared: Shared = {
     connection,
+    logger: options.logger,
     bucket: new TokenBucket(options.perSecond ?? 50, options.burst ?? 100),
     requests:
       options.metrics === undefined
@@ -193,6 +197,7 @@ export function guarded(client: KubeClient, mayWrite: () => boolean): KubeClient
 
 interface Shared {
   readonly connection: KubeConnection
+  readonly logger: Logger | undefined
   readonly bucket: TokenBucket
   readonly requests: Counter | undefined
   readonly served: Map<string, { readonly at: number; readonly plurals: Promise<ReadonlySet<string>> }>
@@ -254,7 +259,7 @@ class Client implements KubeClient {
         limit = undefined
         continue
       }
-      for (const item of page.items) items.push({ ...item, apiVersion: apiVersionOf(type), kind: type.kind })
+      for (const item of page.items ?? []) items.push({ ...item, apiVersion: apiVersionOf(type), kind: type.kind })
       next = page.metadata.continue
       if (next === undefined || next === '') return items
     }
@@ -402,6 +407,8 @@ class Client implements KubeClient {
       const text = body === undefined ? undefined : JSON.stringify(body)
       const answer = await connection.send({ method, path, headers, body: text, signal })
       requests?.inc({ code: String(answer.statusCode), method, host })
+      const facts = { method, path, status: answer.statusCode, controller: this.#controller }
+      this.#shared.logger?.debug(facts, 'A request was answered.')
       return answer
     } catch (error) {
       requests?.inc({ code: '<error>', method, host })

@@ -40,6 +40,11 @@ export class WorkQueue {
     return this.#ready.user.size + this.#ready.resync.size
   }
 
+  /** How many wait for their time. */
+  get delayed(): number {
+    return this.#delayed.size
+  }
+
   get active(): ReadonlyMap<string, number> {
     return this.#active
   }

@@ -1,0 +1,312 @@
+// Pipelines on a real API server, with the real operator: what it says of them, for whom, and what it leaves alone. The numbers are
+// those of the acceptance tests of the operator's design.
+
+import { readFile } from 'node:fs/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { makeCertificates } from '../certificates.ts'
+import { type Cluster, missingForCluster, startCluster } from '../cluster/cluster.ts'
+import { until } from '../command.ts'
+import { Api } from './fleet.ts'
+import { apiVersion, conditionOf, OperatorProcess, type PipelineLike, prepare, saysOf } from './process.ts'
+
+const missing = missingForCluster(0)
+
+const pipeline = (name: string, spec: object = {}, namespace = 'shop') => ({
+  apiVersion,
+  kind: 'Pipeline',
+  metadata: { name, namespace },
+  spec: {
+    sources: [{ name: 'app', type: 'orchestrator_logs' }],
+    sinks: [{ name: 'out', type: 'blackhole' }],
+    ...spec,
+  },
+})
+const program = (source: string) => ({ transforms: [{ name: 'parse', type: 'remap', config: { source } }] })
+const sink = (type: string, config: object) => ({ sinks: [{ name: 'out', type, config }] })
+
+describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : ` (${missing})`}`, () => {
+  const resources = new AsyncDisposableStack()
+  let cluster: Cluster
+  let api: Api
+  let operator: OperatorProcess
+
+  beforeAll(async () => {
+    cluster = resources.use(await startCluster())
+    await prepare(cluster, 'shop', 'many')
+    api = resources.use(await Api.start(cluster))
+    operator = resources.use(
+      OperatorProcess.start({ kubeconfig: cluster.kubeconfig, args: ['--ref-grace-period', '1h'] }),
+    )
+    await operator.leading()
+  })
+  afterAll(() => resources[Symbol.asyncDispose]())
+
+  const path = (namespace: string, name = '', kind = 'pipelines') =>
+    `/apis/penstock.dev/v1alpha1/namespaces/${namespace}/${kind}${name === '' ? '' : `/${name}`}`
+  const get = (name: string, namespace = 'shop', kind = 'pipelines') =>
+    api.get<PipelineLike>(path(namespace, name, kind))
+  const apply = (object: { kind: string; metadata: { name: string; namespace: string } }) =>
+    api.request<PipelineLike>(
+      'PATCH',
+      `${path(object.metadata.namespace, object.metadata.name, `${object.kind.toLowerCase()}s`)}?fieldManager=author&force=true`,
+      object,
+      'application/apply-patch+yaml',
+    )
+  const says = (name: string, type: string, wanted: string, namespace = 'shop', kind = 'pipelines') =>
+    until(`${type} of ${namespace}/${name} to be ${wanted}`, 30_000, async () => {
+      const found = await get(name, namespace, kind)
+      if (saysOf(found, type) === wanted) return found
+      throw new Error(`${type}: ${JSON.stringify(conditionOf(found, type))}`)
+    })
+
+  test('2: one broken program of 500 is told with its position, and the others run', async () => {
+    const names = Array.from({ length: 500 }, (_, index) => `p-${String(index).padStart(3, '0')}`)
+    const broken = 'p-250'
+    await inGroups(names, 20, (name) =>
+      apply(pipeline(name, program(name === broken ? '.a = 1\n.b = parse_json(.message)' : '.a = 1'), 'many')),
+    )
+    const wanted = (name: string) => (name === broken ? 'False CompileFailed' : 'True Valid')
+    const all = await until('a word about every Pipeline', 120_000, async () => {
+      const { items } = await api.get<{ items: PipelineLike[] }>(path('many'))
+      return items.every((each) => saysOf(each, 'Accepted') === wanted(each.metadata.name)) && items
+    })
+    const found = all.find((each) => each.metadata.name === broken)
+    expect(conditionOf(found, 'Accepted')?.message).toBe(
+      'transforms[parse] line 2 col 6: E103 unhandled fallible assignment',
+    )
+    expect(saysOf(found, 'Ready')).toBe('False CompileFailed')
+    expect(saysOf(found, 'Stalled')).toBe('True CompileFailed')
+    await operator.idle()
+    const before = await api.get<{ items: PipelineLike[] }>(path('many'))
+
+    await apply(pipeline(broken, program('.a = 1\n.b = parse_json(.message) ?? {}'), 'many'))
+    await says(broken, 'Accepted', 'True Valid', 'many')
+
+    expect(conditionOf(await get(broken, 'many'), 'Stalled')).toBeUndefined()
+    const after = await api.get<{ items: PipelineLike[] }>(path('many'))
+    const generations = (list: readonly PipelineLike[]) =>
+      list.filter((each) => each.metadata.name !== broken).map((each) => [each.metadata.name, accepted(each)])
+    expect(generations(after.items)).toEqual(generations(before.items))
+  })
+
+  test('3: conditions follow a Secret that is missing, made, changed and emptied, and its value is nowhere else', async () => {
+    const value = `quite-"secret"-\\-${Date.now()}`
+    const secret = (data: object) =>
+      cluster.apply({
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: { name: 'creds', namespace: 'shop' },
+        stringData: data,
+      })
+    const token = { valueFrom: { secretKeyRef: { name: 'creds', key: 'token' } } }
+    const config = { uri: 'https://store.example', encoding: { codec: 'json' }, auth: { strategy: 'bearer', token } }
+    await apply(pipeline('secretive', sink('http', config)))
+    const lacking = await says('secretive', 'ResolvedRefs', 'False SecretNotFound')
+    expect(conditionOf(lacking, 'ResolvedRefs')?.message).toBe(
+      'sinks[out].auth.token.valueFrom.secretKeyRef: Secret "creds" is not in namespace "shop"',
+    )
+    expect(conditionOf(lacking, 'Stalled')).toBeUndefined()
+
+    await secret({ token: value })
+    await says('secretive', 'ResolvedRefs', 'True Resolved')
+    await says('secretive', 'Accepted', 'True Valid')
+    await secret({ token: `${value}-rotated` })
+    await cluster.kubectl([
+      '-n',
+      'shop',
+      'patch',
+      'secret',
+      'creds',
+      '--type=json',
+      '-p',
+      '[{"op":"remove","path":"/data/token"},{"op":"add","path":"/data/other","value":"eA=="}]',
+    ])
+    const without = await says('secretive', 'ResolvedRefs', 'False SecretKeyNotFound')
+    expect(conditionOf(without, 'ResolvedRefs')?.message).toContain('Secret "creds" has no key "token"')
+
+    const everything = await cluster.kubectl([
+      'get',
+      'pl,cpl,plsrc,plsink,plagent,pltp,cm,events,ds,leases',
+      '-A',
+      '-o',
+      'json',
+    ])
+    expect(everything).not.toContain('quite-')
+    expect(operator.log).not.toContain('quite-')
+    // What was accepted last is kept over a restart of the operator, and holds the name of the key only.
+    const kept = await cluster.kubectl([
+      '-n',
+      'penstock-system',
+      'get',
+      'cm',
+      '-l',
+      'penstock.dev/last-good=true',
+      '-o',
+      'json',
+    ])
+    expect(
+      JSON.parse(kept).items.map((map: { metadata: { annotations: object } }) => map.metadata.annotations),
+    ).toEqual([expect.objectContaining({ 'penstock.dev/pipeline': 'shop/secretive' })])
+  })
+
+  test('4: certificates of many lines and passwords of any characters are fine as secrets', async () => {
+    await using made = await makeCertificates()
+    const authority = await readFile(made.authority, 'utf8')
+    await cluster.apply({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'odd', namespace: 'shop' },
+      stringData: { ca: authority, password: ['a"b\\c\n$', "{HOME}'"].join(''), user: 'me' },
+    })
+    const from = (key: string) => ({ valueFrom: { secretKeyRef: { name: 'odd', key } } })
+    await apply(
+      pipeline('odd', {
+        secrets: [{ alias: 'odd', secretName: 'odd' }],
+        ...sink('search_engine', {
+          endpoints: ['https://es.shop.svc:9200'],
+          auth: { strategy: 'basic', user: 'SECRET[odd.user]', password: from('password') },
+          tls: { ca_file: from('ca') },
+        }),
+      }),
+    )
+    await says('odd', 'Accepted', 'True Valid')
+    await says('odd', 'ResolvedRefs', 'True Resolved')
+  })
+
+  test('9: a foreign change of the status is undone, a foreign label stays', async () => {
+    await apply(pipeline('touched'))
+    await says('touched', 'Accepted', 'True Valid')
+    await cluster.kubectl(['-n', 'shop', 'label', 'pl', 'touched', 'theirs=yes'])
+    const conditions = (await get('touched')).status?.conditions?.map((condition) =>
+      condition.type === 'Accepted' ? { ...condition, status: 'False', reason: 'Forged' } : condition,
+    )
+    await api.request(
+      'PATCH',
+      `${path('shop', 'touched')}/status`,
+      { status: { conditions } },
+      'application/merge-patch+json',
+    )
+    const found = await says('touched', 'Accepted', 'True Valid')
+    expect(found.metadata.labels).toEqual({ theirs: 'yes' })
+    expect(found.metadata.generation).toBe(1)
+  })
+
+  test.each([
+    [
+      'T4',
+      sink('http', {
+        uri: 'https://x',
+        encoding: { codec: 'json' },
+        tls: { ca_file: '/var/run/secrets/kubernetes.io/serviceaccount/ca.crt' },
+      }),
+    ],
+    ['T6', sink('http', { uri: ['https://x/$', '{HOME}'].join(''), encoding: { codec: 'json' } })],
+    ['T6', program('.home = get_env_var!("HOME")')],
+    ['T7', sink('http', { uri: 'http://169.254.169.254/latest', encoding: { codec: 'json' } })],
+    ['T5', sink('search_engine', { endpoints: ['https://x'], auth: { strategy: 'aws' } })],
+    [
+      'T3',
+      { sources: [{ name: 'app', type: 'orchestrator_logs', config: { extra_namespace_label_selector: 'a=b' } }] },
+    ],
+  ])('13: an attempt against %s is ForbiddenOption: %j', async (rule, spec) => {
+    await apply(pipeline('attempt', spec))
+    const found = await says('attempt', 'Accepted', 'False ForbiddenOption')
+    expect(conditionOf(found, 'Accepted')?.message).toContain(`(${rule})`)
+    await cluster.kubectl(['-n', 'shop', 'delete', 'pl', 'attempt'])
+  })
+
+  test('a TenantPolicy holds where it is the most specific: types, quota by age, and back', async () => {
+    await cluster.apply(
+      { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'small', labels: { tier: 'small' } } },
+      { apiVersion, kind: 'TenantPolicy', metadata: { name: 'all' }, spec: { namespaceSelector: {} } },
+      {
+        apiVersion,
+        kind: 'TenantPolicy',
+        metadata: { name: 'small' },
+        spec: {
+          namespaceSelector: { matchLabels: { tier: 'small' } },
+          quota: { pipelines: 1 },
+          allowedSinks: ['blackhole'],
+        },
+      },
+    )
+    await apply(pipeline('first', {}, 'small'))
+    await says('first', 'Accepted', 'True Valid', 'small')
+    await apply(pipeline('second', {}, 'small'))
+    const over = await says('second', 'Accepted', 'False QuotaExceeded', 'small')
+    expect(conditionOf(over, 'Accepted')?.message).toBe(
+      'The namespace may have 1 Pipelines, and this is number 2 by age',
+    )
+    await says('first', 'Accepted', 'True Valid', 'small')
+    await cluster.kubectl(['-n', 'small', 'delete', 'pl', 'first'])
+    await says('second', 'Accepted', 'True Valid', 'small')
+    await apply(pipeline('second', sink('http', { uri: 'https://x', encoding: { codec: 'json' } }), 'small'))
+    const refused = await says('second', 'Accepted', 'False ForbiddenOption', 'small')
+    expect(conditionOf(refused, 'Accepted')?.message).toContain(
+      'Type `http` of sinks is not allowed in this namespace (T9)',
+    )
+    const policy = await until('the status of the policy', 20_000, async () => {
+      const found = JSON.parse(await cluster.kubectl(['get', 'pltp', 'small', '-o', 'json']))
+      return found.status?.namespaces?.matching === 1 && found
+    })
+    expect(policy.status.namespaces).toEqual({ matching: 1, effective: 1 })
+  })
+
+  test('shared Sinks say who uses them, and a ClusterSink is closed unless its owner opens it', async () => {
+    const shared = (spec: object) =>
+      cluster.apply({
+        apiVersion,
+        kind: 'ClusterSink',
+        metadata: { name: 'store' },
+        spec: { type: 'blackhole', ...spec },
+      })
+    await apply(pipeline('user', { sinks: [{ name: 'out', ref: { kind: 'ClusterSink', name: 'store' } }] }))
+    await says('user', 'ResolvedRefs', 'False SinkNotFound')
+    await shared({})
+    await says('user', 'ResolvedRefs', 'False RefNotPermitted')
+    await shared({ allowedNamespaces: { from: 'All' } })
+    await says('user', 'ResolvedRefs', 'True Resolved')
+    await says('user', 'Accepted', 'True Valid')
+    await until('usedBy of the ClusterSink', 20_000, async () => {
+      const found = JSON.parse(await cluster.kubectl(['get', 'cplsink', 'store', '-o', 'json']))
+      return found.status?.usedBy?.pipelines === 1 && found.status.usedBy.namespaces === 1
+    })
+  })
+
+  test('a restart writes nothing when nothing has changed, and probes and metrics answer', async () => {
+    const args = ['--ref-grace-period', '1h', '--log-level', 'debug']
+    const restarted = async () => {
+      await operator.idle()
+      expect(await operator.stop()).toBe(0)
+      operator = resources.use(OperatorProcess.start({ kubeconfig: cluster.kubeconfig, args }))
+      await operator.leading()
+      await operator.idle()
+      return operator
+    }
+    // The first may finish what the one before had left for later, such as removing an old revision.
+    await restarted()
+    const again = await restarted()
+
+    expect(await again.get('/readyz')).toBe('200 ok\n')
+    expect(await again.get('/healthz')).toBe('200 ok\n')
+    expect(await again.get('/metrics')).toMatch(
+      /^controller_runtime_reconcile_total\{controller="pipeline",result="success"\} \d+/m,
+    )
+    expect(await again.writes(), again.requests()).toBe(0)
+  })
+
+  test('a namespace goes away with everything in it', async () => {
+    await cluster.kubectl(['delete', 'ns', 'many', '--wait=false'])
+    await until(
+      'the end of the namespace',
+      60_000,
+      async () => (await api.find('/api/v1/namespaces/many')) === undefined,
+    )
+  })
+})
+
+const accepted = (object: PipelineLike) => [object.metadata.generation, conditionOf(object, 'Accepted')]
+
+async function inGroups<T>(items: readonly T[], size: number, act: (item: T) => Promise<unknown>): Promise<void> {
+  for (let at = 0; at < items.length; at += size) await Promise.all(items.slice(at, at + size).map(act))
+}

@@ -1,0 +1,308 @@
+// `penstock operator` as a process of its own, and the faults that happen to it: it is killed, its way to the API server is cut, the
+// API server is killed and started again, etcd forgets its past.
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { openSync, readFileSync, writeFileSync } from 'node:fs'
+import { request } from 'node:http'
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import { join } from 'node:path'
+import type { Cluster } from '../cluster/cluster.ts'
+import { node, root, until } from '../command.ts'
+
+export const system = 'penstock-system'
+export const apiVersion = 'penstock.dev/v1alpha1'
+
+export interface OperatorOptions {
+  readonly kubeconfig: string
+  readonly args?: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
+}
+
+export class OperatorProcess implements AsyncDisposable {
+  readonly #child: ChildProcess
+  readonly #ended: Promise<number | null>
+  /** Everything that it logged. */
+  log = ''
+
+  private constructor(child: ChildProcess) {
+    this.#child = child
+    child.stderr?.setEncoding('utf8').on('data', (part: string) => {
+      this.log += part
+    })
+    this.#ended = new Promise((done) => child.once('close', (code) => done(code)))
+  }
+
+  /** Starts it; it may not be ready yet. Several may run beside each other. */
+  static start({ kubeconfig, args = [], env = {} }: OperatorOptions): OperatorProcess {
+    const flags = ['--kubeconfig', kubeconfig, '--namespace', system, '--http-address', '127.0.0.1:0']
+    const fast = ['--kube-qps', '500', '--kube-burst', '1000']
+    const child = spawn(
+      node,
+      ['--conditions=source', join(root, 'operator/src/main.ts'), 'operator', ...flags, ...fast, ...args],
+      { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, ...env } },
+    )
+    return new OperatorProcess(child)
+  }
+
+  get pid(): number {
+    return this.#child.pid as number
+  }
+
+  get running(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null
+  }
+
+  /** Waits until all its caches are synced and it leads. */
+  async leading(): Promise<this> {
+    await this.logged('All controllers run.')
+    return this
+  }
+
+  async logged(message: string): Promise<void> {
+    await until(`"${message}" in the log of the operator`, 60_000, async () => {
+      if (this.log.includes(message)) return true
+      if (!this.running) throw new Error(`The operator has ended: ${this.log.slice(-2000)}`)
+      return false
+    })
+  }
+
+  /** Answer of one of its HTTP endpoints. */
+  async get(path: string): Promise<string> {
+    const port = /"port":(\d+)/.exec(this.log)?.[1]
+    if (port === undefined) throw new Error('The operator has no port yet.')
+    const answer = await fetch(`http://127.0.0.1:${port}${path}`)
+    return `${answer.status} ${await answer.text()}`
+  }
+
+  /** Requests that have changed something at the API server, as its own metrics count them. */
+  async writes(): Promise<number> {
+    const text = await this.get('/metrics')
+    let sum = 0
+    for (const [, labels = '', value] of text.matchAll(/^rest_client_requests_total\{([^}]*)\} (\d+)/gm)) {
+      if (!labels.includes('method="GET"')) sum += Number(value)
+    }
+    return sum
+  }
+
+  /** Its requests that change something, as told at level debug. */
+  requests(): string {
+    const lines = this.log.split('\n').filter((line) => /"method":"(?!GET)/.test(line))
+    return lines.slice(0, 40).join('\n')
+  }
+
+  /** Waits until its queues are empty and it has written nothing for some seconds. */
+  async idle(): Promise<void> {
+    let quiet = 0
+    let before = -1
+    await until('the operator to have nothing to do', 180_000, async () => {
+      const text = await this.get('/metrics')
+      const busy = [...text.matchAll(/^(?:workqueue_depth|controller_runtime_active_workers)\{[^}]*\} (\d+)/gm)]
+      // What waits in a status for more to come is still to be written.
+      busy.push(...text.matchAll(/^workqueue_delayed\{[^}]*controller="status"[^}]*\} (\d+)/gm))
+      const writes = await this.writes()
+      const rests = busy.length > 0 && busy.every(([, value]) => value === '0') && writes === before
+      quiet = rests ? quiet + 1 : 0
+      before = writes
+      return quiet >= 10
+    })
+  }
+
+  /** Resident memory in MiB. */
+  memory(): number {
+    const kib = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${this.pid}/status`, 'utf8'))?.[1]
+    return Number(kib) / 1024
+  }
+
+  async kill(): Promise<void> {
+    this.#child.kill('SIGKILL')
+    await this.#ended
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.#child.kill(name)
+  }
+
+  /** Ends it as Kubernetes does; gives the exit code. */
+  async stop(): Promise<number | null> {
+    this.#child.kill('SIGTERM')
+    return this.ended()
+  }
+
+  ended(): Promise<number | null> {
+    return this.#ended
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.running) await this.kill()
+  }
+}
+
+/** The kinds, the namespaces and an Agent that runs everything: what every test of the operator begins with. */
+export async function prepare(cluster: Cluster, ...namespaces: readonly string[]): Promise<void> {
+  await cluster.kubectl(['apply', '-k', join(root, 'crds')])
+  await cluster.kubectl(['wait', '--for', 'condition=Established', 'crd', '-l', '!none', '--timeout', '60s'])
+  await cluster.apply(
+    ...[system, ...namespaces].map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })),
+  )
+  await cluster.apply({
+    apiVersion,
+    kind: 'Agent',
+    metadata: { name: 'node', namespace: system },
+    spec: { mode: 'Node', pipelines: { namespaceSelector: {}, clusterPipelines: { selector: {} } } },
+  })
+}
+
+/** Kills the API server and starts it again with the same arguments; what happens in between is the caller's. */
+export async function restartApiServer(cluster: Cluster, between: () => Promise<void> = async () => {}): Promise<void> {
+  const file = join(cluster.folder, 'run/kube-apiserver.pid')
+  const pid = Number(readFileSync(file, 'utf8'))
+  const [name = '', ...args] = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(0, -1)
+  process.kill(pid, 'SIGKILL')
+  await until('the API server to end', 20_000, async () => {
+    const state = await readState(pid)
+    return state === undefined || state === 'Z'
+  })
+  await between()
+  const log = openSync(join(cluster.folder, 'log/kube-apiserver.log'), 'a')
+  const child = spawn(name, args, { detached: true, stdio: ['ignore', log, log] })
+  child.unref()
+  writeFileSync(file, String(child.pid))
+  await until(
+    'the API server to be ready',
+    60_000,
+    async () => (await cluster.kubectl(['get', '--raw', '/readyz'])) === 'ok',
+  )
+}
+
+async function readState(pid: number): Promise<string | undefined> {
+  try {
+    return /^State:\s+(\S)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+  } catch {
+    return undefined // it is gone
+  }
+}
+
+/** Makes etcd forget every version but the newest, as it does by itself every five minutes. */
+export async function compact(cluster: Cluster): Promise<void> {
+  const etcd = (path: string, body: object) =>
+    new Promise<{ header: { revision: string } }>((done, failed) => {
+      const sent = request({ socketPath: join(cluster.folder, 'run/etcd.sock'), path, method: 'POST' }, (answer) => {
+        let text = ''
+        answer.setEncoding('utf8').on('data', (part: string) => {
+          text += part
+        })
+        answer.on('end', () => (answer.statusCode === 200 ? done(JSON.parse(text)) : failed(new Error(text))))
+      })
+      sent.on('error', failed)
+      sent.end(JSON.stringify(body))
+    })
+  const { header } = await etcd('/v3/kv/range', { key: 'AA==', keys_only: true, limit: '1' })
+  await etcd('/v3/kv/compaction', { revision: header.revision, physical: true })
+}
+
+/** A way to the API server that can be cut: a kubeconfig that leads over it. */
+export class CutWire implements AsyncDisposable {
+  readonly kubeconfig: string
+  readonly #server: Server
+  readonly #target: { readonly host: string; readonly port: number }
+  readonly #sockets = new Set<Socket>()
+  #cut = false
+
+  private constructor(server: Server, target: { host: string; port: number }, kubeconfig: string) {
+    this.#server = server
+    this.#target = target
+    this.kubeconfig = kubeconfig
+    server.on('connection', (socket) => this.#join(socket))
+  }
+
+  static async start(cluster: Cluster): Promise<CutWire> {
+    const text = readFileSync(cluster.kubeconfig, 'utf8')
+    const [, host = '', port = ''] = /https:\/\/([\d.]+):(\d+)/.exec(text) ?? []
+    const server = createServer()
+    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+    const address = server.address()
+    const own = typeof address === 'object' && address !== null ? address.port : 0
+    const file = join(cluster.folder, `wire-${own}.kubeconfig`)
+    writeFileSync(file, text.replace(`https://${host}:${port}`, `https://${host}:${own}`))
+    return new CutWire(server, { host, port: Number(port) }, file)
+  }
+
+  cut(): void {
+    this.#cut = true
+    for (const socket of this.#sockets) socket.destroy()
+  }
+
+  mend(): void {
+    this.#cut = false
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.cut()
+    await new Promise((done) => this.#server.close(done))
+  }
+
+  #join(socket: Socket): void {
+    if (this.#cut) {
+      socket.destroy()
+      return
+    }
+    const far = connect(this.#target)
+    for (const [one, other] of [
+      [socket, far],
+      [far, socket],
+    ] as const) {
+      this.#sockets.add(one)
+      one.on('error', () => other.destroy()) // the other end sees a lost connection, which is what this is for
+      one.on('close', () => {
+        this.#sockets.delete(one)
+        other.destroy()
+      })
+      one.pipe(other)
+    }
+  }
+}
+
+export interface ConditionLike {
+  readonly type: string
+  readonly status: string
+  readonly reason: string
+  readonly message: string
+  readonly observedGeneration?: number
+  readonly lastTransitionTime: string
+}
+
+export interface PipelineLike {
+  readonly metadata: {
+    readonly name: string
+    readonly namespace: string
+    readonly generation: number
+    readonly resourceVersion: string
+    readonly labels?: Readonly<Record<string, string>>
+  }
+  readonly status?: { readonly observedGeneration?: number; readonly conditions?: readonly ConditionLike[] } & Readonly<
+    Record<string, unknown>
+  >
+}
+
+/** A condition of the newest generation; undefined while it is about an older one. */
+export function conditionOf(object: PipelineLike | undefined, type: string): ConditionLike | undefined {
+  if (object?.status?.observedGeneration !== object?.metadata.generation) return undefined
+  return object?.status?.conditions?.find((condition) => condition.type === type)
+}
+
+/** What one condition says: `False CompileFailed`. */
+export const saysOf = (object: PipelineLike | undefined, type: string): string | undefined => {
+  const condition = conditionOf(object, type)
+  return condition === undefined ? undefined : `${condition.status} ${condition.reason}`
+}
+
+/** Numbers in [0, 1) that are the same for the same seed. */
+export function seeded(seed: number): () => number {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}

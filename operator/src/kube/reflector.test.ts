@@ -1,0 +1,199 @@
+// The reflector against a server on loopback that says what real ones say at bad moments; e2e/operator runs it against a real one.
+
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { silentLogger } from '@penstock/agent/telemetry/logger'
+import { expect, test, vi } from 'vitest'
+import type { KubeObject } from '../api/object.ts'
+import type { Sender } from './client.ts'
+import { Reflector, type ReflectorOptions } from './reflector.ts'
+import { Store } from './store.ts'
+import { Transport } from './transport.ts'
+import { podType } from './types.ts'
+
+// The waits between attempts are the real ones, and the machine may be busy.
+vi.setConfig({ testTimeout: 30_000 })
+
+const pod = (name: string, version: number, labels = {}): KubeObject => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name, namespace: 'shop', uid: `uid-${name}`, resourceVersion: String(version), labels },
+})
+const event = (type: string, object: object) => `${JSON.stringify({ type, object })}\n`
+const bookmark = (version: number, end = false) =>
+  event('BOOKMARK', {
+    metadata: { resourceVersion: String(version), annotations: end ? { 'k8s.io/initial-events-end': 'true' } : {} },
+  })
+const failure = (code: number, reason: string) => JSON.stringify({ kind: 'Status', code, reason, message: 'no' })
+
+type Answer = (request: URL, response: ServerResponse) => void
+
+/** A server that answers each request by the next of the answers, and a reflector that follows it. */
+async function following(answers: readonly Answer[], options: Partial<ReflectorOptions<KubeObject>> = {}) {
+  const asked: URL[] = []
+  const server = createServer((request: IncomingMessage, response) => {
+    const url = new URL(request.url ?? '', 'http://api')
+    const answer = answers[asked.length]
+    asked.push(url)
+    if (answer === undefined)
+      response.writeHead(200).flushHeaders() // a watch in which nothing happens
+    else answer(url, response)
+  })
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  const transport = new Transport()
+  const { port } = server.address() as AddressInfo
+  const access = { server: `http://127.0.0.1:${port}`, headers: {}, tls: {} }
+  const send: Sender['send'] = (method, path, _, signal) => transport.send(access, { method, path, signal })
+  const stop = new AbortController()
+  const store = new Store<KubeObject>(podType, [''], silentLogger)
+  const seen: string[] = []
+  store.subscribe(({ type, object }) => seen.push(`${type} ${object.metadata.name}`))
+  const reflector = new Reflector<KubeObject>({
+    sender: { send } as Sender,
+    type: podType,
+    store,
+    logger: silentLogger,
+    ...options,
+  })
+  const running = reflector.run(stop.signal)
+  return {
+    asked,
+    store,
+    seen,
+    reflector,
+    async [Symbol.asyncDispose]() {
+      stop.abort()
+      await running
+      transport.close()
+      server.closeAllConnections()
+      await new Promise((done) => server.close(done))
+    },
+  }
+}
+
+const stream =
+  (...parts: string[]): Answer =>
+  (_, response) => {
+    response.writeHead(200).flushHeaders()
+    for (const part of parts) response.write(part)
+  }
+const ended =
+  (...parts: string[]): Answer =>
+  (_, response) => {
+    response.writeHead(200).end(parts.join(''))
+  }
+const status =
+  (code: number, reason: string, headers = {}): Answer =>
+  (_, response) => {
+    response.writeHead(code, headers).end(failure(code, reason))
+  }
+
+test('the first state comes as a stream, changes after it, and bookmarks move on', async () => {
+  await using world = await following([
+    ended(
+      event('ADDED', pod('a', 1)),
+      event('ADDED', pod('b', 2)),
+      bookmark(5, true),
+      event('MODIFIED', pod('a', 6)),
+      event('DELETED', pod('b', 7)),
+      bookmark(9),
+    ),
+  ])
+  await vi.waitFor(() => expect(world.asked).toHaveLength(2))
+  expect(world.seen).toEqual(['added a', 'added b', 'changed a', 'deleted b'])
+  expect(world.asked[0]?.searchParams.get('sendInitialEvents')).toBe('true')
+  expect(world.asked[1]?.searchParams.get('resourceVersion')).toBe('9')
+  expect(Number(world.asked[1]?.searchParams.get('timeoutSeconds'))).toBeGreaterThanOrEqual(300)
+})
+
+test('a server without streamed lists is asked page by page, and again in one piece when the pages are gone', async () => {
+  const page = (items: KubeObject[], next?: string) =>
+    ended(JSON.stringify({ metadata: { resourceVersion: '4', continue: next }, items }))
+  await using world = await following([
+    status(422, 'Invalid'),
+    page([pod('a', 1)], 'more'),
+    status(410, 'Expired'),
+    page([pod('a', 1), pod('b', 2)]),
+  ])
+  await vi.waitFor(() => expect(world.asked).toHaveLength(5))
+  expect(world.store.size).toBe(2)
+  expect(
+    world.asked.slice(1, 4).map((url) => [url.searchParams.get('limit'), url.searchParams.get('continue')]),
+  ).toEqual([
+    ['500', null],
+    ['500', 'more'],
+    [null, null],
+  ])
+  expect(world.asked[4]?.searchParams.get('resourceVersion')).toBe('4')
+})
+
+test('a version that is gone leads to a new list; what is missing in it is told as deleted', async () => {
+  await using world = await following([
+    stream(
+      event('ADDED', pod('a', 1)),
+      event('ADDED', pod('b', 2)),
+      bookmark(5, true),
+      event('ERROR', { code: 410, reason: 'Expired' }),
+    ),
+    stream(event('ADDED', pod('b', 8)), bookmark(9, true)),
+  ])
+  await vi.waitFor(() => expect(world.seen).toEqual(['added a', 'added b', 'changed b', 'deleted a']))
+  // The newest state, and no older one.
+  expect(world.asked[1]?.searchParams.get('resourceVersion')).toBeNull()
+  expect(world.reflector.liveness.relists).toBe(1)
+})
+
+test.each([
+  ['a line that is no JSON', '{"type":"ADDED",\n'],
+  ['a line that is too long', `${'x'.repeat(3000)}`],
+  ['an event of an unknown kind', event('SURPRISE', pod('a', 1))],
+])('%s leads to a new list', async (_, line) => {
+  await using world = await following(
+    [
+      stream(event('ADDED', pod('a', 1)), bookmark(5, true), line),
+      stream(event('ADDED', pod('a', 1)), bookmark(6, true)),
+    ],
+    { maxLineBytes: 2000 },
+  )
+  await vi.waitFor(() => expect(world.reflector.liveness.relists).toBe(1), { timeout: 15_000 })
+  await vi.waitFor(() => expect(world.asked[1]?.searchParams.get('sendInitialEvents')).toBe('true'))
+  expect(world.seen).toEqual(['added a'])
+})
+
+test('a server that asks to wait is waited for', async () => {
+  const times: number[] = []
+  const note =
+    (answer: Answer): Answer =>
+    (url, response) => {
+      times.push(performance.now())
+      answer(url, response)
+    }
+  await using world = await following([
+    note(status(429, 'TooManyRequests', { 'retry-after': '2' })),
+    note(stream(event('ADDED', pod('a', 1)), bookmark(5, true))),
+  ])
+  await vi.waitFor(() => expect(world.store.synced).toBe(true), { timeout: 15_000 })
+  expect((times[1] as number) - (times[0] as number)).toBeGreaterThanOrEqual(1_900)
+})
+
+test('a watch that is silent for too long is opened again where it was', async () => {
+  await using world = await following([ended(event('ADDED', pod('a', 1)), bookmark(5, true)), stream()], {
+    watchSeconds: () => 0,
+    silenceSeconds: 0.3,
+  })
+  await vi.waitFor(() => expect(world.asked.length).toBeGreaterThanOrEqual(3), { timeout: 15_000 })
+  expect(world.asked[2]?.searchParams.get('resourceVersion')).toBe('5')
+})
+
+test('a handler that fails is called again with the next state, and the others are called all the same', async () => {
+  await using world = await following([
+    stream(event('ADDED', pod('a', 1)), bookmark(5, true), event('MODIFIED', pod('a', 6))),
+    stream(event('ADDED', pod('a', 6)), bookmark(7, true), event('MODIFIED', pod('a', 8))),
+  ])
+  let calls = 0
+  world.store.subscribe(() => {
+    calls++
+    if (calls === 2) throw new Error('once')
+  })
+  await vi.waitFor(() => expect(world.seen).toEqual(['added a', 'changed a', 'changed a']), { timeout: 15_000 })
+})

@@ -1,0 +1,83 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { Backoff } from './backoff.ts'
+import { TokenBucket } from './token-bucket.ts'
+import { WorkQueue } from './work-queue.ts'
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+test('a key waits once, is worked on by one, and comes again when it was added meanwhile', async () => {
+  const queue = new WorkQueue()
+  queue.add('a')
+  queue.add('a')
+  expect(await queue.next()).toBe('a')
+  queue.add('a')
+  expect(queue.depth).toBe(0)
+  queue.done('a')
+  expect(await queue.next()).toBe('a')
+  queue.done('a')
+  expect(queue.idle).toBe(true)
+})
+
+test('what users changed goes before a resync, also of the same key', async () => {
+  const queue = new WorkQueue()
+  queue.add('old', 'resync')
+  queue.add('new')
+  queue.add('both', 'resync')
+  queue.add('both')
+  expect([await queue.next(), await queue.next(), await queue.next()]).toEqual(['new', 'both', 'old'])
+})
+
+test('of two times the earlier holds', async () => {
+  const queue = new WorkQueue()
+  queue.addAfter('a', 1000)
+  queue.addAfter('a', 200)
+  queue.addAfter('a', 500)
+  vi.advanceTimersByTime(199)
+  expect(queue.depth).toBe(0)
+  vi.advanceTimersByTime(1)
+  expect(await queue.next()).toBe('a')
+  queue.done('a')
+  vi.advanceTimersByTime(10_000)
+  expect(queue.idle).toBe(true)
+})
+
+test('failures wait twice as long each time, up to a limit, and from the start after a success', () => {
+  const queue = new WorkQueue({ mostDelayMs: 100 })
+  const waits = Array.from({ length: 7 }, () => queue.retry('a'))
+  expect(waits).toEqual([5, 10, 20, 40, 80, 100, 100])
+  queue.forget('a')
+  expect(queue.retry('a')).toBe(5)
+  expect(queue.retry('b', 3000)).toBe(3000)
+})
+
+test('a hundred failures at once have used up the common budget', () => {
+  const queue = new WorkQueue()
+  const waits = Array.from({ length: 120 }, (_, index) => queue.retry(`key-${index}`))
+  expect(waits[99]).toBe(5)
+  expect(waits[119]).toBeGreaterThan(1_500)
+})
+
+test('a closed queue lets its workers go', async () => {
+  const queue = new WorkQueue()
+  const worker = queue.next()
+  queue.close()
+  queue.add('late')
+  expect(await worker).toBeUndefined()
+  expect(await queue.next()).toBeUndefined()
+})
+
+test('the backoff grows with each failure, jitters over its whole width, and forgets after calm', () => {
+  let now = 0
+  const backoff = new Backoff({ leastMs: 800, mostMs: 30_000, resetMs: 120_000, random: () => 1, now: () => now })
+  expect([1, 2, 3, 4, 5, 6, 7].map(() => backoff.next())).toEqual([800, 1600, 3200, 6400, 12_800, 25_600, 30_000])
+  now += 120_001
+  expect(backoff.next()).toBe(800)
+})
+
+test('a bucket gives its burst at once and then so many a second', () => {
+  const bucket = new TokenBucket(50, 100)
+  const waits = Array.from({ length: 150 }, () => bucket.takeAfterMs())
+  expect(waits.slice(0, 100).every((ms) => ms === 0)).toBe(true)
+  expect(waits[149]).toBeGreaterThan(900)
+})
