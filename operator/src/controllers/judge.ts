@@ -1,6 +1,7 @@
 // What a reconcile would find in an object, were it applied now: for admission, on every replica. It asks the same gatherer and the
 // same compiler.
 
+import type { Agent } from '../api/agent.ts'
 import type { Kind } from '../api/kinds.ts'
 import { agentKind, clusterPipelineKind, pipelineKind, tenantPolicyKind } from '../api/kinds.ts'
 import type { KubeObject } from '../api/object.ts'
@@ -11,6 +12,7 @@ import { type CompileProblem, sharedProblems } from '../compile/pipeline.ts'
 import { CompilePool } from '../compile/pool.ts'
 import { resourceOf } from '../compile/resources.ts'
 import { optionViolations, typeViolations } from '../compile/tenancy.ts'
+import { workloadProblems } from '../workloads/render.ts'
 import type { OperatorContext } from './context.ts'
 import { Gatherer } from './gather.ts'
 
@@ -35,7 +37,15 @@ export function judgeOf(
       return (await pool.compile(job)).problems
     }
     const problems = sharedProblems(resourceOf(object))
-    if (kind === agentKind || kind === tenantPolicyKind || !kind.namespaced) return problems
+    if (kind === agentKind) {
+      // A wrong shape is told first: what is below it may be anything.
+      const further = problems.length > 0 ? [] : workloadProblems(object as Agent)
+      return [
+        ...problems,
+        ...further.map((one): CompileProblem => ({ ...one, reason: 'InvalidConfig', path: `spec.${one.path}` })),
+      ]
+    }
+    if (kind === tenantPolicyKind || !kind.namespaced) return problems
     const { type, config = {} } = (object as Source).spec
     const component = kind.kind === 'Source' ? 'source' : 'sink'
     const policy = gathered.policies.of(object.metadata.namespace ?? '')?.spec

@@ -3,17 +3,7 @@
 
 import type { Agent } from '../api/agent.ts'
 import type { Describe } from './manifest.ts'
-import {
-  agentPort,
-  claimName,
-  drainJobName,
-  labels,
-  objectLabels,
-  ownedBy,
-  paths,
-  podLabels,
-  workloadName,
-} from './names.ts'
+import { agentPort, labels, objectLabels, ownedBy, paths, podLabels, workloadName } from './names.ts'
 import {
   agentContainer,
   agentUser,
@@ -66,11 +56,7 @@ export function describeAggregator(agent: Agent, input: WorkloadInput, add: Desc
         podManagementPolicy: 'Parallel',
         selector,
         template,
-        // What shall be drained must stay until it is.
-        persistentVolumeClaimRetentionPolicy: {
-          whenScaled: whenScaled === 'Delete' ? 'Delete' : 'Retain',
-          whenDeleted,
-        },
+        persistentVolumeClaimRetentionPolicy: { whenScaled, whenDeleted },
         volumeClaimTemplates: [
           {
             apiVersion: 'v1',
@@ -85,7 +71,6 @@ export function describeAggregator(agent: Agent, input: WorkloadInput, add: Desc
         ],
       },
     })
-    if (whenScaled === 'Drain') for (const ordinal of input.drains ?? []) describeDrain(agent, input, ordinal, add)
   }
   if (autoscaling !== undefined) {
     const { minReplicas = 1, maxReplicas, targetCPU, targetBufferUtilization } = autoscaling
@@ -162,35 +147,4 @@ function aggregatorTemplate(agent: Agent, input: WorkloadInput) {
     },
   }
   return patched(template, agent)
-}
-
-/** Empties the volume of a removed ordinal: an agent without sources, which ends when its buffers are empty. */
-function describeDrain(agent: Agent, input: WorkloadInput, ordinal: number, add: Describe): void {
-  const template = aggregatorTemplate(agent, input)
-  const { livenessProbe: _, readinessProbe: __, ...container } = template.spec.containers[0] as Record<string, unknown>
-  add({
-    apiVersion: 'batch/v1',
-    kind: 'Job',
-    metadata: {
-      name: drainJobName(agent, ordinal),
-      ...(agent.metadata.namespace === undefined ? {} : { namespace: agent.metadata.namespace }),
-      labels: { ...objectLabels(agent), [labels.component]: 'drain' },
-      ownerReferences: ownedBy(agent),
-    },
-    spec: {
-      backoffLimit: 20,
-      template: {
-        metadata: { labels: { [labels.managedBy]: 'penstock', [labels.agent]: agent.metadata.name } },
-        spec: {
-          ...template.spec,
-          restartPolicy: 'OnFailure',
-          containers: [{ ...container, args: [...(container['args'] as string[]), '--drain'] }],
-          volumes: [
-            ...template.spec.volumes,
-            { name: 'data', persistentVolumeClaim: { claimName: claimName(agent, ordinal) } },
-          ],
-        },
-      },
-    },
-  })
 }

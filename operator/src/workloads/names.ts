@@ -44,8 +44,6 @@ export const valuesSecretName = (agent: Named, slot: number) => `${workloadName(
 export const authorityName = (agent: Named) => `${workloadName(agent)}-ca`
 /** Of an object without namespace: two Agents of one name in two namespaces must not share it. */
 export const clusterName = (agent: Named) => `penstock-agent-${agent.metadata.namespace}-${agent.metadata.name}`
-export const claimName = (agent: Named, ordinal: number) => `data-${workloadName(agent)}-${ordinal}`
-export const drainJobName = (agent: Named, ordinal: number) => `${workloadName(agent)}-drain-${ordinal}`
 
 /** What chooses the pods of an Agent; a selector cannot be changed, so nothing else may go in here. */
 export const podLabels = (agent: Named): Record<string, string> => ({

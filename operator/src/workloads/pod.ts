@@ -35,8 +35,6 @@ export interface WorkloadInput {
   readonly podMonitors?: boolean
   /** The Secret of the Agent's namespace whose `token` may read `/metrics`. */
   readonly metricsTokenSecret?: string
-  /** Ordinals of an aggregator that were scaled away and whose volumes are to be emptied. */
-  readonly drains?: readonly number[]
 }
 
 export type Resources = NonNullable<AgentSpec['resources']>

@@ -121,21 +121,11 @@ test('an aggregator without storage is a Deployment, with storage a StatefulSet 
     'PodDisruptionBudget',
     'PodMonitor',
   ])
-  const storage = { size: '20Gi', retention: { whenScaled: 'Drain', whenDeleted: 'Delete' } } as const
-  const manifests = renderWorkloads(hub({ replicas: 3, storage }), { ...input, drains: [3, 4] })
+  const storage = { size: '20Gi', retention: { whenScaled: 'Retain', whenDeleted: 'Delete' } } as const
+  const manifests = renderWorkloads(hub({ replicas: 3, storage }), input)
   const set = of(manifests, 'StatefulSet')['spec'] as Deep
   expect(set['persistentVolumeClaimRetentionPolicy']).toEqual({ whenScaled: 'Retain', whenDeleted: 'Delete' })
   expect(set['volumeClaimTemplates']?.[0]?.['spec']?.['resources']).toEqual({ requests: { storage: '20Gi' } })
-  const jobs = manifests.filter((manifest) => manifest.kind === 'Job') as unknown as Deep
-  expect(jobs.map((job) => job['metadata']?.['name'])).toEqual(['penstock-hub-drain-3', 'penstock-hub-drain-4'])
-  const pod = jobs[0]?.['spec']?.['template']?.['spec'] as Deep
-  expect(named(pod['volumes'] as Deep, 'data')).toEqual({
-    name: 'data',
-    persistentVolumeClaim: { claimName: 'data-penstock-hub-3' },
-  })
-  expect(pod['containers']?.[0]?.['args']).toContain('--drain')
-  // A Job's pods must not be those of the aggregator: its Service and its budget would count them.
-  expect(jobs[0]?.['spec']?.['template']?.['metadata']?.['labels']).not.toHaveProperty('app.kubernetes.io/instance')
 })
 
 test('with autoscaling nobody writes replicas', () => {
@@ -232,6 +222,19 @@ test('an Agent tells every folder that is none, and limits that contradict each 
       }),
     ).map((problem) => problem.path),
   ).toEqual(['aggregator.podDisruptionBudget', 'aggregator.autoscaling.minReplicas'])
+})
+
+test.each([
+  [{ mode: 'Node', configDelivery: 'Stream' }, 'configDelivery'],
+  [{ mode: 'Node', node: { metadata: { source: 'Kubelet' } } }, 'node.metadata.source'],
+  [
+    { mode: 'Aggregator', aggregator: { storage: { size: '1Gi', retention: { whenScaled: 'Drain' } } } },
+    'aggregator.storage.retention.whenScaled',
+  ],
+] as const)('%j asks for what this version does not do', (spec, path) => {
+  expect(workloadProblems(agent(spec)).map((problem) => [problem.path, problem.message])).toEqual([
+    [path, expect.stringContaining('not available in this version')],
+  ])
 })
 
 test.each([

@@ -74,6 +74,10 @@ export function renderWorkloads(agent: Agent, input: WorkloadInput): Manifest[] 
 export function workloadProblems(agent: Agent): Problem[] {
   const problems = podTemplateProblems(agent)
   const { node, aggregator } = agent.spec
+  for (const [path, value] of unavailable(agent)) {
+    const message = `\`${path}: ${value}\` is not available in this version`
+    problems.push({ severity: 'error', path, message, help: 'Leave it out.' })
+  }
   const folders = [
     ['node.dataDir.hostPath', node?.dataDir?.hostPath],
     ['node.logPaths.pods', node?.logPaths?.pods],
@@ -98,6 +102,32 @@ export function workloadProblems(agent: Agent): Problem[] {
     problems.push({ severity: 'error', path, message, help: 'Lower the one or raise the other.' })
   }
   return problems
+}
+
+/** What the kind has a place for and this version does not do: told, rather than taken and forgotten. */
+function unavailable({ spec }: Agent): (readonly [string, string])[] {
+  const { node, aggregator } = spec
+  const asked: (readonly [string, unknown, boolean])[] = [
+    ['configDelivery', spec.configDelivery, spec.configDelivery === 'Stream'],
+    ['drainSeconds', spec.drainSeconds, spec.drainSeconds !== undefined],
+    ['node.metadata.source', node?.metadata?.source, node?.metadata?.source === 'Kubelet'],
+    [
+      'node.maxOpenRotatedFilesPerContainer',
+      node?.maxOpenRotatedFilesPerContainer,
+      node?.maxOpenRotatedFilesPerContainer !== undefined,
+    ],
+    [
+      'aggregator.storage.retention.whenScaled',
+      aggregator?.storage?.retention?.whenScaled,
+      aggregator?.storage?.retention?.whenScaled === 'Drain',
+    ],
+    [
+      'aggregator.service.trafficDistribution',
+      aggregator?.service?.trafficDistribution,
+      aggregator?.service?.trafficDistribution !== undefined,
+    ],
+  ]
+  return asked.flatMap(([path, value, refused]) => (refused ? [[path, String(value)] as const] : []))
 }
 
 /** In: who reads metrics. Out: name resolution, the API server, the operator, and where the bundle's components go. */
