@@ -29,6 +29,7 @@ const commands: Readonly<Record<string, { readonly about: string; readonly load:
     load: () => import('./cli/support-bundle.ts'),
   },
   test: { about: 'run the tests of Pipelines', load: () => import('./cli/test.ts') },
+  webhook: { about: 'answer the admission webhooks, apart from the operator', load: () => import('./cli/webhook.ts') },
   why: { about: 'tell which Pipelines read the logs of a pod, and why', load: () => import('./cli/why.ts') },
 }
 

@@ -1,0 +1,5 @@
+// `penstock webhook`: the admission webhooks in a process of their own, with the flags of `penstock operator`.
+
+import { run as runOperator } from './operator.ts'
+
+export const run = (argv: string[]): Promise<number> => runOperator(argv, { webhooksOnly: true })
