@@ -1,7 +1,7 @@
 // Every function with hostile arguments: each ends, by a value or by a failure that is a value, and changes no prototype.
 // The calls are those of the examples, with one argument after the other taken from the event.
 
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { noMetadata } from '../event/log.ts'
 import { Timestamp } from '../event/timestamp.ts'
 import { Bytes, float, isObject, setField, type Value, type ValueObject } from '../event/value.ts'
@@ -9,6 +9,8 @@ import { type FunctionDeclaration, isFailure, type Result } from './function.ts'
 import { findFunction, functions } from './functions.ts'
 import { parseProgram } from './parser.ts'
 import { compileProgram } from './program.ts'
+
+vi.setConfig({ testTimeout: 120_000 })
 
 /** Calls of the function in its examples, each with one argument replaced by `.x`. */
 function variants(declaration: FunctionDeclaration): string[] {
@@ -108,7 +110,6 @@ const tried = functions.filter(({ name }) => !['dns_lookup', 'reverse_dns', 'htt
 
 test.each(tried.map((declaration) => ({ declaration, name: declaration.name })))(
   '$name ends well with any value',
-  { timeout: 120_000 },
   ({ declaration }) => {
     for (const source of variants(declaration)) {
       const compiled = compileProgram(source, { keepResult: true })
@@ -177,7 +178,7 @@ test.each([
   ['camelcase', `${'aB1_'.repeat(mebi / 8)}`],
   ['to_timestamp', `${' '.repeat(mebi)}x`],
   ['shannon_entropy', `${'a\u0301'.repeat(mebi / 8)}`],
-])('%s ends for a line of a megabyte (%#)', { timeout: 120_000 }, (name, line, more = '') => {
+])('%s ends for a line of a megabyte (%#)', (name, line, more = '') => {
   expect(findFunction(name)).toBeDefined()
   const result = run(`${name}!(.x${more === '' ? '' : `, ${more}`})`, line)
   expect(result).toBeDefined()
