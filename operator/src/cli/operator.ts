@@ -251,7 +251,9 @@ async function operate(values: Values, logger: Logger, stop: AbortController, we
     delay.disable()
     connection.close()
   }
-  return lost ? 1 : 0
+  // Threads and timers of the parts that were left behind must not keep a process alive that may not write.
+  if (lost) process.exit(1)
+  return 0
 }
 
 function partsOf(
