@@ -156,6 +156,8 @@ export class Delivery {
       this.#reports.set(agent, reports)
     }
     const before = reports.get(sender.podUid)
+    // An agent speaks for the pipelines of its Agent and for no others. What failed is only looked at for those.
+    const selected = this.#delivered.get(agent)?.selected ?? new Map<string, Fragment>()
     const report: Report = {
       ...sender,
       version: text(body.version),
@@ -163,9 +165,13 @@ export class Delivery {
       revision: body.revision === undefined ? undefined : text(body.revision),
       state: text(body.state),
       reason: body.reason === undefined ? undefined : text(body.reason),
-      failures: (body.failures ?? []).slice(0, 20),
-      failed: new Set(body.failed ?? []),
-      pipelines: body.pipelines ?? {},
+      failures: listOf(body.failures).slice(0, 20).map(failureOf),
+      failed: new Set(listOf(body.failed).slice(0, mostFailed).map(text)),
+      pipelines: Object.fromEntries(
+        Object.entries(tableOf(body.pipelines))
+          .filter(([id]) => selected.has(id))
+          .map(([id, said]) => [id, pipelineOf(said)]),
+      ),
       at: now,
     }
     reports.set(sender.podUid, report)
@@ -207,7 +213,73 @@ export class Delivery {
   }
 }
 
+const mostComponents = 200
+const mostFailed = 10_000
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}
+
+function tableOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {}
+}
+
+function countOf(value: unknown): number {
+  return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : 0
+}
+
+function failureOf(value: unknown): Failure {
+  const { pipeline, component, reason, message } = tableOf(value)
+  return {
+    pipeline: text(pipeline),
+    component: component === undefined ? undefined : text(component),
+    reason: text(reason),
+    message: text(message),
+  }
+}
+
+function pipelineOf(value: unknown): HeartbeatBody['pipelines'][string] {
+  const said = tableOf(value)
+  const components = Object.entries(tableOf(said['components'])).slice(0, mostComponents)
+  return {
+    generation: countOf(said['generation']),
+    uid: text(said['uid']),
+    hash: text(said['hash']),
+    eventsIn: countOf(said['eventsIn']),
+    eventsOut: countOf(said['eventsOut']),
+    dropped: countOf(said['dropped']),
+    errors: countOf(said['errors']),
+    bufferedEvents: countOf(said['bufferedEvents']),
+    bufferedBytes: countOf(said['bufferedBytes']),
+    bufferUse: Math.min(1, countOf(said['bufferUse'])),
+    components: Object.fromEntries(components.map(([name, component]) => [text(name), componentOf(component)])),
+  }
+}
+
+function componentOf(value: unknown): HeartbeatBody['pipelines'][string]['components'][string] {
+  const said = tableOf(value)
+  const kind: 'source' | 'transform' | 'sink' =
+    said['kind'] === 'source' || said['kind'] === 'transform' ? said['kind'] : 'sink'
+  const counts = {
+    kind,
+    errors: countOf(said['errors']),
+    dropped: countOf(said['dropped']),
+    sent: countOf(said['sent']),
+  }
+  if (said['lastError'] === undefined) return counts
+  const { reason, message, at } = tableOf(said['lastError'])
+  const time = Date.parse(text(at))
+  return {
+    ...counts,
+    lastError: {
+      reason: text(reason),
+      message: text(message),
+      at: new Date(Number.isNaN(time) ? Date.now() : time).toISOString(),
+    },
+  }
+}
+
 /** What is said in a heartbeat is data of others: text, and not too long. */
 function text(value: unknown): string {
-  return String(value ?? '').slice(0, 1024)
+  return typeof value === 'string' ? value.slice(0, 1024) : ''
 }

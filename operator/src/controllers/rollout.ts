@@ -47,6 +47,17 @@ interface AgentView {
   readonly byRevision: ReadonlyMap<string, readonly Report[]>
   /** Reports that name a failed pipeline, by its id. */
   readonly failing: ReadonlyMap<string, readonly Report[]>
+  /** What live pods said last, summed up by pipeline: most pods say nothing of most pipelines. */
+  readonly traffic: ReadonlyMap<string, Traffic>
+}
+
+interface Traffic {
+  eventsIn: number
+  eventsOut: number
+  dropped: number
+  bufferedEvents: number
+  bufferedBytes: number
+  bufferUse: number
 }
 
 export class RolloutStatus implements AsyncDisposable {
@@ -112,7 +123,7 @@ export class RolloutStatus implements AsyncDisposable {
       const object = this.#objectOf(artifact)
       if (object !== undefined) this.#reportPipeline(artifact, object, views, now)
     }
-    this.#reportSinks(views, now)
+    this.#reportSinks(views)
   }
 
   #objectOf({ namespace, name }: Artifact): Pipeline | undefined {
@@ -132,7 +143,9 @@ export class RolloutStatus implements AsyncDisposable {
     const byRevision = Map.groupBy(live, (report) => report.revision ?? '')
     const failing = new Map<string, Report[]>()
     for (const report of live) {
-      for (const id of report.failed) failing.set(id, [...(failing.get(id) ?? []), report])
+      for (const id of report.failed) {
+        if (delivered.selected.has(id)) failing.set(id, [...(failing.get(id) ?? []), report])
+      }
     }
     return {
       key,
@@ -143,6 +156,7 @@ export class RolloutStatus implements AsyncDisposable {
       silent: Math.max(0, desired - reports.length),
       byRevision,
       failing,
+      traffic: trafficOf(live),
     }
   }
 
@@ -214,11 +228,11 @@ export class RolloutStatus implements AsyncDisposable {
     const concerned = views.filter(({ delivered }) => delivered.selected.has(id) || delivered.evicted.has(id))
     const agents = concerned.map((view) => this.#pipelineOn(artifact, view))
     const kind = artifact.namespace === undefined ? clusterPipelineKind : pipelineKind
-    const findings = [this.#programmed(artifact, object, concerned, agents), this.#flowing(id, concerned, now)]
+    const findings = [this.#programmed(artifact, object, concerned, agents), this.#flowing(id, concerned)]
     const flow = this.#delivery.flow(id, now)
     const seconds = flowWindowMs / 1000
     let buffered = 0
-    for (const { live } of concerned) for (const report of live) buffered += report.pipelines[id]?.bufferedBytes ?? 0
+    for (const { traffic } of concerned) buffered += traffic.get(id)?.bufferedBytes ?? 0
     const current = agents.reduce((sum, agent) => sum + agent.current, 0)
     const desired = agents.reduce((sum, agent) => sum + agent.desired, 0)
     const errors = [...(this.#delivery.errors.get(id) ?? [])].sort(([left], [right]) => (left < right ? -1 : 1))
@@ -334,22 +348,20 @@ export class RolloutStatus implements AsyncDisposable {
   }
 
   /** Judged by the last report of each agent: what was an hour ago is no news. */
-  #flowing(id: string, views: readonly AgentView[], now: number): Finding {
+  #flowing(id: string, views: readonly AgentView[]): Finding {
     let eventsIn = 0
     let eventsOut = 0
     let dropped = 0
     let buffered = 0
     let use = 0
-    for (const { live } of views) {
-      for (const report of live) {
-        const traffic = report.pipelines[id]
-        if (traffic === undefined || now - report.at > staleMs) continue
-        eventsIn += traffic.eventsIn
-        eventsOut += traffic.eventsOut
-        dropped += traffic.dropped
-        buffered += traffic.bufferedEvents
-        use = Math.max(use, traffic.bufferUse)
-      }
+    for (const view of views) {
+      const traffic = view.traffic.get(id)
+      if (traffic === undefined) continue
+      eventsIn += traffic.eventsIn
+      eventsOut += traffic.eventsOut
+      dropped += traffic.dropped
+      buffered += traffic.bufferedEvents
+      use = Math.max(use, traffic.bufferUse)
     }
     const finding = (status: Finding['status'], reason: Reason, message: string): Finding => ({
       type: 'Flowing',
@@ -371,54 +383,64 @@ export class RolloutStatus implements AsyncDisposable {
 
   // --- Sink ---
 
-  #reportSinks(views: readonly AgentView[], now: number): void {
-    const uses = new Map<string, { pipeline: string; component: string }[]>()
-    for (const pipeline of [...this.#pipelines.values(), ...this.#clusterPipelines.values()]) {
-      const { namespace } = pipeline.metadata
-      const id = namespace === undefined ? `_cluster/${pipeline.metadata.name}` : keyOf(pipeline)
-      for (const { name, ref } of pipeline.spec.sinks ?? []) {
-        if (ref === undefined) continue
-        const sink = ref.kind === 'ClusterSink' ? `ClusterSink/${ref.name}` : `Sink/${objectKey(namespace, ref.name)}`
-        const known = uses.get(sink) ?? []
-        known.push({ pipeline: id, component: name })
-        uses.set(sink, known)
-      }
-    }
+  #reportSinks(views: readonly AgentView[]): void {
+    const seen = this.#sinksSeen(views)
     for (const { kind, cache } of this.#sinks) {
       for (const object of cache.values()) {
-        const used = uses.get(`${kind.kind}/${keyOf(object)}`)
-        if (used !== undefined) this.#reportSink(kind, object, used, views, now)
+        const reach = seen.get(`${kind.kind}/${keyOf(object)}`)
+        if (reach !== undefined) this.#reportSink(kind, object, reach)
       }
     }
   }
 
-  #reportSink(
-    kind: Kind,
-    object: KubeObject,
-    used: readonly { pipeline: string; component: string }[],
-    views: readonly AgentView[],
-    now: number,
-  ): void {
-    const failing = new Map<string, Set<string>>()
-    const reaching = new Set<string>()
-    let first: string | undefined
+  /** The Sink that each component was made from, by pipeline and component. */
+  #sinkOf(pipelineId: string): ReadonlyMap<string, string> {
+    const [namespace, name] = pipelineId.split('/') as [string, string]
+    const pipeline =
+      namespace === '_cluster' ? this.#clusterPipelines.get(undefined, name) : this.#pipelines.get(namespace, name)
+    const sinks = new Map<string, string>()
+    for (const { name: component, ref } of pipeline?.spec.sinks ?? []) {
+      if (ref === undefined) continue
+      const where = ref.kind === 'ClusterSink' ? ref.name : objectKey(namespace, ref.name)
+      sinks.set(component, `${ref.kind}/${where}`)
+    }
+    return sinks
+  }
+
+  #sinksSeen(views: readonly AgentView[]): Map<string, Reach> {
+    const sinks = new Map<string, ReadonlyMap<string, string>>()
+    const seen = new Map<string, Reach>()
     for (const { live } of views) {
       for (const report of live) {
-        if (now - report.at > staleMs) continue
-        for (const { pipeline, component } of used) {
-          const seen = report.pipelines[pipeline]?.components[component]
-          if (seen === undefined) continue
-          if (seen.lastError !== undefined && isReach(seen.lastError.reason)) {
-            const nodes = failing.get(seen.lastError.reason) ?? new Set()
-            failing.set(seen.lastError.reason, nodes.add(report.node))
-            first ??= seen.lastError.message
-          } else if (seen.sent > 0) reaching.add(report.node)
+        for (const [pipeline, { components }] of Object.entries(report.pipelines)) {
+          for (const [name, component] of Object.entries(components)) {
+            if (component.kind !== 'sink') continue
+            let known = sinks.get(pipeline)
+            if (known === undefined) {
+              known = this.#sinkOf(pipeline)
+              sinks.set(pipeline, known)
+            }
+            const sink = known.get(name)
+            if (sink === undefined) continue
+            let reach = seen.get(sink)
+            if (reach === undefined) {
+              reach = { failing: new Map(), reaching: new Set(), message: undefined }
+              seen.set(sink, reach)
+            }
+            if (component.lastError !== undefined && isReach(component.lastError.reason)) {
+              const nodes = reach.failing.get(component.lastError.reason) ?? new Set()
+              reach.failing.set(component.lastError.reason, nodes.add(report.node))
+              reach.message ??= component.lastError.message
+            } else if (component.sent > 0) reach.reaching.add(report.node)
+          }
         }
       }
     }
+    return seen
+  }
+
+  #reportSink(kind: Kind, object: KubeObject, { failing, reaching, message }: Reach): void {
     const worst = [...failing].sort(([, left], [, right]) => right.size - left.size)[0]
-    const status = this.#context.status
-    const generation = object.metadata.generation ?? 0
     if (worst === undefined && reaching.size === 0) return // nothing new: what was said stays
     const total = new Set([...reaching, ...[...failing.values()].flatMap((nodes) => [...nodes])]).size
     const finding: Finding =
@@ -428,13 +450,41 @@ export class RolloutStatus implements AsyncDisposable {
             type: 'Reachable',
             status: 'False',
             reason: worst[0] as Reason,
-            message: `${worst[1].size} of ${total} nodes: ${first ?? ''}`,
+            message: `${worst[1].size} of ${total} nodes: ${message ?? ''}`,
           }
-    status.report(kind, object, 'rollout', { generation, findings: [finding] })
-    if (worst !== undefined) {
-      this.#context.events.record(object, 'Warning', 'SinkUnreachable', finding.message)
+    const generation = object.metadata.generation ?? 0
+    this.#context.status.report(kind, object, 'rollout', { generation, findings: [finding] })
+    if (worst !== undefined) this.#context.events.record(object, 'Warning', 'SinkUnreachable', finding.message)
+  }
+}
+
+/** What pods found out about a Sink. */
+interface Reach {
+  /** Nodes by what went wrong. */
+  readonly failing: Map<string, Set<string>>
+  readonly reaching: Set<string>
+  message: string | undefined
+}
+
+function trafficOf(live: readonly Report[]): Map<string, Traffic> {
+  const sums = new Map<string, Traffic>()
+  for (const { pipelines } of live) {
+    for (const [id, said] of Object.entries(pipelines)) {
+      const known = sums.get(id)
+      if (known === undefined) {
+        const { eventsIn, eventsOut, dropped, bufferedEvents, bufferedBytes, bufferUse } = said
+        sums.set(id, { eventsIn, eventsOut, dropped, bufferedEvents, bufferedBytes, bufferUse })
+        continue
+      }
+      known.eventsIn += said.eventsIn
+      known.eventsOut += said.eventsOut
+      known.dropped += said.dropped
+      known.bufferedEvents += said.bufferedEvents
+      known.bufferedBytes += said.bufferedBytes
+      known.bufferUse = Math.max(known.bufferUse, said.bufferUse)
     }
   }
+  return sums
 }
 
 function isReach(reason: string): reason is 'Unauthorized' | 'ConnectFailed' | 'TLSFailed' | 'Rejecting' {

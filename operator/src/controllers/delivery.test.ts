@@ -1,0 +1,67 @@
+import type { HeartbeatBody } from '@penstock/agent/bundle/heartbeat'
+import { expect, test } from 'vitest'
+import type { Fragment } from '../render/fragment.ts'
+import { Delivery } from './delivery.ts'
+
+const sender = { pod: 'agent-1', podUid: 'uid-1', node: 'node-1' }
+
+function delivery(...selected: readonly string[]): Delivery {
+  const made = new Delivery()
+  made.set('shop/sidecar', {
+    stable: undefined,
+    candidate: undefined,
+    record: { rolledBack: {}, history: [] },
+    revisions: new Map(),
+    selected: new Map(selected.map((id) => [id, {} as Fragment])),
+    evicted: new Map(),
+    why: '',
+  })
+  return made
+}
+
+const body = (extra: object): HeartbeatBody =>
+  ({ schema: 1, state: 'Loaded', failures: [], failed: [], pipelines: {}, ...extra }) as unknown as HeartbeatBody
+
+const traffic = { eventsIn: 10, eventsOut: 9, dropped: 1, errors: 1, components: { out: { kind: 'sink', errors: 1 } } }
+
+test('an agent speaks for the pipelines of its Agent and for no others', () => {
+  const made = delivery('shop/own')
+  made.hear(
+    'shop/sidecar',
+    sender,
+    body({
+      failed: ['shop/own', 'bank/other'],
+      failures: [{ pipeline: 'bank/other', reason: 'X', message: 'Y' }],
+      pipelines: { 'shop/own': traffic, 'bank/other': traffic },
+    }),
+    1_000_000,
+  )
+  const report = made.report('shop/sidecar', 'uid-1')
+  expect(Object.keys(report?.pipelines ?? {})).toEqual(['shop/own'])
+  expect(made.flow('bank/other', 1_000_000).eventsIn).toBe(0)
+  expect(made.flow('shop/own', 1_000_000)).toEqual({ eventsIn: 10, eventsOut: 9, dropped: 1, errors: 1 })
+  expect(made.flow('shop/own', 1_400_000).eventsIn).toBe(0)
+})
+
+test.each([
+  { pipelines: [1, 2] },
+  { pipelines: { 'shop/own': null } },
+  { pipelines: { 'shop/own': { eventsIn: 'many', components: { out: { lastError: { at: 'never' } } } } } },
+  { pipelines: { 'shop/own': { eventsIn: -5, components: 7 } }, failed: 'all', failures: { length: 3 } },
+  { state: { toString: 1 }, revision: 'r'.repeat(100_000) },
+])('a heartbeat that makes no sense is read as one that says nothing: %j', (extra) => {
+  const made = delivery('shop/own')
+  made.hear('shop/sidecar', sender, body(extra), 1_000_000)
+  const report = made.report('shop/sidecar', 'uid-1')
+  expect(report?.revision?.length ?? 0).toBeLessThanOrEqual(1024)
+  expect(made.flow('shop/own', 1_000_000)).toEqual({ eventsIn: 0, eventsOut: 0, dropped: 0, errors: 0 })
+})
+
+test('a change is told of once, and the same said again is no news', () => {
+  const made = delivery('shop/own')
+  const told: string[] = []
+  using _ = made.onChange((agent) => told.push(agent))
+  for (const at of [1, 2, 3]) made.hear('shop/sidecar', sender, body({ revision: 'r1' }), at)
+  made.hear('shop/sidecar', sender, body({ revision: 'r2' }), 4)
+  expect(told).toEqual(['shop/sidecar', 'shop/sidecar'])
+})
