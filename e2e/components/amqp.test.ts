@@ -102,7 +102,7 @@ describe.skipIf(broker.missing !== undefined)(`amqp and RabbitMQ${why}`, () => {
     expect(arrivals.distinct).toBeLessThan(count)
 
     await using agent = await startAgent(config)
-    await arrivals.reached(count, 90_000).catch(() => {}) // what is missing is shown below
+    await arrivals.reached(count, 120_000).catch(() => {}) // what is missing is shown below
     expect(arrivals.missing(), agent.output()).toEqual([])
     expect(await agent.stop(), agent.output()).toBe(0)
     expect(await left(queue)).toBe(0)
@@ -126,7 +126,7 @@ describe.skipIf(broker.missing !== undefined)(`amqp and RabbitMQ${why}`, () => {
     line.open()
     await arrivals.reached(Math.min(arrivals.distinct + 3000, count - 1), 60_000)
     const restarting = restartService('rabbitmq', server)
-    await arrivals.reached(count, 90_000).catch(() => {}) // what is missing is shown below
+    await arrivals.reached(count, 120_000).catch(() => {}) // what is missing is shown below
     await restarting
     connection = await connect()
 
