@@ -19,12 +19,13 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { type Batch, finalizeBatch, logBatch, metricBatch } from '../event/batch.ts'
 import { type BatchStatus, type EventStatus, Finalizer } from '../event/finalizer.ts'
 import type { LogEvent } from '../event/log.ts'
+import { crc32c } from '../formats/crc32c.ts'
 import { silentLogger } from '../telemetry/logger.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import { RepetitionLimit } from '../telemetry/repetition-limit.ts'
 import { log, metric } from '../testing/events.ts'
 import { showBuffer } from './buffer.ts'
-import { headerBytes } from './disk/record.ts'
+import { headerBytes, type RecordHeader, readHeader, writeHeader } from './disk/record.ts'
 import { recordsIn } from './disk/segment.ts'
 import { DiskBuffer } from './disk.ts'
 
@@ -426,6 +427,34 @@ test.each([
   await run.end()
   const again = new Run('block', 2 ** 40)
   expect(again.value('buffer_events')).toBe(0)
+})
+
+test.skipIf(process.platform !== 'linux')('ten gigabytes are opened without being read', async () => {
+  // Eighty segments with a record at their beginning; the rest is a hole.
+  await leave(1)
+  const record = readFileSync(segment(0))
+  const header = readHeader(record, 0) as RecordHeader
+  const ledger = readFileSync(join(folder, 'buffer.db'))
+  for (let sequence = 0; sequence < 80; sequence++) {
+    writeHeader({ ...header, segment: sequence, firstId: sequence * header.events }, record)
+    writeFileSync(segment(sequence), record)
+    if (sequence < 79) truncateSync(segment(sequence), 128 * 1024 * 1024)
+  }
+  for (const slot of [0, 64]) {
+    ledger.writeUInt32LE(79, slot + 32)
+    ledger.writeUInt32LE(0, slot + 36)
+    ledger.writeBigUInt64LE(BigInt(79 * header.events), slot + 48)
+    ledger.writeBigUInt64LE(BigInt(80 * header.events), slot + 40)
+    ledger.writeUInt32LE(crc32c(ledger.subarray(slot + 8, slot + 64)), slot + 4)
+  }
+  writeFileSync(join(folder, 'buffer.db'), ledger)
+  const readSoFar = () => Number(/rchar: (\d+)/.exec(readFileSync('/proc/self/io', 'utf8'))?.[1])
+  const before = readSoFar()
+  const run = new Run('block', 2 ** 40)
+  expect((await run.take())?.count).toBe(header.events)
+  expect(run.value('buffer_byte_size')).toBeGreaterThan(10e9)
+  expect(run.value('buffer_events')).toBe(80 * header.events)
+  expect(readSoFar() - before).toBeLessThan(8e6)
 })
 
 test('random damage never costs more than what it touches, and every loss is counted (seed 7)', async () => {
