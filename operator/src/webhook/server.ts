@@ -4,12 +4,15 @@
 import { createServer, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { createSecureContext, type SecureContext } from 'node:tls'
+import { canonicalJson } from '@penstock/agent/config/canonical'
 import { errorText } from '@penstock/agent/errors'
 import { Histogram } from 'prom-client'
 import type { Agent } from '../api/agent.ts'
-import { agentKind, kindOf } from '../api/kinds.ts'
+import { agentKind, clusterPipelineKind, kindOf } from '../api/kinds.ts'
 import type { KubeObject } from '../api/object.ts'
 import type { OperatorContext, OperatorPart } from '../controllers/context.ts'
+import { pathOf } from '../kube/client.ts'
+import { subjectAccessReviewType } from '../kube/types.ts'
 import type { WorkloadInput } from '../workloads/pod.ts'
 import type { OperatorCertificate } from './certificates.ts'
 import { injectSidecar, misplacedWarnings, type Pod } from './inject.ts'
@@ -30,6 +33,7 @@ interface AdmissionRequest {
   readonly operation: string
   readonly object: KubeObject | null
   readonly oldObject: KubeObject | null
+  readonly userInfo?: { readonly username?: string; readonly groups?: readonly string[] }
 }
 
 interface AdmissionResponse {
@@ -167,9 +171,14 @@ export class WebhookServer implements AsyncDisposable {
     return { code: 200, body: { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response } }
   }
 
-  async #validate({ uid, kind: { kind: name }, object, oldObject }: AdmissionRequest): Promise<AdmissionResponse> {
-    const kind = kindOf(name)
+  async #validate(request: AdmissionRequest): Promise<AdmissionResponse> {
+    const { uid, object, oldObject } = request
+    const kind = kindOf(request.kind.kind)
     if (kind === undefined || object === null) return { uid, allowed: true }
+    if (kind === clusterPipelineKind && !(await this.#mayCollect(request))) {
+      const message = `${request.userInfo?.username ?? 'The author'} may not collect penstock.dev/logs in all namespaces.`
+      return { uid, allowed: false, status: { code: 403, reason: 'Forbidden', message } }
+    }
     const late = AbortSignal.timeout(budgetMs)
     const tooLate = new Promise<undefined>((done) => late.addEventListener('abort', () => done(undefined)))
     const verdict = await Promise.race([validate(kind, object, oldObject ?? undefined, this.#judge), tooLate])
@@ -182,6 +191,25 @@ export class WebhookServer implements AsyncDisposable {
       ...(warnings.length === 0 ? {} : { warnings }),
       ...(allowed ? {} : { status: { code: 422, reason: 'Invalid', message } }),
     }
+  }
+
+  /** Whether the author of a ClusterPipeline may read the logs of all namespaces, where that is asked for. */
+  async #mayCollect({ object, oldObject, userInfo }: AdmissionRequest): Promise<boolean> {
+    if (!this.#context.settings.authorizeClusterPipelines) return true
+    const specOf = (one: KubeObject | null) => canonicalJson((one as { spec?: unknown } | null)?.spec ?? null)
+    if (oldObject !== null && oldObject !== undefined && specOf(object) === specOf(oldObject)) return true
+    const review = await this.#context.kube
+      .as('webhook')
+      .request<{ status: { allowed: boolean } }>('POST', pathOf(subjectAccessReviewType), {
+        apiVersion: 'authorization.k8s.io/v1',
+        kind: 'SubjectAccessReview',
+        spec: {
+          user: userInfo?.username ?? '',
+          groups: userInfo?.groups ?? [],
+          resourceAttributes: { group: 'penstock.dev', resource: 'logs', verb: 'collect' },
+        },
+      })
+    return review.status.allowed
   }
 
   async #inject({ uid, namespace = '', object }: AdmissionRequest): Promise<AdmissionResponse> {
