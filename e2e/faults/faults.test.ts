@@ -1,5 +1,5 @@
 // Faults of everything around the agent: what went in is compared with what came out. Random moments follow a seed, which is
-// printed with a failure; `node e2e/faults/kills.ts` kills as often as you like.
+// printed with a failure; `npx node e2e/faults/kills.ts` kills as often as you like.
 
 import { execFileSync } from 'node:child_process'
 import { appendFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -129,9 +129,10 @@ test('a destination that lies: what it threw away is all that is missing', async
 })
 
 const isRoot = process.platform === 'linux' && process.getuid?.() === 0
+const rootSkip = isRoot ? '' : ' (skipped: to mount a small disk takes root on Linux)'
 
 test.skipIf(!isRoot)(
-  'a full disk holds the source, does not stop a destination that is well, and loses nothing',
+  `a full disk holds the source, does not stop a destination that is well, and loses nothing${rootSkip}`,
   async () => {
     await using destination = await new Destination().start()
     await using disk = mounted(280)
@@ -166,7 +167,7 @@ test.skipIf(!isRoot)(
   },
 )
 
-test.skipIf(!isRoot)('a read-only disk keeps the agent from starting, with the reason', async () => {
+test.skipIf(!isRoot)(`a read-only disk keeps the agent from starting, with the reason${rootSkip}`, async () => {
   await using destination = await new Destination().start()
   await using disk = mounted(280)
   await using victim = new Victim(disk.folder)
@@ -198,12 +199,12 @@ function fill(path: string, { folder }: { folder: string }): void {
 
 const shimSkip = 'missing' in shim ? shim.missing : undefined
 const library = 'path' in shim ? shim.path : ''
-if (shimSkip !== undefined) test.skip(`failing disks and clock jumps: ${shimSkip}`, () => {})
+const shimNote = shimSkip === undefined ? '' : ` (skipped: ${shimSkip})`
 
 test.skipIf(shimSkip !== undefined).each([
   { order: 'write', type: 'writer_failed' },
   { order: 'sync', type: 'writer_failed' },
-])('a disk that fails to $order for a while loses nothing', async ({ order, type }) => {
+])(`a disk that fails to $order for a while loses nothing${shimNote}`, async ({ order, type }) => {
   await using destination = await new Destination().start()
   await using victim = new Victim()
   const orders = preload(victim, library)
@@ -233,37 +234,40 @@ test.skipIf(shimSkip !== undefined).each([
   expect(await victim.metric('buffer_events')).toBe(0)
 })
 
-test.skipIf(shimSkip !== undefined)('what a disk does not give back is counted, and the rest goes on', async () => {
-  await using destination = await new Destination().start()
-  await using victim = new Victim()
-  const orders = preload(victim, library)
-  const config = {
-    sources: { in: { type: 'stdin' } },
-    sinks: { out: impatientSink('in', `${destination.url}/out`, onDisk()) },
-  }
-  destination.mood = 'hanging'
-  await victim.start(config)
-  for (let line = 0; line < 4000; line++) victim.write(lineOf(line, padding))
-  await eventually('the lines are synced', 20_000, () => syncedId(victim.buffer('out')) === 4000)
-  await victim.signal('SIGKILL')
-  destination.release()
-  destination.mood = 'well'
-  // The checks at the start read too: the disk fails a moment later.
-  const starting = victim.start(config)
-  await eventually('the agent has the buffer', 20_000, () => victim.log.includes('holds events of an earlier run'))
-  orders('read')
-  await starting
-  await eventually('the loss is counted', 20_000, async () => {
+test.skipIf(shimSkip !== undefined)(
+  `what a disk does not give back is counted, and the rest goes on${shimNote}`,
+  async () => {
+    await using destination = await new Destination().start()
+    await using victim = new Victim()
+    const orders = preload(victim, library)
+    const config = {
+      sources: { in: { type: 'stdin' } },
+      sinks: { out: impatientSink('in', `${destination.url}/out`, onDisk()) },
+    }
+    destination.mood = 'hanging'
+    await victim.start(config)
+    for (let line = 0; line < 4000; line++) victim.write(lineOf(line, padding))
+    await eventually('the lines are synced', 20_000, () => syncedId(victim.buffer('out')) === 4000)
+    await victim.signal('SIGKILL')
+    destination.release()
+    destination.mood = 'well'
+    // The checks at the start read too: the disk fails a moment later.
+    const starting = victim.start(config)
+    await eventually('the agent has the buffer', 20_000, () => victim.log.includes('holds events of an earlier run'))
+    orders('read')
+    await starting
+    await eventually('the loss is counted', 20_000, async () => {
+      const lost = await victim.metric('buffer_discarded_events_total', 'intentional="false"')
+      return lost > 0 || destination.arrived('/out') === 4000
+    })
+    orders('')
+    for (let line = 4000; line < 5000; line++) victim.write(lineOf(line, padding))
     const lost = await victim.metric('buffer_discarded_events_total', 'intentional="false"')
-    return lost > 0 || destination.arrived('/out') === 4000
-  })
-  orders('')
-  for (let line = 4000; line < 5000; line++) victim.write(lineOf(line, padding))
-  const lost = await victim.metric('buffer_discarded_events_total', 'intentional="false"')
-  await eventually('the rest has arrived', 20_000, () => destination.missing('/out', 5000).length === lost)
-})
+    await eventually('the rest has arrived', 20_000, () => destination.missing('/out', 5000).length === lost)
+  },
+)
 
-test.skipIf(shimSkip !== undefined)('a wall clock that jumps by hours disturbs nothing', async () => {
+test.skipIf(shimSkip !== undefined)(`a wall clock that jumps by hours disturbs nothing${shimNote}`, async () => {
   await using destination = await new Destination().start()
   await using victim = new Victim()
   const orders = preload(victim, library)

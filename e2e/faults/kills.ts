@@ -1,4 +1,4 @@
-// `node e2e/faults/kills.ts [--kills N] [--seed N]`: kills an agent under load at random moments, every other time with a power
+// `npx node e2e/faults/kills.ts [--kills N] [--seed N]`: kills an agent under load at random moments, every other time with a power
 // cut to follow: of what was not yet synced a random part is then missing, torn or overwritten. Three ways through one agent:
 //
 // - `file`: a file through a disk buffer. Nothing may be lost.
