@@ -49,8 +49,8 @@ const entry = (each: Artifact) => ({ fragment: fragmentOf(each), createdAt: each
 
 test('a bundle is these bytes', async () => {
   const rendered = await renderBundle([entry(artifact('shop/checkout'))])
-  // biome-ignore lint/suspicious/noTemplateCurlyInString: literal
   const expected =
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: text of a program, taken literally
     '{"hub":{"subscriptions":[{"cursor":"uid-checkout/app","excludeContainers":["istio-proxy"],"limits":{"perContainer":{"bytes":1048576,"lines":500,"onLimit":"drop"}},"namespaces":["shop"],"options":{"max_line_bytes":65536},"out":"shop/checkout/app","podSelector":"app=web"}]},"interpolation":"none","pipelines":{"shop/checkout":{"cpuShare":20,"egress":{"deny":["127.0.0.0/8"]},"generation":3,"hash":"sha256:checkout","restricted":true,"secrets":[{"key":"k1","parts":[{"key":"password","kind":"Secret","name":"es","namespace":"shop"}]}],"uid":"uid-checkout"}},"schema":1,"sinks":{"shop/checkout/es":{"auth":{"password":{"$secret":"k1"}},"inputs":["shop/checkout/parse"],"type":"http"}},"sources":{},"transforms":{"shop/checkout/parse":{"inputs":["shop/checkout/app"],"source":".a = \\"${HOME}\\"","type":"remap"}}}'
   expect(textOf([...rendered.fragments.values()]).toString()).toBe(expected)
   expect(rendered.rev).toBe(createHash('sha256').update(expected).digest('hex'))
