@@ -46,9 +46,15 @@ export class Body {
   }
 }
 
-/** Bodies in reserve, for one sink. */
+/** Bodies given back between two looks at how many are needed. */
+const lookAfter = 64
+
+/** Bodies in reserve, for one sink. After a time with many requests it keeps no more than those that are used. */
 export class BodyPool {
   readonly #free: Body[] = []
+  /** Fewest that lay here since the last look: nobody needed those. */
+  #unused = 0
+  #untilLook = lookAfter
   readonly #capacity: number
   readonly #keep: number
 
@@ -63,6 +69,7 @@ export class BodyPool {
 
   take(): Body {
     const body = this.#free.pop() ?? new Body(this.#capacity)
+    if (this.#free.length < this.#unused) this.#unused = this.#free.length
     body.length = 0
     return body
   }
@@ -70,5 +77,9 @@ export class BodyPool {
   give(body: Body): void {
     // One huge event must not keep its memory for ever.
     if (this.#free.length < this.#keep && body.buffer.length <= this.#capacity * 4) this.#free.push(body)
+    if (--this.#untilLook > 0) return
+    this.#untilLook = lookAfter
+    this.#free.splice(0, this.#unused)
+    this.#unused = this.#free.length
   }
 }
