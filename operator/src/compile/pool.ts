@@ -105,7 +105,8 @@ class Thread {
   #start(): void {
     const file = import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js'
     const worker = new Worker(new URL(file, import.meta.url), {
-      resourceLimits: { maxOldGenerationSizeMb: this.#limits.memoryMb },
+      // A small space for new objects: compiles are short, and the thread stays for ever.
+      resourceLimits: { maxOldGenerationSizeMb: this.#limits.memoryMb, maxYoungGenerationSizeMb: 16 },
     })
     this.#worker = worker
     worker.on('message', (message: WorkerMessage) => {

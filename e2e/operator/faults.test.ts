@@ -1,0 +1,224 @@
+// Faults while everything changes: the operator is killed again and again, two of them run at once, the API server is killed, etcd
+// forgets its past while the operator is cut off. What holds in the end is what a calm run would have given.
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Cluster, missingForCluster, startCluster } from '../cluster/cluster.ts'
+import { until } from '../command.ts'
+import {
+  apiVersion,
+  CutWire,
+  compact,
+  conditionOf,
+  OperatorProcess,
+  type PipelineLike,
+  prepare,
+  restartApiServer,
+  saysOf,
+  seeded,
+} from './process.ts'
+
+const missing = missingForCluster(0)
+const seed = 20261121
+
+/** Specs that Pipelines change between, each with what is said of it. */
+const specs = [
+  { source: '.a = 1', says: 'True Valid' },
+  { source: '.a = 2', says: 'True Valid' },
+  { source: '.b = parse_json(.message)', says: 'False CompileFailed' },
+  { source: '.c = get_env_var!("HOME")', says: 'False ForbiddenOption' },
+] as const
+
+const pipeline = (name: string, version: number, namespace = 'shop') => ({
+  apiVersion,
+  kind: 'Pipeline',
+  metadata: { name, namespace },
+  spec: {
+    sources: [{ name: 'app', type: 'orchestrator_logs' }],
+    transforms: [{ name: 'parse', type: 'remap', config: { source: specs[version]?.source } }],
+    sinks: [{ name: 'out', type: 'blackhole' }],
+  },
+})
+
+describe.skipIf(missing !== undefined)(`the operator in trouble${missing === undefined ? '' : ` (${missing})`}`, () => {
+  const resources = new AsyncDisposableStack()
+  let cluster: Cluster
+  /** The version of each Pipeline's spec that was applied last; undefined: deleted. */
+  const applied = new Map<string, number>()
+
+  beforeAll(async () => {
+    cluster = resources.use(await startCluster())
+    await prepare(cluster, 'shop', 'calm')
+  })
+  afterAll(() => resources[Symbol.asyncDispose]())
+
+  const start = (args: readonly string[] = ['--leader-election=false'], kubeconfig = cluster.kubeconfig) =>
+    resources.use(OperatorProcess.start({ kubeconfig, args }))
+
+  async function pipelines(namespace = 'shop'): Promise<readonly PipelineLike[]> {
+    return JSON.parse(await cluster.kubectl(['-n', namespace, 'get', 'pl', '-o', 'json'])).items
+  }
+
+  /** Changes some Pipelines: new ones, others' programs, deletions. */
+  async function churn(random: () => number, count: number): Promise<void> {
+    const changed = new Map<string, number>()
+    const deleted = new Set<string>()
+    for (let change = 0; change < count; change++) {
+      const name = `p-${Math.floor(random() * 20)}`
+      if (random() < 0.2) {
+        changed.delete(name)
+        if (applied.has(name)) deleted.add(name)
+      } else {
+        deleted.delete(name)
+        changed.set(name, Math.floor(random() * specs.length))
+      }
+    }
+    if (deleted.size > 0) {
+      await cluster.kubectl(['-n', 'shop', 'delete', 'pl', '--ignore-not-found', ...deleted])
+      for (const name of deleted) applied.delete(name)
+    }
+    if (changed.size > 0) await cluster.apply(...[...changed].map(([name, version]) => pipeline(name, version)))
+    for (const [name, version] of changed) applied.set(name, version)
+  }
+
+  /** Waits until each Pipeline says what its spec deserves. */
+  async function settled(): Promise<void> {
+    await until('every Pipeline to say what its spec deserves', 90_000, async () => {
+      const found = await pipelines()
+      const wrong = found.filter(
+        (each) => saysOf(each, 'Accepted') !== specs[applied.get(each.metadata.name) ?? -1]?.says,
+      )
+      if (found.length !== applied.size) throw new Error(`${found.length} Pipelines, and not ${applied.size}`)
+      if (wrong.length > 0)
+        throw new Error(wrong.map((each) => `${each.metadata.name}: ${saysOf(each, 'Accepted')}`).join(', '))
+      return true
+    })
+  }
+
+  /** What is said of the Pipelines, without what differs from run to run. */
+  async function state(namespace: string) {
+    const found = await pipelines(namespace)
+    return found
+      .map(
+        (each) =>
+          [each.metadata.name, ['Accepted', 'ResolvedRefs', 'Stalled'].map((type) => saysOf(each, type))] as const,
+      )
+      .sort(([left], [right]) => (left < right ? -1 : 1))
+  }
+
+  test(`the operator is killed 50 times at random moments (seed ${seed})`, { timeout: 280_000 }, async () => {
+    const random = seeded(seed)
+    for (let kill = 0; kill < 50; kill++) {
+      const operator = start()
+      const moment = 100 + random() * 2_400
+      const changes = churn(random, 3)
+      // From the first instruction to the middle of a status write: the moment is what is tried here.
+      await Promise.all([changes, new Promise((done) => setTimeout(done, moment))])
+      expect(operator.running, operator.log).toBe(true)
+      await operator.kill()
+    }
+    const operator = await start().leading()
+    await settled()
+    await operator.idle()
+
+    // The same resources, applied at once to an operator to which nothing happens.
+    await cluster.apply(...[...applied].map(([name, version]) => pipeline(name, version, 'calm')))
+    await until('the calm run to be done', 60_000, async () =>
+      (await state('calm')).every(([, [accepted]]) => accepted !== undefined && accepted !== 'Unknown Pending'),
+    )
+    // A version that was accepted goes on beside a newer one that is not; that is no part of a status.
+    expect(await state('shop')).toEqual(await state('calm'))
+    await operator.stop()
+  })
+
+  test('of two operators one writes; when it is killed the other takes over', async () => {
+    const one = start([])
+    await one.leading()
+    const other = start([])
+    await other.logged('Another process leads.')
+    await until('the other to be ready', 30_000, async () => (await other.get('/readyz')).startsWith('200'))
+    await churn(seeded(seed + 1), 10)
+    await settled()
+    expect(await other.writes()).toBe(0)
+
+    await one.kill()
+    await churn(seeded(seed + 2), 10)
+    await other.leading()
+    await settled()
+
+    // One that is asked to end gives its Lease up: the next need not wait until it is over.
+    const third = start([])
+    await third.logged('Another process leads.')
+    expect(await other.stop()).toBe(0)
+    const before = Date.now()
+    await third.leading()
+    expect(Date.now() - before).toBeLessThan(12_000)
+    await third.stop()
+  })
+
+  test('a leader that slept does not write on its old claim', async () => {
+    const sleeper = await start([]).leading()
+    const other = start([])
+    await other.logged('Another process leads.')
+    sleeper.signal('SIGSTOP')
+    await other.leading()
+    const writes = await leaseHolder()
+    sleeper.signal('SIGCONT')
+    expect(await sleeper.ended()).not.toBe(0)
+    expect(await leaseHolder()).toBe(writes)
+    await churn(seeded(seed + 3), 6)
+    await settled()
+    await other.stop()
+  })
+
+  test('the API server is killed in the middle of changes, and comes back', async () => {
+    const operator = await start().leading()
+    await churn(seeded(seed + 4), 10)
+    await restartApiServer(cluster)
+    await churn(seeded(seed + 5), 10)
+    await settled()
+    expect(operator.running).toBe(true)
+    await operator.stop()
+  })
+
+  test('12: cut off while etcd forgets: it lists again, notices what was deleted, and writes nothing else', async () => {
+    const wire = resources.use(await CutWire.start(cluster))
+    const operator = await start(['--leader-election=false', '--log-level', 'debug'], wire.kubeconfig).leading()
+    await cluster.apply(pipeline('stays', 0), pipeline('goes', 0), pipeline('turns', 0))
+    for (const name of ['stays', 'goes', 'turns']) applied.set(name, 0)
+    await settled()
+    await operator.idle()
+    const before = await pipelines()
+    // The revision that agents get changes with the set of Pipelines; what is said about the others does not.
+    const said = (list: readonly PipelineLike[]) =>
+      list
+        .filter(({ metadata }) => !['goes', 'turns'].includes(metadata.name))
+        .map((each) => [each.metadata.name, conditionOf(each, 'Accepted'), conditionOf(each, 'ResolvedRefs')])
+
+    wire.cut()
+    await cluster.kubectl(['-n', 'shop', 'delete', 'pl', 'goes'])
+    applied.delete('goes')
+    await cluster.apply(pipeline('turns', 2))
+    applied.set('turns', 2)
+    await compact(cluster)
+    // What the API server remembers of the past is gone with it: only a new list helps.
+    await restartApiServer(cluster)
+    wire.mend()
+
+    await settled()
+    await operator.idle()
+    expect(operator.log).toContain('The watched version is gone; listing again.')
+    expect(said(await pipelines())).toEqual(said(before))
+    // A Pipeline of the deleted one's name is a new one: nothing of the old is left.
+    await cluster.apply(pipeline('goes', 3))
+    applied.set('goes', 3)
+    await settled()
+    expect(await operator.stop()).toBe(0)
+  })
+
+  async function leaseHolder(): Promise<string> {
+    const lease = JSON.parse(
+      await cluster.kubectl(['-n', 'penstock-system', 'get', 'lease', 'penstock-operator', '-o', 'json']),
+    )
+    return lease.spec.holderIdentity
+  }
+})

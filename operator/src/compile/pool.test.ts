@@ -1,0 +1,77 @@
+import { expect, test } from 'vitest'
+import type { Pipeline } from '../api/pipeline.ts'
+import { CompilePool, compileLimits } from './pool.ts'
+
+const job = (source: string, tests: Pipeline['spec']['tests'] = []) => ({
+  pipeline: {
+    apiVersion: 'penstock.dev/v1alpha1',
+    kind: 'Pipeline',
+    metadata: {
+      name: 'checkout',
+      namespace: 'shop',
+      uid: 'u',
+      generation: 1,
+      creationTimestamp: '2026-01-01T00:00:00Z',
+    },
+    spec: {
+      sources: [{ name: 'app', type: 'orchestrator_logs' }],
+      transforms: [{ name: 'parse', type: 'remap', config: { source } }],
+      sinks: [{ name: 'out', type: 'blackhole' }],
+      tests,
+    },
+  },
+  resources: [],
+  policy: undefined,
+  keys: {},
+  apiHosts: [],
+  clusterName: '',
+})
+
+test('compiles in a thread; equal resources give equal artifacts', { timeout: 60_000 }, async () => {
+  await using pool = new CompilePool(1)
+  const [first, second, wrong] = await Promise.all([
+    pool.compile(job('.a = 1')),
+    pool.compile(job('.a = 1')),
+    pool.compile(job('.a = parse_json(.message)')),
+  ])
+  expect(first.accepted.status).toBe('True')
+  expect(first.artifact).toEqual(second.artifact)
+  expect(first.artifact?.hub.subscriptions).toEqual([
+    {
+      cursor: 'u/app',
+      namespaces: ['shop'],
+      podSelector: '',
+      excludeContainers: [],
+      out: 'shop/checkout/app',
+      options: {},
+    },
+  ])
+  expect(wrong.accepted).toEqual({
+    status: 'False',
+    reason: 'CompileFailed',
+    message: 'transforms[parse] line 1 col 6: E103 unhandled fallible assignment',
+  })
+})
+
+test('tests that take too long cost their Pipeline alone, and the next one gets a new thread', {
+  timeout: 120_000,
+}, async () => {
+  await using pool = new CompilePool(1, { ...compileLimits, testsMs: 300 })
+  const loops = Array.from({ length: 100 }, (_, index) => ({
+    name: `t${index}`,
+    insertAt: 'parse',
+    input: { raw: 'x'.repeat(1000) },
+    expect: [{ at: 'parse', assert: '.n == 1' }],
+  }))
+  const heavy = `text = ""\n${'text = text + string!(.message) + text\n'.repeat(24)}.n = length(split(text, "x"))`
+  const slow = await pool.compile(job(heavy, loops))
+  expect(['TestsFailed', 'CompileFailed']).toContain(slow.accepted.reason)
+  expect(slow.artifact).toBeUndefined()
+  expect((await pool.compile(job('.a = 1'))).accepted.status).toBe('True')
+})
+
+test('a spec beyond its size is not even tried', async () => {
+  await using pool = new CompilePool(1)
+  const result = await pool.compile(job(`.a = "${'x'.repeat(300_000)}"`))
+  expect(result.accepted.message).toMatch(/^spec: it has 300\d\d\d bytes as JSON, and may have 262144$/)
+})

@@ -1,0 +1,101 @@
+import { describe, expect, test } from 'vitest'
+import type { Condition, Finding } from '../api/conditions.ts'
+import { type Kind, pipelineKind, sinkKind } from '../api/kinds.ts'
+import { type StatusObject, statusOf } from './status.ts'
+
+const now = new Date('2026-01-02T03:04:05.678Z')
+const object = (status?: StatusObject['status'], spec: StatusObject['spec'] = {}): StatusObject => ({
+  apiVersion: 'penstock.dev/v1alpha1',
+  kind: 'Pipeline',
+  metadata: { name: 'checkout', namespace: 'shop', generation: 3 },
+  spec,
+  ...(status === undefined ? {} : { status }),
+})
+const good: Finding[] = [
+  { type: 'Accepted', status: 'True', reason: 'Valid', message: '' },
+  { type: 'ResolvedRefs', status: 'True', reason: 'Resolved', message: '' },
+]
+const programmed: Finding[] = [{ type: 'Programmed', status: 'True', reason: 'Programmed', message: '' }]
+const refused: Finding = { type: 'Accepted', status: 'False', reason: 'ForbiddenOption', message: 'no' }
+
+/** Conditions as `Type=Status/Reason`. */
+const says = (
+  compile: readonly Finding[],
+  rollout?: readonly Finding[],
+  before?: StatusObject,
+  kind: Kind = pipelineKind,
+) => {
+  const reports = {
+    compile: { generation: 3, findings: compile },
+    ...(rollout === undefined ? {} : { rollout: { generation: 3, findings: rollout } }),
+  }
+  const status = statusOf(kind, before ?? object(), reports, now)
+  return (status['conditions'] as Condition[]).map(({ type, status, reason }) => `${type}=${status}/${reason}`)
+}
+
+describe('the summary of a Pipeline', () => {
+  test('is unknown and in progress before agents have spoken', () => {
+    expect(says(good)).toEqual([
+      'Accepted=True/Valid',
+      'ResolvedRefs=True/Resolved',
+      'Programmed=Unknown/Pending',
+      'Flowing=Unknown/NoData',
+      'Ready=Unknown/Pending',
+      'Reconciling=True/Progressing',
+    ])
+  })
+
+  test('is ready when it runs, whatever flows; nothing of kstatus is left then', () => {
+    const flowing: Finding = { type: 'Flowing', status: 'False', reason: 'NoEventsDelivered', message: '' }
+    expect(says(good, [...programmed, flowing]).slice(4)).toEqual(['Ready=True/Ready'])
+  })
+
+  test.each([
+    [[refused, good[1] as Finding], 'ForbiddenOption', 'Stalled=True/ForbiddenOption'],
+    [
+      [good[0] as Finding, { type: 'ResolvedRefs', status: 'False', reason: 'SinkNotFound', message: '' } as Finding],
+      'SinkNotFound',
+      'Reconciling=True/Progressing',
+    ],
+  ])('names the first failure, and stalls only where the user must act: %j', (findings, reason, kstatus) => {
+    expect(says(findings, programmed).slice(4)).toEqual([`Ready=False/${reason}`, kstatus])
+  })
+
+  test('a suspended one is ready without running', () => {
+    expect(says(good, undefined, object(undefined, { suspend: true })).slice(4)).toEqual(['Ready=True/Suspended'])
+  })
+
+  test('a Sink whose destination refuses is not ready, and still in order', () => {
+    const reachable: Finding = { type: 'Reachable', status: 'False', reason: 'Unauthorized', message: '401' }
+    expect(says(good, [reachable], undefined, sinkKind).slice(2)).toEqual([
+      'Reachable=False/Unauthorized',
+      'Ready=False/Unreachable',
+    ])
+  })
+})
+
+test('after a restart what no part has spoken about yet stays as it was, so that nothing is written', () => {
+  const reports = {
+    compile: { generation: 3, findings: good },
+    rollout: { generation: 3, findings: programmed, fields: { agents: [] } },
+  }
+  const first = statusOf(pipelineKind, object(), reports, now)
+  const later = new Date('2026-05-05T00:00:00Z')
+  expect(statusOf(pipelineKind, object(first), { compile: reports.compile }, later)).toEqual(first)
+})
+
+test('the time of a condition changes with its status alone', () => {
+  const times = (status: ReturnType<typeof statusOf>) =>
+    Object.fromEntries(
+      (status['conditions'] as Condition[]).map(({ type, lastTransitionTime }) => [type, lastTransitionTime]),
+    )
+  const first = statusOf(pipelineKind, object(), { compile: { generation: 3, findings: good } }, now)
+  const later = new Date('2026-01-02T04:00:00Z')
+  const second = statusOf(
+    pipelineKind,
+    object(first),
+    { compile: { generation: 4, findings: [refused, good[1] as Finding] } },
+    later,
+  )
+  expect(times(second)).toMatchObject({ Accepted: '2026-01-02T04:00:00Z', ResolvedRefs: '2026-01-02T03:04:05Z' })
+})
