@@ -53,6 +53,8 @@ export interface Report {
   readonly failures: readonly Failure[]
   readonly failed: ReadonlySet<string>
   readonly pipelines: HeartbeatBody['pipelines']
+  /** Since when a pipeline has read events, or holds some, and delivered none. */
+  readonly silentSince: ReadonlyMap<string, number>
   /** When it came, in milliseconds since the epoch. */
   readonly at: number
 }
@@ -172,9 +174,14 @@ export class Delivery {
           .filter(([id]) => selected.has(id))
           .map(([id, said]) => [id, pipelineOf(said)]),
       ),
+      silentSince: new Map(),
       at: now,
     }
-    reports.set(sender.podUid, report)
+    const silentSince = new Map<string, number>()
+    for (const [id, { eventsIn, eventsOut, bufferedEvents }] of Object.entries(report.pipelines)) {
+      if (eventsOut === 0 && eventsIn + bufferedEvents > 0) silentSince.set(id, before?.silentSince.get(id) ?? now)
+    }
+    reports.set(sender.podUid, { ...report, silentSince })
     for (const [id, sums] of Object.entries(report.pipelines)) this.#count(id, sums, sender.node, now)
     const same =
       before !== undefined &&

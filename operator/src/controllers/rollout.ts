@@ -20,6 +20,8 @@ const everyMs = 1000
 /** Without any report, silence itself is news. */
 const lookMs = 10_000
 const mostFailures = 5
+/** How long events may be on their way before their absence at the destination tells something. */
+const onTheWayMs = 20_000
 /** A buffer is filling up from here on. */
 const fullFrom = 0.75
 
@@ -58,6 +60,10 @@ interface Traffic {
   bufferedEvents: number
   bufferedBytes: number
   bufferUse: number
+  /** Errors of sinks. */
+  sinkErrors: number
+  /** The longest that a pod has delivered nothing although it had something. */
+  silentSince: number | undefined
 }
 
 export class RolloutStatus implements AsyncDisposable {
@@ -228,7 +234,7 @@ export class RolloutStatus implements AsyncDisposable {
     const concerned = views.filter(({ delivered }) => delivered.selected.has(id) || delivered.evicted.has(id))
     const agents = concerned.map((view) => this.#pipelineOn(artifact, view))
     const kind = artifact.namespace === undefined ? clusterPipelineKind : pipelineKind
-    const findings = [this.#programmed(artifact, object, concerned, agents), this.#flowing(id, concerned)]
+    const findings = [this.#programmed(artifact, object, concerned, agents), this.#flowing(id, concerned, now)]
     const flow = this.#delivery.flow(id, now)
     const seconds = flowWindowMs / 1000
     let buffered = 0
@@ -348,12 +354,13 @@ export class RolloutStatus implements AsyncDisposable {
   }
 
   /** Judged by the last report of each agent: what was an hour ago is no news. */
-  #flowing(id: string, views: readonly AgentView[]): Finding {
+  #flowing(id: string, views: readonly AgentView[], now: number): Finding {
     let eventsIn = 0
     let eventsOut = 0
     let dropped = 0
     let buffered = 0
     let use = 0
+    let stuck = false
     for (const view of views) {
       const traffic = view.traffic.get(id)
       if (traffic === undefined) continue
@@ -362,6 +369,8 @@ export class RolloutStatus implements AsyncDisposable {
       dropped += traffic.dropped
       buffered += traffic.bufferedEvents
       use = Math.max(use, traffic.bufferUse)
+      // What has just been read may be on its way still: only errors, or time, tell that it is not.
+      stuck ||= traffic.sinkErrors > 0 || (traffic.silentSince !== undefined && now - traffic.silentSince >= onTheWayMs)
     }
     const finding = (status: Finding['status'], reason: Reason, message: string): Finding => ({
       type: 'Flowing',
@@ -374,7 +383,9 @@ export class RolloutStatus implements AsyncDisposable {
     }
     if (dropped > 0) return finding('False', 'SomeEventsDropped', 'Some events that were read were discarded.')
     if (eventsOut === 0 && (eventsIn > 0 || buffered > 0)) {
-      return finding('False', 'NoEventsDelivered', 'Events were read, and none was delivered.')
+      return stuck
+        ? finding('False', 'NoEventsDelivered', 'Events were read, and none was delivered.')
+        : finding('Unknown', 'NoData', 'Events were read, and none has been delivered yet.')
     }
     if (use >= fullFrom) return finding('False', 'BufferFillingUp', 'A buffer is filling up.')
     if (eventsIn === 0 && eventsOut === 0) return finding('Unknown', 'NoData', 'No events were read.')
@@ -468,14 +479,23 @@ interface Reach {
 
 function trafficOf(live: readonly Report[]): Map<string, Traffic> {
   const sums = new Map<string, Traffic>()
-  for (const { pipelines } of live) {
+  for (const { pipelines, silentSince } of live) {
     for (const [id, said] of Object.entries(pipelines)) {
+      let sinkErrors = 0
+      for (const { kind, errors } of Object.values(said.components)) if (kind === 'sink') sinkErrors += errors
+      const silent = silentSince.get(id)
       const known = sums.get(id)
       if (known === undefined) {
         const { eventsIn, eventsOut, dropped, bufferedEvents, bufferedBytes, bufferUse } = said
-        sums.set(id, { eventsIn, eventsOut, dropped, bufferedEvents, bufferedBytes, bufferUse })
+        sums.set(id, {
+          ...{ eventsIn, eventsOut, dropped, bufferedEvents, bufferedBytes, bufferUse },
+          sinkErrors,
+          silentSince: silent,
+        })
         continue
       }
+      known.sinkErrors += sinkErrors
+      if (silent !== undefined) known.silentSince = Math.min(known.silentSince ?? silent, silent)
       known.eventsIn += said.eventsIn
       known.eventsOut += said.eventsOut
       known.dropped += said.dropped
