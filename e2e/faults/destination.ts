@@ -78,6 +78,11 @@ export class Destination implements AsyncDisposable {
     return lines
   }
 
+  /** How often a line came. */
+  times(path: string, line: number): number {
+    return this.arrivals.get(path)?.[line] ?? 0
+  }
+
   arrived(path: string): number {
     let lines = 0
     for (const times of this.arrivals.get(path) ?? []) if (times > 0) lines++

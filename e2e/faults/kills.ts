@@ -42,6 +42,9 @@ export interface KillReport {
   readonly doubled: Record<string, number>
   /** Lines of `stdin` that were certain to be on the disk when the agent was killed. */
   readonly synced: number
+  /** Lines of `stdin` that were done when the agent was killed, and how many of them came again. */
+  readonly settled: number
+  readonly settledAgain: number
   /** Of the lines missing from `stdin`: how old they were at most when the agent was killed. */
   readonly oldestLossMs: number
   /** Losses that the agent itself counted after its starts. */
@@ -118,6 +121,7 @@ export async function killAgain(kills: number, seed: number, longestMs = 2000): 
   }, 10)
   const killedAt: number[] = []
   const synced = new Set<number>()
+  const settled = new Map<number, number>()
   let powerCuts = 0
   let counted = 0
   try {
@@ -139,6 +143,9 @@ export async function killAgain(kills: number, seed: number, longestMs = 2000): 
       // Every event of this run is a line of it, in order: so many of them were certain to be on the disk.
       const certain = syncedId(victim.buffer('to_stdin')) - firstId
       for (let line = firstLine; line < firstLine + certain; line++) synced.add(line)
+      // So many were done: they must not come again.
+      const done = doneId(victim.buffer('to_stdin')) - firstId
+      for (let line = firstLine; line < firstLine + done; line++) settled.set(line, destination.times('/stdin', line))
       destination.release()
       if (kill % 2 === 1) {
         for (const sink of ['to_file', 'to_stdin']) cutPower(victim.buffer(sink), chance)
@@ -189,11 +196,11 @@ export async function killAgain(kills: number, seed: number, longestMs = 2000): 
     memory: destination.doubled('/memory'),
     stdin: destination.doubled('/stdin'),
   }
-  // Once more than a second may come what was delivered and not yet noted, and what was on the way.
-  const bound = (kills + 1) * linesPerSecond * 4
-  for (const [path, lines] of Object.entries(doubled)) {
-    if (lines > bound) problems.push(`${lines} lines of ${path} came twice; at-least-once explains ${bound}.`)
-  }
+  // A request that was answered too late is sent again: that, too, is at-least-once, and rare.
+  let again = 0
+  for (const [line, times] of settled) if (destination.times('/stdin', line) > times) again++
+  if (again > settled.size / 50)
+    problems.push(`${again} of ${settled.size} lines of stdin came again after they were done.`)
   return {
     seed,
     kills,
@@ -206,6 +213,8 @@ export async function killAgain(kills: number, seed: number, longestMs = 2000): 
     },
     doubled,
     synced: synced.size,
+    settled: settled.size,
+    settledAgain: again,
     oldestLossMs: Math.round(oldest),
     countedByAgent: counted,
     problems,
@@ -265,6 +274,7 @@ export function slotOf(folder: string): Buffer {
 }
 export const nextId = (folder: string) => Number(slotOf(folder).readBigUInt64LE(40))
 export const syncedId = (folder: string) => Number(slotOf(folder).readBigUInt64LE(48))
+export const doneId = (folder: string) => Number(slotOf(folder).readBigUInt64LE(24))
 export const syncedSegment = (folder: string) => slotOf(folder).readUInt32LE(32)
 export const syncedOffset = (folder: string) => slotOf(folder).readUInt32LE(36)
 
