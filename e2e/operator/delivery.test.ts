@@ -9,17 +9,10 @@ import { type Cluster, missingForCluster, startCluster } from '../cluster/cluste
 import { Crowd } from './crowd.ts'
 import { Api, Fleet } from './fleet.ts'
 import { Receiver } from './receiver.ts'
-import { eventually, freePort, type RunningOperator, startOperator } from './start.ts'
+import { type Condition, eventually, freePort, type RunningOperator, startOperator } from './start.ts'
 
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
 const missing = missingForCluster(0)
-
-interface Condition {
-  readonly type: string
-  readonly status: string
-  readonly reason: string
-  readonly message: string
-}
 
 describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : ` (${missing})`}`, () => {
   let cluster: Cluster

@@ -3,9 +3,10 @@
 // pod a token, starts its process again when it ends, and says so in the pod's status.
 
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { project } from '@penstock/agent/testing/bundle'
 import type { Cluster } from '../cluster/cluster.ts'
 import { root } from '../command.ts'
 
@@ -388,22 +389,4 @@ export async function podToken(api: Api, account: string, pod: string, uid: stri
     },
   )
   return answer.status.token
-}
-
-let states = 0
-
-/** Puts files into a folder in one step, as a kubelet does. */
-function project(folder: string, files: Readonly<Record<string, Buffer>>): void {
-  const state = `..state-${++states}`
-  mkdirSync(join(folder, state))
-  for (const [name, content] of Object.entries(files)) {
-    writeFileSync(join(folder, state, name), content)
-    try {
-      symlinkSync(join('..data', name), join(folder, name))
-    } catch {
-      // It is there from an earlier state.
-    }
-  }
-  symlinkSync(state, join(folder, '..data.new'))
-  renameSync(join(folder, '..data.new'), join(folder, '..data'))
 }

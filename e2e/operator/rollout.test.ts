@@ -4,18 +4,11 @@ import { type Manifest, takesCandidate } from '@penstock/agent/bundle/format'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type Cluster, missingForCluster, startCluster } from '../cluster/cluster.ts'
 import { Api, Fleet } from './fleet.ts'
-import { eventually, freePort, type RunningOperator, startOperator } from './start.ts'
+import { type Condition, eventually, freePort, type RunningOperator, startOperator } from './start.ts'
 
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
 const missing = missingForCluster(0)
 const bakeMs = 5000
-
-interface Condition {
-  readonly type: string
-  readonly status: string
-  readonly reason: string
-  readonly message: string
-}
 
 describe.skipIf(missing !== undefined)(`rollout${missing === undefined ? '' : ` (${missing})`}`, () => {
   let cluster: Cluster

@@ -14,6 +14,14 @@ export interface RunningOperator extends AsyncDisposable {
   kill(): Promise<void>
 }
 
+/** A condition of an object, as `kubectl get -o yaml` shows it. */
+export interface Condition {
+  readonly type: string
+  readonly status: string
+  readonly reason: string
+  readonly message: string
+}
+
 export interface OperatorOptions {
   /** Port for heartbeats; a free one if not given. Agents know it, so a successor takes the same. */
   readonly port?: number
