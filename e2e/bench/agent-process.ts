@@ -9,7 +9,7 @@ import type { Place } from './scenarios.ts'
 const here = dirname(fileURLToPath(import.meta.url))
 export const root = join(here, '../..')
 /** The agent as its image runs it: compiled. Types stripped at start would cost half a second in every measurement. */
-const agentCommand = [process.execPath, '--max-semi-space-size=4', join(root, 'agent/dist/main.js')] as const
+const agentCommand = [process.execPath, '--max-semi-space-size=8', join(root, 'agent/dist/main.js')] as const
 
 /** Seconds of CPU, user and system, of all children of this process that have ended. */
 export function endedChildrenCpu(): number {
