@@ -74,7 +74,8 @@ describe.skipIf(missing !== undefined)(`${count} Pipelines${missing === undefine
       await apply(name, count + change)
       await until(`the answer to a change of ${name}`, 60_000, async () => {
         const found = await api.get<PipelineLike>(path(name))
-        return found.metadata.generation === generation && saysOf(found, 'Accepted') === 'True Valid'
+        if (found.metadata.generation === generation && saysOf(found, 'Accepted') === 'True Valid') return true
+        throw new Error(`generation ${found.metadata.generation} of ${generation}: ${JSON.stringify(found.status)}`)
       })
       times.push(performance.now() - started)
     }

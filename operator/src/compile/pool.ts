@@ -193,12 +193,12 @@ class Thread {
   }
 }
 
-/** CPU time of a thread so far; a thread that does not even answer this is counted by the clock. */
+/** CPU time of a thread so far; of one that does not answer, on a busy machine, nothing is known: the clock ends it later. */
 async function cpuMs(worker: Worker | undefined): Promise<number> {
   if (worker === undefined) return 0
   const late = new Promise<undefined>((resolve) => setTimeout(() => resolve(undefined), 500).unref())
   const usage = await Promise.race([worker.cpuUsage().catch(() => undefined), late])
-  return usage === undefined ? Number.POSITIVE_INFINITY : (usage.user + usage.system) / 1000
+  return usage === undefined ? 0 : (usage.user + usage.system) / 1000
 }
 
 function refused(reason: 'InvalidConfig' | 'CompileFailed' | 'TestsFailed', message: string): CompileResult {

@@ -108,8 +108,10 @@ export class Statuses implements StatusWriter, AsyncDisposable {
     const before = reports[part]
     if (before !== undefined && canonicalJson(before) === canonicalJson(contribution)) return
     this.#reports.set(reportKey(key, object), { ...reports, [part]: contribution })
-    // Parts often report together: one write for all.
-    this.#controller.queue.addAfter(key, 20)
+    // An author waits for what was found in a spec. Figures, and the revision that comes to all Pipelines with each change of
+    // one, stand behind; parts often report together, and one write does for all.
+    if (part === 'compile') this.#controller.add(key)
+    else this.#controller.queue.addAfter(key, 20, 'resync')
   }
 
   reported(kind: Kind, object: KubeObject, part: StatusPart): StatusContribution | undefined {
