@@ -102,7 +102,7 @@ test('health and readiness follow the life of the agent', async () => {
   expect((await get('/health')).text).toBe('{"ok":true}\n')
   api.stopping = true
   expect(await states()).toEqual([503, 503])
-  expect((await get('/health')).text).toBe('{"ok":false}\n')
+  expect((await get('/health')).text).toBe('{"ok":false,"reason":"The agent is stopping."}\n')
   expect((await fetch(`${observation.url}/health`, { method: 'POST' })).status).toBe(405)
   expect((await get('/nothing')).status).toBe(404)
 })
