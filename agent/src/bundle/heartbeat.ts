@@ -138,6 +138,7 @@ export class Heartbeat {
   }
 
   #beat(): void {
+    this.#timer = undefined
     if (this.#sending !== undefined) {
       this.#again = true
       return
@@ -145,8 +146,9 @@ export class Heartbeat {
     this.#sending = this.#send().finally(() => {
       this.#sending = undefined
       const period = this.#options.everyMs ?? everyMs
-      // Spread, so that the agents of a cluster do not all speak at once.
-      this.#schedule(this.#again ? soonMs : period * (0.8 + Math.random() * 0.4))
+      // What happened while it was sent is told soon. Else: spread, so that the agents of a cluster do not all speak at once.
+      if (this.#again) this.#schedule(soonMs)
+      else if (this.#timer === undefined) this.#schedule(period * (0.8 + Math.random() * 0.4))
       this.#again = false
     })
   }
