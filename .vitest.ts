@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 
 // The workspaces import each other by name; in development the names lead to the sources.
@@ -6,6 +7,8 @@ const ssr = { resolve }
 
 export default defineConfig({
   test: {
+    // Many tests wait for servers and processes of their own; with a worker for each core the cores would be idle.
+    maxWorkers: Math.max(3, availableParallelism()),
     projects: [
       { resolve, ssr, test: { name: 'agent', include: ['agent/src/**/*.test.ts'] } },
       { resolve, ssr, test: { name: 'operator', include: ['operator/src/**/*.test.ts'] } },
