@@ -23,6 +23,23 @@ const counts = ({ events }: TestSink) => ({
 const start = (script: { url: string }, options: object = {}) =>
   startSink('message_broker', { ...minimal, endpoint: script.url, ...options })
 
+test('a broker at an address that is closed to the Pipeline is not dialled', async () => {
+  await using broker = await fakeBroker()
+  const options = { ...minimal, endpoint: broker.url.replace('127.0.0.1', 'localhost'), request: { retry_attempts: 0 }, connection_retry_options: { max_retries: 0 } } // biome-ignore format: one line
+  const closed = {
+    enabled: true,
+    http: undefined,
+    https: undefined,
+    no_proxy: [],
+    egress: { deny: ['127.0.0.0/8', '::1'] },
+  }
+  await using sink = await startSink('message_broker', options, undefined, closed)
+
+  expect(await sink.deliver(logs(1))).not.toBe('delivered')
+
+  expect(broker.messages).toEqual([])
+})
+
 test('an event is a message with its key, properties and time', async () => {
   await using broker = await fakeBroker()
   await using sink = await start(broker, {

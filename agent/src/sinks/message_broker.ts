@@ -136,10 +136,11 @@ export const messageBroker = defineSink({
     for (const warning of tlsSettings.warnings) context.logger.warn({}, warning)
     const { request, batch: limits, connection_retry_options: retries } = options
     const timeoutMs = request.timeout_secs * 1000
+    const proxy = compileProxy(context.proxy)
     // For OAuth2 and for a health check at an address of its own.
     const client = new HttpClient({
       tls: compileTls(options.tls),
-      proxy: compileProxy(context.proxy),
+      proxy,
       events: context.events,
     })
     const { name, token, oauth2 } = options.auth
@@ -147,6 +148,7 @@ export const messageBroker = defineSink({
       oauth2 === undefined ? fixedCredentials(name, token) : new Oauth2Credentials(oauth2, client)
     const settings = {
       tls: tlsSettings,
+      egress: proxy.egress,
       credentials,
       clientVersion: userAgent().replace('/', '-').toLowerCase(),
       connectTimeoutMs: retries.connection_timeout_secs * 1000,

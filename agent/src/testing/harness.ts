@@ -20,6 +20,7 @@ import { type Batch, logBatch, metricBatch } from '../event/batch.ts'
 import { type BatchStatus, Finalizer } from '../event/finalizer.ts'
 import { LogEvent } from '../event/log.ts'
 import type { MetricEvent } from '../event/metric.ts'
+import type { EgressOptions } from '../net/egress.ts'
 import { findComponent } from '../registry.ts'
 import type { ProxyOptions } from '../schema/groups.ts'
 import { parseOptions } from '../schema/validate.ts'
@@ -112,7 +113,12 @@ export interface TestSink extends AsyncDisposable {
 }
 
 /** Builds a sink from user options. `deliver` may be called once, because it closes the sink. */
-export async function startSink(type: string, options: object, globals?: Partial<Globals>): Promise<TestSink> {
+export async function startSink(
+  type: string,
+  options: object,
+  globals?: Partial<Globals>,
+  proxy: typeof noProxy & { readonly egress?: EgressOptions } = noProxy,
+): Promise<TestSink> {
   const declaration = declared('sink', type) as SinkDeclaration
   const dataDir = await mkdtemp(join(tmpdir(), 'penstock-sink-'))
   const abandon = new AbortController()
@@ -124,7 +130,7 @@ export async function startSink(type: string, options: object, globals?: Partial
     globals: { ...testGlobals(dataDir), ...globals },
     logger: silentLogger,
     events,
-    proxy: noProxy,
+    proxy,
     abandoning: abandon.signal,
   })
   const write = (batchEvents: readonly (LogEvent | MetricEvent)[]): Promise<BatchStatus> =>

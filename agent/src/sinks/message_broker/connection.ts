@@ -4,6 +4,7 @@
 import type { Socket } from 'node:net'
 import type { ProtobufWriter } from '../../formats/protobuf.ts'
 import { openConnection } from '../../net/connect.ts'
+import type { Egress } from '../../net/egress.ts'
 import type { TlsSettings } from '../../net/tls.ts'
 import type { Credentials } from './auth.ts'
 import { BrokerFailure, brokerFailure, failureOf, timedOut } from './failure.ts'
@@ -18,6 +19,8 @@ const mostFrameBytes = usualMessageBytes + frameSlack
 
 export interface ConnectionSettings {
   readonly tls: TlsSettings
+  /** Addresses that may not be dialled, of brokers that others name too. */
+  readonly egress?: Egress | undefined
   readonly credentials: Credentials
   readonly clientVersion: string
   readonly connectTimeoutMs: number
@@ -90,7 +93,7 @@ export class Connection {
   ): Promise<Connection> {
     const { method, data } = await settings.credentials.get(signal)
     const limit = AbortSignal.any([signal, AbortSignal.timeout(settings.connectTimeoutMs)])
-    const socket = await openConnection(address, undefined, settings.tls, limit)
+    const socket = await openConnection(address, undefined, settings.tls, limit, settings.egress)
     const connection = new Connection(address, socket, settings, whenEnded)
     const connected = new Promise<Received>((resolve, reject) => {
       const timer = setTimeout(
