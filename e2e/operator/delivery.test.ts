@@ -274,17 +274,35 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
         .map(({ metadata }) => `${metadata.name} ${metadata.resourceVersion}`)
         .sort()
     }
+    const conditionsOf = (status: unknown) =>
+      (status as { conditions?: readonly { type: string; lastTransitionTime: string }[] } | undefined)?.conditions ?? []
+    /** When what is known of rollouts last changed: a new operator has not heard of any agent at first. */
+    const transitions = async () => {
+      const lists = await Promise.all(
+        ['pipelines', 'agents'].map((plural) => api.list(`/apis/penstock.dev/v1alpha1/${plural}`)),
+      )
+      return lists
+        .flat()
+        .flatMap(({ metadata, status }) =>
+          conditionsOf(status)
+            .filter(({ type }) => type === 'Programmed' || type === 'Ready')
+            .map(({ type, lastTransitionTime }) => `${metadata.name} ${type} ${lastTransitionTime}`),
+        )
+        .sort()
+    }
     const settled = await eventually(async () => {
       const first = await versions()
       await new Promise((done) => setTimeout(done, 4000)) // quiet for a while is what is looked for
       expect(await versions()).toEqual(first)
       return first
     })
+    const before = await transitions()
     await operator.kill()
     operator = await startOperator(cluster, { port })
     await eventually(() => expect(operator.output()).toContain('All controllers run'))
     await programmed('team-a/x')
     expect(await versions()).toEqual(settled)
+    expect(await transitions()).toEqual(before)
   })
 
   test('a sink that is down holds up its own Pipeline alone, is seen, and nothing is lost', async () => {

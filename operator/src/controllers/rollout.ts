@@ -3,7 +3,7 @@
 
 import { errorText } from '@penstock/agent/errors'
 import type { Agent } from '../api/agent.ts'
-import type { Finding, Reason } from '../api/conditions.ts'
+import { conditionOf, type Finding, type Reason } from '../api/conditions.ts'
 import { agentKind, clusterPipelineKind, clusterSinkKind, type Kind, pipelineKind, sinkKind } from '../api/kinds.ts'
 import { type KubeObject, keyOf, objectKey } from '../api/object.ts'
 import type { Pipeline } from '../api/pipeline.ts'
@@ -66,6 +66,19 @@ interface Traffic {
   silentSince: number | undefined
 }
 
+/**
+ * After a start, agents take up to a period of their heartbeats to report. What an earlier process has said of an object stands
+ * until then: that nobody has reported yet is no news of the object.
+ */
+const hearingMs = 45_000
+
+/** Whether its present generation has been spoken of before. */
+function isTold({ metadata, status }: Agent | Pipeline): boolean {
+  return (
+    status?.observedGeneration === metadata.generation && conditionOf(status?.conditions, 'Programmed') !== undefined
+  )
+}
+
 export class RolloutStatus implements AsyncDisposable {
   readonly #context: OperatorContext
   readonly #delivery: Delivery
@@ -77,6 +90,7 @@ export class RolloutStatus implements AsyncDisposable {
   readonly #subscriptions: Disposable[] = []
   #timer: NodeJS.Timeout | undefined
   #look: NodeJS.Timeout | undefined
+  #startedAt = 0
 
   constructor(context: OperatorContext, delivery: Delivery) {
     this.#context = context
@@ -94,6 +108,7 @@ export class RolloutStatus implements AsyncDisposable {
 
   async start(): Promise<this> {
     await this.#context.caches.synced(this.#context.signal)
+    this.#startedAt = Date.now()
     this.#subscriptions.push(
       this.#delivery.onChange(() => this.#soon()),
       this.#context.artifacts.subscribe(() => this.#soon()),
@@ -124,10 +139,17 @@ export class RolloutStatus implements AsyncDisposable {
     if (!this.#context.artifacts.complete) return
     const views: AgentView[] = []
     for (const [key, delivered] of this.#delivery.agents()) views.push(this.#view(key, delivered, now))
-    for (const view of views) this.#reportAgent(view)
+    const unheard = (view: AgentView) =>
+      now - this.#startedAt < hearingMs && view.live.length + view.stale < view.desired
+    for (const view of views) this.#reportAgent(view, unheard(view))
     for (const artifact of this.#context.artifacts.values()) {
       const object = this.#objectOf(artifact)
-      if (object !== undefined) this.#reportPipeline(artifact, object, views, now)
+      if (object === undefined) continue
+      const concerned = views.filter(
+        ({ delivered: { selected, evicted } }) => selected.has(artifact.id) || evicted.has(artifact.id),
+      )
+      if (concerned.some(unheard) && isTold(object)) continue
+      this.#reportPipeline(artifact, object, concerned, now)
     }
     this.#reportSinks(views)
   }
@@ -168,9 +190,9 @@ export class RolloutStatus implements AsyncDisposable {
 
   // --- Agent ---
 
-  #reportAgent({ key, delivered, desired, live, stale, byRevision, failing }: AgentView): void {
+  #reportAgent({ key, delivered, desired, live, stale, byRevision, failing }: AgentView, unheard: boolean): void {
     const agent = this.#agents.get(...(key.split('/') as [string, string]))
-    if (agent === undefined) return
+    if (agent === undefined || (unheard && isTold(agent))) return
     const { stable, candidate } = delivered
     const newest = candidate ?? stable
     if (newest === undefined) return
@@ -229,9 +251,8 @@ export class RolloutStatus implements AsyncDisposable {
 
   // --- Pipeline ---
 
-  #reportPipeline(artifact: Artifact, object: Pipeline, views: readonly AgentView[], now: number): void {
+  #reportPipeline(artifact: Artifact, object: Pipeline, concerned: readonly AgentView[], now: number): void {
     const { id } = artifact
-    const concerned = views.filter(({ delivered }) => delivered.selected.has(id) || delivered.evicted.has(id))
     const agents = concerned.map((view) => this.#pipelineOn(artifact, view))
     const kind = artifact.namespace === undefined ? clusterPipelineKind : pipelineKind
     const findings = [this.#programmed(artifact, object, concerned, agents), this.#flowing(id, concerned, now)]
