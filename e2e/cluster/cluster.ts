@@ -165,12 +165,21 @@ export async function stopClusters(run: string): Promise<void> {
   }
 }
 
+/**
+ * A port below those that the kernel gives to clients: an API server that is restarted must find it free, and whoever waits for
+ * it must not be connected to itself.
+ */
 async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await new Promise((done) => server.once('listening', done))
-  const address = server.address()
-  await new Promise((done) => server.close(done))
-  return typeof address === 'object' && address !== null ? address.port : 6443
+  for (let attempt = 0; attempt < 100; attempt++) {
+    const port = 12_000 + Math.floor(Math.random() * 18_000)
+    const server = createServer()
+    const free = await new Promise<boolean>((done) => {
+      server.once('error', () => done(false))
+      server.listen(port, '127.0.0.1', () => server.close(() => done(true)))
+    })
+    if (free) return port
+  }
+  throw new Error('No port from 12000 to 30000 is free.')
 }
 
 async function main(): Promise<number> {
