@@ -33,7 +33,7 @@ const commands: Readonly<Record<string, { readonly about: string; readonly load:
   why: { about: 'tell which Pipelines read the logs of a pod, and why', load: () => import('./cli/why.ts') },
 }
 
-const usage = `Usage: penstock COMMAND -f PATH...\n\n${Object.entries(commands)
+const usage = `Usage: penstock COMMAND [FLAGS]\n\n${Object.entries(commands)
   .map(([name, { about }]) => `  ${name.padEnd(14)} ${about}`)
   .join('\n')}\n`
 
