@@ -66,8 +66,19 @@ describe.skipIf(missing !== undefined)(
         {
           apiVersion: 'v1',
           kind: 'Pod',
-          metadata: { name: 'web-1', namespace: 'shop', labels: { app: 'web' }, annotations: { 'penstock.dev/exclude-containers': 'proxy' } }, // biome-ignore format: one line
-          spec: { nodeName: 'n1', containers: [{ name: 'web', image: 'x' }, { name: 'proxy', image: 'x' }] }, // biome-ignore format: one line
+          metadata: {
+            name: 'web-1',
+            namespace: 'shop',
+            labels: { app: 'web' },
+            annotations: { 'penstock.dev/exclude-containers': 'proxy' },
+          },
+          spec: {
+            nodeName: 'n1',
+            containers: [
+              { name: 'web', image: 'x' },
+              { name: 'proxy', image: 'x' },
+            ],
+          },
         },
         {
           apiVersion: 'v1',
@@ -77,7 +88,14 @@ describe.skipIf(missing !== undefined)(
         },
       )
       const at = '2026-01-01T00:00:00Z'
-      const condition = (type: string, status: string, reason: string, message = '') => ({ type, status, reason, message, observedGeneration: 1, lastTransitionTime: at }) // biome-ignore format: one line
+      const condition = (type: string, status: string, reason: string, message = '') => ({
+        type,
+        status,
+        reason,
+        message,
+        observedGeneration: 1,
+        lastTransitionTime: at,
+      })
       const status = {
         observedGeneration: 1,
         programmedGeneration: 1,
@@ -87,11 +105,36 @@ describe.skipIf(missing !== undefined)(
           condition('Ready', 'False', 'NodesFailed', '1 of 2 agents failed.'),
         ],
         agents: [
-          { name: 'penstock-system/node', revision: '9f3c2a1b', desired: 2, current: 1, failed: 1, stale: 0, failures: [{ node: 'n9', reason: 'BufferUnwritable', message: 'data dir is read-only' }] }, // biome-ignore format: one line
+          {
+            name: 'penstock-system/node',
+            revision: '9f3c2a1b',
+            desired: 2,
+            current: 1,
+            failed: 1,
+            stale: 0,
+            failures: [{ node: 'n9', reason: 'BufferUnwritable', message: 'data dir is read-only' }],
+          },
         ],
-        components: [{ name: 'parse', kind: 'transform', errors: '3', lastError: { reason: 'FunctionCallError', message: 'parse_json: expected value', at, node: 'n9' } }], // biome-ignore format: one line
+        components: [
+          {
+            name: 'parse',
+            kind: 'transform',
+            errors: '3',
+            lastError: { reason: 'FunctionCallError', message: 'parse_json: expected value', at, node: 'n9' },
+          },
+        ],
       }
-      await cluster.kubectl(['-n', 'shop', 'patch', 'pipeline', 'web', '--subresource=status', '--type=merge', '-p', JSON.stringify({ status })]) // biome-ignore format: one line
+      await cluster.kubectl([
+        '-n',
+        'shop',
+        'patch',
+        'pipeline',
+        'web',
+        '--subresource=status',
+        '--type=merge',
+        '-p',
+        JSON.stringify({ status }),
+      ])
     })
     afterAll(() => resources.disposeAsync())
 

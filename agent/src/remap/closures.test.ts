@@ -65,7 +65,14 @@ test('for_each goes over the present fields in the order of their names', () => 
   const source =
     'names = []\ndel(.b)\nfor_each(.) -> |key, value| { names = push(names, [key, value]) }\n.names = names'
   expect(runOften(source, [{ c: 3, b: 2, a: 1 }, { z: null }])).toEqual([
-    { c: 3, a: 1, names: [['a', 1], ['c', 3]] },
+    {
+      c: 3,
+      a: 1,
+      names: [
+        ['a', 1],
+        ['c', 3],
+      ],
+    },
     { z: null, names: [['z', null]] },
-  ]) // biome-ignore format: pairs
+  ])
 })

@@ -25,7 +25,12 @@ const start = (script: { url: string }, options: object = {}) =>
 
 test('a broker at an address that is closed to the Pipeline is not dialled', async () => {
   await using broker = await fakeBroker()
-  const options = { ...minimal, endpoint: broker.url.replace('127.0.0.1', 'localhost'), request: { retry_attempts: 0 }, connection_retry_options: { max_retries: 0 } } // biome-ignore format: one line
+  const options = {
+    ...minimal,
+    endpoint: broker.url.replace('127.0.0.1', 'localhost'),
+    request: { retry_attempts: 0 },
+    connection_retry_options: { max_retries: 0 },
+  }
   const closed = {
     enabled: true,
     http: undefined,

@@ -88,7 +88,12 @@ test('an agent configuration becomes a Pipeline that compiles, under our own nam
   ])
 
   const file = join(folder, 'pipeline.yaml')
-  const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'shop-logs-environment', namespace: 'shop' }, stringData: { LOKI_PASSWORD: 'x' } } // biome-ignore format: one line
+  const secret = {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'shop-logs-environment', namespace: 'shop' },
+    stringData: { LOKI_PASSWORD: 'x' },
+  }
   writeFileSync(file, `${stringify(resource)}---\n${stringify(secret)}`)
   expect(compileFiles([file], { ownMachine: false }).problems).toEqual([])
 })

@@ -71,7 +71,10 @@ export function statusText(pipeline: Pipeline): string {
     const component = components.get(entry.name)
     if (component === undefined) continue
     const { errors, lastError } = component
-    const last = lastError === undefined ? '' : `; the last: ${lastError.reason}: ${lastError.message} (${[lastError.node, lastError.at].filter(Boolean).join(', ')})` // biome-ignore format: one idea
+    const last =
+      lastError === undefined
+        ? ''
+        : `; the last: ${lastError.reason}: ${lastError.message} (${[lastError.node, lastError.at].filter(Boolean).join(', ')})`
     lines.push(`            ${errors ?? 0} errors${last}`)
   }
   for (const agent of status?.agents ?? []) {

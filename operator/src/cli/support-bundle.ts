@@ -39,7 +39,10 @@ export async function run(argv: string[]): Promise<number> {
   const problems: string[] = []
   const add = (name: string, text: string) => void archive.entry({ name: `${folder}/${name}` }, text)
   for await (const [name, text] of contents(client, problems)) add(name, text)
-  add('about.txt', `Penstock ${version}\nAPI ${apiVersionName}\n\n${problems.length === 0 ? 'Everything could be read.' : `Could not be read:\n${problems.join('\n')}`}\n`) // biome-ignore format: one text
+  add(
+    'about.txt',
+    `Penstock ${version}\nAPI ${apiVersionName}\n\n${problems.length === 0 ? 'Everything could be read.' : `Could not be read:\n${problems.join('\n')}`}\n`,
+  )
   archive.finalize()
   await written
   for (const problem of problems) console.error(problem)
@@ -67,7 +70,15 @@ async function* contents(
     yield [`workloads/${type.plural}.yaml`, yaml(all.filter(isOurs))]
   }
   yield ['workloads/secrets.yaml', yaml((await list(secretType, { metadataOnly: true })).filter(isOurs))]
-  yield ['nodes.yaml', yaml((await list(nodeType)).map(({ metadata, ...rest }) => ({ ...rest, metadata: { name: metadata.name, labels: metadata.labels } })) as KubeObject[])] // biome-ignore format: one idea
+  yield [
+    'nodes.yaml',
+    yaml(
+      (await list(nodeType)).map(({ metadata, ...rest }) => ({
+        ...rest,
+        metadata: { name: metadata.name, labels: metadata.labels },
+      })) as KubeObject[],
+    ),
+  ]
   const kindNames = new Set(kinds.map(({ kind }) => kind))
   const events = (await list(eventType)) as readonly (KubeObject & { regarding?: { kind?: string; name?: string } })[]
   yield [
