@@ -5,13 +5,13 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runAgent } from '../agent.ts'
 import { makeCertificates } from '../certificates.ts'
-import type { CommandResult } from '../command.ts'
 import { until } from '../command.ts'
 import { gate } from '../gate.ts'
 import { relay } from '../relay.ts'
 import type { RunningService } from '../services/service.ts'
 import { service } from '../services/service.ts'
 import { queryLoki, queryVictoriaLogs } from '../stores.ts'
+import { expectClean } from './expect-clean.ts'
 
 const loki = service('loki')
 const standIn = loki.missing === undefined ? undefined : service('victorialogs')
@@ -24,12 +24,6 @@ const instant = (offset: number, fraction = '') => ({
   ns: `${second + offset}${fraction.padEnd(9, '0')}`,
 })
 const lines = (events: readonly object[]) => events.map((event) => `${JSON.stringify(event)}\n`).join('')
-
-/** The agent ended well and had no error to tell. */
-function expectClean(result: CommandResult): void {
-  expect(result.code, result.stderr).toBe(0)
-  expect(result.stdout + result.stderr).not.toContain('ERROR')
-}
 
 /** Events come in on standard input as JSON; `timestamp` is made an instant, and what the source adds is taken away. */
 function pipeline(sink: { tenant_id?: string; labels: Record<string, string>; [option: string]: unknown }) {

@@ -4,12 +4,12 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runAgent } from '../agent.ts'
-import type { CommandResult } from '../command.ts'
 import { until } from '../command.ts'
 import { gate } from '../gate.ts'
 import type { RunningService } from '../services/service.ts'
 import { service } from '../services/service.ts'
 import { queryPrometheus } from '../stores.ts'
+import { expectClean } from './expect-clean.ts'
 
 const prometheus = service('prometheus')
 const why = prometheus.missing === undefined ? '' : ` (${prometheus.missing})`
@@ -18,11 +18,6 @@ const second = Math.floor(Date.now() / 1000) - 60
 const instant = (offset: number) => new Date((second + offset) * 1000).toISOString()
 const lines = (metrics: readonly object[]) => metrics.map((metric) => `${JSON.stringify({ metric })}\n`).join('')
 const newNamespace = () => `run_${randomUUID().replaceAll('-', '')}`
-
-function expectClean(result: CommandResult): void {
-  expect(result.code, result.stderr).toBe(0)
-  expect(result.stdout + result.stderr).not.toContain('ERROR')
-}
 
 describe.skipIf(prometheus.missing !== undefined)(`remote_write_metrics and Prometheus${why}`, () => {
   let server: RunningService

@@ -5,12 +5,12 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runAgent } from '../agent.ts'
 import { makeCertificates } from '../certificates.ts'
-import type { CommandResult } from '../command.ts'
 import { gate } from '../gate.ts'
 import { relay } from '../relay.ts'
 import type { RunningService } from '../services/service.ts'
 import { service } from '../services/service.ts'
 import { searchAll, searchApi } from '../stores.ts'
+import { expectClean } from './expect-clean.ts'
 
 const opensearch = service('opensearch')
 const elasticsearch = service('elasticsearch')
@@ -18,12 +18,6 @@ const because = (missing: string | undefined) => (missing === undefined ? '' : `
 
 const lines = (events: readonly object[]) => events.map((event) => `${JSON.stringify(event)}\n`).join('')
 const at = '2026-01-02T03:04:05.678901234Z'
-
-/** The agent ended well and had no error to tell. */
-function expectClean(result: CommandResult): void {
-  expect(result.code, result.stderr).toBe(0)
-  expect(result.stdout + result.stderr).not.toContain('ERROR')
-}
 
 /** Events come in on standard input as JSON; `timestamp` is made an instant, and what the source adds is taken away. */
 function pipeline(sink: object, program = '') {

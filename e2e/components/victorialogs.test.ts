@@ -4,11 +4,11 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runAgent } from '../agent.ts'
-import type { CommandResult } from '../command.ts'
 import { until } from '../command.ts'
 import type { RunningService } from '../services/service.ts'
 import { service } from '../services/service.ts'
 import { searchVictoriaLogs } from '../stores.ts'
+import { expectClean } from './expect-clean.ts'
 
 const victoria = service('victorialogs')
 const why = victoria.missing === undefined ? '' : ` (${victoria.missing})`
@@ -17,11 +17,6 @@ const second = Math.floor(Date.now() / 1000) * 1000 - 60_000
 const timestamp = (index: number) => new Date(second + index).toISOString()
 const count = 300
 const text = (index: number) => `message ${index} "ü" \\ ${'x'.repeat(index)}`
-
-function expectClean(result: CommandResult): void {
-  expect(result.code, result.stderr).toBe(0)
-  expect(result.stdout + result.stderr).not.toContain('ERROR')
-}
 
 describe.skipIf(victoria.missing !== undefined)(`logs and VictoriaLogs${why}`, () => {
   let server: RunningService

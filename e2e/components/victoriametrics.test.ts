@@ -5,12 +5,12 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runAgent } from '../agent.ts'
-import type { CommandResult } from '../command.ts'
 import { until } from '../command.ts'
 import { gate } from '../gate.ts'
 import type { RunningService } from '../services/service.ts'
 import { service } from '../services/service.ts'
 import { exportVictoriaMetrics } from '../stores.ts'
+import { expectClean } from './expect-clean.ts'
 
 const victoria = service('victoriametrics')
 const why = victoria.missing === undefined ? '' : ` (${victoria.missing})`
@@ -50,11 +50,6 @@ const everyType = (run: string) => {
       aggregated_summary: { quantiles: [{ quantile: 0.99, value: 9 }], count: 6, sum: 12 },
     },
   ]
-}
-
-function expectClean(result: CommandResult): void {
-  expect(result.code, result.stderr).toBe(0)
-  expect(result.stdout + result.stderr).not.toContain('ERROR')
 }
 
 describe.skipIf(victoria.missing !== undefined)(`metrics and VictoriaMetrics${why}`, () => {
