@@ -100,8 +100,11 @@ describe.skipIf(missing !== undefined)(`rollout${missing === undefined ? '' : ` 
     await programmed('tried')
     expect(await rolledOut()).not.toBe(before)
     expect(fleet.members.map((member) => member.process?.pid)).toEqual(pids)
-    const agent = await api.get('/apis/penstock.dev/v1alpha1/namespaces/penstock-system/agents/node')
-    expect(agent.status?.['nodes']).toMatchObject({ desired: 4, current: 4, failed: 0 })
+    // An Agent's figures are written every few seconds at most.
+    await eventually(async () => {
+      const agent = await api.get('/apis/penstock.dev/v1alpha1/namespaces/penstock-system/agents/node')
+      expect(agent.status?.['nodes']).toMatchObject({ desired: 4, current: 4, failed: 0 })
+    })
   })
 
   test('a candidate that ends the agents of its canaries is taken back, and the others never see it', async () => {
