@@ -1,4 +1,5 @@
-// Reads back what the stores have taken: Loki (or VictoriaLogs in its stead), the search engines, Prometheus and InfluxDB.
+// Reads back what the stores have taken: Loki (or VictoriaLogs in its stead), the search engines, Prometheus and InfluxDB, and
+// what an event collector has decoded.
 
 export interface LogEntry {
   readonly labels: Readonly<Record<string, string>>
@@ -189,4 +190,68 @@ export async function queryInflux(
       ),
     ]),
   )
+}
+
+/** A log as an event collector has decoded it. */
+export interface CollectedLog {
+  /** Milliseconds since the epoch: its times are floats of nanoseconds. */
+  readonly at: number
+  readonly body: unknown
+  readonly attributes: Readonly<Record<string, unknown>>
+  readonly resource: Readonly<Record<string, unknown>>
+}
+
+type CollectedValue = Readonly<Record<string, unknown>>
+type CollectedPairs = readonly { readonly key: string; readonly value: CollectedValue }[]
+
+interface CollectedRequest {
+  readonly resourceLogs: readonly {
+    readonly resource: { readonly attributes?: CollectedPairs }
+    readonly scopeLogs: readonly {
+      readonly logRecords: readonly {
+        readonly timeUnixNano: string
+        readonly body: CollectedValue
+        readonly attributes?: CollectedPairs
+      }[]
+    }[]
+  }[]
+}
+
+/** Everything that an event collector has decoded so far. */
+export async function readCollector(url: string): Promise<CollectedLog[]> {
+  const response = await fetch(url, { signal: AbortSignal.timeout(30_000) })
+  const requests = (await response.text())
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as CollectedRequest)
+  return requests.flatMap(({ resourceLogs }) =>
+    resourceLogs.flatMap(({ resource, scopeLogs }) =>
+      scopeLogs.flatMap(({ logRecords }) =>
+        logRecords.map(({ timeUnixNano, body, attributes }) => ({
+          at: Math.round(Number(timeUnixNano) / 1e6),
+          body: collectedValue(body),
+          attributes: collectedMembers(attributes),
+          resource: collectedMembers(resource.attributes),
+        })),
+      ),
+    ),
+  )
+}
+
+function collectedMembers(pairs: CollectedPairs = []): Record<string, unknown> {
+  return Object.fromEntries(pairs.map(({ key, value }) => [key, collectedValue(value)]))
+}
+
+/** `{"stringValue":"a"}` is `a`; objects and arrays are lists below `values`. */
+function collectedValue(value: CollectedValue): unknown {
+  const [[type, content] = ['', undefined]] = Object.entries(value)
+  const values = (content as { values?: unknown } | undefined)?.values ?? []
+  switch (type) {
+    case 'kvlistValue':
+      return collectedMembers(values as CollectedPairs)
+    case 'arrayValue':
+      return (values as CollectedValue[]).map(collectedValue)
+    default:
+      return content
+  }
 }

@@ -59,6 +59,7 @@ const recipes = {
   pulsar: { variable: 'PENSTOCK_TEST_PULSAR_URL' },
   victoriametrics: { variable: 'PENSTOCK_TEST_VICTORIAMETRICS_URL' },
   apache: { variable: 'PENSTOCK_TEST_APACHE_STATUS_URL' },
+  hec: { variable: 'PENSTOCK_TEST_HEC_URL' },
 } as const satisfies Record<string, Recipe>
 
 export type ServiceName = keyof typeof recipes
@@ -76,6 +77,7 @@ export const usedServices: readonly ServiceName[] = [
   'pulsar',
   'victoriametrics',
   'victorialogs',
+  'hec',
   'loki',
 ]
 
