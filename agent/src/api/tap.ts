@@ -61,6 +61,57 @@ export interface TapRequest {
   readonly limit: number
 }
 
+/** A sample of what passes some outputs of a running topology, also after a reload, until it is disposed. */
+export class Tap implements Disposable {
+  readonly #topology: Topology
+  readonly #request: Pick<TapRequest, 'outputsOf' | 'inputsOf'>
+  readonly #notify: (message: string) => void
+  readonly #reservoir: Reservoir
+  readonly #write = eventWriter()
+  readonly #unlisten: () => void
+  #watched = new Map<Outlet, Onlooker>()
+
+  constructor(topology: Topology, request: Omit<TapRequest, 'intervalMs'>, notify: (message: string) => void) {
+    this.#topology = topology
+    this.#request = request
+    this.#notify = notify
+    this.#reservoir = new Reservoir(request.limit)
+    this.#unlisten = topology.onChange(() => this.#attach())
+    this.#attach()
+  }
+
+  /** What was chosen since the last time. */
+  drain(): Kept[] {
+    return this.#reservoir.drain()
+  }
+
+  /** An event as a line of JSON. */
+  line(kept: Kept): string {
+    return this.#write(kept)
+  }
+
+  [Symbol.dispose](): void {
+    this.#unlisten()
+    this.#detach()
+  }
+
+  #attach(): void {
+    this.#detach()
+    const { outlets, notes } = resolvePatterns(this.#topology, this.#request)
+    for (const note of notes) this.#notify(note)
+    for (const [outlet, origin] of outlets) {
+      const onlooker: Onlooker = { look: (batch) => this.#reservoir.offer(batch, origin) }
+      outlet.watch(onlooker)
+      this.#watched.set(outlet, onlooker)
+    }
+  }
+
+  #detach(): void {
+    for (const [outlet, onlooker] of this.#watched) outlet.unwatch(onlooker)
+    this.#watched = new Map()
+  }
+}
+
 /** Answers a request for a tap; ends with the connection or the signal. */
 export function serveTap(
   topology: Topology,
@@ -77,24 +128,9 @@ export function serveTap(
   response.writeHead(200, { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' })
   response.flushHeaders()
   const notify = (message: string) => response.write(`${JSON.stringify({ kind: 'notification', message })}\n`)
-  const reservoir = new Reservoir(request.limit)
-  const write = eventWriter()
-  let watched = new Map<Outlet, Onlooker>()
   let missed = 0
-
-  const attach = () => {
-    for (const [outlet, onlooker] of watched) outlet.unwatch(onlooker)
-    watched = new Map()
-    const { outlets, notes } = resolvePatterns(topology, request)
-    for (const note of notes) notify(note)
-    for (const [outlet, origin] of outlets) {
-      const onlooker: Onlooker = { look: (batch) => reservoir.offer(batch, origin) }
-      outlet.watch(onlooker)
-      watched.set(outlet, onlooker)
-    }
-  }
   const flush = () => {
-    const kept = reservoir.drain()
+    const kept = tap.drain()
     if (response.writableLength > maxUnread) {
       missed += kept.length
       return
@@ -103,12 +139,11 @@ export function serveTap(
       notify(`[tap] ${missed} events were skipped because they were not read in time.`)
       missed = 0
     }
-    for (const one of kept) response.write(write(one))
+    for (const one of kept) response.write(tap.line(one))
   }
   const end = () => {
     clearInterval(timer)
-    unlisten()
-    for (const [outlet, onlooker] of watched) outlet.unwatch(onlooker)
+    tap[Symbol.dispose]()
     closing.removeEventListener('abort', finish)
   }
   const finish = () => {
@@ -116,10 +151,9 @@ export function serveTap(
     response.end()
   }
   const timer = setInterval(flush, request.intervalMs).unref()
-  const unlisten = topology.onChange(attach)
   closing.addEventListener('abort', finish)
   response.on('close', end)
-  attach()
+  const tap = new Tap(topology, request, notify)
 }
 
 function tapRequest(query: URLSearchParams): TapRequest | string {
@@ -141,7 +175,7 @@ function tapRequest(query: URLSearchParams): TapRequest | string {
 /** The outputs that a tap watches, and what its reader should know about its patterns. */
 function resolvePatterns(
   topology: Topology,
-  request: TapRequest,
+  request: Pick<TapRequest, 'outputsOf' | 'inputsOf'>,
 ): { outlets: Map<Outlet, Origin>; notes: readonly string[] } {
   const byId = new Map<string, { outlet: Outlet; origin: Origin }>()
   for (const [id, { config, outlet }] of topology.sources) {
