@@ -1,0 +1,68 @@
+// The way to the operator: its address, the authority that its certificate must be of, and the pod's token, read for each request
+// because both are exchanged while the agent runs.
+
+import { readFileSync } from 'node:fs'
+import { PenstockError } from '../errors.ts'
+import { HttpClient, type HttpResponse } from '../http/client.ts'
+import { compileTls } from '../net/tls.ts'
+import { tls } from '../schema/groups.ts'
+import { parseOptions } from '../schema/validate.ts'
+
+export interface OperatorAddress {
+  readonly url: string
+  readonly tokenFile: string
+  /** PEM of the operator's authority; the system's are used where the file is not there. */
+  readonly caFile: string
+}
+
+const tlsOptions = { tls: tls() }
+
+export class OperatorClient {
+  readonly #address: OperatorAddress
+  #client: HttpClient | undefined
+
+  constructor(address: OperatorAddress) {
+    this.#address = address
+  }
+
+  async post(path: string, body: Buffer | object, signal: AbortSignal): Promise<HttpResponse> {
+    const { url, tokenFile } = this.#address
+    this.#client ??= new HttpClient({ tls: this.#tls(), proxy: () => undefined })
+    try {
+      return await this.#client.send(
+        {
+          method: 'POST',
+          url: new URL(path, url),
+          headers: {
+            'content-type': 'application/json',
+            authorization: `Bearer ${readFileSync(tokenFile, 'utf8').trim()}`,
+          },
+          body: Buffer.isBuffer(body) ? body : Buffer.from(JSON.stringify(body)),
+        },
+        signal,
+      )
+    } catch (error) {
+      // Its certificate and authority may have been exchanged.
+      await this.close()
+      throw error
+    }
+  }
+
+  async close(): Promise<void> {
+    const client = this.#client
+    this.#client = undefined
+    await client?.close()
+  }
+
+  #tls() {
+    let ca: string | undefined
+    try {
+      ca = readFileSync(this.#address.caFile, 'utf8')
+    } catch {
+      // The system's authorities are used.
+    }
+    const parsed = parseOptions(tlsOptions, { tls: ca === undefined ? {} : { ca_file: ca } })
+    if (!parsed.ok) throw new PenstockError('PEN_TLS_INVALID', `${this.#address.caFile} holds no certificate.`)
+    return compileTls(parsed.value.tls)
+  }
+}
