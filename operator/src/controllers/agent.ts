@@ -446,7 +446,7 @@ export class AgentController implements AsyncDisposable {
               percent: candidate.percent,
               salt: candidate.salt,
               step: delivered.record.step ?? 0,
-              since: Date.parse(delivered.record.since ?? '') || now,
+              since: Date.parse(delivered.record.since ?? '') || undefined,
             },
       desired: bundle.rev,
       changed,
@@ -469,7 +469,7 @@ export class AgentController implements AsyncDisposable {
         return undefined
       case 'start':
         delivered.candidate = { ...revision, percent: decision.percent, salt: decision.salt }
-        delivered.record = { ...delivered.record, step: 0, since: new Date(now).toISOString() }
+        delivered.record = { ...withoutStep(delivered.record), step: 0 }
         memory.restarts = undefined
         this.#event(
           agent,
@@ -481,12 +481,11 @@ export class AgentController implements AsyncDisposable {
       case 'step':
         if (candidate === undefined) return undefined
         delivered.candidate = { ...candidate, percent: decision.percent }
-        delivered.record = {
-          ...delivered.record,
-          step: (delivered.record.step ?? 0) + 1,
-          since: new Date(now).toISOString(),
-        }
+        delivered.record = { ...withoutStep(delivered.record), step: (delivered.record.step ?? 0) + 1 }
         return policy.step.bakeMs
+      case 'watch':
+        delivered.record = { ...delivered.record, since: new Date(now).toISOString() }
+        return decision.waitMs
       case 'settle':
         delivered.stable = candidate === undefined ? stable : { rev: candidate.rev, shards: candidate.shards }
         delivered.candidate = undefined
@@ -548,7 +547,7 @@ export class AgentController implements AsyncDisposable {
         revision: report?.revision,
         failed: report?.failed ?? new Set(),
         stuck: report?.state === 'Stuck',
-        stale: now - (report?.at ?? this.#delivery.startedAt) > staleMs,
+        stale: isLost(pod, report?.at, this.#delivery.startedAt, now),
         crashed: before !== undefined && restartsOf(pod) > before,
       }
     })
@@ -868,6 +867,12 @@ function changedIn(next: ReadonlyMap<string, Fragment>, before: ReadonlyMap<stri
 
 function withoutStep({ rolledBack, history }: RolloutRecord): RolloutRecord {
   return { rolledBack, history }
+}
+
+/** Whether a pod has been silent for too long, counted from when it could have been heard first. */
+export function isLost(pod: PodObject, heardAt: number | undefined, startedAt: number, now: number): boolean {
+  const { creationTimestamp = '' } = pod.metadata
+  return now - (heardAt ?? Math.max(startedAt, Date.parse(creationTimestamp) || 0)) > staleMs
 }
 
 function restartsOf(pod: PodObject): number {

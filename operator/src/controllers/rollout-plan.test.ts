@@ -32,10 +32,13 @@ function run(start: Observation, takes: (node: AgentNode) => AgentNode): { steps
     const decision = decide(seen)
     if (decision.action === 'start') {
       const { percent, salt } = decision
-      seen = { ...seen, candidate: { rev: seen.desired, percent, salt, step: 0, since: seen.now } }
+      seen = { ...seen, candidate: { rev: seen.desired, percent, salt, step: 0, since: undefined } }
     } else if (decision.action === 'step' && seen.candidate !== undefined) {
       const step = seen.candidate.step + 1
-      seen = { ...seen, candidate: { ...seen.candidate, percent: decision.percent, step, since: seen.now } }
+      seen = { ...seen, candidate: { ...seen.candidate, percent: decision.percent, step, since: undefined } }
+    } else if (decision.action === 'watch' && seen.candidate !== undefined) {
+      seen = { ...seen, candidate: { ...seen.candidate, since: seen.now } }
+      continue
     } else if (decision.action !== 'none' || decision.waitMs === undefined) return { steps, end: decision }
     else {
       seen = { ...seen, now: seen.now + decision.waitMs }
@@ -101,6 +104,36 @@ test('an agent that has not loaded it is waited for, one that is silent is not',
   expect(decide({ ...base, desired: 'new', candidate, nodes: late }).action).toBe('none')
   const silent = [...loaded.slice(1), node('late', { stale: true })]
   expect(decide({ ...base, desired: 'new', candidate, nodes: silent })).toEqual({ action: 'promote' })
+})
+
+test('the bake begins when the canaries run it, not when it is offered to them', () => {
+  const started = decide({ ...base, desired: 'new' })
+  if (started.action !== 'start') throw new Error(started.action)
+  const candidate = { rev: 'new', percent: started.percent, salt: started.salt, step: 0, since: undefined }
+  const offered = { ...base, desired: 'new', candidate }
+  expect(decide({ ...offered, now: base.now + 3_600_000 })).toMatchObject({ action: 'none' })
+  const nodes = forty.map((each) => (takesCandidate(candidate, each.node) ? { ...each, revision: 'new' } : each))
+  expect(decide({ ...offered, nodes })).toEqual({ action: 'watch', waitMs: 60_000 })
+  const watched = { ...offered, nodes, candidate: { ...candidate, since: base.now } }
+  expect(decide({ ...watched, now: base.now + 59_000 })).toMatchObject({ action: 'none', waitMs: 1000 })
+  expect(decide({ ...watched, now: base.now + 60_000 })).toMatchObject({ action: 'step' })
+})
+
+test('no canary is chosen among the lost, and when all canaries are lost others take their place', () => {
+  const three = forty.slice(0, 3)
+  const first = decide({ ...base, desired: 'new', nodes: three })
+  if (first.action !== 'start') throw new Error(first.action)
+  const nodes = three.map((each) => (takesCandidate(first, each.node) ? { ...each, stale: true } : each))
+  const others = decide({ ...base, desired: 'new', nodes })
+  if (others.action !== 'start') throw new Error(others.action)
+  const chosen = (from: { percent: number; salt: string }) =>
+    nodes.filter(({ node: name, stale }) => !stale && takesCandidate(from, name))
+  expect(chosen(first)).toHaveLength(0)
+  expect(chosen(others)).toHaveLength(1)
+  const candidate = { ...first, rev: 'new', step: 0, since: undefined }
+  expect(decide({ ...base, desired: 'new', candidate, nodes })).toEqual(others)
+  const allLost = nodes.map((each) => ({ ...each, stale: true }))
+  expect(decide({ ...base, desired: 'new', candidate, nodes: allLost }).action).toBe('watch')
 })
 
 test('a newer revision waits for a healthy candidate, and takes the place of a failing one', () => {

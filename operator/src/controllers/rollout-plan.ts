@@ -61,8 +61,8 @@ export interface TriedRevision {
   readonly salt: string
   /** 0 for the canaries. */
   readonly step: number
-  /** When the present step began, in milliseconds since the epoch. */
-  readonly since: number
+  /** Since when all agents of the present step have run it, in milliseconds since the epoch; undefined before. */
+  readonly since: number | undefined
 }
 
 export interface Observation {
@@ -86,6 +86,8 @@ export type Decision =
   /** The desired revision becomes the candidate. */
   | { readonly action: 'start'; readonly percent: number; readonly salt: string }
   | { readonly action: 'step'; readonly percent: number }
+  /** Everybody who was chosen runs the candidate: from now on it is watched. */
+  | { readonly action: 'watch'; readonly waitMs: number }
   /** The candidate is promoted, because something newer waits. */
   | { readonly action: 'settle' }
   /** The candidate is no longer wanted. */
@@ -124,8 +126,10 @@ function begin(seen: Observation): Decision {
   const salt = desired.slice(0, 12)
   const { canary } = policy
   if (canary === null || isAtOnce(seen)) return { action: 'start', percent: 100, salt }
-  const least = Math.min(canary.minNodes, nodes.length)
-  const buckets = nodes.map(({ node }) => bucketOf(salt, node)).sort((left, right) => left - right)
+  // Who is lost would try nothing.
+  const alive = nodes.filter(({ stale }) => !stale)
+  const least = Math.min(canary.minNodes, alive.length)
+  const buckets = alive.map(({ node }) => bucketOf(salt, node)).sort((left, right) => left - right)
   // A share that chooses nobody would try nothing.
   const enough = least === 0 ? 0 : (buckets[least - 1] as number) + 1
   return { action: 'start', percent: Math.min(100, Math.max(canary.percent, enough)), salt }
@@ -171,9 +175,13 @@ function advance(seen: Observation, candidate: TriedRevision): Decision {
   if (policy.paused) return { action: 'none', why: 'The rollout is paused.' }
   const waiting = waitingFor(seen, candidate)
   if (waiting > 0) return { action: 'none', why: `${waiting} agents have not loaded it yet.` }
+  const alive = seen.nodes.filter(({ stale }) => !stale)
+  // All that were chosen are lost: others try it.
+  if (alive.length > 0 && !alive.some(({ node }) => takesCandidate(candidate, node))) return begin(seen)
   // The first share is watched as a canary, and so are all where they got it at once.
   const isCanary = candidate.percent < 100 && candidate.step === 0
   const bakeMs = policy.canary !== null && (isAtOnce(seen) || isCanary) ? policy.canary.bakeMs : policy.step.bakeMs
+  if (candidate.since === undefined) return { action: 'watch', waitMs: bakeMs }
   const leftMs = candidate.since + bakeMs - now
   if (leftMs > 0) return { action: 'none', waitMs: leftMs, why: 'It is being watched.' }
   if (candidate.percent >= 100) return { action: 'promote' }

@@ -11,7 +11,7 @@ import type { Artifact } from '../compile/artifact.ts'
 import type { Cache } from '../kube/cache.ts'
 import { podType } from '../kube/types.ts'
 import { labels } from '../workloads/names.ts'
-import { fragmentsIn, type PodObject, short } from './agent.ts'
+import { fragmentsIn, isLost, type PodObject, short } from './agent.ts'
 import type { OperatorContext, OperatorPart } from './context.ts'
 import { type Delivered, type Delivery, flowWindowMs, type Report, staleMs } from './delivery.ts'
 
@@ -42,9 +42,8 @@ interface AgentView {
   /** Number of pods that shall run it. */
   readonly desired: number
   readonly live: readonly Report[]
+  /** Number of pods that have said nothing for a while. */
   readonly stale: number
-  /** Number of pods that have said nothing yet. */
-  readonly silent: number
   /** Pods by the revision that they run. */
   readonly byRevision: ReadonlyMap<string, readonly Report[]>
   /** Reports that name a failed pipeline, by its id. */
@@ -161,10 +160,15 @@ export class RolloutStatus implements AsyncDisposable {
   #view(key: string, delivered: Delivered, now: number): AgentView {
     const [namespace, name] = key.split('/') as [string, string]
     let desired = 0
+    let lost = 0
     for (const pod of this.#pods.values()) {
-      const { labels: own, namespace: where, deletionTimestamp } = pod.metadata
+      const { labels: own, namespace: where, deletionTimestamp, uid = '' } = pod.metadata
       if (where !== namespace || own?.[labels.agent] !== name || deletionTimestamp !== undefined) continue
-      if (pod.status?.phase !== 'Succeeded' && pod.status?.phase !== 'Failed') desired++
+      if (pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed') continue
+      desired++
+      // Who was lost before this process started has never spoken to it.
+      const heard = this.#delivery.report(key, uid)
+      if (heard === undefined && isLost(pod, undefined, this.#delivery.startedAt, now)) lost++
     }
     const reports = [...this.#delivery.reports(key)]
     const live = reports.filter((report) => now - report.at <= staleMs)
@@ -180,8 +184,7 @@ export class RolloutStatus implements AsyncDisposable {
       delivered,
       desired: Math.max(desired, live.length),
       live,
-      stale: reports.length - live.length,
-      silent: Math.max(0, desired - reports.length),
+      stale: reports.length - live.length + lost,
       byRevision,
       failing,
       traffic: trafficOf(live),
