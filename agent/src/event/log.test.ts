@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { writeJson, writeJsonRoot } from '../formats/json.ts'
+import { writeJson, writeJsonTo } from '../formats/json.ts'
+import { Body } from './body.ts'
 import { LogEvent } from './log.ts'
 import { Float, type Value, type ValueObject } from './value.ts'
 
@@ -28,6 +29,8 @@ test('size and JSON of an event of which some fields changed are those of one th
       else own.changedIn(touched, before)
     }
     expect(own.size).toBe(new LogEvent({ ...own.fields }).size)
-    expect(writeJsonRoot(own.fields, own.shape)).toBe(writeJson({ ...own.fields }))
+    const body = new Body(64)
+    writeJsonTo(body, own.fields, own.shape)
+    expect(body.view().toString()).toBe(writeJson({ ...own.fields }))
   }
 })

@@ -32,7 +32,7 @@ type ValueKind = keyof typeof patterns
 
 /** The value of capture `n`; a statement before it may leave with undefined. */
 const conversions: Readonly<Record<ValueKind, (n: number) => string>> = {
-  string: (n) => `s${n}`,
+  string: (n) => `m[${n}]`,
   integer: (n) => `+m[${n}]`,
   wide: (n) => `integer(BigInt(m[${n}]))`,
   fraction: (n) => `f${n}`,
@@ -98,7 +98,7 @@ export class JsonReader {
     this.#seen.delete(described.pattern)
     this.#made++
     if (this.#forms.length === maxForms) this.#forms.pop()
-    this.#forms.unshift(compile(described, text))
+    this.#forms.unshift(compile(described))
   }
 }
 
@@ -216,13 +216,7 @@ class Describer {
   }
 }
 
-/** What `toString` and `write` call in the end; called for every text, their way there costs as much as the work. */
-type Scratch = Buffer & { utf8Write(text: string, at: number): number; latin1Slice(from: number, to: number): string }
-
-/** The bytes of the text at hand. */
-const scratch = Buffer.allocUnsafeSlow(maxText * 3) as Scratch
-
-function compile({ pattern, kinds, object }: Description, text: string): Form {
+function compile({ pattern, kinds, object }: Description): Form {
   // A fraction may be a whole number, as 1.0 is, or round to one: that is a float of another representation.
   const fractions = kinds.flatMap((kind, index) =>
     kind === 'fraction' ? [`const f${index + 1} = +m[${index + 1}]; if (Number.isInteger(f${index + 1})) return;`] : [],
@@ -233,31 +227,8 @@ function compile({ pattern, kinds, object }: Description, text: string): Form {
     'const m = pattern.exec(text);',
     'if (m === null) return;',
     ...fractions,
-    ...copied(pattern, kinds, text),
     `return ${object};`,
     '}',
   ].join('\n')
-  return new Function('pattern', 'integer', 'bytes', code)(new RegExp(pattern), integer, scratch) as Form
-}
-
-/**
- * Statements that give strings `s1`, `s2`, … for the captures of strings. From 13 characters on, a capture is a view of the whole
- * text; the platform's writer of JSON is half as fast with such, and an event that is kept would keep its text. So long ones are
- * copied: what lies between captures is always the same, so their places follow from their lengths.
- */
-function copied(pattern: string, kinds: readonly ValueKind[], text: string): string[] {
-  const indices = new RegExp(pattern, 'd').exec(text)?.indices
-  const last = kinds.lastIndexOf('string') + 1
-  if (indices === undefined || last === 0) return []
-  const code = ['const ascii = bytes.utf8Write(text, 0) === text.length;', 'let from = 0, to = 0;']
-  let before = 0
-  for (let n = 1; n <= last; n++) {
-    const [start, end] = indices[n] as [number, number]
-    code.push(`from = to + ${start - before}; to = from + m[${n}].length;`)
-    if (kinds[n - 1] === 'string') {
-      code.push(`const s${n} = ascii && to - from > 12 ? bytes.latin1Slice(from, to) : m[${n}];`)
-    }
-    before = end
-  }
-  return code
+  return new Function('pattern', 'integer', code)(new RegExp(pattern), integer) as Form
 }

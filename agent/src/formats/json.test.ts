@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
-import { isFailedJson, parseJson, parseJsonDepth, writeJson } from './json.ts'
+import { Body } from '../event/body.ts'
+import type { Value, ValueObject } from '../event/value.ts'
+import { isFailedJson, parseJson, parseJsonDepth, writeJson, writeJsonTo } from './json.ts'
 
 test.each([
   ['{"a":1.0}', '{"a":1.0}'],
@@ -73,6 +75,60 @@ test('an object that events share is written once and noticed when it changes', 
   expect(writeJson({ z: 3, pod: { ...pod, name: 'api' }, a: null, gone: undefined })).toBe(
     '{"a":null,"pod":{"labels":{"app":"shop","version":2},"name":"api"},"z":3}',
   )
+})
+
+test('objects are written as the platform writes them, whatever their strings are and however full the body is', () => {
+  let state = 20261121
+  const random = (below: number) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return Math.floor((state / 4_294_967_296) * below)
+  }
+  const pieces = [
+    'a',
+    'word ',
+    '"',
+    '\\',
+    '\n',
+    '\u0001',
+    '\u007f',
+    'é',
+    'Ł',
+    '€',
+    '\u{1f600}',
+    '\ud800',
+    '0123456789'.repeat(5),
+  ]
+  const text = (): string => {
+    let made = ''
+    // Mostly plain ones, short and long, some of them views of a longer string.
+    const kinds = random(4) === 0 ? pieces.length : 2
+    for (let parts = random(20); parts > 0; parts--) made += random(9) === 0 ? pieces[12] : pieces[random(kinds)]
+    return random(2) === 0 ? made : made.slice(random(3))
+  }
+  const value = (depth: number): Value => {
+    const kind = random(depth > 2 ? 5 : 8)
+    if (kind < 2) return text()
+    if (kind === 2) return [0, 7, 10, 99, 100, 2_147_483_647, -1, 2_147_483_648, 2 ** 53 - 1][random(9)] as number
+    if (kind === 3) return [true, false, null, 0.5, 1234.0625][random(5)] as Value
+    if (kind < 6) return Array.from({ length: random(3) }, () => value(depth + 1))
+    return object(depth + 1)
+  }
+  const object = (depth: number): ValueObject => {
+    const made: ValueObject = {}
+    for (const name of ['a', 'b"', 'c', 'd', 'nested']) if (random(3) > 0) made[name] = value(depth)
+    return made
+  }
+  let shared = object(1)
+  for (let round = 0; round < 4000; round++) {
+    if (random(10) === 0) shared = object(1)
+    const fields = { ...object(0), é: shared }
+    const body = new Body(random(400) + 1)
+    body.writeText('#'.repeat(random(300)))
+    const before = body.length
+    writeJsonTo(body, fields)
+    expect(body.view().toString('utf8', before)).toBe(JSON.stringify(fields))
+    expect(writeJson(fields)).toBe(JSON.stringify(fields))
+  }
 })
 
 test('values nested deeper than 128 are refused', () => {

@@ -1,6 +1,7 @@
 // JSON text to values and back. Reading keeps integers of 64 bits and floats apart exactly; writing sorts keys by code point.
 // The accept set is that of RFC 8259 with a depth of at most 128; a failure is a value, never an exception.
 
+import { Body } from '../event/body.ts'
 import { type Shape, shapeOf } from '../event/shape.ts'
 import { Timestamp } from '../event/timestamp.ts'
 import {
@@ -15,7 +16,7 @@ import {
   type Value,
   type ValueObject,
 } from '../event/value.ts'
-import { compileObjectWriter } from './json-shapes.ts'
+import { compileJsonWriter } from './json-bytes.ts'
 
 /** Text that is not JSON. */
 export class FailedJson {
@@ -438,15 +439,26 @@ const escapes: Readonly<Record<string, string>> = {
   t: '\t',
 }
 
-/** JSON text of a value without blanks, keys in the order of their code points. */
-export function writeJson(value: Value): string {
-  return isObject(value) ? writeObject(value, shapeOf(value)) : writePlain(value)
+const writeObject = compileJsonWriter(writePlain)
+
+/** JSON of an object into a body, without blanks, keys in the order of their code points. `shape` is that of the object. */
+export function writeJsonTo(body: Body, object: ValueObject, shape: Shape | null = shapeOf(object)): void {
+  writeObject(object, shape, body)
 }
 
-/** The same for the root of an event whose shape is known. */
-export function writeJsonRoot(root: ValueObject, shape: Shape | null): string {
-  return writeObject(root, shape)
+/** The same for any value, as text. */
+export function writeJson(value: Value): string {
+  if (!isObject(value)) return writePlain(value)
+  scratch.length = 0
+  writeJsonTo(scratch, value)
+  const text = scratch.buffer.toString('utf8', 0, scratch.length)
+  if (scratch.length > mostScratch) scratch = new Body(4096)
+  return text
 }
+
+let scratch = new Body(4096)
+/** One huge value must not keep its memory for ever. */
+const mostScratch = 1 << 20
 
 /** The definition of what `writeJson` gives, value by value. */
 function writePlain(value: Value): string {
@@ -477,8 +489,6 @@ function writePlain(value: Value): string {
   }
   return text === '' ? '{}' : `${text}}`
 }
-
-const writeObject = compileObjectWriter(writePlain)
 
 /** JSON text with a line for each element, indented by two blanks. */
 export function writePrettyJson(value: Value, indent = '\n'): string {

@@ -12,7 +12,7 @@ import type { Body } from '../../event/body.ts'
 import { LogEvent } from '../../event/log.ts'
 import type { MetricEvent } from '../../event/metric.ts'
 import { Bytes, getField, type ValueObject } from '../../event/value.ts'
-import { writeJson, writeJsonRoot, writePrettyJson } from '../../formats/json.ts'
+import { writeJson, writeJsonTo, writePrettyJson } from '../../formats/json.ts'
 import { writeLogfmt } from '../../formats/logfmt.ts'
 import type { EncodingCodec, EncodingOptions, OutgoingFramingOptions, TransformerOptions } from '../../schema/groups.ts'
 import { compileFraming, type FrameEncoder } from '../framing/encode.ts'
@@ -122,7 +122,7 @@ function compileCodec(options: EncodingOptions | TransformerOptions, codec: Enco
         else if (pretty) body.writeText(writePrettyJson(fields))
         else {
           const log = event as LogEvent
-          body.writeText(fields === log.fields ? writeJsonRoot(fields, log.shape) : writeJson(fields))
+          writeJsonTo(body, fields, fields === log.fields ? log.shape : undefined)
         }
         return undefined
       }
@@ -178,7 +178,7 @@ function compileCodec(options: EncodingOptions | TransformerOptions, codec: Enco
       return logsOnly(codec, (fields, body) => {
         const message = gelfFields(fields, messageKey)
         if (typeof message === 'string') return message
-        body.writeText(writeJson(message))
+        writeJsonTo(body, message)
         return undefined
       })
     case 'avro': {
