@@ -10,7 +10,7 @@ export default defineConfig({
     // Many tests wait for servers and processes of their own; with a worker for each core the cores would be idle.
     maxWorkers: Math.max(3, availableParallelism()),
     projects: [
-      { resolve, ssr, test: { name: 'agent', include: ['agent/src/**/*.test.ts'] } },
+      { resolve, ssr, test: { name: 'agent', include: ['agent/src/**/*.test.ts'], maxConcurrency: 20 } },
       { resolve, ssr, test: { name: 'operator', include: ['operator/src/**/*.test.ts'] } },
       {
         resolve,

@@ -20,6 +20,19 @@ testFaults([
     messages: (request: RecordedRequest) => request.text().match(/m\d/g) ?? [],
   },
   {
+    type: 'log_aggregator',
+    way: 'as JSON',
+    options: (url: string) => ({ endpoint: url, labels: { a: 'b' }, encoding: { codec: 'json' }, tenant_id: 't' }),
+    messages: (request: RecordedRequest) => request.text().match(/m\d/g) ?? [],
+  },
+  {
+    type: 'search_engine',
+    way: 'data streams',
+    options: (url: string) => ({ endpoints: [url], api_version: 'v8', mode: 'data_stream' }),
+    messages: (request: RecordedRequest) =>
+      (request.lines() as { message?: string }[]).flatMap(({ message }) => message ?? []),
+  },
+  {
     type: 'search_engine',
     options: (url: string) => ({ endpoints: [url], api_version: 'v8', compression: 'gzip' }),
     messages: (request: RecordedRequest) =>

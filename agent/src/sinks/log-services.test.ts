@@ -6,20 +6,37 @@ import { testFaults } from '../testing/sink-faults.ts'
 /** The messages in the text of a body, whatever its form. */
 const messages = (request: RecordedRequest): string[] => request.text().match(/m\d(?=\\?")/g) ?? []
 
+/** Batches above the limit, so that it is the sink that divides them. */
+const largeBatches = { batch: { max_bytes: 100_000_000 } }
+
 testFaults([
   {
     type: 'cloud_monitor_logs',
     options: (url) => ({ customer_id: 'c', shared_key: 'c2VjcmV0', log_type: 'T', host: url }),
     messages,
+    limit: { bytes: 31_457_280, options: { batch: { max_bytes: 31_457_280 } } },
   },
   {
     type: 'logsvc_a',
     options: (url) => ({ api_key: 'k', hostname: 'h', endpoint: url }),
     messages,
+    limit: { bytes: 10_000_000, options: largeBatches },
+  },
+  {
+    type: 'logsvc_a_old',
+    options: (url) => ({ api_key: 'k', hostname: 'h', endpoint: url, tags: ['t'] }),
+    messages,
+    limit: { bytes: 10_000_000, options: largeBatches },
   },
   {
     type: 'logsvc_b_logs',
     options: (url) => ({ token: 't', endpoint: url, encoding: { codec: 'json' }, compression: 'gzip' }),
+    messages,
+  },
+  {
+    type: 'logsvc_b_logs',
+    way: 'as text',
+    options: (url) => ({ token: 't', endpoint: url, encoding: { codec: 'text' } }),
     messages,
   },
   {
@@ -28,6 +45,7 @@ testFaults([
     messages,
     // A key that is refused may have been rotated.
     refusals: [400],
+    limit: { bytes: 5_000_000 },
   },
   {
     type: 'monitor_c_logs',
@@ -36,8 +54,17 @@ testFaults([
   },
   {
     type: 'observability_d',
+    way: 'logs',
     options: (url) => ({ api: 'logs', license_key: 'k', override_uri: url }),
     messages,
+    limit: { bytes: 1_000_000, options: { ...largeBatches, compression: 'none' } },
+  },
+  {
+    type: 'observability_d',
+    way: 'events',
+    options: (url) => ({ api: 'events', account_id: '1', license_key: 'k', override_uri: url }),
+    messages,
+    limit: { bytes: 1_000_000, options: { ...largeBatches, compression: 'none' } },
   },
   {
     type: 'siem_unstructured',
@@ -50,5 +77,6 @@ testFaults([
       compression: 'gzip',
     }),
     messages,
+    limit: { bytes: 1_000_000, options: largeBatches },
   },
 ])

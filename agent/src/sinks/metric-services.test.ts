@@ -11,6 +11,14 @@ const messages = (request: RecordedRequest) => [...new Set(request.text().match(
 testFaults([
   {
     type: 'tsdb_metrics',
+    way: 'of the first generation',
+    options: (endpoint: string) => ({ endpoint, database: 'd' }),
+    messages,
+    events,
+  },
+  {
+    type: 'tsdb_metrics',
+    way: 'of the second generation',
     options: (endpoint: string) => ({ endpoint, org: 'o', bucket: 'b', token: 't' }),
     messages,
     events,
@@ -31,9 +39,36 @@ testFaults([
   },
   {
     type: 'monitor_a_metrics',
+    way: 'series v2',
     options: (endpoint: string) => ({ endpoint, default_api_key: 'k' }),
     messages,
     events,
     refusals: [400],
+  },
+  {
+    type: 'monitor_a_metrics',
+    way: 'series v1',
+    options: (endpoint: string) => ({ endpoint, default_api_key: 'k', series_api_version: 'v1' }),
+    messages,
+    events,
+    refusals: [400],
+  },
+  {
+    type: 'monitor_a_metrics',
+    way: 'sketches',
+    options: (endpoint: string) => ({ endpoint, default_api_key: 'k' }),
+    messages,
+    events: (names) =>
+      names.map((name) =>
+        metric(name, { type: 'distribution', samples: [{ value: 1, rate: 1 }], statistic: 'histogram' }),
+      ),
+    refusals: [400],
+  },
+  {
+    type: 'observability_d',
+    way: 'metrics',
+    options: (url: string) => ({ api: 'metrics', license_key: 'k', override_uri: url }),
+    messages,
+    events: (names) => names.map((name) => metric(name, { type: 'gauge', value: 1 })),
   },
 ])

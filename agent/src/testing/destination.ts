@@ -15,12 +15,15 @@ import { loadSnappy } from '../http/compression.ts'
 
 /**
  * A status, or more: headers, body, a function of the request, or a fault: `reset` closes the connection in the middle of the
- * body, `hang` never answers, `garbage` answers with what is not HTTP.
+ * body, `hang` never answers, `stall` begins an answer and does not end it, `break` closes the connection in the middle of its
+ * answer, `garbage` answers with what is not HTTP.
  */
 export type Answer =
   | number
   | 'reset'
   | 'hang'
+  | 'stall'
+  | 'break'
   | 'garbage'
   | { readonly status?: number; readonly headers?: Record<string, string>; readonly body?: string }
   | ((request: RecordedRequest) => Answer)
@@ -137,6 +140,13 @@ function respond(request: RecordedRequest, answer: Answer, incoming: IncomingMes
     return
   }
   if (answer === 'hang') return
+  if (answer === 'stall' || answer === 'break') {
+    response.writeHead(200, { 'content-length': '1000' })
+    response.write('{', () => {
+      if (answer === 'break') incoming.socket.destroy()
+    })
+    return
+  }
   if (answer === 'reset') {
     incoming.socket.resetAndDestroy()
     return

@@ -50,6 +50,8 @@ export class RecordedEvents implements ComponentEvents {
   readonly counts = new Map<string, number>()
   readonly errors: ErrorReport[] = []
   readonly gauges = new Map<string, number>()
+  readonly discards: { readonly events: number; readonly intentional: boolean; readonly reason: string | undefined }[] =
+    []
 
   #add(name: string, by: number): void {
     this.counts.set(name, (this.counts.get(name) ?? 0) + by)
@@ -70,7 +72,8 @@ export class RecordedEvents implements ComponentEvents {
     this.errors.push(report)
     this.#add('component_errors_total', report.count ?? 1)
   }
-  discarded(events: number, intentional: boolean, _reason?: string): void {
+  discarded(events: number, intentional: boolean, reason?: string): void {
+    this.discards.push({ events, intentional, reason })
     this.#add(`component_discarded_events_total intentional=${intentional}`, events)
   }
   count(name: string, by = 1): void {
@@ -179,6 +182,8 @@ export interface TestSourceOptions {
   readonly dataDir?: string
   /** Whether the source takes the place of one that has just ended, as in a reload. */
   readonly replaces?: boolean
+  /** Proxies, and where connections may not go. */
+  readonly proxy?: ProxyOptions & { readonly egress?: EgressOptions }
   /** Whether a sink wants the origin to be acknowledged after delivery only; true if not given. */
   readonly acknowledgements?: boolean
   /** What becomes of each batch; delivered if not given. May wait, as a full buffer does. */
@@ -200,7 +205,7 @@ export async function startSource(type: string, options: object, extra: TestSour
     globals: { ...testGlobals(dataDir), ...extra.globals },
     logger: silentLogger,
     events,
-    proxy: noProxy,
+    proxy: extra.proxy ?? noProxy,
     acknowledgements: extra.acknowledgements ?? true,
     stopping: stopping.signal,
     replaces: extra.replaces ?? false,

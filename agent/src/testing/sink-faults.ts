@@ -11,6 +11,8 @@ import { startSink, type TestSink } from './harness.ts'
 /** A sink of the table. */
 export interface FaultySink {
   readonly type: string
+  /** Which of its ways of sending is meant, where there are several. */
+  readonly way?: string
   readonly options: (url: string) => object
   /** The messages (`m0`, `m1`, …) in a request, in their order. */
   readonly messages: (request: RecordedRequest) => string[]
@@ -18,7 +20,14 @@ export interface FaultySink {
   readonly refusals?: readonly number[]
   /** The events with these messages; log events if not given. */
   readonly events?: (messages: readonly string[]) => (LogEvent | MetricEvent)[]
+  /** Largest body that the vendor takes, and options with which that is the body before compression. */
+  readonly limit?: { readonly bytes: number; readonly options?: object }
 }
+
+/** Why events are discarded. */
+const givenUp = 'Service call failed. No retries or retries exhausted.'
+const tooLarge = 'The event is larger than the destination takes.'
+const stopped = 'The time for a graceful stop was over.'
 
 const refusals = [301, 400, 401, 403, 404, 501]
 
@@ -34,44 +43,64 @@ const counts = ({ events: recorded }: TestSink) => ({
 
 /** Makes the tests of these sinks. */
 export function testFaults(sinks: readonly FaultySink[]): void {
-  describe.concurrent.each(sinks)('$type', (sink) => testSink(sink))
+  describe.concurrent.each(sinks.map((sink) => ({ ...sink, name: `${sink.type} ${sink.way ?? ''}`.trim() })))(
+    '$name',
+    (sink) => testSink(sink),
+  )
 }
 
-function testSink({ type, options, messages, refusals: refused = refusals, events: make = logs }: FaultySink): void {
+function testSink({ type, options, messages, refusals: refused = refusals, events: make = logs, limit }: FaultySink) {
   const events = () => make(['m0', 'm1', 'm2'])
-  const passing: { fault: string; answer: Answer; requests: number }[] = [
-    { fault: 'a reset in the middle of the body', answer: 'reset', requests: 1 },
-    { fault: 'no answer in time', answer: 'hang', requests: 2 },
-    { fault: 'an answer that is not HTTP', answer: 'garbage', requests: 2 },
-    { fault: '408', answer: 408, requests: 2 },
-    { fault: '413, for which it is halved', answer: 413, requests: 3 },
-    { fault: '429', answer: 429, requests: 2 },
-    { fault: '429 with Retry-After', answer: { status: 429, headers: { 'retry-after': '1' } }, requests: 2 },
-    { fault: '500', answer: 500, requests: 2 },
-    {
-      fault: '503 with a date',
-      answer: { status: 503, headers: { 'retry-after': new Date().toUTCString() } },
-      requests: 2,
-    },
-    ...refusals
-      .filter((status) => !refused.includes(status))
-      .map((answer) => ({ fault: String(answer), answer, requests: 2 })),
-  ]
+  const passing: { fault: string; answer: Answer; requests: number; type?: string; code?: string; delayMs?: number }[] =
+    [
+      { fault: 'a reset in the middle of the body', answer: 'reset', requests: 1, type: 'connection_failed' },
+      { fault: 'no answer in time', answer: 'hang', requests: 2, type: 'timed_out' },
+      { fault: 'an answer that does not end in time', answer: 'stall', requests: 2, type: 'timed_out' },
+      { fault: 'an answer that breaks off', answer: 'break', requests: 2, type: 'connection_failed' },
+      { fault: 'an answer that is not HTTP', answer: 'garbage', requests: 2, type: 'connection_failed' },
+      { fault: '408', answer: 408, requests: 2, code: 'http_response_408' },
+      { fault: '413, for which it is halved', answer: 413, requests: 3 },
+      { fault: '429', answer: 429, requests: 2, code: 'http_response_429' },
+      {
+        fault: '429 with Retry-After',
+        answer: { status: 429, headers: { 'retry-after': '1' } },
+        requests: 2,
+        code: 'http_response_429',
+        delayMs: 1000,
+      },
+      { fault: '500', answer: 500, requests: 2, code: 'http_response_500' },
+      { fault: '503', answer: 503, requests: 2, code: 'http_response_503' },
+      {
+        fault: '503 with a date',
+        answer: { status: 503, headers: { 'retry-after': new Date().toUTCString() } },
+        requests: 2,
+        code: 'http_response_503',
+      },
+      ...refusals
+        .filter((status) => !refused.includes(status))
+        .map((answer) => ({ fault: String(answer), answer, requests: 2, code: `http_response_${answer}` })),
+    ]
   test.each(passing.filter(({ answer }) => typeof answer !== 'number' || !refused.includes(answer)))(
     'delivers all events after $fault',
-    async ({ answer, requests }) => {
+    async ({ answer, requests, type: errorType = 'request_failed', code, delayMs = 0 }) => {
       await using destination = await fakeDestination(answer, well)
       // Short only where an answer never comes: a busy machine may take its time with the others.
-      const request = answer === 'hang' ? { timeout_secs: 1 } : {}
+      const isLate = answer === 'hang' || answer === 'stall'
+      const request = isLate ? { timeout_secs: 1 } : {}
       await using sink = await startSink(type, { ...options(destination.url), request })
 
       expect(await sink.deliver(events())).toBe('delivered')
 
-      if (answer === 'hang') expect(destination.requests.length).toBeGreaterThanOrEqual(requests)
+      if (isLate) expect(destination.requests.length).toBeGreaterThanOrEqual(requests)
       else expect(destination.requests).toHaveLength(requests)
       const accepted = destination.requests.slice(answer === 'reset' ? 0 : 1)
-      expect((answer === 'hang' ? accepted.slice(-1) : accepted).flatMap(messages)).toEqual(['m0', 'm1', 'm2'])
+      expect((isLate ? accepted.slice(-1) : accepted).flatMap(messages)).toEqual(['m0', 'm1', 'm2'])
       expect(counts(sink)).toEqual({ sent: 3, discarded: 0 })
+      if (answer === 413) return // no failure: the halves are taken
+      const [error] = sink.events.errors
+      expect(error).toMatchObject({ type: errorType, stage: 'sending', level: 'warn' })
+      expect(error?.code).toBe(code)
+      expect(error?.fields?.['delay_ms']).toBeGreaterThanOrEqual(delayMs)
     },
   )
 
@@ -79,7 +108,7 @@ function testSink({ type, options, messages, refusals: refused = refusals, event
     const port = await unusedPort()
     await using sink = await startSink(type, options(`http://127.0.0.1:${port}`))
     const status = sink.deliver(events())
-    await expect.poll(() => sink.events.errors.length).toBeGreaterThan(0)
+    await expect.poll(() => sink.events.errors.length, { timeout: 10_000 }).toBeGreaterThan(0)
     await using destination = await fakeDestinationAt(port, well)
 
     expect(await status).toBe('delivered')
@@ -97,6 +126,7 @@ function testSink({ type, options, messages, refusals: refused = refusals, event
 
     expect(destination.requests).toHaveLength(1)
     expect(counts(sink)).toEqual({ sent: 0, discarded: 3 })
+    expect(sink.events.discards).toEqual([{ events: 3, intentional: false, reason: givenUp }])
     expect(sink.events.errors).toEqual([
       expect.objectContaining({ type: 'request_failed', stage: 'sending', code: `http_response_${answer}` }),
     ])
@@ -109,9 +139,27 @@ function testSink({ type, options, messages, refusals: refused = refusals, event
     expect(await sink.deliver(events())).toBe('rejected')
 
     expect(counts(sink)).toEqual({ sent: 2, discarded: 1 })
+    expect(sink.events.discards).toEqual([{ events: 1, intentional: false, reason: tooLarge }])
     // All, then the halves, then the halves of the half that is still too large.
     expect(destination.requests.map(messages)).toEqual([['m0', 'm1', 'm2'], ['m0'], ['m1', 'm2'], ['m1'], ['m2']])
   })
+
+  test.each(limit === undefined ? [] : [limit])(
+    'discards alone the event over the limit of the vendor',
+    async (own) => {
+      const { bytes, options: extra } = own
+      await using destination = await fakeDestination(well)
+      await using sink = await startSink(type, { ...options(destination.url), ...extra })
+      const half = 'x'.repeat(Math.floor(bytes * 0.45))
+
+      expect(await sink.deliver(make([`${half} m0`, `${half}${half}${half} m1`, `${half} m2`, 'm3']))).toBe('rejected')
+
+      expect(destination.requests.flatMap(messages)).toEqual(['m0', 'm2', 'm3'])
+      for (const request of destination.requests) expect(request.raw.length).toBeLessThanOrEqual(bytes)
+      expect(counts(sink)).toEqual({ sent: 3, discarded: 1 })
+      expect(sink.events.errors).toHaveLength(1)
+    },
+  )
 
   test.each([
     { attempts: 0, status: 'errored', requests: 1 },
@@ -124,6 +172,7 @@ function testSink({ type, options, messages, refusals: refused = refusals, event
 
     expect(destination.requests).toHaveLength(requests)
     expect(counts(sink)).toEqual({ sent: 0, discarded: 3 })
+    expect(sink.events.discards).toEqual([{ events: 3, intentional: false, reason: givenUp }])
   })
 
   test('gives up what it holds when the time for a graceful stop is over', async () => {
@@ -136,5 +185,6 @@ function testSink({ type, options, messages, refusals: refused = refusals, event
 
     expect(await status).toBe('errored')
     expect(counts(sink)).toEqual({ sent: 0, discarded: 3 })
+    expect(sink.events.discards).toEqual([{ events: 3, intentional: false, reason: stopped }])
   })
 }
