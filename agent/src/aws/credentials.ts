@@ -39,6 +39,8 @@ export interface AwsAuth {
 
 export interface AwsContext {
   readonly client: HttpClient
+  /** For the services on the node that give out its identity; `client` if not given. */
+  readonly nodeClient?: HttpClient | undefined
   readonly env: Environment
   /** Region of the service; `auth.region` is that of the token service. */
   readonly region: string
@@ -256,7 +258,7 @@ export class CredentialProvider {
   }
 
   async #container(signal: AbortSignal): Promise<Credentials | undefined> {
-    const { env, client } = this.#context
+    const { env, client, nodeClient = client } = this.#context
     const relative = env['AWS_CONTAINER_CREDENTIALS_RELATIVE_URI']
     const full = env['AWS_CONTAINER_CREDENTIALS_FULL_URI']
     if (relative === undefined && full === undefined) return undefined
@@ -264,7 +266,7 @@ export class CredentialProvider {
     const file = env['AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE']
     const token = file === undefined ? env['AWS_CONTAINER_AUTHORIZATION_TOKEN'] : (await readFile(file, 'utf8')).trim()
     const headers: Record<string, string> = token === undefined ? {} : { authorization: token }
-    const answer = await client.send({ method: 'GET', url, headers }, signal)
+    const answer = await nodeClient.send({ method: 'GET', url, headers }, signal)
     return fromJson(answerOf(answer, 'The container credential service'), 'Token')
   }
 
@@ -282,12 +284,16 @@ export class CredentialProvider {
 
 /** The instance metadata service, version 2. */
 export class InstanceMetadata {
-  readonly #context: Pick<AwsContext, 'client' | 'env'>
+  readonly #context: Pick<AwsContext, 'client' | 'nodeClient' | 'env'>
   readonly #options: AwsAuth['imds']
   readonly #signal: AbortSignal
   readonly #base: string
 
-  constructor(context: Pick<AwsContext, 'client' | 'env'>, options: AwsAuth['imds'], signal: AbortSignal) {
+  constructor(
+    context: Pick<AwsContext, 'client' | 'nodeClient' | 'env'>,
+    options: AwsAuth['imds'],
+    signal: AbortSignal,
+  ) {
     this.#context = context
     this.#options = options
     this.#signal = signal
@@ -310,7 +316,8 @@ export class InstanceMetadata {
     for (let attempt = 1; attempt <= max_attempts; attempt++) {
       const limit = AbortSignal.timeout((connect_timeout_seconds + read_timeout_seconds) * 1000)
       try {
-        const answer = await this.#context.client.send({ method, url, headers }, AbortSignal.any([this.#signal, limit]))
+        const { client, nodeClient = client } = this.#context
+        const answer = await nodeClient.send({ method, url, headers }, AbortSignal.any([this.#signal, limit]))
         if (answer.status === 200) return answer.body.toString('utf8')
         if (answer.status < 500) return undefined
       } catch (error) {

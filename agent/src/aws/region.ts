@@ -1,14 +1,13 @@
 // The region of a service: the option, else the environment, the profile, the instance.
 
-import type { HttpClient } from '../http/client.ts'
-import { type AwsAuth, environmentRegion, InstanceMetadata, imdsBudgetMs } from './credentials.ts'
-import { cloudVariable, type Environment, readProfiles } from './profiles.ts'
+import { type AwsAuth, type AwsContext, environmentRegion, InstanceMetadata, imdsBudgetMs } from './credentials.ts'
+import { cloudVariable, readProfiles } from './profiles.ts'
 
 /** Undefined if no place names one. Asks the network only if the option, the environment and the profile do not. */
 export async function findRegion(
   given: string | undefined,
   auth: Pick<AwsAuth, 'credentials_file' | 'profile' | 'imds'>,
-  context: { readonly client: HttpClient; readonly env: Environment },
+  context: Pick<AwsContext, 'client' | 'nodeClient' | 'env'>,
 ): Promise<string | undefined> {
   const { env } = context
   const known = given ?? environmentRegion(env)
@@ -20,7 +19,7 @@ export async function findRegion(
 
 async function ofInstance(
   imds: AwsAuth['imds'],
-  context: { readonly client: HttpClient; readonly env: Environment },
+  context: Pick<AwsContext, 'client' | 'nodeClient' | 'env'>,
 ): Promise<string | undefined> {
   const signal = AbortSignal.timeout(imdsBudgetMs({ imds }))
   const metadata = new InstanceMetadata(context, imds, signal)

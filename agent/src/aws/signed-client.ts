@@ -7,6 +7,7 @@ import { compileProxy } from '../net/proxy.ts'
 import { compileTls } from '../net/tls.ts'
 import type { ProxyOptions } from '../schema/groups.ts'
 import { type AwsAuth, CredentialProvider } from './credentials.ts'
+import { nodeClientFor } from './node-client.ts'
 import { findRegion } from './region.ts'
 import { signRequest } from './sigv4.ts'
 
@@ -20,15 +21,17 @@ export async function signedClient(
 ): Promise<{ readonly client: HttpClient; readonly sign: Sign }> {
   const { env } = process
   const client = new HttpClient({ tls: compileTls(tls), proxy: compileProxy(proxy) })
-  const found = await findRegion(region, auth, { client, env })
+  const nodeClient = nodeClientFor(proxy)
+  const found = await findRegion(region, auth, { client, nodeClient, env })
   if (found === undefined) {
     await client.close()
+    await nodeClient?.close()
     throw new PenstockError(
       'PEN_AUTH',
       'aws.region required when AWS authentication is in use. Neither AWS_REGION, nor a profile, nor the instance names one.',
     )
   }
-  const credentials = new CredentialProvider(auth, { client, env, region: found })
+  const credentials = new CredentialProvider(auth, { client, nodeClient, env, region: found })
   const scope = { region: found, service }
   return { client, sign: async (unsigned) => signRequest(unsigned, await credentials.get(), scope, Date.now()) }
 }

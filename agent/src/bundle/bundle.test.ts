@@ -376,9 +376,11 @@ test('secrets are put in after parsing, rotate without a restart, and stay out o
 test('namespaced pipelines reach no address of the node, and what their programs write stays out of the log', async () => {
   await using operator = await Operator.start()
   let reached = 0
+  const paths: string[] = []
   const { createServer: create } = await import('node:http')
-  const destination = create((_, response) => {
+  const destination = create((request, response) => {
     reached++
+    paths.push(request.url ?? '')
     response.end()
   })
   await new Promise<void>((resolve) => destination.listen(0, '127.0.0.1', resolve))
@@ -420,7 +422,66 @@ test('namespaced pipelines reach no address of the node, and what their programs
   })
   expect(reached).toBe(0)
   expect(agent.err).not.toContain('a tenant speaks')
+  // What the platform offers may be anywhere, also beside a list of hosts that its tenants may name.
+  project(
+    bundleDir,
+    bundleFiles({
+      pipelines: {
+        'shop/p': { ...restricted, egress: { deny: [], allowHosts: ['es.shop.test'] }, platform: ['shop/p/shared'] },
+      },
+      sources: { 'shop/p/in': { type: 'demo_logs', format: 'json', interval: 0.1 } },
+      transforms: {},
+      sinks: {
+        'shop/p/shared': sink('localhost', 'shop/p/in'),
+        'shop/p/own': { ...sink('127.0.0.1', 'shop/p/in'), uri: `http://127.0.0.1:${port}/own` },
+      },
+    }).files,
+  )
+  await eventually(() => {
+    expect(paths).toContain('/')
+    expect(agent.err).toContain(
+      'is not among those that the TenantPolicy opens to the namespace (rule T7): es.shop.test',
+    )
+  })
+  expect(paths).not.toContain('/own')
 })
+
+test.each([
+  { option: { tls: { ca_file: { $secret: 'k' } } }, value: '/etc/hostname', said: 'tls.ca_file: must not name a file' },
+  { option: { tls: { ca_file: { $secret: 'k' } } }, value: 'file:///etc/hostname', said: 'tls.ca_file: must not name' },
+  { option: { auth: { strategy: 'bearer', token: { $secret: 'k' } } }, value: '/etc/hostname', said: undefined },
+  { option: { request: { headers: { a: { $secret: 'k' } } } }, value: 'file:///x', said: 'headers.a: must not name' },
+])(
+  'in a namespaced pipeline a secret does not bring in a file of the agent: $option',
+  async ({ option, value, said }) => {
+    await using operator = await Operator.start()
+    const bundle = (restricted: boolean) => ({
+      pipelines: { 'shop/p': { ...identity('uid-p'), restricted } },
+      sources: { 'shop/p/in': { type: 'demo_logs', format: 'json', interval: 60 } },
+      transforms: {},
+      sinks: {
+        'shop/p/out': {
+          type: 'http',
+          inputs: ['shop/p/in'],
+          uri: 'http://127.0.0.1:1/',
+          encoding: { codec: 'json' },
+          healthcheck: false,
+          ...option,
+        },
+      },
+    })
+    project(secretsDir, { k: value })
+    project(bundleDir, bundleFiles(bundle(true), { k: value }).files)
+    await using agent = new Agent(['--operator', operator.url, '--operator-token', join(folder, 'token')])
+    await eventually(() => {
+      expect(operator.last?.state).toBe('Loaded')
+      if (said === undefined) expect(operator.last?.failures).toEqual([])
+      else expect(operator.last?.failures).toMatchObject([{ pipeline: 'shop/p', component: 'out' }])
+    })
+    if (said !== undefined) expect(operator.last?.failures[0]?.message).toContain(said)
+    expect(agent.err).not.toContain(value)
+  },
+)
 
 test('a candidate runs on the nodes that its salt chooses', async () => {
   const stable = reader('shop', 'a')

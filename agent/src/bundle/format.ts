@@ -9,6 +9,15 @@ import type { EgressOptions } from '../net/egress.ts'
 
 export const bundleSchema = 1
 
+/** What an operator answers to a heartbeat that it has taken. */
+export interface HeartbeatAnswer {
+  /** How often it wants to hear from this agent. */
+  readonly periodMs?: number
+}
+
+/** Of heartbeats: within these bounds an operator may choose. */
+export const heartbeatPeriods = { leastMs: 1000, usualMs: 30_000, mostMs: 300_000 } as const
+
 /** A file of the bundle folder: gzip of `bytes` bytes of JSON. */
 export interface Shard {
   readonly key: string
@@ -46,7 +55,10 @@ export interface BundlePipeline {
   readonly hash: string
   /** Of a namespaced resource: what its programs write stays out of the agent's log. */
   readonly restricted?: boolean
+  /** Where its components may connect to. */
   readonly egress?: EgressOptions
+  /** Ids of components that belong to the platform, which may connect to anywhere and read files of the agent. */
+  readonly platform?: readonly string[]
 }
 
 export interface BundleSubscription extends Subscription {

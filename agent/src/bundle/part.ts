@@ -4,10 +4,13 @@
 import { createHash } from 'node:crypto'
 import type { Config, SinkConfig, SourceConfig } from '../config/config.ts'
 import { loadConfigObject } from '../config/load.ts'
+import type { EgressOptions } from '../net/egress.ts'
+import { environmentProxy, parseProxy } from '../net/proxy.ts'
 import type { ProxyOptions } from '../schema/groups.ts'
 import type { Problem } from '../schema/problems.ts'
 import { type Secrets, secretKeys } from './folder.ts'
 import { type Bundle, type BundlePipeline, type BundleSubscription, isSecretPlace, pipelineOf } from './format.ts'
+import { forbiddenSecrets } from './restricted.ts'
 
 type Table = Record<string, unknown>
 
@@ -59,6 +62,9 @@ export function loadPart(
   secrets: Secrets,
   settings: { readonly dataDir: string; readonly denied: readonly string[]; readonly env: NodeJS.ProcessEnv },
 ): LoadedPart {
+  const restricted = part.pipeline.restricted === true
+  const forbidden = restricted ? forbiddenSecrets(part, secrets) : []
+  if (forbidden.length > 0) return { ok: false, problems: forbidden }
   const sources: Table = { ...part.sources }
   for (const { out, options } of part.subscriptions) sources[out] = { ...options, type: 'orchestrator_logs' }
   const loaded = loadConfigObject(
@@ -72,25 +78,35 @@ export function loadPart(
   )
   if (!loaded.ok) return loaded
   const subscriptions = new Map(part.subscriptions.map((subscription) => [subscription.out, subscription]))
-  const egress = part.pipeline.restricted === true ? { deny: denyList(part.pipeline, settings.denied) } : undefined
-  const guarded = (proxy: ProxyOptions) => (egress === undefined ? proxy : { ...proxy, egress })
+  const egress = restricted ? egressOf(part.pipeline, settings) : undefined
+  const guarded = (id: string, proxy: ProxyOptions) =>
+    egress === undefined || part.pipeline.platform?.includes(id) === true ? proxy : { ...proxy, egress }
   const config: Config = {
     ...loaded.config,
     sources: mapped(loaded.config.sources, (source): SourceConfig => {
       const { out: _, options: __, ...subscription } = subscriptions.get(source.id) ?? { out: '', cursor: '' }
       return {
         ...source,
-        proxy: guarded(source.proxy),
+        proxy: guarded(source.id, source.proxy),
         ...(subscription.cursor === '' ? {} : { subscription }),
       }
     }),
-    sinks: mapped(loaded.config.sinks, (sink): SinkConfig => ({ ...sink, proxy: guarded(sink.proxy) })),
+    sinks: mapped(loaded.config.sinks, (sink): SinkConfig => ({ ...sink, proxy: guarded(sink.id, sink.proxy) })),
   }
   return { ok: true, config }
 }
 
-function denyList(pipeline: BundlePipeline, denied: readonly string[]): readonly string[] {
-  return [...new Set([...(pipeline.egress?.deny ?? []), ...denied])].sort()
+function egressOf(
+  { egress }: BundlePipeline,
+  settings: { readonly denied: readonly string[]; readonly env: NodeJS.ProcessEnv },
+): EgressOptions {
+  const { http, https } = environmentProxy(settings.env)
+  const own = [http, https].flatMap((text) => (text === undefined ? [] : (parseProxy(text) ?? [])))
+  return {
+    ...egress,
+    deny: [...new Set([...(egress?.deny ?? []), ...settings.denied])].sort(),
+    ownProxies: own.map(({ host, port }) => ({ host, port })),
+  }
 }
 
 function mapped<V>(map: ReadonlyMap<string, V>, change: (value: V) => V): Map<string, V> {

@@ -26,11 +26,16 @@ export interface ServiceAccount {
   readonly tokenUri: string
 }
 
-/** Reads the file of a service account; throws a PenstockError that names it. */
-export async function readServiceAccount(path: string): Promise<ServiceAccount> {
+/**
+ * Reads the file of a service account; throws a PenstockError that names it.
+ * @param given the path of the file, or what would stand in it
+ */
+export async function readServiceAccount(given: string): Promise<ServiceAccount> {
+  const isContent = /^\s*\{/.test(given)
+  const path = isContent ? 'that was given in place' : given
   let members: unknown
   try {
-    members = JSON.parse(await readFile(path, 'utf8'))
+    members = JSON.parse(isContent ? given : await readFile(given, 'utf8'))
   } catch (error) {
     // What stands in the file is secret: the text of a JSON error may quote it.
     const reason = error instanceof SyntaxError ? 'it is not JSON' : errorText(error)

@@ -1,7 +1,7 @@
 // Opens connections: direct or through a proxy, plain or with TLS. A proxy is asked for a tunnel (CONNECT) for TLS; plain
 // HTTP is sent to it as it is, with the whole address in the request line.
 
-import { connect, isIP, type Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import type { Egress } from './egress.ts'
 import type { ProxyAddress } from './proxy.ts'
 import type { TlsSettings } from './tls.ts'
@@ -24,17 +24,19 @@ export async function openConnection(
     const socket = await openSocket(target.host, target.port, signal, egress)
     return target.secure ? tls.secure(socket, tls.serverName ?? target.host, signal) : socket
   }
-  let socket = await openSocket(proxy.host, proxy.port, signal, egress)
+  await egress?.checkBehindProxy(target.host)
+  const guard = egress?.isOwnProxy(proxy) === true ? undefined : egress
+  let socket = await openSocket(proxy.host, proxy.port, signal, guard)
   if (proxy.secure) socket = await tls.secure(socket, proxy.host, signal)
   if (!target.secure) return socket
   await openTunnel(socket, target, proxy, signal)
   return tls.secure(socket, tls.serverName ?? target.host, signal)
 }
 
-/** @param egress addresses that are refused, also where a name leads to them */
-export function openSocket(host: string, port: number, signal: AbortSignal, egress?: Egress): Promise<Socket> {
+/** @param egress what is refused, also where a name leads to it */
+function openSocket(host: string, port: number, signal: AbortSignal, egress?: Egress): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    if (egress !== undefined && isIP(host) !== 0) egress.check(host, host)
+    egress?.check(host)
     const lookup = egress === undefined ? {} : { lookup: egress.lookup }
     const socket = connect({ host, port, autoSelectFamily: true, noDelay: true, keepAlive: true, ...lookup })
     const end = () => {

@@ -6,40 +6,77 @@ import { BlockList, isIP, type LookupFunction } from 'node:net'
 import { PenstockError } from '../errors.ts'
 
 export interface EgressOptions {
-  /** Refused networks, as `169.254.0.0/16`, and single addresses. */
+  /** Refused networks, as `169.254.0.0/16`, single addresses, and names. */
   readonly deny: readonly string[]
+  /** The only hosts that may be named, `*.example.com` for all below; all if there is none. */
+  readonly allowHosts?: readonly string[] | undefined
+  /** Whether the credentials of the agent and its node may be used, which a service at a refused address gives out. */
+  readonly implicitCredentials?: boolean | undefined
+  /** Proxies of the agent's own environment, which may be anywhere. */
+  readonly ownProxies?: readonly Origin[] | undefined
 }
+
+interface Origin {
+  readonly host: string
+  readonly port: number
+}
+
+/** Resolves a name to all of its addresses. */
+export type ResolveAll = (
+  host: string,
+  options: LookupOptions & { all: true },
+  done: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
+) => void
 
 export class Egress {
   readonly #denied = new BlockList()
+  readonly #deniedNames = new Set<string>()
+  readonly #allowed: readonly string[]
+  readonly #ownProxies: readonly Origin[]
+  readonly #resolve: ResolveAll
 
-  constructor(options: EgressOptions) {
+  constructor(options: EgressOptions, resolve: ResolveAll = lookup) {
+    this.#allowed = (options.allowHosts ?? []).map(bareName)
+    this.#ownProxies = options.ownProxies ?? []
+    this.#resolve = resolve
     for (const network of options.deny) {
       const [address = '', bits] = network.split('/')
+      if (isIP(address) === 0) {
+        this.#deniedNames.add(bareName(network))
+        continue
+      }
       const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
       if (bits === undefined) this.#denied.addAddress(address, family)
       else this.#denied.addSubnet(address, Number(bits), family)
     }
   }
 
-  /** Throws PEN_EGRESS_DENIED if an address is refused. */
-  check(address: string, host: string): void {
-    const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
-    const plain = mapped ?? address
-    if (!this.#denied.check(plain, isIP(plain) === 6 ? 'ipv6' : 'ipv4')) return
-    const leads = host === address ? '' : `, to which "${host}" leads,`
+  /** Throws PEN_EGRESS_DENIED if a host may not be connected to, as far as its name tells: to be asked before a connection. */
+  check(host: string): void {
+    const name = bareName(host)
+    if (isIP(name) !== 0) this.#checkAddress(name, host)
+    if (this.#deniedNames.has(name)) throw denied(`The host "${host}"`)
+    if (this.#allowed.length === 0 || this.#allowed.some((each) => isBelow(name, each))) return
     throw new PenstockError(
       'PEN_EGRESS_DENIED',
-      `The address ${address}${leads} is closed to namespaced resources (rule T7): it belongs to the node, the cluster or its provider. Use an address of a service, or have the platform offer the destination as a ClusterSink.`,
+      `The host "${host}" is not among those that the TenantPolicy opens to the namespace (rule T7): ${this.#allowed.join(', ')}. Use one of them, or have the platform offer the destination as a ClusterSink.`,
     )
+  }
+
+  #checkAddress(address: string, host: string): void {
+    // A zone names the interface, not the address: fe80::1%eth0.
+    const plain = address.replace(/%.*$/, '')
+    if (!this.#denied.check(plain, isIP(plain) === 6 ? 'ipv6' : 'ipv4')) return
+    const leads = bareName(host) === address ? '' : `, to which "${host}" leads,`
+    throw denied(`The address ${address}${leads}`)
   }
 
   /** Resolves a name for a socket; a refused address fails it, even among others. */
   readonly lookup: LookupFunction = (host, options: LookupOptions, callback) => {
-    lookup(host, { ...options, all: true }, (error, addresses: LookupAddress[]) => {
+    this.#resolve(host, { ...options, all: true }, (error, addresses) => {
       if (error !== null) return callback(error, [])
       try {
-        for (const { address } of addresses) this.check(address, host)
+        for (const { address } of addresses) this.#checkAddress(address, host)
       } catch (refused) {
         return callback(refused as Error, [])
       }
@@ -48,4 +85,40 @@ export class Egress {
       else callback(null, first.address, first.family)
     })
   }
+
+  isOwnProxy({ host, port }: Origin): boolean {
+    return this.#ownProxies.some((own) => own.host === host && own.port === port)
+  }
+
+  /**
+   * Rejects with PEN_EGRESS_DENIED if a host may not be reached by way of a proxy. The proxy resolves the name itself: what it
+   * leads to here is a good guess, and no guess where names from outside are not known.
+   */
+  async checkBehindProxy(host: string): Promise<void> {
+    this.check(host)
+    if (isIP(bareName(host)) !== 0) return
+    const addresses = await new Promise<readonly LookupAddress[]>((resolve) => {
+      this.#resolve(host, { all: true }, (error, found) => resolve(error === null ? found : []))
+    })
+    for (const { address } of addresses) this.#checkAddress(address, host)
+  }
+}
+
+function denied(what: string): PenstockError {
+  return new PenstockError(
+    'PEN_EGRESS_DENIED',
+    `${what} is closed to namespaced resources (rule T7): it belongs to the node, the cluster or its provider, or the TenantPolicy refuses it. Use an address of a service, or have the platform offer the destination as a ClusterSink.`,
+  )
+}
+
+/** A host as it is compared: lower case, no brackets, no dot at the end. */
+function bareName(host: string): string {
+  return host
+    .toLowerCase()
+    .replace(/^\[|\]$/g, '')
+    .replace(/\.$/, '')
+}
+
+function isBelow(name: string, pattern: string): boolean {
+  return pattern.startsWith('*.') ? name.endsWith(pattern.slice(1)) : name === pattern
 }

@@ -56,7 +56,7 @@ export interface ProxyAddress {
   readonly authorization: string | undefined
 }
 
-function parseProxy(text: string): ProxyAddress | undefined {
+export function parseProxy(text: string): ProxyAddress | undefined {
   const url = URL.parse(text.includes('://') ? text : `http://${text}`)
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:') || url.hostname === '') return undefined
   const secure = url.protocol === 'https:'

@@ -76,7 +76,9 @@ export const siemUnstructured = defineSink({
       }),
     ),
     api_key: optional(secret('API key.')),
-    credentials_path: optional(path('File with the credentials of a service account; it comes before `api_key`.')),
+    credentials_path: optional(
+      path('File with the credentials of a service account, or its JSON text; it comes before `api_key`.'),
+    ),
     namespace: optional(template('Namespace of the entries.')),
     labels: map(string('Value of the label.'), 'Labels of the entries.', { default: {} }),
     compression: compression(['none', 'gzip'], 'none'),

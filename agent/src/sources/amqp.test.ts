@@ -108,6 +108,28 @@ test('a full pipeline holds the messages that were given out; a stop leaves them
   await vi.waitFor(() => expect(broker.left).toBe(99))
 })
 
+test.each(['127.0.0.1', 'localhost'])(
+  'a broker at %s is not dialled where that is closed to the Pipeline',
+  async (host) => {
+    await using broker = await startBroker()
+    const egress = { deny: ['127.0.0.0/8', '::1'] }
+    await using started = await source(
+      broker,
+      { connection_string: broker.url.replace('127.0.0.1', host) },
+      { proxy: { enabled: true, http: undefined, https: undefined, no_proxy: undefined, egress } },
+    )
+    broker.publish(text('hi'))
+
+    await vi.waitFor(() => {
+      const [error] = started.events.errors
+      expect(String(error?.fields?.['reason'])).toContain('rule T7')
+    })
+    await expect(started.source.healthcheck?.(AbortSignal.timeout(5000))).rejects.toThrow('rule T7')
+
+    expect(broker.connections).toBe(0)
+  },
+)
+
 test('what is given up at a stop goes back to the queue', async () => {
   const held: Batch[] = []
   await using broker = await startBroker()

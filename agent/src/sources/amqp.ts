@@ -7,6 +7,7 @@ import { defineSource, type OptionProblem } from '../component.ts'
 import { errorText } from '../errors.ts'
 import { type BatchStatus, Finalizer } from '../event/finalizer.ts'
 import { Timestamp } from '../event/timestamp.ts'
+import { compileProxy } from '../net/proxy.ts'
 import { compileTls } from '../net/tls.ts'
 import { decoding, framing, tls } from '../schema/groups.ts'
 import { fieldPath, secret, string, uint } from '../schema/options.ts'
@@ -67,6 +68,7 @@ export const amqp = defineSource({
     const consumerOptions = {
       address,
       tls: settings,
+      egress: compileProxy(context.proxy).egress,
       queue: options.queue,
       consumerTag: options.consumer,
       prefetch: options.prefetch_count,

@@ -86,6 +86,54 @@ test('a message becomes an event with its time, and is deleted when that is deli
   expect(started.events.counts.get('source_lag_time_seconds')).toBe(1)
 })
 
+const closed = (service: Destination, more: object = {}) => ({
+  proxy: {
+    enabled: true,
+    http: undefined,
+    https: undefined,
+    no_proxy: undefined,
+    egress: { deny: ['127.0.0.0/8', '::1'], allowHosts: [], ...more },
+  },
+  queue: { queue_url: `${service.url.replace('127.0.0.1', 'localhost')}${path}` },
+})
+
+test('a queue at an address that is closed to the Pipeline is not asked', async () => {
+  await using service = await queueService([messages('hello')])
+  const { proxy, queue } = closed(service)
+  await using started = await source(service, queue, { proxy })
+  await vi.waitFor(() => {
+    const [error] = started.events.errors
+    expect(String(error?.fields?.['error'])).toContain('rule T7')
+  })
+  await expect(started.source.healthcheck?.(AbortSignal.timeout(5000))).rejects.toThrow('rule T7')
+  expect(service.connections).toBe(0)
+})
+
+test.each([
+  { implicitCredentials: true, asked: true },
+  { implicitCredentials: undefined, asked: false },
+])(
+  'the identity of the node is asked for where the policy allows it ($implicitCredentials), and nothing else there',
+  async ({ implicitCredentials, asked }) => {
+    await using service = await queueService([])
+    const role = { AccessKeyId: 'node', SecretAccessKey: 's', Token: 't', Expiration: '2999-01-01T00:00:00Z' }
+    await using metadata = await fakeDestination({ body: 'session' }, { body: 'role' }, { body: JSON.stringify(role) })
+    vi.stubEnv('HOME', '/nowhere')
+    for (const name of ['AWS_ACCESS_KEY_ID', 'CLOUD_ACCESS_KEY_ID', 'AWS_PROFILE']) vi.stubEnv(name, '')
+    vi.stubEnv('AWS_EC2_METADATA_DISABLED', 'false')
+    vi.stubEnv('AWS_EC2_METADATA_SERVICE_ENDPOINT', metadata.url)
+    const { proxy, queue } = closed(service, { implicitCredentials })
+    const auth = {
+      load_timeout_secs: 1,
+      imds: { max_attempts: 1, connect_timeout_seconds: 1, read_timeout_seconds: 1 },
+    }
+    await using started = await source(service, { ...queue, auth }, { proxy })
+    await vi.waitFor(() => expect(started.events.errors.length).toBeGreaterThan(0))
+    expect(metadata.connections > 0).toBe(asked)
+    expect(service.connections).toBe(0)
+  },
+)
+
 test('nothing is deleted before the last event is answered for, and then only what was delivered', async () => {
   const held: Batch[] = []
   await using service = await queueService([messages('one', 'two', 'three')])

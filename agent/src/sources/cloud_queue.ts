@@ -4,6 +4,7 @@
 import { availableParallelism } from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
 import { CredentialProvider, credentialProblems } from '../aws/credentials.ts'
+import { nodeClientFor } from '../aws/node-client.ts'
 import { endpointOverride } from '../aws/profiles.ts'
 import { findRegion } from '../aws/region.ts'
 import { incomingFramingProblems } from '../codecs/framing/decode.ts'
@@ -81,15 +82,17 @@ export const cloudQueue = defineSource({
     const settings = compileTls(options.tls)
     for (const warning of settings.warnings) context.logger.warn(warning)
     const client = new HttpClient({ tls: settings, proxy: compileProxy(context.proxy), events })
-    const region = await findRegion(options.region, options.auth, { client, env })
+    const nodeClient = nodeClientFor(context.proxy)
+    const region = await findRegion(options.region, options.auth, { client, nodeClient, env })
     if (region === undefined) {
       await client.close()
+      await nodeClient?.close()
       throw new PenstockError(
         'PEN_CONFIG_INVALID',
         'Could not determine region from Penstock configuration or default providers. Set `region`, or AWS_REGION in the environment.',
       )
     }
-    const credentials = new CredentialProvider(options.auth, { client, env, region })
+    const credentials = new CredentialProvider(options.auth, { client, nodeClient, env, region })
     const endpoint = options.endpoint ?? endpointOverride(env, 'SQS') ?? new URL(options.queue_url).origin
     let opened: Promise<Queue> | undefined
     const queue = () => {
@@ -184,6 +187,7 @@ export const cloudQueue = defineSource({
       async settle() {
         await outstanding.none()
         await client.close()
+        await nodeClient?.close()
       },
       async healthcheck(signal) {
         await credentials.get()

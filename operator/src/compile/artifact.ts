@@ -46,6 +46,8 @@ export interface Artifact {
   readonly diskBufferBytes: number
   /** Rules for the agent that runs it. */
   readonly tenancy: Tenancy
+  /** Components of shared objects, which their owners answer for: the rules for connections (T7) and files (T4) pass them over. */
+  readonly platform?: readonly string[] | undefined
   /** Value of the annotation `penstock.dev/retry`: a new one lets a rolled back content be tried again. */
   readonly retry?: string | undefined
 }
@@ -85,6 +87,8 @@ export interface Tenancy {
   readonly denyCidrs: readonly string[]
   /** Hosts that endpoints may name; empty: all. */
   readonly allowHosts: readonly string[]
+  /** Whether the identity of the agent and its node may be used (T5). */
+  readonly implicitCredentials?: boolean | undefined
   /** Share of the CPU against other Pipelines (T11). */
   readonly cpuShare: number
   /** Bytes a second that it may read on one agent. */
@@ -157,6 +161,7 @@ export function artifactOf(compiled: CompiledPipeline, pipeline: Resource, facts
     sinks: compiled.sinks,
     secretRefs: compiled.secretRefs,
     tenancy: facts.tenancy,
+    ...(compiled.platform.length === 0 ? {} : { platform: compiled.platform }),
   }
   return {
     id: compiled.id,

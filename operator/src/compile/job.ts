@@ -108,6 +108,7 @@ export async function compileJob(job: CompileJob, onCompiled: () => void = () =>
             restricted,
             denyCidrs: restricted ? [...deniedCidrs, ...(policy?.egress?.denyCIDRs ?? [])] : [],
             allowHosts: restricted ? (policy?.egress?.allowHosts ?? []) : [],
+            ...(restricted && policy?.implicitCredentials === 'Allow' ? { implicitCredentials: true } : {}),
             cpuShare: policy?.quota?.cpuShare ?? 100,
             bytesPerSecond: restricted ? quantityOf(policy?.quota?.bytesPerSecond) : undefined,
           },

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { compileResources } from './config.ts'
-import { loadResources } from './resources.ts'
+import { compilePipeline, Resources } from './pipeline.ts'
+import { loadResources, type Resource } from './resources.ts'
 
 /** Compiles the resources of the text; problems as `line:column message`. */
 function compile(text: string, ownMachine = false) {
@@ -295,4 +296,44 @@ metadata: { name: shop, labels: { tier: gold } }
       namespace: 'shop',
     })
   })
+
+  test.each([
+    ['', '', ['shop/checkout/out']],
+    ['', '\n    overrides: { labels: { app: mine } }', ['shop/checkout/out']],
+    ['', "\n    overrides: { endpoint: 'https://mine' }", []], // where it goes is not the owner's word any more
+    ['', "\n    overrides: { labels: { app: 'https://mine' } }", []],
+    ['/{{ orchestrator.pod_name }}', '', []],
+  ])(
+    "a ClusterSink connects for its owner while the address is the owner's alone (%j, %j)",
+    (address, overrides, own) => {
+      const folder = mkdtempSync(join(tmpdir(), 'penstock-compile-'))
+      try {
+        writeFileSync(
+          join(folder, 'all.yaml'),
+          `${pipeline(`sources: [{ name: app, type: orchestrator_logs }]
+sinks:
+  - name: mine
+    type: http
+    config: { uri: 'https://es.shop.svc', encoding: { codec: json } }
+  - name: out
+    ref: { kind: ClusterSink, name: loki }${overrides}`)}---
+apiVersion: penstock.dev/v1alpha1
+kind: ClusterSink
+metadata: { name: loki }
+spec:
+  type: log_aggregator
+  allowedNamespaces: { from: All }
+  overridable: [labels, endpoint]
+  config: { endpoint: 'https://loki:3100${address}', encoding: { codec: json }, labels: { a: b } }
+`,
+        )
+        const { resources } = loadResources([folder])
+        const compiled = compilePipeline(resources[0] as Resource, new Resources(resources), { ownMachine: false })
+        expect(compiled.problems).toEqual([])
+        expect(compiled.platform).toEqual(own)
+      } finally {
+        rmSync(folder, { recursive: true })
+      }
+    },
+  )
 })

@@ -75,6 +75,8 @@ export interface CompiledPipeline {
   readonly sourceTypes: readonly string[]
   /** Shared objects that it refers to, as `Sink shop/loki`. */
   readonly references: readonly string[]
+  /** Ids of components that connect to where the platform says, in the Pipeline of a namespace. */
+  readonly platform: readonly string[]
   /** Where each component stands in the resources, to turn a path of the configuration into a place. */
   readonly origins: ReadonlyMap<string, Origin>
   readonly problems: readonly CompileProblem[]
@@ -157,6 +159,7 @@ class Compilation {
   readonly #aliases = new Map<string, { readonly name: string; readonly namespace: string }>()
   readonly #refs = new Map<string, SecretRef>()
   readonly #references = new Set<string>()
+  readonly #platform = new Set<string>()
   #mode: ArtifactMode = 'Node'
 
   constructor(pipeline: Resource, resources: Resources, options: CompileOptions) {
@@ -203,6 +206,7 @@ class Compilation {
       else {
         this.#refuseSelectors(entry, found)
         sources[this.#idOf(entry.name)] = { type, ...options }
+        this.#notePlatform(entry, found)
       }
     }
     let previous = entries.sources.map((entry) => entry.name)
@@ -216,7 +220,9 @@ class Compilation {
     for (const entry of entries.sinks) {
       const found = resolved.get(entry)
       const inputs = this.#inputs(entry, previous)
-      if (found !== undefined) sinks[this.#idOf(entry.name)] = { ...this.#component(entry, found, 'sinks'), inputs }
+      if (found === undefined) continue
+      sinks[this.#idOf(entry.name)] = { ...this.#component(entry, found, 'sinks'), inputs }
+      this.#notePlatform(entry, found)
     }
     this.#deadLetter(spec, transforms, sinks)
     const tests = this.#tests(spec)
@@ -231,6 +237,7 @@ class Compilation {
       secretRefs: [...this.#refs.values()].toSorted((left, right) => (left.key < right.key ? -1 : 1)),
       sourceTypes: [...new Set(sourceTypes)].toSorted(),
       references: [...this.#references].toSorted(),
+      platform: [...this.#platform].toSorted(),
       origins: this.#origins,
       problems: this.#problems,
     }
@@ -345,7 +352,6 @@ class Compilation {
     const type = spec['type']
     const config = isTable(spec['config']) ? spec['config'] : {}
     const below = [...path, 'config']
-    this.#origins.set(`${list}.${this.#idOf(entry.name)}`, { resource, path: below })
     for (const member of ['type', 'inputs']) {
       if (config[member] === undefined) continue
       const message = `\`${member}\` is not an option of a component`
@@ -416,6 +422,12 @@ class Compilation {
     return Object.fromEntries(
       Object.entries(value).map(([name, member]) => [name, this.#enforced(resource, [...path, name], member)]),
     )
+  }
+
+  /** A component that its owner in the platform answers for, wherever it connects to. */
+  #notePlatform(entry: Entry, { spec, tenant }: Resolved): void {
+    if (this.#cluster || tenant) return
+    if (isOwnersAddress(spec['config'], entry.content['overrides'])) this.#platform.add(this.#idOf(entry.name))
   }
 
   #forbid(resource: Resource, base: readonly PathKey[], violations: readonly Violation[]): void {
@@ -810,6 +822,19 @@ class Compilation {
 
 function canonicalType(kind: ComponentKind, type: unknown): string | undefined {
   return typeof type === 'string' ? (findComponent(kind, type)?.type ?? type) : undefined
+}
+
+const addressOption = /endpoint|ur[il]|host|address|broker|connection|proxy|file|path|tls|auth/
+
+/** Whether all addresses and files of a shared object are its owner's: neither an override nor an event gives a part of one. */
+function isOwnersAddress(config: unknown, overrides: unknown): boolean {
+  const given = isTable(config) ? [...leaves(config)] : []
+  const changed = isTable(overrides) ? [...leaves(overrides)] : []
+  const isAddress = (path: readonly string[]) => path.some((name) => addressOption.test(name))
+  return (
+    !given.some(([path, value]) => isAddress(path) && JSON.stringify(value).includes('{{')) &&
+    !changed.some(([path, value]) => isAddress(path) || JSON.stringify(value).includes('://') || isTable(value))
+  )
 }
 
 /** Every value that is no table, with its path. A `valueFrom` is a value. */

@@ -4,7 +4,8 @@
 import type { Bundle, BundlePipeline } from '@penstock/agent/bundle/format'
 import { pipelineOf } from '@penstock/agent/bundle/format'
 import { canonicalJson } from '@penstock/agent/config/canonical'
-import type { Artifact, SecretRef } from '../compile/artifact.ts'
+import type { EgressOptions } from '@penstock/agent/net/egress'
+import type { Artifact, SecretRef, Tenancy } from '../compile/artifact.ts'
 
 type Members = readonly (readonly [id: string, json: string])[]
 
@@ -47,9 +48,8 @@ function build(artifact: Artifact): Fragment {
     uid,
     generation,
     hash,
-    ...(tenancy.restricted
-      ? { restricted: true, egress: { deny: [...tenancy.denyCidrs].sort() }, cpuShare: tenancy.cpuShare }
-      : {}),
+    ...(tenancy.restricted ? { restricted: true, egress: egressOf(tenancy), cpuShare: tenancy.cpuShare } : {}),
+    ...(artifact.platform === undefined ? {} : { platform: artifact.platform }),
     ...(secretRefs.length === 0 ? {} : { secrets: byKey(secretRefs) }),
   }
   const quota = tenancy.bytesPerSecond
@@ -111,6 +111,14 @@ export function fragmentsOf(bundle: Bundle): Map<string, Fragment> {
     })
   }
   return found
+}
+
+function egressOf({ denyCidrs, allowHosts, implicitCredentials }: Tenancy): EgressOptions {
+  return {
+    deny: [...denyCidrs].sort(),
+    ...(allowHosts.length === 0 ? {} : { allowHosts: [...allowHosts].sort() }),
+    ...(implicitCredentials === true ? { implicitCredentials } : {}),
+  }
 }
 
 function members(components: Readonly<Record<string, object>>): Members {

@@ -5,12 +5,15 @@ import { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import type { Channel, ChannelModel, ConsumeMessage } from 'amqplib'
 import { errorText, PenstockError } from '../../errors.ts'
+import type { Egress } from '../../net/egress.ts'
 import type { TlsSettings } from '../../net/tls.ts'
 import { type BrokerAddress, shownAddress } from './address.ts'
 
 export interface ConsumerOptions {
   readonly address: BrokerAddress
   readonly tls: TlsSettings
+  /** Where connections may not go. */
+  readonly egress: Egress | undefined
   readonly queue: string
   readonly consumerTag: string
   readonly prefetch: number
@@ -24,7 +27,8 @@ const longestFrame = 1 << 20
 const farewellMs = 5000
 
 /** Connects; throws a PenstockError that names the broker. */
-async function connect({ address, tls }: ConsumerOptions, signal: AbortSignal): Promise<ChannelModel> {
+async function connect({ address, tls, egress }: ConsumerOptions, signal: AbortSignal): Promise<ChannelModel> {
+  egress?.check(address.host)
   const amqp = await import('amqplib')
   const name = tls.serverName ?? address.host
   const given = { heartbeat: address.heartbeat, frameMax: address.frameMax, channelMax: address.channelMax }
@@ -42,6 +46,7 @@ async function connect({ address, tls }: ConsumerOptions, signal: AbortSignal): 
     },
     {
       ...(address.secure ? tls.connectOptions(name) : {}),
+      ...(egress === undefined ? {} : { lookup: egress.lookup }),
       timeout: address.timeoutMs,
       noDelay: true,
       keepAlive: true,

@@ -1,0 +1,100 @@
+// Connections of tenants, by the client that all components use, with names that a resolver of our own knows.
+
+import type { LookupAddress } from 'node:dns'
+import { expect, test } from 'vitest'
+import { HttpClient } from '../http/client.ts'
+import { type Destination, fakeDestination } from '../testing/destination.ts'
+import { Egress, type EgressOptions, type ResolveAll } from './egress.ts'
+import { compileTls, defaultTls } from './tls.ts'
+
+const denied = ['169.254.0.0/16', '10.0.0.0/8', 'fe80::/10', '::1/128', 'api.cluster.test']
+
+/** Where names lead to. Every port of 127.0.0.1 is open unless it is denied too. */
+const names: Readonly<Record<string, readonly string[]>> = {
+  'metadata.test': ['169.254.169.254'],
+  'mapped.test': ['::ffff:169.254.169.254'],
+  'among.test': ['127.0.0.1', '10.1.2.3'],
+  'local.test': ['fe80::1'],
+  'good.test': ['127.0.0.1'],
+  'es.shop.test': ['127.0.0.1'],
+  'api.cluster.test': ['127.0.0.1'],
+}
+const resolve: ResolveAll = (host, _, done) => {
+  const addresses = names[host]?.map((address): LookupAddress => ({ address, family: address.includes(':') ? 6 : 4 }))
+  if (addresses !== undefined) done(null, addresses)
+  else done(Object.assign(new Error(`getaddrinfo ENOTFOUND ${host}`), { code: 'ENOTFOUND' }), [])
+}
+
+/** The status of a request, or the code of what kept it back. */
+async function get(host: string, port: string, options: Partial<EgressOptions> = {}, proxy?: Destination) {
+  const [proxyHost = '', proxyPort] = (proxy?.host ?? '').split(':')
+  const address = { host: proxyHost, port: Number(proxyPort), secure: false, authorization: undefined }
+  const client = new HttpClient({
+    tls: compileTls(defaultTls),
+    proxy: Object.assign(() => (proxy === undefined ? undefined : address), {
+      egress: new Egress({ deny: denied, ...options }, resolve),
+    }),
+  })
+  try {
+    const url = new URL(`http://${host}:${port}/`)
+    return (await client.send({ method: 'GET', url, headers: {} }, AbortSignal.timeout(10_000))).status
+  } catch (error) {
+    return (error as { code?: string }).code
+  } finally {
+    await client.close()
+  }
+}
+
+const portOf = (destination: Destination) => destination.host.split(':')[1] as string
+
+test.each([
+  { host: 'good.test', found: 200 },
+  { host: '127.0.0.1', found: 200 },
+  { host: 'metadata.test', found: 'PEN_EGRESS_DENIED' },
+  { host: 'mapped.test', found: 'PEN_EGRESS_DENIED' },
+  { host: 'among.test', found: 'PEN_EGRESS_DENIED' }, // one refused address among good ones
+  { host: 'local.test', found: 'PEN_EGRESS_DENIED' },
+  { host: '169.254.169.254', found: 'PEN_EGRESS_DENIED' },
+  { host: '[::ffff:169.254.169.254]', found: 'PEN_EGRESS_DENIED' },
+  { host: '[::1]', found: 'PEN_EGRESS_DENIED' },
+  { host: '0xa9fea9fe', found: 'PEN_EGRESS_DENIED' }, // the same address as a number
+  { host: 'API.cluster.test', found: 'PEN_EGRESS_DENIED' }, // a name that is refused as such
+  { host: 'nowhere.test', found: 'ENOTFOUND' },
+])('a request to $host ends with $found', async ({ host, found }) => {
+  await using destination = await fakeDestination()
+  expect(await get(host, portOf(destination))).toBe(found)
+  expect(destination.connections).toBe(found === 200 ? 1 : 0)
+})
+
+test('with allowed hosts no other is named, not even by its address', async () => {
+  await using destination = await fakeDestination()
+  const allowHosts = ['good.test', '*.shop.test']
+  expect(await get('good.test', portOf(destination), { allowHosts })).toBe(200)
+  expect(await get('es.shop.test', portOf(destination), { allowHosts })).toBe(200)
+  expect(await get('127.0.0.1', portOf(destination), { allowHosts })).toBe('PEN_EGRESS_DENIED')
+  expect(await get('shop.test', portOf(destination), { allowHosts })).toBe('PEN_EGRESS_DENIED')
+  const both = { allowHosts: ['metadata.test'] }
+  expect(await get('metadata.test', portOf(destination), both)).toBe('PEN_EGRESS_DENIED') // allowed, but it leads astray
+})
+
+test('a redirect is not followed', async () => {
+  await using inside = await fakeDestination()
+  await using destination = await fakeDestination({ status: 302, headers: { location: inside.url } })
+  expect(await get('good.test', portOf(destination))).toBe(302)
+  expect(inside.connections).toBe(0)
+})
+
+test('a proxy is a way to no other place, and the proxy of the agent itself may be anywhere', async () => {
+  await using proxy = await fakeDestination()
+  const own = { host: '127.0.0.1', port: Number(portOf(proxy)) }
+  const options = { deny: [...denied, '127.0.0.0/8'], ownProxies: [own] }
+  expect(await get('good.test', '80', options)).toBe('PEN_EGRESS_DENIED')
+  // What this machine cannot resolve, the proxy may.
+  expect(await get('outside.test', '80', options, proxy)).toBe(200)
+  expect(await get('metadata.test', '80', options, proxy)).toBe('PEN_EGRESS_DENIED')
+  expect(await get('169.254.169.254', '80', options, proxy)).toBe('PEN_EGRESS_DENIED')
+  expect(await get('outside.test', '80', { ...options, allowHosts: ['good.test'] }, proxy)).toBe('PEN_EGRESS_DENIED')
+  // A proxy that a tenant names is an address like any other.
+  expect(await get('outside.test', '80', { ...options, ownProxies: [] }, proxy)).toBe('PEN_EGRESS_DENIED')
+  expect(proxy.requests).toHaveLength(1)
+})
