@@ -5,11 +5,18 @@ import { retryAfterMs } from '../http/classify.ts'
 import type { HttpResponse } from '../http/client.ts'
 
 const passing = /RequestTimeout|RequestExpired|ThrottlingException/
+/** What services say of temporary credentials that have ended; some say it in words alone. */
+const ended =
+  /ExpiredToken|InvalidClientTokenId|UnrecognizedClientException|security token included in the request is (?:expired|invalid)/
 
-/** The attempt as it is, or a retry where the service asks for one. */
-export function retryAws(response: HttpResponse, attempt: Attempt): Attempt {
+/**
+ * The attempt as it is, or a retry where the service asks for one, or where other credentials may be had.
+ * @param renew has the credentials looked up again for the next attempt; false if there can be no others
+ */
+export function retryAws(response: HttpResponse, attempt: Attempt, renew: () => boolean): Attempt {
   if (attempt.outcome !== 'rejected') return attempt
-  const asked = response.headers.has('x-amz-retry-after')
-  if (!asked && !passing.test(response.body.toString('utf8'))) return attempt
+  const text = `${response.headers.get('x-amzn-errortype') ?? ''} ${response.body.toString('utf8')}`
+  const asked = response.headers.has('x-amz-retry-after') || passing.test(text)
+  if (!asked && !(ended.test(text) && renew())) return attempt
   return { outcome: 'retry', failure: attempt.failure, retryAfterMs: retryAfterMs(response) }
 }

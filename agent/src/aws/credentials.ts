@@ -89,6 +89,16 @@ export class CredentialProvider {
     if (this.#known?.accessKeyId === credentials.accessKeyId) this.#known = undefined
   }
 
+  /** Whether another look-up may give others: not where they stand in the options or in the environment. */
+  get renewable(): boolean {
+    const { access_key_id, assume_role, credentials_file } = this.#auth
+    const { env } = this.#context
+    if (assume_role !== undefined) return true
+    if (access_key_id !== undefined) return false
+    if (credentials_file !== undefined) return true
+    return cloudVariable(env, 'ACCESS_KEY_ID') === undefined || cloudVariable(env, 'SECRET_ACCESS_KEY') === undefined
+  }
+
   /** Where credentials were looked for, in words. */
   #places(): string {
     const { credentials_file: file, profile } = this.#auth

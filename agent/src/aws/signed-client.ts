@@ -1,15 +1,24 @@
 // What the sinks of services behind AWS signatures share: a client for the requests about credentials, and the signing.
 
+import type { Attempt } from '../delivery/delivery.ts'
 import { PenstockError } from '../errors.ts'
-import { HttpClient } from '../http/client.ts'
+import { HttpClient, type HttpResponse } from '../http/client.ts'
 import type { Sign } from '../http/sink.ts'
 import { compileProxy } from '../net/proxy.ts'
 import { compileTls } from '../net/tls.ts'
 import type { ProxyOptions } from '../schema/groups.ts'
+import { retryAws } from './classify.ts'
 import { type AwsAuth, CredentialProvider } from './credentials.ts'
 import { nodeClientFor } from './node-client.ts'
 import { findRegion } from './region.ts'
-import { signRequest } from './sigv4.ts'
+import { type Credentials, signRequest } from './sigv4.ts'
+
+export interface SignedClient {
+  readonly client: HttpClient
+  readonly sign: Sign
+  /** Judges an answer anew that its status alone would reject. */
+  readonly judge: (response: HttpResponse, attempt: Attempt) => Attempt
+}
 
 /** Throws a PenstockError if no place names the region. */
 export async function signedClient(
@@ -18,7 +27,7 @@ export async function signedClient(
   region: string | undefined,
   tls: Parameters<typeof compileTls>[0],
   proxy: ProxyOptions,
-): Promise<{ readonly client: HttpClient; readonly sign: Sign }> {
+): Promise<SignedClient> {
   const { env } = process
   const client = new HttpClient({ tls: compileTls(tls), proxy: compileProxy(proxy) })
   const nodeClient = nodeClientFor(proxy)
@@ -33,5 +42,17 @@ export async function signedClient(
   }
   const credentials = new CredentialProvider(auth, { client, nodeClient, env, region: found })
   const scope = { region: found, service }
-  return { client, sign: async (unsigned) => signRequest(unsigned, await credentials.get(), scope, Date.now()) }
+  let used: Credentials | undefined
+  const renew = (): boolean => {
+    if (used !== undefined) credentials.refused(used)
+    return credentials.renewable
+  }
+  return {
+    client,
+    async sign(unsigned) {
+      used = await credentials.get()
+      return signRequest(unsigned, used, scope, Date.now())
+    },
+    judge: (response, attempt) => retryAws(response, attempt, renew),
+  }
 }

@@ -1,7 +1,6 @@
 // Remote write sink: sends running totals as time series in protobuf, by version 0.1.0 of the remote write protocol.
 // A request carries one tenant. Within a request all samples of a series are one time series, ascending by time.
 
-import { retryAws } from '../aws/classify.ts'
 import { credentialProblems } from '../aws/credentials.ts'
 import { signedClient } from '../aws/signed-client.ts'
 import { defineSink, type OptionProblem } from '../component.ts'
@@ -148,7 +147,7 @@ export const remoteWriteMetrics = defineSink({
       ...metricRequests((events, body) =>
         writeSeries(options.batch.aggregate ? aggregate(events) : events, body, forms),
       ),
-      classify: aws === undefined ? classify : (answer) => retryAws(answer, classify(answer)),
+      classify: aws === undefined ? classify : (answer) => aws.judge(answer, classify(answer)),
       sign: aws?.sign,
       async healthcheck(get) {
         const key = tenant?.isStatic === true ? tenant.render(new LogEvent({})) : undefined

@@ -267,6 +267,53 @@ test('signing without a region anywhere is told when the sink is built, and the 
   expect(destination.requests[0]?.headers['authorization']).toContain('/eu-west-1/es/aws4_request')
 })
 
+test.each<{ what: string; answer: Answer }>([
+  { what: 'a page', answer: { headers: { 'content-type': 'text/html' }, body: '<html>Sign on</html>' } },
+  { what: 'errors without items', answer: { body: '{"errors":true}' } },
+  { what: 'fewer items than documents', answer: { body: '{"errors":true,"items":[{"index":{"status":400}}]}' } },
+  { what: 'items that are none', answer: { body: '{"errors":true,"items":[1,{"index":{}}]}' } },
+  { what: 'half of an answer', answer: { body: '{"took":1,"errors":true,"items":[{"index":{"sta' } },
+])('a malformed answer, $what, is no delivery: the request is sent again', async ({ answer }) => {
+  await using destination = await fakeDestination(answer, well)
+  await using sink = await startSink('search_engine', { endpoints: [destination.url], api_version: 'v8' })
+
+  expect(await sink.deliver(events('a', 'b'))).toBe('delivered')
+
+  expect(destination.requests.map(ids)).toEqual([
+    ['a', 'b'],
+    ['a', 'b'],
+  ])
+  expect(sink.events.counts.get('component_sent_events_total')).toBe(2)
+  expect(sink.events.counts.get('component_discarded_events_total intentional=false')).toBeUndefined()
+  expect(sink.events.errors).toMatchObject([{ type: 'request_failed', level: 'warn' }])
+})
+
+test('temporary credentials that the service says have ended are looked up again; others are not sent again', async () => {
+  const ended = { status: 403, body: '{"message":"The security token included in the request is expired"}' }
+  const keys = (id: string) => ({ body: JSON.stringify({ AccessKeyId: id, SecretAccessKey: 's', Token: 't' }) })
+  await using container = await fakeDestination(keys('first'), keys('second'))
+  await using destination = await fakeDestination((request) =>
+    request.headers.authorization?.includes('Credential=second/') === true ? well : ended,
+  )
+  const options = { endpoints: [destination.url], api_version: 'v8', aws: { region: 'eu-west-1' } }
+  for (const name of ['CLOUD_ACCESS_KEY_ID', 'AWS_ACCESS_KEY_ID']) vi.stubEnv(name, undefined)
+  vi.stubEnv('HOME', '/nonexistent')
+  vi.stubEnv('AWS_CONTAINER_CREDENTIALS_FULL_URI', container.url)
+  try {
+    await using sink = await startSink('search_engine', { ...options, auth: { strategy: 'aws' } })
+    expect(await sink.deliver(events('a'))).toBe('delivered')
+    expect(destination.requests).toHaveLength(2)
+    expect(container.requests).toHaveLength(2)
+  } finally {
+    vi.unstubAllEnvs()
+  }
+
+  const fixed = { strategy: 'aws', access_key_id: 'AKID', secret_access_key: 'secret', session_token: 't' }
+  await using sink = await startSink('search_engine', { ...options, auth: fixed })
+  expect(await sink.deliver(events('a'))).toBe('rejected')
+  expect(destination.requests).toHaveLength(3)
+})
+
 test('a signed request that came too late is sent again', async () => {
   await using destination = await fakeDestination({ status: 403, body: '{"message":"RequestExpired"}' }, well)
   await using sink = await startSink('search_engine', {

@@ -2,7 +2,6 @@
 // A request that fails in part is sent again only for the documents that may succeed later; what the destination refuses is
 // counted, document by document.
 
-import { retryAws } from '../aws/classify.ts'
 import { credentialProblems } from '../aws/credentials.ts'
 import { endpointOverride } from '../aws/profiles.ts'
 import { signedClient } from '../aws/signed-client.ts'
@@ -402,7 +401,7 @@ export const searchEngine = defineSink({
         }
       },
       assemble: framed('', '', ''),
-      classify: ownClient === undefined ? classify : (answer, sent) => retryAws(answer, classify(answer, sent)),
+      classify: ownClient === undefined ? classify : (answer, sent) => ownClient.judge(answer, classify(answer, sent)),
       keepOfAnswer: Number.POSITIVE_INFINITY,
       sign: ownClient?.sign,
       distribution: options.distribution,

@@ -44,6 +44,10 @@ export function classifyBulk(retryPartial: boolean): (response: HttpResponse, re
   return (response, request) => {
     if (response.status < 200 || response.status >= 300) return classifyResponse(response)
     const text = response.body.toString('utf8')
+    // A page, such as that of a proxy that asks for a sign-on, is no answer of the destination.
+    if (/^\s*</.test(text)) {
+      return { outcome: 'retry', failure: responseFailure(response.status, { reason: 'The answer is not JSON.' }) }
+    }
     if (!mentionsErrors(text)) return { outcome: 'delivered' }
     const items = parseItems(text)
     if (items === 'none') return { outcome: 'delivered' }
