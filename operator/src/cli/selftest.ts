@@ -1,4 +1,5 @@
-// `penstock selftest`: applies a Pipeline that goes nowhere, waits until it is ready, and removes it. What `helm test` runs.
+// `penstock selftest`: applies a Pipeline that goes nowhere, waits until it is ready, and removes it. What `helm test` runs. Where a
+// rollout goes step by step, which takes minutes, it is enough that the first agents run it: the steps are no matter of the test.
 
 import { parseArgs } from 'node:util'
 import { errorText } from '@penstock/agent/errors'
@@ -11,7 +12,11 @@ import { clusterOptions, connect } from './cluster.ts'
 
 interface Tested extends KubeObject {
   readonly spec: unknown
-  readonly status?: { readonly observedGeneration?: number; readonly conditions?: readonly Condition[] }
+  readonly status?: {
+    readonly observedGeneration?: number
+    readonly conditions?: readonly Condition[]
+    readonly agents?: readonly { readonly current: number; readonly desired: number; readonly failed: number }[]
+  }
 }
 
 const name = 'penstock-selftest'
@@ -41,9 +46,17 @@ export async function run(argv: string[]): Promise<number> {
       })
       const ready = conditionOf(found?.status?.conditions, 'Ready')
       if (ready !== undefined) last = `${ready.reason}: ${ready.message}`
-      if (ready?.status === 'True' && ready.observedGeneration === applied.metadata.generation) {
-        console.log(`Pipeline ${namespace}/${name} is ready.`)
-        return 0
+      if (ready?.observedGeneration === applied.metadata.generation) {
+        if (ready?.status === 'True') {
+          console.log(`Pipeline ${namespace}/${name} is ready.`)
+          return 0
+        }
+        const running = found?.status?.agents?.filter(({ current, failed }) => current > 0 && failed === 0) ?? []
+        if (ready?.reason === 'RollingOut' && running.length > 0) {
+          const counts = running.map(({ current, desired }) => `${current} of ${desired}`).join(', ')
+          console.log(`Pipeline ${namespace}/${name} is being rolled out: ${counts} agents run it.`)
+          return 0
+        }
       }
       await pause(500, limit)
     }
