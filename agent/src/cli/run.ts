@@ -9,7 +9,7 @@ import { loadConfig } from '../config/load.ts'
 import { renderProblems } from '../config/render.ts'
 import { PenstockError } from '../errors.ts'
 import type { Problem } from '../schema/problems.ts'
-import { Exposition } from '../telemetry/exposition.ts'
+import { details, Exposition } from '../telemetry/exposition.ts'
 import { adjustedLevel, createLogger, type Logger, type LogLevel } from '../telemetry/logger.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import { reload } from '../topology/reload.ts'
@@ -95,6 +95,11 @@ export const flagTable = {
   'drain-seconds': {
     type: 'number',
     help: 'With --log-volume: how long a stop may wait for lines that are still to come (20).',
+  },
+  'metrics-detail': {
+    type: 'string',
+    oneOf: details,
+    help: 'How fine `/metrics` is: a series for each pipeline of a bundle, each component, or each component and where its events come from (container).',
   },
   'require-healthy': {
     type: 'boolean',
@@ -236,7 +241,9 @@ class Agent {
     try {
       if (globals.api.enabled) {
         const { ApiServer } = await import('../api/server.ts')
-        const exposition = new Exposition(this.#metrics, { host: hostname(), pid: String(process.pid) })
+        const detail = details.find((one) => one === this.#flags['metrics-detail'])
+        const constant = { host: hostname(), pid: String(process.pid) }
+        const exposition = new Exposition(this.#metrics, constant, detail)
         api = await ApiServer.start({
           address: globals.api.address,
           logger: this.#logger,

@@ -1,23 +1,30 @@
 // The agent's metrics in the text format that scrapers read. prom-client writes it; it is loaded with the first scrape.
 
 import type { Metric } from 'prom-client'
-import type { Labels, MetricSnapshot, Metrics } from './metrics.ts'
+import { type Labels, type MetricSnapshot, type Metrics, originLabels, type Sample } from './metrics.ts'
+
+/** How fine `/metrics` is: one series for each pipeline of a bundle, for each component, or as it is counted. */
+export const details = ['pipeline', 'component', 'container'] as const
+export type Detail = (typeof details)[number]
 
 /** Writes `/metrics`; every series gets the constant labels, such as `host` and `pid`. */
 export class Exposition {
   readonly #metrics: Metrics
   readonly #constant: Labels
+  readonly #detail: Detail
 
-  constructor(metrics: Metrics, constant: Labels) {
+  constructor(metrics: Metrics, constant: Labels, detail: Detail = 'container') {
     this.#metrics = metrics
     this.#constant = constant
+    this.#detail = detail
   }
 
   async render(): Promise<{ readonly contentType: string; readonly text: string }> {
     const { Registry } = await import('prom-client')
     const registry = new Registry()
     registry.setDefaultLabels(this.#constant)
-    for (const snapshot of this.#metrics.snapshot()) {
+    for (const whole of this.#metrics.snapshot()) {
+      const snapshot = coarser(whole, this.#detail)
       // prom-client asks a metric for its values and nothing else: ours live in our own store.
       registry.registerMetric({
         name: snapshot.name,
@@ -26,6 +33,57 @@ export class Exposition {
     }
     return { contentType: registry.contentType, text: await registry.metrics() }
   }
+}
+
+/** Labels that tell where events came from, or of what a component is made. */
+const fine: ReadonlySet<string> = new Set([...originLabels, 'endpoint'])
+/** Components of a bundle: the first two parts of their ids are those of the pipeline. */
+const inPipeline = /^([^/]+\/[^/]+)\/.*/s
+/** Parts of a whole: their sum would be none. */
+const averaged: ReadonlySet<string> = new Set(['utilization'])
+
+/** Series that differ in dropped labels alone are added up. A pipeline takes the place of its components' ids. */
+function coarser(snapshot: MetricSnapshot, detail: Detail): MetricSnapshot {
+  if (detail === 'container') return snapshot
+  const groups = new Map<string, Sample[]>()
+  const labelsOf = new Map<string, Labels>()
+  for (const sample of snapshot.samples) {
+    const labels = Object.fromEntries(
+      Object.entries(sample.labels).flatMap(([name, value]) => {
+        if (fine.has(name)) return []
+        if (detail === 'component') return [[name, value]]
+        if (name === 'component_type' || name === 'buffer_id' || name === 'output') return []
+        return [[name, name === 'component_id' ? value.replace(inPipeline, '$1') : value]]
+      }),
+    )
+    const key = JSON.stringify(Object.entries(labels).sort())
+    labelsOf.set(key, labels)
+    const group = groups.get(key)
+    if (group === undefined) groups.set(key, [sample])
+    else group.push(sample)
+  }
+  const samples = [...groups].map(([key, group]) => merged(group, labelsOf.get(key) ?? {}, averaged.has(snapshot.name)))
+  return { ...snapshot, samples }
+}
+
+function merged(group: readonly Sample[], labels: Labels, largest: boolean): Sample {
+  const [first] = group
+  if (first !== undefined && 'histogram' in first) {
+    const histograms = group.flatMap((sample) => ('histogram' in sample ? [sample.histogram] : []))
+    return {
+      labels,
+      histogram: {
+        buckets: first.histogram.buckets.map(({ upperLimit }, index) => ({
+          upperLimit,
+          count: histograms.reduce((sum, { buckets }) => sum + (buckets[index]?.count ?? 0), 0),
+        })),
+        sum: histograms.reduce((sum, histogram) => sum + histogram.sum, 0),
+        count: histograms.reduce((sum, histogram) => sum + histogram.count, 0),
+      },
+    }
+  }
+  const values = group.flatMap((sample) => ('value' in sample ? [sample.value] : []))
+  return { labels, value: largest ? Math.max(...values) : values.reduce((sum, value) => sum + value, 0) }
 }
 
 function metricObject(snapshot: MetricSnapshot): object {

@@ -60,6 +60,50 @@ test('a histogram has the bounds 0.015625 · 2^n and counts upwards', async () =
   expect(text).toContain('source_lag_time_seconds_count 3\n')
 })
 
+test.each([
+  {
+    detail: 'container',
+    lines: 4,
+    first: 'component_id="shop/a/in",component_kind="source",component_type="file",file="/1"',
+  },
+  { detail: 'component', lines: 3, first: 'component_id="shop/a/in",component_kind="source",component_type="file"' },
+  { detail: 'pipeline', lines: 2, first: 'component_id="shop/a",component_kind="source"' },
+] as const)(
+  'with detail $detail there are $lines series, and nothing is lost of the sum',
+  async ({ detail, lines, first }) => {
+    const metrics = new Metrics()
+    for (const [id, file, count] of [
+      ['shop/a/in', '/1', 1],
+      ['shop/a/in', '/2', 2],
+      ['shop/a/more', '/3', 4],
+      ['shop/b/in', '/4', 8],
+    ] as const) {
+      const labels = { component_id: id, component_kind: 'source', component_type: 'file' }
+      metrics.counter('component_received_events_total', { ...labels, file }).add(count)
+      metrics.gauge('utilization', labels).set(count / 10)
+      metrics.histogram('source_lag_time_seconds', labels).observe(count)
+    }
+    metrics.counter('started_total').add(1)
+    const { text } = await new Exposition(metrics, {}, detail).render()
+    const series = (name: string) =>
+      text.split('\n').flatMap((line) => {
+        const [, labels = '', value] = new RegExp(`^${name}\\{(.*)\\} (\\S+)$`).exec(line) ?? []
+        return value === undefined
+          ? []
+          : [{ labels: labels.replace(/,?component_name="[^"]*"/, ''), value: Number(value) }]
+      })
+    const received = series('component_received_events_total')
+    expect(received).toHaveLength(lines)
+    expect(received.reduce((sum, { value }) => sum + value, 0)).toBe(15)
+    expect(received[0]?.labels.split(',').sort().join(',')).toBe(first)
+    const lag = series('source_lag_time_seconds_count').reduce((sum, { value }) => sum + value, 0)
+    expect(lag).toBe(4)
+    // A part of the time is not added up.
+    expect(Math.max(...series('utilization').map(({ value }) => value))).toBe(0.8)
+    expect(text).toContain('started_total 1')
+  },
+)
+
 test('an idle series is forgotten and counts on when it changes again', () => {
   const metrics = new Metrics()
   const series = metrics.counter('component_sent_events_total', { component_id: 'a' })

@@ -32,7 +32,17 @@ const gauge = define('gauge')
 const histogram = define('histogram')
 
 /** Tags that tell where events came from. */
-const origin = ['container_name', 'file', 'mode', 'peer_addr', 'peer_path', 'pod_name', 'pod_namespace', 'uri']
+export const originLabels = [
+  'container_name',
+  'file',
+  'mode',
+  'peer_addr',
+  'peer_path',
+  'pod_name',
+  'pod_namespace',
+  'uri',
+] as const
+const origin = originLabels
 const agent = { component: false }
 const errorLabels = ['error_code', 'error_type', 'stage']
 const buffer = ['buffer_id', 'stage']

@@ -18,7 +18,7 @@ import {
   time,
   type ValueOf,
 } from './schema.ts'
-import { labelSelector } from './selector.ts'
+import { labelSelector, selects } from './selector.ts'
 
 const quantities = map(quantity('An amount.'), 'Amounts by resource, such as cpu and memory.')
 
@@ -32,7 +32,9 @@ export const agentSpec = object(
     managementState: oneOf(['Managed', 'Unmanaged'], 'Unmanaged leaves everything of it as it is.'),
     pipelines: object(
       {
-        namespaceSelector: labelSelector('Namespaces whose Pipelines it runs; none if absent, all if empty.'),
+        namespaceSelector: labelSelector(
+          'Namespaces whose Pipelines it runs; none if absent, all if empty. A sidecar runs those of its own namespace alone, also if absent.',
+        ),
         selector: labelSelector('Labels of the Pipelines; all if absent.'),
         clusterPipelines: object(
           { selector: labelSelector('Labels of the ClusterPipelines.') },
@@ -180,7 +182,10 @@ export const agentSpec = object(
           },
           'A PodMonitor.',
         ),
-        detail: oneOf(['Pipeline', 'Component', 'Container'], 'How fine the metrics are.'),
+        detail: oneOf(
+          ['Pipeline', 'Component', 'Container'],
+          'How fine the metrics are: one series a Pipeline, a component, or a component and file, container and address (the default).',
+        ),
       },
       'Metrics.',
     ),
@@ -257,3 +262,25 @@ export type AgentSpec = ValueOf<typeof agentSpec>
 export type AgentStatus = ValueOf<typeof agentStatus>
 export type Agent = Resource<AgentSpec, AgentStatus>
 export type AgentMode = AgentSpec['mode']
+
+/** What an Agent selects Pipelines by. */
+export interface Selectable {
+  readonly mode: AgentMode
+  /** Undefined for a ClusterPipeline. */
+  readonly namespace: string | undefined
+  readonly labels: Readonly<Record<string, string>> | undefined
+}
+
+/** Whether an Agent runs a Pipeline. A sidecar runs those of its own namespace, all of them where it names none. */
+export function takes(
+  { metadata, spec: { mode, pipelines = {} } }: Pick<Agent, 'metadata' | 'spec'>,
+  pipeline: Selectable,
+  namespaceLabels: Readonly<Record<string, string>> | undefined,
+): boolean {
+  if (pipeline.mode !== mode) return false
+  if (pipeline.namespace === undefined) return selects(pipelines.clusterPipelines?.selector, pipeline.labels)
+  if (mode === 'Sidecar' && pipeline.namespace !== metadata.namespace) return false
+  const open = mode === 'Sidecar' && pipelines.namespaceSelector === undefined
+  if (!open && !selects(pipelines.namespaceSelector, namespaceLabels)) return false
+  return pipelines.selector === undefined || selects(pipelines.selector, pipeline.labels)
+}

@@ -3,7 +3,7 @@
 import { parseArgs } from 'node:util'
 import { PenstockError } from '@penstock/agent/errors'
 import { findComponent } from '@penstock/agent/registry'
-import type { Agent } from '../api/agent.ts'
+import { type Agent, takes } from '../api/agent.ts'
 import { conditionOf } from '../api/conditions.ts'
 import { type KubeObject, keyOf } from '../api/object.ts'
 import type { Pipeline, SourceEntry } from '../api/pipeline.ts'
@@ -147,13 +147,9 @@ function obstaclesOf(
   node: string | undefined,
 ): string[] {
   if (pipeline.spec.suspend === true) return ['it is suspended: spec.suspend is true']
-  const { labels } = pipeline.metadata
-  const willing = agents.filter(({ spec }) => {
-    if (spec.mode !== 'Node') return false
-    if (pipeline.kind === 'ClusterPipeline') return selects(spec.pipelines?.clusterPipelines?.selector, labels)
-    const { namespaceSelector, selector } = spec.pipelines ?? {}
-    return selects(namespaceSelector, namespaceLabels) && (selector === undefined || selects(selector, labels))
-  })
+  const { labels, namespace } = pipeline.metadata
+  const asked = { mode: 'Node', namespace, labels } as const
+  const willing = agents.filter((agent) => takes(agent, asked, namespaceLabels))
   if (willing.length === 0) return ['no Agent of mode Node selects it']
   const obstacles: string[] = []
   for (const agent of pipeline.status?.agents ?? []) {

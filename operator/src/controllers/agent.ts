@@ -4,11 +4,10 @@
 import { type Candidate, type Manifest, type Revision, readBundle } from '@penstock/agent/bundle/format'
 import { canonicalJson } from '@penstock/agent/config/canonical'
 import { errorText } from '@penstock/agent/errors'
-import type { Agent } from '../api/agent.ts'
+import { type Agent, takes } from '../api/agent.ts'
 import type { Finding } from '../api/conditions.ts'
 import { agentKind } from '../api/kinds.ts'
 import { type KubeObject, keyOf, objectKey, type ResourceType } from '../api/object.ts'
-import { selects } from '../api/selector.ts'
 import { type Artifact, type SecretRef, secretValue } from '../compile/artifact.ts'
 import type { Cache } from '../kube/cache.ts'
 import {
@@ -357,13 +356,8 @@ export class AgentController implements AsyncDisposable {
   }
 
   #takes(agent: Agent, artifact: Artifact): boolean {
-    const { mode, pipelines = {} } = agent.spec
-    if (artifact.mode !== mode) return false
-    if (artifact.namespace === undefined) return selects(pipelines.clusterPipelines?.selector, artifact.labels)
-    if (mode === 'Sidecar') return artifact.namespace === agent.metadata.namespace
-    const labelsOf = this.#namespaces.get(undefined, artifact.namespace)?.metadata.labels
-    if (!selects(pipelines.namespaceSelector, labelsOf)) return false
-    return pipelines.selector === undefined || selects(pipelines.selector, artifact.labels)
+    const home = artifact.namespace === undefined ? undefined : this.#namespaces.get(undefined, artifact.namespace)
+    return takes(agent, artifact, home?.metadata.labels)
   }
 
   /** Reads the values that Pipelines need. A Pipeline whose value is not to be had stays as it was. */

@@ -3,12 +3,11 @@
 
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '@penstock/agent/config/canonical'
-import type { Agent } from '../api/agent.ts'
+import { type Agent, takes } from '../api/agent.ts'
 import { type Condition, conditionOf, type Finding } from '../api/conditions.ts'
 import { agentKind, type Kind, kindOf } from '../api/kinds.ts'
 import { type KubeObject, keyOf } from '../api/object.ts'
 import type { Pipeline } from '../api/pipeline.ts'
-import { selects } from '../api/selector.ts'
 import type { Source } from '../api/source.ts'
 import type { Artifact } from '../compile/artifact.ts'
 import { type CompileResult, sharedVerdict, type Verdict } from '../compile/job.ts'
@@ -368,16 +367,12 @@ export class PipelineController implements AsyncDisposable {
   }
 
   #selects(agent: Agent, artifact: Artifact): boolean {
-    const { mode, pipelines } = agent.spec
-    const { agentNamespaces } = this.#context.settings
-    if (mode !== artifact.mode || agent.metadata.deletionTimestamp !== undefined) return false
-    if (mode === 'Node' && !agentNamespaces.includes(agent.metadata.namespace ?? '')) return false
-    // A sidecar's pods name their Pipelines; the Agent is that of their namespace.
-    if (mode === 'Sidecar' && pipelines === undefined) return agent.metadata.namespace === artifact.namespace
-    if (artifact.namespace === undefined) return selects(pipelines?.clusterPipelines?.selector, artifact.labels)
-    const labels = this.#gathered.namespaces.get(undefined, artifact.namespace)?.metadata.labels
-    if (!selects(pipelines?.namespaceSelector, labels)) return false
-    return pipelines?.selector === undefined || selects(pipelines.selector, artifact.labels)
+    const { namespace, deletionTimestamp } = agent.metadata
+    if (deletionTimestamp !== undefined) return false
+    if (agent.spec.mode === 'Node' && !this.#context.settings.agentNamespaces.includes(namespace ?? '')) return false
+    const home =
+      artifact.namespace === undefined ? undefined : this.#gathered.namespaces.get(undefined, artifact.namespace)
+    return takes(agent, artifact, home?.metadata.labels)
   }
 
   /** Puts the newest version in force, or leaves the last good one; gives the time after which that one must go. */

@@ -73,10 +73,14 @@ export const environment = [
   { name: 'POD_NAMESPACE', valueFrom: { fieldRef: { fieldPath: 'metadata.namespace' } } },
 ]
 
-export const bundleArguments = (input: WorkloadInput) => [
-  ...['--bundle', paths.bundle, '--secrets', paths.secrets, '--operator', input.operatorUrl],
-  ...['--data-dir', paths.data],
-]
+export const bundleArguments = (agent: Agent, input: WorkloadInput) => {
+  const { detail } = agent.spec.monitoring ?? {}
+  return [
+    ...['--bundle', paths.bundle, '--secrets', paths.secrets, '--operator', input.operatorUrl],
+    ...['--data-dir', paths.data],
+    ...(detail === undefined ? [] : ['--metrics-detail', detail.toLowerCase()]),
+  ]
+}
 
 export const livenessProbe = {
   httpGet: { path: '/health', port: 'observe' },
@@ -92,7 +96,7 @@ export function agentContainer(agent: Agent, input: WorkloadInput, args: readonl
     name: 'agent',
     image: imageOf(agent, input),
     ...(pullPolicy === undefined ? {} : { imagePullPolicy: pullPolicy }),
-    args: [...bundleArguments(input), ...args],
+    args: [...bundleArguments(agent, input), ...args],
     env: environment,
     ports: [{ name: 'observe', containerPort: agentPort, protocol: 'TCP' }],
     livenessProbe,

@@ -251,3 +251,34 @@ test.each([
 ])('a strategic merge of %j with %j is %j', (base, patch, result) => {
   expect(strategicMerge(base, patch)).toEqual(result)
 })
+
+test('each mode passes on how fine the metrics are', () => {
+  const monitoring = { detail: 'Pipeline' } as const
+  const argumentsOf = (manifests: readonly Manifest[], kind: string) =>
+    of(manifests, kind)['spec']?.['template']?.['spec']?.['containers']?.[0]?.['args']
+  for (const [given, kind] of [
+    [node({ monitoring }), 'DaemonSet'],
+    [hub({}, { monitoring }), 'Deployment'],
+  ] as const) {
+    expect(JSON.stringify(argumentsOf(renderWorkloads(given, input), kind))).toContain('"--metrics-detail","pipeline"')
+    const plain = renderWorkloads({ ...given, spec: { ...given.spec, monitoring: {} } }, input)
+    expect(JSON.stringify(argumentsOf(plain, kind))).not.toContain('metrics-detail')
+  }
+})
+
+test('what only pods of our own can have is refused in mode Sidecar', () => {
+  const spec: AgentSpec = {
+    mode: 'Sidecar',
+    podTemplate: { spec: { priorityClassName: 'x' } },
+    networkPolicy: { mode: 'Generated' },
+    imagePullSecrets: [{ name: 'pull' }],
+    monitoring: { podMonitor: { enabled: true } },
+  }
+  expect(workloadProblems(agent(spec)).map(({ path }) => path)).toEqual([
+    'podTemplate',
+    'networkPolicy',
+    'imagePullSecrets',
+    'monitoring.podMonitor',
+  ])
+  expect(workloadProblems(agent({ mode: 'Sidecar', monitoring: { detail: 'Pipeline' } }))).toEqual([])
+})

@@ -78,6 +78,14 @@ export function workloadProblems(agent: Agent): Problem[] {
     const message = `\`${path}: ${value}\` is not available in this version`
     problems.push({ severity: 'error', path, message, help: 'Leave it out.' })
   }
+  // The pods with a sidecar are the users' own.
+  const { podTemplate, networkPolicy, imagePullSecrets, monitoring } = agent.spec
+  const foreign = { podTemplate, networkPolicy, imagePullSecrets, 'monitoring.podMonitor': monitoring?.podMonitor }
+  for (const [path, value] of agent.spec.mode === 'Sidecar' ? Object.entries(foreign) : []) {
+    if (value === undefined) continue
+    const help = 'Set it for the pods that have the sidecar.'
+    problems.push({ severity: 'error', path, message: `\`${path}\` has no effect in mode Sidecar`, help })
+  }
   const folders = [
     ['node.dataDir.hostPath', node?.dataDir?.hostPath],
     ['node.logPaths.pods', node?.logPaths?.pods],

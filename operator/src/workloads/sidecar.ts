@@ -39,7 +39,7 @@ export function sidecarParts(agent: Agent, input: WorkloadInput, request: Sideca
     image: imageOf(agent, input),
     ...(agent.spec.image?.pullPolicy === undefined ? {} : { imagePullPolicy: agent.spec.image.pullPolicy }),
     args: [
-      ...bundleArguments(input),
+      ...bundleArguments(agent, input),
       ...['--log-volume', request.mountPath],
       ...(request.logPaths.length === 0 ? [] : ['--log-paths', request.logPaths.join(',')]),
       ...(request.pipelines === undefined ? [] : ['--pipelines', request.pipelines.join(',')]),
