@@ -4,7 +4,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { Agent, createServer, request as send } from 'node:http'
+import { Agent, createServer, type Server, request as send } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -150,6 +150,38 @@ describe.skipIf(sqs.missing !== undefined)(`cloud_queue and a queue server${why}
     expect(await left(client, queue)).toBe(0)
   })
 
+  test('credentials of the instance that end in mid-run are replaced, by their time or when they are refused', async () => {
+    const queue = await queueOf(client)
+    await using instance = await instanceMetadata()
+    // Each key is good for a few requests; those that are said to end soon are not used so often.
+    await using line = await recorder(server.url, (used) => used <= 6)
+    const source = { queue_url: queue, endpoint: line.url, region, poll_secs: 1, client_concurrency: 1 }
+    await using agent = await startAgent(
+      {
+        sources: { in: { type: 'cloud_queue', ...source } },
+        sinks: {
+          out: { type: 'console', inputs: ['in'], encoding: { codec: 'text' }, acknowledgements: { enabled: true } },
+        },
+      },
+      { AWS_EC2_METADATA_SERVICE_ENDPOINT: instance.url, HOME: '/nowhere' },
+    )
+    const refused = () => line.refused.size
+    for (let index = 0; index < 100 && refused() < 2; index++) {
+      const text = `message ${index}.`
+      await client.send(new SendMessageBatchCommand({ QueueUrl: queue, Entries: [{ Id: '0', MessageBody: text }] }))
+      await until(text, 60_000, async () => agent.output().includes(text)).catch((error: unknown) => {
+        throw new Error(agent.output(), { cause: error })
+      })
+    }
+    // Keys that were said to hold for an hour were refused, and replaced; those that were said to end were before.
+    expect(refused(), agent.output()).toBe(2)
+    expect([...line.refused].every((key) => instance.long.has(key))).toBe(true)
+    expect(line.keys.some((key) => !instance.long.has(key))).toBe(true)
+    await until('the last deletions', 60_000, async () => (await left(client, queue)) === 0)
+    expect(await agent.stop(), agent.output()).toBe(0)
+    await client.send(new DeleteQueueCommand({ QueueUrl: queue }))
+  })
+
   test('without credentials, or without the queue, the health check says why', async () => {
     const home = await mkdtemp(join(tmpdir(), 'penstock-home-'))
     const config = (source: object) => ({
@@ -244,13 +276,49 @@ async function consumed(source: object, env: NodeJS.ProcessEnv): Promise<unknown
   return lines().map((line) => JSON.parse(line) as unknown)
 }
 
-/** Hands requests on to a server and notes whose keys signed them. */
-async function recorder(target: string): Promise<AsyncDisposable & { readonly url: string; readonly keys: string[] }> {
+/** Instance metadata (version 2): a new key for each look-up, one for an hour, then three for a second, and so on. */
+async function instanceMetadata(): Promise<AsyncDisposable & { readonly url: string; readonly long: Set<string> }> {
+  const long = new Set<string>()
+  let keys = 0
+  const server = createServer(({ method, url, headers }, answer) => {
+    if (method === 'PUT' && url === '/latest/api/token') return answer.end('session')
+    if (headers['x-aws-ec2-metadata-token'] !== 'session') return answer.writeHead(401).end()
+    if (url === '/latest/meta-data/iam/security-credentials/') return answer.end('node')
+    const key = `KEY${++keys}`
+    const isLong = keys % 4 === 1
+    if (isLong) long.add(key)
+    const Expiration = new Date(Date.now() + (isLong ? 3_600_000 : 1000)).toISOString()
+    return answer.end(JSON.stringify({ AccessKeyId: key, SecretAccessKey: 's', Token: `t${keys}`, Expiration }))
+  })
+  const url = await listening(server)
+  return { url, long, [Symbol.asyncDispose]: () => closed(server) }
+}
+
+interface Recorder extends AsyncDisposable {
+  readonly url: string
+  /** The keys that signed requests. */
+  readonly keys: string[]
+  readonly refused: Set<string>
+}
+
+/**
+ * Hands requests on to a server and notes whose keys signed them.
+ * @param accepts whether a key that has signed so many requests is still good
+ */
+async function recorder(target: string, accepts: (used: number) => boolean = () => true): Promise<Recorder> {
   const keys: string[] = []
+  const refused = new Set<string>()
   const { hostname, port } = new URL(target)
   const server = createServer((incoming, answer) => {
     const key = /Credential=([^/]+)/.exec(incoming.headers.authorization ?? '')?.[1]
     if (key !== undefined) keys.push(key)
+    if (key !== undefined && !accepts(keys.filter((other) => other === key).length)) {
+      refused.add(key)
+      incoming.resume()
+      answer.writeHead(403, { 'content-type': 'application/x-amz-json-1.0' })
+      answer.end('{"__type":"com.amazon.coral.service#ExpiredTokenException","message":"It has expired."}')
+      return
+    }
     const { method, url, headers } = incoming
     const forward = send({ hostname, port, method, path: url, headers }, (response) => {
       answer.writeHead(response.statusCode ?? 502, response.headers)
@@ -259,13 +327,16 @@ async function recorder(target: string): Promise<AsyncDisposable & { readonly ur
     forward.on('error', () => answer.destroy())
     incoming.pipe(forward)
   })
+  const url = await listening(server)
+  return { url, keys, refused, [Symbol.asyncDispose]: () => closed(server) }
+}
+
+async function listening(server: Server): Promise<string> {
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    keys,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections()
-      await new Promise((done) => server.close(done))
-    },
-  }
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+async function closed(server: Server): Promise<void> {
+  server.closeAllConnections()
+  await new Promise((done) => server.close(done))
 }

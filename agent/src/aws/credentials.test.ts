@@ -162,6 +162,9 @@ test('credentials are looked up again before they end, and kept while that fails
   expect(container.requests).toHaveLength(1)
   now = start + 58 * 60_000
   expect((await credentials.get()).accessKeyId).toBe('first') // the look-up failed
+  expect((await credentials.get()).accessKeyId).toBe('first') // not every request asks
+  expect(container.requests).toHaveLength(2)
+  now += 5000
   expect((await credentials.get()).accessKeyId).toBe('second')
   expect(container.requests).toHaveLength(3)
 })

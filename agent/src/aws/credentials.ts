@@ -49,6 +49,8 @@ export interface AwsContext {
 
 /** Before their end, credentials are replaced: five minutes, and a little more so that agents do not all come at once. */
 const refreshMs = 300_000
+/** Between two look-ups while there are credentials that hold for longer than this: not every request asks. */
+const lookUpMs = 5000
 
 export class CredentialProvider {
   readonly #auth: AwsAuth
@@ -57,6 +59,7 @@ export class CredentialProvider {
   readonly #earlyMs = refreshMs * (1 + Math.random() * 0.2)
   #known: Credentials | undefined
   #loading: Promise<Credentials> | undefined
+  #lookedUpMs = Number.NEGATIVE_INFINITY
 
   constructor(auth: AwsAuth, context: AwsContext) {
     this.#auth = auth
@@ -67,9 +70,12 @@ export class CredentialProvider {
   /** Throws a PenstockError with code `PEN_AUTH` if there are none. */
   async get(): Promise<Credentials> {
     const known = this.#known
-    if (known !== undefined && (known.expiresMs === undefined || known.expiresMs - this.#earlyMs > this.#now())) {
-      return known
+    const now = this.#now()
+    if (known !== undefined) {
+      const left = (known.expiresMs ?? Number.POSITIVE_INFINITY) - now
+      if (left > this.#earlyMs || (left > lookUpMs && now < this.#lookedUpMs + lookUpMs)) return known
     }
+    this.#lookedUpMs = now
     // Requests that start together share one look-up.
     this.#loading ??= this.#load().finally(() => {
       this.#loading = undefined

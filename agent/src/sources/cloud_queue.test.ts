@@ -250,9 +250,22 @@ test('credentials that ended are looked up again, in mid-run', async () => {
   }))
   vi.stubEnv('AWS_CONTAINER_CREDENTIALS_FULL_URI', container.url)
   vi.stubEnv('HOME', '/nowhere')
-  await using service = await queueService([messages('one'), refusal('ExpiredTokenException', 403), messages('two')])
+  let deletions = 0
+  await using service = await queueService(
+    [messages('one'), refusal('ExpiredTokenException', 403), messages('two')],
+    // So that nothing is delivered twice only because its deletion met the end of the credentials.
+    () => (++deletions === 2 ? refusal('ExpiredToken', 403) : json({ Successful: [] })),
+  )
   await using started = await source(service, { auth: {} })
   await started.received(2)
+  await vi.waitFor(() => expect(deletions).toBe(3))
+  await started.stop()
+  expect(calls(service, 'DeleteMessageBatch').slice(1)).toEqual([
+    expect.objectContaining({ Entries: [{ Id: '0', ReceiptHandle: 'r-two' }] }),
+    expect.objectContaining({ Entries: [{ Id: '0', ReceiptHandle: 'r-two' }] }),
+  ])
+  expect(started.events.counts.get('sqs_message_delete_failed_total')).toBeUndefined()
+  expect(started.events.errors).toEqual([])
   const used = service.requests
     .filter((request) => action(request) === 'ReceiveMessage')
     .map((request) => /Credential=(\w+)/.exec(String(request.headers.authorization))?.[1])

@@ -1,5 +1,6 @@
 // The queue service behind a small interface of ours: the vendor's client over our own connections and credentials. The client
-// is loaded by the first queue that is opened. Nothing is tried again here: messages come back by themselves.
+// is loaded by the first queue that is opened. Nothing is tried again here but what was refused for its credentials: messages come
+// back by themselves.
 
 import type { SQSClientConfig } from '@aws-sdk/client-sqs'
 import type { CredentialProvider } from '../../aws/credentials.ts'
@@ -81,12 +82,15 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
     },
   })
 
+  /** Calls once more where other credentials may be had than those that were refused: a deletion that fails is never repeated. */
   const call = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
       return await work()
     } catch (error) {
-      if (used !== undefined && error instanceof Error && refusals.has(error.name)) credentials.refused(used)
-      throw error
+      if (used === undefined || !(error instanceof Error) || !refusals.has(error.name)) throw error
+      credentials.refused(used)
+      if (!credentials.renewable) throw error
+      return await work()
     }
   }
 
