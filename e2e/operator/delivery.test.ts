@@ -8,8 +8,8 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type Cluster, missingForCluster, startCluster } from '../cluster/cluster.ts'
 import { Crowd } from './crowd.ts'
 import { Api, Fleet } from './fleet.ts'
+import { type ConditionLike, eventually, freePort, heartbeatUrl, OperatorProcess } from './process.ts'
 import { Receiver } from './receiver.ts'
-import { type Condition, eventually, freePort, type RunningOperator, startOperator } from './start.ts'
 
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
 const missing = missingForCluster(0)
@@ -17,7 +17,7 @@ const missing = missingForCluster(0)
 describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : ` (${missing})`}`, () => {
   let cluster: Cluster
   let api: Api
-  let operator: RunningOperator
+  let operator: OperatorProcess
   let fleet: Fleet
   let receiver: Receiver
   let port = 0
@@ -31,11 +31,11 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
     for (const name of ['penstock-system', 'shop', 'team', 'team-a'])
       await cluster.kubectl(['create', 'namespace', name])
     await cluster.apply(agent({}))
-    operator = await startOperator(cluster, { port })
+    operator = start()
     fleet = await Fleet.start(api, {
       agent: 'node',
       nodes: 3,
-      operatorUrl: `http://127.0.0.1:${port}`,
+      operatorUrl: heartbeatUrl(port),
       kubeconfig: cluster.kubeconfig,
     })
     await eventually(() => {
@@ -49,6 +49,13 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
     await api?.[Symbol.asyncDispose]()
     await cluster?.[Symbol.asyncDispose]()
   })
+
+  const start = () =>
+    OperatorProcess.start({
+      kubeconfig: cluster.kubeconfig,
+      heartbeats: port,
+      args: ['--leader-election', 'false', '--log-level', 'debug'],
+    })
 
   const agent = (extra: object) => ({
     apiVersion: 'penstock.dev/v1alpha1',
@@ -81,10 +88,10 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
     request: { retry_initial_backoff_secs: 1, retry_max_duration_secs: 2 },
   })
 
-  const condition = async (kind: string, key: string, type: string): Promise<Condition | undefined> => {
+  const condition = async (kind: string, key: string, type: string): Promise<ConditionLike | undefined> => {
     const [namespace, name] = key.split('/') as [string, string]
     const object = await api.get(`/apis/penstock.dev/v1alpha1/namespaces/${namespace}/${kind}/${name}`)
-    return (object.status?.['conditions'] as Condition[] | undefined)?.find((each) => each.type === type)
+    return (object.status?.['conditions'] as ConditionLike[] | undefined)?.find((each) => each.type === type)
   }
   const programmed = (...keys: readonly string[]) =>
     eventually(async () => {
@@ -193,7 +200,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
       expect([...(receiver.authorizations.get('/secret') ?? [])]).toContain(basic(second))
     })
     expect(pids()).toEqual(before)
-    expect(operator.output() + fleet.members.map((member) => member.output).join('')).not.toContain(second)
+    expect(operator.log + fleet.members.map((member) => member.output).join('')).not.toContain(second)
     const everything = await cluster.kubectl([
       ...['get', 'pipelines,agents,events,configmaps,daemonsets,pods', '-A', '-o', 'json'],
     ])
@@ -251,7 +258,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
       await cluster.apply(...churn)
       await new Promise((done) => setTimeout(done, 500 + random(step) * 4000)) // killed at a random moment: that is the test
       await operator.kill()
-      operator = await startOperator(cluster, { port })
+      operator = start()
     }
     await programmed(...Array.from({ length: 4 }, (_, index) => `shop/churn-${index}`), 'team-a/x')
     for (const member of fleet.members) {
@@ -262,47 +269,48 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
     await cluster.kubectl(['delete', 'pipelines', '-n', 'shop', ...[0, 1, 2, 3].map((index) => `churn-${index}`)])
   })
 
-  test('nothing is written after a restart when nothing has changed', async () => {
+  test('a change of one Pipeline is written to it alone, and what no agent needs goes at once', async () => {
     const versions = async () => {
-      const lists = await Promise.all(
-        ['secrets', 'serviceaccounts', 'configmaps'].map((kind) =>
-          api.list(`/api/v1/namespaces/penstock-system/${kind}`),
-        ),
-      )
-      return lists
-        .flat()
-        .map(({ metadata }) => `${metadata.name} ${metadata.resourceVersion}`)
-        .sort()
+      const pipelines = await api.list('/apis/penstock.dev/v1alpha1/pipelines')
+      return pipelines.map(({ metadata }) => `${metadata.name} ${metadata.resourceVersion}`)
     }
-    const conditionsOf = (status: unknown) =>
-      (status as { conditions?: readonly { type: string; lastTransitionTime: string }[] } | undefined)?.conditions ?? []
-    /** When what is known of rollouts last changed: a new operator has not heard of any agent at first. */
-    const transitions = async () => {
-      const lists = await Promise.all(
-        ['pipelines', 'agents'].map((plural) => api.list(`/apis/penstock.dev/v1alpha1/${plural}`)),
+    await cluster.apply(pipeline('shop', 'changed'))
+    await programmed('shop/changed')
+    await operator.idle()
+    const before = await versions()
+    for (const n of [1, 2, 3]) {
+      await cluster.apply(
+        pipeline('shop', 'changed', { transforms: [{ name: 'n', type: 'remap', config: { source: `.n = ${n}` } }] }),
       )
-      return lists
-        .flat()
-        .flatMap(({ metadata, status }) =>
-          conditionsOf(status)
-            .filter(({ type }) => type === 'Programmed' || type === 'Ready')
-            .map(({ type, lastTransitionTime }) => `${metadata.name} ${type} ${lastTransitionTime}`),
-        )
-        .sort()
+      const { metadata } = await api.get('/apis/penstock.dev/v1alpha1/namespaces/shop/pipelines/changed')
+      await eventually(async () => {
+        const { status } = await api.get('/apis/penstock.dev/v1alpha1/namespaces/shop/pipelines/changed')
+        expect(status?.['programmedGeneration']).toBe((metadata as { generation?: number }).generation)
+      }, 90_000)
     }
-    const settled = await eventually(async () => {
-      const first = await versions()
-      await new Promise((done) => setTimeout(done, 4000)) // quiet for a while is what is looked for
-      expect(await versions()).toEqual(first)
-      return first
+    await operator.idle()
+    const isOther = (version: string) => !version.startsWith('changed ')
+    expect((await versions()).filter(isOther)).toEqual(before.filter(isOther))
+    await eventually(async () => {
+      const { status } = await api.get('/apis/penstock.dev/v1alpha1/namespaces/penstock-system/agents/node')
+      const history = (status?.['history'] ?? []) as readonly { revision: string }[]
+      const secrets = await api.list('/api/v1/namespaces/penstock-system/secrets?labelSelector=penstock.dev/agent=node')
+      const keys = secrets.flatMap(({ data }) => Object.keys(data ?? {}))
+      const revisions = keys.flatMap((key) => /^r([0-9a-f]{12})-/.exec(key)?.[1] ?? [])
+      expect(new Set(revisions)).toEqual(new Set(history.map(({ revision }) => revision)))
     })
-    const before = await transitions()
-    await operator.kill()
-    operator = await startOperator(cluster, { port })
-    await eventually(() => expect(operator.output()).toContain('All controllers run'))
-    await programmed('team-a/x')
-    expect(await versions()).toEqual(settled)
-    expect(await transitions()).toEqual(before)
+  })
+
+  test('nothing at all is written after a restart when nothing has changed', async () => {
+    for (let restart = 0; restart < 2; restart++) {
+      await operator.idle()
+      expect(await operator.stop()).toBe(0)
+      operator = await start().leading()
+      // Every agent has said what it runs, and that has been summed up.
+      await eventually(async () => expect(await operator.heard()).toBeGreaterThan(3 * fleet.members.length), 120_000)
+      await operator.idle()
+      expect(operator.changes()).toEqual([])
+    }
   })
 
   test('a sink that is down holds up its own Pipeline alone, is seen, and nothing is lost', async () => {
@@ -359,7 +367,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
     await using crowd = await Crowd.start(api, {
       agent: name,
       nodes: 1000,
-      operatorUrl: `http://127.0.0.1:${port}`,
+      operatorUrl: heartbeatUrl(port),
       everyMs: 30_000,
     })
     await eventually(async () => {

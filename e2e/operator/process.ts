@@ -4,7 +4,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { openSync, readFileSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
-import { connect, createServer, type Server, type Socket } from 'node:net'
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Cluster } from '../cluster/cluster.ts'
 import { node, root, until } from '../command.ts'
@@ -14,9 +14,14 @@ export const apiVersion = 'penstock.dev/v1alpha1'
 
 export interface OperatorOptions {
   readonly kubeconfig: string
+  /** Port for heartbeats; none is opened without it. Agents know it, so a successor takes the same. */
+  readonly heartbeats?: number
   readonly args?: readonly string[]
   readonly env?: Readonly<Record<string, string>>
 }
+
+/** How often agents report and figures are written: often enough that no test waits for half minutes. */
+const periods = ['--heartbeat-period', '5s', '--status-period', '5s']
 
 export class OperatorProcess implements AsyncDisposable {
   readonly #child: ChildProcess
@@ -33,12 +38,16 @@ export class OperatorProcess implements AsyncDisposable {
   }
 
   /** Starts it; it may not be ready yet. Several may run beside each other. */
-  static start({ kubeconfig, args = [], env = {} }: OperatorOptions): OperatorProcess {
+  static start({ kubeconfig, heartbeats, args = [], env = {} }: OperatorOptions): OperatorProcess {
     const flags = ['--kubeconfig', kubeconfig, '--namespace', system, '--http-address', '127.0.0.1:0']
-    const fast = ['--kube-qps', '500', '--kube-burst', '1000']
+    const fast = ['--kube-qps', '500', '--kube-burst', '1000', ...periods]
+    const reports =
+      heartbeats === undefined
+        ? []
+        : ['--heartbeat-address', `127.0.0.1:${heartbeats}`, '--heartbeat-url', heartbeatUrl(heartbeats)]
     const child = spawn(
       node,
-      ['--conditions=source', join(root, 'operator/src/main.ts'), 'operator', ...flags, ...fast, ...args],
+      ['--conditions=source', join(root, 'operator/src/main.ts'), 'operator', ...flags, ...fast, ...reports, ...args],
       { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, ...env } },
     )
     return new OperatorProcess(child)
@@ -59,7 +68,7 @@ export class OperatorProcess implements AsyncDisposable {
   }
 
   async logged(message: string): Promise<void> {
-    await until(`"${message}" in the log of the operator`, 60_000, async () => {
+    await until(`"${message}" in the log of the operator`, 120_000, async () => {
       if (this.log.includes(message)) return true
       if (!this.running) throw new Error(`The operator has ended: ${this.log.slice(-2000)}`)
       return false
@@ -84,10 +93,23 @@ export class OperatorProcess implements AsyncDisposable {
     return sum
   }
 
-  /** Its requests that change something, as told at level debug. */
-  requests(): string {
-    const lines = this.log.split('\n').filter((line) => /"method":"(?!GET)/.test(line))
-    return lines.slice(0, 40).join('\n')
+  /**
+   * What it asked the API server to change, as it tells at level debug. The Lease, whose renewal says that it lives, and questions
+   * that are asked by writing are no changes.
+   */
+  changes(): readonly string[] {
+    return this.log
+      .split('\n')
+      .map((line) => /"method":"(?!GET)([A-Z]+)".*?"path":"([^"]+)"/.exec(line))
+      .filter((match) => match !== null)
+      .map(([, method, path]) => `${method} ${path}`)
+      .filter((change) => !/\/(leases|tokenreviews|subjectaccessreviews)\b/.test(change))
+  }
+
+  /** Heartbeats that it has taken. */
+  async heard(): Promise<number> {
+    const text = await this.get('/metrics')
+    return Number(/^penstock_heartbeats_total\{result="taken"\} (\d+)/m.exec(text)?.[1] ?? 0)
   }
 
   /** Waits until its queues are empty and it has written nothing for some seconds. */
@@ -137,6 +159,29 @@ export class OperatorProcess implements AsyncDisposable {
   }
 }
 
+export const heartbeatUrl = (port: number) => `http://127.0.0.1:${port}`
+
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await new Promise((done) => server.once('listening', done))
+  const { port } = server.address() as AddressInfo
+  await new Promise((done) => server.close(done))
+  return port
+}
+
+/** Waits until something holds, and fails with what it said last. */
+export async function eventually<T>(look: () => Promise<T> | T, limitMs = 60_000): Promise<T> {
+  const end = Date.now() + limitMs
+  for (;;) {
+    try {
+      return await look()
+    } catch (error) {
+      if (Date.now() > end) throw error
+      await new Promise((done) => setTimeout(done, 200))
+    }
+  }
+}
+
 /** The kinds, the namespaces and an Agent that runs everything: what every test of the operator begins with. */
 export async function prepare(cluster: Cluster, ...namespaces: readonly string[]): Promise<void> {
   await cluster.kubectl(['apply', '-k', join(root, 'crds')])
@@ -175,7 +220,9 @@ export async function restartApiServer(cluster: Cluster, between: () => Promise<
     }
     return (await cluster.kubectl(['get', '--raw', '/readyz'])) === 'ok'
   }).catch((error) => {
-    throw new Error(`The API server does not come back: ${readFileSync(logFile, 'utf8').slice(-3000)}`, { cause: error })
+    throw new Error(`The API server does not come back: ${readFileSync(logFile, 'utf8').slice(-3000)}`, {
+      cause: error,
+    })
   })
 }
 

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type Cluster, missingForCluster, startCluster } from '../cluster/cluster.ts'
 import { Crowd } from './crowd.ts'
 import { Api } from './fleet.ts'
-import { eventually, startOperator } from './start.ts'
+import { eventually, freePort, heartbeatUrl, OperatorProcess } from './process.ts'
 
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 120_000 })
 const missing = missingForCluster(0)
@@ -32,25 +32,25 @@ describe.skipIf(missing !== undefined)(`replicas${missing === undefined ? '' : `
   })
 
   test('a report to the one that does not lead is passed on, and a new leader hears of all agents', async () => {
-    const elected = ['--leader-election', 'true']
-    const leader = await startOperator(cluster, { args: elected })
-    await using _leader = leader
-    await eventually(() => expect(leader.output()).toContain('All controllers run'))
-    await using second = await startOperator(cluster, { args: elected })
-    await eventually(() => expect(second.output()).toContain('Agents may report'))
-    expect(second.output()).not.toContain('All controllers run')
+    const start = (heartbeats: number) => OperatorProcess.start({ kubeconfig: cluster.kubeconfig, heartbeats })
+    await using leader = start(await freePort())
+    await leader.leading()
+    const port = await freePort()
+    await using second = start(port)
+    await second.logged('Agents may report')
+    expect(second.log).not.toContain('All controllers run')
     await eventually(() => api.get('/api/v1/namespaces/penstock-system/serviceaccounts/penstock-node'))
     await using crowd = await Crowd.start(api, {
       agent: 'node',
       nodes: 5,
-      operatorUrl: second.heartbeatUrl,
+      operatorUrl: heartbeatUrl(port),
       everyMs: 5000,
     })
     const nodes = async () =>
       (await api.get('/apis/penstock.dev/v1alpha1/namespaces/penstock-system/agents/node')).status?.['nodes']
     await eventually(async () => expect(await nodes()).toMatchObject({ desired: 5, current: 5, stale: 0 }))
     expect(crowd.answers.get(200)).toBeGreaterThan(0)
-    const refused = await fetch(`${second.heartbeatUrl}/v1/heartbeat`, {
+    const refused = await fetch(`${heartbeatUrl(port)}/v1/heartbeat`, {
       method: 'POST',
       headers: { authorization: 'Bearer nobody' },
       body: '{}',
@@ -58,7 +58,7 @@ describe.skipIf(missing !== undefined)(`replicas${missing === undefined ? '' : `
     expect(refused.status).toBe(401)
 
     await leader.kill()
-    await eventually(() => expect(second.output()).toContain('All controllers run'), 90_000)
+    await second.leading()
     await cluster.apply({
       apiVersion: 'penstock.dev/v1alpha1',
       kind: 'ClusterPipeline',

@@ -4,7 +4,7 @@ import { type Manifest, takesCandidate } from '@penstock/agent/bundle/format'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type Cluster, missingForCluster, startCluster } from '../cluster/cluster.ts'
 import { Api, Fleet } from './fleet.ts'
-import { type Condition, eventually, freePort, type RunningOperator, startOperator } from './start.ts'
+import { type ConditionLike, eventually, freePort, heartbeatUrl, OperatorProcess } from './process.ts'
 
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
 const missing = missingForCluster(0)
@@ -13,7 +13,7 @@ const bakeMs = 5000
 describe.skipIf(missing !== undefined)(`rollout${missing === undefined ? '' : ` (${missing})`}`, () => {
   let cluster: Cluster
   let api: Api
-  let operator: RunningOperator
+  let operator: OperatorProcess
   let fleet: Fleet
 
   beforeAll(async () => {
@@ -36,11 +36,15 @@ describe.skipIf(missing !== undefined)(`rollout${missing === undefined ? '' : ` 
       pipeline('steady', '.steady = 1'),
       pipeline('tried', '.version = 1'),
     )
-    operator = await startOperator(cluster, { port })
+    operator = OperatorProcess.start({
+      kubeconfig: cluster.kubeconfig,
+      heartbeats: port,
+      args: ['--leader-election', 'false'],
+    })
     fleet = await Fleet.start(api, {
       agent: 'node',
       nodes: 4,
-      operatorUrl: `http://127.0.0.1:${port}`,
+      operatorUrl: heartbeatUrl(port),
       kubeconfig: cluster.kubeconfig,
     })
     await programmed('steady', 'tried')
@@ -65,7 +69,7 @@ describe.skipIf(missing !== undefined)(`rollout${missing === undefined ? '' : ` 
   })
   const conditionOf = async (name: string, type: string) => {
     const object = await api.get(`/apis/penstock.dev/v1alpha1/clusterpipelines/${name}`)
-    return (object.status?.['conditions'] as Condition[] | undefined)?.find((each) => each.type === type)
+    return (object.status?.['conditions'] as ConditionLike[] | undefined)?.find((each) => each.type === type)
   }
   const programmed = (...names: readonly string[]) =>
     eventually(async () => {

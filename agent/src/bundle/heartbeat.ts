@@ -1,31 +1,22 @@
-// Tells the operator, twice a minute and after every attempt to load, what this agent runs, what failed and what its pipelines
+// Tells the operator, as often as it asks for and after every attempt to load, what this agent runs, what failed and what its pipelines
 // did since the last time. Without an operator the agent goes on as it is.
 
-import { readFileSync } from 'node:fs'
 import type { SinkBuffer } from '../buffers/buffer.ts'
 import { errorText, PenstockError } from '../errors.ts'
-import { HttpClient } from '../http/client.ts'
-import { compileTls } from '../net/tls.ts'
-import { tls } from '../schema/groups.ts'
-import { parseOptions } from '../schema/validate.ts'
 import { type Logger, type LogRecord, subscribe } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Topology } from '../topology/run.ts'
 import { version } from '../version.ts'
-import { pipelineOf } from './format.ts'
+import { type HeartbeatAnswer, heartbeatPeriods, pipelineOf } from './format.ts'
+import { type OperatorAddress, OperatorClient } from './operator-client.ts'
 import { type BundleRunner, type Failure, nameOf } from './runner.ts'
 
-export interface HeartbeatOptions {
-  readonly url: string
-  readonly tokenFile: string
-  /** PEM of the operator's authority; the system's are used where the file is not there. */
-  readonly caFile: string
+export interface HeartbeatOptions extends OperatorAddress {
   readonly node: string
   readonly pod: string
   readonly namespace: string
   readonly logger: Logger
   readonly metrics: Metrics
-  readonly everyMs?: number
 }
 
 export interface ComponentReport {
@@ -80,7 +71,6 @@ export interface HeartbeatBody {
   readonly pipelines: Readonly<Record<string, PipelineReport>>
 }
 
-const everyMs = 30_000
 const timeoutMs = 10_000
 /** Attempts to load that come close together are told of together. */
 const soonMs = 100
@@ -93,8 +83,6 @@ const counted = [
   'buffer_discarded_events_total',
 ] as const
 
-const tlsOptions = { tls: tls() }
-
 type Counts = Readonly<Record<(typeof counted)[number], number>>
 
 export class Heartbeat {
@@ -105,7 +93,8 @@ export class Heartbeat {
   readonly #ending = new AbortController()
   readonly #lastErrors = new Map<string, LastError>()
   #told = new Map<string, Counts>()
-  #client: HttpClient | undefined
+  readonly #client: OperatorClient
+  #periodMs: number = heartbeatPeriods.usualMs
   #timer: NodeJS.Timeout | undefined
   #sending: Promise<void> | undefined
   #again = false
@@ -114,6 +103,7 @@ export class Heartbeat {
 
   constructor(options: HeartbeatOptions, runner: BundleRunner, topology: Topology) {
     this.#options = options
+    this.#client = new OperatorClient(options)
     this.#runner = runner
     this.#topology = topology
     this.#unsubscribe = subscribe((record) => this.#hear(record))
@@ -128,7 +118,7 @@ export class Heartbeat {
     clearTimeout(this.#timer)
     this.#ending.abort()
     await this.#sending
-    await this.#client?.close()
+    await this.#client.close()
   }
 
   #schedule(inMs: number): void {
@@ -145,37 +135,25 @@ export class Heartbeat {
     }
     this.#sending = this.#send().finally(() => {
       this.#sending = undefined
-      const period = this.#options.everyMs ?? everyMs
       // What happened while it was sent is told soon. Else: spread, so that the agents of a cluster do not all speak at once.
       if (this.#again) this.#schedule(soonMs)
-      else if (this.#timer === undefined) this.#schedule(period * (0.8 + Math.random() * 0.4))
+      else if (this.#timer === undefined) this.#schedule(this.#periodMs * (0.8 + Math.random() * 0.4))
       this.#again = false
     })
   }
 
   async #send(): Promise<void> {
-    const { url, tokenFile, logger, metrics } = this.#options
+    const { logger, metrics } = this.#options
     const counts = metrics.byComponent(counted)
-    const body = this.#body(counts)
     try {
-      this.#client ??= new HttpClient({ tls: this.#tls(), proxy: () => undefined })
-      const answer = await this.#client.send(
-        {
-          method: 'POST',
-          url: new URL('/v1/heartbeat', url),
-          headers: {
-            'content-type': 'application/json',
-            authorization: `Bearer ${readFileSync(tokenFile, 'utf8').trim()}`,
-          },
-          body: Buffer.from(JSON.stringify(body)),
-        },
-        AbortSignal.any([this.#ending.signal, AbortSignal.timeout(timeoutMs)]),
-      )
+      const signal = AbortSignal.any([this.#ending.signal, AbortSignal.timeout(timeoutMs)])
+      const answer = await this.#client.post('/v1/heartbeat', this.#body(counts), signal)
       if (answer.status < 200 || answer.status >= 300) {
         throw new PenstockError('PEN_REQUEST_FAILED', `The operator answered with status ${answer.status}.`)
       }
       this.#told = counts
       this.#lastErrors.clear()
+      this.#periodMs = periodIn(answer.body)
       if (this.#failing) logger.info('The operator takes heartbeats again.')
       this.#failing = false
     } catch (error) {
@@ -183,23 +161,7 @@ export class Heartbeat {
       metrics.counter('heartbeat_failures_total').add(1)
       if (!this.#failing) logger.warn({ error: errorText(error) }, 'The operator could not be told; the agent goes on.')
       this.#failing = true
-      // Its certificate and authority may have been exchanged.
-      const client = this.#client
-      this.#client = undefined
-      await client?.close()
     }
-  }
-
-  #tls() {
-    let ca: string | undefined
-    try {
-      ca = readFileSync(this.#options.caFile, 'utf8')
-    } catch {
-      // The system's authorities are used.
-    }
-    const parsed = parseOptions(tlsOptions, { tls: ca === undefined ? {} : { ca_file: ca } })
-    if (!parsed.ok) throw new PenstockError('PEN_TLS_INVALID', `${this.#options.caFile} holds no certificate.`)
-    return compileTls(parsed.value.tls)
   }
 
   #body(counts: ReadonlyMap<string, Counts>): HeartbeatBody {
@@ -219,7 +181,12 @@ export class Heartbeat {
     }
   }
 
-  #reports(counts: ReadonlyMap<string, Counts>): Record<string, PipelineReport> {
+  /** What each pipeline did since the agent has started; without those that did nothing. */
+  figures(): Readonly<Record<string, PipelineReport>> {
+    return this.#reports(this.#options.metrics.byComponent(counted), new Map())
+  }
+
+  #reports(counts: ReadonlyMap<string, Counts>, told = this.#told): Record<string, PipelineReport> {
     const reports: Record<string, PipelineReport> = {}
     const { sources, transforms, sinks } = this.#topology
     const byPipeline = Map.groupBy([...sources.keys(), ...transforms.keys(), ...sinks.keys()], pipelineOf)
@@ -234,7 +201,7 @@ export class Heartbeat {
       const components: Record<string, ComponentReport> = {}
       for (const component of byPipeline.get(id) ?? []) {
         const now = counts.get(component)
-        const before = this.#told.get(component)
+        const before = told.get(component)
         const since = (name: (typeof counted)[number]) => Math.max(0, (now?.[name] ?? 0) - (before?.[name] ?? 0))
         const kind = sources.has(component) ? 'source' : transforms.has(component) ? 'transform' : 'sink'
         const sent = since('component_sent_events_total')
@@ -290,6 +257,19 @@ export class Heartbeat {
       at: String(timestamp),
     })
   }
+}
+
+/** The period that an answer asks for; the usual one if it asks for none. */
+function periodIn(body: Buffer): number {
+  const { leastMs, usualMs, mostMs } = heartbeatPeriods
+  let answer: HeartbeatAnswer | null
+  try {
+    answer = JSON.parse(body.toString('utf8')) as HeartbeatAnswer | null
+  } catch {
+    return usualMs // an operator of another version, or a proxy before it
+  }
+  const period = answer?.periodMs
+  return typeof period === 'number' && Number.isFinite(period) ? Math.min(mostMs, Math.max(leastMs, period)) : usualMs
 }
 
 function useOf({ events, bytes, limit }: SinkBuffer): number {

@@ -243,7 +243,9 @@ export const pipelineStatus = object(
       object(
         {
           name: required(text('Namespace and name of the Agent.')),
-          revision: text('Revision that is rolled out.'),
+          revision: text(
+            'Revision of this content: it changes with what the Pipeline is for its agents, and with nothing else.',
+          ),
           desired: integer('Agents that shall run it.'),
           current: integer('Agents that run it.'),
           failed: integer('Agents that could not load it.'),
@@ -262,7 +264,7 @@ export const pipelineStatus = object(
         dropped: quantity('Events discarded.'),
         errors: quantity('Errors.'),
         lagSeconds: integer('How far reading is behind.'),
-        buffered: quantity('Bytes that wait in buffers.'),
+        buffered: quantity('The most bytes that waited in buffers.'),
         observedAt: time('When.'),
       },
       'Traffic, rounded to two digits.',
@@ -294,7 +296,7 @@ export const pipelineStatus = object(
         inPerSecond: text('Events read a second.'),
         outPerSecond: text('Events delivered a second.'),
         dropped: text('Events discarded in the window.'),
-        revision: text('Revision of the first Agent.'),
+        revision: text('Revision of its content on the first Agent.'),
       },
       'What `kubectl get` shows.',
     ),

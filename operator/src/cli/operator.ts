@@ -4,6 +4,7 @@
 import { hostname } from 'node:os'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { parseArgs } from 'node:util'
+import { heartbeatPeriods } from '@penstock/agent/bundle/format'
 import { errorText, PenstockError } from '@penstock/agent/errors'
 import { createLogger, type Logger } from '@penstock/agent/telemetry/logger'
 import { version } from '@penstock/agent/version'
@@ -42,6 +43,8 @@ const options = {
   'http-address': { type: 'string', default: '127.0.0.1:8080' },
   'heartbeat-address': { type: 'string', default: '' },
   'heartbeat-url': { type: 'string', default: '' },
+  'heartbeat-period': { type: 'string', default: '30s' },
+  'status-period': { type: 'string', default: '30s' },
   'webhook-address': { type: 'string', default: '' },
   'agent-image': { type: 'string', default: `penstock/agent:${version}` },
   'cluster-name': { type: 'string', default: '' },
@@ -78,6 +81,9 @@ Addresses
   --http-address HOST:PORT        /healthz, /readyz, /metrics (127.0.0.1:8080); empty: none
   --heartbeat-address HOST:PORT   where agents report; empty: nowhere
   --heartbeat-url URL             under which agents reach it
+  --heartbeat-period TIME         how often each agent reports, from 1s to 5m (30s); one that has not for three such
+                                  periods is stale
+  --status-period TIME            how often a status is written in which figures alone have changed (30s)
   --webhook-address HOST:PORT     admission webhooks; empty: none
   --agent-image IMAGE             of Agents that name none (penstock/agent:${version})
 
@@ -165,6 +171,7 @@ async function operate(values: Values, logger: Logger, stop: AbortController, we
     logger,
     metrics: controllerMetrics,
     signal: closing.signal,
+    periodMs: durationMs(values['status-period']),
   })
   const artifacts = new Artifacts()
   const context: OperatorContext = {
@@ -282,7 +289,11 @@ function partsOf(
           }),
         ]),
     pipelinePart({ artifacts, metrics, apiHosts }),
-    ...deliveryParts({ metrics, certificate: () => certificate.current() }),
+    ...deliveryParts({
+      metrics,
+      heartbeatPeriodMs: settings.heartbeatPeriodMs,
+      certificate: () => certificate.current(),
+    }),
     defaultsPart(metrics),
     orphanPart(),
   ]
@@ -308,11 +319,18 @@ function settingsOf(values: Values, ownNamespace: string | undefined): OperatorS
     httpAddress: values['http-address'],
     heartbeatAddress: values['heartbeat-address'],
     heartbeatUrl: values['heartbeat-url'],
+    heartbeatPeriodMs: periodOf(values['heartbeat-period']),
     webhookAddress: values['webhook-address'],
     agentImage: values['agent-image'],
     clusterName: values['cluster-name'],
     authorizeClusterPipelines: values['authorize-cluster-pipelines'],
   }
+}
+
+function periodOf(text: string): number {
+  const ms = durationMs(text)
+  if (ms >= heartbeatPeriods.leastMs && ms <= heartbeatPeriods.mostMs) return ms
+  throw new PenstockError('PEN_USAGE', `\`--heartbeat-period\` takes a time from 1s to 5m; found \`${text}\`.`)
 }
 
 /** `penstock-operator-abc@10.0.0.7:9443`: unique, and where other replicas reach it. */

@@ -1,7 +1,15 @@
 // One Agent: selects the Pipelines that it runs, renders their bundle, brings it to the pods by Secrets, and applies the workload.
 // Level-triggered: every pass reads what is, decides, and writes only what is not as it shall be.
 
-import { type Candidate, type Manifest, type Revision, readBundle } from '@penstock/agent/bundle/format'
+import { gunzipSync } from 'node:zlib'
+import {
+  type Candidate,
+  type Manifest,
+  type Revision,
+  readBundle,
+  type Shard,
+  sha256,
+} from '@penstock/agent/bundle/format'
 import { canonicalJson } from '@penstock/agent/config/canonical'
 import { errorText } from '@penstock/agent/errors'
 import { type Agent, takes } from '../api/agent.ts'
@@ -29,7 +37,7 @@ import {
   statefulSetType,
 } from '../kube/types.ts'
 import type { WorkQueue } from '../kube/work-queue.ts'
-import { type Entry, renderBundle } from '../render/bundle.ts'
+import { type Entry, renderBundle, shardKey } from '../render/bundle.ts'
 import { type Fragment, fragmentOf, fragmentsOf } from '../render/fragment.ts'
 import { digestFile, renderManifest } from '../render/manifest.ts'
 import { place } from '../render/slots.ts'
@@ -39,7 +47,7 @@ import { renderWorkloads, type Manifest as Workload, workloadProblems } from '..
 import { AgentSecrets, type Contents, ValueReader } from './agent-secrets.ts'
 import type { OperatorContext, OperatorPart } from './context.ts'
 import { Controller, ControllerMetrics } from './controller.ts'
-import { type Delivered, type Delivery, type KnownRevision, type RolloutRecord, staleMs } from './delivery.ts'
+import type { Delivered, Delivery, KnownRevision, Report, RolloutRecord } from './delivery.ts'
 import { type AgentNode, decide, type Observation, policyOf } from './rollout-plan.ts'
 
 /** A pass waits so long after the first of many changes, so that applying thousands of Pipelines gives a few revisions. */
@@ -283,7 +291,8 @@ export class AgentController implements AsyncDisposable {
     const renderKey = values.entries
       .map(({ fragment }) => `${fragment.id} ${fragment.hash} ${fragment.generation}`)
       .join('\n')
-    if (memory.rendered?.key !== renderKey) {
+    const isNew = memory.rendered?.key !== renderKey
+    if (memory.rendered === undefined || isNew) {
       memory.rendered = { key: renderKey, bundle: await renderBundle(values.entries) }
     }
     const { bundle } = memory.rendered
@@ -291,7 +300,10 @@ export class AgentController implements AsyncDisposable {
       reasons.set(id, 'The bundle of the Agent is full; younger Pipelines give way to older ones.')
     delivered.evicted = reasons
     delivered.selected = new Map(entries.map(({ fragment }) => [fragment.id, fragment]))
-    delivered.revisions.set(bundle.rev, bundle)
+    if (isNew || !delivered.revisions.has(bundle.rev)) {
+      delivered.revisions.set(bundle.rev, bundle)
+      shareFragments(delivered.revisions)
+    }
     const waitMs = this.#decide(key, agent, memory, delivered, bundle)
     await this.#write(key, delivered, memory, values.of, signal)
     this.#delivery.set(key, delivered)
@@ -315,14 +327,19 @@ export class AgentController implements AsyncDisposable {
     try {
       const manifest = JSON.parse(text.toString('utf8')) as Manifest
       if (annotation !== undefined) delivered.record = JSON.parse(annotation) as RolloutRecord
-      for (const revision of [manifest.stable, manifest.candidate]) {
-        if (revision === undefined) continue
+      const named = [manifest.stable, manifest.candidate].filter((revision) => revision !== undefined)
+      // Those that a rollout may go back to are not named in the manifest; agents need not know of them.
+      const kept = delivered.record.history
+        .filter(({ revision: rev }) => !named.some((revision) => revision.rev === rev))
+        .map(({ revision: rev }) => ({ rev, shards: shardsOf(rev, config) }))
+      for (const revision of [...named, ...kept]) {
         const files = revision.shards.map((shard) => config.data(shard.key))
-        if (files.includes(undefined)) continue
+        if (files.length === 0 || files.includes(undefined)) continue
         const shards = revision.shards.map((shard, index) => ({ ...shard, data: files[index] as Buffer }))
         const fragments = fragmentsOf(readBundle(revision, files as Buffer[]))
         delivered.revisions.set(revision.rev, { rev: revision.rev, shards, fragments })
       }
+      shareFragments(delivered.revisions)
       if (manifest.stable !== undefined && delivered.revisions.has(manifest.stable.rev))
         delivered.stable = manifest.stable
       if (manifest.candidate !== undefined && delivered.revisions.has(manifest.candidate.rev)) {
@@ -541,7 +558,7 @@ export class AgentController implements AsyncDisposable {
         revision: report?.revision,
         failed: report?.failed ?? new Set(),
         stuck: report?.state === 'Stuck',
-        stale: isLost(pod, report?.at, this.#delivery.startedAt, now),
+        stale: isLost(pod, report, this.#delivery, now),
         crashed: before !== undefined && restartsOf(pod) > before,
       }
     })
@@ -549,7 +566,7 @@ export class AgentController implements AsyncDisposable {
 
   /** Pods with a sidecar are the users' own: only those that report are known. */
   #sidecarsOf(key: string, now: number): AgentNode[] {
-    const reports = [...this.#delivery.reports(key)].filter(({ at }) => now - at <= staleMs)
+    const reports = [...this.#delivery.reports(key)].filter((report) => !this.#delivery.isStale(report, now))
     this.#delivery.keep(key, new Set(reports.map((report) => report.podUid)))
     return reports.map(({ node, revision, failed, state }) => ({
       node,
@@ -604,7 +621,7 @@ export class AgentController implements AsyncDisposable {
     }
     for (const { revision } of this.#delivery.reports(key)) if (revision !== undefined) running.add(revision)
     // Pods with a sidecar that have not reported since this process started are not known.
-    if (agent?.spec.mode === 'Sidecar' && Date.now() - this.#delivery.startedAt < staleMs) allKnown = false
+    if (agent?.spec.mode === 'Sidecar' && !this.#delivery.isStale(undefined, Date.now())) allKnown = false
     const wanted = [stable?.rev, candidate?.rev].filter((rev) => rev !== undefined)
     const history = delivered.record.history.map(({ revision }) => revision)
     const keep = [...new Set([...wanted, ...running, ...history])]
@@ -852,6 +869,32 @@ export function fragmentsIn(
   return (revision === undefined ? undefined : delivered.revisions.get(revision.rev)?.fragments) ?? new Map()
 }
 
+/** The shards of a revision as they stand in the Secrets. */
+function shardsOf(rev: string, { slots, data }: AgentSecrets['config']): Shard[] {
+  const shards: Shard[] = []
+  for (;;) {
+    const key = shardKey(rev, shards.length)
+    const file = slots.has(key) ? data(key) : undefined
+    if (file === undefined) return shards
+    shards.push({ key, sha256: sha256(file), bytes: gunzipSync(file).length })
+  }
+}
+
+/** Most pipelines are the same in all revisions: each is kept once, as the newest has it. */
+function shareFragments(revisions: Map<string, KnownRevision>): void {
+  const known = new Map<string, Fragment>()
+  for (const [rev, revision] of [...revisions].reverse()) {
+    const fragments = new Map<string, Fragment>()
+    for (const [id, fragment] of revision.fragments) {
+      const same = known.get(id)
+      const shared = same?.hash === fragment.hash && same.entry === fragment.entry ? same : fragment
+      if (same === undefined) known.set(id, fragment)
+      fragments.set(id, shared)
+    }
+    revisions.set(rev, { ...revision, fragments })
+  }
+}
+
 function changedIn(next: ReadonlyMap<string, Fragment>, before: ReadonlyMap<string, Fragment>): Set<string> {
   const changed = new Set<string>()
   for (const [id, fragment] of next) if (before.get(id)?.hash !== fragment.hash) changed.add(id)
@@ -864,9 +907,8 @@ function withoutStep({ rolledBack, history }: RolloutRecord): RolloutRecord {
 }
 
 /** Whether a pod has been silent for too long, counted from when it could have been heard first. */
-export function isLost(pod: PodObject, heardAt: number | undefined, startedAt: number, now: number): boolean {
-  const { creationTimestamp = '' } = pod.metadata
-  return now - (heardAt ?? Math.max(startedAt, Date.parse(creationTimestamp) || 0)) > staleMs
+export function isLost(pod: PodObject, report: Report | undefined, delivery: Delivery, now: number): boolean {
+  return delivery.isStale(report, now, Date.parse(pod.metadata.creationTimestamp ?? '') || 0)
 }
 
 function restartsOf(pod: PodObject): number {

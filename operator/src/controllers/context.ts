@@ -29,6 +29,8 @@ export interface OperatorSettings {
   readonly heartbeatAddress: string
   /** URL under which agents reach it. */
   readonly heartbeatUrl: string
+  /** How often an agent reports. */
+  readonly heartbeatPeriodMs: number
   readonly webhookAddress: string
   /** Image of agents that name none. */
   readonly agentImage: string

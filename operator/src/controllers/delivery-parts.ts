@@ -6,8 +6,12 @@ import { Delivery } from './delivery.ts'
 import { type HeartbeatServerOptions, heartbeatPart } from './heartbeat.ts'
 import { rolloutPart } from './rollout.ts'
 
-export function deliveryParts(options: AgentControllerOptions & HeartbeatServerOptions = {}): OperatorPart[] {
-  const delivery = new Delivery()
+export interface DeliveryOptions extends AgentControllerOptions, HeartbeatServerOptions {
+  readonly heartbeatPeriodMs: number
+}
+
+export function deliveryParts(options: DeliveryOptions): OperatorPart[] {
+  const delivery = new Delivery(options.heartbeatPeriodMs)
   // Agents trust what the server that they report to shows.
   const workloadInput: AgentControllerOptions['workloadInput'] = (agent) => {
     const ca = options.certificate?.()?.ca

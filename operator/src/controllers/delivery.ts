@@ -1,15 +1,16 @@
 // What the parts that bring bundles to agents share: what was delivered for each Agent, and what its pods have reported. It is all
 // in memory; a new leader reads what was delivered from the Secrets and hears from every pod within half a minute.
 
-import type { Candidate, Revision } from '@penstock/agent/bundle/format'
-import type { HeartbeatBody, LastError } from '@penstock/agent/bundle/heartbeat'
+import { type Candidate, heartbeatPeriods, type Revision } from '@penstock/agent/bundle/format'
+import type { HeartbeatBody } from '@penstock/agent/bundle/heartbeat'
 import type { Failure } from '@penstock/agent/bundle/runner'
 import type { ShardFile } from '../render/bundle.ts'
 import type { Fragment } from '../render/fragment.ts'
+import { Flow } from './flow.ts'
 
 /** What stands in an annotation of the first Secret, so that a rollout goes on where another process has left it. */
 export interface RolloutRecord {
-  /** Of the candidate: its step and when that began, RFC 3339. */
+  /** Of the candidate: its step, and since when all agents of that step have run it, RFC 3339. */
   readonly step?: number
   readonly since?: string
   /** Contents that were taken back: they are not tried again before they change or `retry` does. */
@@ -59,54 +60,30 @@ export interface Report {
   readonly at: number
 }
 
-interface Sums {
-  eventsIn: number
-  eventsOut: number
-  dropped: number
-  errors: number
-}
-
-/** Traffic of a pipeline in the last minutes. */
-class Flow {
-  /** By half minute. */
-  readonly #sums = new Map<number, Sums>()
-
-  add(at: number, sums: Sums): void {
-    const slot = Math.floor(at / flowSlotMs)
-    const known = this.#sums.get(slot)
-    if (known === undefined) this.#sums.set(slot, { ...sums })
-    else for (const name of sumNames) known[name] += sums[name]
-    for (const each of this.#sums.keys()) if (each <= slot - flowWindowMs / flowSlotMs) this.#sums.delete(each)
-  }
-
-  within(now: number, windowMs = flowWindowMs): Sums {
-    const total = { eventsIn: 0, eventsOut: 0, dropped: 0, errors: 0 }
-    for (const [slot, sums] of this.#sums) {
-      if (slot * flowSlotMs > now - windowMs) for (const name of sumNames) total[name] += sums[name]
-    }
-    return total
-  }
-}
-
-const sumNames = ['eventsIn', 'eventsOut', 'dropped', 'errors'] as const
-const flowSlotMs = 30_000
-export const flowWindowMs = 300_000
-/** Three heartbeats that did not come. */
-export const staleMs = 90_000
-
-export interface ComponentError extends LastError {
-  readonly node: string
-}
-
 export class Delivery {
   readonly #delivered = new Map<string, Delivered>()
   /** By Agent, by uid of the pod. */
   readonly #reports = new Map<string, Map<string, Report>>()
+  /** By pipeline. */
   readonly #flows = new Map<string, Flow>()
-  /** By pipeline and component. */
-  readonly errors = new Map<string, Map<string, { kind: string; errors: number; last: ComponentError | undefined }>>()
   readonly startedAt = Date.now()
+  readonly #periodMs: number
+  /** In so long every agent that is there reports, however late in its period it was. */
+  readonly hearingMs: number
   readonly #listeners = new Set<(agent: string) => void>()
+
+  constructor(heartbeatPeriodMs: number = heartbeatPeriods.usualMs) {
+    this.#periodMs = heartbeatPeriodMs
+    // Agents have their last period from the operator before this one, and it may have been longer.
+    this.hearingMs = Math.max(1.5 * heartbeatPeriodMs, 45_000)
+  }
+
+  /** Whether three heartbeats did not come; without a report, since the start or since the pod was made. */
+  isStale(report: Report | undefined, now: number, createdAt = 0): boolean {
+    const most = 3 * this.#periodMs
+    if (report !== undefined) return now - report.at > most
+    return now - Math.max(this.startedAt, createdAt) > Math.max(most, this.hearingMs)
+  }
 
   /** Hears of an Agent about which something new is known. */
   onChange(listener: (agent: string) => void): Disposable {
@@ -182,7 +159,8 @@ export class Delivery {
       if (eventsOut === 0 && eventsIn + bufferedEvents > 0) silentSince.set(id, before?.silentSince.get(id) ?? now)
     }
     reports.set(sender.podUid, { ...report, silentSince })
-    for (const [id, sums] of Object.entries(report.pipelines)) this.#count(id, sums, sender.node, now)
+    const since = before?.startedAt === report.startedAt ? before.at : now - this.#periodMs
+    for (const [id, sums] of Object.entries(report.pipelines)) this.#count(id, sums, sender.node, since, now)
     const same =
       before !== undefined &&
       before.revision === report.revision &&
@@ -192,31 +170,27 @@ export class Delivery {
     if (!same) this.changed(agent)
   }
 
-  #count(id: string, sums: HeartbeatBody['pipelines'][string], node: string, now: number): void {
+  #count(id: string, sums: HeartbeatBody['pipelines'][string], node: string, since: number, now: number): void {
     let flow = this.#flows.get(id)
     if (flow === undefined) {
-      flow = new Flow()
+      flow = new Flow(1.2 * this.#periodMs)
       this.#flows.set(id, flow)
     }
-    flow.add(now, sums)
-    for (const [name, component] of Object.entries(sums.components ?? {})) {
-      if (component.errors === 0 && component.lastError === undefined) continue
-      let components = this.errors.get(id)
-      if (components === undefined) {
-        components = new Map()
-        this.errors.set(id, components)
-      }
-      const known = components.get(name)
-      components.set(name, {
-        kind: component.kind,
-        errors: (known?.errors ?? 0) + component.errors,
-        last: component.lastError === undefined ? known?.last : { ...component.lastError, node },
-      })
+    flow.add(since, now, sums)
+    for (const [name, { kind, errors, lastError }] of Object.entries(sums.components ?? {})) {
+      if (errors === 0 && lastError === undefined) continue
+      flow.fail(now, name, kind, errors, lastError === undefined ? undefined : { ...lastError, node })
     }
   }
 
-  flow(id: string, now: number, windowMs?: number): Sums {
-    return this.#flows.get(id)?.within(now, windowMs) ?? { eventsIn: 0, eventsOut: 0, dropped: 0, errors: 0 }
+  /** Traffic of a pipeline; undefined if there never was any. */
+  flow(id: string): Flow | undefined {
+    return this.#flows.get(id)
+  }
+
+  /** Drops the traffic of pipelines that are gone. */
+  keepFlows(ids: { has(id: string): boolean }): void {
+    for (const id of this.#flows.keys()) if (!ids.has(id)) this.#flows.delete(id)
   }
 }
 

@@ -12,6 +12,7 @@ import {
 import { createServer as createSecure, request as requestSecure } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { gunzipSync } from 'node:zlib'
+import type { HeartbeatAnswer } from '@penstock/agent/bundle/format'
 import type { HeartbeatBody } from '@penstock/agent/bundle/heartbeat'
 import { errorText } from '@penstock/agent/errors'
 import { Counter } from 'prom-client'
@@ -171,7 +172,12 @@ export class HeartbeatServer implements AsyncDisposable {
     const { agent, ...from } = sender
     this.#delivery.hear(agent, from, heartbeat, Date.now())
     this.#count.inc({ result: 'taken' })
-    answer(response, 200)
+    this.#taken(response)
+  }
+
+  #taken(response: ServerResponse): void {
+    const said: HeartbeatAnswer = { periodMs: this.#context.settings.heartbeatPeriodMs }
+    response.writeHead(200, { 'content-type': 'application/json' }).end(`${JSON.stringify(said)}\n`)
   }
 
   #senderOf(token: string): Promise<Sender | undefined> {
@@ -262,7 +268,8 @@ export class HeartbeatServer implements AsyncDisposable {
       return 503
     })
     this.#count.inc({ result: status === 200 ? 'forwarded' : 'no_leader' })
-    answer(response, status, status === 200 ? undefined : 'The leader did not take it.')
+    if (status === 200) this.#taken(response)
+    else answer(response, status, 'The leader did not take it.')
   }
 }
 
@@ -283,9 +290,8 @@ async function bodyOf(request: IncomingMessage): Promise<Buffer | undefined> {
   return request.headers['content-encoding'] === 'gzip' ? gunzipSync(body, { maxOutputLength: mostBytes }) : body
 }
 
-function answer(response: ServerResponse, status: number, problem?: string): void {
-  response.writeHead(status, { 'content-type': 'application/json' })
-  response.end(problem === undefined ? '{}\n' : `${JSON.stringify({ error: problem })}\n`)
+function answer(response: ServerResponse, status: number, problem: string): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(`${JSON.stringify({ error: problem })}\n`)
 }
 
 function split(address: string): { readonly host: string; readonly port: number } {

@@ -7,13 +7,15 @@ import { conditionOf, type Finding, type Reason } from '../api/conditions.ts'
 import { agentKind, clusterPipelineKind, clusterSinkKind, type Kind, pipelineKind, sinkKind } from '../api/kinds.ts'
 import { type KubeObject, keyOf, objectKey } from '../api/object.ts'
 import type { Pipeline } from '../api/pipeline.ts'
+import type { Sink } from '../api/sink.ts'
 import type { Artifact } from '../compile/artifact.ts'
 import type { Cache } from '../kube/cache.ts'
 import { podType } from '../kube/types.ts'
 import { labels } from '../workloads/names.ts'
 import { fragmentsIn, isLost, type PodObject, short } from './agent.ts'
 import type { OperatorContext, OperatorPart } from './context.ts'
-import { type Delivered, type Delivery, flowWindowMs, type Report, staleMs } from './delivery.ts'
+import type { Delivered, Delivery, Report } from './delivery.ts'
+import { type FailingComponent, flowWindowMs, rounded, steady } from './flow.ts'
 
 /** Reports come in bursts: what they say is summed up at most so often. */
 const everyMs = 1000
@@ -39,6 +41,7 @@ export function rolloutPart(delivery: Delivery): OperatorPart {
 interface AgentView {
   readonly key: string
   readonly delivered: Delivered
+  readonly isSidecar: boolean
   /** Number of pods that shall run it. */
   readonly desired: number
   readonly live: readonly Report[]
@@ -64,12 +67,6 @@ interface Traffic {
   /** The longest that a pod has delivered nothing although it had something. */
   silentSince: number | undefined
 }
-
-/**
- * After a start, agents take up to a period of their heartbeats to report. What an earlier process has said of an object stands
- * until then: that nobody has reported yet is no news of the object.
- */
-const hearingMs = 45_000
 
 /** Whether its present generation has been spoken of before. */
 function isTold({ metadata, status }: Agent | Pipeline): boolean {
@@ -138,8 +135,10 @@ export class RolloutStatus implements AsyncDisposable {
     if (!this.#context.artifacts.complete) return
     const views: AgentView[] = []
     for (const [key, delivered] of this.#delivery.agents()) views.push(this.#view(key, delivered, now))
-    const unheard = (view: AgentView) =>
-      now - this.#startedAt < hearingMs && view.live.length + view.stale < view.desired
+    // After a start, agents take up to a period of their heartbeats to report. What an earlier process has said of an object stands
+    // until then: that nobody has reported yet is no news of the object. Of pods with a sidecar nobody knows how many there are.
+    const isHearing = now - this.#startedAt < this.#delivery.hearingMs
+    const unheard = (view: AgentView) => isHearing && (view.isSidecar || view.live.length + view.stale < view.desired)
     for (const view of views) this.#reportAgent(view, unheard(view))
     for (const artifact of this.#context.artifacts.values()) {
       const object = this.#objectOf(artifact)
@@ -147,10 +146,17 @@ export class RolloutStatus implements AsyncDisposable {
       const concerned = views.filter(
         ({ delivered: { selected, evicted } }) => selected.has(artifact.id) || evicted.has(artifact.id),
       )
-      if (concerned.some(unheard) && isTold(object)) continue
+      const isUnknown = concerned.length === 0 ? isHearing : concerned.some(unheard)
+      if (isUnknown && isTold(object)) continue
       this.#reportPipeline(artifact, object, concerned, now)
     }
     this.#reportSinks(views)
+    this.#delivery.keepFlows({ has: (id) => this.#context.artifacts.get(id) !== undefined })
+  }
+
+  /** Whether figures of an earlier process are out of date: this one has heard for as long as they are about. */
+  #isWhole(now: number): boolean {
+    return now - this.#startedAt > flowWindowMs + 2 * this.#delivery.hearingMs
   }
 
   #objectOf({ namespace, name }: Artifact): Pipeline | undefined {
@@ -168,10 +174,10 @@ export class RolloutStatus implements AsyncDisposable {
       desired++
       // Who was lost before this process started has never spoken to it.
       const heard = this.#delivery.report(key, uid)
-      if (heard === undefined && isLost(pod, undefined, this.#delivery.startedAt, now)) lost++
+      if (heard === undefined && isLost(pod, undefined, this.#delivery, now)) lost++
     }
     const reports = [...this.#delivery.reports(key)]
-    const live = reports.filter((report) => now - report.at <= staleMs)
+    const live = reports.filter((report) => !this.#delivery.isStale(report, now))
     const byRevision = Map.groupBy(live, (report) => report.revision ?? '')
     const failing = new Map<string, Report[]>()
     for (const report of live) {
@@ -182,6 +188,7 @@ export class RolloutStatus implements AsyncDisposable {
     return {
       key,
       delivered,
+      isSidecar: this.#agents.get(namespace, name)?.spec.mode === 'Sidecar',
       desired: Math.max(desired, live.length),
       live,
       stale: reports.length - live.length + lost,
@@ -258,59 +265,96 @@ export class RolloutStatus implements AsyncDisposable {
     const { id } = artifact
     const agents = concerned.map((view) => this.#pipelineOn(artifact, view))
     const kind = artifact.namespace === undefined ? clusterPipelineKind : pipelineKind
-    const findings = [this.#programmed(artifact, object, concerned, agents), this.#flowing(id, concerned, now)]
-    const flow = this.#delivery.flow(id, now)
-    const seconds = flowWindowMs / 1000
-    let buffered = 0
-    for (const { traffic } of concerned) buffered += traffic.get(id)?.bufferedBytes ?? 0
+    const findings = [this.#programmed(artifact, object, concerned, agents), this.#flowing(id, object, concerned, now)]
     const current = agents.reduce((sum, agent) => sum + agent.current, 0)
     const desired = agents.reduce((sum, agent) => sum + agent.desired, 0)
-    const errors = [...(this.#delivery.errors.get(id) ?? [])].sort(([left], [right]) => (left < right ? -1 : 1))
     const running = current > 0 && current >= desired ? artifact.generation : object.status?.programmedGeneration
-    const hasFlow = flow.eventsIn + flow.eventsOut + flow.dropped + flow.errors > 0
+    const { summary, ...figures } = this.#figures(id, object, concerned, now)
     this.#context.status.report(kind, object, 'rollout', {
       generation: object.metadata.generation ?? artifact.generation,
       findings,
       fields: {
         ...(running === undefined ? {} : { programmedGeneration: running }),
         agents,
-        ...(hasFlow
-          ? {
-              flow: {
-                window: '5m',
-                eventsIn: rounded(flow.eventsIn),
-                eventsOut: rounded(flow.eventsOut),
-                dropped: rounded(flow.dropped),
-                errors: rounded(flow.errors),
-                buffered: rounded(buffered),
-              },
-            }
-          : {}),
-        ...(errors.length === 0
-          ? {}
-          : {
-              components: errors.map(([name, { kind: componentKind, errors: count, last }]) => ({
-                name,
-                kind: componentKind,
-                errors: rounded(count),
-                ...(last === undefined
-                  ? {}
-                  : { lastError: { reason: last.reason, message: last.message, at: last.at, node: last.node } }),
-              })),
-            }),
+        ...figures,
         summary: {
           agents: `${current}/${desired}`,
-          ...(hasFlow
-            ? {
-                inPerSecond: String(rounded(flow.eventsIn / seconds)),
-                outPerSecond: String(rounded(flow.eventsOut / seconds)),
-                dropped: String(rounded(flow.dropped)),
-              }
-            : {}),
+          ...summary,
           ...(agents[0]?.revision === undefined ? {} : { revision: agents[0].revision }),
         },
       },
     })
+  }
+
+  /** The figures of a Pipeline. Those that stand there go on standing as long as they are about the same. */
+  #figures(id: string, { status }: Pipeline, concerned: readonly AgentView[], now: number) {
+    const flow = this.#delivery.flow(id)
+    let buffered = 0
+    for (const { traffic } of concerned) buffered += traffic.get(id)?.bufferedBytes ?? 0
+    flow?.hold(now, buffered)
+    const before = status?.flow
+    const isWhole = this.#isWhole(now)
+    const components = this.#failing(flow?.failing(now) ?? [], status, isWhole)
+    const shown = {
+      ...(components.length === 0 ? {} : { components }),
+      ...(before === undefined || isWhole ? {} : { flow: before }),
+    }
+    if (!isWhole && before !== undefined) {
+      const { inPerSecond, outPerSecond, dropped } = status?.summary ?? {}
+      return { ...shown, summary: defined({ inPerSecond, outPerSecond, dropped }) }
+    }
+    const sums = flow?.figures(now)
+    if (sums === undefined || sums.eventsIn + sums.eventsOut + sums.dropped + sums.errors === 0) {
+      return { ...shown, summary: {} }
+    }
+    const eventsIn = steady(sums.eventsIn, before?.eventsIn)
+    const eventsOut = steady(sums.eventsOut, before?.eventsOut)
+    const dropped = steady(sums.dropped, before?.dropped)
+    const seconds = flowWindowMs / 1000
+    return {
+      ...shown,
+      flow: {
+        window: '5m',
+        eventsIn,
+        eventsOut,
+        dropped,
+        errors: steady(sums.errors, before?.errors),
+        buffered: steady(sums.buffered, before?.buffered),
+      },
+      summary: {
+        inPerSecond: String(rounded(eventsIn / seconds)),
+        outPerSecond: String(rounded(eventsOut / seconds)),
+        dropped: String(dropped),
+      },
+    }
+  }
+
+  /** Components with errors. An error that comes again and again is told once. */
+  #failing(failing: readonly FailingComponent[], status: Pipeline['status'], isWhole: boolean) {
+    const told = new Map((status?.components ?? []).map((component) => [component.name, component]))
+    const found = failing.map(({ name, kind, errors, last }) => {
+      const before = told.get(name)
+      told.delete(name)
+      const same = before?.lastError?.reason === last?.reason && before?.lastError?.message === last?.message
+      if (before !== undefined && same && !isWhole) return before
+      const lastError = same ? before?.lastError : last
+      return {
+        name,
+        kind,
+        errors: steady(errors, before?.errors),
+        ...(lastError === undefined
+          ? {}
+          : {
+              lastError: {
+                reason: lastError.reason,
+                message: lastError.message,
+                at: lastError.at,
+                node: lastError.node,
+              },
+            }),
+      }
+    })
+    return isWhole ? found : [...found, ...told.values()].sort((left, right) => (left.name < right.name ? -1 : 1))
   }
 
   #pipelineOn({ id, hash }: Artifact, { key, delivered, desired, live, stale, byRevision, failing }: AgentView) {
@@ -321,14 +365,15 @@ export class RolloutStatus implements AsyncDisposable {
       current += reports.length
       for (const report of failed) if (report.revision === rev) current--
     }
-    const newest = delivered.candidate ?? delivered.stable
+    // Its own content: that of the whole bundle changes with every Pipeline.
+    const own = delivered.selected.get(id)
     const failures = failed.slice(0, mostFailures).map((report) => {
       const failure = report.failures.find((each) => each.pipeline === id)
       return { node: report.node, reason: failure?.reason ?? 'Failed', message: failureText([report], id) }
     })
     return {
       name: key,
-      ...(newest === undefined ? {} : { revision: short(newest.rev) }),
+      ...(own === undefined ? {} : { revision: short(own.hash.replace('sha256:', '')) }),
       desired: Math.max(desired, live.length),
       current,
       failed: failed.length,
@@ -377,8 +422,18 @@ export class RolloutStatus implements AsyncDisposable {
       : finding('True', 'Programmed', message)
   }
 
-  /** Judged by the last report of each agent: what was an hour ago is no news. */
-  #flowing(id: string, views: readonly AgentView[], now: number): Finding {
+  /** Judged by what each agent told last, and of losses and silence by what was told just now. */
+  #flowing(id: string, object: Pipeline, views: readonly AgentView[], now: number): Finding {
+    const found = this.#flowingNow(id, views, now)
+    if (found.status !== 'Unknown') return found
+    const known = conditionOf(object.status?.conditions, 'Flowing')
+    if (known === undefined || known.observedGeneration !== object.metadata.generation || this.#isWhole(now))
+      return found
+    // What an earlier process has seen is more than what this one has not seen yet.
+    return { type: 'Flowing', status: known.status, reason: known.reason as Reason, message: known.message }
+  }
+
+  #flowingNow(id: string, views: readonly AgentView[], now: number): Finding {
     let eventsIn = 0
     let eventsOut = 0
     let dropped = 0
@@ -405,14 +460,20 @@ export class RolloutStatus implements AsyncDisposable {
     if (dropped > 0 && eventsOut === 0 && dropped >= eventsIn) {
       return finding('False', 'AllEventsDropped', 'All events that were read were discarded.')
     }
-    if (dropped > 0) return finding('False', 'SomeEventsDropped', 'Some events that were read were discarded.')
+    const flow = this.#delivery.flow(id)
+    if (dropped > 0 || (flow?.recent(now).dropped ?? 0) > 0) {
+      return finding('False', 'SomeEventsDropped', 'Some events that were read were discarded.')
+    }
     if (eventsOut === 0 && (eventsIn > 0 || buffered > 0)) {
       return stuck
         ? finding('False', 'NoEventsDelivered', 'Events were read, and none was delivered.')
         : finding('Unknown', 'NoData', 'Events were read, and none has been delivered yet.')
     }
     if (use >= fullFrom) return finding('False', 'BufferFillingUp', 'A buffer is filling up.')
-    if (eventsIn === 0 && eventsOut === 0) return finding('Unknown', 'NoData', 'No events were read.')
+    // Where events come now and then, a report without any is no news.
+    if (eventsIn === 0 && eventsOut === 0 && (flow?.figures(now).eventsOut ?? 0) === 0) {
+      return finding('Unknown', 'NoData', 'No events were read.')
+    }
     return finding('True', 'Flowing', 'Events are delivered.')
   }
 
@@ -480,7 +541,7 @@ export class RolloutStatus implements AsyncDisposable {
     const total = new Set([...reaching, ...[...failing.values()].flatMap((nodes) => [...nodes])]).size
     const finding: Finding =
       worst === undefined
-        ? { type: 'Reachable', status: 'True', reason: 'Reachable', message: `It answers ${reaching.size} nodes.` }
+        ? { type: 'Reachable', status: 'True', reason: 'Reachable', message: 'It answers.' }
         : {
             type: 'Reachable',
             status: 'False',
@@ -489,7 +550,10 @@ export class RolloutStatus implements AsyncDisposable {
           }
     const generation = object.metadata.generation ?? 0
     this.#context.status.report(kind, object, 'rollout', { generation, findings: [finding] })
+    const known = conditionOf((object as Sink).status?.conditions, 'Reachable')
+    if (known?.status === finding.status && known.reason === finding.reason) return
     if (worst !== undefined) this.#context.events.record(object, 'Warning', 'SinkUnreachable', finding.message)
+    else if (known?.status === 'False') this.#context.events.record(object, 'Normal', 'SinkRecovered', finding.message)
   }
 }
 
@@ -545,7 +609,9 @@ function failureText(reports: readonly Report[], pipeline: string): string {
   return `${reports[0]?.node ?? 'an agent'} could not put it in force`
 }
 
-/** Two significant digits: equal traffic writes nothing. */
-function rounded(value: number): number {
-  return value === 0 ? 0 : Number(value.toPrecision(2))
+/** Without members that are undefined. */
+function defined<T extends object>(members: T): Partial<{ [Name in keyof T]: NonNullable<T[Name]> }> {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as ReturnType<
+    typeof defined<T>
+  >
 }

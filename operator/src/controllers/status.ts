@@ -1,5 +1,5 @@
 // The one writer of status. It joins what the parts report with what stands there already, makes the summary of it, and writes when
-// that differs from what the API server has: at once when a condition changes, else every 30 s at most.
+// that differs from what the API server has: at once when a condition changes, else once in a while at most.
 
 import { canonicalJson } from '@penstock/agent/config/canonical'
 import type { Logger } from '@penstock/agent/telemetry/logger'
@@ -25,7 +25,6 @@ export interface StatusObject extends KubeObject {
 }
 
 export const statusManager = 'penstock-status'
-const quietMs = 30_000
 
 /** Conditions that are always there, by kind; and those that must be true for `Ready`. */
 const shown: Readonly<
@@ -62,6 +61,8 @@ export interface StatusOptions {
   readonly logger: Logger
   readonly metrics: ControllerMetrics
   readonly signal: AbortSignal
+  /** A status in which figures alone have changed is written so often at most. */
+  readonly periodMs: number
   readonly now?: () => Date
 }
 
@@ -145,7 +146,7 @@ export class Statuses implements StatusWriter, AsyncDisposable {
     const isQuiet =
       normal({ conditions: before.conditions }) === normal({ conditions: after['conditions'] }) &&
       before['observedGeneration'] === after['observedGeneration']
-    if (isQuiet && since < quietMs) return quietMs - since
+    if (isQuiet && since < this.#options.periodMs) return this.#options.periodMs - since
     try {
       const { apiVersion } = object
       const metadata = namespace === undefined ? { name: own } : { name: own, namespace }

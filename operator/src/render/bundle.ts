@@ -106,6 +106,11 @@ function byId(left: readonly [string, string], right: readonly [string, string])
   return left[0] < right[0] ? -1 : left[0] > right[0] ? 1 : 0
 }
 
+/** Name of a piece of a revision. */
+export function shardKey(rev: string, index: number): string {
+  return `r${rev.slice(0, 12)}-${index}.json.gz`
+}
+
 /** Compressed pieces that each fit into a slot; undefined if there are too many. */
 async function shardsOf(text: Buffer, rev: string, limits: BundleLimits): Promise<ShardFile[] | undefined> {
   for (let count = 1; count <= limits.mostShards; count++) {
@@ -117,7 +122,7 @@ async function shardsOf(text: Buffer, rev: string, limits: BundleLimits): Promis
       const part = text.subarray(at, at + size)
       const data = await gzip(part, { level: 6 })
       if (data.length > limits.shardBytes) break
-      const key = `r${rev.slice(0, 12)}-${shards.length}.json.gz`
+      const key = shardKey(rev, shards.length)
       shards.push({ key, sha256: sha256(data), bytes: part.length, data })
     }
     if (shards.reduce((sum, { bytes }) => sum + bytes, 0) === text.length) return shards

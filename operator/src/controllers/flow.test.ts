@@ -1,0 +1,72 @@
+import { expect, test } from 'vitest'
+import { Flow, flowWindowMs, steady } from './flow.ts'
+
+const start = 1_800_000_000_000
+const lateMs = 36_000
+
+/** An agent that has so many events a second, and reports at times that are not quite regular. */
+function report(flow: Flow, agents: number, perSecond: number, from: number, to: number, seen: (now: number) => void) {
+  const last = Array.from({ length: agents }, (_, agent) => from - agent * 700)
+  for (let now = from; now <= to; now += 1000) {
+    for (let agent = 0; agent < agents; agent++) {
+      const period = 30_000 * (0.8 + ((agent * 7 + now / 1000) % 5) / 10)
+      const before = last[agent] as number
+      if (now - before < period) continue
+      const events = ((now - before) / 1000) * perSecond
+      flow.add(before, now, { eventsIn: events, eventsOut: events, dropped: 0, errors: 0 })
+      last[agent] = now
+    }
+    seen(now)
+  }
+}
+
+test.each([1, 3, 40])('traffic of %i agents that does not change gives one figure', (agents) => {
+  const flow = new Flow(lateMs)
+  const written: number[] = []
+  report(flow, agents, 10, start, start + 4 * flowWindowMs, (now) => {
+    const figure = steady(flow.figures(now).eventsIn, written.at(-1))
+    // The first minutes fill the window.
+    if (now > start + 1.5 * flowWindowMs && figure !== written.at(-1)) written.push(figure)
+  })
+  expect(written).toEqual([3000 * agents])
+})
+
+test('what is known of less than the whole window is told', () => {
+  const flow = new Flow(lateMs)
+  flow.add(start - 5000, start, { eventsIn: 7, eventsOut: 5, dropped: 2, errors: 1 })
+  expect(flow.figures(start)).toEqual({ eventsIn: 7, eventsOut: 5, dropped: 2, errors: 1, buffered: 0 })
+  expect(flow.figures(start + flowWindowMs + 120_000)).toMatchObject({ eventsIn: 0, dropped: 0 })
+})
+
+test('losses are recent for a minute or so', () => {
+  const flow = new Flow(lateMs)
+  flow.add(start - 5000, start, { eventsIn: 7, eventsOut: 5, dropped: 2, errors: 1 })
+  expect(flow.recent(start + 30_000).dropped).toBe(2)
+  expect(flow.recent(start + 120_000).dropped).toBe(0)
+})
+
+test('a component is named as long as it failed within the window, with its newest error', () => {
+  const flow = new Flow(lateMs)
+  const error = (message: string) => ({ reason: 'Rejecting', message, at: '2026-01-01T00:00:00Z', node: 'a' })
+  flow.fail(start, 'out', 'sink', 2, error('first'))
+  flow.fail(start + 40_000, 'out', 'sink', 3, error('second'))
+  expect(flow.failing(start + 41_000)).toEqual([{ name: 'out', kind: 'sink', errors: 5, last: error('second') }])
+  expect(flow.failing(start + 2 * flowWindowMs)).toEqual([])
+})
+
+test('the most that waited in buffers is told, so that it does not come and go', () => {
+  const flow = new Flow(lateMs)
+  flow.hold(start, 5000)
+  flow.hold(start + 1000, 0)
+  expect(flow.figures(start + 2000).buffered).toBe(5000)
+})
+
+test.each([
+  { value: 104, before: undefined, says: 100 },
+  { value: 106, before: 100, says: 100 }, // as near as the next figure, 110
+  { value: 109, before: 100, says: 110 },
+  { value: 0, before: 100, says: 0 },
+  { value: 3, before: 2, says: 3 },
+])('$value after $before is told as $says', ({ value, before, says }) => {
+  expect(steady(value, before)).toBe(says)
+})

@@ -1,0 +1,172 @@
+// Traffic of one Pipeline over the last minutes. Agents report at times of their own, so what one of them counted is spread over the
+// time in which it counted: traffic that does not change gives figures that do not.
+
+import type { LastError } from '@penstock/agent/bundle/heartbeat'
+
+export interface Sums {
+  eventsIn: number
+  eventsOut: number
+  dropped: number
+  errors: number
+}
+
+export interface ComponentError extends LastError {
+  readonly node: string
+}
+
+/** A component and what went wrong in it. */
+export interface FailingComponent {
+  readonly name: string
+  readonly kind: string
+  readonly errors: number
+  readonly last: ComponentError | undefined
+}
+
+const sumNames = ['eventsIn', 'eventsOut', 'dropped', 'errors'] as const
+const slotMs = 30_000
+const windowSlots = 10
+export const flowWindowMs = windowSlots * slotMs
+/** What was lost so long ago still speaks of now: losses that come one by one are no news each time. */
+const recentSlots = 3
+
+interface Slot extends Sums {
+  /** The most bytes that waited in buffers. */
+  buffered: number
+}
+
+interface Component {
+  kind: string
+  readonly slots: Map<number, number>
+  last: ComponentError | undefined
+}
+
+/** A span of slots. */
+interface Span {
+  readonly from: number
+  /** Not in it any more. */
+  readonly to: number
+}
+
+export class Flow {
+  readonly #slots = new Map<number, Slot>()
+  readonly #components = new Map<string, Component>()
+  /** How late agents may be: what happened since is not complete. */
+  readonly #lateMs: number
+  /** The first slot of which something is known. */
+  #since: number | undefined
+
+  constructor(lateMs: number) {
+    this.#lateMs = lateMs
+  }
+
+  /** Takes what an agent has counted between two moments. */
+  add(from: number, to: number, sums: Sums): void {
+    const start = Math.max(from, to - flowWindowMs)
+    const length = to - start
+    for (let slot = slotOf(start); slot <= slotOf(to); slot++) {
+      const share = length <= 0 ? 1 : (Math.min(to, (slot + 1) * slotMs) - Math.max(start, slot * slotMs)) / length
+      if (share <= 0) continue
+      const known = this.#slot(slot)
+      for (const name of sumNames) known[name] += sums[name] * share
+    }
+    this.#forget(to)
+  }
+
+  /** Takes what went wrong in a component. */
+  fail(now: number, name: string, kind: string, errors: number, last: ComponentError | undefined): void {
+    let component = this.#components.get(name)
+    if (component === undefined) {
+      component = { kind, slots: new Map(), last }
+      this.#components.set(name, component)
+    }
+    component.kind = kind
+    component.last = last ?? component.last
+    const slot = slotOf(now)
+    component.slots.set(slot, (component.slots.get(slot) ?? 0) + errors)
+  }
+
+  /** Takes how many bytes wait in buffers now. */
+  hold(now: number, bytes: number): void {
+    if (bytes === 0 && this.#slots.size === 0) return
+    const slot = this.#slot(slotOf(now))
+    slot.buffered = Math.max(slot.buffered, bytes)
+  }
+
+  /** The last five minutes that all agents have told of; of less than that, all that is known. */
+  figures(now: number): Readonly<Slot> {
+    return this.#sum(this.#window(now))
+  }
+
+  /** What was told just now. */
+  recent(now: number): Readonly<Sums> {
+    return this.#sum({ from: slotOf(now) - recentSlots + 1, to: slotOf(now) + 1 })
+  }
+
+  /** The components in which something went wrong in these minutes, by name. */
+  failing(now: number): FailingComponent[] {
+    this.#forget(now)
+    const window = this.#window(now)
+    return [...this.#components]
+      .map(([name, { kind, slots, last }]) => {
+        let errors = 0
+        for (const [slot, count] of slots) if (slot >= window.from && slot < window.to) errors += count
+        return { name, kind, errors, last }
+      })
+      .sort((left, right) => (left.name < right.name ? -1 : 1))
+  }
+
+  #window(now: number): Span {
+    const complete = slotOf(now - this.#lateMs)
+    const isYoung = this.#since === undefined || this.#since > complete - windowSlots
+    const to = isYoung ? slotOf(now) + 1 : complete
+    return { from: to - windowSlots, to }
+  }
+
+  #sum({ from, to }: Span): Slot {
+    const total = { eventsIn: 0, eventsOut: 0, dropped: 0, errors: 0, buffered: 0 }
+    for (const [slot, sums] of this.#slots) {
+      if (slot < from || slot >= to) continue
+      for (const name of sumNames) total[name] += sums[name]
+      total.buffered = Math.max(total.buffered, sums.buffered)
+    }
+    for (const name of sumNames) total[name] = Math.round(total[name])
+    return total
+  }
+
+  #slot(slot: number): Slot {
+    let known = this.#slots.get(slot)
+    if (known === undefined) {
+      known = { eventsIn: 0, eventsOut: 0, dropped: 0, errors: 0, buffered: 0 }
+      this.#slots.set(slot, known)
+      this.#since = Math.min(this.#since ?? slot, slot)
+    }
+    return known
+  }
+
+  #forget(now: number): void {
+    const oldest = slotOf(now - this.#lateMs) - windowSlots
+    for (const slot of this.#slots.keys()) if (slot < oldest) this.#slots.delete(slot)
+    if (this.#slots.size === 0) this.#since = undefined
+    for (const [name, { slots }] of this.#components) {
+      for (const slot of slots.keys()) if (slot < oldest) slots.delete(slot)
+      if (slots.size === 0) this.#components.delete(name)
+    }
+  }
+}
+
+const slotOf = (at: number) => Math.floor(at / slotMs)
+
+/** Two significant digits. */
+export function rounded(value: number): number {
+  return value === 0 ? 0 : Number(value.toPrecision(2))
+}
+
+/** Two significant digits; those that stand there already while they are as good as the next ones: equal traffic writes nothing. */
+export function steady(value: number, before: unknown): number {
+  const known = Number(before)
+  if (before !== undefined && Number.isFinite(known) && known > 0 && value > 0) {
+    const unit = 10 ** (Math.floor(Math.log10(known)) - 1)
+    if (Math.abs(value - known) <= unit * 0.75) return known
+  }
+  return rounded(value)
+}
