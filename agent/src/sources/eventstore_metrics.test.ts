@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { MetricEvent } from '../event/metric.ts'
 import { fakeDestination } from '../testing/destination.ts'
-import { startSource, type TestSource } from '../testing/harness.ts'
+import { problemsOf, startSource, type TestSource } from '../testing/harness.ts'
 
 const stats = {
   proc: {
@@ -73,4 +73,31 @@ test('what is absent is left out, and a bad tick is followed by good ones', asyn
     expect.objectContaining({ type: 'request_failed', stage: 'receiving', code: 'http_response_503' }),
     expect.objectContaining({ type: 'parser_failed', stage: 'processing' }),
   ])
+})
+
+test('several nodes are told apart by their address, and a slow one delays no other', async () => {
+  await using slow = await fakeDestination('hang')
+  await using one = await fakeDestination({ body: '{"proc":{"id":1,"mem":10}}' })
+  await using other = await fakeDestination({ body: '{"proc":{"id":1,"mem":20}}' })
+  const withUser = one.url.replace('://', '://user:s3cret@')
+  await using source = await startSource('eventstore_metrics', {
+    endpoints: [`${slow.url}/stats`, `${withUser}/stats`, `${other.url}/stats`],
+    scrape_interval_secs: 1,
+  })
+  await source.received(4)
+
+  expect(new Set(shown(source))).toEqual(
+    new Set([
+      `eventstoredb_process_memory_used_bytes{endpoint=${one.url}/stats,id=1} gauge 10`,
+      `eventstoredb_process_memory_used_bytes{endpoint=${other.url}/stats,id=1} gauge 20`,
+    ]),
+  )
+  expect(slow.requests).toHaveLength(1)
+  expect(one.requests[0]?.headers.authorization).toBe(`Basic ${btoa('user:s3cret')}`)
+})
+
+test('addresses are given in one way', () => {
+  const given = { endpoint: 'http://a/stats', endpoints: ['http://b/stats'] }
+  expect(problemsOf('source', 'eventstore_metrics', given)).toMatchObject([{ path: 'endpoints' }])
+  expect(problemsOf('source', 'eventstore_metrics', { endpoints: ['http://b/stats'] })).toEqual([])
 })

@@ -1,18 +1,25 @@
-// Metrics of an event store node, from the page of statistics that it offers over HTTP.
+// Metrics of event store nodes, from the page of statistics that each offers over HTTP.
 
 import { defineSource } from '../component.ts'
 import { proxy } from '../schema/groups.ts'
-import { seconds, string, uint, url } from '../schema/options.ts'
+import { list, seconds, string, uint, url } from '../schema/options.ts'
 import { readStats } from './eventstore_metrics/stats.ts'
 import { scrape } from './scrape.ts'
 
+const usualEndpoint = 'https://localhost:2113/stats'
+
 export const eventstoreMetrics = defineSource({
   type: 'eventstore_metrics',
-  summary: 'Scrapes the statistics of an event store node.',
+  summary: 'Scrapes the statistics of event store nodes.',
   aliases: ['eventstoredb_metrics'],
   outputs: ['metric'],
   options: {
-    endpoint: url('Address of the statistics.', { default: 'https://localhost:2113/stats' }),
+    endpoint: url('Address of the statistics.', { default: usualEndpoint }),
+    endpoints: list(
+      url('An address.'),
+      'Addresses of the statistics of several nodes, in place of `endpoint`. Each is asked on its own, and is the tag `endpoint` of its metrics: the process ids of nodes may be the same.',
+      { default: [], examples: [['https://es-0:2113/stats', 'https://es-1:2113/stats']] },
+    ),
     default_namespace: string('Namespace of the metrics; empty: none.', { default: 'eventstoredb' }),
     scrape_interval_secs: uint('Seconds between two readings.', { default: 15, minimum: 1 }),
     scrape_timeout_secs: seconds(
@@ -25,19 +32,31 @@ export const eventstoreMetrics = defineSource({
     proxy: proxy(),
   },
 
+  check: ({ endpoint, endpoints }) =>
+    endpoint === usualEndpoint || endpoints.length === 0
+      ? []
+      : [
+          {
+            path: 'endpoints',
+            message: '`endpoint` and `endpoints` are mutually exclusive: both are addresses of statistics',
+            help: 'Put all of them in `endpoints`.',
+          },
+        ],
+
   build(options, context) {
+    const several = options.endpoints.length > 0
     return {
       run: () =>
         scrape(
           {
-            endpoints: [options.endpoint],
+            endpoints: several ? options.endpoints : [options.endpoint],
             intervalSecs: options.scrape_interval_secs,
             timeoutSecs: options.scrape_timeout_secs,
             headers: { 'content-type': 'application/json', accept: 'application/json' },
-            read: (outcome, _endpoint, time) =>
+            read: (outcome, endpoint, time) =>
               typeof outcome === 'string'
                 ? { metrics: [], failures: [] }
-                : readStats(outcome.text, options.default_namespace, time),
+                : readStats(outcome.text, options.default_namespace, several ? endpoint : undefined, time),
           },
           context,
         ),

@@ -4,7 +4,8 @@
 import type { Timestamp } from '../../event/timestamp.ts'
 import { type Reading, Readings } from '../scrape.ts'
 
-export function readStats(text: string, namespace: string, time: Timestamp): Reading {
+/** @param endpoint the address, where it is needed to tell one node from another */
+export function readStats(text: string, namespace: string, endpoint: string | undefined, time: Timestamp): Reading {
   let document: unknown
   try {
     document = JSON.parse(text)
@@ -17,8 +18,14 @@ export function readStats(text: string, namespace: string, time: Timestamp): Rea
     return { metrics: [], failures: ['the answer has neither `proc` nor `sys`'] }
   }
   const id = member(proc, 'id')
-  const identity = typeof id === 'number' || typeof id === 'string' ? [['id', String(id)] as const] : []
-  const readings = new Readings(namespace, identity, time)
+  const readings = new Readings(
+    namespace,
+    [
+      ...(endpoint === undefined ? [] : [['endpoint', endpoint] as const]),
+      ...(typeof id === 'number' || typeof id === 'string' ? [['id', String(id)] as const] : []),
+    ],
+    time,
+  )
   const add = (
     type: 'counter' | 'gauge',
     name: string,
