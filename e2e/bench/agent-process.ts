@@ -82,6 +82,23 @@ export function startAgent(folder: string, config: object): ChildProcess {
   return spawn(command, [...args, '-q', '--config', path], { stdio: ['ignore', 'ignore', 'inherit'] })
 }
 
+/** An agent of an operator, with its bundle in the folder. */
+export function startBundleAgent(folder: string, where: Place, apiPort: number): ChildProcess {
+  const [command, ...args] = agentCommand
+  const flags = {
+    bundle: join(folder, 'bundle'),
+    'data-dir': where.dataDir,
+    'logs-dir': where.logsDir,
+    'kube-config': where.kubeConfig,
+    'api-address': `127.0.0.1:${apiPort}`,
+  }
+  const given = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value])
+  return spawn(command, [...args, '-q', ...given], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+    env: { ...process.env, AGENT_SELF_NODE_NAME: 'bench' },
+  })
+}
+
 /** Resident memory in MB. */
 export function rssMb(pid: number): number {
   return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024

@@ -12,6 +12,7 @@ import { calibrate } from './calibrate.ts'
 import { buffer, soakFaults } from './disk.ts'
 import { commonLine, criLine, jsonLine, linesFile } from './lines.ts'
 import { idle, soak } from './long.ts'
+import { neighbours } from './neighbours.ts'
 import { aliases, programs, type Scenario, scenarios } from './scenarios.ts'
 
 export interface Figures {
@@ -144,6 +145,7 @@ async function main(): Promise<number> {
     'buffer-parsed',
     'idle-500',
     'idle-5000',
+    'neighbours',
     'soak',
     'soak-faults',
   ]
@@ -163,6 +165,7 @@ async function main(): Promise<number> {
     if (name === 'calibrate') print({ scenario: name, ...calibrate() }, values.json)
     else if (name.startsWith('idle-'))
       print(await idle(name, Number(name.slice(5)), Number(values.for ?? 20)), values.json)
+    else if (name === 'neighbours') print(await neighbours(Number(values.for ?? 20)), values.json)
     else if (name === 'soak') print(await soak(Number(values.for ?? 600)), values.json)
     else if (name === 'soak-faults') print(await soakFaults(Number(values.for ?? 600)), values.json)
     else if (name.startsWith('buffer')) print(buffer(name, events), values.json)

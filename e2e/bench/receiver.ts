@@ -21,9 +21,16 @@ const pod = {
     containerStatuses: [{ name: 'app', imageID: 'shop/web@sha256:1', containerID: 'containerd://1' }],
   },
 }
+/** Namespaces of the scenario `neighbours`, a pod in each. */
+const tenants = [...Array.from({ length: 9 }, (_, index) => `light-${index}`), 'heavy']
 const objects: Record<string, object[]> = {
-  pods: [pod],
-  namespaces: [{ metadata: { name: 'default', uid: 'ns-1', labels: { 'kubernetes.io/metadata.name': 'default' } } }],
+  pods: [
+    pod,
+    ...tenants.map((namespace) => ({ ...pod, metadata: { name: 'web', namespace, uid: `uid-${namespace}` } })),
+  ],
+  namespaces: ['default', ...tenants].map((name) => ({
+    metadata: { name, uid: `ns-${name}`, labels: { 'kubernetes.io/metadata.name': name } },
+  })),
   nodes: [{ metadata: { name: 'bench', uid: 'node-1', labels: { 'kubernetes.io/os': 'linux' } } }],
 }
 

@@ -1,0 +1,146 @@
+// Ten pipelines of ten namespaces on one agent: nine light ones and one whose program costs much, with and without the latter.
+// `paced`: lines come at a rate for which there is CPU enough; `full`: all lines are there at the start, and CPU is short.
+
+import { createHash } from 'node:crypto'
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { gzipSync } from 'node:zlib'
+import { place, startBundleAgent, startReceiver } from './agent-process.ts'
+import { criLine } from './lines.ts'
+
+const sha256 = (data: string | Uint8Array) => createHash('sha256').update(data).digest('hex')
+
+const lightProgram = '. = merge(., object!(parse_json!(.message)))'
+const heavyProgram = `${lightProgram}
+sum = 0
+for_each(split("${'a,'.repeat(400)}", ",")) -> |_, part| { sum = sum + length(part) }
+.sum = sum`
+
+function writeBundle(folder: string, names: readonly string[]): void {
+  const bundle = {
+    schema: 1,
+    interpolation: 'none',
+    pipelines: Object.fromEntries(
+      names.map((name) => [`${name}/p`, { uid: name, generation: 1, hash: name, restricted: true, cpuShare: 100 }]),
+    ),
+    hub: {
+      subscriptions: names.map((name) => ({ cursor: `${name}/app`, out: `${name}/p/app`, namespaces: [name] })),
+    },
+    transforms: Object.fromEntries(
+      names.map((name) => [
+        `${name}/p/change`,
+        { type: 'remap', inputs: [`${name}/p/app`], source: name === 'heavy' ? heavyProgram : lightProgram },
+      ]),
+    ),
+    sinks: Object.fromEntries(
+      names.map((name) => [`${name}/p/out`, { type: 'blackhole', inputs: [`${name}/p/change`] }]),
+    ),
+  }
+  const text = Buffer.from(JSON.stringify(bundle))
+  const rev = sha256(text)
+  const shard = gzipSync(text)
+  const secrets = gzipSync('{}')
+  const state = join(folder, '..state')
+  mkdirSync(state, { recursive: true })
+  writeFileSync(join(state, 'shard.json.gz'), shard)
+  writeFileSync(join(state, 'secrets.json.gz'), secrets)
+  writeFileSync(
+    join(state, 'manifest.json'),
+    JSON.stringify({
+      schema: 1,
+      stable: { rev, shards: [{ key: 'shard.json.gz', sha256: sha256(shard), bytes: text.length }] },
+      secrets: { key: 'secrets.json.gz', sha256: sha256(secrets), bytes: 2 },
+      secretsEpoch: '1',
+      minAgentVersion: '0.0.1',
+    }),
+  )
+  symlinkSync('..state', join(folder, '..data'))
+  for (const name of ['shard.json.gz', 'secrets.json.gz', 'manifest.json'])
+    symlinkSync(`..data/${name}`, join(folder, name))
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as { port: number }
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
+
+/** Events that each pipeline's sink has taken. */
+async function taken(port: number): Promise<Map<string, number>> {
+  const text = await fetch(`http://127.0.0.1:${port}/metrics`).then(
+    (answer) => answer.text(),
+    () => '',
+  )
+  const counts = new Map<string, number>()
+  for (const [, id, value] of text.matchAll(
+    /^component_received_events_total\{[^}]*component_id="([^"/]+)\/p\/out"[^}]*\} (\d+)/gm,
+  )) {
+    counts.set(id as string, (counts.get(id as string) ?? 0) + Number(value))
+  }
+  return counts
+}
+
+async function run(paced: boolean, withHeavy: boolean, seconds: number): Promise<Map<string, number>> {
+  const folder = mkdtempSync(join(tmpdir(), 'penstock-neighbours-'))
+  await using receiver = await startReceiver()
+  const where = place(folder, receiver.url, '')
+  const names = [...Array.from({ length: 9 }, (_, index) => `light-${index}`), ...(withHeavy ? ['heavy'] : [])]
+  const files = names.map((name) => {
+    const container = join(where.logsDir, `${name}_web_uid-${name}`, 'app')
+    mkdirSync(container, { recursive: true })
+    return join(container, '0.log')
+  })
+  const block = Array.from({ length: 500 }, (_, index) => `${criLine(index)}\n`).join('')
+  for (const file of files) writeFileSync(file, paced ? '' : block.repeat(1600))
+  mkdirSync(join(folder, 'bundle'))
+  writeBundle(join(folder, 'bundle'), names)
+  const port = await freePort()
+  const agent = startBundleAgent(folder, where, port)
+  try {
+    for (let turn = 0; (await taken(port)).size < (paced ? 0 : names.length); turn++) {
+      if (turn > 300) throw new Error('The agent does not read.')
+      await wait(100)
+    }
+    const started = performance.now()
+    if (!paced) {
+      const before = await taken(port)
+      await wait(seconds * 1000)
+      const after = await taken(port)
+      return new Map(names.map((name) => [name, ((after.get(name) ?? 0) - (before.get(name) ?? 0)) / seconds]))
+    }
+    for (let turn = 1; performance.now() - started < seconds * 1000; turn++) {
+      // The heavy one gets all it can use; the light ones 2500 lines a second each.
+      for (const [index, file] of files.entries()) {
+        appendFileSync(file, names[index] === 'heavy' ? block.repeat(10) : block)
+      }
+      await wait(Math.max(0, turn * 200 - (performance.now() - started)))
+    }
+    const elapsed = (performance.now() - started) / 1000
+    const after = await taken(port)
+    return new Map(names.map((name) => [name, (after.get(name) ?? 0) / elapsed]))
+  } finally {
+    agent.kill('SIGKILL')
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** Events a second of the nine, together, and of the heavy one. */
+export async function neighbours(seconds: number): Promise<object> {
+  const figures: Record<string, number> = {}
+  for (const paced of [true, false]) {
+    for (const withHeavy of [false, true]) {
+      const rates = await run(paced, withHeavy, seconds)
+      const heavy = rates.get('heavy')
+      const light = [...rates].filter(([name]) => name !== 'heavy').map(([, rate]) => rate)
+      const name = `${paced ? 'paced' : 'full'}_${withHeavy ? 'with' : 'without'}`
+      figures[`${name}_light_per_s`] = Math.round(light.reduce((sum, rate) => sum + rate, 0))
+      if (heavy !== undefined) figures[`${name}_heavy_per_s`] = Math.round(heavy)
+    }
+  }
+  return { scenario: 'neighbours', seconds, ...figures }
+}
