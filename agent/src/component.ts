@@ -55,6 +55,13 @@ export interface RateLimitOptions {
   readonly onLimit: 'drop' | 'lag'
 }
 
+/** A limit that all readers with the same key on an agent share: what exceeds it waits at its origin. */
+export interface SharedLimit {
+  readonly key: string
+  /** A second. */
+  readonly bytes: number
+}
+
 /** What a source of a rendered bundle may read, whatever its options say. */
 export interface Subscription {
   /** Where its positions are kept: uid of the pipeline and name of the source. */
@@ -68,7 +75,11 @@ export interface Subscription {
   readonly optIn?: boolean
   readonly includeContainers?: readonly string[]
   readonly excludeContainers?: readonly string[]
-  readonly limits?: { readonly perContainer?: RateLimitOptions; readonly pipeline?: RateLimitOptions }
+  readonly limits?: {
+    readonly perContainer?: RateLimitOptions
+    readonly pipeline?: RateLimitOptions
+    readonly shared?: readonly SharedLimit[]
+  }
 }
 
 export interface SourceContext extends Context {
@@ -88,6 +99,16 @@ export interface SourceContext extends Context {
   readonly subscription?: Subscription | undefined
   /** In a bundle: what its sources share, such as one watch of the pods. The source that can use it knows its class. */
   readonly hub?: object | undefined
+  /** In a bundle: shares the thread with the sources of other pipelines. */
+  readonly turns?: Turns | undefined
+}
+
+/** What a source that always has more to do asks for before it goes on. */
+export interface Turns {
+  /** Resolves when it may work for about a millisecond. */
+  next(): Promise<void>
+  /** Does work whose time counts as the source's. Synchronous. */
+  spend<T>(work: () => T): T
 }
 
 export interface SourceOutput {

@@ -59,6 +59,8 @@ export interface BundlePipeline {
   readonly egress?: EgressOptions
   /** Ids of components that belong to the platform, which may connect to anywhere and read files of the agent. */
   readonly platform?: readonly string[]
+  /** Weight of its share of the thread. */
+  readonly cpuShare?: number
 }
 
 export interface BundleSubscription extends Subscription {

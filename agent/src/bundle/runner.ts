@@ -9,6 +9,7 @@ import { errorText, PenstockError } from '../errors.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { BundleParts } from '../topology/build.ts'
+import { FairShare } from '../topology/fair-share.ts'
 import { reloadPart } from '../topology/reload.ts'
 import type { Topology } from '../topology/run.ts'
 import { version } from '../version.ts'
@@ -61,6 +62,8 @@ const stuckMs = 30_000
 const unhealthyMs = 120_000
 const retryMs = 60_000
 const keptLines = 100
+/** Weight of a pipeline of which no policy says more. */
+const usualShare = 100
 
 export interface ProgramLine {
   readonly at: string
@@ -77,8 +80,14 @@ export class BundleRunner {
   readonly #broken = new Map<string, Failure>()
   readonly #restricted = new Set<string>()
   readonly #lines = new Map<string, ProgramLine[]>()
+  readonly #shares = new FairShare()
   /** For the topology's components. */
-  readonly parts: BundleParts = { hub: undefined, programLog: (id) => this.#programLog(id) }
+  readonly parts: BundleParts = {
+    hub: undefined,
+    programLog: (id) => this.#programLog(id),
+    shares: this.#shares,
+    account: (id) => this.#shares.get(pipelineOf(id)),
+  }
   #topology: Topology | undefined
   #revision: string | undefined
   #candidate = false
@@ -303,6 +312,7 @@ export class BundleRunner {
         )
       }
       const { config } = loaded
+      this.#shares.open(id, part.pipeline.cpuShare ?? usualShare)
       if (part.pipeline.restricted === true) this.#restricted.add(id)
       else this.#restricted.delete(id)
       const result = await reloadPart(topology, config, running?.components ?? [])
@@ -330,6 +340,7 @@ export class BundleRunner {
     await reloadPart(topology, empty, running.components)
     for (const kept of [this.#running, this.#failures, this.#broken, this.#lines]) kept.delete(id)
     this.#restricted.delete(id)
+    this.#shares.close(id)
   }
 
   #programLog(component: string): ProgramLog | undefined {

@@ -237,9 +237,11 @@ export const orchestratorLogs = defineSource({
 
     const protector = hub === undefined ? undefined : usualAnnotator()
     const root = hub?.root ?? resolve(options.logs_dir)
-    const { perContainer, pipeline } = subscription?.limits ?? {}
+    const { perContainer, pipeline, shared = [] } = subscription?.limits ?? {}
     const pipelineLimiter =
       pipeline === undefined ? undefined : hub?.limiter(subscription?.cursor.split('/')[0] ?? '', pipeline)
+    const sharedLimiters = shared.flatMap(({ key, bytes }) => hub?.limiter(key, { bytes, onLimit: 'lag' }) ?? [])
+    const isLimited = perContainer !== undefined || pipelineLimiter !== undefined || sharedLimiters.length > 0
     const include = globs(options.include_paths_glob_patterns)
     const exclude = globs(options.exclude_paths_glob_patterns)
     const includeAll = options.include_paths_glob_patterns.includes('**/*')
@@ -539,7 +541,9 @@ export const orchestratorLogs = defineSource({
           tailed.waitUntil = tailed.state.heldUntil
         }
       }
-      return pipelineLimiter?.onLimit === 'lag' ? pipelineLimiter.owe(slab.count, bytes, now) : 0
+      let waitMs = pipelineLimiter?.onLimit === 'lag' ? pipelineLimiter.owe(slab.count, bytes, now) : 0
+      for (const each of sharedLimiters) waitMs = Math.max(waitMs, each.owe(slab.count, bytes, now))
+      return waitMs
     }
 
     const tailer = new Tailer<PodFile>(
@@ -581,6 +585,7 @@ export const orchestratorLogs = defineSource({
         fileTag,
         find: hub === undefined ? undefined : (rules, hooks) => hub.find(rules, hooks),
         pool: hub?.pool,
+        turns: hub === undefined ? undefined : context.turns,
       },
       {
         opened(tailed) {
@@ -639,7 +644,7 @@ export const orchestratorLogs = defineSource({
             if (slab.starts[0] === slab.ends[0]) context.events.count('k8s_format_picker_edge_cases_total')
             format = first === 0x7b ? 'docker' : 'cri'
           }
-          const held = file.limiter === undefined && pipelineLimiter === undefined ? 0 : limit(tailed, slab)
+          const held = isLimited ? limit(tailed, slab) : 0
           const bad = format === 'cri' ? readCri(file, slab) : readDocker(file, slab)
           if (bad > 0) malformed(file, bad)
           countMissing(file, emitted.length)

@@ -155,6 +155,7 @@ export class Tailer<State> {
   }
 
   async #loop(): Promise<void> {
+    const { turns } = this.#options
     let sliceStart = performance.now()
     while (!this.#signal.aborted) {
       for (let delay = this.#delays.shift(); delay !== undefined; delay = this.#delays.shift()) {
@@ -170,15 +171,18 @@ export class Tailer<State> {
           this.#wake = resolve
         })
         this.#wake = undefined
+        if (turns !== undefined && !this.#signal.aborted) await this.#unlessStopping(turns.next())
         sliceStart = performance.now()
         continue
       }
       for (const file of this.#turns()) {
-        await this.#unlessStopping(this.#turn(file))
+        const waiting = turns === undefined ? this.#turn(file) : turns.spend(() => this.#turn(file))
+        await this.#unlessStopping(waiting)
         if (this.#signal.aborted) return
         // A turn of the event loop for the others, about once a chunk.
         if (performance.now() - sliceStart > 1) {
-          await new Promise<void>((resolve) => setImmediate(resolve))
+          if (turns === undefined) await new Promise<void>((resolve) => setImmediate(resolve))
+          else await this.#unlessStopping(turns.next())
           sliceStart = performance.now()
         }
       }

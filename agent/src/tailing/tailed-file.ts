@@ -1,6 +1,7 @@
 // One file that is tailed, and what the engine and its users agree on: options, and hooks that hear of files and lines.
 
 import type { Stats } from 'node:fs'
+import type { Turns } from '../component.ts'
 import type { DiscoveryHooks, DiscoveryRules, Finder } from './discovery.ts'
 import type { FingerprintOptions } from './fingerprint.ts'
 import type { Progress } from './progress.ts'
@@ -12,6 +13,8 @@ export interface TailOptions {
   readonly find?: ((rules: DiscoveryRules, hooks: DiscoveryHooks) => Finder) | undefined
   /** Buffers that several tailers share. */
   readonly pool?: SlabPool | undefined
+  /** The thread, where several tailers share it. */
+  readonly turns?: Turns | undefined
   readonly fingerprint: FingerprintOptions
   readonly delimiter: Delimiter
   readonly maxLineBytes: number

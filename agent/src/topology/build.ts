@@ -4,7 +4,16 @@
 import { type DiskBufferOptions, type SinkBuffer, showBuffer } from '../buffers/buffer.ts'
 import { bufferFolder } from '../buffers/folder.ts'
 import { MemoryBuffer } from '../buffers/memory.ts'
-import type { ComponentKind, ProgramLog, Sink, Source, SourceOutput, Transform, TransformOutput } from '../component.ts'
+import type {
+  ComponentKind,
+  ProgramLog,
+  Sink,
+  Source,
+  SourceOutput,
+  Transform,
+  TransformOutput,
+  Turns,
+} from '../component.ts'
 import { minDiskBuffer } from '../config/component-options.ts'
 import type { ConfigGlobals, SinkConfig, SourceConfig, TransformConfig } from '../config/config.ts'
 import { PenstockError } from '../errors.ts'
@@ -14,6 +23,7 @@ import { type ComponentEvents, CountedEvents } from '../telemetry/component-even
 import type { Logger } from '../telemetry/logger.ts'
 import type { Labels, Metrics } from '../telemetry/metrics.ts'
 import { RepetitionLimit } from '../telemetry/repetition-limit.ts'
+import type { CpuAccount, FairShare } from './fair-share.ts'
 import { type Consumer, Outlet, Pressure } from './fanout.ts'
 import { SinkDriver } from './sink-driver.ts'
 import { Meter, Stopwatch } from './utilization.ts'
@@ -40,6 +50,9 @@ export interface BundleParts {
   hub: object | undefined
   /** Takes what a program writes with `log`; undefined where it goes to the agent's own log. */
   programLog(componentId: string): ProgramLog | undefined
+  /** The thread's time among pipelines, and the account of the one that a component belongs to. */
+  readonly shares?: FairShare | undefined
+  account?(componentId: string): CpuAccount | undefined
 }
 
 export function surroundings(
@@ -139,9 +152,29 @@ export async function buildSource(config: SourceConfig, around: Surroundings, re
       replaces,
       subscription: config.subscription,
       hub: around.bundle?.hub,
+      turns: turnsOf(id, around),
     }),
   )
   return { kind: 'source', config, source, outlet, events, logger, limit, stopping }
+}
+
+/** Turns of a source on the thread that it shares with other pipelines. */
+function turnsOf(id: string, { bundle, stopwatch }: Surroundings): Turns | undefined {
+  const account = bundle?.account?.(id)
+  const shares = bundle?.shares
+  if (account === undefined || shares === undefined) return undefined
+  const meter = new Meter(account)
+  return {
+    next: () => shares.turn(account),
+    spend(work) {
+      const outer = stopwatch.enter(meter)
+      try {
+        return work()
+      } finally {
+        stopwatch.leave(outer)
+      }
+    },
+  }
 }
 
 /** A transform with its outputs. Batches go through it synchronously. */
@@ -149,7 +182,7 @@ export class TransformNode implements Consumer {
   readonly kind = 'transform'
   config: TransformConfig
   readonly outlets = new Map<string, Outlet>()
-  readonly meter = new Meter()
+  readonly meter: Meter
   readonly events: CountedEvents
   readonly logger: Logger
   readonly limit: RepetitionLimit
@@ -172,6 +205,7 @@ export class TransformNode implements Consumer {
     this.limit = own.limit
     this.#labels = own.labels
     this.#transform = transform
+    this.meter = new Meter(around.bundle?.account?.(config.id))
     this.#stopwatch = around.stopwatch
     this.#pressure = around.pressure
     this.#main = new Outlet(config.id)
@@ -273,7 +307,7 @@ export class SinkNode implements Consumer {
   readonly sink: Sink
   readonly buffer: SinkBuffer
   readonly driver: SinkDriver
-  readonly meter = new Meter()
+  readonly meter: Meter
   readonly events: CountedEvents
   readonly logger: Logger
   readonly limit: RepetitionLimit
@@ -289,6 +323,7 @@ export class SinkNode implements Consumer {
     this.limit = own.limit
     this.#labels = own.labels
     this.#pressure = around.pressure
+    this.meter = new Meter(around.bundle?.account?.(config.id))
     this.driver = new SinkDriver(sink, buffer, own.events, this.meter, around.stopwatch)
   }
 

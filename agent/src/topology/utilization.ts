@@ -1,13 +1,21 @@
 // How busy components are. Everything runs on one thread, so a single watch tells whose time it is: entering a component
 // stops the time of the one that called it. Every five seconds the share of busy time enters a moving average.
 
+import type { CpuAccount } from './fair-share.ts'
+
 const weight = 0.9
 
 export class Meter {
   busyMs = 0
+  /** Of the pipeline, where several share the thread. */
+  readonly account: CpuAccount | undefined
   /** Since when the component waits for its destination, which counts as busy. */
   waitingSince: number | undefined
   #average: number | undefined
+
+  constructor(account?: CpuAccount) {
+    this.account = account
+  }
 
   get average(): number {
     return this.#average ?? 0
@@ -43,6 +51,7 @@ export class Stopwatch {
 
   #spent(meter: Meter, ms: number): void {
     meter.busyMs += ms
+    meter.account?.charge(ms)
     if (ms <= this.#longestMs) return
     this.#longest = meter
     this.#longestMs = ms

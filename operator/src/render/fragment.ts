@@ -28,7 +28,6 @@ export interface Fragment {
 /** What a bundle says of a pipeline; the operator reads its own members back after a restart. */
 export interface BundleEntry extends BundlePipeline {
   readonly secrets?: readonly SecretRef[]
-  readonly cpuShare?: number
 }
 
 const fragments = new WeakMap<Artifact, Fragment>()
@@ -52,23 +51,15 @@ function build(artifact: Artifact): Fragment {
     ...(artifact.platform === undefined ? {} : { platform: artifact.platform }),
     ...(secretRefs.length === 0 ? {} : { secrets: byKey(secretRefs) }),
   }
-  const quota = tenancy.bytesPerSecond
   const subscriptions = artifact.hub.subscriptions.map((subscription) => {
-    const own = subscription.limits?.pipeline
-    // What the policy allows bounds what the Pipeline asks for; more than that waits in its files.
-    const pipeline =
-      quota !== undefined && (own === undefined || own.bytes > quota)
-        ? { bytes: quota, onLimit: own?.onLimit ?? ('lag' as const) }
-        : own
-    const limits = { ...subscription.limits, ...(pipeline === undefined ? {} : { pipeline }) }
-    const { podSelector, excludeContainers, ...rest } = subscription
+    const { podSelector, excludeContainers, limits, ...rest } = subscription
     return [
       subscription.out,
       canonicalJson({
         ...rest,
         ...(podSelector === '' ? {} : { podSelector }),
         ...(excludeContainers.length === 0 ? {} : { excludeContainers }),
-        ...(Object.keys(limits).length === 0 ? {} : { limits }),
+        ...(limits === undefined ? {} : { limits }),
       }),
     ] as const
   })

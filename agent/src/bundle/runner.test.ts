@@ -1,0 +1,244 @@
+// The runner in this process, over pod logs in a folder and an API server on loopback. Some components exist in these tests only:
+// a transform whose work is counted on the clock of the test, and a sink that keeps what it gets and may hang.
+
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { defineSink, defineTransform, erased, type Sink } from '../component.ts'
+import { loadConfigObject } from '../config/load.ts'
+import type { Batch, LogBatch } from '../event/batch.ts'
+import { float, string } from '../schema/options.ts'
+import { PodLogHub } from '../sources/orchestrator_logs/hub.ts'
+import { kubeConfigTarget } from '../sources/orchestrator_logs/kube/config.ts'
+import { silentLogger } from '../telemetry/logger.ts'
+import { Metrics } from '../telemetry/metrics.ts'
+import { bundleFiles, project, type TestBundle } from '../testing/bundle.ts'
+import { RecordedEvents } from '../testing/harness.ts'
+import { KubeApi } from '../testing/kube-api.ts'
+import { Topology } from '../topology/run.ts'
+import { BundleRunner } from './runner.ts'
+
+vi.setConfig({ testTimeout: 60_000 })
+
+const testing = vi.hoisted(() => ({ list: [] as { kind: string; type: string }[] }))
+vi.mock('../registry.ts', async (original) => {
+  const real = await original<typeof import('../registry.ts')>()
+  return {
+    components: [...real.components, ...testing.list],
+    findComponent: (kind: Parameters<typeof real.findComponent>[0], type: string) =>
+      testing.list.find((one) => one.kind === kind && one.type === type) ?? real.findComponent(kind, type),
+  }
+})
+
+/** What sinks have got, by id of the pipeline, and what is held back. */
+const got = new Map<string, string[]>()
+const hanging = new Set<string>()
+const held: Batch[] = []
+const resumes: (() => void)[] = []
+let clockMs = 0
+
+const work = defineTransform({
+  type: 'work',
+  summary: 'Takes counted time.',
+  accepts: ['log'],
+  options: { cost_ms: float('Of an event.', { default: 1 }) },
+  build({ cost_ms }) {
+    return {
+      transform(batch, output) {
+        clockMs += batch.count * cost_ms
+        output.send(batch)
+        return undefined
+      },
+    }
+  },
+})
+
+const keep = defineSink({
+  type: 'keep',
+  summary: 'Keeps what it gets.',
+  accepts: ['log'],
+  options: { mark: string('Changes nothing.', { default: '' }) },
+  build(_, { id }): Sink {
+    const pipeline = id.slice(0, id.lastIndexOf('/'))
+    const lines = got.get(pipeline) ?? []
+    got.set(pipeline, lines)
+    return {
+      write(batch) {
+        if (hanging.has(pipeline)) {
+          held.push(batch)
+          return new Promise((resolve) => resumes.push(resolve))
+        }
+        for (const event of (batch as LogBatch).events) lines.push(String(event.fields['message']))
+        batch.finalizer.release(1, 'delivered')
+        return undefined
+      },
+      async close() {},
+      async healthcheck() {},
+    }
+  },
+})
+testing.list.push(erased(work), erased(keep))
+
+let folder = ''
+let logs = ''
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'penstock-runner-'))
+  logs = join(folder, 'logs')
+  for (const name of ['logs', 'bundle', 'secrets', 'data']) mkdirSync(join(folder, name))
+  got.clear()
+  hanging.clear()
+  held.length = 0
+  resumes.length = 0
+})
+afterEach(() => {
+  vi.restoreAllMocks()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const eventually = (check: () => void) => vi.waitFor(check, { timeout: 30_000, interval: 20 })
+const fileOf = (pipeline: string) => join(logs, `${pipeline}_web_web-${pipeline}`, 'app', '0.log')
+const criLine = (text: string, tag = 'F') => `2026-01-01T00:00:00.000000000Z stdout ${tag} ${text}\n`
+
+/** A pod of a namespace of its own, that has written these lines. */
+function podOf(api: KubeApi, namespace: string, lines: string): void {
+  api.set('namespaces', { metadata: { name: namespace } })
+  api.set('pods', {
+    metadata: { name: 'web', namespace, uid: `web-${namespace}` },
+    spec: { nodeName: 'node-1', containers: [{ name: 'app', image: 'app:1' }] },
+    status: { containerStatuses: [{ name: 'app', imageID: 'app@1', containerID: 'containerd://1' }] },
+  })
+  mkdirSync(join(fileOf(namespace), '..'), { recursive: true })
+  writeFileSync(fileOf(namespace), lines)
+}
+
+/** Reads a namespace; its pipeline has the same name. */
+function reader(
+  namespace: string,
+  more: { transform?: object; sink?: object; entry?: object; options?: Record<string, unknown> } = {},
+) {
+  const id = `${namespace}/p`
+  const changed = more.transform === undefined ? {} : { [`${id}/change`]: { inputs: [`${id}/app`], ...more.transform } }
+  return {
+    pipelines: { [id]: { uid: namespace, generation: 1, hash: namespace, restricted: true, ...more.entry } },
+    subscriptions: [
+      { cursor: `${namespace}/app`, out: `${id}/app`, namespaces: [namespace], options: more.options ?? {} },
+    ],
+    transforms: changed,
+    sinks: {
+      [`${id}/out`]: {
+        type: 'keep',
+        inputs: [more.transform === undefined ? `${id}/app` : `${id}/change`],
+        ...more.sink,
+      },
+    },
+  } satisfies TestBundle
+}
+
+function merged(...bundles: readonly TestBundle[]): TestBundle {
+  return {
+    pipelines: Object.assign({}, ...bundles.map((bundle) => bundle.pipelines)),
+    subscriptions: bundles.flatMap((bundle) => bundle.subscriptions ?? []),
+    transforms: Object.assign({}, ...bundles.map((bundle) => bundle.transforms)),
+    sinks: Object.assign({}, ...bundles.map((bundle) => bundle.sinks)),
+  }
+}
+
+class Rig implements AsyncDisposable {
+  readonly api: KubeApi
+  readonly runner: BundleRunner
+  readonly metrics: Metrics
+  readonly #topology: Topology
+  #hub: PodLogHub | undefined
+
+  static async start(api: KubeApi, bundle: TestBundle): Promise<Rig> {
+    const rig = new Rig(api, bundle)
+    await rig.runner.start(rig.#topology)
+    return rig
+  }
+
+  private constructor(api: KubeApi, bundle: TestBundle) {
+    this.api = api
+    const dataDir = join(folder, 'data')
+    const metrics = new Metrics()
+    this.metrics = metrics
+    const logger = silentLogger
+    writeFileSync(join(folder, 'kubeconfig'), api.kubeConfig())
+    const loaded = loadConfigObject({ data_dir: dataDir }, { env: {}, allowEmpty: true })
+    if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems))
+    project(join(folder, 'secrets'), {})
+    this.put(bundle)
+    this.runner = new BundleRunner({
+      bundleDir: join(folder, 'bundle'),
+      secretsDir: join(folder, 'secrets'),
+      dataDir,
+      node: 'node-1',
+      denied: [],
+      logger,
+      metrics,
+      openHub: async () => {
+        this.#hub = new PodLogHub({
+          node: 'node-1',
+          target: await kubeConfigTarget(join(folder, 'kubeconfig')),
+          logsDir: logs,
+          dataDir,
+          logger,
+          events: new RecordedEvents(),
+        })
+        return this.#hub
+      },
+    })
+    this.#topology = new Topology(loaded.config, { logger, metrics, bundle: this.runner.parts })
+  }
+
+  put(bundle: TestBundle): void {
+    project(join(folder, 'bundle'), bundleFiles(bundle).files)
+  }
+
+  async [Symbol.asyncDispose]() {
+    await this.runner.stop()
+    await this.#topology.stop(2000)
+    await this.#hub?.close()
+  }
+}
+
+test('a pipeline whose program costs much has no more of the thread than its neighbours, and they go on', async () => {
+  // The clock moves by counted work alone, so that no machine is too slow.
+  vi.spyOn(performance, 'now').mockImplementation(() => clockMs)
+  await using api = await KubeApi.start()
+  const lines = 12_000
+  const light = ['a', 'b', 'c', 'd']
+  const text = Array.from({ length: lines }, (_, index) => criLine(`line ${index} ${'x'.repeat(60)}`)).join('')
+  for (const namespace of [...light, 'heavy', 'wide']) podOf(api, namespace, text)
+  /** What each had, and had read, when the first of the light ones was done. */
+  let after: Record<string, { usedMs: number; lines: number }> | undefined
+  const bundle = merged(
+    ...light.map((name) => reader(name, { transform: { type: 'work', cost_ms: 0.05 }, entry: { cpuShare: 50 } })),
+    reader('heavy', { transform: { type: 'work', cost_ms: 0.5 }, entry: { cpuShare: 50 } }),
+    reader('wide', { transform: { type: 'work', cost_ms: 0.5 }, entry: { cpuShare: 150 } }),
+  )
+  await using rig = await Rig.start(api, bundle)
+  const watched = got.get('a/p') as string[]
+  const push = watched.push.bind(watched)
+  watched.push = (...items) => {
+    const length = push(...items)
+    if (length >= lines && after === undefined) {
+      after = Object.fromEntries(
+        [...got].map(([id, kept]) => [
+          id.slice(0, -2),
+          { usedMs: rig.runner.parts.shares?.get(id)?.usedMs ?? 0, lines: kept.length },
+        ]),
+      )
+    }
+    return length
+  }
+  await eventually(() => expect(got.get('heavy/p')).toHaveLength(lines))
+  for (const name of light) expect(got.get(`${name}/p`)).toHaveLength(lines)
+
+  const { a, heavy, wide } = after as unknown as Record<string, { usedMs: number; lines: number }>
+  const piece = 700 * 0.5 // what the lines of one chunk cost at most
+  expect(a?.usedMs).toBeGreaterThan(lines * 0.05 - 50)
+  expect(Math.abs((heavy?.usedMs ?? 0) - (a?.usedMs ?? 0))).toBeLessThanOrEqual(2 * piece)
+  expect(Math.abs((wide?.usedMs ?? 0) - 3 * (a?.usedMs ?? 0))).toBeLessThanOrEqual(2 * piece)
+  expect(heavy?.lines).toBeLessThan(lines / 2) // it lags behind its own cursor
+})
