@@ -4,8 +4,10 @@ import { createHash } from 'node:crypto'
 import { afterEach, expect, test, vi } from 'vitest'
 import type { Batch } from '../event/batch.ts'
 import type { LogEvent } from '../event/log.ts'
+import { decodingCodecs, framingMethods } from '../schema/groups.ts'
 import { type Answer, type Destination, fakeDestination, type RecordedRequest } from '../testing/destination.ts'
 import { problemsOf, startSource, type TestSource } from '../testing/harness.ts'
+import { framed, goodFrame, hostileBytes, limitedTo, seeded } from '../testing/hostile.ts'
 
 vi.setConfig({ testTimeout: 20_000 })
 
@@ -326,3 +328,25 @@ test('options that cannot work are refused', () => {
     'tls.enabled',
   ])
 })
+
+const seed = 20_260_104
+// A body of this queue is text: protobuf cannot be in it.
+test.each(decodingCodecs.filter((codec) => codec !== 'native'))(
+  `hostile messages of codec %s are done with, and the source goes on (seed ${seed})`,
+  async (codec) => {
+    const random = seeded(seed)
+    for (const method of framingMethods) {
+      const hostile = () => {
+        const bytes = hostileBytes(random, codec, 4000)
+        return (random() < 0.5 ? bytes : framed(method, bytes)).toString('utf8')
+      }
+      const good = framed(method, goodFrame(codec, 'still here')).toString('utf8')
+      const batches = Array.from({ length: 5 }, () => messages(...Array.from({ length: 10 }, hostile)))
+      await using service = await queueService([...batches, messages(good)])
+      await using started = await source(service, { decoding: { codec }, framing: limitedTo(method, 2000) })
+      await vi.waitFor(() => expect(calls(service, 'DeleteMessageBatch')).toHaveLength(6), 20_000)
+      expect((started.sent.at(-1) as LogEvent).fields).toMatchObject({ message: 'still here' })
+      expect(started.events.errors.every(({ type }) => type === 'parser_failed')).toBe(true)
+    }
+  },
+)

@@ -101,3 +101,28 @@ test('addresses are given in one way', () => {
   expect(problemsOf('source', 'eventstore_metrics', given)).toMatchObject([{ path: 'endpoints' }])
   expect(problemsOf('source', 'eventstore_metrics', { endpoints: ['http://b/stats'] })).toEqual([])
 })
+
+test('after hostile answers the source goes on', async () => {
+  const bodies = [
+    '['.repeat(9 << 20),
+    `${'['.repeat(1 << 20)}${']'.repeat(1 << 20)}`,
+    '{"proc":[],"sys":"x"}',
+    '{"proc":{"id":{},"mem":1e999,"diskIo":{"readBytes":-1e999}}}',
+    '{"proc":{"__proto__":{"mem":1}},"sys":{"drive":{"constructor":1}}}',
+    Buffer.from('{"proc":{"mem":1}}', 'utf16le').toString('latin1'),
+  ]
+  const asked = new Set<string>()
+  await using server = await fakeDestination(({ path }) => {
+    if (asked.has(path)) return { body: '{"proc":{"id":1,"mem":10}}' }
+    asked.add(path)
+    return { body: bodies[Number(path.slice(1))] ?? '' }
+  })
+  const endpoints = bodies.map((_, index) => `${server.url}/${index}`)
+  await using source = await startSource('eventstore_metrics', { endpoints, scrape_interval_secs: 1 })
+  await source.received(bodies.length)
+  expect(new Set(shown(source))).toEqual(
+    new Set(endpoints.map((url) => `eventstoredb_process_memory_used_bytes{endpoint=${url},id=1} gauge 10`)),
+  )
+  expect(source.events.counts.get('parse_errors_total')).toBeGreaterThanOrEqual(4)
+  expect(source.events.errors.every(({ type }) => type === 'parser_failed')).toBe(true)
+})

@@ -3,7 +3,9 @@ import { PassThrough } from 'node:stream'
 import { afterEach, expect, test, vi } from 'vitest'
 import type { LogEvent } from '../event/log.ts'
 import { Timestamp } from '../event/timestamp.ts'
-import { startSource } from '../testing/harness.ts'
+import { decodingCodecs, framingMethods } from '../schema/groups.ts'
+import { startSource, type TestSource } from '../testing/harness.ts'
+import { framed, goodFrame, hostileBytes, limitedTo, seeded } from '../testing/hostile.ts'
 
 afterEach(() => {
   vi.restoreAllMocks()
@@ -61,3 +63,54 @@ test('the source stops when it is asked to, with the input still open', async ()
   await source.stop()
   expect(source.events.errors).toEqual([])
 })
+
+/** Waits until so many bytes were read, and stops the source. */
+async function read(source: TestSource, length: number): Promise<void> {
+  await vi.waitFor(() => expect(source.events.counts.get('component_received_bytes_total')).toBe(length), 10_000)
+  await source.stop()
+}
+
+test('an input that is one frame has the limit too', async () => {
+  for (const [length, failures] of [
+    [1000, 0],
+    [1001, 1],
+  ] as const) {
+    const stream = input()
+    await using source = await startSource('stdin', { max_length: 1000, framing: { method: 'bytes' } })
+    stream.write('x'.repeat(600))
+    stream.end('x'.repeat(length - 600))
+    await read(source, length)
+    expect(source.sent).toHaveLength(1 - failures)
+    expect(source.events.errors).toHaveLength(failures)
+  }
+})
+
+const seed = 20_260_103
+// Protobuf cannot stand between delimiters: its bytes look like them.
+const delimited = ['newline_delimited', 'character_delimited']
+const pairs = decodingCodecs.flatMap((codec) =>
+  framingMethods
+    .filter((method) => codec !== 'native' || !delimited.includes(method))
+    .map((method) => ({ codec, method })),
+)
+test.each(pairs)(
+  `hostile input of codec $codec, framing $method, is read to its end (seed ${seed})`,
+  async ({ codec, method }) => {
+    const random = seeded(seed)
+    let length = 0
+    const stream = input()
+    await using source = await startSource('stdin', { decoding: { codec }, framing: limitedTo(method, 2000) })
+    for (let round = 0; round < 50; round++) {
+      const bytes = hostileBytes(random, codec, 4000)
+      const sent = random() < 0.5 ? bytes : framed(method, bytes)
+      length += sent.length
+      stream.write(sent)
+    }
+    const last = Buffer.concat([framed(method, Buffer.alloc(0)), framed(method, goodFrame(codec, 'still here'))])
+    stream.end(last)
+    await read(source, length + last.length)
+    // Only what has delimiters can be found again; of others, what follows may be part of a frame without end.
+    if (delimited.includes(method)) expect(messages(source.sent).at(-1)).toBe('still here')
+    expect(source.events.errors.every(({ type }) => type === 'parser_failed')).toBe(true)
+  },
+)

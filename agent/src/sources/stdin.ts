@@ -32,7 +32,10 @@ export const stdin = defineSource({
 
   build(options, context) {
     const frames = limitedFraming(options.framing, options.decoding, options.max_length)
-    const decoder = compileDecoder(options.decoding, frames, context.globals, { stream: true })
+    const decoder = compileDecoder(options.decoding, frames, context.globals, {
+      stream: true,
+      maxLength: options.max_length,
+    })
     const schema = context.globals.logSchema
     const notes = new Notes('stdin', schema, [[options.host_key ?? schema.hostKey, hostname()]])
     const input = process.stdin

@@ -113,6 +113,8 @@ test.each<[string, Answer | undefined]>([
   ['the connection breaks', 'reset'],
   ['the answer is no HTTP', 'garbage'],
   ['there is no answer in time', 'hang'],
+  ['the answer does not end in time', 'stall'],
+  ['the answer breaks off', 'break'],
 ])('a server is down when %s', async (_name, answer) => {
   await using server = await fakeDestination(answer ?? 200)
   const url = answer === undefined ? `http://127.0.0.1:${await unusedPort()}/` : server.url
@@ -145,4 +147,17 @@ test('a full pipeline holds the readings, and a stop ends the wait', async () =>
   await source.received(1)
   await source.stop()
   expect(server.requests).toHaveLength(1)
+})
+
+test.each([
+  ['a line without end', 'x'.repeat(9 << 20)],
+  ['nothing but lines', '\n'.repeat(1 << 20)],
+  ['another encoding', Buffer.from('BusyWorkers: 1\n', 'utf16le').toString('latin1')],
+  ['names of prototypes', '__proto__: 1\nconstructor: 2\n'],
+])('a page of %s says no more than that the server is up', async (_name, body) => {
+  await using server = await fakeDestination({ body })
+  await using source = await startSource('webserver_metrics', { endpoints: [server.url] })
+  await source.received(1)
+  expect(shown(source)).toEqual(['apache_up gauge 1'])
+  expect(source.events.counts.get('component_received_bytes_total')).toBeLessThan(9 << 20)
 })

@@ -47,6 +47,8 @@ export interface Decoder {
 /** How a decoder is used. */
 export interface DecoderUse {
   readonly stream: boolean
+  /** Longest stream that is one frame; messages have the limits of their origin. */
+  readonly maxLength?: number
   /** The time of events that have none; the present if not given. */
   readonly now?: () => Timestamp
 }
@@ -69,7 +71,7 @@ export function compileDecoder(
   const decode = compileCodec(decoding, globals, use.now ?? Timestamp.now)
   const frames = framing ?? (use.stream ? defaultFraming(decoding.codec) : 'bytes')
   const wholeMessages = (typeof frames === 'string' ? frames : frames.method) === 'bytes'
-  const reader = new FrameReader(frames)
+  const reader = new FrameReader(frames, use.maxLength)
 
   const decoded = ({ frames, failures }: Frames): Decoded => {
     const events: (LogEvent | MetricEvent)[] = []

@@ -52,8 +52,9 @@ export class FrameReader {
   #memory = nothing
   #length = 0
 
-  constructor(options: FramingOptions | FramingMethod) {
-    this.#splitter = splitter(options)
+  /** @param maxLength of a whole stream that is one frame: that method has no option for it */
+  constructor(options: FramingOptions | FramingMethod, maxLength?: number) {
+    this.#splitter = splitter(options, maxLength)
   }
 
   push(bytes: Buffer): Frames {
@@ -100,7 +101,7 @@ export class FrameReader {
   }
 }
 
-function splitter(options: FramingOptions | FramingMethod): Splitter {
+function splitter(options: FramingOptions | FramingMethod, maxLength: number | undefined): Splitter {
   const chosen = typeof options === 'string' ? { method: options } : options
   const detail = typeof options === 'string' ? undefined : options
   switch (chosen?.method) {
@@ -113,22 +114,34 @@ function splitter(options: FramingOptions | FramingMethod): Splitter {
     case 'octet_counting':
       return new OctetCounting(detail?.octet_counting?.max_length)
     default:
-      return new WholeStream()
-  }
-}
-
-class WholeStream implements Splitter {
-  split(): number {
-    return 0
-  }
-
-  end(bytes: Buffer, out: Frames): void {
-    if (bytes.length > 0) out.frames.push(bytes)
+      return new WholeStream(maxLength)
   }
 }
 
 function tooLong(maxLength: number): string {
   return `The frame is longer than the limit of ${maxLength} bytes.`
+}
+
+class WholeStream implements Splitter {
+  readonly #maxLength: number
+  #isTooLong = false
+
+  constructor(maxLength = Number.POSITIVE_INFINITY) {
+    this.#maxLength = maxLength
+  }
+
+  split(bytes: Buffer, _scanned: number, out: Frames): number {
+    if (!this.#isTooLong && bytes.length > this.#maxLength) {
+      out.failures.push(tooLong(this.#maxLength))
+      this.#isTooLong = true
+    }
+    return this.#isTooLong ? bytes.length : 0
+  }
+
+  end(bytes: Buffer, out: Frames): void {
+    if (bytes.length > 0 && !this.#isTooLong) out.frames.push(bytes)
+    this.#isTooLong = false
+  }
 }
 
 class Delimited implements Splitter {

@@ -2,16 +2,14 @@
 // number is a failure.
 
 import type { Timestamp } from '../../event/timestamp.ts'
+import { Float, getField, isObject, type Value } from '../../event/value.ts'
+import { isFailedJson, parseJson } from '../../formats/json.ts'
 import { type Reading, Readings } from '../scrape.ts'
 
 /** @param endpoint the address, where it is needed to tell one node from another */
 export function readStats(text: string, namespace: string, endpoint: string | undefined, time: Timestamp): Reading {
-  let document: unknown
-  try {
-    document = JSON.parse(text)
-  } catch {
-    return { metrics: [], failures: ['the answer is not JSON'] }
-  }
+  const document = parseJson(text)
+  if (isFailedJson(document)) return { metrics: [], failures: ['the answer is not JSON'] }
   const proc = member(document, 'proc')
   const sys = member(document, 'sys')
   if (proc === undefined && sys === undefined) {
@@ -29,12 +27,13 @@ export function readStats(text: string, namespace: string, endpoint: string | un
   const add = (
     type: 'counter' | 'gauge',
     name: string,
-    holder: unknown,
+    holder: Value | undefined,
     key: string,
     ...tags: (readonly [string, string])[]
   ) => {
     const value = member(holder, key)
-    if (typeof value === 'number') readings.add(type, name, value, ...tags)
+    const number = value instanceof Float ? value.value : typeof value === 'bigint' ? Number(value) : value
+    if (typeof number === 'number') readings.add(type, name, number, ...tags)
     else if (value !== undefined && value !== null) readings.failures.push(`\`${key}\` is not a number`)
   }
   const io = member(proc, 'diskIo')
@@ -45,7 +44,7 @@ export function readStats(text: string, namespace: string, endpoint: string | un
   add('counter', 'disk_write_ops_total', io, 'writeOps')
   add('gauge', 'memory_free_bytes', sys, 'freeMem')
   const drives = member(sys, 'drive')
-  if (typeof drives === 'object' && drives !== null) {
+  if (isObject(drives)) {
     for (const [path, drive] of Object.entries(drives)) {
       add('gauge', 'disk_total_bytes', drive, 'totalBytes', ['path', path])
       add('gauge', 'disk_free_bytes', drive, 'availableBytes', ['path', path])
@@ -55,6 +54,6 @@ export function readStats(text: string, namespace: string, endpoint: string | un
   return readings
 }
 
-function member(holder: unknown, key: string): unknown {
-  return typeof holder === 'object' && holder !== null ? (holder as Record<string, unknown>)[key] : undefined
+function member(holder: Value | undefined, key: string): Value | undefined {
+  return isObject(holder) ? getField(holder, key) : undefined
 }
