@@ -1,6 +1,7 @@
 #!/usr/bin/env -S node --conditions=source
 // The `penstock` command: one sub-command a file in cli/. It works on resources; the agent's own command is `penstock-agent`.
 
+import { exitCodeOf, exitCodes } from '@penstock/agent/cli/exit-codes'
 import { errorText, PenstockError } from '@penstock/agent/errors'
 import { closest } from '@penstock/agent/schema/problems'
 
@@ -28,7 +29,9 @@ const commands: Readonly<Record<string, { readonly about: string; readonly load:
     about: 'write what helps to find a fault into an archive',
     load: () => import('./cli/support-bundle.ts'),
   },
+  tap: { about: 'show a sample of the events of a Pipeline', load: () => import('./cli/tap.ts') },
   test: { about: 'run the tests of Pipelines', load: () => import('./cli/test.ts') },
+  top: { about: 'show what Pipelines do now', load: () => import('./cli/top.ts') },
   webhook: { about: 'answer the admission webhooks, apart from the operator', load: () => import('./cli/webhook.ts') },
   why: { about: 'tell which Pipelines read the logs of a pod, and why', load: () => import('./cli/why.ts') },
 }
@@ -53,12 +56,25 @@ async function main([name, ...argv]: string[]): Promise<number> {
   try {
     return await (await command.load()).run(argv)
   } catch (error) {
-    const isUsage =
-      (error instanceof PenstockError && error.code === 'PEN_USAGE') ||
-      (error as { code?: string }).code?.startsWith('ERR_PARSE_ARGS') === true
-    console.error(isUsage ? errorText(error) : error)
-    return isUsage ? 64 : 70
+    const { told, code } = endOf(error)
+    console.error(told)
+    return code
   }
+}
+
+/** What a user is told of an error that ended a command, and the exit code. A fault of Penstock itself is told with its place. */
+function endOf(error: unknown): { told: unknown; code: number } {
+  if (error instanceof PenstockError && error.code !== 'PEN_INTERNAL') {
+    return { told: errorText(error), code: exitCodeOf(error) }
+  }
+  const { name, code, syscall } = (error ?? {}) as { name?: string; code?: unknown; syscall?: string }
+  if (String(code).startsWith('ERR_PARSE_ARGS')) {
+    return { told: `${errorText(error)}\nThe flags: \`penstock ${process.argv[2]} --help\`.`, code: exitCodes.usage }
+  }
+  // What the API server, or the system, refuses is told in its own words.
+  if (name === 'KubeError') return { told: errorText(error), code: exitCodes.unavailable }
+  if (syscall !== undefined) return { told: errorText(error), code: exitCodes.io }
+  return { told: error, code: exitCodes.internal }
 }
 
 process.exitCode = await main(process.argv.slice(2))

@@ -29,6 +29,10 @@ class Operator implements AsyncDisposable {
         text += part
       })
       request.on('end', () => {
+        if (request.url !== '/v1/heartbeat') {
+          response.writeHead(404).end()
+          return
+        }
         if (this.status === 200) {
           this.beats.push({ ...(JSON.parse(text) as HeartbeatBody), authorization: request.headers.authorization })
         }

@@ -15,6 +15,7 @@ import type { Topology, TopologyOptions } from '../topology/run.ts'
 import { version } from '../version.ts'
 import { ReaderAccess } from './access.ts'
 import { Heartbeat } from './heartbeat.ts'
+import { Inquiries } from './inquiries.ts'
 import { BundleRunner } from './runner.ts'
 import { Sidecar } from './sidecar.ts'
 
@@ -51,6 +52,7 @@ export class BundleMode {
   #reader: KubeClient | undefined
   #heartbeat: Heartbeat | undefined
   #access: ReaderAccess | undefined
+  #inquiries: Inquiries | undefined
   readonly #sidecar: Sidecar | undefined
 
   static async open(flags: BundleFlags, logger: Logger, metrics: Metrics): Promise<BundleMode> {
@@ -119,11 +121,14 @@ export class BundleMode {
     const { operator } = this.#flags
     if (operator !== undefined && operator !== '') {
       if (!URL.canParse(operator)) throw new PenstockError('PEN_USAGE', `--operator needs a URL; found "${operator}".`)
-      this.#heartbeat = new Heartbeat(
+      const address = {
+        url: operator,
+        tokenFile: this.#flags['operator-token'] ?? `${accountFolder}/token`,
+        caFile: this.#flags['operator-ca'] ?? `${accountFolder}/ca.crt`,
+      }
+      const heartbeat = new Heartbeat(
         {
-          url: operator,
-          tokenFile: this.#flags['operator-token'] ?? `${accountFolder}/token`,
-          caFile: this.#flags['operator-ca'] ?? `${accountFolder}/ca.crt`,
+          ...address,
           node: this.#node,
           pod: process.env['POD_NAME'] ?? '',
           namespace: process.env['POD_NAMESPACE'] ?? '',
@@ -135,12 +140,16 @@ export class BundleMode {
       )
     }
     await this.runner.start(topology)
+      this.#heartbeat = heartbeat
+      const figures = () => heartbeat.figures()
+      this.#inquiries = new Inquiries({ ...address, logger: this.#logger, topology, figures })
   }
 
   async stop(): Promise<void> {
     await this.#sidecar?.drain(this.#metrics, () => this.runner.state.state === 'Loaded')
     await this.runner.stop()
     await this.#heartbeat?.stop()
+    await this.#inquiries?.stop()
   }
 
   /** After the topology has stopped. */

@@ -15,8 +15,23 @@ export function resourcePaths(files: readonly string[] | undefined): readonly st
 export function durationMs(text: string): number {
   const match = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(text)
   if (match === null) {
-    throw new PenstockError('PEN_USAGE', `\`--for\` takes a time such as \`10s\` or \`2m\`; found \`${text}\`.`)
+    throw new PenstockError('PEN_USAGE', `A time is written like \`10s\` or \`2m\`; found \`${text}\`.`)
   }
   const unit = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }[(match[2] ?? 's') as 'ms' | 's' | 'm' | 'h']
   return Number(match[1]) * unit
+}
+
+export function oneOf<const V extends string>(flag: string, value: string, allowed: readonly V[]): V {
+  const found = allowed.find((each) => each === value)
+  if (found !== undefined) return found
+  throw new PenstockError('PEN_USAGE', `\`--${flag}\` takes one of ${allowed.join(', ')}; found \`${value}\`.`)
+}
+
+export function wholeNumber(flag: string, value: string, least: number, most: number): number {
+  const number = Number(value)
+  if (Number.isInteger(number) && number >= least && number <= most) return number
+  throw new PenstockError(
+    'PEN_USAGE',
+    `\`--${flag}\` takes a whole number from ${least} to ${most}; found \`${value}\`.`,
+  )
 }

@@ -27,7 +27,7 @@ import { LeaderElection } from '../kube/leader.ts'
 import { SharedCaches } from '../kube/shared-caches.ts'
 import { followCertificatePart, keepCertificatesPart, OperatorCertificate } from '../webhook/certificates.ts'
 import { webhookPart } from '../webhook/server.ts'
-import { durationMs } from './arguments.ts'
+import { durationMs, oneOf } from './arguments.ts'
 
 const options = {
   help: { type: 'boolean', short: 'h', default: false },
@@ -344,12 +344,6 @@ function identityOf(settings: OperatorSettings): string {
 
 function isLoopback(address: string): boolean {
   return /^(127\.\d+\.\d+\.\d+|\[::1\]|localhost):\d+$/.test(address)
-}
-
-function oneOf<const V extends string>(flag: string, value: string, allowed: readonly V[]): V {
-  const found = allowed.find((each) => each === value)
-  if (found !== undefined) return found
-  throw new PenstockError('PEN_USAGE', `\`--${flag}\` takes one of ${allowed.join(', ')}; found \`${value}\`.`)
 }
 
 function positive(flag: string, value: string): number {

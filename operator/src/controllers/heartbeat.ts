@@ -2,27 +2,26 @@
 // on to the leader, who alone keeps it. Pod and node are those of the token, never those that the body names.
 
 import { createHash } from 'node:crypto'
-import {
-  createServer as createPlain,
-  type IncomingMessage,
-  request as requestPlain,
-  type Server,
-  type ServerResponse,
-} from 'node:http'
-import { createServer as createSecure, request as requestSecure } from 'node:https'
+import { createServer as createPlain, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer as createSecure } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { gunzipSync } from 'node:zlib'
 import type { HeartbeatAnswer } from '@penstock/agent/bundle/format'
 import type { HeartbeatBody } from '@penstock/agent/bundle/heartbeat'
+import { holdMs, type InquiriesAnswer, type InquiriesBody } from '@penstock/agent/bundle/inquiries'
 import { errorText } from '@penstock/agent/errors'
 import { Counter } from 'prom-client'
 import { type KubeObject, objectKey } from '../api/object.ts'
 import type { Cache } from '../kube/cache.ts'
 import { isNormal } from '../kube/client.ts'
-import { podType, tokenReviewType } from '../kube/types.ts'
+import { userOf } from '../kube/reviews.ts'
+import { podType } from '../kube/types.ts'
 import { labels, tokenAudience } from '../workloads/names.ts'
 import type { OperatorContext, OperatorPart } from './context.ts'
 import type { Delivery } from './delivery.ts'
+import { type Asked, Inquiries } from './inquiries.ts'
+import { Observers, observedPaths } from './observers.ts'
+import { forwardedHeader, relay } from './relay.ts'
 
 export interface ServerCertificate {
   readonly cert: string
@@ -36,18 +35,12 @@ export interface HeartbeatServerOptions {
   readonly certificate?: (() => ServerCertificate | undefined) | undefined
 }
 
-interface Sender {
-  readonly agent: string
-  readonly pod: string
-  readonly podUid: string
-  readonly node: string
-}
-
 type Pod = KubeObject & { readonly spec?: { readonly nodeName?: string } }
 
 const keepMs = 60_000
 const mostBytes = 4 * 1024 * 1024
-const forwardedHeader = 'x-penstock-forwarded'
+/** How long the leader may take. */
+const relayMs = 10_000
 
 export function heartbeatPart(delivery: Delivery, options: HeartbeatServerOptions = {}): OperatorPart {
   return {
@@ -65,9 +58,11 @@ export class HeartbeatServer implements AsyncDisposable {
   readonly #context: OperatorContext
   readonly #delivery: Delivery
   readonly #options: HeartbeatServerOptions
+  readonly #inquiries = new Inquiries()
+  readonly #observers: Observers
   #server: Server | undefined
   readonly #pods: Cache<Pod>
-  readonly #reviewed = new Map<string, { readonly until: number; readonly sender: Promise<Sender | undefined> }>()
+  readonly #reviewed = new Map<string, { readonly until: number; readonly sender: Promise<Asked | undefined> }>()
   readonly #count: Counter
   #renew: NodeJS.Timeout | undefined
 
@@ -75,6 +70,7 @@ export class HeartbeatServer implements AsyncDisposable {
     this.#context = context
     this.#delivery = delivery
     this.#options = options
+    this.#observers = new Observers(context, delivery, this.#inquiries)
     this.#pods = context.caches.cache<Pod>(podType, { labelSelector: labels.agent })
     this.#count = new Counter({
       name: 'penstock_heartbeats_total',
@@ -148,11 +144,21 @@ export class HeartbeatServer implements AsyncDisposable {
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (request.method !== 'POST' || request.url !== '/v1/heartbeat') {
-      return answer(response, 404, 'There is nothing here but POST /v1/heartbeat.')
+    const { pathname } = new URL(request.url ?? '/', 'http://operator')
+    if (request.method === 'GET' && observedPaths.includes(pathname)) {
+      if (this.#context.isLeader()) return this.#observers.serve(request, response)
+      await this.#relay(request, response, undefined, 3 * relayMs)
+      return
     }
-    const authorization = request.headers.authorization ?? ''
-    const token = /^Bearer (\S+)$/i.exec(authorization)?.[1]
+    const isInquiry = /^\/v1\/inquiries(?:\/[^/]+)?$/.test(pathname)
+    if (request.method !== 'POST' || (pathname !== '/v1/heartbeat' && !isInquiry)) {
+      return answer(
+        response,
+        404,
+        'There is nothing here but POST /v1/heartbeat and /v1/inquiries, GET /v1/tap and /v1/top.',
+      )
+    }
+    const token = /^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
     const sender = token === undefined ? undefined : await this.#senderOf(token)
     if (sender === undefined) {
       this.#count.inc({ result: 'refused' })
@@ -160,7 +166,12 @@ export class HeartbeatServer implements AsyncDisposable {
     }
     const body = await bodyOf(request)
     if (body === undefined) return answer(response, 413, `A heartbeat has at most ${mostBytes} bytes.`)
-    if (!this.#context.isLeader()) return this.#forward(request, response, authorization, body)
+    if (isInquiry) return this.#inquire(request, response, sender, pathname, body)
+    if (!this.#context.isLeader()) {
+      const status = await this.#relay(request, response, body, relayMs)
+      this.#count.inc({ result: status === 200 ? 'forwarded' : 'no_leader' })
+      return
+    }
     let heartbeat: HeartbeatBody
     try {
       heartbeat = JSON.parse(body.toString('utf8')) as HeartbeatBody
@@ -172,15 +183,36 @@ export class HeartbeatServer implements AsyncDisposable {
     const { agent, ...from } = sender
     this.#delivery.hear(agent, from, heartbeat, Date.now())
     this.#count.inc({ result: 'taken' })
-    this.#taken(response)
+    give(response, { periodMs: this.#context.settings.heartbeatPeriodMs } satisfies HeartbeatAnswer)
   }
 
-  #taken(response: ServerResponse): void {
-    const said: HeartbeatAnswer = { periodMs: this.#context.settings.heartbeatPeriodMs }
-    response.writeHead(200, { 'content-type': 'application/json' }).end(`${JSON.stringify(said)}\n`)
+  /** An agent that asks what it shall look at, or tells what it saw. */
+  async #inquire(
+    request: IncomingMessage,
+    response: ServerResponse,
+    sender: Asked,
+    path: string,
+    body: Buffer,
+  ): Promise<void> {
+    if (!this.#context.isLeader()) {
+      await this.#relay(request, response, body, holdMs + relayMs)
+      return
+    }
+    const id = path.split('/')[3]
+    if (id !== undefined) {
+      if (this.#inquiries.take(decodeURIComponent(id), sender, body)) return give(response, {})
+      return answer(response, 410, 'Nobody looks any more.')
+    }
+    const gone = new AbortController()
+    response.on('close', () => gone.abort())
+    const { serving } = JSON.parse(body.toString('utf8')) as Partial<InquiriesBody>
+    const inquiries = await this.#inquiries.next(sender, new Set(Array.isArray(serving) ? serving : []), gone.signal)
+    if (gone.signal.aborted) return
+    if (inquiries === undefined) return answer(response, 503, 'Too many agents wait here.')
+    give(response, { inquiries } satisfies InquiriesAnswer)
   }
 
-  #senderOf(token: string): Promise<Sender | undefined> {
+  #senderOf(token: string): Promise<Asked | undefined> {
     const key = createHash('sha256').update(token).digest('base64')
     const now = performance.now()
     const known = this.#reviewed.get(key)
@@ -195,23 +227,11 @@ export class HeartbeatServer implements AsyncDisposable {
     return sender
   }
 
-  async #review(token: string): Promise<Sender | undefined> {
+  async #review(token: string): Promise<Asked | undefined> {
     const { kube } = this.#context
-    const review = await kube.as('heartbeat').request<{
-      status?: {
-        authenticated?: boolean
-        audiences?: readonly string[]
-        user?: { username?: string; extra?: Readonly<Record<string, readonly string[]>> }
-      }
-    }>('POST', `/apis/${tokenReviewType.group}/${tokenReviewType.version}/${tokenReviewType.plural}`, {
-      apiVersion: 'authentication.k8s.io/v1',
-      kind: 'TokenReview',
-      spec: { token, audiences: [tokenAudience] },
-    })
-    const { status } = review
-    if (status?.authenticated !== true || status.audiences?.includes(tokenAudience) !== true) return undefined
-    const extra = (name: string) => status.user?.extra?.[`authentication.kubernetes.io/${name}`]?.[0]
-    const namespace = /^system:serviceaccount:([^:]+):/.exec(status.user?.username ?? '')?.[1]
+    const user = await userOf(kube.as('heartbeat'), token, tokenAudience)
+    const extra = (name: string) => user?.extra?.[`authentication.kubernetes.io/${name}`]?.[0]
+    const namespace = /^system:serviceaccount:([^:]+):/.exec(user?.username ?? '')?.[1]
     const name = extra('pod-name')
     const uid = extra('pod-uid')
     if (namespace === undefined || name === undefined || uid === undefined) return undefined
@@ -226,50 +246,28 @@ export class HeartbeatServer implements AsyncDisposable {
     return { agent: objectKey(namespace, agent), pod: name, podUid: uid, node }
   }
 
-  /** Passes a heartbeat on, with the sender's own token: the leader makes sure for itself. */
-  async #forward(
+  /** Passes a request on to the leader; gives the status of its answer. */
+  async #relay(
     request: IncomingMessage,
     response: ServerResponse,
-    authorization: string,
-    body: Buffer,
-  ): Promise<void> {
+    body: Buffer | undefined,
+    idleMs: number,
+  ): Promise<number> {
     const identity = this.#context.leader()
     const address = identity === undefined ? undefined : addressOf(identity)
     // One step only: two that each take the other for the leader would send it round for ever.
     if (address === undefined || request.headers[forwardedHeader] !== undefined) {
-      this.#count.inc({ result: 'no_leader' })
-      return answer(response, 503, 'There is no leader now that could be told.')
-    }
-    const certificate = this.#options.certificate?.()
-    const { host, port } = split(address)
-    const status = await new Promise<number>((resolve, reject) => {
-      const options = {
-        host,
-        port,
-        method: 'POST',
-        path: '/v1/heartbeat',
-        headers: { authorization, 'content-type': 'application/json', [forwardedHeader]: '1' },
-        timeout: 10_000,
-      }
-      const send = certificate === undefined ? requestPlain : requestSecure
-      const passed = send(
-        // The certificate is for the name of the Service; the leader is reached at its own address.
-        certificate === undefined ? options : { ...options, ca: certificate.ca, checkServerIdentity: () => undefined },
-        (answered) => {
-          answered.resume()
-          resolve(answered.statusCode ?? 502)
-        },
-      )
-      passed.on('timeout', () => passed.destroy(new Error('The leader did not answer in time.')))
-      passed.on('error', reject)
-      passed.end(body)
-    }).catch((error: unknown) => {
-      if (!isNormal(error)) this.#context.logger.debug({ error: errorText(error) }, 'The leader could not be told.')
+      answer(response, 503, 'There is no leader now that could be told.')
       return 503
-    })
-    this.#count.inc({ result: status === 200 ? 'forwarded' : 'no_leader' })
-    if (status === 200) this.#taken(response)
-    else answer(response, status, 'The leader did not take it.')
+    }
+    try {
+      const leader = { ...split(address), ca: this.#options.certificate?.()?.ca }
+      return await relay(request, response, leader, body, idleMs)
+    } catch (error) {
+      if (!isNormal(error)) this.#context.logger.debug({ error: errorText(error) }, 'The leader could not be told.')
+      if (!response.headersSent) answer(response, 503, 'The leader did not take it.')
+      return 503
+    }
   }
 }
 
@@ -288,6 +286,10 @@ async function bodyOf(request: IncomingMessage): Promise<Buffer | undefined> {
   }
   const body = Buffer.concat(parts)
   return request.headers['content-encoding'] === 'gzip' ? gunzipSync(body, { maxOutputLength: mostBytes }) : body
+}
+
+function give(response: ServerResponse, content: object): void {
+  response.writeHead(200, { 'content-type': 'application/json' }).end(`${JSON.stringify(content)}\n`)
 }
 
 function answer(response: ServerResponse, status: number, problem: string): void {

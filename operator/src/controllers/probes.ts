@@ -8,8 +8,7 @@ import type { Logger } from '@penstock/agent/telemetry/logger'
 import type { Registry } from 'prom-client'
 import { inNetworks } from '../compile/tenancy.ts'
 import type { KubeClient } from '../kube/client.ts'
-import { pathOf } from '../kube/client.ts'
-import { subjectAccessReviewType, tokenReviewType } from '../kube/types.ts'
+import { mayDo, userOf } from '../kube/reviews.ts'
 
 export interface ProbeOptions {
   /** Host and port. */
@@ -111,24 +110,7 @@ export class ProbeServer implements AsyncDisposable {
 
   async #review(token: string): Promise<boolean> {
     const kube = this.#options.kube.as('metrics')
-    const who = await kube.request<{
-      status: { authenticated?: boolean; user?: { username: string; groups?: string[] } }
-    }>('POST', pathOf(tokenReviewType), {
-      apiVersion: 'authentication.k8s.io/v1',
-      kind: 'TokenReview',
-      spec: { token },
-    })
-    const { user } = who.status
-    if (who.status.authenticated !== true || user === undefined) return false
-    const access = await kube.request<{ status: { allowed: boolean } }>('POST', pathOf(subjectAccessReviewType), {
-      apiVersion: 'authorization.k8s.io/v1',
-      kind: 'SubjectAccessReview',
-      spec: {
-        user: user.username,
-        groups: user.groups ?? [],
-        nonResourceAttributes: { path: '/metrics', verb: 'get' },
-      },
-    })
-    return access.status.allowed
+    const user = await userOf(kube, token)
+    return user !== undefined && mayDo(kube, user, { nonResourceAttributes: { path: '/metrics', verb: 'get' } })
   }
 }

@@ -9,10 +9,9 @@ import { errorText } from '@penstock/agent/errors'
 import { Histogram } from 'prom-client'
 import type { Agent } from '../api/agent.ts'
 import { agentKind, clusterPipelineKind, kindOf } from '../api/kinds.ts'
-import type { KubeObject } from '../api/object.ts'
+import { group, type KubeObject } from '../api/object.ts'
 import type { OperatorContext, OperatorPart } from '../controllers/context.ts'
-import { pathOf } from '../kube/client.ts'
-import { subjectAccessReviewType } from '../kube/types.ts'
+import { mayDo, type User } from '../kube/reviews.ts'
 import type { WorkloadInput } from '../workloads/pod.ts'
 import type { OperatorCertificate } from './certificates.ts'
 import { injectSidecar, misplacedWarnings, type Pod } from './inject.ts'
@@ -33,7 +32,7 @@ interface AdmissionRequest {
   readonly operation: string
   readonly object: KubeObject | null
   readonly oldObject: KubeObject | null
-  readonly userInfo?: { readonly username?: string; readonly groups?: readonly string[] }
+  readonly userInfo?: User
 }
 
 interface AdmissionResponse {
@@ -198,18 +197,9 @@ export class WebhookServer implements AsyncDisposable {
     if (!this.#context.settings.authorizeClusterPipelines) return true
     const specOf = (one: KubeObject | null) => canonicalJson((one as { spec?: unknown } | null)?.spec ?? null)
     if (oldObject !== null && oldObject !== undefined && specOf(object) === specOf(oldObject)) return true
-    const review = await this.#context.kube
-      .as('webhook')
-      .request<{ status: { allowed: boolean } }>('POST', pathOf(subjectAccessReviewType), {
-        apiVersion: 'authorization.k8s.io/v1',
-        kind: 'SubjectAccessReview',
-        spec: {
-          user: userInfo?.username ?? '',
-          groups: userInfo?.groups ?? [],
-          resourceAttributes: { group: 'penstock.dev', resource: 'logs', verb: 'collect' },
-        },
-      })
-    return review.status.allowed
+    return mayDo(this.#context.kube.as('webhook'), userInfo ?? {}, {
+      resourceAttributes: { group, resource: 'logs', verb: 'collect' },
+    })
   }
 
   async #inject({ uid, namespace = '', object }: AdmissionRequest): Promise<AdmissionResponse> {

@@ -10,6 +10,7 @@ import { valuesFile, valuesSchema, valuesTable } from './chart-values.ts'
 import {
   agentNamespaceRules,
   agentRoleRules,
+  cliRules,
   defaultsClusterRules,
   operatorRules,
   ownNamespaceRules,
@@ -79,6 +80,7 @@ const rules = () => ({
   defaults: defaultsClusterRules,
   agentNamespace: agentNamespaceRules,
   ownNamespace: ownNamespaceRules,
+  cli: cliRules,
   agents: agentRoleRules,
   users: userRoles,
 })

@@ -11,6 +11,7 @@ export const operatorName = 'penstock-operator'
 export const webhookName = 'penstock-webhook'
 export const configurationName = 'penstock'
 export const defaultsName = 'penstock-defaults'
+export const cliRole = 'penstock-cli'
 export const authoritySecretName = 'penstock-operator-ca'
 export const certificateSecretName = 'penstock-operator-tls'
 export const operatorPorts = { http: 8080, agents: 9443, webhook: 9444 } as const
@@ -94,6 +95,14 @@ export const ownNamespaceRules: readonly Rule[] = [
   { apiGroups: ['apps'], resources: ['deployments'], resourceNames: [operatorName], verbs: ['get', 'patch'] },
 ]
 
+/**
+ * For those who use `penstock tap` and `penstock top`: the way to one port of the operator, through the API server, and to nothing
+ * else in its namespace. The operator itself asks who they are and what they may.
+ */
+export const cliRules: readonly Rule[] = [
+  { apiGroups: [''], resources: ['services/proxy'], resourceNames: [`https:${operatorName}:agents`], verbs: ['get'] },
+]
+
 const reviews: readonly Rule[] = [
   { apiGroups: ['authentication.k8s.io'], resources: ['tokenreviews'], verbs: ['create'] },
   { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },
@@ -127,6 +136,7 @@ export const userRoles: readonly { readonly name: string; readonly rules: readon
         verbs: ['create', 'delete', 'deletecollection', 'patch', 'update', ...read],
       },
       { apiGroups: [group], resources: ['agents/scale'], verbs: ['get', 'patch', 'update'] },
+      { apiGroups: [group], resources: ['pipelines/tap'], verbs: ['create'] },
     ],
   },
   {
@@ -195,6 +205,7 @@ export function renderInstallation({ namespace, version }: InstallationOptions):
       roleRef: role('Role', operatorName),
       subjects: [account],
     })
+    add({ apiVersion: rbacVersion, kind: 'Role', metadata: inNamespace(cliRole, 'rbac'), rules: cliRules })
     for (const [name, rules] of Object.entries(agentRoleRules)) clusterRole(name, rules)
     clusterRole('penstock-metrics-reader', [{ nonResourceURLs: ['/metrics'], verbs: ['get'] }])
     for (const { name, rules } of userRoles)

@@ -1,0 +1,136 @@
+// What an agent does when somebody looks, and that it ends with that: against an operator that is a server on loopback.
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test, vi } from 'vitest'
+import { loadConfigObject } from '../config/load.ts'
+import { silentLogger } from '../telemetry/logger.ts'
+import { Metrics } from '../telemetry/metrics.ts'
+import { Topology } from '../topology/run.ts'
+import { Inquiries, type Inquiry } from './inquiries.ts'
+
+const demo = (line: string) => ({ type: 'demo_logs', format: 'shuffle', lines: [line], interval: 0.01 })
+const config = {
+  sources: {
+    'shop/one/in': demo('of one'),
+    'shop/one-more/in': demo('of another'),
+    'shop/large/in': demo('x'.repeat(70_000)),
+  },
+  transforms: { 'shop/one/mark': { type: 'remap', inputs: ['shop/one/in'], source: '.mark = true' } },
+  sinks: {
+    'shop/one/out': { type: 'blackhole', inputs: ['shop/one/mark'] },
+    'shop/rest/out': { type: 'blackhole', inputs: ['shop/one-more/in', 'shop/large/in'] },
+  },
+}
+
+/** An operator that asks what it is given to ask, and takes answers while it wants them. */
+async function lookedAt() {
+  const stack = new AsyncDisposableStack()
+  const answers: { readonly path: string; readonly text: string; readonly authorization: string | undefined }[] = []
+  const said = { asked: 0, wanted: true, serving: [] as readonly string[] }
+  let ask: readonly Inquiry[] | undefined
+  let wake = () => {}
+  const server = createServer(async (request, response) => {
+    let text = ''
+    for await (const part of request) text += part
+    if (request.url !== '/v1/inquiries') {
+      answers.push({ path: request.url ?? '', text, authorization: request.headers.authorization })
+      response.writeHead(said.wanted ? 200 : 410).end('{}')
+      return
+    }
+    said.asked++
+    said.serving = JSON.parse(text).serving
+    while (ask === undefined) await new Promise<void>((done) => (wake = done))
+    response.writeHead(200).end(JSON.stringify({ inquiries: ask }))
+    ask = undefined
+  })
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  stack.defer(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const folder = mkdtempSync(join(tmpdir(), 'penstock-inquiries-'))
+  stack.defer(() => rmSync(folder, { recursive: true }))
+  writeFileSync(join(folder, 'token'), 'of-the-pod\n')
+  const loaded = loadConfigObject(config)
+  if (!loaded.ok) throw new Error(loaded.problems.map(({ message }) => message).join('\n'))
+  const topology = await Topology.start(loaded.config, { logger: silentLogger, metrics: new Metrics() })
+  stack.defer(() => topology.stop(0).then(() => {}))
+  const inquiries = new Inquiries({
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    tokenFile: join(folder, 'token'),
+    caFile: join(folder, 'none'),
+    logger: silentLogger,
+    topology,
+    figures: () => ({
+      'shop/one': { eventsIn: 7, eventsOut: 5, dropped: 1, errors: 2, bufferedEvents: 3, bufferedBytes: 4 },
+      'shop/other': { eventsIn: 1, eventsOut: 1, dropped: 0, errors: 0, bufferedEvents: 0, bufferedBytes: 0 },
+    }),
+  })
+  stack.defer(() => inquiries.stop())
+  return {
+    answers,
+    said,
+    ask(...inquiry: Inquiry[]) {
+      ask = inquiry
+      wake()
+    },
+    lines: () =>
+      answers.flatMap(({ text }) => text.split('\n').filter((line) => line !== '')).map((line) => JSON.parse(line)),
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  }
+}
+
+const tap = (id: string, pipeline: string, more: object = {}): Inquiry => ({
+  ...{ kind: 'tap', id, pipeline, limit: 3, intervalMs: 100, forMs: 60_000 },
+  ...more,
+})
+
+test('a tap sends events of one pipeline, so many at a time, until nobody wants them', async () => {
+  await using looked = await lookedAt()
+  looked.ask(tap('t1', 'shop/one'))
+  await vi.waitFor(() => expect(looked.lines().length).toBeGreaterThan(5), 30_000)
+  expect(looked.said.serving).toEqual(['t1'])
+  for (const { path, text, authorization } of looked.answers) {
+    expect([path, authorization]).toEqual(['/v1/inquiries/t1', 'Bearer of-the-pod'])
+    expect(text.split('\n').length - 1).toBeLessThanOrEqual(3)
+  }
+  for (const { component_id: id, event } of looked.lines()) {
+    expect(['shop/one/in', 'shop/one/mark']).toContain(id)
+    expect(event.message).toBe('of one')
+  }
+  looked.said.wanted = false
+  const asked = looked.said.asked
+  looked.ask()
+  await vi.waitFor(() => expect(looked.said.asked).toBeGreaterThan(asked), 30_000)
+  looked.ask()
+  await vi.waitFor(() => expect(looked.said.serving).toEqual([]), 30_000)
+  const told = looked.answers.length
+  looked.ask(tap('t2', 'shop/one', { component: { name: 'out', kind: 'sink' } }))
+  await vi.waitFor(() => expect(looked.answers.at(-1)?.path).toBe('/v1/inquiries/t2'), 30_000)
+  expect(looked.answers.slice(told).map(({ path }) => path)).not.toContain('/v1/inquiries/t1')
+})
+
+test('an event that is too large is skipped and counted', async () => {
+  await using looked = await lookedAt()
+  looked.ask(tap('t', 'shop/large'))
+  await vi.waitFor(() => expect(looked.lines()).not.toEqual([]), 30_000)
+  for (const line of looked.lines()) expect(line).toEqual({ kind: 'skipped', events: expect.any(Number) })
+})
+
+test('figures are those of the pipelines that are asked for, with the age of what is read', async () => {
+  await using looked = await lookedAt()
+  looked.ask({ kind: 'figures', id: 'f', pipelines: ['shop/one'], intervalMs: 100, forMs: 60_000 })
+  await vi.waitFor(() => expect(looked.lines().at(-1)?.pipelines['shop/one']?.lagSeconds).toBeDefined(), 30_000)
+  const { pipelines } = looked.lines().at(-1)
+  expect(pipelines).toEqual({
+    'shop/one': {
+      ...{ eventsIn: 7, eventsOut: 5, dropped: 1, errors: 2, bufferedEvents: 3, bufferedBytes: 4 },
+      lagSeconds: expect.any(Number),
+    },
+  })
+  expect(pipelines['shop/one'].lagSeconds).toBeLessThan(60)
+})

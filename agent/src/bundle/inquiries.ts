@@ -1,0 +1,259 @@
+// What somebody who looks at a Pipeline asks of this agent, by way of the operator: a sample of its events, or its figures. A request
+// is held at the operator until there is something to ask, because agents dial out only; each answer then goes there in short turns,
+// until the operator says that nobody looks any more. Nothing is done while nobody looks.
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Tap } from '../api/tap.ts'
+import { LogEvent } from '../event/log.ts'
+import { Timestamp } from '../event/timestamp.ts'
+import { getField } from '../event/value.ts'
+import type { Logger } from '../telemetry/logger.ts'
+import type { Onlooker, Outlet } from '../topology/fanout.ts'
+import type { Topology } from '../topology/run.ts'
+import { pipelineOf } from './format.ts'
+import type { PipelineReport } from './heartbeat.ts'
+import { type OperatorAddress, OperatorClient } from './operator-client.ts'
+
+interface AnyInquiry {
+  readonly id: string
+  /** Time between two answers. */
+  readonly intervalMs: number
+  /** The longest that it goes on. */
+  readonly forMs: number
+}
+
+/** Events of one pipeline, as lines of JSON. */
+export interface TapInquiry extends AnyInquiry {
+  readonly kind: 'tap'
+  readonly pipeline: string
+  /** Outputs of a source or transform, or the inputs of a sink; all outputs if absent. */
+  readonly component?: { readonly name: string; readonly kind: 'source' | 'transform' | 'sink' }
+  /** Most events of one answer. */
+  readonly limit: number
+}
+
+/** What pipelines did since the agent has started. */
+export interface FiguresInquiry extends AnyInquiry {
+  readonly kind: 'figures'
+  /** All if absent. */
+  readonly pipelines?: readonly string[]
+}
+
+export type Inquiry = TapInquiry | FiguresInquiry
+
+/** What an agent says when it asks whether there are inquiries. */
+export interface InquiriesBody {
+  /** Ids of those that it works on. */
+  readonly serving: readonly string[]
+}
+
+export interface InquiriesAnswer {
+  readonly inquiries: readonly Inquiry[]
+}
+
+export type Figures = Pick<
+  PipelineReport,
+  'eventsIn' | 'eventsOut' | 'dropped' | 'errors' | 'bufferedEvents' | 'bufferedBytes'
+> & {
+  /** Age of the newest event when it was read. */
+  readonly lagSeconds?: number
+}
+
+export interface FiguresAnswer {
+  readonly pipelines: Readonly<Record<string, Figures>>
+}
+
+export interface InquiryOptions extends OperatorAddress {
+  readonly logger: Logger
+  readonly topology: Topology
+  /** What each pipeline did since the start. */
+  readonly figures: () => Readonly<Record<string, Figures>>
+}
+
+/** How long the operator holds a request at most. */
+export const holdMs = 25_000
+const requestMs = 10_000
+/** After a failure; the operator may be on its way to another node. */
+const retryMs = { least: 5_000, most: 30_000 }
+/** An operator that knows no inquiries. */
+const unknownMs = 600_000
+const mostServed = 8
+const mostMs = 3_600_000
+/** Of one answer to a tap; what is beyond is skipped and counted. */
+const mostBytes = 256 * 1024
+const mostEventBytes = 64 * 1024
+
+export class Inquiries {
+  readonly #options: InquiryOptions
+  readonly #client: OperatorClient
+  readonly #ending = new AbortController()
+  readonly #serving = new Map<string, Promise<void>>()
+  readonly #asking: Promise<void>
+
+  constructor(options: InquiryOptions) {
+    this.#options = options
+    this.#client = new OperatorClient(options)
+    this.#asking = this.#ask()
+  }
+
+  async stop(): Promise<void> {
+    this.#ending.abort()
+    await this.#asking
+    await Promise.all(this.#serving.values())
+    await this.#client.close()
+  }
+
+  async #ask(): Promise<void> {
+    const { signal } = this.#ending
+    let failures = 0
+    while (!signal.aborted) {
+      const started = performance.now()
+      let waitMs = 0
+      try {
+        const body: InquiriesBody = { serving: [...this.#serving.keys()] }
+        const limit = AbortSignal.any([signal, AbortSignal.timeout(holdMs + requestMs)])
+        const answer = await this.#client.post('/v1/inquiries', body, limit)
+        if (answer.status === 200) {
+          failures = 0
+          const { inquiries } = JSON.parse(answer.body.toString('utf8')) as InquiriesAnswer
+          for (const inquiry of inquiries) this.#begin(inquiry)
+          // An operator that answers at once, again and again, is not asked in a circle.
+          waitMs = Math.max(0, 250 - (performance.now() - started))
+        } else if (answer.status === 404) waitMs = unknownMs
+        else waitMs = pauseMs(failures++)
+      } catch {
+        // The heartbeat tells of an operator that is away.
+        waitMs = pauseMs(failures++)
+      }
+      await sleep(waitMs, undefined, { signal, ref: false }).catch(() => {}) // the signal ends the loop
+    }
+  }
+
+  #begin(inquiry: Inquiry): void {
+    const { id, kind } = inquiry
+    if (this.#serving.has(id) || this.#serving.size >= mostServed) return
+    const work = (kind === 'tap' ? this.#tap(inquiry) : this.#tell(inquiry))
+      .catch((error: unknown) => {
+        if (!this.#ending.signal.aborted) this.#options.logger.debug({ error }, 'An inquiry could not be answered.')
+      })
+      .finally(() => this.#serving.delete(id))
+    this.#serving.set(id, work)
+  }
+
+  async #tap(inquiry: TapInquiry): Promise<void> {
+    const { pipeline, component, limit } = inquiry
+    // Names of Kubernetes hold no characters of patterns: none reaches beyond the pipeline.
+    const outputs = component === undefined ? ['*'] : [component.name, `${component.name}.*`]
+    const patterns = outputs.map((name) => `${pipeline}/${name}`)
+    const ofSink = component?.kind === 'sink'
+    using tap = new Tap(
+      this.#options.topology,
+      { outputsOf: ofSink ? [] : patterns, inputsOf: ofSink ? patterns : [], limit },
+      () => {}, // whether a component is there is known to the operator
+    )
+    await this.#turns(inquiry, () => {
+      const lines: string[] = []
+      let bytes = 0
+      let skipped = 0
+      for (const kept of tap.drain()) {
+        const line = tap.line(kept)
+        const length = Buffer.byteLength(line)
+        if (length > mostEventBytes || bytes + length > mostBytes) {
+          skipped++
+          continue
+        }
+        bytes += length
+        lines.push(line)
+      }
+      if (skipped > 0) lines.push(`${JSON.stringify({ kind: 'skipped', events: skipped })}\n`)
+      return Buffer.from(lines.join(''))
+    })
+  }
+
+  async #tell(inquiry: FiguresInquiry): Promise<void> {
+    const wanted = inquiry.pipelines === undefined ? undefined : new Set(inquiry.pipelines)
+    using lag = new Lag(this.#options.topology, wanted)
+    await this.#turns(inquiry, () => {
+      const pipelines: Record<string, Figures> = {}
+      for (const [id, report] of Object.entries(this.#options.figures())) {
+        if (wanted !== undefined && !wanted.has(id)) continue
+        const { eventsIn, eventsOut, dropped, errors, bufferedEvents, bufferedBytes } = report
+        const lagSeconds = lag.take(id)
+        pipelines[id] = {
+          ...{ eventsIn, eventsOut, dropped, errors, bufferedEvents, bufferedBytes },
+          ...(lagSeconds === undefined ? {} : { lagSeconds }),
+        }
+      }
+      return { pipelines } satisfies FiguresAnswer
+    })
+  }
+
+  /** Answers again and again until nobody wants to know. */
+  async #turns({ id, intervalMs, forMs }: Inquiry, answer: () => Buffer | object): Promise<void> {
+    const over = AbortSignal.any([this.#ending.signal, AbortSignal.timeout(Math.min(forMs, mostMs))])
+    const path = `/v1/inquiries/${encodeURIComponent(id)}`
+    while (!over.aborted) {
+      const limit = AbortSignal.any([this.#ending.signal, AbortSignal.timeout(requestMs)])
+      const { status } = await this.#client.post(path, answer(), limit)
+      if (status !== 200) return
+      await sleep(Math.max(100, intervalMs), undefined, { signal: over, ref: false }).catch(() => {}) // looked at above
+    }
+  }
+}
+
+function pauseMs(failures: number): number {
+  const most = Math.min(retryMs.most, retryMs.least * 2 ** failures)
+  return most * (0.5 + Math.random() / 2)
+}
+
+/** How old events are when they leave the sources of pipelines: watched while somebody wants to know. */
+class Lag implements Disposable {
+  readonly #topology: Topology
+  readonly #wanted: ReadonlySet<string> | undefined
+  /** Milliseconds, by pipeline, of the last batch. */
+  readonly #ages = new Map<string, number>()
+  readonly #unlisten: () => void
+  #watched: (readonly [Outlet, Onlooker])[] = []
+
+  constructor(topology: Topology, wanted: ReadonlySet<string> | undefined) {
+    this.#topology = topology
+    this.#wanted = wanted
+    this.#unlisten = topology.onChange(() => this.#attach())
+    this.#attach()
+  }
+
+  /** Of the last batch since the last time, in seconds. */
+  take(pipeline: string): number | undefined {
+    const age = this.#ages.get(pipeline)
+    this.#ages.delete(pipeline)
+    return age === undefined ? undefined : age / 1000
+  }
+
+  [Symbol.dispose](): void {
+    this.#unlisten()
+    this.#detach()
+  }
+
+  #detach(): void {
+    for (const [outlet, onlooker] of this.#watched) outlet.unwatch(onlooker)
+    this.#watched = []
+  }
+
+  #attach(): void {
+    this.#detach()
+    const { timestampKey } = this.#topology.config.globals.logSchema
+    for (const [id, { outlet }] of this.#topology.sources) {
+      const pipeline = pipelineOf(id)
+      if (this.#wanted !== undefined && !this.#wanted.has(pipeline)) continue
+      const onlooker: Onlooker = {
+        look: ({ events, count }) => {
+          const event = events[count - 1]
+          const time = event instanceof LogEvent ? getField(event.fields, timestampKey) : event?.timestamp
+          if (time instanceof Timestamp) this.#ages.set(pipeline, Math.max(0, Date.now() - time.ms))
+        },
+      }
+      outlet.watch(onlooker)
+      this.#watched.push([outlet, onlooker])
+    }
+  }
+}

@@ -1,0 +1,181 @@
+// How commands reach the operator itself: through the API server, as far as a Service of one port goes, or at an address of its own.
+// Who asks is told by a token: the API server keeps what else it knows of its callers to itself.
+
+import { readFileSync } from 'node:fs'
+import type { IncomingMessage } from 'node:http'
+import { createInterface } from 'node:readline'
+import { errorText, PenstockError } from '@penstock/agent/errors'
+import { tokenHeader } from '../controllers/relay.ts'
+import { KubeConnection } from '../kube/connection.ts'
+import { bodyText, Transport } from '../kube/transport.ts'
+import { operatorName } from '../workloads/installation.ts'
+import { type ClusterFlags, clusterOptions } from './cluster.ts'
+
+export const operatorOptions = {
+  ...clusterOptions,
+  token: { type: 'string' },
+  'operator-namespace': { type: 'string', default: 'penstock-system' },
+  'operator-url': { type: 'string' },
+  'operator-ca': { type: 'string' },
+} as const
+
+export interface OperatorFlags extends ClusterFlags {
+  readonly token?: string | undefined
+  readonly 'operator-namespace'?: string | undefined
+  readonly 'operator-url'?: string | undefined
+  readonly 'operator-ca'?: string | undefined
+}
+
+export const operatorFlagHelp = `Who asks, and how the operator is reached
+  --token TOKEN              who asks; that of the kubeconfig if there is one
+  --operator-namespace NS    where the operator is installed (penstock-system)
+  --operator-url URL         its address, instead of the way through the API server, such as https://127.0.0.1:9443 with
+                             kubectl port-forward -n NS service/${operatorName} 9443
+  --operator-ca FILE         the authority of its certificate, with --operator-url: key ca.crt of the Secret
+                             ${operatorName}-tls
+  --kubeconfig FILE, --context NAME   the cluster, as for kubectl
+`
+
+export class OperatorClient implements Disposable {
+  readonly namespace: string
+  readonly #flags: OperatorFlags
+  readonly #connection: KubeConnection | undefined
+  readonly #token: string
+  readonly #transport = new Transport()
+
+  private constructor(flags: OperatorFlags, connection: KubeConnection | undefined, token: string) {
+    this.#flags = flags
+    this.#connection = connection
+    this.#token = token
+    this.namespace = flags.namespace ?? connection?.namespace ?? 'default'
+  }
+
+  /** @param need what the token's owner must be allowed to do, for the message when there is none */
+  static async open(flags: OperatorFlags, need: string): Promise<OperatorClient> {
+    const direct = flags['operator-url'] !== undefined && flags.token !== undefined
+    const connection = await KubeConnection.open({ kubeconfig: flags.kubeconfig, context: flags.context }).catch(
+      (error: unknown) => {
+        if (direct) return undefined // the cluster itself is not needed then
+        throw error
+      },
+    )
+    const own = /^Bearer (.+)$/i.exec(connection?.access.headers['authorization'] ?? '')?.[1]
+    const token = flags.token ?? own
+    if (token === undefined) {
+      connection?.close()
+      throw new PenstockError(
+        'PEN_USAGE',
+        `Your kubeconfig identifies you by a client certificate or a password, which cannot be shown to the operator. Give a token of somebody who may ${need}:\n  --token "$(kubectl create token NAME -n NAMESPACE)" for a ServiceAccount.`,
+      )
+    }
+    return new OperatorClient(flags, connection, token)
+  }
+
+  /** The lines that the operator sends, as parsed and as text, until it or the signal ends. */
+  async *lines(path: string, signal: AbortSignal): AsyncGenerator<readonly [said: OperatorLine, text: string]> {
+    const answer = await this.#get(path, signal)
+    if (answer.statusCode !== 200) throw await this.#refused(answer)
+    answer.on('error', () => {}) // a connection that breaks ends the lines
+    const lines = createInterface({ input: answer, crlfDelay: Number.POSITIVE_INFINITY })
+    lines.on('error', () => {})
+    for await (const line of lines) yield [JSON.parse(line) as OperatorLine, line]
+  }
+
+  [Symbol.dispose](): void {
+    this.#transport.close()
+    this.#connection?.close()
+  }
+
+  get #url(): URL | undefined {
+    const given = this.#flags['operator-url']
+    if (given === undefined) return undefined
+    const url = URL.parse(given)
+    if (url === null || !/^https?:$/.test(url.protocol))
+      throw new PenstockError(
+        'PEN_USAGE',
+        `\`--operator-url\` takes a URL such as https://127.0.0.1:9443; found \`${given}\`.`,
+      )
+    return url
+  }
+
+  async #get(path: string, signal: AbortSignal): Promise<IncomingMessage> {
+    const url = this.#url
+    try {
+      if (url === undefined) {
+        // No more than this one port has to be open to those who look: the name of a role can stand for it.
+        const service = `https:${operatorName}:agents`
+        const root = `/api/v1/namespaces/${encodeURIComponent(this.#operatorNamespace)}/services/${service}/proxy`
+        const headers = { [tokenHeader]: this.#token }
+        return await (this.#connection as KubeConnection).send({ method: 'GET', path: root + path, headers, signal })
+      }
+      const file = this.#flags['operator-ca']
+      const loopback = /^(?:127\.|localhost$|\[::1\]$)/.test(url.hostname)
+      const tls = {
+        ca: file === undefined ? undefined : readFileSync(file, 'utf8'),
+        // Its certificate is for the name of its Service; a forwarded port has another.
+        servername: loopback ? `${operatorName}.${this.#operatorNamespace}.svc` : undefined,
+      }
+      const headers = { authorization: `Bearer ${this.#token}` }
+      return await this.#transport.send({ server: url.origin, headers, tls }, { method: 'GET', path, signal })
+    } catch (error) {
+      if (signal.aborted) throw error
+      const where =
+        url === undefined ? `The API server ${this.#connection?.access.server}` : `The operator at ${url.origin}`
+      const code = (error as { code?: string }).code ?? ''
+      const hint =
+        url !== undefined && /CERT|SELF_SIGNED|UNABLE_TO_VERIFY/.test(code)
+          ? ` Give the authority of its certificate by --operator-ca: kubectl get secret ${operatorName}-tls -n ${this.#operatorNamespace} -o jsonpath='{.data.ca\\.crt}' | base64 -d`
+          : ''
+      throw new PenstockError('PEN_UNAVAILABLE', `${where} cannot be reached: ${errorText(error)}.${hint}`, {
+        cause: error,
+      })
+    }
+  }
+
+  get #operatorNamespace(): string {
+    return this.#flags['operator-namespace'] ?? 'penstock-system'
+  }
+
+  /** What an answer that is no success means, of the operator or of the API server before it. */
+  async #refused(answer: IncomingMessage): Promise<PenstockError> {
+    const text = await bodyText(answer, 1 << 20).catch((error: unknown) => errorText(error))
+    const status = answer.statusCode ?? 0
+    const said = objectIn(text)
+    if (typeof said['error'] === 'string') return new PenstockError('PEN_UNAVAILABLE', said['error'])
+    const namespace = this.#operatorNamespace
+    const message = String(said['message'] ?? text.slice(0, 500)).trim()
+    const forward = `Or go past the API server: kubectl port-forward -n ${namespace} service/${operatorName} 9443, and --operator-url https://127.0.0.1:9443 --operator-ca FILE.`
+    if (this.#url !== undefined || said['kind'] !== 'Status')
+      return new PenstockError('PEN_UNAVAILABLE', `The operator answered with status ${status}: ${message}`)
+    if (status === 403) {
+      return new PenstockError(
+        'PEN_UNAVAILABLE',
+        `You may not reach the operator through the API server: ${message}\nWho runs the cluster opens it: kubectl create rolebinding penstock-cli -n ${namespace} --role=penstock-cli --user=YOU (or --group, --serviceaccount). ${forward}`,
+      )
+    }
+    if (status === 404) {
+      return new PenstockError(
+        'PEN_UNAVAILABLE',
+        `There is no Service ${operatorName} in namespace ${namespace}: is Penstock installed in another one? Give it by --operator-namespace.`,
+      )
+    }
+    return new PenstockError(
+      'PEN_UNAVAILABLE',
+      `The operator in namespace ${namespace} does not answer (${status}): ${message}\nLook at its pods: kubectl get pods -n ${namespace} -l app.kubernetes.io/name=${operatorName}. ${forward}`,
+    )
+  }
+}
+
+export interface OperatorLine {
+  readonly kind: string
+  readonly message?: string
+}
+
+function objectIn(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
+  } catch {
+    return {} // words of whoever stands between
+  }
+}

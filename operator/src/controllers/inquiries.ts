@@ -1,0 +1,83 @@
+// What those who look at Pipelines want of agents. Agents dial out only, so each holds a request open here, which is answered when
+// somebody looks; what an agent then sends goes to that one, for as long as they listen. Only the leader keeps any of it.
+
+import { holdMs, type Inquiry } from '@penstock/agent/bundle/inquiries'
+
+/** An agent's pod, as its token says. */
+export interface Asked {
+  /** The Agent, as `namespace/name`. */
+  readonly agent: string
+  readonly pod: string
+  readonly podUid: string
+  readonly node: string
+}
+
+/** Somebody who looks. */
+export interface Look {
+  readonly id: string
+  /** What an agent is asked; undefined: it is not concerned. */
+  inquiry(asked: Asked): Inquiry | undefined
+  /** An answer of an agent that was asked. */
+  take(asked: Asked, body: Buffer): void
+}
+
+interface Held {
+  readonly asked: Asked
+  readonly serving: ReadonlySet<string>
+  readonly answer: (inquiries: readonly Inquiry[]) => void
+}
+
+/** Requests that are held at a time; each costs a connection. Further agents ask again a little later. */
+const mostHeld = 2000
+
+export class Inquiries {
+  readonly #looks = new Map<string, Look>()
+  /** By uid of the pod. */
+  readonly #held = new Map<string, Held>()
+
+  /** What an agent shall do; waits until there is something, at most so long. Undefined: too many wait. */
+  async next(asked: Asked, serving: ReadonlySet<string>, gone: AbortSignal): Promise<readonly Inquiry[] | undefined> {
+    const now = this.#of(asked, serving)
+    if (now.length > 0 || gone.aborted) return now
+    // It asks again: what it asked before has been lost on the way.
+    this.#held.get(asked.podUid)?.answer([])
+    if (this.#held.size >= mostHeld) return undefined
+    return new Promise((resolve) => {
+      const held: Held = {
+        asked,
+        serving,
+        answer: (inquiries) => {
+          clearTimeout(late)
+          gone.removeEventListener('abort', end)
+          if (this.#held.get(asked.podUid) === held) this.#held.delete(asked.podUid)
+          resolve(inquiries)
+        },
+      }
+      const end = () => held.answer([])
+      const late = setTimeout(end, holdMs)
+      gone.addEventListener('abort', end)
+      this.#held.set(asked.podUid, held)
+    })
+  }
+
+  /** Takes an agent's answer; false when nobody wants it any more. */
+  take(id: string, asked: Asked, body: Buffer): boolean {
+    const look = this.#looks.get(id)
+    if (look?.inquiry(asked) === undefined) return false
+    look.take(asked, body)
+    return true
+  }
+
+  /** Asks the agents that are concerned, until it is disposed. */
+  open(look: Look): Disposable {
+    this.#looks.set(look.id, look)
+    for (const { asked, serving, answer } of [...this.#held.values()]) {
+      if (look.inquiry(asked) !== undefined) answer(this.#of(asked, serving))
+    }
+    return { [Symbol.dispose]: () => void this.#looks.delete(look.id) }
+  }
+
+  #of(asked: Asked, serving: ReadonlySet<string>): Inquiry[] {
+    return [...this.#looks.values()].flatMap((look) => (serving.has(look.id) ? [] : (look.inquiry(asked) ?? [])))
+  }
+}

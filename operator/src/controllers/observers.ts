@@ -1,0 +1,287 @@
+// `/v1/tap` and `/v1/top`: people who look at Pipelines while they run. Each says who they are by a token; the API server says whether
+// they may create `pipelines/tap`, or get `pipelines`. Answers are lines of JSON while they listen, bounded in rate, size and time;
+// whoever reads too slowly misses something, and nobody else waits for them.
+
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { conditionOf } from '../api/conditions.ts'
+import { clusterPipelineKind, type Kind, pipelineKind } from '../api/kinds.ts'
+import { group, objectKey } from '../api/object.ts'
+import type { Pipeline } from '../api/pipeline.ts'
+import type { Artifact } from '../compile/artifact.ts'
+import type { Cache } from '../kube/cache.ts'
+import { mayDo, type User, userOf } from '../kube/reviews.ts'
+import { TokenBucket } from '../kube/token-bucket.ts'
+import type { OperatorContext } from './context.ts'
+import type { Delivery, Report } from './delivery.ts'
+import type { Inquiries } from './inquiries.ts'
+import { tokenHeader } from './relay.ts'
+import { TapLook } from './tap-look.ts'
+import { TopLook } from './top-look.ts'
+
+export const observedPaths: readonly string[] = ['/v1/tap', '/v1/top']
+
+/** At a time, of all users. */
+const mostLooks = 32
+/** A reader that has not taken so many bytes misses what comes. */
+const mostUnread = 1 << 20
+/** A line for those between: a connection on which nothing comes may be taken for dead. */
+const quietMs = 10_000
+const limits = { forMs: { usual: 600_000, most: 3_600_000 }, tapMs: 1000, topMs: { least: 1000, usual: 2000 } }
+const mostEvents = 1000
+
+/** Says in HTTP what is wrong. */
+class Refusal extends Error {
+  readonly status: number
+
+  constructor(status: number, message: string) {
+    super(message)
+    this.status = status
+  }
+}
+
+/** An agent's pod that runs a Pipeline, as it is known. */
+export interface Runner {
+  readonly agent: string
+  readonly report: Report
+}
+
+export interface Reader {
+  /** Writes a line, unless the reader is too slow; false then. */
+  line(text: string): boolean
+  notify(message: string): void
+  /** Ends when the reader has gone, or the time is over. */
+  readonly signal: AbortSignal
+}
+
+export class Observers {
+  readonly #context: OperatorContext
+  readonly #delivery: Delivery
+  readonly #inquiries: Inquiries
+  readonly #pipelines: Cache<Pipeline>
+  readonly #clusterPipelines: Cache<Pipeline> | undefined
+  /** Tokens that nobody knows must not use up what the operator may ask of the API server. */
+  readonly #reviews = new TokenBucket(5, 20)
+  #looking = 0
+
+  constructor(context: OperatorContext, delivery: Delivery, inquiries: Inquiries) {
+    this.#context = context
+    this.#delivery = delivery
+    this.#inquiries = inquiries
+    this.#pipelines = context.caches.cache<Pipeline>(pipelineKind)
+    if (context.settings.watchNamespaces === undefined)
+      this.#clusterPipelines = context.caches.cache<Pipeline>(clusterPipelineKind)
+  }
+
+  /** Answers a request; resolves when the answer has ended. */
+  async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    try {
+      const url = new URL(request.url ?? '/', 'http://operator')
+      await (url.pathname === '/v1/tap'
+        ? this.#tap(request, response, url.searchParams)
+        : this.#top(request, response, url.searchParams))
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      response.writeHead(error.status, { 'content-type': 'application/json' })
+      response.end(`${JSON.stringify({ error: error.message })}\n`)
+    }
+  }
+
+  async #tap(request: IncomingMessage, response: ServerResponse, query: URLSearchParams): Promise<void> {
+    const { kind, namespace, name } = subjectOf(query)
+    if (name === undefined) throw new Refusal(400, '`name` of a Pipeline is needed.')
+    const node = query.get('node') ?? undefined
+    const limit = numberIn(query, 'limit', 1, mostEvents) ?? 100
+    const user = await this.#authorise(request, { kind, namespace, name, subresource: 'tap', verb: 'create' })
+    const artifact = this.#artifact(kind, namespace, name)
+    const component = componentOf(artifact, query.get('component') ?? undefined)
+    const runners = this.#runners(artifact.id)
+    const what = `${kind.kind} ${objectKey(namespace, name)}`
+    if (runners.length === 0) throw new Refusal(409, `No agent runs ${what}: \`penstock status\` tells why.`)
+    if (node !== undefined && !runners.some(({ report }) => report.node === node)) {
+      const nodes = [...new Set(runners.map(({ report }) => report.node))].sort()
+      const some = `${nodes.slice(0, 10).join(', ')}${nodes.length > 10 ? ', …' : ''}`
+      throw new Refusal(404, `No agent on node ${node} runs ${what}; it runs on: ${some}.`)
+    }
+    const { username } = user
+    this.#context.logger.info(
+      { user: username, pipeline: artifact.id, component: component?.name },
+      'Events are shown.',
+    )
+    await this.#look(response, query, async (reader) => {
+      const look = new TapLook(
+        { id: randomUUID(), pipeline: artifact.id, component, node, limit, intervalMs: limits.tapMs },
+        reader,
+        (agent) => this.#delivery.get(agent)?.selected.has(artifact.id) === true,
+      )
+      using _ = this.#inquiries.open(look)
+      const asked = runners.filter(({ report }) => node === undefined || report.node === node).length
+      reader.notify(`${what}: ${asked} ${asked === 1 ? 'agent is' : 'agents are'} asked.`)
+      await ended(reader.signal)
+      look.end()
+    })
+  }
+
+  async #top(request: IncomingMessage, response: ServerResponse, query: URLSearchParams): Promise<void> {
+    const { kind, namespace, name } = subjectOf(query)
+    const { least, usual } = limits.topMs
+    const intervalMs = numberIn(query, 'interval', least, 60_000) ?? usual
+    await this.#authorise(request, { kind, namespace, name, verb: 'get' })
+    if (name !== undefined) this.#artifact(kind, namespace, name)
+    const chosen = (): readonly Artifact[] => {
+      const found: Artifact[] = []
+      for (const artifact of this.#context.artifacts.values()) {
+        if (artifact.kind !== kind.kind || (name !== undefined && artifact.name !== name)) continue
+        if (namespace === undefined || artifact.namespace === namespace) found.push(artifact)
+      }
+      return found.sort((left, right) => (left.id < right.id ? -1 : 1))
+    }
+    await this.#look(response, query, async (reader) => {
+      const look = new TopLook({ id: randomUUID(), intervalMs }, this.#delivery, chosen, (id) => this.#runners(id))
+      using _ = this.#inquiries.open(look)
+      const timer = setInterval(() => reader.line(JSON.stringify(look.line())), intervalMs)
+      await ended(reader.signal)
+      clearInterval(timer)
+    })
+  }
+
+  /** Keeps an answer open until the reader goes or the time is over. */
+  async #look(
+    response: ServerResponse,
+    query: URLSearchParams,
+    work: (reader: Reader) => Promise<void>,
+  ): Promise<void> {
+    const { usual, most } = limits.forMs
+    const forMs = numberIn(query, 'for', 1, most) ?? usual
+    if (this.#looking >= mostLooks) {
+      throw new Refusal(429, `${mostLooks} people look at Pipelines already; try again when one of them has ended.`)
+    }
+    this.#looking++
+    const gone = new AbortController()
+    response.on('close', () => gone.abort())
+    const over = AbortSignal.timeout(forMs)
+    response.writeHead(200, { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' })
+    response.flushHeaders()
+    let last = Date.now()
+    const reader: Reader = {
+      line: (text) => {
+        if (response.writableLength > mostUnread) return false
+        last = Date.now()
+        response.write(`${text}\n`)
+        return true
+      },
+      notify: (message) => void reader.line(JSON.stringify({ kind: 'notification', message })),
+      signal: AbortSignal.any([gone.signal, over, this.#context.signal]),
+    }
+    const alive = setInterval(() => {
+      if (Date.now() - last >= quietMs) reader.line('{"kind":"alive"}')
+    }, quietMs)
+    try {
+      await work(reader)
+      if (over.aborted) reader.notify(`It ends after ${Math.round(forMs / 1000)} s.`)
+      else if (!gone.signal.aborted) reader.notify('This operator ends; look again.')
+    } finally {
+      clearInterval(alive)
+      this.#looking--
+      response.end()
+    }
+  }
+
+  async #authorise(
+    request: IncomingMessage,
+    { kind, namespace, name, subresource, verb }: Wish & { readonly kind: Kind },
+  ): Promise<User> {
+    const own = request.headers[tokenHeader]
+    const token = typeof own === 'string' ? own : /^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
+    if (token === undefined)
+      throw new Refusal(401, 'A bearer token of a user or ServiceAccount of this cluster is needed.')
+    if (this.#reviews.takeAfterMs() > 1000) throw new Refusal(429, 'Too many ask at once; try again in a few seconds.')
+    const kube = this.#context.kube.as('observers')
+    const user = await userOf(kube, token)
+    if (user === undefined) throw new Refusal(401, 'The API server does not know this token; it may have expired.')
+    const resource = kind.plural
+    const attributes = {
+      ...{ group, resource, verb, namespace, name },
+      ...(subresource === undefined ? {} : { subresource }),
+    }
+    if (await mayDo(kube, user, { resourceAttributes: attributes })) return user
+    const full = subresource === undefined ? resource : `${resource}/${subresource}`
+    const where = !kind.namespaced ? '' : namespace === undefined ? ' in all namespaces' : ` in namespace ${namespace}`
+    throw new Refusal(
+      403,
+      `${user.username} may not ${verb} ${full}.${group}${name === undefined ? '' : ` "${name}"`}${where}. A role with the verb "${verb}" on "${full}" of the API group ${group} allows it${kind.namespaced ? `, such as the ClusterRole penstock-${subresource === undefined ? 'view' : 'edit'}` : ''}.`,
+    )
+  }
+
+  #artifact(kind: Kind, namespace: string | undefined, name: string): Artifact {
+    const { artifacts } = this.#context
+    if (!artifacts.complete) throw new Refusal(503, 'The operator has just started; try again in a few seconds.')
+    const found = artifacts.get(`${namespace ?? '_cluster'}/${name}`)
+    if (found !== undefined) return found
+    const what = `${kind.kind} ${objectKey(namespace, name)}`
+    const object = (kind.namespaced ? this.#pipelines : this.#clusterPipelines)?.get(namespace, name)
+    if (object === undefined) throw new Refusal(404, `There is no ${what}.`)
+    const { reason, message } = conditionOf(object.status?.conditions, 'Ready') ?? { reason: 'Pending', message: '' }
+    throw new Refusal(409, `${what} does not run: ${reason}${message === '' ? '' : `: ${message}`}`)
+  }
+
+  /** Pods that run a Pipeline, or shall. */
+  #runners(id: string): Runner[] {
+    const runners: Runner[] = []
+    const now = Date.now()
+    for (const [agent, { selected }] of this.#delivery.agents()) {
+      if (!selected.has(id)) continue
+      for (const report of this.#delivery.reports(agent))
+        if (!this.#delivery.isStale(report, now)) runners.push({ agent, report })
+    }
+    return runners
+  }
+}
+
+interface Wish {
+  readonly namespace: string | undefined
+  readonly name: string | undefined
+  readonly subresource?: string
+  readonly verb: string
+}
+
+function subjectOf(query: URLSearchParams): { kind: Kind; namespace: string | undefined; name: string | undefined } {
+  const kind = query.get('kind') === clusterPipelineKind.kind ? clusterPipelineKind : pipelineKind
+  const text = (name: string) => {
+    const value = query.get(name)
+    return value === null || value === '' ? undefined : value
+  }
+  const namespace = kind.namespaced ? text('namespace') : undefined
+  const name = text('name')
+  if (kind.namespaced && name !== undefined && namespace === undefined)
+    throw new Refusal(400, '`namespace` of the Pipeline is needed.')
+  return { kind, namespace, name }
+}
+
+function numberIn(query: URLSearchParams, name: string, least: number, most: number): number | undefined {
+  const text = query.get(name)
+  if (text === null) return undefined
+  const number = Number(text)
+  if (Number.isInteger(number) && number >= least && number <= most) return number
+  throw new Refusal(400, `\`${name}\` takes a whole number from ${least} to ${most}; found "${text}".`)
+}
+
+function componentOf(artifact: Artifact, name: string | undefined) {
+  if (name === undefined) return undefined
+  const kinds = {
+    source: [...Object.keys(artifact.sources), ...artifact.hub.subscriptions.map(({ out }) => out)],
+    transform: Object.keys(artifact.transforms),
+    sink: Object.keys(artifact.sinks),
+  } as const
+  for (const [kind, ids] of Object.entries(kinds) as ['source' | 'transform' | 'sink', string[]][])
+    if (ids.includes(`${artifact.id}/${name}`)) return { name, kind }
+  const names = Object.values(kinds).flatMap((ids) => ids.map((id) => id.slice(artifact.id.length + 1)))
+  throw new Refusal(404, `It has no component "${name}"; there are: ${names.join(', ')}.`)
+}
+
+function ended(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve())
+  })
+}

@@ -1,0 +1,55 @@
+// Passes a request on to the leader, who alone knows, with the sender's own token: the leader makes sure for itself. What the leader
+// answers goes back as it comes, so that an answer may go on for as long as somebody listens.
+
+import { type IncomingMessage, request as requestPlain, type ServerResponse } from 'node:http'
+import { request as requestSecure } from 'node:https'
+
+export interface Leader {
+  readonly host: string
+  readonly port: number
+  /** The authority of its certificate; undefined where there is none. */
+  readonly ca: string | undefined
+}
+
+export const forwardedHeader = 'x-penstock-forwarded'
+/** A user's token, where the API server stands between and takes `Authorization` for itself. */
+export const tokenHeader = 'x-penstock-token'
+const passedOn = ['authorization', tokenHeader, 'content-type'] as const
+
+/**
+ * Gives the status of the answer once its head is there; rejects when the leader cannot be reached.
+ * @param idleMs without a byte for so long, it is given up
+ */
+export function relay(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { host, port, ca }: Leader,
+  body: Buffer | undefined,
+  idleMs: number,
+): Promise<number> {
+  const headers: Record<string, string> = { [forwardedHeader]: '1' }
+  for (const name of passedOn) {
+    const value = request.headers[name]
+    if (typeof value === 'string') headers[name] = value
+  }
+  return new Promise((resolve, reject) => {
+    const options = { host, port, method: request.method, path: request.url, headers, timeout: idleMs }
+    const take = (answered: IncomingMessage) => {
+      const status = answered.statusCode ?? 502
+      response.writeHead(status, { 'content-type': answered.headers['content-type'] ?? 'application/json' })
+      response.flushHeaders()
+      answered.on('error', () => response.destroy()) // the leader is gone: the sender sees a broken answer and asks again
+      answered.pipe(response)
+      resolve(status)
+    }
+    const passed =
+      ca === undefined
+        ? requestPlain(options, take)
+        : // The certificate is for the name of the Service; the leader is reached at its own address.
+          requestSecure({ ...options, ca, checkServerIdentity: () => undefined }, take)
+    passed.on('timeout', () => passed.destroy(new Error('The leader did not answer in time.')))
+    passed.on('error', reject)
+    response.on('close', () => passed.destroy())
+    passed.end(body)
+  })
+}

@@ -1,0 +1,89 @@
+// Somebody who looks at the events of one Pipeline: what agents have sampled goes on to them line by line, with the node it comes from,
+// and never more of it in a turn than was asked for.
+
+import type { TapInquiry } from '@penstock/agent/bundle/inquiries'
+import type { Asked, Look } from './inquiries.ts'
+import type { Reader } from './observers.ts'
+
+export interface TapQuestion {
+  readonly id: string
+  readonly pipeline: string
+  readonly component: TapInquiry['component'] | undefined
+  readonly node: string | undefined
+  /** Most events of all agents in a turn. */
+  readonly limit: number
+  readonly intervalMs: number
+}
+
+/** What a line of an agent begins with; the event is its end, and goes on as it is, numbers to the last digit. */
+const eventStart = '{"kind":"event",'
+/** An agent's own bound is a quarter of that. */
+const longestLine = 256 * 1024
+const mostMs = 3_600_000
+
+export class TapLook implements Look {
+  readonly id: string
+  readonly #question: TapQuestion
+  readonly #reader: Reader
+  readonly #concerns: (agent: string) => boolean
+  readonly #began = new Set<string>()
+  #turn = 0
+  #shown = 0
+  #skipped = 0
+
+  constructor(question: TapQuestion, reader: Reader, concerns: (agent: string) => boolean) {
+    this.id = question.id
+    this.#question = question
+    this.#reader = reader
+    this.#concerns = concerns
+  }
+
+  inquiry({ agent, node }: Asked): TapInquiry | undefined {
+    const { id, pipeline, component, limit, intervalMs } = this.#question
+    if (this.#reader.signal.aborted || (this.#question.node ?? node) !== node || !this.#concerns(agent))
+      return undefined
+    const forMs = mostMs // it ends with the reader
+    return { kind: 'tap', id, pipeline, ...(component === undefined ? {} : { component }), limit, intervalMs, forMs }
+  }
+
+  take({ node, podUid, pod }: Asked, body: Buffer): void {
+    if (!this.#began.has(podUid)) {
+      this.#began.add(podUid)
+      this.#reader.notify(`${pod}${node === '' ? '' : ` on ${node}`} shows what passes.`)
+    }
+    const turn = Math.floor(Date.now() / this.#question.intervalMs)
+    if (turn !== this.#turn) {
+      this.#turn = turn
+      this.#shown = 0
+    }
+    for (const line of body.toString('utf8').split('\n')) {
+      const said = line === '' || line.length > longestLine ? undefined : parsed(line)
+      if (said?.['kind'] === 'skipped') {
+        this.#skipped += Number(said['events']) || 0
+        continue
+      }
+      if (said?.['kind'] !== 'event' || !line.startsWith(eventStart)) continue
+      if (this.#shown >= this.#question.limit) continue // a sample of a sample
+      this.#shown++
+      if (!this.#reader.line(`${eventStart}"node":${JSON.stringify(node)},${line.slice(eventStart.length)}`))
+        this.#skipped++
+    }
+    if (this.#skipped === 0) return
+    const message = `${this.#skipped} events were skipped: they are too large, or were not read in time.`
+    if (this.#reader.line(JSON.stringify({ kind: 'notification', message }))) this.#skipped = 0
+  }
+
+  /** Says, to whom saw nothing, what that may mean. */
+  end(): void {
+    if (this.#began.size === 0) this.#reader.notify('No agent has answered: those of an older version cannot.')
+  }
+}
+
+function parsed(line: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(line)
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined
+  } catch {
+    return undefined // what an agent sends is data of others
+  }
+}

@@ -1,0 +1,152 @@
+// Somebody who looks at the figures of Pipelines: agents tell what each did since their start, and from two such tellings of one pod
+// come its rates. Sums over pods are exact: a pod that is silent counts for nothing and is shown to be missing.
+
+import type { Figures, FiguresAnswer, FiguresInquiry } from '@penstock/agent/bundle/inquiries'
+import type { Artifact } from '../compile/artifact.ts'
+import type { Delivery } from './delivery.ts'
+import type { Asked, Look } from './inquiries.ts'
+import type { Runner } from './observers.ts'
+
+/** One Pipeline as it is now. */
+export interface TopRow {
+  readonly kind: string
+  readonly namespace?: string
+  readonly name: string
+  readonly agents: { readonly asked: number; readonly answered: number }
+  readonly inPerSecond: number
+  readonly outPerSecond: number
+  readonly droppedPerSecond: number
+  readonly errorsPerSecond: number
+  readonly bufferedEvents: number
+  readonly bufferedBytes: number
+  /** Age of the events that are read; absent while none is. */
+  readonly lagSeconds?: number
+}
+
+export interface TopLine {
+  readonly kind: 'figures'
+  readonly at: string
+  /** Whether every agent that is there has answered. */
+  readonly complete: boolean
+  readonly pipelines: readonly TopRow[]
+}
+
+interface Telling {
+  readonly at: number
+  readonly pipelines: ReadonlyMap<string, Figures>
+}
+
+/** More are not named one by one. */
+const mostNamed = 50
+const mostMs = 3_600_000
+const rates = ['eventsIn', 'eventsOut', 'dropped', 'errors'] as const
+const nothing: Figures = { eventsIn: 0, eventsOut: 0, dropped: 0, errors: 0, bufferedEvents: 0, bufferedBytes: 0 }
+
+export class TopLook implements Look {
+  readonly id: string
+  readonly #intervalMs: number
+  readonly #delivery: Delivery
+  readonly #chosen: () => readonly Artifact[]
+  readonly #runners: (id: string) => readonly Runner[]
+  /** The last two of each pod, the newest first. */
+  readonly #told = new Map<string, readonly [Telling, Telling | undefined]>()
+
+  constructor(
+    { id, intervalMs }: { readonly id: string; readonly intervalMs: number },
+    delivery: Delivery,
+    chosen: () => readonly Artifact[],
+    runners: (id: string) => readonly Runner[],
+  ) {
+    this.id = id
+    this.#intervalMs = intervalMs
+    this.#delivery = delivery
+    this.#chosen = chosen
+    this.#runners = runners
+  }
+
+  inquiry({ agent }: Asked): FiguresInquiry | undefined {
+    const selected = this.#delivery.get(agent)?.selected
+    const ids = this.#chosen().flatMap(({ id }) => (selected?.has(id) === true ? [id] : []))
+    if (ids.length === 0) return undefined
+    const pipelines = ids.length > mostNamed ? {} : { pipelines: ids }
+    return { kind: 'figures', id: this.id, ...pipelines, intervalMs: this.#intervalMs, forMs: mostMs }
+  }
+
+  take({ agent, podUid }: Asked, body: Buffer): void {
+    // An agent speaks for the pipelines of its Agent and for no others.
+    const selected = this.#delivery.get(agent)?.selected
+    const pipelines = new Map<string, Figures>()
+    for (const [id, figures] of Object.entries(figuresIn(body)))
+      if (selected?.has(id)) pipelines.set(id, cleaned(figures))
+    this.#told.set(podUid, [{ at: performance.now(), pipelines }, this.#told.get(podUid)?.[0]])
+  }
+
+  line(): TopLine {
+    const oldest = performance.now() - 3 * this.#intervalMs
+    let complete = true
+    const pipelines = this.#chosen().map(({ id, kind, namespace, name }): TopRow => {
+      const runners = this.#runners(id)
+      const sums = { eventsIn: 0, eventsOut: 0, dropped: 0, errors: 0 }
+      let answered = 0
+      let bufferedEvents = 0
+      let bufferedBytes = 0
+      let lagSeconds: number | undefined
+      for (const { report } of runners) {
+        const [now, before] = this.#told.get(report.podUid) ?? []
+        if (now === undefined || before === undefined || now.at < oldest) continue
+        answered++
+        const figures = now.pipelines.get(id) ?? nothing
+        const earlier = before.pipelines.get(id) ?? nothing
+        const seconds = (now.at - before.at) / 1000
+        // An agent that has started again begins at zero.
+        for (const rate of rates) sums[rate] += Math.max(0, figures[rate] - earlier[rate]) / seconds
+        bufferedEvents += figures.bufferedEvents
+        bufferedBytes += figures.bufferedBytes
+        if (figures.lagSeconds !== undefined) lagSeconds = Math.max(lagSeconds ?? 0, figures.lagSeconds)
+      }
+      complete &&= answered === runners.length
+      return {
+        kind,
+        ...(namespace === undefined ? {} : { namespace }),
+        name,
+        agents: { asked: runners.length, answered },
+        inPerSecond: tenths(sums.eventsIn),
+        outPerSecond: tenths(sums.eventsOut),
+        droppedPerSecond: tenths(sums.dropped),
+        errorsPerSecond: tenths(sums.errors),
+        bufferedEvents,
+        bufferedBytes,
+        ...(lagSeconds === undefined ? {} : { lagSeconds: tenths(lagSeconds) }),
+      }
+    })
+    return { kind: 'figures', at: new Date().toISOString(), complete, pipelines }
+  }
+}
+
+const tenths = (value: number): number => Math.round(value * 10) / 10
+
+function figuresIn(body: Buffer): Readonly<Record<string, unknown>> {
+  try {
+    const { pipelines } = JSON.parse(body.toString('utf8')) as Partial<FiguresAnswer>
+    return typeof pipelines === 'object' && pipelines !== null ? pipelines : {}
+  } catch {
+    return {} // what an agent sends is data of others
+  }
+}
+
+function cleaned(said: unknown): Figures {
+  const table = (typeof said === 'object' && said !== null ? said : {}) as Readonly<Record<string, unknown>>
+  const count = (name: string) => {
+    const value = table[name]
+    return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : 0
+  }
+  return {
+    eventsIn: count('eventsIn'),
+    eventsOut: count('eventsOut'),
+    dropped: count('dropped'),
+    errors: count('errors'),
+    bufferedEvents: count('bufferedEvents'),
+    bufferedBytes: count('bufferedBytes'),
+    ...(table['lagSeconds'] === undefined ? {} : { lagSeconds: count('lagSeconds') }),
+  }
+}
