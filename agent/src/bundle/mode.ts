@@ -33,6 +33,7 @@ export interface BundleFlags {
   readonly 'log-paths': string | undefined
   readonly pipelines: string | undefined
   readonly 'drain-seconds': number | undefined
+  readonly 'removed-drain-seconds': number | undefined
 }
 
 const accountFolder = '/var/run/secrets/penstock.dev'
@@ -41,7 +42,7 @@ export class BundleMode {
   /** Settings of the agent; its components come with the bundle. */
   readonly config: Config
   readonly runner: BundleRunner
-  readonly topologyOptions: Pick<TopologyOptions, 'bundle' | 'sourceFailed'>
+  readonly topologyOptions: Pick<TopologyOptions, 'bundle' | 'sourceFailed' | 'drainMs'>
   readonly api: Pick<ApiOptions, 'allows' | 'trouble' | 'programLines'>
   readonly #flags: BundleFlags
   readonly #logger: Logger
@@ -51,8 +52,8 @@ export class BundleMode {
   #hub: PodLogHub | undefined
   #reader: KubeClient | undefined
   #heartbeat: Heartbeat | undefined
-  #access: ReaderAccess | undefined
   #inquiries: Inquiries | undefined
+  #access: ReaderAccess | undefined
   readonly #sidecar: Sidecar | undefined
 
   static async open(flags: BundleFlags, logger: Logger, metrics: Metrics): Promise<BundleMode> {
@@ -101,6 +102,7 @@ export class BundleMode {
     })
     this.topologyOptions = {
       bundle: this.runner.parts,
+      drainMs: (flags['removed-drain-seconds'] ?? 60) * 1000,
       sourceFailed: (id, error) => this.runner.sourceFailed(id, error),
     }
     this.api = {
@@ -138,18 +140,18 @@ export class BundleMode {
         this.runner,
         topology,
       )
-    }
-    await this.runner.start(topology)
       this.#heartbeat = heartbeat
       const figures = () => heartbeat.figures()
       this.#inquiries = new Inquiries({ ...address, logger: this.#logger, topology, figures })
+    }
+    await this.runner.start(topology)
   }
 
   async stop(): Promise<void> {
     await this.#sidecar?.drain(this.#metrics, () => this.runner.state.state === 'Loaded')
+    await this.#inquiries?.stop()
     await this.runner.stop()
     await this.#heartbeat?.stop()
-    await this.#inquiries?.stop()
   }
 
   /** After the topology has stopped. */

@@ -4,6 +4,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pino } from 'pino'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { defineSink, defineTransform, erased, type Sink } from '../component.ts'
 import { loadConfigObject } from '../config/load.ts'
@@ -11,9 +12,9 @@ import type { Batch, LogBatch } from '../event/batch.ts'
 import { float, string } from '../schema/options.ts'
 import { PodLogHub } from '../sources/orchestrator_logs/hub.ts'
 import { kubeConfigTarget } from '../sources/orchestrator_logs/kube/config.ts'
-import { silentLogger } from '../telemetry/logger.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import { bundleFiles, project, type TestBundle } from '../testing/bundle.ts'
+import { fakeDestination } from '../testing/destination.ts'
 import { RecordedEvents } from '../testing/harness.ts'
 import { KubeApi } from '../testing/kube-api.ts'
 import { Topology } from '../topology/run.ts'
@@ -148,21 +149,23 @@ class Rig implements AsyncDisposable {
   readonly api: KubeApi
   readonly runner: BundleRunner
   readonly metrics: Metrics
+  /** Warnings and errors. */
+  readonly said: string[] = []
   readonly #topology: Topology
   #hub: PodLogHub | undefined
 
-  static async start(api: KubeApi, bundle: TestBundle): Promise<Rig> {
-    const rig = new Rig(api, bundle)
+  static async start(api: KubeApi, bundle: TestBundle, drainMs?: number): Promise<Rig> {
+    const rig = new Rig(api, bundle, drainMs)
     await rig.runner.start(rig.#topology)
     return rig
   }
 
-  private constructor(api: KubeApi, bundle: TestBundle) {
+  private constructor(api: KubeApi, bundle: TestBundle, drainMs: number | undefined) {
     this.api = api
     const dataDir = join(folder, 'data')
     const metrics = new Metrics()
     this.metrics = metrics
-    const logger = silentLogger
+    const logger = pino({ level: 'warn' }, { write: (line) => void this.said.push(line) })
     writeFileSync(join(folder, 'kubeconfig'), api.kubeConfig())
     const loaded = loadConfigObject({ data_dir: dataDir }, { env: {}, allowEmpty: true })
     if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems))
@@ -188,7 +191,12 @@ class Rig implements AsyncDisposable {
         return this.#hub
       },
     })
-    this.#topology = new Topology(loaded.config, { logger, metrics, bundle: this.runner.parts })
+    this.#topology = new Topology(loaded.config, {
+      logger,
+      metrics,
+      bundle: this.runner.parts,
+      ...(drainMs === undefined ? {} : { drainMs }),
+    })
   }
 
   put(bundle: TestBundle): void {
@@ -241,4 +249,63 @@ test('a pipeline whose program costs much has no more of the thread than its nei
   expect(Math.abs((heavy?.usedMs ?? 0) - (a?.usedMs ?? 0))).toBeLessThanOrEqual(2 * piece)
   expect(Math.abs((wide?.usedMs ?? 0) - 3 * (a?.usedMs ?? 0))).toBeLessThanOrEqual(2 * piece)
   expect(heavy?.lines).toBeLessThan(lines / 2) // it lags behind its own cursor
+})
+
+const nothing = reader('other')
+
+test.each([
+  { buffer: { type: 'memory' }, kept: 'is discarded' },
+  { buffer: { type: 'disk', max_size: 268_435_488 }, kept: 'stays in its buffer' },
+])(
+  'a removed pipeline delivers what it holds for as long as it may; then the rest $kept, and comes again with it',
+  async ({ buffer, kept }) => {
+    await using api = await KubeApi.start()
+    podOf(api, 'shop', criLine('one') + criLine('two'))
+    podOf(api, 'other', criLine('other'))
+    let answers: 'hang' | 200 = 'hang'
+    await using destination = await fakeDestination(() => answers)
+    const sink = {
+      type: 'http',
+      uri: destination.url,
+      encoding: { codec: 'text' },
+      framing: { method: 'newline_delimited' },
+      batch: { timeout_secs: 0.05 },
+      healthcheck: false,
+      acknowledgements: true,
+      buffer,
+    }
+    const both = merged(reader('shop', { sink }), nothing)
+    await using rig = await Rig.start(api, both, 500)
+    await destination.received(1)
+    rig.put(nothing)
+    await eventually(() => expect(rig.said.join('')).toContain(`the rest ${kept}`))
+    expect(rig.said.join('')).toContain('"component_id":"shop/p/out"')
+
+    answers = 200
+    const before = destination.requests.length
+    rig.put(both)
+    await eventually(() => {
+      const lines = destination.requests.slice(before).flatMap((request) => request.text().trim().split('\n'))
+      expect(lines).toEqual(['one', 'two'])
+    })
+  },
+)
+
+test('a removed pipeline whose destination answers in time loses nothing', async () => {
+  await using api = await KubeApi.start()
+  podOf(api, 'shop', criLine('one') + criLine('two'))
+  podOf(api, 'other', criLine('other'))
+  hanging.add('shop/p')
+  await using rig = await Rig.start(api, merged(reader('shop'), nothing), 60_000)
+  await eventually(() => expect(held).toHaveLength(1))
+  rig.put(nothing)
+  await eventually(() => expect([...rig.runner.pipelines()].map(({ id }) => id)).toEqual(['other/p']))
+  writeFileSync(fileOf('other'), criLine('more'), { flag: 'a' })
+  await eventually(() => expect(got.get('other/p')).toEqual(['other', 'more']))
+  hanging.clear()
+  for (const batch of held) batch.finalizer.release(1, 'delivered')
+  for (const resume of resumes) resume()
+  rig.put(merged(reader('shop'), nothing))
+  writeFileSync(fileOf('shop'), criLine('three'), { flag: 'a' })
+  await eventually(() => expect(got.get('shop/p')).toEqual(['three']))
 })

@@ -96,6 +96,10 @@ export const flagTable = {
     type: 'number',
     help: 'With --log-volume: how long a stop may wait for lines that are still to come (20).',
   },
+  'removed-drain-seconds': {
+    type: 'number',
+    help: 'With --bundle: how long sinks of removed Pipelines may deliver what they hold (60). What is on disk then stays there.',
+  },
   'metrics-detail': {
     type: 'string',
     oneOf: details,

@@ -311,13 +311,23 @@ export class SinkNode implements Consumer {
   readonly events: CountedEvents
   readonly logger: Logger
   readonly limit: RepetitionLimit
+  /** Ends what it does for a buffer; the same for all sinks that one after the other have that buffer. */
+  readonly abandon: AbortController
   readonly #pressure: Pressure
   readonly #labels: Labels
 
-  constructor(config: SinkConfig, sink: Sink, buffer: SinkBuffer, around: Surroundings, own: Parts) {
+  constructor(
+    config: SinkConfig,
+    sink: Sink,
+    kept: { readonly buffer: SinkBuffer; readonly abandon: AbortController },
+    around: Surroundings,
+    own: Parts,
+  ) {
+    const { buffer } = kept
     this.config = config
     this.sink = sink
     this.buffer = buffer
+    this.abandon = kept.abandon
     this.events = own.events
     this.logger = own.logger
     this.limit = own.limit
@@ -339,9 +349,11 @@ export class SinkNode implements Consumer {
   }
 }
 
-/** @param kept the buffer of the sink that this one replaces, with what is in it */
-export async function buildSink(config: SinkConfig, around: Surroundings, kept?: SinkBuffer): Promise<SinkNode> {
+/** @param kept the sink that this one replaces, whose buffer it gets with what is in it */
+export async function buildSink(config: SinkConfig, around: Surroundings, kept?: SinkNode): Promise<SinkNode> {
   const { id, declaration } = config
+  const abandon = kept?.abandon ?? new AbortController()
+  const abandoning = AbortSignal.any([around.abandoning, abandon.signal])
   const own = parts(around, id, 'sink', declaration.type)
   const sink = await built('sink', id, () =>
     declaration.build(config.options, {
@@ -350,19 +362,19 @@ export async function buildSink(config: SinkConfig, around: Surroundings, kept?:
       kind: 'sink',
       globals: around.globals,
       logger: own.logger,
-      events: config.envelope.buffer.type === 'disk' ? keepingEvents(own.events, around.abandoning) : own.events,
+      events: config.envelope.buffer.type === 'disk' ? keepingEvents(own.events, abandoning) : own.events,
       proxy: config.proxy,
-      abandoning: around.abandoning,
+      abandoning,
     }),
   )
-  let buffer = kept
+  let buffer = kept?.buffer
   try {
-    buffer ??= await built('sink', id, () => newBuffer(config, around, own))
+    buffer ??= await built('sink', id, () => newBuffer(config, around, own, abandoning))
   } catch (error) {
     await sink.close()
     throw error
   }
-  return new SinkNode(config, sink, buffer, around, own)
+  return new SinkNode(config, sink, { buffer, abandon }, around, own)
 }
 
 /** Counts of a sink with a durable buffer: what it gives up because the agent must end is kept for the next start, not lost. */
@@ -382,13 +394,18 @@ function keepingEvents(events: ComponentEvents, abandoning: AbortSignal): Compon
   }
 }
 
-async function newBuffer(config: SinkConfig, around: Surroundings, own: Parts): Promise<SinkBuffer> {
+async function newBuffer(
+  config: SinkConfig,
+  around: Surroundings,
+  own: Parts,
+  abandoning: AbortSignal,
+): Promise<SinkBuffer> {
   const { type, max_events: maxEvents = defaultMaxEvents, when_full: whenFull } = config.envelope.buffer
   const onDrop = (events: number) => {
     const fields = { count: events, intentional: true, buffer_id: config.id }
     own.limit.log(own.logger, 'warn', fields, 'The buffer is full; new events are dropped.')
   }
-  const { metrics, abandoning, globals } = around
+  const { metrics, globals } = around
   if (type === 'memory') return new MemoryBuffer({ maxEvents, whenFull, onDrop }, metrics, own.labels)
   // Loaded where it is used: most agents have no buffer on disk.
   const { DiskBuffer } = await import('../buffers/disk.ts')

@@ -2,7 +2,6 @@
 // gets the buffer with what is in it. Whatever can fail is built before anything running is touched, but for sources: the
 // old one must let go of files and ports first. If a new source cannot be built, the old one is built again.
 
-import type { SinkBuffer } from '../buffers/buffer.ts'
 import type { Config, SinkConfig, SourceConfig } from '../config/config.ts'
 import {
   buildSink,
@@ -79,16 +78,16 @@ export async function reloadPart(topology: Topology, part: Config, owned: Iterab
   }
 }
 
-/** The buffer that a new sink takes over with what is in it: the unchanged one, or on disk that in the same folder. */
-function keptBuffer(topology: Topology, config: SinkConfig): SinkBuffer | undefined {
+/** The sink whose buffer a new one takes over with what is in it: the unchanged one, or on disk that in the same folder. */
+function keptSink(topology: Topology, config: SinkConfig): SinkNode | undefined {
   const old = topology.sinks.get(config.id)
-  if (old?.config.bufferFingerprint === config.bufferFingerprint) return old.buffer
+  if (old?.config.bufferFingerprint === config.bufferFingerprint) return old
   if (config.envelope.buffer.type !== 'disk') return undefined
-  if (old !== undefined) return old.buffer.durable ? old.buffer : undefined
+  if (old !== undefined) return old.buffer.durable ? old : undefined
   const retiring = topology.retiringSink(config.id)
   if (retiring?.buffer.durable !== true) return undefined
   retiring.driver.release()
-  return retiring.buffer
+  return retiring
 }
 
 async function replace(topology: Topology, next: Config, diff: ConfigDiff): Promise<ReloadOutcome> {
@@ -99,7 +98,7 @@ async function replace(topology: Topology, next: Config, diff: ConfigDiff): Prom
     for (const id of [...diff.sinks.changed, ...diff.sinks.added]) {
       const config = next.sinks.get(id)
       if (config === undefined) continue
-      sinks.set(id, await buildSink(config, around, keptBuffer(topology, config)))
+      sinks.set(id, await buildSink(config, around, keptSink(topology, config)))
     }
     for (const id of [...diff.transforms.changed, ...diff.transforms.added]) {
       const config = next.transforms.get(id)

@@ -38,6 +38,8 @@ export interface TopologyOptions {
   readonly bundle?: BundleParts
   /** Takes the failure of a source, which ends the topology otherwise. */
   readonly sourceFailed?: (id: string, error: unknown) => void
+  /** How long a sink that was taken out may go on delivering what it holds; as long as it needs if not given. */
+  readonly drainMs?: number
 }
 
 /** How a topology came to its end by itself. */
@@ -60,6 +62,7 @@ export class Topology {
   readonly #logger: Logger
   readonly #sourceFailed: ((id: string, error: unknown) => void) | undefined
   readonly #abandon: AbortController
+  readonly #drainMs: number | undefined
   /** Ends of the sources that run. */
   readonly #running = new Map<SourceNode, Promise<void>>()
   /** Sinks that were taken out and still deliver what they hold. */
@@ -80,6 +83,7 @@ export class Topology {
     this.config = config
     this.#logger = options.logger
     this.#abandon = new AbortController()
+    this.#drainMs = options.drainMs
     this.requireHealthy = options.requireHealthy ?? config.globals.healthchecks.requireHealthy
     this.around = surroundings(
       config.globals,
@@ -262,12 +266,30 @@ export class Topology {
 
   /** Lets a sink that is out of the topology deliver what it holds, and closes it; nobody waits but a stop. */
   retire(node: SinkNode): void {
+    const limit = this.#drainMs === undefined ? undefined : setTimeout(() => this.#giveUp(node), this.#drainMs).unref()
     const done = this.#finish(node).then(async () => {
+      clearTimeout(limit)
       this.#retiring.delete(node)
       if (node.driver.ownsBuffer) await this.#removeBuffer(node)
       if (!this.sinks.has(node.config.id)) this.around.metrics.forget(node.config.id)
     })
     this.#retiring.set(node, done)
+  }
+
+  /** Ends what a sink that was taken out still delivers. What is on disk stays there, for a sink that may come back. */
+  #giveUp(node: SinkNode): void {
+    if (!node.driver.ownsBuffer) return
+    const { buffer } = node
+    node.logger.warn(
+      { events: buffer.events, drain_seconds: (this.#drainMs ?? 0) / 1000 },
+      buffer.durable
+        ? 'A removed sink has not delivered everything in time; the rest stays in its buffer.'
+        : 'A removed sink has not delivered everything in time; the rest is discarded.',
+    )
+    if (!buffer.durable)
+      node.events.discarded(buffer.events, false, 'The sink was removed, and its time to drain is over.')
+    node.driver.keep()
+    node.abandon.abort(new Error('The sink was removed, and its time to drain is over.'))
   }
 
   /** The sink with this id that was taken out last and still delivers. */

@@ -58,7 +58,7 @@ export const agentSpec = object(
     ),
     resources: object({ requests: quantities, limits: quantities }, 'Resources of the container.'),
     configDelivery: oneOf(['Mounted', 'Stream'], 'How configuration reaches the agents.'),
-    drainSeconds: integer('How long buffers of removed Pipelines may drain.'),
+    drainSeconds: integer('How long sinks of removed Pipelines may deliver what they hold; 60 if not given.'),
     node: object(
       {
         updateStrategy: object({ maxUnavailable: intOrPercent('Pods that may be down.') }, 'How pods are replaced.'),

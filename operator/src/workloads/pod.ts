@@ -74,10 +74,12 @@ export const environment = [
 ]
 
 export const bundleArguments = (agent: Agent, input: WorkloadInput) => {
-  const { detail } = agent.spec.monitoring ?? {}
+  const { drainSeconds, monitoring } = agent.spec
+  const { detail } = monitoring ?? {}
   return [
     ...['--bundle', paths.bundle, '--secrets', paths.secrets, '--operator', input.operatorUrl],
     ...['--data-dir', paths.data],
+    ...(drainSeconds === undefined ? [] : ['--removed-drain-seconds', String(drainSeconds)]),
     ...(detail === undefined ? [] : ['--metrics-detail', detail.toLowerCase()]),
   ]
 }

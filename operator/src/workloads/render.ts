@@ -117,7 +117,6 @@ function unavailable({ spec }: Agent): (readonly [string, string])[] {
   const { node, aggregator } = spec
   const asked: (readonly [string, unknown, boolean])[] = [
     ['configDelivery', spec.configDelivery, spec.configDelivery === 'Stream'],
-    ['drainSeconds', spec.drainSeconds, spec.drainSeconds !== undefined],
     ['node.metadata.source', node?.metadata?.source, node?.metadata?.source === 'Kubelet'],
     [
       'node.maxOpenRotatedFilesPerContainer',
