@@ -1,12 +1,21 @@
 // The commands that look at a cluster, on a real API server: what they print and how they end.
 
+import { type ChildProcess, spawn } from 'node:child_process'
+import { appendFileSync, mkdirSync, readFileSync } from 'node:fs'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createServer as createTlsServer } from 'node:tls'
 import { gunzipSync } from 'node:zlib'
+import { makeCertificates } from '@penstock/agent/testing/certificates'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { parseAllDocuments } from 'yaml'
 import { type Cluster, missingForCluster, startCluster } from '../cluster/cluster.ts'
 import { execute, node, root } from '../command.ts'
+import { Api, Fleet } from './fleet.ts'
+import { eventually, freePort, heartbeatUrl, OperatorProcess, system } from './process.ts'
+import { outerAddress } from './receiver.ts'
 
 const missing = missingForCluster(0)
 
@@ -160,7 +169,7 @@ describe.skipIf(missing !== undefined)(
       const web = await penstock('why', 'web-1', '-n', 'shop')
       expect(web.stdout).toBe(`Pod shop/web-1 (Pending) on node n1
   Pipeline shop/other
-    does not: source app: its selector {"matchLabels":{"app":"other"}} does not match the labels of the pod (app=web)
+    does not: source app: its selector app=other does not match the labels of the pod (app=web)
   Pipeline shop/web
     reads it: source app: containers web; left out: proxy
     but no agent runs it: NodesFailed: 1 of 2 agents failed.
@@ -237,6 +246,279 @@ Its logs are not read.
       expect(some.code).toBe(1)
       expect(some.stdout).toContain('-    source: .team = "blue"\n+    source: .team = "green"\n')
       expect(some.stdout.split('\n').filter((line) => /^[-+] /.test(line))).toHaveLength(2)
+    })
+
+    // From here on an operator and agents run, so what the tests before have written as status is overwritten.
+    describe('with an operator of two replicas, and agents', { timeout: 240_000 }, () => {
+      let fleet: Fleet
+      let leader: OperatorProcess
+      let second: OperatorProcess
+      let secondUrl: string
+      const tokens = new Map<string, string>()
+
+      beforeAll(async () => {
+        const { kubeconfig } = cluster
+        const api = resources.use(await Api.start(cluster))
+        leader = resources.use(OperatorProcess.start({ kubeconfig, heartbeats: await freePort() }))
+        await leader.leading()
+        // Agents and commands speak to the replica that does not lead: it knows nothing and passes everything on.
+        const port = await freePort()
+        secondUrl = heartbeatUrl(port)
+        second = resources.use(OperatorProcess.start({ kubeconfig, heartbeats: port }))
+        await second.logged('Agents may report')
+        const live = { name: 'live', labels: { team: 'blue' } }
+        await cluster.apply(
+          { apiVersion: 'v1', kind: 'Namespace', metadata: live },
+          {
+            apiVersion: 'penstock.dev/v1alpha1',
+            kind: 'Agent',
+            metadata: { name: 'node', namespace: system },
+            spec: {
+              mode: 'Node',
+              pipelines: {
+                namespaceSelector: { matchLabels: { team: 'blue' } },
+                clusterPipelines: { selector: {} },
+              },
+              rollout: { canary: null, paused: false },
+            },
+          },
+          ...['one', 'other'].map((name) => ({
+            apiVersion: 'penstock.dev/v1alpha1',
+            kind: 'Pipeline',
+            metadata: { name, namespace: 'live' },
+            spec: {
+              sources: [{ name: 'app', type: 'orchestrator_logs', selector: { pods: { matchLabels: { app: name } } } }],
+              transforms: [
+                { name: 'mark', type: 'remap', config: { source: `.mark = "${name}"\ndel(.orchestrator)` } },
+              ],
+              sinks: [{ name: 'out', type: 'blackhole' }],
+            },
+          })),
+          {
+            apiVersion: 'penstock.dev/v1alpha1',
+            kind: 'ClusterPipeline',
+            metadata: { name: 'demo' },
+            spec: {
+              mode: 'Node',
+              sources: [{ name: 'in', type: 'demo_logs', config: { format: 'json', interval: 0.1 } }],
+              sinks: [{ name: 'out', type: 'blackhole' }],
+            },
+          },
+        )
+        const roles = parseAllDocuments(readFileSync(join(root, 'operator/install.yaml'), 'utf8'))
+          .map((document) => document.toJS() as { kind: string; metadata: { name: string } })
+          .filter(({ kind, metadata }) => /Role$/.test(kind) && /^penstock-(view|edit|cli)$/.test(metadata.name))
+        await cluster.apply(...roles)
+        for (const [name, role] of [
+          ['author', 'penstock-edit'],
+          ['onlooker', 'penstock-view'],
+        ] as const) {
+          await cluster.kubectl(['create', 'serviceaccount', name, '-n', 'live'])
+          await cluster.kubectl([
+            ...['create', 'rolebinding', name, '-n', 'live', `--clusterrole=${role}`, `--serviceaccount=live:${name}`],
+          ])
+          tokens.set(name, (await cluster.kubectl(['create', 'token', name, '-n', 'live'])).trim())
+        }
+        fleet = resources.use(await Fleet.start(api, { agent: 'node', nodes: 2, operatorUrl: secondUrl, kubeconfig }))
+        for (const [index, name] of ['one', 'other'].entries()) {
+          const made = await api.request<{ metadata: { uid: string } }>('POST', '/api/v1/namespaces/live/pods', {
+            apiVersion: 'v1',
+            kind: 'Pod',
+            metadata: { name, labels: { app: name } },
+            spec: {
+              nodeName: fleet.members[index]?.node,
+              containers: [{ name: 'app', image: 'app' }],
+              automountServiceAccountToken: false,
+            },
+          })
+          const logs = join(fleet.members[index]?.folder ?? '', 'logs', `live_${name}_${made.metadata.uid}`, 'app')
+          mkdirSync(logs, { recursive: true })
+          const write = () =>
+            appendFileSync(join(logs, '0.log'), `${new Date().toISOString()} stdout F hello of ${name}\n`)
+          const writing = setInterval(write, 50)
+          resources.defer(() => clearInterval(writing))
+        }
+        await eventually(async () => {
+          for (const path of [
+            'namespaces/live/pipelines/one',
+            'namespaces/live/pipelines/other',
+            'clusterpipelines/demo',
+          ]) {
+            const { status } = await api.get(`/apis/penstock.dev/v1alpha1/${path}`)
+            expect((status?.['conditions'] as { type: string; status: string }[] | undefined) ?? []).toContainEqual(
+              expect.objectContaining({ type: 'Programmed', status: 'True', reason: 'Programmed' }),
+            )
+          }
+        }, 180_000)
+      }, 300_000)
+
+      const as = (name: string) => ['--operator-url', secondUrl, '--token', tokens.get(name) ?? '']
+      /** A command that goes on; ended by what is waited for. */
+      function follow(...args: string[]) {
+        const child: ChildProcess = spawn(node, ['--conditions=source', join(root, 'operator/src/main.ts'), ...args], {
+          env: { ...process.env, KUBECONFIG: cluster.kubeconfig },
+          stdio: ['ignore', 'pipe', 'pipe'],
+        })
+        const said = { out: '', err: '' }
+        child.stdout?.on('data', (part) => {
+          said.out += part
+        })
+        child.stderr?.on('data', (part) => {
+          said.err += part
+        })
+        const ended = new Promise<number | null>((done) => child.once('close', done))
+        return {
+          said,
+          lines: () => said.out.split('\n').filter((line) => line !== ''),
+          end: async () => {
+            child.kill('SIGINT')
+            return ended
+          },
+          async [Symbol.asyncDispose]() {
+            child.kill('SIGKILL')
+            await ended
+          },
+        }
+      }
+
+      test('tap shows events of one Pipeline, of every agent that runs it, and of no other', async () => {
+        await using tap = follow('tap', 'one', '-n', 'live', '--meta', ...as('author'))
+        await eventually(() => expect(tap.lines().length, tap.said.err).toBeGreaterThan(5), 120_000)
+        for (const line of tap.lines()) {
+          const { node: where, component_id: id, event } = JSON.parse(line)
+          expect(where).toBe('node-0000')
+          expect(['live/one/app', 'live/one/mark']).toContain(id)
+          expect(event.message).toBe('hello of one')
+        }
+        expect(tap.said.err).toContain('Pipeline live/one: 2 agents are asked.\n')
+        expect(await tap.end()).toBe(0)
+        // Nobody looks any more: the agents stop.
+        expect(leader.log).toContain('"user":"system:serviceaccount:live:author"')
+        expect(leader.log + second.log).not.toContain(tokens.get('author'))
+      })
+
+      test('tap shows what a component gives or a sink reads, in another form, as many as are asked for', async () => {
+        await using tap = follow(
+          ...['tap', 'one', '-n', 'live', '-c', 'out', '--limit', '2', '--format', 'logfmt', '-q', ...as('author')],
+        )
+        await eventually(() => expect(tap.lines().length, tap.said.err).toBeGreaterThan(3), 120_000)
+        for (const line of tap.lines()) expect(line).toMatch(/\bmark=one\b/)
+        expect(tap.said.err).toBe('')
+        await using short = follow('tap', 'one', '-n', 'live', '-c', 'mark', '--for', '3s', '-l', '1', ...as('author'))
+        await eventually(() => expect(short.said.err).toContain('It ends after 3 s.'), 120_000)
+        expect(short.lines().length).toBeLessThanOrEqual(4)
+      })
+
+      test.each([
+        {
+          args: ['one', '-n', 'live'],
+          who: 'onlooker',
+          says: 'may not create pipelines/tap.penstock.dev "one" in namespace live',
+        },
+        {
+          args: ['web', '-n', 'shop'],
+          who: 'author',
+          says: 'may not create pipelines/tap.penstock.dev "web" in namespace shop',
+        },
+        { args: ['demo', '--cluster'], who: 'author', says: 'may not create clusterpipelines/tap.penstock.dev "demo"' },
+        { args: ['gone', '-n', 'live'], who: 'author', says: 'There is no Pipeline live/gone.' },
+        { args: ['one', '-n', 'live', '-c', 'on'], who: 'author', says: 'there are: app, mark, out.' },
+        { args: ['one', '-n', 'live', '--node', 'n7'], who: 'author', says: 'it runs on: node-0000, node-0001.' },
+        { args: ['one', '-n', 'live'], who: 'nobody', says: 'The API server does not know this token' },
+      ])('tap $args of $who is refused: $says', async ({ args, who, says }) => {
+        tokens.set('nobody', 'x.y.z')
+        const result = await penstock('tap', ...args, ...as(who))
+        expect([result.code, result.stdout]).toEqual([69, ''])
+        expect(result.stderr).toContain(says)
+      })
+
+      test('a kubeconfig with a client certificate is not enough, and the message says what is', async () => {
+        await using certificates = await makeCertificates()
+        const { key, crt } = await certificates.issue('me')
+        const file = join(folder, 'certificate.kubeconfig')
+        const config = JSON.parse(await cluster.kubectl(['config', 'view', '--raw', '-o', 'json']))
+        config.users = [{ name: config.users[0].name, user: { 'client-certificate': crt, 'client-key': key } }]
+        await writeFile(file, JSON.stringify(config))
+        const result = await penstock('tap', 'one', '-n', 'live', '--kubeconfig', file)
+        expect(result.code).toBe(64)
+        expect(result.stderr).toContain('--token "$(kubectl create token NAME -n NAMESPACE)"')
+      })
+
+      test('top tells rates of Pipelines, exact and as JSON', async () => {
+        const result = await penstock('top', '-n', 'live', '--once', '-o', 'json', ...as('onlooker'))
+        expect([result.code, result.stderr]).toEqual([0, ''])
+        const { pipelines } = JSON.parse(result.stdout)
+        expect(pipelines.map(({ name }: { name: string }) => name)).toEqual(['one', 'other'])
+        expect(pipelines[0].agents).toEqual({ asked: 2, answered: 2 })
+        expect(pipelines[0].inPerSecond).toBeGreaterThan(0)
+        expect(pipelines[0]).toMatchObject({ droppedPerSecond: 0, errorsPerSecond: 0 })
+        expect(pipelines[0].lagSeconds).toBeGreaterThanOrEqual(0)
+        const refused = await penstock('top', '-A', '--once', ...as('onlooker'))
+        expect([refused.code, refused.stderr]).toEqual([
+          69,
+          expect.stringContaining('may not get pipelines.penstock.dev in all namespaces'),
+        ])
+      })
+
+      test('both go through the API server, for whom the one port of the operator is opened', async () => {
+        // What stands at the operator's Service: a pod with an address of this machine, and TLS as the operator speaks it.
+        const certificates = resources.use(await makeCertificates())
+        const { key, crt } = await certificates.issue('operator')
+        const tls = { key: await certificates.read(key), cert: await certificates.read(crt) }
+        const target = new URL(secondUrl)
+        const front = createTlsServer(tls, (socket) => {
+          const far = connect(Number(target.port), target.hostname)
+          for (const one of [socket, far]) one.on('error', () => {}) // its close ends the other
+          socket.on('close', () => far.destroy()).pipe(far)
+          far.on('close', () => socket.destroy()).pipe(socket)
+        })
+        resources.defer(() => new Promise((done) => front.close(() => done())))
+        await new Promise<void>((done) => front.listen(0, '0.0.0.0', done))
+        const { port } = front.address() as { port: number }
+        const labels = { 'app.kubernetes.io/name': 'penstock-operator' }
+        await cluster.apply(
+          {
+            apiVersion: 'v1',
+            kind: 'Service',
+            metadata: { name: 'penstock-operator', namespace: system },
+            spec: { selector: labels, ports: [{ name: 'agents', port: 9443, targetPort: port }] },
+          },
+          {
+            apiVersion: 'v1',
+            kind: 'Pod',
+            metadata: { name: 'penstock-operator-0', namespace: system, labels },
+            spec: { nodeName: 'node-0000', containers: [{ name: 'operator', image: 'x' }] },
+          },
+        )
+        const podIP = outerAddress()
+        const status = {
+          phase: 'Running',
+          podIP,
+          podIPs: [{ ip: podIP }],
+          conditions: [{ type: 'Ready', status: 'True' }],
+        }
+        await cluster.kubectl([
+          ...['-n', system, 'patch', 'pod', 'penstock-operator-0', '--subresource=status', '--type=merge'],
+          ...['-p', JSON.stringify({ status })],
+        ])
+        await eventually(async () => {
+          const result = await penstock('top', 'demo', '--cluster', '--once')
+          expect(result.stdout, result.stderr).toMatch(/^demo +2\/2 /m)
+        }, 120_000)
+        // A tenant: the API server lets them reach that port when they are bound to the role, and nothing else.
+        const file = join(folder, 'author.kubeconfig')
+        const config = JSON.parse(await cluster.kubectl(['config', 'view', '--raw', '-o', 'json']))
+        config.users = [{ name: config.users[0].name, user: { token: tokens.get('author') } }]
+        await writeFile(file, JSON.stringify(config))
+        const closed = await penstock('tap', 'one', '-n', 'live', '--kubeconfig', file)
+        expect([closed.code, closed.stderr]).toEqual([69, expect.stringContaining('--role=penstock-cli')])
+        await cluster.kubectl([
+          ...['create', 'rolebinding', 'cli', '-n', system, '--role=penstock-cli', '--serviceaccount=live:author'],
+        ])
+        await using tap = follow('tap', 'one', '-n', 'live', '--kubeconfig', file)
+        await eventually(() => expect(tap.said.out, tap.said.err).toContain('hello of one'), 120_000)
+        expect(await tap.end()).toBe(0)
+      })
     })
   },
 )

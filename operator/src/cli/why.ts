@@ -3,18 +3,33 @@
 import { parseArgs } from 'node:util'
 import { PenstockError } from '@penstock/agent/errors'
 import { findComponent } from '@penstock/agent/registry'
+import {
+  compileSelection,
+  consentLabel,
+  excludedContainers,
+  notExcluded,
+} from '@penstock/agent/sources/orchestrator_logs/selection'
+import { compileSelector } from '@penstock/agent/sources/orchestrator_logs/selector'
 import { type Agent, takes } from '../api/agent.ts'
 import { conditionOf } from '../api/conditions.ts'
 import { type KubeObject, keyOf } from '../api/object.ts'
 import type { Pipeline, SourceEntry } from '../api/pipeline.ts'
-import { selects } from '../api/selector.ts'
 import type { Source } from '../api/source.ts'
+import { type HubSubscription, subscriptionOf } from '../compile/artifact.ts'
+import { compilePipeline } from '../compile/pipeline.ts'
+import { resourceOf } from '../compile/resources.ts'
 import type { KubeClient } from '../kube/client.ts'
 import { namespaceType, podType } from '../kube/types.ts'
 import { clusterOptions, connect, typeOf } from './cluster.ts'
 
+type Labels = Readonly<Record<string, string>>
+
 interface Pod extends KubeObject {
-  readonly spec: { readonly nodeName?: string; readonly containers: readonly { readonly name: string }[] }
+  readonly spec: {
+    readonly nodeName?: string
+    readonly containers: readonly { readonly name: string }[]
+    readonly initContainers?: readonly { readonly name: string }[]
+  }
   readonly status?: { readonly phase?: string }
 }
 
@@ -40,25 +55,35 @@ async function explain(client: KubeClient, pod: Pod): Promise<{ lines: string[];
   const node = pod.spec.nodeName
   const lines = [`Pod ${keyOf(pod)} (${pod.status?.phase ?? 'no phase'}) on node ${node ?? 'none yet'}`]
   if (node === undefined) lines.push('  It has no node, so it has no logs yet.')
-  if (labels['penstock.dev/exclude'] === 'true') {
-    lines.push('  It has the label penstock.dev/exclude: "true": agents leave it out whatever Pipelines say.')
-    return { lines, read: false }
-  }
-  const [own, cluster, agents, space] = await Promise.all([
+  const [own, cluster, agents, space, ...sources] = await Promise.all([
     client.list<Pipeline>(typeOf('Pipeline'), { namespace }),
     client.list<Pipeline>(typeOf('ClusterPipeline')),
     client.list<Agent>(typeOf('Agent')),
     client.get(namespaceType, undefined, namespace),
+    client.list<KubeObject>(typeOf('Source'), { namespace }),
+    client.list<KubeObject>(typeOf('ClusterSource')),
   ])
   const namespaceLabels = space?.metadata.labels ?? {}
+  const isRead = compileSelector(notExcluded)
+  for (const [what, its] of [
+    ['It', labels],
+    [`Its namespace ${namespace}`, namespaceLabels],
+  ] as const) {
+    if (isRead(its)) continue
+    lines.push(`  ${what} has the label penstock.dev/exclude: "true": agents leave it out whatever Pipelines say.`)
+    return { lines, read: false }
+  }
+  const resources = [...sources.flat(), ...(space === undefined ? [] : [space])]
   let read = false
   for (const pipeline of [...own, ...cluster]) {
     lines.push(`  ${pipeline.kind} ${keyOf(pipeline)}`)
     const accepted = conditionOf(pipeline.status?.conditions, 'Accepted')
     const programmed = conditionOf(pipeline.status?.conditions, 'Programmed')
     let selected = false
+    const subscriptions = subscriptionsOf(pipeline, resources)
     for (const entry of pipeline.spec.sources) {
-      const answer = await sourceAnswer(client, pipeline, entry, pod, namespaceLabels)
+      const subscription = subscriptions.get(entry.name)
+      const answer = sourceAnswer(pipeline, entry, subscription, resources, pod, namespaceLabels)
       lines.push(`    ${answer.reads ? 'reads it' : 'does not'}: source ${entry.name}: ${answer.why}`)
       if (answer.reads) selected = true
     }
@@ -84,66 +109,73 @@ async function explain(client: KubeClient, pod: Pod): Promise<{ lines: string[];
   return { lines, read }
 }
 
-async function sourceAnswer(
-  client: KubeClient,
-  pipeline: Pipeline,
-  entry: SourceEntry,
+/** What a Pipeline's sources are for the agents: the subscriptions by which they choose pods. */
+function subscriptionsOf(pipeline: Pipeline, resources: readonly KubeObject[]): ReadonlyMap<string, HubSubscription> {
+  const compiled = compilePipeline(resourceOf(pipeline), resources.map(resourceOf), { ownMachine: false })
+  return new Map(compiled.podLogs.map((source) => [source.name, subscriptionOf(source, pipeline.metadata.uid ?? '')]))
+}
+
+function sourceAnswer(
+  { metadata }: Pipeline,
+  { type, ref }: SourceEntry,
+  subscription: HubSubscription | undefined,
+  resources: readonly KubeObject[],
   pod: Pod,
-  namespaceLabels: Readonly<Record<string, string>>,
-): Promise<{ reads: boolean; why: string }> {
+  namespaceLabels: Labels,
+): { reads: boolean; why: string } {
   const no = (why: string) => ({ reads: false, why })
-  let { type, selector } = entry
-  if (entry.ref !== undefined) {
-    const { kind, name } = entry.ref
-    const source = await client.get<Source>(
-      typeOf(kind),
-      kind === 'Source' ? pipeline.metadata.namespace : undefined,
-      name,
-    )
-    if (source === undefined) return no(`${kind} ${name} does not exist`)
-    type = source.spec.type
-    selector = selector ?? source.spec.selector
-  }
-  if (type === undefined || findComponent('source', type)?.type !== 'orchestrator_logs') {
-    return no(`a source of type ${type} reads no pod logs`)
-  }
-  const { labels = {}, annotations = {} } = pod.metadata
-  if (
-    pipeline.kind === 'ClusterPipeline' &&
-    selector?.namespaces !== undefined &&
-    !selects(selector.namespaces, namespaceLabels)
-  ) {
+  if (subscription === undefined) {
+    const shared = ref === undefined ? undefined : resources.find((each) => isReferred(each, ref, metadata.namespace))
+    if (ref !== undefined && shared === undefined) return no(`${ref.kind} ${ref.name} does not exist`)
+    const isOpen = ref?.kind !== 'ClusterSource' || metadata.namespace === undefined
+    const known = type ?? (shared as Source | undefined)?.spec.type
+    if (known !== undefined && findComponent('source', known)?.type !== 'orchestrator_logs')
+      return no(`a source of type ${known} reads no pod logs`)
     return no(
-      `its selector does not match the labels of namespace ${pod.metadata.namespace} (${labelText(namespaceLabels)})`,
+      isOpen ? 'it is not accepted' : `${ref?.kind} ${ref?.name} is not open to namespace ${metadata.namespace}`,
     )
   }
-  if (selector?.pods !== undefined && !selects(selector.pods, labels)) {
+  // The agents' own judgement.
+  const selection = compileSelection(subscription)
+  const { namespace = '', labels = {}, annotations = {} } = pod.metadata
+  if (!selection.namespace(namespace, namespaceLabels)) {
+    const { namespaceSelector = '' } = subscription
     return no(
-      `its selector ${JSON.stringify(selector.pods)} does not match the labels of the pod (${labelText(labels)})`,
+      `its selector ${namespaceSelector} does not match the labels of namespace ${namespace} (${labelText(namespaceLabels)})`,
     )
   }
-  if (selector?.optIn === true && labels['penstock.dev/collect'] !== 'true') {
-    return no('it reads pods with the label penstock.dev/collect: "true" only, which the pod has not')
-  }
-  const left = new Set([
-    ...(selector?.containers?.exclude ?? []),
-    ...(annotations['penstock.dev/exclude-containers'] ?? '').split(',').map((each) => each.trim()),
-  ])
-  const containers = pod.spec.containers.map((container) => container.name)
-  const kept = containers.filter((container) => !left.has(container))
+  if (subscription.optIn === true && labels[consentLabel] !== 'true')
+    return no(`it reads pods with the label ${consentLabel}: "true" only, which the pod has not`)
+  if (!selection.pod(labels))
+    return no(`its selector ${subscription.podSelector} does not match the labels of the pod (${labelText(labels)})`)
+  const excluded = excludedContainers(annotations)
+  const containers = [...(pod.spec.initContainers ?? []), ...pod.spec.containers].map((container) => container.name)
+  const kept = containers.filter((container) => selection.container(container, excluded))
   if (kept.length === 0) return no(`its containers are all left out (${containers.join(', ')})`)
-  const without = containers.filter((container) => left.has(container))
+  const without = containers.filter((container) => !kept.includes(container))
   return {
     reads: true,
     why: `containers ${kept.join(', ')}${without.length === 0 ? '' : `; left out: ${without.join(', ')}`}`,
   }
 }
 
+function isReferred(
+  object: KubeObject,
+  { kind, name }: { readonly kind: string; readonly name: string },
+  namespace: string | undefined,
+): boolean {
+  return (
+    object.kind === kind &&
+    object.metadata.name === name &&
+    (kind !== 'Source' || object.metadata.namespace === namespace)
+  )
+}
+
 /** Why no agent on the pod's node runs a Pipeline that selects the pod. */
 function obstaclesOf(
   pipeline: Pipeline,
   agents: readonly Agent[],
-  namespaceLabels: Readonly<Record<string, string>>,
+  namespaceLabels: Labels,
   node: string | undefined,
 ): string[] {
   if (pipeline.spec.suspend === true) return ['it is suspended: spec.suspend is true']
@@ -161,7 +193,7 @@ function obstaclesOf(
   return obstacles
 }
 
-function labelText(labels: Readonly<Record<string, string>>): string {
+function labelText(labels: Labels): string {
   const pairs = Object.entries(labels).map(([key, value]) => `${key}=${value}`)
   return pairs.length === 0 ? 'none' : pairs.join(', ')
 }

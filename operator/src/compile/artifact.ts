@@ -180,7 +180,8 @@ export function artifactOf(compiled: CompiledPipeline, pipeline: Resource, facts
   }
 }
 
-function subscriptionOf(source: PodLogs, uid: string): HubSubscription {
+/** What a source of pod logs is for the hub of an agent. */
+export function subscriptionOf(source: PodLogs, uid: string): HubSubscription {
   const { name, id, namespaces, namespaceSelector, podSelector, excludeContainers, optIn, limits, options } = source
   return {
     cursor: `${uid}/${name}`,

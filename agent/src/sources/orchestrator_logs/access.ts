@@ -7,6 +7,7 @@ import type { KubeClient } from './kube/client.ts'
 import { type Followed, follow, type KubeObject } from './kube/watch.ts'
 import { LeftOut } from './left-out.ts'
 import { folderOf, type PodMetadata, type PodObject, parseFolder } from './pod-metadata.ts'
+import { notExcluded } from './selection.ts'
 
 export interface AccessOptions {
   readonly node: string
@@ -20,7 +21,6 @@ export interface AccessOptions {
   readonly leftOutFile: string
 }
 
-const notExcluded = 'penstock.dev/exclude!=true,vector.dev/exclude!=true'
 /** How long nothing is read while the API has not answered at all. */
 const firstListLimitMs = 60_000
 /** A folder may be there before the watch tells of its pod. */

@@ -16,7 +16,7 @@ import { KubeClient } from './kube/client.ts'
 import type { KubeTarget } from './kube/config.ts'
 import { Limiter } from './limiter.ts'
 import { type Pod, PodMetadata, parseFolder } from './pod-metadata.ts'
-import { compileSelector } from './selector.ts'
+import { compileSelection } from './selection.ts'
 
 export interface HubOptions {
   readonly node: string
@@ -29,8 +29,6 @@ export interface HubOptions {
 
 const slabBytes = 64 * 1024
 const delayDeletionMs = 60_000
-/** Pods without this label are not read where a subscription asks for consent. */
-const consentLabel = 'penstock.dev/collect'
 
 interface Reader {
   readonly namespaces: ReadonlySet<string> | undefined
@@ -110,25 +108,9 @@ export class PodLogHub {
   select(subscription: Subscription): Selection {
     const { access, metadata } = this
     const namespaces = subscription.namespaces === undefined ? undefined : new Set(subscription.namespaces)
-    const namespaceTest = compileSelector(subscription.namespaceSelector ?? '')
-    const podTest = compileSelector(
-      [subscription.podSelector ?? '', subscription.optIn === true ? `${consentLabel}=true` : '']
-        .filter((text) => text !== '')
-        .join(','),
-    )
-    // Whether a selector takes a pod cannot be asked when nothing is known of it.
-    const needsPod = subscription.podSelector !== undefined || subscription.optIn === true
-    const needsNamespace = subscription.namespaceSelector !== undefined
-    const included = subscription.includeContainers === undefined ? undefined : new Set(subscription.includeContainers)
-    const excluded = new Set(subscription.excludeContainers ?? [])
-    const matches = (pod: Pod | undefined, namespace: string): boolean => {
-      if (namespaces !== undefined && !namespaces.has(namespace)) return false
-      if (needsNamespace) {
-        const labels = metadata.namespaceLabels(namespace)
-        if (labels === undefined || !namespaceTest(labels)) return false
-      }
-      return !needsPod || (pod !== undefined && podTest(pod.labels))
-    }
+    const selection = compileSelection(subscription)
+    const matches = (pod: Pod | undefined, namespace: string): boolean =>
+      selection.namespace(namespace, metadata.namespaceLabels(namespace)) && selection.pod(pod?.labels)
     return {
       pod(folder) {
         const namespace = parseFolder(folder)?.namespace
@@ -136,8 +118,7 @@ export class PodLogHub {
         return access.wants(folder) && matches(metadata.pod(folder), namespace)
       },
       container(folder, name) {
-        if (metadata.pod(folder)?.excludedContainers.has(name) === true) return false
-        return !excluded.has(name) && (included === undefined || included.has(name))
+        return selection.container(name, metadata.pod(folder)?.excludedContainers)
       },
       excludes(folder) {
         const pod = metadata.pod(folder)

@@ -3,6 +3,7 @@
 
 import type { ValueObject } from '../../event/value.ts'
 import type { KubeObject } from './kube/watch.ts'
+import { excludedContainers } from './selection.ts'
 
 interface ContainerStatus {
   readonly name: string
@@ -75,7 +76,6 @@ function podFrom(object: PodObject): Pod {
   }
   const owner = metadata.ownerReferences?.[0]
   const annotations = metadata.annotations ?? {}
-  const excluded = annotations['penstock.dev/exclude-containers'] ?? annotations['vector.dev/exclude-containers'] ?? ''
   return {
     name: metadata.name,
     namespace: metadata.namespace ?? '',
@@ -87,12 +87,7 @@ function podFrom(object: PodObject): Pod {
     labels: (metadata.labels ?? {}) as ValueObject,
     annotations: annotations as ValueObject,
     containers,
-    excludedContainers: new Set(
-      excluded
-        .split(',')
-        .map((name) => name.trim())
-        .filter((name) => name !== ''),
-    ),
+    excludedContainers: excludedContainers(annotations),
   }
 }
 

@@ -1,0 +1,56 @@
+// Which pods and containers a subscription reads: one judgement for the hub, which reads them, and for those who ask why it does not.
+
+import { compileSelector, type LabelTest } from './selector.ts'
+
+/** Pods and namespaces that are read at all. */
+export const notExcluded = 'penstock.dev/exclude!=true,vector.dev/exclude!=true'
+/** Pods without this label are not read where a subscription asks for consent. */
+export const consentLabel = 'penstock.dev/collect'
+
+/** Containers that a pod itself keeps from being read. */
+export function excludedContainers(annotations: Readonly<Record<string, string>>): ReadonlySet<string> {
+  const text = annotations['penstock.dev/exclude-containers'] ?? annotations['vector.dev/exclude-containers'] ?? ''
+  const names = text.split(',').map((name) => name.trim())
+  return new Set(names.filter((name) => name !== ''))
+}
+
+/** By what a subscription chooses. */
+export interface SelectionOptions {
+  readonly namespaces?: readonly string[] | undefined
+  readonly namespaceSelector?: string | undefined
+  readonly podSelector?: string | undefined
+  readonly optIn?: boolean | undefined
+  readonly includeContainers?: readonly string[] | undefined
+  readonly excludeContainers?: readonly string[] | undefined
+}
+
+export interface PodSelection {
+  /** Labels are those of the namespace; undefined: nothing is known of it. */
+  namespace(name: string, labels: Readonly<Record<string, unknown>> | undefined): boolean
+  /** Labels are those of the pod; undefined: nothing is known of it. */
+  pod(labels: Readonly<Record<string, unknown>> | undefined): boolean
+  container(name: string, excluded: ReadonlySet<string> | undefined): boolean
+}
+
+export function compileSelection(subscription: SelectionOptions): PodSelection {
+  const { namespaces, namespaceSelector, podSelector, optIn, includeContainers, excludeContainers } = subscription
+  const names = namespaces === undefined ? undefined : new Set(namespaces)
+  const namespaceTest = compiled(namespaceSelector)
+  const podTest = compiled(podSelector)
+  const consentTest = optIn === true ? compileSelector(`${consentLabel}=true`) : undefined
+  const included = includeContainers === undefined ? undefined : new Set(includeContainers)
+  const left = new Set(excludeContainers ?? [])
+  // Whether a selector takes something cannot be asked when nothing is known of it.
+  const takes = (test: LabelTest | undefined, labels: Readonly<Record<string, unknown>> | undefined) =>
+    test === undefined || (labels !== undefined && test(labels))
+  return {
+    namespace: (name, labels) => (names === undefined || names.has(name)) && takes(namespaceTest, labels),
+    pod: (labels) => takes(podTest, labels) && takes(consentTest, labels),
+    container: (name, excluded) =>
+      excluded?.has(name) !== true && !left.has(name) && (included === undefined || included.has(name)),
+  }
+}
+
+function compiled(selector: string | undefined): LabelTest | undefined {
+  return selector === undefined ? undefined : compileSelector(selector)
+}
