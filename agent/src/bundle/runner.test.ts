@@ -309,3 +309,84 @@ test('a removed pipeline whose destination answers in time loses nothing', async
   writeFileSync(fileOf('shop'), criLine('three'), { flag: 'a' })
   await eventually(() => expect(got.get('shop/p')).toEqual(['three']))
 })
+
+test.each([
+  ['.orchestrator.pod_namespace = "forged"', 1],
+  ['. = {"message": "m", "orchestrator": {"pod_namespace": "forged"}}', 1],
+  ['. = [{"message": "m"}, {"message": "n"}]', 2], // events that a program has made are of the same origin
+  ['. = merge(., {"vector": {"orchestrator": {"pod_namespace": "forged"}}})', 1],
+  ['x = object!(%vector.orchestrator); x.pod_namespace = "forged"; .x = x; .message = "m"', 1],
+  ['x = %; x.vector.orchestrator.pod_namespace = "forged"; .message = string!(x.vector.orchestrator.pod_namespace)', 1],
+  ['.x = %vector; .x.orchestrator.pod_namespace = "forged"; .message = "m"', 1],
+  ['.x = remove!(%, ["vector", "orchestrator", "pod_namespace"]); .message = "m"', 1],
+  ['.x = set!(%, ["vector", "orchestrator", "pod_namespace"], "forged"); .message = "m"', 1],
+  ['for_each(object!(%vector.orchestrator)) -> |_, value| { value = "forged" }; .message = "m"', 1],
+  ['%orchestrator = {"pod_namespace": "forged"}; %mine.vector.orchestrator.pod_namespace = "forged"', 1],
+  ['del(.); .message = "m"', 1],
+  ['abort', 0],
+])('what an enforced value is made from cannot be forged by: %s', async (source, events) => {
+  await using api = await KubeApi.start()
+  podOf(api, 'shop', criLine('one'))
+  podOf(api, 'other', criLine('other'))
+  await using destination = await fakeDestination()
+  const sink = {
+    type: 'http',
+    uri: `${destination.url}/{{ %vector.orchestrator.pod_namespace }}`,
+    encoding: { codec: 'json' },
+    framing: { method: 'newline_delimited' },
+    batch: { timeout_secs: 0.05 },
+    healthcheck: false,
+  }
+  const more = { transform: { type: 'remap', source }, sink }
+  await using rig = await Rig.start(api, merged(reader('shop', more), reader('other')))
+  await eventually(() => expect(got.get('other/p')).toEqual(['other']))
+  expect(rig.runner.state.failures).toEqual([])
+  const lines = () => destination.requests.flatMap((request) => request.lines())
+  await eventually(() => expect(lines()).toHaveLength(events))
+  for (const { path } of destination.requests) expect(path).toBe('/shop')
+})
+
+test.each([
+  '%vector.orchestrator.pod_namespace = "forged"',
+  '%vector = {}',
+  '% = {}',
+  'del(%vector)',
+  'del(%)',
+  '%"vector".a = 1',
+  'if true { for_each([1]) -> |_, v| { %vector.a = v } }',
+  '%vector, err = parse_json(.message)',
+  '.a, %vector = parse_json(.message)',
+])('a program that would write what the agent knows of a pod is refused: %s', async (source) => {
+  await using api = await KubeApi.start()
+  podOf(api, 'shop', criLine('one'))
+  await using rig = await Rig.start(api, reader('shop', { transform: { type: 'remap', source } }))
+  expect(rig.runner.state.failures).toMatchObject([
+    { pipeline: 'shop/p', component: 'change', reason: 'InvalidConfig' },
+  ])
+  expect(got.get('shop/p')).toBeUndefined()
+})
+
+test('what programs of a namespace write with `log` is kept for its authors, and nowhere else', async () => {
+  const stdout = vi.spyOn(process.stdout, 'write')
+  const stderr = vi.spyOn(process.stderr, 'write')
+  await using api = await KubeApi.start()
+  podOf(api, 'shop', criLine('one') + criLine('two'))
+  podOf(api, 'open', criLine('one'))
+  const source = 'log("seen: " + string!(.message), level: "warn", rate_limit_secs: 0)'
+  const transform = { type: 'remap', source }
+  await using rig = await Rig.start(
+    api,
+    merged(reader('shop', { transform }), reader('open', { transform, entry: { restricted: false } })),
+  )
+  await eventually(() => expect(got.get('shop/p')).toHaveLength(2))
+  await eventually(() => expect(got.get('open/p')).toHaveLength(1))
+  expect(rig.runner.lines('shop/p')).toMatchObject([
+    { component: 'change', level: 'warn', text: 'seen: one' },
+    { component: 'change', level: 'warn', text: 'seen: two' },
+  ])
+  expect(rig.runner.lines('open/p')).toEqual([])
+  const said = rig.said.join('')
+  expect(said).toContain('seen: one') // the platform's own goes to the agent's log
+  expect(said.match(/seen:/g)).toHaveLength(1)
+  for (const spied of [stdout, stderr]) expect(JSON.stringify(spied.mock.calls)).not.toContain('seen:')
+})
