@@ -112,27 +112,24 @@ export class OperatorProcess implements AsyncDisposable {
     return Number(/^penstock_heartbeats_total\{result="taken"\} (\d+)/m.exec(text)?.[1] ?? 0)
   }
 
-  /** Waits until its queues are empty and it has written nothing for some seconds. */
+  /** Waits until its queues have been empty for some seconds. */
   async idle(): Promise<void> {
     let quiet = 0
-    let before = -1
     await until('the operator to have nothing to do', 180_000, async () => {
       const text = await this.get('/metrics')
       const busy = [...text.matchAll(/^(?:workqueue_depth|controller_runtime_active_workers)\{[^}]*\} (\d+)/gm)]
       // What waits in a status for more to come is still to be written.
       busy.push(...text.matchAll(/^workqueue_delayed\{[^}]*controller="status"[^}]*\} (\d+)/gm))
-      const writes = await this.writes()
-      const rests = busy.length > 0 && busy.every(([, value]) => value === '0') && writes === before
-      quiet = rests ? quiet + 1 : 0
-      before = writes
-      return quiet >= 10
+      quiet = busy.length > 0 && busy.every(([, value]) => value === '0') ? quiet + 1 : 0
+      return quiet >= 15
     })
   }
 
-  /** Resident memory in MiB. */
-  memory(): number {
-    const kib = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${this.pid}/status`, 'utf8'))?.[1]
-    return Number(kib) / 1024
+  /** Resident memory in MiB, now and at most. */
+  memory(): { readonly now: number; readonly peak: number } {
+    const status = readFileSync(`/proc/${this.pid}/status`, 'utf8')
+    const mebibytes = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1]) / 1024
+    return { now: mebibytes('VmRSS'), peak: mebibytes('VmHWM') }
   }
 
   async kill(): Promise<void> {

@@ -525,6 +525,7 @@ test('what is over a limit is dropped and counted, or waits in its file; other c
   for (const name of ['loud', 'quiet']) api.set('pods', pod('shop', name))
   const limit = (onLimit: 'drop' | 'lag') => ({ limits: { perContainer: { lines: 100, onLimit } } })
   const bytes = { limits: { pipeline: { bytes: 20_000, onLimit: 'lag' as const } } }
+  const together = { limits: { shared: [{ key: 'shop/ClusterSink/store', bytes: 100_000 }] } }
   project(secretsDir, {})
   project(
     bundleDir,
@@ -533,6 +534,8 @@ test('what is over a limit is dropped and counted, or waits in its file; other c
         reader('shop', 'drops', limit('drop')),
         reader('shop', 'lags', limit('lag')),
         reader('shop', 'bytes', bytes),
+        reader('shop', 'one', together),
+        reader('shop', 'other', together),
       ),
     ).files,
   )
@@ -545,11 +548,12 @@ test('what is over a limit is dropped and counted, or waits in its file; other c
     ...['--api-address', '127.0.0.1:0'],
   ])
   await eventually(() => {
-    for (const name of ['drops', 'lags', 'bytes']) expect(read(name), name).toContain('hello')
+    for (const name of ['drops', 'lags', 'bytes', 'one', 'other']) expect(read(name), name).toContain('hello')
   })
   const loud = (name: string) => read(name).filter((text) => text !== 'hello')
   await eventually(() => expect(loud('lags')).toHaveLength(900))
   await eventually(() => expect(loud('bytes')).toHaveLength(900))
+  for (const name of ['one', 'other']) await eventually(() => expect(loud(name)).toHaveLength(900))
   const kept = loud('drops').length
   expect(kept).toBeGreaterThanOrEqual(100)
   expect(kept).toBeLessThan(900)

@@ -78,6 +78,19 @@ test('dropped events leave by their own port with the reason', async () => {
   ])
 })
 
+test('no more dropped events leave than the limit allows; the others are counted', async () => {
+  const events = new RecordedEvents()
+  const options = {
+    source: '.n = to_int!(.n)',
+    drop_on_error: true,
+    reroute_dropped: true,
+    reroute_dropped_limit: 0.001,
+  }
+  const sent = await runTransform('remap', options, [log({ n: 'x' }), log({ n: 'y' }), log({ n: 'z' })], events)
+  expect(fields(sent.get('dropped')).map(({ n }) => n)).toEqual(['x'])
+  expect(events.counts.get('component_discarded_events_total intentional=true')).toBe(2)
+})
+
 /** The transform itself, for tests that look at batches. */
 async function built(options: object, logger = silentLogger): Promise<Transform> {
   const declaration = findComponent('transform', 'remap')

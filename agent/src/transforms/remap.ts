@@ -14,7 +14,7 @@ import type { TagMode } from '../remap/metric-target.ts'
 import { metricReader } from '../remap/own-metrics.ts'
 import { type CompileOptions, compileProgram, Program, type Runs } from '../remap/program.ts'
 import { RemoteProgram } from '../remap/remote.ts'
-import { bool, list, oneOf, optional, path, program, string } from '../schema/options.ts'
+import { bool, float, list, oneOf, optional, path, program, string } from '../schema/options.ts'
 
 interface SourceOptions {
   readonly source: string | undefined
@@ -42,6 +42,11 @@ export const remap = defineTransform({
     reroute_dropped: bool('Send events that would be discarded to the output `dropped`, with the reason added.', {
       default: false,
     }),
+    reroute_dropped_limit: optional(
+      float('Events a second that leave by `dropped` at most, with those of one second at once. More are discarded.', {
+        exclusiveMinimum: 0,
+      }),
+    ),
     timezone: optional(
       string('Time zone of dates without one: a TZ database name or `local`. Overrides the global option.', {
         examples: ['Europe/Berlin'],
@@ -143,6 +148,7 @@ interface RemapOptions {
   readonly drop_on_error: boolean
   readonly drop_on_abort: boolean
   readonly reroute_dropped: boolean
+  readonly reroute_dropped_limit: number | undefined
   readonly metric_tag_values: TagMode
 }
 
@@ -156,6 +162,10 @@ class Remap {
   #lastError = ''
   #lastAbort = ''
   #dropped: (LogEvent | MetricEvent)[] = []
+  #overLimit = 0
+  /** How many events may leave by `dropped` now, as of a time. */
+  #tokens: number
+  #filledAt = performance.now()
   /** Of the event at hand: what the fields that the program may change were. */
   readonly #before: (Value | undefined)[] = []
 
@@ -163,6 +173,7 @@ class Remap {
     this.#program = program
     this.#options = options
     this.#context = context
+    this.#tokens = Math.max(1, options.reroute_dropped_limit ?? 0)
   }
 
   transform(batch: LogBatch | MetricBatch, output: TransformOutput): Promise<void> | undefined {
@@ -180,6 +191,7 @@ class Remap {
     this.#errors = 0
     this.#aborts = 0
     this.#dropped = []
+    this.#overLimit = 0
     const kept = batch.type === 'log' ? this.#sized(this.#logs(program, batch)) : this.#metrics(program, batch)
     this.#report()
     const { finalizer } = batch
@@ -302,9 +314,21 @@ class Remap {
     }
     const { drop_on_abort, drop_on_error, reroute_dropped } = this.#options
     if (!(aborted ? drop_on_abort : drop_on_error)) kept.push(event)
+    else if (reroute_dropped && !this.#mayLeave()) this.#overLimit++
     else if (reroute_dropped) {
       this.#dropped.push(this.#annotated(event, aborted ? 'abort' : 'error', failure.given ?? failure.message))
     }
+  }
+
+  #mayLeave(): boolean {
+    const { reroute_dropped_limit: perSecond } = this.#options
+    if (perSecond === undefined) return true
+    const now = performance.now()
+    this.#tokens = Math.min(Math.max(1, perSecond), this.#tokens + ((now - this.#filledAt) / 1000) * perSecond)
+    this.#filledAt = now
+    if (this.#tokens < 1) return false
+    this.#tokens--
+    return true
   }
 
   /** A copy with the reason added: others may hold the event itself. */
@@ -338,6 +362,9 @@ class Remap {
     }
     if (this.#aborts > 0) {
       logger.debug({ message: this.#lastAbort, events: this.#aborts }, 'Event mapping aborted.')
+    }
+    if (this.#overLimit > 0) {
+      events.discarded(this.#overLimit, true, 'More events than `reroute_dropped_limit` a second were to leave.')
     }
     if (reroute_dropped) return
     if (drop_on_error && this.#errors > 0) events.discarded(this.#errors, false, 'Mapping failed with event.')

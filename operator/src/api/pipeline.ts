@@ -204,9 +204,11 @@ export const pipelineSpec = (cluster: boolean) =>
           deadLetter: object(
             {
               sink: required(text('Name of a sink of the Pipeline.', { maxLength: 63 })),
-              maxEventsPerSecond: integer('Events a second at most.', { minimum: 1 }),
+              maxEventsPerSecond: integer('Events a second at most, on each agent. More are discarded and counted.', {
+                minimum: 1,
+              }),
             },
-            'Where events go that a transform gave up on.',
+            'Where events go that a program gave up on. What the destination of a sink rejects does not come here: it is counted.',
           ),
         },
         'What is done with failed events.',

@@ -22,7 +22,12 @@ const clusterMembers = {
   ),
   enforced: open('Options that are added after those of Pipelines; templates see what the source captured.'),
   limits: object(
-    { perNamespace: object({ bytesPerSecond: quantity('Bytes a second.') }, 'For the Pipelines of a namespace.') },
+    {
+      perNamespace: object(
+        { bytesPerSecond: quantity('Bytes a second that they read on one agent. More waits in its files.') },
+        'For the Pipelines of a namespace, together.',
+      ),
+    },
     'What each user may send.',
   ),
 }

@@ -45,7 +45,9 @@ export const tenantPolicySpec = object(
         pipelines: integer('Pipelines of a namespace.'),
         components: integer('Components of a namespace.'),
         diskBuffer: quantity('Bytes of disk buffers of a namespace.'),
-        bytesPerSecond: quantity('Bytes a second that a Pipeline reads on one agent.'),
+        bytesPerSecond: quantity(
+          'Bytes a second that the Pipelines of a namespace read on one agent, together. More waits in its files.',
+        ),
         cpuShare: integer('Share of the CPU, against others.', { minimum: 1, maximum: 1000 }),
       },
       'How much.',

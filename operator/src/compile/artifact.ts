@@ -77,6 +77,8 @@ export interface HubLimits {
     | { readonly lines?: number | undefined; readonly bytes?: number | undefined; readonly onLimit: 'drop' | 'lag' }
     | undefined
   readonly pipeline?: { readonly bytes: number; readonly onLimit: 'drop' | 'lag' } | undefined
+  /** Limits of a namespace: what its Pipelines read on an agent counts together. */
+  readonly shared?: readonly { readonly key: string; readonly bytes: number }[] | undefined
 }
 
 /** What an agent must hold a Pipeline to. */
@@ -91,8 +93,6 @@ export interface Tenancy {
   readonly implicitCredentials?: boolean | undefined
   /** Share of the CPU against other Pipelines (T11). */
   readonly cpuShare: number
-  /** Bytes a second that it may read on one agent. */
-  readonly bytesPerSecond?: number | undefined
 }
 
 /** A value that an agent gets through the Secret of secret values, under `key`. */

@@ -8,7 +8,6 @@ import type { TenantPolicySpec } from '../api/tenant-policy.ts'
 import { type Artifact, artifactOf } from './artifact.ts'
 import { checkPipeline, sentence, testPipeline } from './check.ts'
 import { type CompileProblem, compilePipeline, sharedProblems } from './pipeline.ts'
-import { quantityOf } from './quantity.ts'
 import { resourceOf } from './resources.ts'
 import { deniedCidrs } from './tenancy.ts'
 
@@ -110,7 +109,6 @@ export async function compileJob(job: CompileJob, onCompiled: () => void = () =>
             allowHosts: restricted ? (policy?.egress?.allowHosts ?? []) : [],
             ...(restricted && policy?.implicitCredentials === 'Allow' ? { implicitCredentials: true } : {}),
             cpuShare: policy?.quota?.cpuShare ?? 100,
-            bytesPerSecond: restricted ? quantityOf(policy?.quota?.bytesPerSecond) : undefined,
           },
         })
   return {

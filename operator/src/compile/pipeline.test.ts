@@ -23,6 +23,22 @@ function compile(text: string, ownMachine = false) {
   }
 }
 
+/** A Pipeline with a spec, and a ClusterSink for it. */
+function compileJobText(spec: string): [Resource, Resource] {
+  const folder = mkdtempSync(join(tmpdir(), 'penstock-compile-'))
+  try {
+    const sink = `apiVersion: penstock.dev/v1alpha1
+kind: ClusterSink
+metadata: { name: store }
+spec: { type: blackhole, allowedNamespaces: { from: All }, limits: { perNamespace: { bytesPerSecond: 5Mi } } }
+`
+    writeFileSync(join(folder, 'all.yaml'), `${pipeline(spec)}---\n${sink}`)
+    return loadResources([folder]).resources as [Resource, Resource]
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
 const pipeline = (spec: string) => `apiVersion: penstock.dev/v1alpha1
 kind: Pipeline
 metadata: { name: checkout, namespace: shop }
@@ -294,6 +310,79 @@ metadata: { name: shop, labels: { tier: gold } }
       app: 'mine',
       cluster: 'prod',
       namespace: 'shop',
+    })
+  })
+
+  test('enforced options see what the source captured, where no program can write, and nothing else (T13)', () => {
+    const shared = (
+      label: string,
+      source = '{ name: app, type: orchestrator_logs }',
+    ) => `${pipeline(`sources: [${source}]
+sinks: [{ name: out, ref: { kind: ClusterSink, name: loki } }]`)}---
+apiVersion: penstock.dev/v1alpha1
+kind: ClusterSink
+metadata: { name: loki }
+spec:
+  type: log_aggregator
+  allowedNamespaces: { from: All }
+  enforced: { labels: { own: '${label}' } }
+  config: { endpoint: 'https://loki:3100', encoding: { codec: json } }
+`
+    const { config, problems } = compile(shared('{{ orchestrator.pod_labels.app }}-{{ .orchestrator.pod_node_name }}'))
+    expect(problems).toEqual([])
+    expect(config.sinks['shop/checkout/out']?.['labels']).toEqual({
+      own: '{{ %vector.orchestrator.pod_labels.app }}-{{ %vector.orchestrator.pod_node_name }}',
+    })
+    expect(compile(shared('{{ team }}')).problems).toEqual([
+      '14:25 `enforced` may only use what a source captures; found {{ team }}',
+    ])
+    const demo = '{ name: demo, type: demo_logs, config: { format: json } }'
+    expect(compile(shared('{{ orchestrator.pod_name }}', demo), true).problems).toEqual([
+      '14:25 `enforced` uses {{ orchestrator.pod_name }}, which only pod logs have; "demo" is a source of type demo_logs',
+    ])
+  })
+
+  test('dead letters of all programs together are no more than they may be', () => {
+    const { config, problems } = compile(
+      pipeline(`sources: [{ name: app, type: orchestrator_logs }]
+transforms:
+  - { name: one, type: remap, config: { source: '.a = 1' } }
+  - { name: two, type: remap, config: { source: '.b = 1' } }
+sinks:
+  - { name: out, type: http, config: { uri: 'https://x', encoding: { codec: json } } }
+  - { name: dead, type: http, inputs: [one], config: { uri: 'https://y', encoding: { codec: json } } }
+onError: { deadLetter: { sink: dead, maxEventsPerSecond: 10 } }`),
+    )
+    expect(problems).toEqual([])
+    for (const name of ['one', 'two']) {
+      expect(config.transforms[`shop/checkout/${name}`]).toMatchObject({
+        drop_on_error: true,
+        reroute_dropped: true,
+        reroute_dropped_limit: 5,
+      })
+    }
+    expect(config.sinks['shop/checkout/dead']?.['inputs']).toEqual([
+      'shop/checkout/one',
+      'shop/checkout/one.dropped',
+      'shop/checkout/two.dropped',
+    ])
+  })
+
+  test('what a namespace may read for a shared sink and for its quota counts for all of its Pipelines together', () => {
+    const [checkout, sink] = compileJobText(`sources: [{ name: app, type: orchestrator_logs }]
+limits: { pipeline: { bytesPerSecond: 20Mi, onLimit: Drop } }
+sinks: [{ name: out, ref: { kind: ClusterSink, name: store } }]`)
+    const { podLogs } = compilePipeline(checkout, [checkout, sink], {
+      ownMachine: false,
+      policy: { namespaceSelector: {}, quota: { bytesPerSecond: '10Mi' } },
+    })
+    expect(podLogs[0]?.limits).toEqual({
+      perContainer: undefined,
+      pipeline: { bytes: 20 * 2 ** 20, onLimit: 'drop' },
+      shared: [
+        { key: 'shop/ClusterSink/store', bytes: 5 * 2 ** 20 },
+        { key: 'shop/quota', bytes: 10 * 2 ** 20 },
+      ],
     })
   })
 

@@ -6,6 +6,7 @@ import type { ComponentKind } from '@penstock/agent/component'
 import { findComponent } from '@penstock/agent/registry'
 import type { Problem } from '@penstock/agent/schema/problems'
 import { isTable } from '@penstock/agent/schema/walk'
+import { capturedFields } from '@penstock/agent/sources/orchestrator_logs/annotate'
 import type { Reason } from '../api/conditions.ts'
 import { kindOf } from '../api/kinds.ts'
 import { type LabelSelector, selects } from '../api/selector.ts'
@@ -159,6 +160,8 @@ class Compilation {
   readonly #aliases = new Map<string, { readonly name: string; readonly namespace: string }>()
   readonly #refs = new Map<string, SecretRef>()
   readonly #references = new Set<string>()
+  /** Where enforced options use what a source captures. */
+  readonly #capturing: { readonly resource: Resource; readonly path: readonly PathKey[]; readonly field: string }[] = []
   readonly #platform = new Set<string>()
   #mode: ArtifactMode = 'Node'
 
@@ -224,6 +227,7 @@ class Compilation {
       sinks[this.#idOf(entry.name)] = { ...this.#component(entry, found, 'sinks'), inputs }
       this.#notePlatform(entry, found)
     }
+    this.#checkCaptured(sources)
     this.#deadLetter(spec, transforms, sinks)
     const tests = this.#tests(spec)
     return {
@@ -352,6 +356,7 @@ class Compilation {
     const type = spec['type']
     const config = isTable(spec['config']) ? spec['config'] : {}
     const below = [...path, 'config']
+    this.#origins.set(`${list}.${this.#idOf(entry.name)}`, { resource, path: below })
     for (const member of ['type', 'inputs']) {
       if (config[member] === undefined) continue
       const message = `\`${member}\` is not an option of a component`
@@ -404,16 +409,23 @@ class Compilation {
   }
 
   /**
-   * Enforced values, with the namespace written out: as text it cannot be forged by a program. What only an event knows
-   * could be, as events belong to the Pipeline.
+   * Enforced values. Programs of a Pipeline can write what they like into events, but not into what the source has captured:
+   * templates see that instead, and the namespace is written out.
    */
   #enforced(resource: Resource, path: readonly PathKey[], value: unknown): unknown {
     if (this.#cluster) return value
     if (typeof value === 'string') {
       return value.replace(/\{\{\s*([^}]+?)\s*\}\}/g, (whole, field: string) => {
-        if (field.replace(/^\./, '') === 'orchestrator.pod_namespace') return this.#pipeline.namespace
-        const message = `\`enforced\` may only use {{ orchestrator.pod_namespace }}; found ${whole}`
-        this.#report(resource, path, message, 'Other fields of an event can be changed by the programs of a Pipeline.')
+        const [, name, rest = ''] = /^\.?orchestrator\.([a-z_]+)(.*)$/.exec(field) ?? []
+        if (name === 'pod_namespace' && rest === '') return this.#pipeline.namespace
+        if (name !== undefined && capturedFields.includes(name)) {
+          this.#capturing.push({ resource, path, field })
+          const root = this.#options.standalone === true ? '.' : '%vector.'
+          return `{{ ${root}orchestrator.${name}${rest} }}`
+        }
+        const message = `\`enforced\` may only use what a source captures; found ${whole}`
+        const help = `Other fields can be changed by the programs of a Pipeline. There are, below \`orchestrator.\`: ${capturedFields.join(', ')}.`
+        this.#report(resource, path, message, help)
         return whole
       })
     }
@@ -422,6 +434,16 @@ class Compilation {
     return Object.fromEntries(
       Object.entries(value).map(([name, member]) => [name, this.#enforced(resource, [...path, name], member)]),
     )
+  }
+
+  /** Events of other sources have no pod. */
+  #checkCaptured(sources: Readonly<Record<string, Table>>): void {
+    const [other] = Object.entries(sources)
+    if (other === undefined) return
+    for (const { resource, path, field } of this.#capturing) {
+      const message = `\`enforced\` uses {{ ${field} }}, which only pod logs have; "${other[0].split('/')[2]}" is a source of type ${other[1]['type']}`
+      this.#report(resource, path, message, 'Make a Pipeline of the pod logs alone.')
+    }
   }
 
   /** A component that its owner in the platform answers for, wherever it connects to. */
@@ -494,13 +516,8 @@ class Compilation {
     const limits = isTable(spec['limits']) ? spec['limits'] : {}
     const own = isTable(limits['perContainer']) ? limits['perContainer'] : undefined
     const whole = isTable(limits['pipeline']) ? limits['pipeline'] : undefined
-    const lowest = (...values: (number | undefined)[]) => {
-      const given = values.filter((value) => value !== undefined)
-      return given.length === 0 ? undefined : Math.min(...given)
-    }
-    const asked = quantityOf(whole?.['bytesPerSecond'] as string | undefined)
-    const policy = quantityOf(this.#options.policy?.quota?.bytesPerSecond)
-    const bytes = lowest(asked, policy, ...this.#sinkLimits(spec))
+    const bytes = quantityOf(whole?.['bytesPerSecond'] as string | undefined)
+    const shared = this.#cluster ? [] : this.#sharedLimits(spec)
     const onLimit = (table: Table | undefined) => (table?.['onLimit'] === 'Drop' ? 'drop' : 'lag')
     const perContainer =
       own === undefined
@@ -511,20 +528,27 @@ class Compilation {
             onLimit: onLimit(own) as 'drop' | 'lag',
           }
     const pipeline = bytes === undefined ? undefined : { bytes, onLimit: onLimit(whole) as 'drop' | 'lag' }
-    return perContainer === undefined && pipeline === undefined ? undefined : { perContainer, pipeline }
+    if (perContainer === undefined && pipeline === undefined && shared.length === 0) return undefined
+    return { perContainer, pipeline, shared: shared.length === 0 ? undefined : shared }
   }
 
-  /** `limits.perNamespace` of shared sinks: a Pipeline reads no faster than they take. */
-  #sinkLimits(spec: Table): number[] {
-    if (this.#cluster) return []
-    return ((spec['sinks'] ?? []) as readonly unknown[]).flatMap((entry) => {
-      const reference = isTable(entry) ? entry['ref'] : undefined
-      if (!isTable(reference) || reference['kind'] !== 'ClusterSink') return []
-      const sink = this.#resources.find('ClusterSink', '', String(reference['name']))?.content['spec'] as
+  /** What the namespace may read for its policy's quota, and for each shared sink that a Pipeline sends to. */
+  #sharedLimits(spec: Table): { readonly key: string; readonly bytes: number }[] {
+    const { namespace } = this.#pipeline
+    const limits = new Map<string, number>()
+    const quota = quantityOf(this.#options.policy?.quota?.bytesPerSecond)
+    if (quota !== undefined) limits.set(`${namespace}/quota`, quota)
+    for (const entry of (spec['sinks'] ?? []) as readonly unknown[]) {
+      if (!isTable(entry) || !isTable(entry['ref'])) continue
+      const { kind, name } = entry['ref']
+      const shared = this.#resources.find(String(kind), kind === 'Sink' ? namespace : '', String(name))
+      const sink = shared?.content['spec'] as
         | { limits?: { perNamespace?: { bytesPerSecond?: string | number } } }
         | undefined
-      return quantityOf(sink?.limits?.perNamespace?.bytesPerSecond) ?? []
-    })
+      const bytes = quantityOf(sink?.limits?.perNamespace?.bytesPerSecond)
+      if (bytes !== undefined) limits.set(`${namespace}/${kind}/${name}`, bytes)
+    }
+    return [...limits].map(([key, bytes]) => ({ key, bytes })).sort((left, right) => (left.key < right.key ? -1 : 1))
   }
 
   #multiline(resource: Resource, path: PathKey[], value: unknown): Table | undefined {
@@ -736,14 +760,13 @@ class Compilation {
       this.#report(this.#pipeline, [...path, 'sink'], message, `Known names: ${known.join(', ')}.`)
       return
     }
-    if (letter['maxEventsPerSecond'] !== undefined) {
-      const message = '`maxEventsPerSecond` is not available in this version'
-      this.#report(this.#pipeline, [...path, 'maxEventsPerSecond'], message, 'Remove it: it would have no effect.')
-    }
     const dropped: string[] = []
-    for (const [id, transform] of Object.entries(transforms)) {
-      if (transform['type'] !== 'remap') continue
-      transforms[id] = { drop_on_error: true, drop_on_abort: true, ...transform, reroute_dropped: true }
+    const programs = Object.entries(transforms).filter(([, { type }]) => type === 'remap')
+    const most = letter['maxEventsPerSecond']
+    // Programs know nothing of each other: each has its part of the whole.
+    const limit = typeof most === 'number' ? { reroute_dropped_limit: most / programs.length } : {}
+    for (const [id, transform] of programs) {
+      transforms[id] = { drop_on_error: true, drop_on_abort: true, ...transform, reroute_dropped: true, ...limit }
       dropped.push(`${id}.dropped`)
     }
     if (sink === undefined) return

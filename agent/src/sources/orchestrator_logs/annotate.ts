@@ -24,6 +24,9 @@ const podFieldTexts = {
 
 type PodField = keyof typeof podFieldTexts
 
+/** What agents of an operator keep of every event's origin below `%vector.orchestrator`, where no program can write. */
+export const capturedFields: readonly string[] = [...Object.keys(podFieldTexts), 'namespace_labels', 'node_labels']
+
 function field(name: string, text: string) {
   return fieldPath(`Field for the ${text}. Empty: none.`, { default: `.orchestrator.${name}` })
 }

@@ -127,13 +127,13 @@ export class PodLogHub {
     }
   }
 
-  /** The limit of a pipeline, one for all of its sources; a changed one begins anew. */
-  limiter(pipeline: string, options: RateLimitOptions): Limiter {
+  /** The limit of a name, one for all sources that ask for it; a changed one begins anew. */
+  limiter(name: string, options: RateLimitOptions): Limiter {
     const key = JSON.stringify([options.lines, options.bytes, options.onLimit])
-    const known = this.#limiters.get(pipeline)
+    const known = this.#limiters.get(name)
     if (known?.key === key) return known.limiter
     const limiter = new Limiter(options)
-    this.#limiters.set(pipeline, { key, limiter })
+    this.#limiters.set(name, { key, limiter })
     return limiter
   }
 
