@@ -9,7 +9,10 @@ import type { Place } from './scenarios.ts'
 const here = dirname(fileURLToPath(import.meta.url))
 export const root = join(here, '../..')
 /** The agent as its image runs it: compiled. Types stripped at start would cost half a second in every measurement. */
-const agentCommand = [process.execPath, '--max-semi-space-size=8', join(root, 'agent/dist/main.js')] as const
+const image = readFileSync(join(root, 'agent/Dockerfile'), 'utf8')
+const entrypoint = JSON.parse(/^ENTRYPOINT (.*)$/m.exec(image)?.[1] ?? '') as readonly string[]
+const agentCommand = [process.execPath, ...entrypoint.slice(1, -1), join(root, 'agent/dist/main.js')] as const
+const agentEnv = { ...process.env, MALLOC_ARENA_MAX: /\bMALLOC_ARENA_MAX=(\d+)/.exec(image)?.[1] }
 
 /** Seconds of CPU, user and system, of all children of this process that have ended. */
 export function endedChildrenCpu(): number {
@@ -79,7 +82,7 @@ export function startAgent(folder: string, config: object): ChildProcess {
   const path = join(folder, 'agent.json')
   writeFileSync(path, JSON.stringify(config, undefined, 2))
   const [command, ...args] = agentCommand
-  return spawn(command, [...args, '-q', '--config', path], { stdio: ['ignore', 'ignore', 'inherit'] })
+  return spawn(command, [...args, '-q', '--config', path], { stdio: ['ignore', 'ignore', 'inherit'], env: agentEnv })
 }
 
 /** An agent of an operator, with its bundle in the folder. */
@@ -95,7 +98,7 @@ export function startBundleAgent(folder: string, where: Place, apiPort: number):
   const given = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value])
   return spawn(command, [...args, '-q', ...given], {
     stdio: ['ignore', 'ignore', 'inherit'],
-    env: { ...process.env, AGENT_SELF_NODE_NAME: 'bench' },
+    env: { ...agentEnv, AGENT_SELF_NODE_NAME: 'bench' },
   })
 }
 
