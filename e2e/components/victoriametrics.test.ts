@@ -1,8 +1,11 @@
 // The sinks of metrics against VictoriaMetrics, which decodes remote write, lines of both generations of time-series databases,
-// and the metric intake of monitoring service A. Metrics of every type go through the agent's command, and what the store has
+// events of observability platform D, and the metric intake of monitoring service A. Metrics of every type go through the agent's command, and what the store has
 // is compared whole. Each test has a label of its own.
 
 import { randomUUID } from 'node:crypto'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runAgent } from '../agent.ts'
 import { until } from '../command.ts'
@@ -151,6 +154,50 @@ describe.skipIf(victoria.missing !== undefined)(`metrics and VictoriaMetrics${wh
     expect(result.stdout + result.stderr).toContain('Events dropped. count=5 intentional=false')
   })
 
+  test.each(['none', 'gzip'])('events of platform D, compression %s', async (compression) => {
+    const run = randomUUID()
+    await using envelope = await inEnvelope(`${server.url}/newrelic/infra/v2/metrics/events/bulk`)
+    const config = {
+      sources: { in: { type: 'stdin', decoding: { codec: 'json' }, host_key: '' } },
+      transforms: {
+        shape: {
+          type: 'remap',
+          inputs: ['in'],
+          source: 'del(.source_type)\n.timestamp = parse_timestamp!(.timestamp, format: "%+")',
+        },
+      },
+      sinks: {
+        out: {
+          type: 'observability_d',
+          inputs: ['shape'],
+          api: 'events',
+          account_id: '7',
+          license_key: 's3cret',
+          override_uri: envelope.url,
+          compression,
+        },
+      },
+    }
+    const events = [
+      { run, timestamp, message: '{"cpu":1.5,"text":"ü \\"q\\""}', app: { name: 'shop', list: [1] }, n: 7 },
+      { run, timestamp, message: 'plain', eventType: 'Mine', big: 2 ** 40, small: -1e-9 },
+    ]
+    const result = await runAgent(config, events.map((event) => `${JSON.stringify(event)}\n`).join(''))
+    expectClean(result)
+    expect(result.stdout + result.stderr).not.toContain('s3cret')
+    expect(envelope.keys).toEqual(['s3cret', 's3cret']) // the health check is the first
+
+    const own = 'app.name="shop",eventType="PenstockSink",text="ü "q""'
+    expect(await readBack(run, 4)).toEqual(
+      [
+        `cpu{${own}} 1.5@${time}`,
+        `n{${own}} 7@${time}`,
+        `big{eventType="Mine",message="plain"} 1099511627776@${time}`,
+        `small{eventType="Mine",message="plain"} -1e-9@${time}`,
+      ].sort(),
+    )
+  })
+
   test.each(['v1', 'v2'])('monitoring service A, series %s, and sketches: every type', async (version) => {
     const run = randomUUID()
     const sink = {
@@ -198,3 +245,45 @@ describe.skipIf(victoria.missing !== undefined)(`metrics and VictoriaMetrics${wh
     expect(part('hist')).toEqual(expect.arrayContaining([`a.hist.count{} ${five(3)}`]))
   })
 })
+
+interface Envelope extends AsyncDisposable {
+  readonly url: string
+  /** The keys of requests. */
+  readonly keys: string[]
+}
+
+/**
+ * The store decodes events of platform D as the agents of that platform send them: within an envelope. This puts it around the
+ * bytes that a sink has sent, which stay as they are: what is compressed in parts is one when it is decompressed.
+ */
+async function inEnvelope(target: string): Promise<Envelope> {
+  const keys: string[] = []
+  const relay = async (incoming: IncomingMessage, answer: ServerResponse) => {
+    keys.push(String(incoming.headers['api-key']))
+    const parts: Buffer[] = []
+    for await (const part of incoming) parts.push(part as Buffer)
+    const encoding = incoming.headers['content-encoding']
+    const coded = (text: string) => (encoding === 'gzip' ? gzipSync(text) : Buffer.from(text))
+    const response = await fetch(target, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        ...(encoding === undefined ? {} : { 'content-encoding': encoding }),
+      },
+      body: Buffer.concat([coded('[{"EntityID":1,"Events":'), ...parts, coded('}]')]),
+    })
+    answer.writeHead(response.status).end(await response.text())
+  }
+  const server = createServer((incoming, answer) => {
+    relay(incoming, answer).catch(() => answer.destroy())
+  })
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/accounts/7/events`,
+    keys,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      await new Promise((done) => server.close(done))
+    },
+  }
+}
