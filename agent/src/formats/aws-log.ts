@@ -1,8 +1,7 @@
 // Log lines of the load balancers and networks of a cloud.
 
 import { float, type Value, type ValueObject } from '../event/value.ts'
-import { parseDecimal } from './number.ts'
-import { bounded } from './regex-linear.ts'
+import { parseDecimal, parseInteger } from './number.ts'
 
 /** Fields of flow logs that are integers; all others are text. */
 export const flowLogFields: Readonly<Record<string, 'integer' | 'string'>> = {
@@ -68,8 +67,8 @@ export const standardFlowLog =
 
 /** The fields of a flow log; a sentence if the line is of another form. */
 export function parseFlowLog(line: string, format: string): ValueObject | string {
-  const names = format.trim().split(/\s+/)
-  const parts = line.trim().split(/\s+/)
+  const names = format.split(' ')
+  const parts = line.split(' ')
   if (names.length !== parts.length)
     return `failed to parse flow log: ${names.length} fields expected, ${parts.length} found`
   const fields: ValueObject = {}
@@ -78,50 +77,55 @@ export function parseFlowLog(line: string, format: string): ValueObject | string
     const text = parts[index] as string
     const type = Object.hasOwn(flowLogFields, name) ? flowLogFields[name] : undefined
     if (type === undefined) return `failed to parse flow log: the field ${name} is not known`
-    if (text === '-') fields[name] = null
-    else if (type === 'string') fields[name] = text
-    else if (/^[+-]?\d{1,15}$/.test(text)) fields[name] = Number(text)
-    else return `failed to parse flow log: the field ${name} is not an integer`
+    if (fields[name] !== undefined) return `failed to parse flow log: the field ${name} is there twice`
+    const value = text === '-' ? null : type === 'string' ? text : parseInteger(text)
+    if (value === undefined) return `failed to parse flow log: the field ${name} is not an integer`
+    fields[name] = value
   }
   return fields
 }
 
-type Part = 'text' | 'optional' | 'quoted' | 'float' | 'integer'
+type Part = 'float' | 'integer' | 'list' | 'text'
 
-const balancerParts: readonly (readonly [string, Part])[] = [
-  ['type', 'text'],
-  ['timestamp', 'text'],
-  ['elb', 'text'],
-  ['client_host', 'text'],
-  ['target_host', 'optional'],
-  ['request_processing_time', 'float'],
-  ['target_processing_time', 'float'],
-  ['response_processing_time', 'float'],
-  ['elb_status_code', 'text'],
-  ['target_status_code', 'optional'],
-  ['received_bytes', 'integer'],
-  ['sent_bytes', 'integer'],
-  ['request', 'quoted'],
-  ['user_agent', 'quoted'],
-  ['ssl_cipher', 'optional'],
-  ['ssl_protocol', 'optional'],
-  ['target_group_arn', 'text'],
-  ['trace_id', 'quoted'],
-  ['domain_name', 'quoted'],
-  ['chosen_cert_arn', 'quoted'],
-  ['matched_rule_priority', 'optional'],
-  ['request_creation_time', 'text'],
-  ['actions_executed', 'quoted'],
-  ['redirect_url', 'quoted'],
-  ['error_reason', 'quoted'],
-  ['target_port_list', 'quoted'],
-  ['target_status_code_list', 'quoted'],
-  ['classification', 'quoted'],
-  ['classification_reason', 'quoted'],
+const word = /[^ ]+/y
+const digits = /[0-9-]+/y
+const decimal = /[0-9.-]+/y
+const time = /[0-9.:TZ-]+/y
+const host = /[0-9a-f.:-]+/y
+// A quotation mark in a quoted field has a backslash before it.
+const quoted = /"((?:[^"\\]|\\.)*)"/sy
+
+const balancerParts: readonly (readonly [name: string, form: RegExp, part: Part])[] = [
+  ['type', /[a-z0-9]+/y, 'text'],
+  ['timestamp', time, 'text'],
+  ['elb', word, 'text'],
+  ['client_host', host, 'text'],
+  ['target_host', host, 'text'],
+  ['request_processing_time', decimal, 'float'],
+  ['target_processing_time', decimal, 'float'],
+  ['response_processing_time', decimal, 'float'],
+  ['elb_status_code', digits, 'text'],
+  ['target_status_code', digits, 'text'],
+  ['received_bytes', digits, 'integer'],
+  ['sent_bytes', digits, 'integer'],
+  ['request', quoted, 'text'],
+  ['user_agent', quoted, 'text'],
+  ['ssl_cipher', word, 'text'],
+  ['ssl_protocol', word, 'text'],
+  ['target_group_arn', word, 'text'],
+  ['trace_id', quoted, 'text'],
+  ['domain_name', quoted, 'text'],
+  ['chosen_cert_arn', quoted, 'text'],
+  ['matched_rule_priority', digits, 'text'],
+  ['request_creation_time', time, 'text'],
+  ['actions_executed', quoted, 'text'],
+  ['redirect_url', quoted, 'text'],
+  ['error_reason', quoted, 'text'],
+  ['target_port_list', /"([0-9a-f.:-]+)"|[0-9a-f.:-]+/y, 'list'],
+  ['target_status_code_list', /"(-|[0-9]+)"|[0-9]+/y, 'list'],
+  ['classification', quoted, 'text'],
+  ['classification_reason', quoted, 'text'],
 ]
-const quotedNeverNull = new Set(['user_agent', 'trace_id'])
-const requestLine = bounded(/^(\S+) (.*?) (\S+)$/)
-const piece = /"((?:[^"\\]|\\.)*)"|(\S+)/y
 
 /**
  * The fields of a line of a load balancer; a sentence if the line is of another form.
@@ -129,39 +133,46 @@ const piece = /"((?:[^"\\]|\\.)*)"|(\S+)/y
  */
 export function parseBalancerLog(line: string, strict: boolean): ValueObject | string {
   const fields: ValueObject = {}
-  let at = 0
-  for (const [name, part] of balancerParts) {
-    piece.lastIndex = at
-    const match = piece.exec(line)
-    const text = match?.[1] ?? match?.[2]
-    if (match === null || text === undefined || (part === 'quoted') !== (match[1] !== undefined)) {
-      return `failed to get field \`${name}\`: Parsing Error: (${JSON.stringify(line.slice(at))}, Char)`
+  let at = -1
+  for (const [name, form, part] of balancerParts) {
+    form.lastIndex = at + 1
+    const blank = at < 0 || line[at] === ' '
+    const match = blank ? form.exec(line) : null
+    if (match === null) {
+      const rest = JSON.stringify(line.slice(blank ? at + 1 : at))
+      return `failed to get field \`${name}\`: Parsing Error: (${rest}, ${blank ? 'TakeWhile1' : 'Char'})`
     }
-    at = piece.lastIndex
-    while (line[at] === ' ') at++
-    let value: Value = text
+    at = form.lastIndex
+    const text = match[1] ?? match[0]
+    let value: Value | undefined
     if (part === 'float') {
       const number = parseDecimal(text)
-      if (number === undefined) return `failed to get field \`${name}\`: it is not a number`
-      value = float(number)
-    } else if (part === 'integer') {
-      if (!/^-?\d{1,15}$/.test(text)) return `failed to get field \`${name}\`: it is not an integer`
-      value = Number(text)
-    } else if (text === '-' && (part === 'optional' || (part === 'quoted' && !quotedNeverNull.has(name)))) {
-      value = null
-    }
-    if (name === 'request') {
-      const request = requestLine.exec(text)
-      if (request === null) return 'failed to get field `request`'
-      fields['request_method'] = request[1] as string
-      fields['request_url'] = request[2] as string
-      fields['request_protocol'] = request[3] as string
-    } else {
-      fields[name] = value
-    }
+      value = number === undefined ? undefined : float(number)
+    } else if (part === 'integer') value = parseInteger(text)
+    else if (part === 'list') value = match[0] === '"-"' ? [] : [text]
+    else value = text === '-' ? null : form === quoted ? text.replace(/\\(.)/gs, '$1') : text
+    if (value === undefined) return `failed to get field \`${name}\`: ${JSON.stringify(text)} is not a number`
+    if (name !== 'request') fields[name] = value
+    else if (!splitRequest(value ?? '-', fields)) return 'failed to get field `request_url`'
   }
-  const rest = /^(TID_\S+)\s*/.exec(line.slice(at))
-  fields['traceability_id'] = rest === null ? null : (rest[1] as string)
-  if (strict && line.slice(at + (rest?.[0].length ?? 0)).trim() !== '') return 'Log should be fully consumed'
+  const rest = / (TID_[^ ]*)/y
+  rest.lastIndex = at
+  const identifier = rest.exec(line)
+  fields['traceability_id'] = identifier === null ? null : (identifier[1] as string)
+  if (identifier !== null) at = rest.lastIndex
+  if (strict && at < line.length) return `Log should be fully consumed: ${JSON.stringify(line.slice(at))}`
   return fields
+}
+
+/** Method, address and protocol of a request, between its first and its last blank. */
+function splitRequest(request: Value, fields: ValueObject): boolean {
+  const text = request as string
+  const first = text.indexOf(' ')
+  const last = text.lastIndexOf(' ')
+  if (first === last) return false
+  const known = (part: string): Value => (part === '-' ? null : part)
+  fields['request_method'] = known(text.slice(0, first))
+  fields['request_url'] = text.slice(first + 1, last)
+  fields['request_protocol'] = known(text.slice(last + 1))
+  return true
 }

@@ -3,6 +3,7 @@
 
 import { float, type Value, type ValueObject } from '../event/value.ts'
 import { parseTimestamp, type Strftime } from './datetime.ts'
+import { parseDecimal, parseInteger } from './number.ts'
 import { bounded, compileBounded } from './regex-linear.ts'
 import type { Zone } from './timezone.ts'
 
@@ -15,17 +16,19 @@ export function isLineProblem(result: ValueObject | LineProblem): result is Line
   return typeof (result as LineProblem).problem === 'string' && Object.keys(result).length === 1
 }
 
-const request = String.raw`(?:-|"(?:-|\s*(?<message>(?<method>\w+)\s+(?<path>[\\"][^"]*?|[^"\s]*?)\s+(?<protocol>[^"\s]+)|[^"]*?)\s*)")`
-const common = String.raw`^\s*(?:-|(?<host>\S+?))\s+(?:-|(?<identity>\S+?))\s+(?:-|(?<user>.+?))\s+(?:-|\[(?:-|(?<timestamp>[^[]*?))\])\s+${request}\s+(?:-|(?<status>\d+))\s+(?:-|(?<size>\d+))`
+// A request may be any text up to the quote after which the line goes on; a field ends where the next one can begin.
+const request = String.raw`(?:-|"(?:-|\s*(?<message>(?<method>\w+)\s+(?<path>[^]*?)\s+(?<protocol>[^]*?)\s*|[^]*?)\s*)")`
+const common = String.raw`^\s*(?:-|(?<host>[^\n]*?))\s+(?:-|(?<identity>[^\n]*?))\s+(?:-|(?<user>[^\n]*?))\s+(?:-|\[(?:-|(?<timestamp>[^[]*))\])\s+${request}\s+(?:-|(?<status>\d+))\s+(?:-|(?<size>\d+))`
 
 // Lines as servers write them, with one blank between fields and without quotes in quotes: the same match in one pass. Only
 // what is written otherwise needs the patterns above.
 const usualCommon = String.raw`^(?:-|(?<host>\S+)) (?:-|(?<identity>\S+)) (?:-|(?<user>\S+)) \[(?<timestamp>[^\][]+)\] "(?<message>(?<method>\w+) (?<path>[^"\s\\][^"\s]*) (?<protocol>[^"\s]+))" (?:-|(?<status>\d+)) (?:-|(?<size>\d+))`
 
 const commonLines = [new RegExp(`${usualCommon}$`), compileBounded(`${common}\\s*$`, '')]
+// What stands after the agent is not looked at; an agent that begins with `-` is none.
 const combinedLines = [
-  new RegExp(String.raw`${usualCommon} "(?<referrer>[^"]*)" "(?:-|(?<agent>[^"\n]*))"$`),
-  compileBounded(String.raw`${common}\s+(?:-|"(?<referrer>[^"]*?)")\s+(?:-|"(?:-|(?<agent>.*?))")\s*$`, ''),
+  new RegExp(String.raw`${usualCommon} "(?<referrer>-|(?![-\s])[^"]*)" "(?:-|(?<agent>[^-\s"][^"]*|))"`),
+  compileBounded(String.raw`${common}\s+(?:-|"(?:-|\s*(?<referrer>[^]*?)"))\s+(?:-|"(?:-|\s*(?<agent>[^]*?)"))`, ''),
 ]
 
 /** The groups of the first pattern that matches. */
@@ -37,11 +40,18 @@ export function firstMatch(patterns: readonly RegExp[], line: string): Readonly<
   return undefined
 }
 
+const errorHead = String.raw`^\s*(?:-|\[(?:-|(?<timestamp>[^[]*))\])\s+(?:-|\[(?:-|(?<module>[^:]*):(?<severity>[^[]*))\])\s+(?:-|\[\s*pid\s*(?:-|(?<pid>[^:]*)(?::\s*tid\s*(?<thread>[^[]*))?)\])\s`
 const errorLines = [
-  // As the server writes them, with a client and without brackets where none belong.
-  /^\[(?!-\])(?<timestamp>[^\][]+)\] \[(?!-\])(?:(?<module>[^:\][]*):)?(?<severity>[^:\][]+)\] (?:\[pid (?<pid>\d+)(?::tid (?<thread>[^\]\s]+))?\] )?(?<message1>)\[client (?!-[\s\]])(?<client>[^\s\]:]+)(?::(?<port>\d+))?\] (?<message2>\S(?:.*\S)?)$/,
-  bounded(
-    /^\s*(?:-|\[(?:-|(?<timestamp>[^[]*?))\])\s+(?:-|\[(?:-|(?:(?<module>[^:\]]*):)?(?<severity>[^[\]]*?))\])\s+(?:-\s+|\[\s*pid\s*(?:-|(?<pid>\d+)(?:\s*:\s*tid\s*(?<thread>[^\]]*?))?)\s*\]\s+)?(?<message1>[^[]*?)\s*(?:\[\s*client\s*(?:-|(?<client>\S+?)(?::(?<port>\d+))?)\s*\]\s*(?<message2>.*?))?\s*$/,
+  // As the server writes them, with a client.
+  /^\[(?!-\])(?<timestamp>[^\][]+)\] \[(?!-\])(?<module>[^:\][]*):(?<severity>[^:\][]+)\] \[pid (?<pid>\d+)(?::tid (?<thread>[^\][\s]+))?\] \[client (?!-\])(?<client>[^\s\][:]+):(?<port>\d+)\] (?<message>[^\s\][-][^\][\n]*)$/,
+  compileBounded(
+    String.raw`${errorHead}(?:-|\[\s*client\s*(?:-|(?<client>[^\n]*:?):(?<port>[^[]*))\])\s(?:-|(?<message>[^\n]*))\s*$`,
+    '',
+  ),
+  // Of servers with threads: what stands before and after the client are two messages.
+  compileBounded(
+    String.raw`^\s*\[(?<timestamp>[^\]]+)\]\s+\[(?:-|(?<module>[^:]+)):(?<severity>[^\]]+)\]\s+\[pid\s+(?<pid>\d+)(?::tid\s+(?<thread>\d+))?\]\s+(?<message1>[^[]*?:\s+(?:[^[]*?:\s+)?)?(?:\[client\s+(?<client>[^\n]+?):(?<port>\d+)\]\s+)?(?<message2>[^\n]*)\s*$`,
+    '',
   ),
 ]
 
@@ -77,9 +87,13 @@ export function lineFields(
       if (timestamp === undefined) return { problem: `failed parsing timestamp ${text}` }
       value = timestamp
     } else if (integers.has(name)) {
-      value = Number(text)
+      const number = parseInteger(text)
+      if (number === undefined) return { problem: `failed parsing ${name}` }
+      value = number
     } else if (floats.has(name)) {
-      value = float(Number(text))
+      const number = parseDecimal(text)
+      if (number === undefined) return { problem: `failed parsing ${name}` }
+      value = float(number)
     }
     fields[name] = value
   }
@@ -98,54 +112,49 @@ export function parseCombinedLog(line: string, timestampPattern: Strftime, zone:
   return lineFields(groups, timestampPattern, zone)
 }
 
-/** Lines of the error log. What stands before and after the client are `message1` and `message2` if both are there. */
+/** Lines of the error log; those of servers with threads have `message1`, where there is something before the client, and `message2`. */
 export function parseErrorLog(line: string, timestampPattern: Strftime, zone: Zone): ValueObject | LineProblem {
-  const found = firstMatch(errorLines, line)
-  if (found === undefined) return { problem: 'failed parsing error log line' }
-  const { message1, message2, ...groups } = found
-  const fields = lineFields(groups, timestampPattern, zone)
-  if (isLineProblem(fields)) return fields
-  if (message1 && message2) {
-    fields.message1 = message1
-    fields.message2 = message2
-  } else {
-    const message = message2 || message1
-    if (message !== undefined && message !== '' && message !== '-') fields.message = message
-  }
-  return fields
+  const groups = firstMatch(errorLines, line)
+  if (groups === undefined) return { problem: 'failed parsing error log line' }
+  return lineFields(groups, timestampPattern, zone)
 }
 
 // The lines of nginx: of its default format, of its error log, of its ingress controller.
-const nginxHead = String.raw`^\s*(?:-|(?<ADDR>\S+))\s+-\s+(?:-|(?<USER>\S+))\s+\[(?<timestamp>.+?)\]\s+`
-const usualNginxHead = String.raw`^(?:-|(?<ADDR>\S+)) - (?:-|(?<USER>\S+)) \[(?<timestamp>[^\]\n]+)\] `
-// The request ends at the first quote in lines as nginx writes them.
-const nginx = (pattern: string, address: string, user: string): RegExp[] => {
-  const head = (text: string): string => text.replace('ADDR', address).replace('USER', user)
-  const usual = pattern.replace('(?<request>.*?)', '(?<request>[^"\\n]*)').replaceAll(String.raw`\s+`, ' ')
-  return [new RegExp(head(usualNginxHead) + usual), compileBounded(head(nginxHead) + pattern, '')]
+const nginxHead = String.raw`^\s*(?:-|(?<ADDR>\S+))\s+-\s+(?:-|(?<USER>\S+))\s+\[(?<timestamp>TIME)\]\s+"(?<request>[^"]*)"\s+`
+const nginx = (time: string, address: string, user: string, pattern: string): RegExp[] => {
+  const head = nginxHead.replace('TIME', time).replace('ADDR', address).replace('USER', user)
+  // Lines as nginx writes them have one blank between fields, and no bracket in the date.
+  const usual = (head + pattern).replace(`(?<timestamp>${time})`, String.raw`(?<timestamp>[^\]\n]+)`)
+  return [
+    new RegExp(usual.replaceAll(String.raw`\s+`, ' ').replaceAll(String.raw`\s*`, '')),
+    compileBounded(head + pattern, ''),
+  ]
 }
 
 const nginxLines = {
   combined: nginx(
-    String.raw`"(?<request>.*?)"\s+(?<status>\d+)\s+(?<size>\d+)\s+"(?<referer>[^"]*)"\s+"(?<agent>[^"]*)"(?:\s+"(?:-|(?<compression>[^"]+))")?\s*$`,
+    String.raw`[^\n]+`,
     'client',
     'user',
+    String.raw`(?<status>\d+)\s+(?<size>\d+)\s+"(?<referer>[^"]*)"\s+"(?<agent>[^"]*)"(?:\s+"(?:-|(?<compression>[^"]+))")?\s*$`,
   ),
   main: nginx(
-    String.raw`"(?<request>.*?)"\s+(?<status>\d+)\s+(?<body_bytes_size>\d+)\s+"(?:-|(?<http_referer>[^"]+))"\s+"(?:-|(?<http_user_agent>[^"]+))"\s+"(?:-|(?<http_x_forwarded_for>[^"]+))"\s*$`,
+    String.raw`[^\]]+`,
     'remote_addr',
     'remote_user',
+    String.raw`(?<status>\d+)\s+(?<body_bytes_size>\d+)\s+"(?:-|(?<http_referer>[^"]+))"\s+"(?:-|(?<http_user_agent>[^"]+))"\s+"(?:-|(?<http_x_forwarded_for>[^"]+))"\s*$`,
   ),
   ingress_upstreaminfo: nginx(
-    String.raw`"(?<request>[^"]*)"\s+(?<status>\d+)\s+(?<body_bytes_size>\d+)\s+"(?:-|(?<http_referer>[^"]+))"\s+"(?:-|(?<http_user_agent>[^"]+))"\s+(?<request_length>\d+)\s+(?<request_time>\d+\.\d+)\s+\[(?<proxy_upstream_name>[^\]]+)\]\s+\[(?<proxy_alternative_upstream_name>[^\]]*)\]\s+(?:-|(?<upstream_addr>\S+))\s+(?:-|(?<upstream_response_length>\d+))\s+(?:-|(?<upstream_response_time>\d+\.\d+))\s+(?:-|(?<upstream_status>\d+))\s+(?<req_id>\w+)\s*$`,
+    String.raw`[^\]]+`,
     'remote_addr',
     'remote_user',
+    String.raw`(?<status>\d+)\s+(?<body_bytes_size>\d+)\s+"(?:-|(?<http_referer>[^"]*))"\s+"(?:-|(?<http_user_agent>[^"]+))"\s+(?<request_length>\d+)\s+(?<request_time>\d+\.\d+)\s+\[(?<proxy_upstream_name>[^\]]+)\]\s+\[(?<proxy_alternative_upstream_name>[^\]]+)?\]\s+(?<upstream_addr>\S+)\s+(?:-|(?<upstream_response_length>\d+))\s+(?:-|(?<upstream_response_time>\d+\.\d+))\s+(?:-|(?<upstream_status>\d+))\s+(?<req_id>\S+)\s*$`,
   ),
   error: [
     // A message without the marks of what follows ends at the first of them.
-    /^(?<timestamp>\S+ \S+) \[(?<severity>\w+)\] (?<pid>\d+)#(?<tid>\d+):(?: \*(?<cid>\d+))? (?<message>[^,\s][^,\n]*(?:,(?!\s+(?:excess|client|server|request|upstream|host|refer?rer):)[^,\n]*)*)(?:, excess: (?<excess>\S+) by zone "(?<zone>[^"\n]+)")?(?:, client: (?<client>[^,\n]+))?(?:, server: (?<server>[^,\n]*))?(?:, request: "(?<request>[^"\n]+)")?(?:, upstream: "(?<upstream>[^"\n]+)")?(?:, host: "(?<host>[^"\n]+)")?(?:, refer?rer: "(?<referer>[^"\n]+)")?$/,
+    /^(?<timestamp>[^\s[]+ [^\s[]+) \[(?<severity>\w+)\] (?<pid>\d+)#(?<tid>\d+):(?: \*(?<cid>\d+))? (?<message>[^,\s[][^,\n[]*(?:,(?!\s+(?:excess|client|server|request|upstream|host|refer?rer):)[^,\n[]*)*)(?:, client: (?<client>[^,\n[]+))?(?:, server: (?<server>[^,\n[]*))?(?:, request: "(?<request>[^"\n[]*)")?(?:, upstream: "(?<upstream>[^"\n[]*)")?(?:, host: "(?<host>[^"\n[]*)")?(?:, refer?rer: "(?<referer>[^"\n[]*)")?$/,
     bounded(
-      /^\s*(?<timestamp>\S+\s+\S+)\s+\[(?<severity>\w+)\]\s+(?<pid>\d+)#(?<tid>\d+):(?:\s+\*(?<cid>\d+))?\s+(?<message>.+?)(?:,\s+excess:\s+(?<excess>\S+)\s+by\s+zone\s+"(?<zone>[^"]+)")?(?:,\s+client:\s+(?<client>.+?))?(?:,\s+server:\s+(?<server>.*?))?(?:,\s+request:\s+"(?<request>.+?)")?(?:,\s+upstream:\s+"(?<upstream>.+?)")?(?:,\s+host:\s+"(?<host>.+?)")?(?:,\s+refer?rer:\s+"(?<referer>.+?)")?\s*$/,
+      /^\s*(?<timestamp>[^\n]+)\s+\[(?<severity>\w+)\]\s+(?<pid>\d+)#(?<tid>\d+):(?:\s+\*(?<cid>\d+))?\s+(?<message>[^\n]+?)(?:,\s+excess:\s+(?<excess>[^\s,]+),?\sby\szone\s"(?<zone>[^,]+)")?(?:,\s+client:\s+(?<client>[^,]+))?(?:,\s+server:\s+(?<server>[^,]*))?(?:,\s+request:\s+"(?<request>[^"]*)")?(?:,\s+upstream:\s+"(?<upstream>[^"]*)")?(?:,\s+host:\s+"(?<host>[^"]*)")?(?:,\s+refer?rer:\s+"(?<referer>[^"]*)")?\s*$/,
     ),
   ],
 } as const

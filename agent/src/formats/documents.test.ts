@@ -1,6 +1,7 @@
 // Parsers of documents and patterns: XML, YAML, CBOR, Ruby hashes, line protocol, grok, search queries, and small codecs.
 
 import { expect, test } from 'vitest'
+import { Float } from '../event/value.ts'
 import { parseCbor } from './cbor.ts'
 import { encodeCharset, findDecoder } from './charset.ts'
 import { compileExtendedGrok, compileGrok } from './grok.ts'
@@ -31,7 +32,22 @@ test.each([
   ['<a b="1"/>', { a: { '@b': '1' } }],
   ['<a> <b> x </b> </a>', { a: { b: ' x ' } }],
   ['<n:a xmlns:n="u"><![CDATA[<x>&]]>&lt;&#233;</n:a>', { a: '<x>&<é' }],
-  ['<?xml version="1.0"?><!-- c --><!DOCTYPE r [<!ENTITY e "x">]><r>a<i/>b</r>', { r: { i: {}, text: ['a', 'b'] } }],
+  ['<?xml version="1.0"?><!-- c --><r>a<i/>b</r>', { r: { i: {}, text: ['a', 'b'] } }],
+  ['<a>t<!-- c --></a>', { a: { text: 't' } }],
+  ['<a>t<!-- c -->u</a>', { a: { text: ['t', 'u'] } }],
+  ['<a>&#32;</a>', { a: ' ' }],
+  ['<a> <b/>\r\n </a>', { a: { b: {} } }],
+  [
+    '<a><b>inf</b><b>NaN</b><b>+5</b><b>-1e2</b></a>',
+    { a: { b: [Number.POSITIVE_INFINITY, new Float(0), 5, new Float(-100)] } },
+  ],
+  ['<a b="x\ty&#9;" xml:lang="en"/>', { a: { '@b': 'x y\t', '@lang': 'en' } }],
+  // No document type, no prefix of a namespace that is not declared, no name that is none.
+  ['<!DOCTYPE r><r/>', undefined],
+  ['<p:a/>', undefined],
+  ['<a p:b="1"/>', undefined],
+  ['<1a/>', undefined],
+  ['<a>\u0001</a>', undefined],
   ['<a>', undefined],
   ['<a></b>', undefined],
   ['<a>&unknown;</a>', undefined],
@@ -70,8 +86,11 @@ test.each([
 })
 
 test('Ruby hashes', () => {
-  expect(parseRubyHash('{ :a => "x\\"y", "b" => [nil, true], c: {} }')).toEqual({ a: 'x"y', b: [null, true], c: {} })
-  expect(parseRubyHash('{ a: }')).toBeUndefined()
+  expect(parseRubyHash('{ :a => "x\\"y", "b" => [nil, true], c: {} }')).toEqual({ a: 'x\\"y', b: [null, true], c: {} })
+  expect(parseRubyHash('{:\'a b\': :"c", 1=>[ ]}')).toEqual({ 'a b': 'c', 1: [] })
+  for (const bad of ['{ a: }', ' {}', '{a: 1,}', '{a: [1,]}', '{"a" 1}', '{a: "\\n"}', '{a: x}']) {
+    expect(parseRubyHash(bad)).toBeUndefined()
+  }
   expect(parseRubyHash('[1]')).toBeUndefined()
 })
 

@@ -1,5 +1,6 @@
 // Delimited key-value text (`a=1 b="two words"`), of which logfmt is one form.
-// Reading never converts: every value is text, a key that stands alone is true, a repeated key makes an array.
+// Reading never converts: every value is text, a key that stands alone is true, a repeated key makes an array of
+// what stands for it.
 
 import { Timestamp } from '../event/timestamp.ts'
 import {
@@ -48,7 +49,7 @@ export function parseKeyValue(text: string, form: KeyValueReading): ValueObject 
     if (end < 0) break
     at = end
   }
-  return isBlank(text, at) ? reader.fields : undefined
+  return text.slice(at).trim() === '' ? reader.fields : undefined
 }
 
 interface Reader {
@@ -67,15 +68,12 @@ function nextDelimiter(reader: Reader, from: number): number {
   return reader.delimiter
 }
 
-function isBlank(text: string, from: number): boolean {
-  return skipBlanks(text, from) === text.length
-}
-
+/** After blanks and tabs. */
 function skipBlanks(text: string, from: number): number {
   let at = from
   while (at < text.length) {
     const code = text.charCodeAt(at)
-    if (code !== 32 && (code < 9 || code > 13)) break
+    if (code !== 32 && code !== 9) break
     at++
   }
   return at
@@ -103,7 +101,7 @@ function parseField(reader: Reader, from: number): number {
     const found = text.indexOf(form.fieldDelimiter, start)
     const end = found < 0 ? text.length : found
     // Blanks may stand between a key and its delimiter; else the field ends where the first of the two delimiters stands.
-    const belongs = !form.standaloneKeys || end >= delimiter || skipBlanks(text, end) >= delimiter
+    const belongs = !form.standaloneKeys || end >= delimiter || text.slice(end, delimiter).trim() === ''
     if (belongs && delimiter > start && delimiter < text.length) {
       key = text.slice(start, delimiter).trim()
       at = delimiter
@@ -134,7 +132,8 @@ function parseField(reader: Reader, from: number): number {
 
 function add(fields: ValueObject, key: string, value: string | true): void {
   const old = getField(fields, key)
-  if (old === undefined) setField(fields, key, value)
+  if (old === undefined || old === true) setField(fields, key, value)
+  else if (value === true) return
   else if (Array.isArray(old)) old.push(value)
   else setField(fields, key, [old, value])
 }
@@ -164,10 +163,9 @@ function parseQuoted(
   const ends =
     after === text.length ||
     skipDelimiter(text, end, delimiter) >= 0 ||
-    text.startsWith(delimiter, after) ||
     (other !== undefined && skipDelimiter(text, end, other) >= 0)
   if (!ends) return undefined
-  return { text: escaped ? inner.replace(/\\(n|\\|"|')/g, unescaped) : inner, end }
+  return { text: escaped ? inner.replace(/\\(n|\\|")/g, unescaped) : inner, end }
 }
 
 function unescaped(_: string, character: string): string {

@@ -1,15 +1,14 @@
-// The text form of a Ruby hash: `{ "a" => 1, :b => nil, c: [true] }`. Numbers are floats.
+// The text form of a Ruby hash: `{ "a" => 1, :b => nil, c: [true] }`. Numbers are floats, what is quoted keeps its backslashes.
 
 import { float, setField, type Value, type ValueObject } from '../event/value.ts'
 
 const maxDepth = 128
-const blank = /[\s]*/y
-const double = /"((?:[^"\\]|\\.)*)"/sy
-const single = /'((?:[^'\\]|\\.)*)'/sy
+const blank = /[ \t\r\n]*/y
 const number = /[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?/y
-const symbol = /:([A-Za-z_]\w*[?!]?)/y
-const bare = /([A-Za-z_]\w*)/y
-const digits = /\d+/y
+const infinite = /([+-]?)inf(?:inity)?/iy
+const symbol = /[A-Za-z0-9_]+/y
+const word = /nil|true|false/y
+const words: Readonly<Record<string, Value>> = { nil: null, true: true, false: false }
 
 /** The object of a text; undefined if it is of another form. */
 export function parseRubyHash(text: string): ValueObject | undefined {
@@ -26,87 +25,83 @@ export function parseRubyHash(text: string): ValueObject | undefined {
     at += token.length
     return true
   }
-  const quoted = (): string | undefined => {
-    const match = take(double) ?? take(single)
-    return match === null ? undefined : unescaped(match[1] as string)
+  /** A name or a quoted text; the text as it stands, with its backslashes. */
+  const quotedOr = (other: RegExp | undefined): string | undefined => {
+    const quote = text[at]
+    if (quote !== '"' && quote !== "'") return other === undefined ? undefined : take(other)?.[0]
+    const end = endOfQuoted(text, at + 1, quote)
+    if (end < 0) return undefined
+    const inner = text.slice(at + 1, end)
+    at = end + 1
+    return inner
   }
-  const key = (): string | undefined => {
-    take(blank)
-    const string = quoted()
-    if (string !== undefined) return skip('=>') || skip(':') ? string : undefined
-    const name = take(symbol)?.[1] ?? take(digits)?.[0]
-    if (name !== undefined) return skip('=>') ? name : undefined
-    const word = take(bare)?.[1]
-    return word !== undefined && (skip('=>') || skip(':')) ? word : undefined
+  const colonName = (): string | undefined => {
+    at++
+    return quotedOr(symbol)
   }
   const value = (depth: number): Value | undefined => {
     take(blank)
     if (depth > maxDepth) return undefined
-    if (text[at] === '{') return hash(depth)
-    if (text[at] === '[') {
-      at++
-      const items: Value[] = []
-      if (skip(']')) return items
-      for (;;) {
-        const item = value(depth + 1)
-        if (item === undefined) return undefined
-        items.push(item)
+    switch (text[at]) {
+      case '{':
+        return hash(depth)
+      case '[': {
+        at++
+        const items: Value[] = []
         if (skip(']')) return items
-        if (!skip(',')) return undefined
-        if (skip(']')) return items
+        for (;;) {
+          const item = value(depth + 1)
+          if (item === undefined) return undefined
+          items.push(item)
+          if (skip(']')) return items
+          if (!skip(',')) return undefined
+        }
       }
+      case ':':
+        return colonName()
+      case '"':
+      case "'":
+        return quotedOr(undefined)
     }
-    const string = quoted()
-    if (string !== undefined) return string
     const figure = take(number)
     if (figure !== null) return float(Number(figure[0]))
-    const name = take(symbol)?.[1]
-    if (name !== undefined) return name
-    switch (take(bare)?.[1]) {
-      case 'true':
-        return true
-      case 'false':
-        return false
-      case 'nil':
-        return null
-      default:
-        return undefined
-    }
+    const without = take(infinite)
+    if (without !== null) return float(without[1] === '-' ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY)
+    const known = take(word)
+    return known === null ? undefined : words[known[0]]
   }
   const hash = (depth: number): ValueObject | undefined => {
-    if (!skip('{')) return undefined
+    at++
     const fields: ValueObject = {}
     if (skip('}')) return fields
     for (;;) {
-      const name = key()
-      const field = name === undefined ? undefined : value(depth + 1)
+      take(blank)
+      const name = text[at] === ':' ? colonName() : quotedOr(symbol)
+      const field = name !== undefined && (skip(':') || skip('=>')) ? value(depth + 1) : undefined
       if (name === undefined || field === undefined) return undefined
       setField(fields, name, field)
       if (skip('}')) return fields
       if (!skip(',')) return undefined
-      if (skip('}')) return fields
     }
   }
+  if (text[0] !== '{') return undefined
   const fields = hash(0)
-  take(blank)
-  return at === text.length ? fields : undefined
+  return text.slice(at).trim() === '' ? fields : undefined
 }
 
-function unescaped(text: string): string {
-  return text.replace(/\\(.)/gs, (whole, character: string) => {
-    switch (character) {
-      case 'n':
-        return '\n'
-      case 't':
-        return '\t'
-      case 'r':
-        return '\r'
-      case '"':
-      case "'":
-      case '\\':
-        return character
-      default:
-        return whole
+/** Where a quoted text ends, or -1. A backslash stands before a quote, another backslash, or behind a plain character. */
+function endOfQuoted(text: string, from: number, quote: string): number {
+  let plain = false
+  for (let at = from; at < text.length; at++) {
+    const character = text[at]
+    if (character === quote) return at
+    if (character !== '\\') {
+      plain = true
+      continue
     }
-  })
+    at++
+    if (text[at] !== '\\' && text[at] !== quote && !plain) return -1
+    plain = false
+  }
+  return -1
 }

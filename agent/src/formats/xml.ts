@@ -1,7 +1,8 @@
 // XML documents to values. Elements become fields, repeated ones arrays, attributes fields with a prefix; an element that holds
 // nothing but text becomes that text. Prefixes of namespaces are left out. No entities of a document's own are expanded.
 
-import { float, getField, integer, setField, type Value, type ValueObject } from '../event/value.ts'
+import { float, getField, setField, type Value, type ValueObject } from '../event/value.ts'
+import { parseDecimal, parseInteger } from './number.ts'
 
 export interface XmlForm {
   /** Leave out white space between elements. */
@@ -17,12 +18,16 @@ export interface XmlForm {
 }
 
 const maxDepth = 128
-const name = /[^\s<>/=!?"'&]+/y
-const attribute = /\s+([^\s<>/=!?"'&]+)\s*=\s*(?:"([^"<]*)"|'([^'<]*)')/y
+const name = /[\p{L}_:][\p{L}\p{N}\p{M}_:.·-]*/uy
+const attribute = /\s+([\p{L}_:][\p{L}\p{N}\p{M}_:.·-]*)\s*=\s*(?:"([^"<]*)"|'([^'<]*)')/uy
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters that no document may have
+const noCharacter = /[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/
 
 /** The value of a document; undefined if it is not well-formed. */
 export function parseXml(text: string, form: XmlForm): Value | undefined {
-  const reader = new Reader(text, form)
+  if (noCharacter.test(text)) return undefined
+  const lines = text.replace(/\r\n?/g, '\n')
+  const reader = new Reader(form.trim ? lines.replace(/>\s+</g, '><') : lines, form)
   return reader.document()
 }
 
@@ -39,11 +44,11 @@ class Reader {
   document(): Value | undefined {
     if (!this.#misc() || this.#text[this.#at] !== '<') return undefined
     const fields: ValueObject = {}
-    if (!this.#element(fields, 0) || !this.#misc()) return undefined
+    if (!this.#element(fields, 0, new Set(['xml'])) || !this.#misc()) return undefined
     return this.#at === this.#text.length ? fields : undefined
   }
 
-  /** Skips what may stand around the root: blanks, comments, instructions, the document type. */
+  /** Skips what may stand around the root: blanks, comments, instructions. A document type is refused. */
   #misc(): boolean {
     for (;;) {
       while (/\s|\ufeff/.test(this.#text[this.#at] ?? '')) this.#at++
@@ -51,11 +56,6 @@ class Reader {
         if (!this.#skipTo('?>')) return false
       } else if (this.#starts('<!--')) {
         if (!this.#skipTo('-->')) return false
-      } else if (this.#starts('<!DOCTYPE')) {
-        const subset = this.#text.indexOf('[', this.#at)
-        const end = this.#text.indexOf('>', this.#at)
-        if (subset >= 0 && subset < end && !this.#skipTo(']')) return false
-        if (!this.#skipTo('>')) return false
       } else {
         return true
       }
@@ -74,94 +74,108 @@ class Reader {
   }
 
   /** Reads an element into a field of what is around it. */
-  #element(into: ValueObject, depth: number): boolean {
+  #element(into: ValueObject, depth: number, around: ReadonlySet<string>): boolean {
     if (depth > maxDepth) return false
     name.lastIndex = this.#at + 1
     const tag = name.exec(this.#text)?.[0]
     if (tag === undefined) return false
     this.#at = name.lastIndex
-    const fields: ValueObject = {}
-    const seen = new Set<string>()
+    const attributes = new Map<string, string>()
+    let prefixes = around
     for (;;) {
       attribute.lastIndex = this.#at
       const found = attribute.exec(this.#text)
       if (found === null) break
       this.#at = attribute.lastIndex
-      const value = decoded(found[2] ?? found[3] ?? '')
-      if (value === undefined || seen.has(found[1] as string)) return false
-      seen.add(found[1] as string)
-      if (this.#form.includeAttributes && !/^xmlns(:|$)/.test(found[1] as string)) {
-        setField(fields, this.#form.attributePrefix + local(found[1] as string), value)
-      }
+      const [, key, double, single] = found as unknown as [string, string, string | undefined, string | undefined]
+      const value = decoded((double ?? single ?? '').replace(/[\t\n]/g, ' '))
+      if (value === undefined || attributes.has(key)) return false
+      if (key.startsWith('xmlns:')) prefixes = new Set([...prefixes, key.slice(6)])
+      else if (key !== 'xmlns') attributes.set(key, value)
+    }
+    for (const qualified of [tag, ...attributes.keys()]) {
+      const colon = qualified.indexOf(':')
+      if (colon >= 0 && !prefixes.has(qualified.slice(0, colon))) return false
     }
     while (/\s/.test(this.#text[this.#at] ?? '')) this.#at++
-    const texts: string[] = []
+    const fields: ValueObject = {}
+    if (this.#form.includeAttributes) {
+      for (const [key, value] of attributes) setField(fields, this.#form.attributePrefix + local(key), value)
+    }
+    let only: string | undefined
     if (this.#starts('/>')) {
       this.#at += 2
     } else {
       if (this.#text[this.#at] !== '>') return false
       this.#at++
-      if (!this.#content(tag, fields, texts, depth)) return false
+      const content = this.#content(tag, fields, depth, prefixes)
+      if (content === undefined) return false
+      only = content.only
     }
-    add(into, local(tag), this.#valueOf(fields, texts))
+    const plain = attributes.size === 0 ? !this.#form.alwaysUseTextKey : !this.#form.includeAttributes
+    add(into, local(tag), plain && only !== undefined ? this.#scalar(only) : fields)
     return true
   }
 
-  #content(tag: string, fields: ValueObject, texts: string[], depth: number): boolean {
+  /** Reads what is in an element; `only` is its text if that is all of it. Undefined if it is not well-formed. */
+  #content(
+    tag: string,
+    fields: ValueObject,
+    depth: number,
+    prefixes: ReadonlySet<string>,
+  ): { only: string | undefined } | undefined {
     let run = ''
+    let nodes = 0
+    let only: string | undefined
     const endRun = (): void => {
-      if (run !== '' && !(this.#form.trim && /^\s*$/.test(run))) texts.push(run)
+      if (run === '') return
+      nodes++
+      only = run
+      add(fields, this.#form.textKey, this.#scalar(run))
       run = ''
     }
     for (;;) {
       const next = this.#text.indexOf('<', this.#at)
-      if (next < 0) return false
+      if (next < 0) return undefined
       const text = decoded(this.#text.slice(this.#at, next))
-      if (text === undefined) return false
+      if (text === undefined) return undefined
       run += text
       this.#at = next
       if (this.#starts('<![CDATA[')) {
         const end = this.#text.indexOf(']]>', next)
-        if (end < 0) return false
+        if (end < 0) return undefined
         run += this.#text.slice(next + 9, end)
         this.#at = end + 3
-      } else if (this.#starts('<!--')) {
-        if (!this.#skipTo('-->')) return false
-      } else if (this.#starts('<?')) {
-        if (!this.#skipTo('?>')) return false
-      } else if (this.#starts('</')) {
-        endRun()
+        continue
+      }
+      endRun()
+      if (this.#starts('</')) {
         const end = this.#text.indexOf('>', next)
-        if (end < 0 || this.#text.slice(next + 2, end).trimEnd() !== tag) return false
+        if (end < 0 || this.#text.slice(next + 2, end).trimEnd() !== tag) return undefined
         this.#at = end + 1
-        return true
-      } else {
-        endRun()
-        if (!this.#element(fields, depth + 1)) return false
+        return { only: nodes === 1 ? only : undefined }
+      }
+      nodes++
+      only = undefined
+      const instruction = this.#starts('<?')
+      if (instruction || this.#starts('<!--')) {
+        if (!this.#skipTo(instruction ? '?>' : '-->')) return undefined
+      } else if (!this.#element(fields, depth + 1, prefixes)) {
+        return undefined
       }
     }
-  }
-
-  #valueOf(fields: ValueObject, texts: readonly string[]): Value {
-    const empty = Object.keys(fields).length === 0
-    if (texts.length === 0) return fields
-    if (empty && texts.length === 1 && !this.#form.alwaysUseTextKey) return this.#scalar(texts[0] as string)
-    for (const text of texts) add(fields, this.#form.textKey, this.#scalar(text))
-    return fields
   }
 
   #scalar(text: string): Value {
     const form = this.#form
-    if (form.parseBoolean && (text === 'true' || text === 'false')) return text === 'true'
     if (form.parseNull && (text === 'null' || text === '')) return null
-    if (form.parseNumber) {
-      if (/^[+-]?\d+$/.test(text)) {
-        const value = BigInt(text.replace('+', ''))
-        if (BigInt.asIntN(64, value) === value) return integer(value)
-      }
-      if (/^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/.test(text)) return float(Number(text))
-    }
-    return text
+    if (form.parseBoolean && (text === 'true' || text === 'false')) return text === 'true'
+    if (!form.parseNumber) return text
+    const whole = parseInteger(text)
+    if (whole !== undefined) return whole
+    const number = parseDecimal(text)
+    if (number !== undefined) return float(number)
+    return /^[+-]?nan$/i.test(text) ? float(0) : text
   }
 }
 

@@ -38,6 +38,11 @@ export const parseAwsVpcFlowLog = defineFunction({
         'parse_aws_vpc_flow_log!("2 123 eni-1 10.0.0.1 10.0.0.2 443 4711 6 10 840 1620140761 1620140821 ACCEPT OK").srcport',
       result: '443',
     },
+    {
+      source: 'parse_aws_vpc_flow_log("1  2", format: "version type vpc_id") ?? 0',
+      result: '{ "type": "", "version": 1, "vpc_id": "2" }',
+    },
+    { source: 'parse_aws_vpc_flow_log("1 2", format: "version version") ?? "twice"', result: '"twice"' },
     { source: 'parse_aws_vpc_flow_log("1 2 3") ?? "another format"', result: '"another format"' },
   ],
   compile: () => (line: string, format: string | undefined) => {

@@ -1,15 +1,11 @@
 // Function `parse_cef`.
 
-import { fieldNames, setField, type ValueObject } from '../../event/value.ts'
-import { bounded } from '../../formats/regex-linear.ts'
+import { setField, type ValueObject } from '../../event/value.ts'
 import { defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
 
-const header = bounded(
-  /CEF:(\d+)\|((?:[^|\\]|\\.)*)\|((?:[^|\\]|\\.)*)\|((?:[^|\\]|\\.)*)\|((?:[^|\\]|\\.)*)\|((?:[^|\\]|\\.)*)\|((?:[^|\\]|\\.)*)(?:\||$)/s,
-)
 const names = ['cefVersion', 'deviceVendor', 'deviceProduct', 'deviceVersion', 'deviceEventClassId', 'name', 'severity']
-const keyOf = bounded(/(?:^|\s)([\w.[\]-]+)=/g)
+const key = /[ |]+([^ =\\]+)=/y
 const labelled = /^(?:c6a[1-4]|cfp[1-4]|cn[1-3]|cs[1-6]|deviceCustomDate[12]|flexDate1|flexString[12])$/
 
 export const parseCef = defineFunction({
@@ -44,40 +40,110 @@ export const parseCef = defineFunction({
       source: 'parse_cef!("CEF:0|v|p|1|id|n|5|cs1Label=room cs1=gate", translate_custom_fields: true).room',
       result: '"gate"',
     },
+    {
+      source:
+        'v = parse_cef!(s\'CEF:0|v| p |1||a\\|b|"5"| k="q" e= p=C:\\\\dir\\n l=x\\=y  \')\n[v.deviceProduct, v.deviceEventClassId, v.name, v.severity, v.k, v.e, v.p, v.l]',
+      result: '["p", "", "a|b", "5", "q", "", "C:\\\\dir\\n", "x=y"]',
+    },
+    {
+      source:
+        '[parse_cef("CEF:0|v|p|1|id|n|5|a=b=c") ?? 1, parse_cef("CEF:0|v|p|1|id|n|5") ?? 2, parse_cef("CEF:0|v|p|1|id|n|5|cs1=x", translate_custom_fields: true) ?? 3]',
+      result: '[1, 2, 3]',
+    },
     { source: 'parse_cef("no such line") ?? {}', result: '{  }' },
   ],
   compile:
     () =>
     (text: string, translate: boolean, strict: boolean): Result => {
-      const match = header.exec(text)
-      if (match === null) return failure('Could not parse whole line successfully')
+      const extension: [name: string, value: string][] = []
+      const header: [name: string, value: string][] = []
+      const start = text.indexOf('CEF:')
+      let at = start + 4
+      for (const name of names) {
+        const [value, end] = start < 0 ? [undefined, 0] : headerValue(text, at)
+        if (value === undefined) return failure('the text has no header of CEF with seven fields')
+        header.push([name, value])
+        at = end
+      }
+      for (;;) {
+        const name = keyAt(text, at)
+        if (name === undefined) break
+        const [value, end] = extensionValue(text, key.lastIndex)
+        if (value === undefined) break
+        extension.push([name, value])
+        at = end
+      }
+      if (extension.length === 0) {
+        if (text[at] !== '|') return failure('the header of CEF does not end with `|`')
+        at++
+      }
+      if (strict && text.slice(at).trim() !== '') return failure('Could not parse whole line successfully')
+      const last = extension.at(-1)
+      if (last !== undefined) last[1] = last[1].replace(/ +$/, '')
       const fields: ValueObject = {}
-      names.forEach((name, index) => {
-        fields[name] = (match[index + 1] as string).replace(/\\([|\\])/g, '$1')
-      })
-      const extension = text.slice(match.index + match[0].length)
-      // A value goes as far as the next word with an equals sign behind it.
-      const keys = [...extension.matchAll(keyOf)]
-      const before = extension.slice(0, keys[0]?.index ?? extension.length)
-      if (strict && before.trim() !== '') return failure('Could not parse whole line successfully')
-      keys.forEach((key, index) => {
-        const raw = extension.slice(key.index + key[0].length, keys[index + 1]?.index ?? extension.length).trimEnd()
-        const value = raw.replace(/\\([=\\nr|])/g, (_, escaped: string) =>
-          escaped === 'n' ? '\n' : escaped === 'r' ? '\r' : escaped,
-        )
-        setField(fields, key[1] as string, value)
-      })
-      return translate ? translated(fields) : fields
+      const custom = new Map<string, { label?: string; value?: string }>()
+      for (const [name, text] of [...extension, ...header]) {
+        const value = text.length >= 2 && text.startsWith('"') && text.endsWith('"') ? text.slice(1, -1) : text
+        const base = name.endsWith('Label') ? name.slice(0, -5) : name
+        if (!translate || !labelled.test(base)) {
+          setField(fields, name, value)
+          continue
+        }
+        const pair = custom.get(base) ?? {}
+        const part = name === base ? 'value' : 'label'
+        if (pair[part] !== undefined) return failure(`Custom field with duplicate ${part}`)
+        pair[part] = value
+        custom.set(base, pair)
+      }
+      for (const { label, value } of custom.values()) {
+        if (label === undefined) return failure('Custom field with missing label or value')
+        setField(fields, label, value ?? null)
+      }
+      return fields
     },
 })
 
-function translated(fields: ValueObject): ValueObject {
-  const result: ValueObject = {}
-  for (const name of fieldNames(fields)) {
-    const base = name.endsWith('Label') ? name.slice(0, -5) : name
-    const label = fields[`${base}Label`]
-    if (!labelled.test(base) || typeof label !== 'string' || fields[base] === undefined) result[name] = fields[name]
-    else if (name === base) setField(result, label, fields[base])
+type Read = [value: string | undefined, end: number]
+
+/** A field of the header up to the next `|`, which a backslash keeps. */
+function headerValue(text: string, from: number): Read {
+  let at = text[from] === '|' ? from + 1 : from
+  let value = ''
+  while (at < text.length && text[at] !== '|') {
+    if (text[at] === '\\') {
+      at++
+      if (text[at] !== '|' && text[at] !== '\\') return [undefined, at]
+    }
+    value += text[at]
+    at++
   }
-  return result
+  return [value.trim(), at]
+}
+
+/** The key that stands at a place, after blanks; `key.lastIndex` is behind its `=` then. */
+function keyAt(text: string, at: number): string | undefined {
+  key.lastIndex = at
+  return key.exec(text)?.[1]
+}
+
+/** A value goes as far as the next key; undefined if it does not begin, or ends with a backslash. */
+function extensionValue(text: string, from: number): Read {
+  let value = ''
+  let at = from
+  while (at < text.length) {
+    const character = text[at] as string
+    if (character === '=') return [at === from ? undefined : value, at]
+    if ((character === ' ' || character === '|') && keyAt(text, at) !== undefined) break
+    if (character !== '\\') {
+      value += character
+      at++
+      continue
+    }
+    const escaped = text[at + 1]
+    if (escaped === undefined) return [undefined, at]
+    const known = escaped === '=' || escaped === '\\' ? escaped : escaped === 'n' || escaped === 'r' ? '\n' : undefined
+    value += known ?? '\\'
+    at += known === undefined ? 1 : 2
+  }
+  return [value, at]
 }

@@ -1,6 +1,7 @@
 // Function `parse_duration`.
 
 import { float } from '../../event/value.ts'
+import { decimalFloat } from '../../formats/number.ts'
 import { defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
 
@@ -32,6 +33,11 @@ export const parseDuration = defineFunction({
   examples: [
     { source: 'parse_duration!("1307ms", unit: "s")', result: '1.307' },
     { source: 'parse_duration!("1h30m", unit: "m")', result: '90' },
+    { source: '[parse_duration!("-3cs", unit: "ms"), parse_duration!("", unit: "s")]', result: '[30, 0]' },
+    {
+      source: '[parse_duration("1H", unit: "m") ?? null, parse_duration("1  s", unit: "m") ?? null]',
+      result: '[null, null]',
+    },
     { source: 'parse_duration!("2d 4h", unit: "h")', result: '52' },
   ],
   compile:
@@ -41,9 +47,8 @@ export const parseDuration = defineFunction({
       if (divisor === undefined) return failure(`unknown unit format: '${unit}'`)
       // No duration is that long, and the search for its pieces takes time that grows faster than the text.
       if (text.length > 1000) return failure('unable to parse duration: the text is too long')
-      const piece = /([0-9]*)(?:\.([0-9]+))?\s*([µa-z]{1,2})/g
-      // Whole arithmetic: pieces are counted in 10^-15 nanoseconds.
-      let total = 0n
+      const piece = /([0-9]*)(?:\.([0-9]+))?\s?([µa-z]{1,2})/gi
+      let total = 0
       let at = 0
       while (at < text.length) {
         piece.lastIndex = at
@@ -52,13 +57,14 @@ export const parseDuration = defineFunction({
           piece.lastIndex = match.index + 1
           match = piece.exec(text)
         }
-        if (match === null) return failure(`unable to parse duration: '${text}'`)
+        if (match === null) return failure(`unable to parse duration: '${text.slice(at)}'`)
         const scale = Object.hasOwn(units, match[3] as string) ? units[match[3] as string] : undefined
         if (scale === undefined) return failure(`unknown duration unit: '${match[3]}'`)
-        const decimals = (match[2] ?? '').slice(0, 15).padEnd(15, '0')
-        total += BigInt((match[1] as string) + decimals) * scale
+        const decimals = match[2] ?? ''
+        // Pieces are decimals, their sum is one of floats.
+        total += decimalFloat(BigInt((match[1] as string) + decimals) * scale, 10n ** BigInt(decimals.length) * divisor)
         at = piece.lastIndex
       }
-      return float(Number(`${(total * 10n ** 15n) / divisor}e-30`))
+      return float(total)
     },
 })

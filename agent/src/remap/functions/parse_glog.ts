@@ -11,9 +11,9 @@ export const glogLevels: Readonly<Record<string, string>> = { I: 'info', W: 'war
 
 const lines = [
   // Without a further bracket there is one place where the file can end.
-  /^(?<level>\w)(?<timestamp>\d{8} \d{2}:\d{2}:\d{2}\.\d+) +(?<id>\d+) (?<file>[^:\n]+):(?<line>\d+)\] (?<message>[^\]\s]+(?: [^\]\s]+)*)$/,
+  /^(?<level>\w)(?<timestamp>\d{8} \d{2}:\d{2}:\d{2}\.\d{6}) +(?<id>\d+) (?<file>[^:\n]+):(?<line>\d+)\] (?<message>[^\]\s]+(?: [^\]\s]+)*)$/,
   bounded(
-    /^\s*(?<level>\w)(?<timestamp>\d{8} \d{2}:\d{2}:\d{2}\.\d+)\s+(?<id>\d+)\s(?<file>.+):(?<line>\d+)\]\s(?<message>.*?)\s*$/,
+    /^\s*(?<level>\w)(?<timestamp>\d{8} \d{2}:\d{2}:\d{2}\.\d{6})\s+(?<id>\d+)\s(?<file>.+):(?<line>\d+)\]\s(?<message>.*?)\s*$/,
   ),
 ]
 const form = strftime('%Y%m%d %H:%M:%S%.f')

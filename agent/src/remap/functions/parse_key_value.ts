@@ -45,6 +45,10 @@ export const parseKeyValueFunction = defineFunction({
       source: 'parse_key_value!("a=1 b=\\"two words\\" flag")',
       result: '{ "a": "1", "b": "two words", "flag": true }',
     },
+    {
+      source: 'parse_key_value!(s\'Cc Cc=tom to="a\\\\tb" Cc="bob" Cc x="y"z\')',
+      result: '{ "Cc": ["tom", "bob"], "to": "a\\\\tb", "x": "\\"y\\"z" }',
+    },
     { source: 'parse_key_value!("a:1|b:2", ":", "|")', result: '{ "a": "1", "b": "2" }' },
     {
       source: 'parse_key_value!("a=1 flag", accept_standalone_key: false)',

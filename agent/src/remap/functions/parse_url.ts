@@ -43,6 +43,7 @@ export const parseUrl = defineFunction({
         '{ "fragment": "top", "host": "example.com", "password": "", "path": "/a", "port": 8443, "query": { "x": "1" }, "scheme": "https", "username": "" }',
     },
     { source: 'parse_url!("https://example.com/", default_known_ports: true).port', result: '443' },
+    { source: '[parse_url!("http://a/#").fragment, parse_url!("http://a/").fragment]', result: '["", null]' },
     { source: 'parse_url("no url") ?? {}', result: '{  }' },
   ],
   compile:
@@ -60,7 +61,8 @@ export const parseUrl = defineFunction({
         path: url.pathname,
         host: url.hostname === '' ? null : url.hostname,
         port: url.port === '' ? (knownPorts ? (ports[scheme] ?? null) : null) : Number(url.port),
-        fragment: url.hash === '' ? null : url.hash.slice(1),
+        // An empty fragment is one, as an empty query is none.
+        fragment: url.hash === '' ? (url.href.endsWith('#') ? '' : null) : url.hash.slice(1),
         query,
       }
     },
