@@ -4,13 +4,25 @@ type Table = ReadonlyMap<string, Buffer>
 
 const tables = new Map<string, Table>()
 
-/** The decoder of a character set; undefined if the name is not known. */
-export function findDecoder(name: string): TextDecoder | undefined {
+/**
+ * The decoder of a character set; undefined if the name is not known.
+ * @param keepMark whether a byte order mark stays in the text
+ */
+export function findDecoder(name: string, keepMark = false): TextDecoder | undefined {
   try {
-    return new TextDecoder(name.trim(), { ignoreBOM: false })
+    return new TextDecoder(name.trim(), { ignoreBOM: keepMark })
   } catch {
     return undefined // The name is not known: the caller says so.
   }
+}
+
+/** The text of bytes in a character set; a byte order mark of Unicode says more than the name. Undefined if the name is not known. */
+export function charsetText(bytes: Buffer, name: string): string | undefined {
+  const decoder = findDecoder(name)
+  const mark = bytes.toString('latin1', 0, 3)
+  if (decoder === undefined || !/^(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)/.test(mark)) return decoder?.decode(bytes)
+  const unicode = mark.startsWith('\xef') ? 'utf-8' : mark.startsWith('\xff') ? 'utf-16le' : 'utf-16be'
+  return new TextDecoder(unicode).decode(bytes)
 }
 
 /** The bytes of a text; characters outside of the set are numeric references. UTF-16 is written as UTF-8. */
@@ -25,10 +37,15 @@ export function encodeCharset(text: string, decoder: TextDecoder): Buffer {
   const pieces: Buffer[] = []
   for (const character of text) {
     const code = character.codePointAt(0) as number
-    pieces.push(code < 0x80 ? Buffer.of(code) : (table.get(character) ?? Buffer.from(`&#${code};`)))
+    if (code < 0x80) pieces.push(Buffer.of(code))
+    else if (code > 0xffff && name === 'gb18030') pieces.push(fourBytes(code - 0x10000 + 189_000))
+    else pieces.push(table.get(character) ?? Buffer.from(`&#${code};`))
   }
   return Buffer.concat(pieces)
 }
+
+/** Boxes and two numerals that Big5 has twice: the second place is the one to write. */
+const lastInBig5 = /[═╞╡╪十卅]/
 
 function tableOf(name: string): Table {
   const table = new Map<string, Buffer>()
@@ -37,13 +54,41 @@ function tableOf(name: string): Table {
     const sequence = Buffer.from(bytes)
     try {
       const character = strict.decode(sequence)
-      if (Array.from(character).length === 1 && !table.has(character)) table.set(character, sequence)
+      const known = table.has(character) && !(name === 'big5' && lastInBig5.test(character))
+      if (Array.from(character).length === 1 && !known) table.set(character, sequence)
     } catch {
       // The bytes stand for nothing.
     }
   }
-  for (let byte = 0x80; byte < 0x100; byte++) learn(byte)
+  for (let byte = name === 'gb18030' ? 0x81 : 0x80; byte < 0x100; byte++) learn(byte)
   if (/^(windows|iso-8859|koi8|ibm|macintosh|x-mac|x-user)/.test(name)) return table
-  for (let lead = 0x81; lead < 0xff; lead++) for (let trail = 0x40; trail < 0xff; trail++) learn(lead, trail)
+  for (let lead = name === 'big5' ? 0xa1 : 0x81; lead < 0xff; lead++) {
+    // Characters of these rows are written by their places further on.
+    if (name === 'shift_jis' && lead >= 0xed && lead <= 0xef) continue
+    for (let trail = 0x40; trail < 0xff; trail++) learn(lead, trail)
+  }
+  if (name === 'shift_jis' || name === 'euc-jp') {
+    table.set('¥', Buffer.of(0x5c))
+    table.set('‾', Buffer.of(0x7e))
+    table.set('−', table.get('－') as Buffer)
+  }
+  if (name === 'gb18030') {
+    const sequences = Array.from({ length: 39_420 }, (_, index) => fourBytes(index))
+    let index = 0
+    for (const character of strict.decode(Buffer.concat(sequences))) {
+      if (!table.has(character)) table.set(character, sequences[index] as Buffer)
+      index++
+    }
+  }
   return table
+}
+
+/** The four bytes of a place in GB 18030. */
+function fourBytes(place: number): Buffer {
+  return Buffer.of(
+    0x81 + Math.floor(place / 12_600),
+    0x30 + (Math.floor(place / 1260) % 10),
+    0x81 + (Math.floor(place / 10) % 126),
+    0x30 + (place % 10),
+  )
 }

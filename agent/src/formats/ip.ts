@@ -87,7 +87,7 @@ export function parseCidr(text: string): Cidr | undefined {
 }
 
 /** The length of a prefix such as `/24` of addresses of a number of bytes. */
-export function parsePrefix(text: string, bytes: number): number | undefined {
+function parsePrefix(text: string, bytes: number): number | undefined {
   if (!/^\/\d{1,3}$/.test(text)) return undefined
   const prefix = Number(text.slice(1))
   return prefix <= bytes * 8 ? prefix : undefined

@@ -4,6 +4,7 @@
 // and does not mind strings that are views of a longer one, for which the platform's writer takes twice the time.
 // Nested objects that many events share, such as the metadata of a pod, are recognised by identity and written once.
 
+import { isUtf8 } from 'node:buffer'
 import type { Body } from '../event/body.ts'
 import { type Shape, shapeOf } from '../event/shape.ts'
 import { Timestamp } from '../event/timestamp.ts'
@@ -148,6 +149,43 @@ function writeLong(value: string, bytes: Bytes, at: number): number {
   bytes[end - 1] = 0x22
   return end
 }
+
+/** Text in UTF-8 as a JSON string, with its quotes; what is not UTF-8 is replaced as decoders do. */
+export function writeJsonStringOf({ buffer: text, length }: Body, body: Body): void {
+  const start = body.length
+  body.reserve(length + (length >> 2) + 8)
+  let { buffer } = body
+  let at = body.length
+  let high = 0
+  buffer[at++] = 0x22
+  for (let index = 0; index < length; index++) {
+    const code = text[index] as number
+    if (at + 8 > buffer.length) {
+      body.length = at
+      body.reserve(length - index + 8)
+      buffer = body.buffer
+    }
+    if (code >= 32 && code !== 34 && code !== 92) {
+      buffer[at++] = code
+      high |= code
+      continue
+    }
+    const escape = escapes[code] as Buffer
+    for (let place = 0; place < escape.length; place++) buffer[at++] = escape[place] as number
+  }
+  if (high > 127 && !isUtf8(text.subarray(0, length))) {
+    body.length = start
+    body.writeText(JSON.stringify(text.toString('utf8', 0, length)))
+    return
+  }
+  buffer[at++] = 0x22
+  body.length = at
+}
+
+/** How the bytes below 128 that are special in a JSON string stand in one. */
+const escapes = Array.from({ length: 128 }, (_, code) =>
+  Buffer.from(JSON.stringify(String.fromCharCode(code)).slice(1, -1)),
+)
 
 /** A text that is JSON already. */
 function writeText(text: string, bytes: Bytes, at: number): number {

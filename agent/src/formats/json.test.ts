@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { Body } from '../event/body.ts'
 import type { Value, ValueObject } from '../event/value.ts'
 import { isFailedJson, parseJson, parseJsonDepth, writeJson, writeJsonTo } from './json.ts'
+import { writeJsonStringOf } from './json-bytes.ts'
 
 test.each([
   ['{"a":1.0}', '{"a":1.0}'],
@@ -128,6 +129,30 @@ test('objects are written as the platform writes them, whatever their strings ar
     writeJsonTo(body, fields)
     expect(body.view().toString('utf8', before)).toBe(JSON.stringify(fields))
     expect(writeJson(fields)).toBe(JSON.stringify(fields))
+  }
+})
+
+test('bytes become a JSON string as their text would, however full the body is', () => {
+  const texts = [
+    '',
+    'plain',
+    '{"a":"b \\"c\\" \\\\ d"}',
+    'line\nnext\ttab\u0001\u007f',
+    'größe €\u{1f600}',
+    '"\\'.repeat(100),
+  ]
+  const given = [
+    ...texts.map((text) => Buffer.from(text)),
+    Buffer.from([0x61, 0xff, 0x22, 0xc3]),
+    Buffer.from([0xed, 0xa0, 0x80]),
+  ]
+  for (const bytes of given) {
+    const text = new Body(1)
+    text.writeBytes(bytes)
+    const body = new Body(3)
+    body.writeText('x')
+    writeJsonStringOf(text, body)
+    expect(body.view().toString()).toBe(`x${JSON.stringify(bytes.toString())}`)
   }
 })
 

@@ -7,11 +7,11 @@ import {
   Bytes,
   compareKeys,
   Float,
-  fieldNames,
   getField,
   isObject,
   Regex,
   setField,
+  sortedFieldNames,
   type Value,
   type ValueObject,
 } from '../event/value.ts'
@@ -175,12 +175,12 @@ function unescaped(_: string, character: string): string {
 /** Key-value text of the fields, nested ones flattened (`a.b`, `a.0`), in the order of their keys. */
 export function writeKeyValue(fields: ValueObject, form: KeyValueWriting): string {
   const flat = new Map<string, Value>()
-  flatten(fields, '', flat)
+  for (const name of sortedFieldNames(fields)) flatten(fields[name] as Value, name, flat)
   const keys = [...flat.keys()].sort(compareKeys)
   const ordered =
     form.first.length === 0
       ? keys
-      : [...form.first.filter((key) => flat.has(key)), ...keys.filter((key) => !form.first.includes(key))]
+      : [...new Set(form.first.filter((key) => flat.has(key)).concat(keys))]
   let text = ''
   for (const key of ordered) {
     const value = flat.get(key) as Value
@@ -195,19 +195,19 @@ export function writeKeyValue(fields: ValueObject, form: KeyValueWriting): strin
 function flatten(value: Value, path: string, into: Map<string, Value>): void {
   if (Array.isArray(value)) {
     for (let index = 0; index < value.length; index++) {
-      flatten(value[index] as Value, path === '' ? String(index) : `${path}.${index}`, into)
+      flatten(value[index] as Value, `${path}.${index}`, into)
     }
   } else if (isObject(value)) {
-    for (const name of fieldNames(value)) flatten(value[name] as Value, path === '' ? name : `${path}.${name}`, into)
+    for (const name of sortedFieldNames(value)) flatten(value[name] as Value, `${path}.${name}`, into)
   } else {
     into.set(path, value)
   }
 }
 
 function quotedWhereNeeded(text: string): string {
-  if (!/[\s"=\\]/.test(text)) return text
+  if (!/[\p{White_Space}"=\\]/u.test(text)) return text
   const escaped = text.replace(/["\\]/g, '\\$&').replaceAll('\n', '\\\\n')
-  return /[\s"=]/.test(text) ? `"${escaped}"` : escaped
+  return /[\p{White_Space}"=]/u.test(text) ? `"${escaped}"` : escaped
 }
 
 /** The text of a value that is no container, as text codecs write it. */

@@ -13,12 +13,14 @@ import {
   float,
   integer,
   isObject,
+  Regex,
   setField,
   stringFromBytes,
   type Value,
   type ValueObject,
 } from '../event/value.ts'
 import { floatText } from './json.ts'
+import { parseDecimal } from './number.ts'
 
 const require = createRequire(import.meta.url)
 
@@ -117,6 +119,7 @@ const timestampType = 'google.protobuf.Timestamp'
 // Numbers of the types in descriptors.
 const DOUBLE = 1
 const FLOAT = 2
+const INT64 = 3
 const BOOL = 8
 const STRING = 9
 const BYTES = 12
@@ -200,6 +203,7 @@ function write(
     case BYTES:
       if (value instanceof Bytes) return Uint8Array.from(value.bytes)
       if (typeof value === 'string') return Uint8Array.from(Buffer.from(value))
+      if (value instanceof Regex) return Uint8Array.from(Buffer.from(value.source))
       break
     case STRING: {
       const text = textOf(value, writing.textOfOthers)
@@ -210,11 +214,18 @@ function write(
       if (typeof value === 'boolean') return value
       break
     case DOUBLE:
-    case FLOAT:
+    case FLOAT: {
       if (typeof value === 'number' || typeof value === 'bigint') return Number(value)
       if (value instanceof Float) return value.value
+      const decimal = typeof value === 'string' ? parseDecimal(value) : undefined
+      if (decimal !== undefined) return decimal
       break
+    }
     default:
+      if (typeof value === 'string' && /^[+-]?\d+$/.test(value)) {
+        return LONGS.has(type) ? BigInt(value.replace('+', '')) : Number(value)
+      }
+      if (value instanceof Timestamp && type === INT64) return value.toNanoseconds() / 1000n
       if (typeof value === 'bigint' || (typeof value === 'number' && Number.isInteger(value))) {
         return LONGS.has(type) ? BigInt(value) : Number(value)
       }
@@ -247,6 +258,7 @@ function enumNumber(value: Value, descriptor: protobuf.DescEnum, path: string): 
 function textOf(value: Value, ofOthers: boolean): string | undefined {
   if (typeof value === 'string') return value
   if (value instanceof Bytes) return value.toString()
+  if (value instanceof Regex) return value.source
   if (!ofOthers) return undefined
   if (typeof value === 'number') return floatText(value)
   if (value instanceof Float) return floatText(value.value)

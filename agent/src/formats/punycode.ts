@@ -1,4 +1,6 @@
-// Labels of international domain names in their ASCII form (RFC 3492).
+// International domain names in their ASCII form (RFC 3492, UTS 46), label by label.
+
+import { domainToASCII } from 'node:url'
 
 const base = 36
 const smallest = 1
@@ -97,4 +99,89 @@ function digitValue(code: number): number {
   if (code >= 48 && code <= 57) return code - 22
   if (code >= 65 && code <= 90) return code - 65
   return code >= 97 && code <= 122 ? code - 97 : -1
+}
+
+const prefix = 'xn--'
+
+/** The ASCII form of a name; undefined if it is not valid. */
+export function domainToAscii(name: string): string | undefined {
+  const labels = validLabels(name)
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the whole range of ASCII is meant
+  return labels?.map((label) => (/^[\x00-\x7f]*$/.test(label) ? label : prefix + encodeLabel(label))).join('.')
+}
+
+/** The Unicode form of a name; undefined if it is not valid. */
+export function domainToUnicode(name: string): string | undefined {
+  return validLabels(name)?.join('.')
+}
+
+/** The labels in Unicode. */
+function validLabels(name: string): string[] | undefined {
+  const labels: string[] = []
+  for (const label of mapped(name).split('.')) {
+    const decoded = label.startsWith(prefix) ? decodeLabel(label.slice(prefix.length)) : label
+    if (decoded === undefined || !isValid(decoded, decoded !== label || label === prefix)) return undefined
+    labels.push(decoded)
+  }
+  return labels.some((label) => /[\p{L}\p{N}]/u.test(label) && rightToLeft.test(label)) &&
+    !labels.every(isBidirectional)
+    ? undefined
+    : labels
+}
+
+/** Letter case, compatible forms and ignored characters made equal. */
+function mapped(name: string): string {
+  return name
+    .replace(/[\u00ad\u034f\u180b-\u180d\u200b\u2060\ufe00-\ufe0f\ufeff]/g, '')
+    .normalize('NFKC')
+    .toLowerCase()
+    .normalize('NFKC')
+    .replaceAll('。', '.')
+}
+
+/** @param wasEncoded the label was written in its ASCII form, which must be the only one */
+function isValid(label: string, wasEncoded: boolean): boolean {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the whole range of ASCII is meant
+  if (/^[\x00-\x7f]*$/.test(label)) return !wasEncoded
+  if (wasEncoded && mapped(label) !== label) return false
+  // What of ASCII no host name has is no matter here.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the whole range of ASCII is meant
+  return (
+    domainToASCII(
+      `${label.replace(/[\x00-\x7f]/g, (character) => (/[a-z0-9-]/.test(character) ? character : 'a'))}.a`,
+    ) !== ''
+  )
+}
+
+const rightToLeft = /[\u0590-\u08ff\u200f\ufb1d-\ufdff\ufe70-\ufefe\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u
+const arabicDigit =
+  /[\u0600-\u0605\u0660-\u0669\u066b\u066c\u06dd\u0890\u0891\u08e2\u{10d30}-\u{10d39}\u{10e60}-\u{10e7e}]/u
+const europeanDigit = /[0-9²³¹\u06f0-\u06f9\u2070-\u2089\u2488-\u249b]/u
+
+/** Whether a label may stand in a name with letters that are written from right to left (RFC 5893). */
+function isBidirectional(label: string): boolean {
+  const classes = Array.from(label, (character) =>
+    /\p{Mn}/u.test(character)
+      ? 'mark'
+      : arabicDigit.test(character)
+        ? 'arabic'
+        : europeanDigit.test(character)
+          ? 'european'
+          : rightToLeft.test(character)
+            ? 'right'
+            : /[\p{L}\p{N}\p{Mc}]/u.test(character)
+              ? 'left'
+              : 'other',
+  )
+  const last = classes.findLast((each) => each !== 'mark')
+  if (classes[0] === undefined) return true
+  if (classes[0] === 'left') {
+    return (last === 'left' || last === 'european') && !classes.includes('right') && !classes.includes('arabic')
+  }
+  return (
+    classes[0] === 'right' &&
+    (last === 'right' || last === 'european' || last === 'arabic') &&
+    !classes.includes('left') &&
+    !(classes.includes('european') && classes.includes('arabic'))
+  )
 }

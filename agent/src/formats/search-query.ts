@@ -1,18 +1,25 @@
 // Search queries as log explorers have them: `status:error @http.code:[400 TO 499] -host:h* "some words"`.
 // Compiled once to a function that tells whether an object matches.
 
-import { getValue, type PathSegment, parsePath } from '../event/path.ts'
-import { Bytes, isFloat, isInteger, type Value, type ValueObject } from '../event/value.ts'
+import { getValue, parsePath } from '../event/path.ts'
+import { Bytes, compareKeys, Float, isFloat, isInteger, type Value, type ValueObject } from '../event/value.ts'
 import { plainText } from './key-value.ts'
 import { compileBounded } from './regex-linear.ts'
 
 export type Matcher = (object: ValueObject) => boolean
 
-const reserved = new Set(['host', 'source', 'status', 'service', 'trace_id', 'message', 'timestamp', 'tags'])
+/** The fields that words without a field are looked for in. */
+const searched = ['message', 'custom.error.message', 'custom.error.stack', 'custom.title', '_default_']
+const reserved = new Set(['host', 'source', 'status', 'service', 'trace_id', 'timestamp', 'tags'])
 
-/** The matcher of a query; a sentence if it is not valid. */
-export function compileSearchQuery(query: string): Matcher | string {
-  const parser = new Parser(query)
+/**
+ * The matcher of a query; a sentence if it is not valid.
+ * @param textOf a value that is no string as text
+ */
+export function compileSearchQuery(query: string, textOf: (value: Value) => string = plainText): Matcher | string {
+  const parser = new Parser(query, (value) =>
+    typeof value === 'string' ? value : value instanceof Bytes ? value.toString() : textOf(value),
+  )
   try {
     return parser.all()
   } catch (error) {
@@ -23,253 +30,305 @@ export function compileSearchQuery(query: string): Matcher | string {
 
 class InvalidQuery extends Error {}
 
-const word = /(?:\\.|[^\s():"\\[\]{}<>=])(?:\\.|[^\s():"\\[\]{}])*/y
-const phrase = /"((?:[^"\\]|\\.)*)"/sy
-const range = /[[{]\s*("(?:[^"\\]|\\.)*"|[^\s\]}]+)\s+TO\s+("(?:[^"\\]|\\.)*"|[^\s\]}]+)\s*[\]}]/y
-const comparison = /(>=|<=|>|<)\s*("(?:[^"\\]|\\.)*"|[^\s()]+)/y
+const blank = /[ \r\n\t]*/y
+const start = String.raw`(?:\\[^]|[^\s"()[\]{}+\-!:~^?*\\>=<])`
+const inside = String.raw`(?:\\[^]|[^\s"()[\]{}!:~^?*\\><])`
+const end = String.raw`(?=[\s)\]}]|$)`
+// `AND`, `OR` and `NOT` are no words.
+const word = new RegExp(String.raw`(?!(?:AND|OR|NOT)${end}|&&|\|\|)${start}${inside}*`, 'y')
+const ended = new RegExp(end, 'y')
+const prefix = new RegExp(String.raw`(${start}${inside}*)\*${end}`, 'y')
+const globbed = new RegExp(String.raw`(?:${start}|[*?])(?:${inside}|[*?])*${end}`, 'y')
+const phrase = /"((?:[^"\\]|\\[^])*)"/y
+const range = /([[{])\s*([^\s\]}]+)\s*TO\s*([^\s\]}]+)\s*([\]}])/y
+const number = /(?:\\?-)?\d+(?:\.\d+)?(?:E(?:\\?-)?\d+(?:\.\d+)?)?/y
+const operator = />=|<=|>|</y
+const conjunction = /&&|\|\||(?:AND|OR)(?=[\s(")]|$)/y
+const joined = /[ \r\n\t]+(?:&&|\|\||(?:AND|OR)(?=[\s(")]|$))/y
+const negation = /NOT(?=[\s(")]|$)|-/y
 
 class Parser {
   readonly #text: string
+  readonly #textOf: (value: Value) => string
   #at = 0
 
-  constructor(text: string) {
+  constructor(text: string, textOf: (value: Value) => string) {
     this.#text = text
+    this.#textOf = textOf
   }
 
   all(): Matcher {
-    this.#blank()
+    this.#take(blank)
     if (this.#at === this.#text.length) return () => true
-    const matcher = this.#either()
-    this.#blank()
-    if (this.#at < this.#text.length) throw new InvalidQuery(`unexpected ${JSON.stringify(this.#text.slice(this.#at))}`)
+    const matcher = this.#query(undefined)
+    if (this.#at < this.#text.length) throw this.#unexpected()
     return matcher
   }
 
-  #either(): Matcher {
-    const parts = [this.#both()]
-    while (this.#operator('OR') || this.#operator('||')) parts.push(this.#both())
-    return parts.length === 1 ? (parts[0] as Matcher) : (object) => parts.some((part) => part(object))
-  }
-
-  #both(): Matcher {
-    const parts = [this.#single()]
+  /** Clauses side by side must all match; `OR` stands between groups of them. */
+  #query(field: string | undefined): Matcher {
+    const groups: Matcher[][] = [[]]
     for (;;) {
-      this.#blank()
+      const group = groups.at(-1) as Matcher[]
+      this.#take(blank)
+      const words = this.#words()
+      if (words !== undefined) {
+        group.push(this.#equals(field, words))
+        continue
+      }
       if (this.#at === this.#text.length || this.#text[this.#at] === ')') break
-      if (this.#ahead('OR') || this.#ahead('||')) break
-      if (!this.#operator('AND')) this.#operator('&&')
-      parts.push(this.#single())
+      const joins = group.length > 0 || groups.length > 1 ? this.#take(conjunction)?.[0] : undefined
+      this.#take(blank)
+      const not = this.#take(negation) !== null
+      if (!not) this.#take(/\+/y)
+      this.#take(blank)
+      const clause = this.#clause(field)
+      const matcher: Matcher = not ? (object) => !clause(object) : clause
+      if (joins === 'OR' || joins === '||') groups.push([matcher])
+      else group.push(matcher)
     }
-    return parts.length === 1 ? (parts[0] as Matcher) : (object) => parts.every((part) => part(object))
+    if (groups.some((group) => group.length === 0)) throw this.#unexpected()
+    if (groups.length === 1 && groups[0]?.length === 1) return groups[0][0] as Matcher
+    return (object) => groups.some((group) => group.every((matcher) => matcher(object)))
   }
 
-  #single(): Matcher {
-    this.#blank()
-    if (this.#operator('NOT') || this.#operator('!') || this.#take('-')) {
-      const inner = this.#single()
-      return (object) => !inner(object)
-    }
-    this.#take('+')
-    if (this.#take('(')) {
-      const inner = this.#either()
-      this.#blank()
-      if (!this.#take(')')) throw new InvalidQuery('a parenthesis is not closed')
-      return inner
-    }
-    const quoted = this.#match(phrase)
-    if (quoted !== null) return messageHas(unescape_(quoted[1] as string))
-    const first = this.#match(word)?.[0]
-    if (first === undefined) throw new InvalidQuery(`unexpected ${JSON.stringify(this.#text.slice(this.#at))}`)
-    if (this.#text[this.#at] === ':') {
-      this.#at++
-      return this.#ofField(first)
-    }
-    // Words side by side are one phrase.
-    const words = [first]
+  /** Words side by side that no operator follows are one phrase. */
+  #words(): string | undefined {
+    const words: string[] = []
     for (;;) {
       const before = this.#at
-      this.#blank()
-      if (this.#ahead('AND') || this.#ahead('OR') || this.#ahead('NOT') || this.#text[this.#at] === '-') break
-      const next = this.#match(word)?.[0]
-      if (next === undefined || this.#text[this.#at] === ':') {
+      this.#take(blank)
+      const found = this.#take(word)?.[0]
+      const next = this.#text[this.#at]
+      if (found === undefined || next === ':' || next === '*' || this.#ahead(joined)) {
         this.#at = before
-        break
+        return words.length === 0 ? undefined : words.join(' ')
       }
-      words.push(next)
+      words.push(unescaped(found))
     }
-    return messageHas(words.join(' '))
   }
 
-  #ofField(name: string): Matcher {
-    if (name === '_exists_' || name === '_missing_') {
-      const field = this.#match(word)?.[0]
-      if (field === undefined) throw new InvalidQuery(`${name} needs a field`)
-      const exists = existence(field)
-      return name === '_exists_' ? exists : (object) => !exists(object)
+  #clause(around: string | undefined): Matcher {
+    if (this.#take(/\*:\*/y) !== null) return () => true
+    const before = this.#at
+    const name = this.#take(word)?.[0]
+    let field = around
+    if (name !== undefined && this.#text[this.#at] === ':') {
+      this.#at++
+      field = unescaped(name)
+    } else {
+      this.#at = before
     }
-    const target = values(name)
-    const compared = this.#match(comparison)
-    if (compared !== null) {
-      const test = comparing(compared[1] as string, unquoted(compared[2] as string))
-      return (object) => target(object).some(test)
+    if (this.#text[this.#at] === '(') {
+      this.#at++
+      const inner = this.#query(field)
+      this.#take(blank)
+      if (this.#take(/\)/y) === null) throw new InvalidQuery('a parenthesis is not closed')
+      return inner
     }
-    const start = this.#text[this.#at]
-    if (start === '[' || start === '{') {
-      const found = this.#match(range)
-      if (found === null) throw new InvalidQuery('a range is not valid')
-      const lower = unquoted(found[1] as string)
-      const upper = unquoted(found[2] as string)
-      const above = lower === '*' ? () => true : comparing(start === '[' ? '>=' : '>', lower)
-      const below = upper === '*' ? () => true : comparing(found[0].endsWith(']') ? '<=' : '<', upper)
-      return (object) => target(object).some((value) => above(value) && below(value))
+    return this.#value(field)
+  }
+
+  #value(field: string | undefined): Matcher {
+    const existence = field === '_exists_' || field === '_missing_'
+    const known = (name: string): Matcher => {
+      const exists = this.#exists(name)
+      return field === '_exists_' ? exists : (object) => !exists(object)
     }
-    if (this.#take('(')) {
-      // Several values of one field.
-      const inner: Matcher[] = []
-      let any = true
-      for (;;) {
-        this.#blank()
-        if (this.#take(')')) break
-        if (this.#operator('AND') || this.#operator('&&')) any = false
-        else if (!this.#operator('OR')) this.#operator('||')
-        this.#blank()
-        inner.push(this.#ofField(name))
+    const quoted = this.#take(phrase)
+    if (quoted !== null) {
+      const text = unescaped(quoted[1] as string)
+      return existence ? known(text) : this.#equals(field, text)
+    }
+    const started = this.#take(prefix)
+    if (started !== null) return this.#prefix(field, unescaped(started[1] as string))
+    const comparator = this.#take(operator)?.[0]
+    if (comparator !== undefined) {
+      const figure = this.#take(number)?.[0]
+      const text = figure?.replaceAll('\\', '') ?? this.#take(word)?.[0]
+      if (text === undefined) throw this.#unexpected()
+      return this.#compare(field, comparator, figure === undefined ? unescaped(text) : bound(text))
+    }
+    const bounds = this.#take(range)
+    if (bounds !== null) {
+      const [, open, lower, upper, close] = bounds as unknown as [string, string, string, string, string]
+      if (lower === '*' && upper === '*') return this.#exists(field)
+      const above = lower === '*' ? undefined : this.#compare(field, open === '[' ? '>=' : '>', bound(lower))
+      const below = upper === '*' ? undefined : this.#compare(field, close === ']' ? '<=' : '<', bound(upper))
+      return (object) => (above === undefined || above(object)) && (below === undefined || below(object))
+    }
+    const before = this.#at
+    const plain = this.#take(word)?.[0]
+    if (plain !== undefined && this.#ahead(ended)) {
+      return existence ? known(unescaped(plain)) : this.#equals(field, unescaped(plain))
+    }
+    this.#at = before
+    const pattern = this.#take(globbed)?.[0]
+    if (pattern === undefined) throw this.#unexpected()
+    if (pattern === '*' && field === undefined) return () => true
+    return this.#wildcard(field, unescaped(pattern))
+  }
+
+  #exists(field: string | undefined): Matcher {
+    return this.#ofTarget(field, (target) => {
+      if (target.kind === 'tag') {
+        const key = target.name
+        return anyTag((text) => text === key || text.startsWith(`${key}:`), this.#textOf)
       }
-      if (inner.length === 0) throw new InvalidQuery('parentheses hold nothing')
-      return any ? (object) => inner.some((part) => part(object)) : (object) => inner.every((part) => part(object))
-    }
-    const quoted = this.#match(phrase)
-    const text = quoted === null ? this.#match(/[^\s()"[\]{}]+/y)?.[0] : (quoted[1] as string)
-    if (text === undefined) throw new InvalidQuery(`the field ${name} has no value`)
-    if (name === '*' && text === '*') return () => true
-    if (quoted === null && text === '*') return existence(name)
-    const wanted = unescape_(text)
-    if (name === 'message') return messageHas(wanted)
-    if (quoted === null && text.includes('*')) {
-      const pattern = wildcard(text, '^', '$')
-      return (object) => target(object).some((value) => pattern.test(plainText(value)))
-    }
-    return (object) => target(object).some((value) => plainText(value) === wanted)
+      return () => target.name !== 'tags'
+    })
   }
 
-  #blank(): void {
-    while (/\s/.test(this.#text[this.#at] ?? '')) this.#at++
+  #equals(field: string | undefined, wanted: string): Matcher {
+    return this.#ofTarget(field, (target) => {
+      if (target.kind === 'searched') {
+        const pattern = wordPattern(wanted)
+        return (value) => (typeof value === 'string' || value instanceof Bytes) && pattern.test(this.#textOf(value))
+      }
+      if (target.kind === 'tag') return holds(`${target.name}:${wanted}`)
+      if (target.name === 'tags') return holds(wanted)
+      return (value) => this.#textOf(value) === wanted
+    })
   }
 
-  #take(token: string): boolean {
-    if (!this.#text.startsWith(token, this.#at)) return false
-    this.#at += token.length
-    return true
+  #prefix(field: string | undefined, wanted: string): Matcher {
+    return this.#ofTarget(field, (target) => {
+      if (target.kind === 'searched') return this.#matches(wordPattern(`${wanted}*`))
+      if (target.kind === 'tag') {
+        return anyTag((text) => text.startsWith(`${target.name}:${wanted}`), this.#textOf)
+      }
+      return (value) => this.#textOf(value).startsWith(wanted)
+    })
   }
 
-  #match(pattern: RegExp): RegExpExecArray | null {
+  #wildcard(field: string | undefined, wanted: string): Matcher {
+    return this.#ofTarget(field, (target) => {
+      if (target.kind === 'searched') return this.#matches(wordPattern(wanted))
+      if (target.kind === 'tag') {
+        const pattern = wildcardPattern(`${target.name}:${wanted}`)
+        return anyTag((text) => pattern.test(text), this.#textOf)
+      }
+      return this.#matches(wildcardPattern(wanted))
+    })
+  }
+
+  #matches(pattern: RegExp): (value: Value) => boolean {
+    return (value) => pattern.test(this.#textOf(value))
+  }
+
+  /** Numbers of attributes compare with numbers, all else as text. */
+  #compare(field: string | undefined, comparator: string, wanted: string | number): Matcher {
+    const text = typeof wanted === 'string' ? wanted : plainText(wanted)
+    return this.#ofTarget(field, (target) => {
+      if (target.kind === 'tag') {
+        const start = `${target.name}:`
+        return anyTag(
+          (tag) => tag.startsWith(start) && holdsFor(comparator, compareKeys(tag.slice(start.length), text)),
+          this.#textOf,
+        )
+      }
+      return (value) => {
+        if (target.kind === 'attribute' && typeof wanted === 'number' && (isInteger(value) || isFloat(value))) {
+          return holdsFor(comparator, Number(value instanceof Float ? value.value : value) - wanted)
+        }
+        return holdsFor(comparator, compareKeys(this.#textOf(value), text))
+      }
+    })
+  }
+
+  /** A test of what a field holds, as a test of the object; false where there is none. */
+  #ofTarget(field: string | undefined, test: (target: Target) => (value: Value) => boolean): Matcher {
+    const matchers = targets(field).map((target): Matcher => {
+      const path = target.kind === 'tag' ? 'tags' : target.name
+      const segments = parsePath(path.startsWith('.') ? path : `.${path}`)?.segments
+      if (segments === undefined) throw new InvalidQuery(`the field ${path} is no path`)
+      const matches = test(target)
+      return (object) => {
+        const value = getValue(object, segments)
+        return value !== undefined && matches(value)
+      }
+    })
+    return matchers.length === 1 ? (matchers[0] as Matcher) : (object) => matchers.some((matcher) => matcher(object))
+  }
+
+  #take(pattern: RegExp): RegExpExecArray | null {
     pattern.lastIndex = this.#at
     const match = pattern.exec(this.#text)
     if (match !== null) this.#at = pattern.lastIndex
     return match
   }
 
-  #ahead(operator: string): boolean {
-    this.#blank()
-    if (!this.#text.startsWith(operator, this.#at)) return false
-    return (
-      !/[A-Z]/.test(operator) ||
-      /^[\s()]|^$/.test(this.#text.slice(this.#at + operator.length, this.#at + operator.length + 1))
-    )
+  #ahead(pattern: RegExp): boolean {
+    pattern.lastIndex = this.#at
+    return pattern.test(this.#text)
   }
 
-  #operator(operator: string): boolean {
-    if (!this.#ahead(operator)) return false
-    this.#at += operator.length
-    return true
+  #unexpected(): InvalidQuery {
+    const rest = this.#text.slice(this.#at)
+    return new InvalidQuery(rest === '' ? 'the query ends too early' : `unexpected ${JSON.stringify(rest)}`)
   }
 }
 
-function unescape_(text: string): string {
-  return text.replace(/\\(.)/gs, '$1')
+interface Target {
+  /** `searched` is compared word by word, an `attribute` is a path in the event, a `tag` one of its tags. */
+  readonly kind: 'attribute' | 'reserved' | 'searched' | 'tag'
+  readonly name: string
 }
 
-function unquoted(text: string): string {
-  return text.startsWith('"') ? unescape_(text.slice(1, -1)) : unescape_(text)
+function targets(field: string | undefined): Target[] {
+  if (field === undefined) return searched.map((name) => ({ kind: 'searched', name }))
+  const name = field.replaceAll('@', '.')
+  if (field.startsWith('@')) return [{ kind: 'attribute', name }]
+  if (searched.includes(name)) return [{ kind: 'searched', name }]
+  return [{ kind: reserved.has(name) ? 'reserved' : 'tag', name }]
 }
 
-function wildcard(text: string, before: string, after: string): RegExp {
-  const parts = text.split('*').map((part) => unescape_(part).replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&'))
-  return compileBounded(before + parts.join('.*') + after, 's')
+function anyTag(test: (text: string) => boolean, textOf: (value: Value) => string): (value: Value) => boolean {
+  return (value) => Array.isArray(value) && value.some((tag) => test(textOf(tag)))
 }
 
-function messageHas(text: string): Matcher {
-  const edge = (character: string | undefined): string => (character !== undefined && /\w/.test(character) ? '\\b' : '')
-  const pattern = wildcard(text, edge(text[0]), edge(text.at(-1)))
-  return (object) => {
-    const message = object['message']
-    return message !== undefined && message !== null && pattern.test(textOf(message))
+function holds(wanted: string): (value: Value) => boolean {
+  return (value) => Array.isArray(value) && value.includes(wanted)
+}
+
+function holdsFor(comparator: string, order: number): boolean {
+  switch (comparator) {
+    case '>':
+      return order > 0
+    case '>=':
+      return order >= 0
+    case '<':
+      return order < 0
+    default:
+      return order <= 0
   }
 }
 
-function textOf(value: Value): string {
-  return value instanceof Bytes ? value.toString() : typeof value === 'string' ? value : plainText(value)
+/** What is compared with: a number where it reads as one. */
+function bound(text: string): string | number {
+  const plain = text.replace(/^"([^]*)"$/, '$1')
+  const value = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(plain) ? Number(plain) : Number.NaN
+  return Number.isNaN(value) ? plain : value
 }
 
-/** The values that a name stands for: a field of the event (`@a.b`, reserved names) or of its tags. */
-function values(name: string): (object: ValueObject) => Value[] {
-  const segments = segmentsOf(name)
-  if (segments !== undefined) {
-    return (object) => {
-      const value = getValue(object, segments)
-      return value === undefined || value === null ? [] : Array.isArray(value) ? value : [value]
-    }
-  }
-  const prefix = `${name}:`
-  return (object) => {
-    const tags = object['tags']
-    if (!Array.isArray(tags)) return []
-    return tags.flatMap((tag) => (typeof tag === 'string' && tag.startsWith(prefix) ? [tag.slice(prefix.length)] : []))
-  }
+function unescaped(text: string): string {
+  return text.replace(/\\([^])/g, '$1')
 }
 
-function segmentsOf(name: string): readonly PathSegment[] | undefined {
-  if (name.startsWith('@')) return parsePath(`.${name.slice(1)}`)?.segments ?? [name.slice(1)]
-  return reserved.has(name) ? [name] : undefined
+/** Between a character of words and one that is none. */
+const edge = String.raw`(?:(?<=[\p{L}\p{M}\p{Nd}\p{Pc}])(?![\p{L}\p{M}\p{Nd}\p{Pc}])|(?<![\p{L}\p{M}\p{Nd}\p{Pc}])(?=[\p{L}\p{M}\p{Nd}\p{Pc}]))`
+
+function wordPattern(text: string): RegExp {
+  return compileBounded(edge + starred(text) + edge, 'su')
 }
 
-function existence(name: string): Matcher {
-  const segments = segmentsOf(name)
-  if (segments !== undefined) {
-    return (object) => {
-      const value = getValue(object, segments)
-      return value !== undefined && value !== null
-    }
-  }
-  return (object) => {
-    const tags = object['tags']
-    if (!Array.isArray(tags)) return false
-    return tags.some((tag) => typeof tag === 'string' && (tag === name || tag.startsWith(`${name}:`)))
-  }
+function wildcardPattern(text: string): RegExp {
+  return compileBounded(`^${starred(text)}$`, 'su')
 }
 
-/** Numbers compare with numbers, all else as text. */
-function comparing(operator: string, wanted: string): (value: Value) => boolean {
-  const number = wanted === '' ? Number.NaN : Number(wanted)
-  return (value) => {
-    let order: number
-    if (isInteger(value) || isFloat(value)) {
-      const mine = Number(typeof value === 'object' ? value.value : value)
-      if (Number.isNaN(number)) return false
-      order = mine - number
-    } else {
-      const mine = textOf(value)
-      order = mine < wanted ? -1 : mine > wanted ? 1 : 0
-    }
-    switch (operator) {
-      case '>':
-        return order > 0
-      case '>=':
-        return order >= 0
-      case '<':
-        return order < 0
-      default:
-        return order <= 0
-    }
-  }
+function starred(text: string): string {
+  return text
+    .split('*')
+    .map((part) => part.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'))
+    .join('.*')
 }

@@ -16,15 +16,7 @@ import { batch, compression, encoding, httpAuth, request, tls } from '../schema/
 import { bool, map, oneOf, optional, string, template, url } from '../schema/options.ts'
 import { compileTemplate, type Template } from '../template.ts'
 import { compileLabels, isLabelName } from './log_aggregator/labels.ts'
-import {
-  type Format,
-  finishStreams,
-  jsonFormat,
-  lineText,
-  markEntry,
-  protobufFormat,
-  Stream,
-} from './log_aggregator/streams.ts'
+import { type Format, finishStreams, jsonFormat, markEntry, protobufFormat, Stream } from './log_aggregator/streams.ts'
 
 /** Streams that are remembered, with the time of their latest entry. */
 const keptStreams = 10_000
@@ -102,7 +94,7 @@ export const logAggregator = defineSink({
     const algorithm = typeof options.compression === 'string' ? options.compression : options.compression.algorithm
     const snappy = algorithm === 'snappy' ? loadSnappy() : undefined
     const encoder = compileEncoder(options.encoding, messageKey)
-    const format = snappy === undefined ? jsonFormat(encoder, lineText(options.encoding)) : protobufFormat(encoder)
+    const format = snappy === undefined ? jsonFormat(encoder) : protobufFormat(encoder)
     const action = options.out_of_order_action
     const removed: Path[] = [
       ...(options.remove_label_fields ? labels.paths : []),

@@ -2,14 +2,12 @@
 // the request is complete they are copied, stream by stream, into the body that is sent. JSON, or protobuf for snappy.
 
 import type { Encoder } from '../../codecs/encoding/encoder.ts'
-import { compileTransformer } from '../../codecs/transformer.ts'
 import { type Assemble, OpenRequest } from '../../delivery/request.ts'
 import { Body, type BodyPool } from '../../event/body.ts'
 import type { Finalizer } from '../../event/finalizer.ts'
 import type { LogEvent } from '../../event/log.ts'
 import type { Timestamp } from '../../event/timestamp.ts'
-import { writeJson } from '../../formats/json.ts'
-import type { EncodingOptions } from '../../schema/groups.ts'
+import { writeJsonStringOf } from '../../formats/json-bytes.ts'
 
 /** A stream: its labels in the form of the wire, and the instant of its latest entry. */
 export class Stream {
@@ -200,41 +198,21 @@ function finishedEntries(count: number, streams: Stream[]): Entries {
   }
 }
 
-/** The line of an event as text, for the codecs that make text anyway; bytes need not be written and read back then. */
-export type LineText = (event: LogEvent) => string
-
-/** `LineText` of the codec `json`; undefined for the others. */
-export function lineText(encoding: EncodingOptions): LineText | undefined {
-  if (encoding.codec !== 'json' || encoding.json?.pretty === true) return undefined
-  const transformer = compileTransformer(encoding)
-  return transformer === undefined
-    ? (event) => writeJson(event.fields)
-    : (event) => writeJson(transformer.apply(event.fields))
-}
-
 /** The JSON form. Entries of the source each follow a comma, so that a run of them is copied at once. */
-export function jsonFormat(encoder: Encoder, lineText: LineText | undefined): Format {
+export function jsonFormat(encoder: Encoder): Format {
   const line = new Body(1 << 16)
-  const encodedLine = (event: LogEvent): string | undefined => {
-    line.length = 0
-    problem = encoder.encode(event, line)
-    return problem === undefined ? line.buffer.toString('utf8', 0, line.length) : undefined
-  }
-  let problem: string | undefined
-  const textOf = lineText ?? encodedLine
   return {
     contentType: 'application/json',
     header: (labels) => Buffer.from(`{"stream":${JSON.stringify(Object.fromEntries(labels))},"values":[`, 'utf8'),
     entry(event, instant, metadata, body) {
-      const plain = textOf(event)
-      if (plain === undefined) return problem ?? 'The line is not text.'
-      const text = JSON.stringify(plain)
+      line.length = 0
+      const problem = encoder.encode(event, line)
+      if (problem !== undefined) return problem
       const start = body.length + 1
-      body.writeText(
-        metadata === undefined
-          ? `,["${instant.toNanosecondText()}",${text}]`
-          : `,["${instant.toNanosecondText()}",${text},${JSON.stringify(Object.fromEntries(metadata))}]`,
-      )
+      body.writeText(`,["${instant.toNanosecondText()}",`)
+      writeJsonStringOf(line, body)
+      if (metadata !== undefined) body.writeText(`,${JSON.stringify(Object.fromEntries(metadata))}`)
+      body.writeByte(0x5d)
       return start
     },
     assemble(from, positions, into) {
