@@ -244,6 +244,8 @@ export interface TransformDeclaration<O extends Options = Options> extends Decla
 export interface SinkDeclaration<O extends Options = Options> extends Declaration<O> {
   readonly kind: 'sink'
   readonly accepts: readonly EventType[]
+  /** Whether `buffer.max_size` may be left out of a buffer on disk, which then has the smallest size. */
+  readonly bufferSizeOptional?: boolean
   build(options: Parsed<O>, context: SinkContext): Sink | Promise<Sink>
 }
 

@@ -156,7 +156,8 @@ function checkOptions(
   const { members, schema } = optionsOf(declaration)
   const found: Problem[] = []
   if (declaration.kind === 'sink') {
-    for (const finding of bufferFindings(given['buffer'])) found.push(problemAt(located, finding.segments, finding))
+    const findings = bufferFindings(given['buffer'], declaration.bufferSizeOptional === true)
+    for (const finding of findings) found.push(problemAt(located, finding.segments, finding))
   }
   const checked = parseOptions(members, given)
   if (!checked.ok) {
@@ -210,7 +211,7 @@ function segmentsOf(path: string, given: unknown): Segments {
 }
 
 /** What the kinds of buffers allow: `max_events` is of memory, `max_size` of disk. */
-function bufferFindings(buffer: unknown): (Finding & { segments: Segments })[] {
+function bufferFindings(buffer: unknown, sizeOptional: boolean): (Finding & { segments: Segments })[] {
   if (!isTable(buffer)) return []
   const disk = buffer['type'] === 'disk'
   if (!disk && buffer['type'] !== undefined && buffer['type'] !== 'memory') return []
@@ -228,6 +229,7 @@ function bufferFindings(buffer: unknown): (Finding & { segments: Segments })[] {
   if (!disk) return findings
   const size = buffer['max_size']
   if (size === undefined || size === null) {
+    if (sizeOptional) return findings
     findings.push({
       segments: ['buffer'],
       message: 'missing field `max_size`',

@@ -3,6 +3,7 @@
 import { access, constants, stat, statfs } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import type { Problem } from '../schema/problems.ts'
+import { minDiskBuffer } from './component-options.ts'
 import { defaultDataDir } from './globals.ts'
 import { isTable, type Raw } from './merge.ts'
 import { type Finding, problemAt } from './place.ts'
@@ -38,7 +39,7 @@ function diskBuffers(raw: Raw): { id: string; bytes: number }[] {
     const buffer = isTable(value) ? value['buffer'] : undefined
     if (!isTable(buffer) || buffer['type'] !== 'disk') continue
     const bytes = buffer['max_size']
-    buffers.push({ id, bytes: typeof bytes === 'number' ? bytes : 0 })
+    buffers.push({ id, bytes: typeof bytes === 'number' ? bytes : minDiskBuffer })
   }
   return buffers
 }

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { loadConfigObject } from '../config/load.ts'
 import { fakeDestination } from '../testing/destination.ts'
 import { log } from '../testing/events.ts'
 import { problemsOf, startSink } from '../testing/harness.ts'
@@ -142,5 +143,19 @@ test.each([
 ])('the endpoint $endpoint', ({ endpoint, problem }) => {
   expect(problemsOf('sink', 'logsvc_a', { ...required, endpoint })).toEqual(
     problem ? [expect.objectContaining({ path: 'endpoint' })] : [],
+  )
+})
+
+test.each([
+  ['logsvc_a_old', true],
+  ['logsvc_a', false],
+])('a buffer on disk of %s needs no size: %s', (type, valid) => {
+  const buffer = { type: 'disk' }
+  const loaded = loadConfigObject({
+    sources: { in: { type: 'demo_logs', format: 'json' } },
+    sinks: { out: { type, inputs: ['in'], api_key: 'k', hostname: 'h', buffer } },
+  })
+  expect(loaded.ok ? [] : loaded.problems.map(({ message }) => message)).toEqual(
+    valid ? [] : ['missing field `max_size`'],
   )
 })

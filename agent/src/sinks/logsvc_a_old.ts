@@ -8,9 +8,11 @@ import { ingestProblems, ingestSink } from './logsvc_a/ingest.ts'
 export const logsvcAOld = defineSink({
   type: 'logsvc_a_old',
   summary: 'Delivers log events to log service A under its older name.',
-  description: 'Kept for configurations that use the older name; new ones use `logsvc_a`.',
+  description:
+    'Kept for configurations that use the older name; new ones use `logsvc_a`. A buffer on disk needs no `max_size` here: it then has the smallest one, 268435488 bytes.',
   aliases: ['logdna'],
   accepts: ['log'],
+  bufferSizeOptional: true,
   options: {
     api_key: secret('Ingestion key.'),
     hostname: string('Host name attached to each batch.'),

@@ -420,7 +420,7 @@ async function newBuffer(
   })
 }
 
-/** Limits of a buffer on disk; `max_size` is required there. */
+/** Limits of a buffer on disk; only few sinks may leave `max_size` out. */
 export function diskLimits(config: SinkConfig): DiskBufferOptions {
   const { max_size: maxSize, when_full: whenFull } = config.envelope.buffer
   return { maxSize: maxSize ?? minDiskBuffer, whenFull }

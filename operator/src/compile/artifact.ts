@@ -3,6 +3,7 @@
 
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '@penstock/agent/config/canonical'
+import { minDiskBuffer } from '@penstock/agent/config/component-options'
 import type { CompiledPipeline, PodLogs } from './pipeline.ts'
 import type { Resource } from './resources.ts'
 
@@ -199,7 +200,7 @@ export function subscriptionOf(source: PodLogs, uid: string): HubSubscription {
 function diskBufferBytes(sinks: Readonly<Record<string, ComponentOptions>>): number {
   let sum = 0
   for (const { buffer } of Object.values(sinks) as { buffer?: { type?: unknown; max_size?: unknown } }[]) {
-    if (buffer?.type === 'disk' && typeof buffer.max_size === 'number') sum += buffer.max_size
+    if (buffer?.type === 'disk') sum += typeof buffer.max_size === 'number' ? buffer.max_size : minDiskBuffer
   }
   return sum
 }
