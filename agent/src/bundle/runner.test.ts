@@ -1,7 +1,7 @@
 // The runner in this process, over pod logs in a folder and an API server on loopback. Some components exist in these tests only:
 // a transform whose work is counted on the clock of the test, and a sink that keeps what it gets and may hang.
 
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
@@ -390,3 +390,64 @@ test('what programs of a namespace write with `log` is kept for its authors, and
   expect(said.match(/seen:/g)).toHaveLength(1)
   for (const spied of [stdout, stderr]) expect(JSON.stringify(spied.mock.calls)).not.toContain('seen:')
 })
+
+const stack = {
+  multiline: { start_pattern: '^\\S', condition_pattern: '^\\s', mode: 'continue_through', timeout_ms: 60_000 },
+}
+const append = (text: string) => writeFileSync(fileOf('shop'), text, { flag: 'a' })
+
+test.each([
+  { what: 'a line of parts', options: {}, first: criLine('whole ', 'P'), rest: criLine('line'), line: 'whole line' },
+  {
+    what: 'a group of lines',
+    options: stack,
+    first: criLine('Error') + criLine('  at a'),
+    rest: criLine('  at b') + criLine('next'),
+    line: 'Error\n  at a\n  at b',
+  },
+  {
+    what: 'a line of parts that a rotation has cut',
+    options: {},
+    first: criLine('whole ', 'P'),
+    between: async () => {
+      renameSync(fileOf('shop'), `${fileOf('shop')}.20260101-000000`)
+      writeFileSync(fileOf('shop'), criLine('big ', 'P'))
+    },
+    rest: criLine('line'),
+    line: 'whole big line',
+  },
+])(
+  '$what that has begun is whole after a reload of its source, after a restart, and after both',
+  async ({ options, first, between, rest, line }) => {
+    await using api = await KubeApi.start()
+    podOf(api, 'shop', criLine('before') + first)
+    const bundle = (more: object) => reader('shop', { options: { ...options, ...more } })
+    const before = async () => {
+      await eventually(() => expect(got.get('shop/p')).toContain('before'))
+      const read = () => rig.metrics.sum('component_received_bytes_total', { component_kind: 'source' })
+      const size = Buffer.byteLength(criLine('before') + first)
+      await eventually(() => expect(read()).toBe(size))
+      if (between === undefined) return
+      await between()
+      await eventually(() => expect(read()).toBe(size + Buffer.byteLength(criLine('big ', 'P'))))
+    }
+    let rig = await Rig.start(api, bundle({}))
+    try {
+      await before()
+      rig.put(bundle({ max_read_bytes: 4096 }))
+      await eventually(() => expect(rig.metrics.sum('config_reloads_total', { result: 'succeeded' })).toBe(2))
+    } finally {
+      await rig[Symbol.asyncDispose]()
+    }
+    expect(got.get('shop/p')?.filter((text) => text !== 'before')).toEqual([])
+    rig = await Rig.start(api, bundle({}))
+    try {
+      await eventually(() => expect([...rig.runner.pipelines()]).toHaveLength(1))
+      append(rest)
+      await eventually(() => expect(got.get('shop/p')).toContain(line))
+    } finally {
+      await rig[Symbol.asyncDispose]()
+    }
+    expect(got.get('shop/p')?.filter((text) => text !== 'next')).toEqual(['before', line])
+  },
+)

@@ -202,13 +202,19 @@ test.each([
   expect(source.events.counts.get('component_discarded_events_total intentional=false') ?? 0).toBe(discarded)
 })
 
-test('a part that waits when the source stops is handed on', async () => {
+test('a part that waits when the source stops is read again with the rest of its line', async () => {
   api.set('pods', pod('web-1'))
   write('shop_web-1_uid-web-1', cri('x') + cri('abc', 'P'))
-  await using source = await start()
+  const dataDir = join(folder, 'kept')
+  mkdirSync(dataDir)
+  await using source = await start({}, { dataDir })
   await source.received(1)
   await source.stop()
-  expect(messages(source)).toEqual(['x', 'abc'])
+  expect(messages(source)).toEqual(['x'])
+  write('shop_web-1_uid-web-1', cri('def'))
+  await using next = await start({}, { dataDir })
+  await next.received(1)
+  expect(messages(next)).toEqual(['abcdef'])
 })
 
 test('the docker format is told by its first byte', async () => {

@@ -57,8 +57,8 @@ interface PodFile {
   namespaceLabels: ValueObject | undefined
   nodeLabels: ValueObject | undefined
   path: string
-  /** Its path when it was opened; a rotated file has another by now. */
-  readonly firstPath: string
+  /** The path that it is written under; a rotated file has another, which goes on from this one. */
+  readonly writtenPath: string
   /** Lines were read. */
   begun: boolean
   readonly limiter: Limiter | undefined
@@ -389,7 +389,8 @@ export const orchestratorLogs = defineSource({
     const continueLine = (tailed: TailedFile<PodFile>): void => {
       const file = tailed.state
       for (const before of holding) {
-        if (before === tailed || before.state.firstPath !== file.firstPath || before.path === file.firstPath) continue
+        if (before === tailed || before.state.writtenPath !== file.writtenPath) continue
+        if (before.path === file.writtenPath || before.created > tailed.created) continue
         let moved = false
         for (const stream of streams) {
           if (!before.state.partials[stream].pending) continue
@@ -605,7 +606,7 @@ export const orchestratorLogs = defineSource({
             namespaceLabels: annotator.namespaceLabels ? metadata.namespaceLabels(namespace) : undefined,
             nodeLabels: annotator.nodeLabels ? metadata.nodeLabels(node) : undefined,
             path: tailed.path,
-            firstPath: tailed.path,
+            writtenPath: tailed.path.slice(0, tailed.path.lastIndexOf('.log') + 4),
             begun: false,
             limiter: perContainer === undefined ? undefined : new Limiter(perContainer),
             heldUntil: 0,
@@ -660,6 +661,12 @@ export const orchestratorLogs = defineSource({
             file.groups?.[stream].flush()
           }
           return emitted.length === 0 ? undefined : handOn(tailed, tailed.offset)
+        },
+        // Lines and groups that are not whole are read again from their first part: the position is before it. In a file that
+        // was rotated it is, once it is known that nobody has had that part.
+        stopped(tailed) {
+          for (const before of tailed.state.carried) before.release(1, 'errored')
+          tailed.state.carried = []
         },
       },
       context,

@@ -134,7 +134,10 @@ export class Tailer<State> {
       this.#started = true
       this.#lastSweep = Date.now()
       await this.#loop()
-      for (const file of [...this.#byInode.values()]) await this.#unlessStopping(this.#hooks.closed(file))
+      for (const file of [...this.#byInode.values()]) {
+        if (this.#hooks.stopped === undefined) await this.#unlessStopping(this.#hooks.closed(file))
+        else this.#hooks.stopped(file)
+      }
     } finally {
       clearInterval(beat)
       clearTimeout(this.#coalescing)

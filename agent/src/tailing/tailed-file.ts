@@ -48,6 +48,8 @@ export interface TailHooks<State> {
   lines(file: TailedFile<State>, slab: Slab): Promise<void> | undefined
   /** A file will not go on: what is held back for it is to be handed on. */
   closed(file: TailedFile<State>): Promise<void> | undefined
+  /** The tailer is asked to stop, and the file may go on: what is held back is read again. As `closed` if not given. */
+  stopped?(file: TailedFile<State>): void
   /** Whether a new file is better not read yet; asked for at most a second. */
   waits?(file: TailedFile<State>): boolean
   /** Once a second; for what waits for time to pass. */
