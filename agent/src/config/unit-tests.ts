@@ -22,18 +22,27 @@ export interface UnitTestResult {
   readonly passed: boolean
   /** The report: a line for each test, then the failures. */
   readonly text: string
+  readonly tests: readonly UnitTestOutcome[]
+}
+
+export interface UnitTestOutcome {
+  readonly name: string
+  /** What was not as expected; none: it has passed. */
+  readonly failures: readonly string[]
 }
 
 type AnyEvent = LogEvent | MetricEvent
 
 /** Runs all tests of a configuration, one after the other, each on transforms of its own. */
 export async function runUnitTests(config: Config): Promise<UnitTestResult> {
-  if (config.tests.length === 0) return { passed: true, text: 'No tests found.' }
+  if (config.tests.length === 0) return { passed: true, text: 'No tests found.', tests: [] }
   const lines = ['Running tests']
   const details: string[] = []
+  const tests: UnitTestOutcome[] = []
   let failed = false
   for (const test of config.tests) {
     const outcome = await runTest(test, config)
+    tests.push({ name: test.name, failures: outcome.failures })
     lines.push(`test ${test.name} ... ${outcome.failures.length === 0 ? 'passed' : 'failed'}`)
     for (const shown of outcome.shown) lines.push(indented(shown))
     if (outcome.failures.length === 0) continue
@@ -41,7 +50,7 @@ export async function runUnitTests(config: Config): Promise<UnitTestResult> {
     details.push(`test ${test.name}:\n\n${outcome.failures.map(indented).join('\n\n')}`)
   }
   if (failed) lines.push('', 'failures:', '', details.join('\n\n'))
-  return { passed: !failed, text: lines.join('\n') }
+  return { passed: !failed, text: lines.join('\n'), tests }
 }
 
 interface Outcome {

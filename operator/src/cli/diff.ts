@@ -37,7 +37,7 @@ export async function run(argv: string[]): Promise<number> {
       }
     }
   }
-  const options = { ownMachine: false }
+  const options = { ownMachine: false, redacted: true }
   const after = compileResources([...loaded.resources, ...shared], options)
   if (!printProblems([...loaded.problems, ...after.problems.filter((problem) => problem.file !== undefined)])) return 78
   const before = live.length === 0 ? undefined : compileResources([...live, ...shared], options)

@@ -2,17 +2,43 @@
 
 import { parseArgs } from 'node:util'
 import { compileFiles } from '../compile/config.ts'
-import { fileOption, resourcePaths } from './arguments.ts'
+import { fileOption, oneOf, resourcePaths } from './arguments.ts'
 import { printProblems } from './problems.ts'
+import { junitOfProblems, sarifOf } from './reports.ts'
+
+const usage = `Usage: penstock lint -f PATH [FLAGS]
+
+Checks resources as the operator does, without a cluster: shape, references among the files, the rules for namespaces, options, programs.
+Exit 78 when there is an error.
+
+  -f, --file PATH        a file, a folder with .yaml files, or - for standard input, such as \`helm template\`; may be repeated
+  -o, --output FORMAT    text; sarif, for code scanning; junit, for test reports (text)
+  --own-machine          for \`penstock run\`: without the rules for namespaces
+`
 
 export async function run(argv: string[]): Promise<number> {
   const { values } = parseArgs({
     args: argv,
-    options: { file: fileOption, 'own-machine': { type: 'boolean', default: false } },
+    options: {
+      file: fileOption,
+      help: { type: 'boolean', short: 'h', default: false },
+      output: { type: 'string', short: 'o', default: 'text' },
+      'own-machine': { type: 'boolean', default: false },
+    },
   })
+  if (values.help) {
+    console.log(usage)
+    return 0
+  }
+  const output = oneOf('output', values.output, ['text', 'sarif', 'junit'])
   const paths = resourcePaths(values.file)
-  const compiled = compileFiles(paths, { ownMachine: values['own-machine'] })
-  if (!printProblems(compiled.problems)) return 78
-  console.log(`${compiled.pipelines.length} Pipeline(s) in ${paths.join(', ')}: no problems.`)
-  return 0
+  const { problems, pipelines, suspended } = compileFiles(paths, { ownMachine: values['own-machine'] })
+  if (output === 'text') {
+    if (!printProblems(problems)) return 78
+    console.log(`${pipelines.length + suspended.length} Pipeline(s) in ${paths.join(', ')}: no problems.`)
+    return 0
+  }
+  const files = pipelines.flatMap((pipeline) => pipeline.locate([]).file ?? [])
+  console.log(output === 'sarif' ? sarifOf(problems) : junitOfProblems(problems, files))
+  return problems.some(({ severity }) => severity === 'error') ? 78 : 0
 }

@@ -4,19 +4,42 @@ import { parseArgs } from 'node:util'
 import { loadConfigObject } from '@penstock/agent/config/load'
 import { runUnitTests } from '@penstock/agent/config/unit-tests'
 import { compileFiles } from '../compile/config.ts'
-import { fileOption, resourcePaths } from './arguments.ts'
+import { fileOption, oneOf, resourcePaths } from './arguments.ts'
 import { printProblems } from './problems.ts'
+import { junitOfProblems, junitOfTests } from './reports.ts'
+
+const usage = `Usage: penstock test -f PATH [FLAGS]
+
+Runs the \`spec.tests\` of Pipelines: their transforms alone, on the events that the tests give. Exit 78 when one fails.
+
+  -f, --file PATH        a file, a folder with .yaml files, or - for standard input; may be repeated
+  -o, --output FORMAT    text; junit, for test reports (text)
+`
 
 export async function run(argv: string[]): Promise<number> {
-  const { values } = parseArgs({ args: argv, options: { file: fileOption } })
-  const compiled = compileFiles(resourcePaths(values.file), { ownMachine: true })
-  if (!printProblems(compiled.problems)) return 78
-  const loaded = loadConfigObject(compiled.config)
-  if (!loaded.ok) {
-    printProblems(loaded.problems)
+  const { values } = parseArgs({
+    args: argv,
+    options: {
+      file: fileOption,
+      help: { type: 'boolean', short: 'h', default: false },
+      output: { type: 'string', short: 'o', default: 'text' },
+    },
+  })
+  if (values.help) {
+    console.log(usage)
+    return 0
+  }
+  const isText = oneOf('output', values.output, ['text', 'junit']) === 'text'
+  const { config, problems } = compileFiles(resourcePaths(values.file), { ownMachine: true })
+  const loaded = loadConfigObject(config)
+  const all = loaded.ok ? problems : [...problems, ...loaded.problems]
+  // What is wrong is told on standard error in both forms; a report must not look as if nothing had been to run.
+  const isFine = printProblems(loaded.ok ? all : problems.length > 0 ? problems : all)
+  if (!isFine || !loaded.ok) {
+    if (!isText) console.log(junitOfProblems(all, []))
     return 78
   }
-  const { passed, text } = await runUnitTests(loaded.config)
-  console.log(text)
+  const { passed, text, tests } = await runUnitTests(loaded.config)
+  console.log(isText ? text : junitOfTests(tests))
   return passed ? 0 : 78
 }

@@ -116,7 +116,9 @@ function originOf(path: string, origins: ReadonlyMap<string, Origin>): Origin | 
     .split(/[.[\]]+/)
     .filter((key) => key !== '')
     .map((key) => (/^\d+$/.test(key) ? Number(key) : key))
-  return { resource: origin.resource, path: [...origin.path, ...below] }
+  // These stand beside `config`, not in it.
+  const isBeside = below[0] === 'type' || below[0] === 'inputs'
+  return { resource: origin.resource, path: [...(isBeside ? origin.path.slice(0, -1) : origin.path), ...below] }
 }
 
 export interface TestOutcome {

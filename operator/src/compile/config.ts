@@ -24,14 +24,19 @@ export interface CompiledResources {
   readonly problems: readonly Problem[]
 }
 
+export interface FilesOptions extends CompileOptions {
+  /** For configurations that are shown: `***` stands where a value of a Secret would. */
+  readonly redacted?: boolean
+}
+
 /** Reads and compiles the resources of files and folders, and checks the result as an agent would. */
-export function compileFiles(paths: readonly string[], options: CompileOptions): CompiledResources {
+export function compileFiles(paths: readonly string[], options: FilesOptions): CompiledResources {
   const { resources, problems } = loadResources(paths)
   const compiled = compileResources(resources, options)
   return { ...compiled, problems: [...problems, ...compiled.problems] }
 }
 
-export function compileResources(resources: readonly Resource[], options: CompileOptions): CompiledResources {
+export function compileResources(resources: readonly Resource[], options: FilesOptions): CompiledResources {
   const all = new Resources(resources)
   const problems: Problem[] = []
   const config = {
@@ -63,7 +68,7 @@ export function compileResources(resources: readonly Resource[], options: Compil
         ...resource.locate(['spec', 'limits']),
       })
     }
-    const own = agentConfig(compiled, valuesOf(compiled, all))
+    const own = agentConfig(compiled, valuesOf(compiled, all, options.redacted === true))
     Object.assign(config.sources, own.sources)
     Object.assign(config.transforms, own.transforms)
     Object.assign(config.sinks, own.sinks)
@@ -82,14 +87,16 @@ export function compileResources(resources: readonly Resource[], options: Compil
 }
 
 /** Values of secrets that are among the resources; a stand-in, that nobody could guess, for those that are not. */
-function valuesOf(compiled: CompiledPipeline, resources: Resources): (key: string) => string {
+function valuesOf(compiled: CompiledPipeline, resources: Resources, redacted: boolean): (key: string) => string {
   const values = new Map<string, string>()
   const read = ({ kind, namespace, name, key }: SecretPart): Buffer => {
+    if (redacted && kind === 'Secret') return Buffer.from('***')
     const content = resources.find(kind, namespace, name)?.content as { data?: Table; stringData?: Table } | undefined
     const plain = kind === 'Secret' ? content?.stringData?.[key] : content?.data?.[key]
     if (typeof plain === 'string') return Buffer.from(plain)
     const encoded = kind === 'Secret' ? content?.data?.[key] : undefined
-    return typeof encoded === 'string' ? Buffer.from(encoded, 'base64') : Buffer.from(`secret-${randomUUID()}`)
+    if (typeof encoded === 'string') return Buffer.from(encoded, 'base64')
+    return Buffer.from(redacted ? `***` : `secret-${randomUUID()}`)
   }
   for (const ref of compiled.secretRefs) {
     const found = secretValue(ref, read)

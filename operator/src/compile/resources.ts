@@ -39,12 +39,19 @@ export interface Loaded {
   readonly problems: readonly Problem[]
 }
 
-/** Reads resources from YAML files and folders (their `.yaml` and `.yml` files, sub-folders excepted). */
+/** Standard input, as a path. */
+const standardInput = '-'
+
+/** Reads resources from YAML files, folders (their `.yaml` and `.yml` files, sub-folders excepted) and, for `-`, standard input. */
 export function loadResources(paths: readonly string[], defaultNamespace = 'default'): Loaded {
   const resources: Resource[] = []
   const problems: Problem[] = []
   for (const path of paths) {
     let files: string[]
+    if (path === standardInput) {
+      readFile(path, defaultNamespace, resources, problems)
+      continue
+    }
     try {
       files = statSync(path).isDirectory()
         ? readdirSync(path)
@@ -68,7 +75,7 @@ export function loadResources(paths: readonly string[], defaultNamespace = 'defa
 function readFile(file: string, defaultNamespace: string, resources: Resource[], problems: Problem[]): void {
   let text: string
   try {
-    text = readFileSync(file, 'utf8')
+    text = readFileSync(file === standardInput ? 0 : file, 'utf8')
   } catch (error) {
     problems.push({ severity: 'error', path: '', file, message: `"${file}" cannot be read`, help: errorText(error) })
     return

@@ -1,0 +1,129 @@
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { version } from '@penstock/agent/version'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+
+const main = fileURLToPath(new URL('../main.ts', import.meta.url))
+let folder = ''
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'penstock-reports-'))
+})
+afterEach(() => rmSync(folder, { recursive: true }))
+
+const penstock = (args: readonly string[], input = '') => {
+  const result = spawnSync(process.execPath, ['--conditions=source', main, ...args], {
+    cwd: folder,
+    input,
+    encoding: 'utf8',
+  })
+  return { code: result.status, out: result.stdout, err: result.stderr }
+}
+
+const pipeline = (name: string, source: string, expected = 'true') => `apiVersion: penstock.dev/v1alpha1
+kind: Pipeline
+metadata: { name: ${name}, namespace: shop }
+spec:
+  sources: [{ name: app, type: orchestrator_logs }]
+  transforms:
+    - name: parse
+      type: remap
+      config:
+        source: |
+          ${source}
+  sinks: [{ name: out, type: blackhole, config: {} }]
+  tests:
+    - name: marks "all" & <more>
+      insertAt: parse
+      input: { log: { message: hi } }
+      expect: [{ at: parse, assert: .mark == ${expected} }]
+`
+
+test('lint gives SARIF: the class, the place and the text of each problem', () => {
+  writeFileSync(join(folder, 'a b.yaml'), pipeline('wrong', '.a = parse_json(.message)'))
+  const { code, out, err } = penstock(['lint', '-f', '.', '-o', 'sarif'])
+  expect([code, err]).toEqual([78, ''])
+  const log = JSON.parse(out)
+  expect(log).toEqual({
+    $schema: 'https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json',
+    version: '2.1.0',
+    runs: [
+      {
+        tool: {
+          driver: {
+            name: 'penstock',
+            version,
+            rules: [{ id: 'CompileFailed', shortDescription: { text: 'A program or condition does not compile.' } }],
+          },
+        },
+        results: [
+          {
+            ruleId: 'CompileFailed',
+            ruleIndex: 0,
+            level: 'error',
+            message: { text: expect.stringContaining('error[E103]') },
+            locations: [
+              {
+                physicalLocation: {
+                  artifactLocation: { uri: 'a%20b.yaml' },
+                  region: { startLine: 10, startColumn: 9 },
+                },
+                logicalLocations: [{ fullyQualifiedName: 'spec.transforms[0].config.source' }],
+              },
+            ],
+          },
+        ],
+      },
+    ],
+  })
+})
+
+test('lint gives JUnit: a suite for each file, a failed case for each error', () => {
+  writeFileSync(join(folder, 'good.yaml'), pipeline('good', '.mark = true'))
+  writeFileSync(join(folder, 'wrong.yaml'), pipeline('wrong', '.a = 1').replace('blackhole', 'black<hole'))
+  const { code, out } = penstock(['lint', '-f', '.', '--output', 'junit'])
+  expect(code).toBe(78)
+  const [head, ...lines] = out.trimEnd().split('\n')
+  expect(head).toBe('<?xml version="1.0" encoding="UTF-8"?>')
+  expect(lines.slice(0, 6)).toEqual([
+    '<testsuites name="penstock lint" tests="2" failures="1" errors="0">',
+    '  <testsuite name="good.yaml" tests="1" failures="0" errors="0">',
+    '    <testcase name="lint" classname="good.yaml"/>',
+    '  </testsuite>',
+    '  <testsuite name="wrong.yaml" tests="1" failures="1" errors="0">',
+    expect.stringMatching(
+      /^ {4}<testcase name="line 12, column \d+: spec\.sinks\[0\]\.type" classname="wrong\.yaml">$/,
+    ),
+  ])
+  expect(out).toContain('black&lt;hole')
+  expect(out).not.toContain('black<hole')
+})
+
+test('test gives JUnit: a suite for each Pipeline, a case for each test', () => {
+  writeFileSync(join(folder, 'a.yaml'), pipeline('good', '.mark = true'))
+  writeFileSync(join(folder, 'b.yaml'), pipeline('bad', '.mark = false'))
+  const { code, out, err } = penstock(['test', '-f', '.', '-o', 'junit'])
+  expect([code, err]).toEqual([78, ''])
+  expect(out).toBe(`<?xml version="1.0" encoding="UTF-8"?>
+<testsuites name="penstock test" tests="2" failures="1" errors="0">
+  <testsuite name="shop/good" tests="1" failures="0" errors="0">
+    <testcase name="marks &quot;all&quot; &amp; &lt;more&gt;" classname="shop/good"/>
+  </testsuite>
+  <testsuite name="shop/bad" tests="1" failures="1" errors="0">
+    <testcase name="marks &quot;all&quot; &amp; &lt;more&gt;" classname="shop/bad">
+      <failure message="check[0] for &quot;shop/bad/parse&quot;: no event meets all conditions" type="TestsFailed">check[0] for &quot;shop/bad/parse&quot;: no event meets all conditions
+  {&quot;mark&quot;:false,&quot;message&quot;:&quot;hi&quot;}
+    condition[0]: is not true</failure>
+    </testcase>
+  </testsuite>
+</testsuites>
+`)
+})
+
+test('resources come from standard input too, and a report of nothing wrong is one', () => {
+  const { code, out } = penstock(['lint', '-f', '-', '-o', 'sarif'], pipeline('good', '.mark = true'))
+  expect(code).toBe(0)
+  expect(JSON.parse(out).runs[0].results).toEqual([])
+})
