@@ -115,13 +115,13 @@ test.each(['x'.repeat(300), 'a\0b', ''])('a name that can be no file holds nothi
 test.runIf(process.platform === 'linux')(
   'a full disk is an error that is tried again, until the agent must end',
   async () => {
-    let status: Promise<string>
-    {
-      await using sink = await startSink('file', { ...text, path: '/dev/full' })
-      status = sink.write([log({ message: 'no room' })])
-      await vi.waitFor(() => expect(sink.events.errors).toMatchObject([{ type: 'io_failed', stage: 'sending' }]))
-    }
+    const sink = await startSink('file', { ...text, path: '/dev/full' })
+    const status = sink.write([log({ message: 'no room' })])
+    await vi.waitFor(() => expect(sink.events.errors).toMatchObject([{ type: 'io_failed', stage: 'sending' }]))
+    await sink[Symbol.asyncDispose]()
     expect(await status).toBe('errored')
+    expect(sink.events.discards).toEqual([{ events: 1, intentional: false, reason: 'The file could not be written.' }])
+    expect(sink.events.counts.get('component_sent_events_total')).toBeUndefined()
   },
 )
 

@@ -20,6 +20,7 @@ const counts = ({ events }: TestSink) => ({
   sent: events.counts.get('component_sent_events_total') ?? 0,
   discarded: events.counts.get('component_discarded_events_total intentional=false') ?? 0,
 })
+const reasons = ({ events }: TestSink) => [...new Set(events.discards.map(({ reason }) => reason))]
 const start = (script: { url: string }, options: object = {}) =>
   startSink('message_broker', { ...minimal, endpoint: script.url, ...options })
 
@@ -425,6 +426,7 @@ describe('what goes wrong', () => {
     expect(await sink.deliver(logs(20))).toBe('rejected')
 
     expect(counts(sink)).toEqual({ sent, discarded: 20 - sent })
+    expect(reasons(sink)).toEqual(['Service call failed. No retries or retries exhausted.'])
     expect(new Set(sink.events.errors.map((error) => error.code))).toEqual(new Set([code]))
     expect(broker.messages).toHaveLength(sent)
   })
@@ -477,6 +479,7 @@ describe('what goes wrong', () => {
 
     expect(await status).toBe('errored')
     expect(counts(sink)).toEqual({ sent: 0, discarded: 3 })
+    expect(reasons(sink)).toEqual(['The time for a graceful stop was over.'])
   })
 
   test('gives up what waits for an answer about its topic when the time for a graceful stop is over', async () => {
@@ -489,6 +492,7 @@ describe('what goes wrong', () => {
 
     expect(await status).toBe('errored')
     expect(counts(sink)).toEqual({ sent: 0, discarded: 3 })
+    expect(reasons(sink)).toEqual(['The time for a graceful stop was over.'])
   })
 
   test('a silent connection is asked for a sign of life, and given up without one', async () => {
@@ -518,6 +522,7 @@ describe('what goes wrong', () => {
 
     expect(broker.messages.map(({ text }) => text)).toEqual([...texts(4), ...texts(4)])
     expect(counts(sink)).toEqual({ sent: 8, discarded: 1 })
+    expect(reasons(sink)).toEqual(['The event is larger than the destination takes.'])
     expect(sink.events.errors).toMatchObject([{ type: 'request_failed', code: 'broker_message_too_large' }])
   })
 
