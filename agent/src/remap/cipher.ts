@@ -59,7 +59,7 @@ ciphers.set(
 
 /** What is wrong with the name of a cipher. */
 export function encryptionProblem(name: string): string | undefined {
-  return ciphers.has(name) ? undefined : `Invalid algorithm: ${name}`
+  return ciphers.has(name.toUpperCase()) ? undefined : `Invalid algorithm: ${name}`
 }
 
 export function encryptBytes(name: string, data: Buffer, key: Buffer, iv: Buffer): Buffer | string {
@@ -80,11 +80,11 @@ export function decryptBytes(name: string, data: Buffer, key: Buffer, iv: Buffer
 }
 
 function fitting(name: string, key: Buffer, iv: Buffer): Cipher | string {
-  const cipher = ciphers.get(name)
-  if (cipher === undefined) return `Invalid algorithm: ${name}`
+  const cipher = ciphers.get(name.toUpperCase())
+  if (cipher === undefined) return `Invalid algorithm: ${name.toUpperCase()}`
   if (key.length !== cipher.keyBytes)
-    return `Invalid key: ${cipher.keyBytes} bytes are needed, ${key.length} were given`
-  if (iv.length !== cipher.ivBytes) return `Invalid iv: ${cipher.ivBytes} bytes are needed, ${iv.length} were given`
+    return `Invalid key size. Expected ${cipher.keyBytes} bytes. Found ${key.length} bytes`
+  if (iv.length !== cipher.ivBytes) return `Invalid iv size. Expected ${cipher.ivBytes} bytes. Found ${iv.length} bytes`
   return cipher
 }
 
@@ -174,10 +174,13 @@ export type Address = { readonly ok: true; readonly text: string } | { readonly 
 /** Maps an address to another one (`forward`) or back. */
 export function encryptAddress(text: string, key: Buffer, mode: string, forward: boolean): Address {
   const address = parseIp(text)
-  if (address === undefined) return { ok: false, problem: `unable to parse IP address: ${text}` }
+  if (address === undefined) return { ok: false, problem: 'unable to parse IP address: invalid IP address syntax' }
   const wanted = mode === 'aes128' ? 16 : mode === 'pfx' ? 32 : undefined
   if (wanted === undefined) return { ok: false, problem: `Invalid mode '${mode}'. Must be 'aes128' or 'pfx'` }
-  if (key.length !== wanted) return { ok: false, problem: `${mode} mode requires a ${wanted}-byte key` }
+  if (key.length !== wanted) {
+    const family = address.length === 4 ? 'IPv4' : 'IPv6'
+    return { ok: false, problem: `${mode} mode requires a ${wanted}-byte key for ${family}` }
+  }
   const bytes = Buffer.alloc(16)
   if (address.length === 4) {
     bytes.fill(0xff, 10, 12)

@@ -63,6 +63,8 @@ export const communityId = defineFunction({
   examples: [
     { source: 'community_id!("1.2.3.4", "1.2.3.5", 6, 1, 2)', result: '"1:iYkF+oxBbtUeQHUwAtbPURamv8w="' },
     { source: 'community_id!("1.2.3.5", "1.2.3.4", 6, 2, 1)', result: '"1:iYkF+oxBbtUeQHUwAtbPURamv8w="' },
+    { source: 'community_id!("1.2.3.4", "5.6.7.8", 46)', result: '"1:ikv3kmf89luf73WPz1jOs49S768="' },
+    { source: 'community_id("1.2.3.4", "5.6.7.8", 58, 128, 0) ?? "no flow"', result: '"no flow"' },
     { source: 'community_id!("1.2.3.4", "1.2.3.5", 6, 1, 2, seed: 7)', result: '"1:LHDgQ/d83Bbz6znVQVmow+VnE1g="' },
   ],
   compile(call: CallSite) {
@@ -87,17 +89,25 @@ export const communityId = defineFunction({
       const destination = parseIp(destinationIp)
       const protocol = Number(protocolNumber)
       const seed = Number(seedNumber ?? 0)
-      if (source === undefined || destination === undefined) return failure('unable to parse IP address')
-      if (source.length !== destination.length) return failure('addresses must be of the same family')
+      if (source === undefined) return failure('unable to parse source IP address: invalid IP address syntax')
+      if (destination === undefined) return failure('unable to parse destination IP address: invalid IP address syntax')
       if (protocol < 0 || protocol > 255) return failure('protocol must be between 0 and 255')
-      if (seed < 0 || seed > 65535) return failure('seed must be between 0 and 65535')
-      const hasPorts = withPorts.has(protocol)
-      if (hasPorts && (sourcePort === undefined || destinationPort === undefined)) {
-        return failure('src port and dst port should be set when protocol is tcp/udp/sctp/icmp')
+      for (const [name, port] of [
+        ['source', sourcePort],
+        ['destination', destinationPort],
+      ] as const) {
+        if (port !== undefined && (port < 0 || port > 65535)) return failure(`${name} port must be between 0 and 65535`)
       }
+      if (seed < 0 || seed > 65535) return failure('seed must be between 0 and 65535')
+      const hasPorts = sourcePort !== undefined && destinationPort !== undefined
+      if (withPorts.has(protocol) && !hasPorts) {
+        return failure('src port and dst port should be set when protocol is icmp/icmp6/tcp/udp/sctp')
+      }
+      if (source.length !== destination.length) return failure('src ip and dst ip should be same version!')
+      if (protocol === 58 && source.length === 4) return failure('icmpv6 can not over ipv4!')
+      if (protocol === 1 && source.length === 16) return failure('icmpv4 can not over ipv6!')
       let from = Number(sourcePort ?? 0)
       let to = Number(destinationPort ?? 0)
-      if (from < 0 || from > 65535 || to < 0 || to > 65535) return failure('port must be between 0 and 65535')
       let oneWay = false
       if (protocol === 1 || protocol === 58) {
         const answer = (protocol === 1 ? icmp : icmp6).get(from)

@@ -18,18 +18,19 @@ export const crc = defineFunction({
       kind: kinds.string,
       required: false,
       default: 'CRC_32_ISO_HDLC',
-      description: 'Name of the algorithm.',
+      description: 'Name of the algorithm, in any letter case.',
     },
   ],
   returns: kinds.string,
-  fallible: (call) => findCrc(String(call.constant('algorithm'))) === undefined,
+  fallible: (call) => findCrc(String(call.constant('algorithm')).toUpperCase()) === undefined,
   errors: ['The algorithm is not known.'],
   pure: true,
   examples: [
     { source: 'crc("123456789")', result: '"3421780262"' },
-    { source: 'crc("123456789", algorithm: "CRC_16_XMODEM")', result: '"12739"' },
+    { source: 'crc("123456789", algorithm: "crc_16_xmodem")', result: '"12739"' },
     { source: 'crc("")', result: '"0"' },
   ],
   compile: () => (value: string | Bytes, algorithm: string) =>
-    findCrc(algorithm)?.(bytesOf(value)).toString() ?? failure(`Invalid CRC algorithm: ${algorithm}`),
+    findCrc(algorithm.toUpperCase())?.(bytesOf(value)).toString() ??
+    failure(`Invalid CRC algorithm: ${algorithm.toUpperCase()}`),
 })

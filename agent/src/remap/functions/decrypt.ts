@@ -12,7 +12,7 @@ export const decrypt = defineFunction({
   summary: 'Decrypts bytes that were encrypted with a symmetric cipher.',
   parameters: [
     { name: 'ciphertext', kind: kinds.string, bytes: true, description: 'The bytes.' },
-    { name: 'algorithm', kind: kinds.string, description: 'The cipher, such as `AES-256-CTR-BE`.' },
+    { name: 'algorithm', kind: kinds.string, description: 'The cipher, such as `AES-256-CTR-BE`, in any letter case.' },
     { name: 'key', kind: kinds.string, bytes: true, description: 'The key.' },
     { name: 'iv', kind: kinds.string, bytes: true, description: 'The initial value.' },
   ],

@@ -13,7 +13,7 @@ export const encrypt = defineFunction({
   description: 'The authenticated ciphers put their tag with the ciphertext.',
   parameters: [
     { name: 'plaintext', kind: kinds.string, bytes: true, description: 'The string.' },
-    { name: 'algorithm', kind: kinds.string, description: 'The cipher, such as `AES-256-CTR-BE`.' },
+    { name: 'algorithm', kind: kinds.string, description: 'The cipher, such as `AES-256-CTR-BE`, in any letter case.' },
     { name: 'key', kind: kinds.string, bytes: true, description: 'The key, of the length that the cipher wants.' },
     { name: 'iv', kind: kinds.string, bytes: true, description: 'The initial value, which must not be used twice.' },
   ],
@@ -24,7 +24,7 @@ export const encrypt = defineFunction({
   examples: [
     {
       source:
-        'encode_base64(encrypt!("some plain text", "AES-256-CFB", key: "kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk", iv: "iiiiiiiiiiiiiiii"))',
+        'encode_base64(encrypt!("some plain text", "aes-256-cfb", key: "kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk", iv: "iiiiiiiiiiiiiiii"))',
       result: '"ad5PhCNAx0I5MXm6aKUk"',
     },
     {

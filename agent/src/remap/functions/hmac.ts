@@ -3,7 +3,7 @@
 import { createHmac } from 'node:crypto'
 import type { Bytes } from '../../event/value.ts'
 import { bytesOf, textOf } from '../byte-text.ts'
-import { defineFunction, failure } from '../function.ts'
+import { defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
 
 const algorithms: Readonly<Record<string, string>> = {
@@ -26,11 +26,11 @@ export const hmac = defineFunction({
       kind: kinds.string,
       required: false,
       default: 'SHA-256',
-      description: `The algorithm: ${Object.keys(algorithms).join(', ')}.`,
+      description: `The algorithm, in any letter case: ${Object.keys(algorithms).join(', ')}.`,
     },
   ],
   returns: kinds.string,
-  fallible: (call) => !Object.hasOwn(algorithms, String(call.constant('algorithm'))),
+  fallible: (call) => !Object.hasOwn(algorithms, String(call.constant('algorithm')).toUpperCase()),
   errors: ['The algorithm is not known.'],
   pure: true,
   examples: [
@@ -42,14 +42,18 @@ export const hmac = defineFunction({
       source: 'encode_base16(hmac("gate seven", "sluice", algorithm: "SHA1"))',
       result: '"f8d93c1bbcfb959d49b075917de86874bee7b350"',
     },
-    { source: 'length(hmac("gate seven", "sluice", algorithm: "SHA-512"))', result: '64' },
+    { source: 'length(hmac("gate seven", "sluice", algorithm: "sha-512"))', result: '64' },
   ],
-  compile: () => (value: string | Bytes, key: string | Bytes, algorithm: string) =>
-    Object.hasOwn(algorithms, algorithm)
-      ? textOf(
-          createHmac(algorithms[algorithm] as string, bytesOf(key))
-            .update(bytesOf(value))
-            .digest(),
-        )
-      : failure(`Invalid algorithm: ${algorithm}`),
+  compile:
+    () =>
+    (value: string | Bytes, key: string | Bytes, name: string): Result => {
+      const algorithm = name.toUpperCase()
+      return Object.hasOwn(algorithms, algorithm)
+        ? textOf(
+            createHmac(algorithms[algorithm] as string, bytesOf(key))
+              .update(bytesOf(value))
+              .digest(),
+          )
+        : failure(`Invalid algorithm: ${algorithm}`)
+    },
 })

@@ -20,6 +20,8 @@ export const ipAton = defineFunction({
   ],
   compile: () => (value: string) => {
     const bytes = parseIpv4(value)
-    return bytes === undefined ? failure(`unable to parse IPv4 address: ${value}`) : Buffer.from(bytes).readUInt32BE()
+    return bytes === undefined
+      ? failure('unable to parse IPv4 address: invalid IPv4 address syntax')
+      : Buffer.from(bytes).readUInt32BE()
   },
 })

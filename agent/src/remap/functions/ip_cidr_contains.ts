@@ -1,10 +1,10 @@
 // Function `ip_cidr_contains`.
 
-import type { Value } from '../../event/value.ts'
+import { Bytes, type Value } from '../../event/value.ts'
 import { type Cidr, inCidr, parseCidr, parseIp } from '../../formats/ip.ts'
 import { type CallSite, defineFunction, failure, isFailure, type RemapError, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
-import { valueText } from '../text.ts'
+import { textOfKind } from '../text.ts'
 
 export const ipCidrContains = defineFunction({
   name: 'ip_cidr_contains',
@@ -16,33 +16,53 @@ export const ipCidrContains = defineFunction({
   ],
   returns: kinds.boolean,
   fallible: 'always',
-  errors: ['A block is not valid.', 'The text is not an address.'],
+  errors: ['A block is not valid, or its address is not its first one.', 'The text is not an address.'],
   pure: true,
   examples: [
     { source: 'ip_cidr_contains!("192.168.0.0/16", "192.168.10.32")', result: 'true' },
     { source: 'ip_cidr_contains!("192.168.0.0/16", "10.0.0.1")', result: 'false' },
+    {
+      source: '.block = "192.168.0.1/16"\nip_cidr_contains(.block, "192.168.0.1") ?? "no block"',
+      result: '"no block"',
+    },
     { source: 'ip_cidr_contains!(["10.0.0.0/8", "2001:db8::/32"], "2001:db8::1")', result: 'true' },
   ],
   compile(call: CallSite) {
     const given = call.constant('cidr')
-    const known = given === undefined ? undefined : blocksOf(given)
-    if (isFailure(known)) call.reject(known.message)
+    const known = given === undefined ? undefined : itemsOf(given).map(blockOf)
+    for (const block of known ?? []) if (isFailure(block)) call.reject(block.message)
     return (cidr: Value, value: string): Result => {
-      const blocks = known ?? blocksOf(cidr)
-      if (isFailure(blocks)) return blocks
       const address = parseIp(value)
-      if (address === undefined) return failure(`unable to parse IP address: ${value}`)
-      return blocks.some((block) => inCidr(address, block))
+      if (address === undefined) return failure('unable to parse IP address: invalid IP address syntax')
+      for (const item of known ?? itemsOf(cidr)) {
+        const block = known === undefined ? blockOf(item as Value) : (item as Cidr)
+        if (isFailure(block)) return block
+        if (inCidr(address, block)) return true
+      }
+      return false
     }
   },
 })
 
-function blocksOf(value: Value): Cidr[] | RemapError {
-  const blocks: Cidr[] = []
-  for (const item of Array.isArray(value) ? value : [value]) {
-    const block = typeof item === 'string' ? parseCidr(item) : undefined
-    if (block === undefined) return failure(`unable to parse CIDR: ${valueText(item)}`)
-    blocks.push(block)
-  }
-  return blocks
+function itemsOf(value: Value): readonly Value[] {
+  return Array.isArray(value) ? value : [value]
+}
+
+function blockOf(item: Value): Cidr | RemapError {
+  if (typeof item !== 'string' && !(item instanceof Bytes)) return failure(`expected string, got ${textOfKind(item)}`)
+  const block = parseCidr(String(item))
+  if (block === undefined) return failure(`unable to parse CIDR: ${problemOf(String(item))}`)
+  return startsAtItself(block) ? block : failure('unable to parse CIDR: host part of address was not zero')
+}
+
+function problemOf(text: string): string {
+  const slash = text.indexOf('/')
+  return parseIp(slash < 0 ? text : text.slice(0, slash)) === undefined
+    ? "couldn't parse address in network: invalid IP address syntax"
+    : 'invalid length for network'
+}
+
+/** Whether the address of a block is its first one. */
+function startsAtItself({ address, prefix }: Cidr): boolean {
+  return address.every((byte, index) => (byte & (0xff >> Math.max(0, Math.min(8, prefix - index * 8)))) === 0)
 }

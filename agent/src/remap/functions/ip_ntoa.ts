@@ -19,7 +19,7 @@ export const ipNtoa = defineFunction({
     { source: 'ip_ntoa(-1) ?? "no address"', result: '"no address"' },
   ],
   compile: () => (value: number | bigint) => {
-    if (value < 0 || value > 0xffffffff) return failure(`cannot convert to bytes: integer overflow: ${value}`)
+    if (value < 0 || value > 0xffffffff) return failure('cannot convert to bytes: integer does not fit in u32')
     const bytes = Buffer.alloc(4)
     bytes.writeUInt32BE(Number(value))
     return ipText(bytes)

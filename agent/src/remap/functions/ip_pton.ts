@@ -21,6 +21,8 @@ export const ipPton = defineFunction({
   ],
   compile: () => (value: string) => {
     const bytes = parseIp(value)
-    return bytes === undefined ? failure(`unable to parse IP address: ${value}`) : textOf(Buffer.from(bytes))
+    return bytes === undefined
+      ? failure('unable to parse IP address: invalid IP address syntax')
+      : textOf(Buffer.from(bytes))
   },
 })

@@ -20,7 +20,7 @@ export const ipToIpv6 = defineFunction({
   ],
   compile: () => (value: string) => {
     const bytes = parseIp(value)
-    if (bytes === undefined) return failure(`unable to parse IP address: ${value}`)
+    if (bytes === undefined) return failure('unable to parse IP address: invalid IP address syntax')
     return bytes.length === 4 ? `::ffff:${ipText(bytes)}` : ipText(bytes)
   },
 })

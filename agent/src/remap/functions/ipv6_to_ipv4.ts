@@ -22,13 +22,13 @@ export const ipv6ToIpv4 = defineFunction({
     () =>
     (value: string): Result => {
       const bytes = parseIp(value)
-      if (bytes === undefined) return failure(`unable to parse IP address: ${value}`)
+      if (bytes === undefined) return failure('unable to parse IP address: invalid IP address syntax')
       if (bytes.length === 4) return ipText(bytes)
       const zeros = bytes.subarray(0, 10).every((byte) => byte === 0)
       const mapped = zeros && bytes[10] === 255 && bytes[11] === 255
       const compatible = zeros && bytes[10] === 0 && bytes[11] === 0
       return mapped || compatible
         ? ipText(bytes.subarray(12))
-        : failure(`IPV6 address ${value} is not compatible with IPV4`)
+        : failure(`IPV6 address ${ipText(bytes)} is not compatible with IPV4`)
     },
 })
