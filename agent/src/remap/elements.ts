@@ -2,6 +2,7 @@
 
 import type { PathSegment } from '../event/path.ts'
 import {
+  Bytes,
   type Float,
   fieldNames,
   float,
@@ -100,6 +101,18 @@ export function pathSegments(path: readonly Value[]): PathSegment[] | RemapError
     else return failure(`path segment must be either string or integer, not ${textOfKind(segment)}`)
   }
   return segments
+}
+
+/** Names of fields given as an array. */
+export function fieldOrder(items: readonly Value[]): string[] | RemapError {
+  const names: string[] = []
+  for (const item of items) {
+    if (typeof item !== 'string' && !(item instanceof Bytes)) {
+      return failure(`invalid field value type at index ${names.length}: expected string, got ${textOfKind(item)}`)
+    }
+    names.push(String(item))
+  }
+  return names
 }
 
 /** Kind of a result that is an integer for integers and a float for floats. */

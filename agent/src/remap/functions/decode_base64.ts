@@ -15,13 +15,12 @@ export const decodeBase64 = defineFunction({
       kind: kinds.string,
       required: false,
       default: 'standard',
-      enum: ['standard', 'url_safe'],
-      description: 'The alphabet.',
+      description: 'The alphabet: `standard` or `url_safe`.',
     },
   ],
   returns: kinds.string,
   fallible: 'always',
-  errors: ['The text is not Base64 of the alphabet.'],
+  errors: ['The text is not Base64 of the alphabet.', 'The alphabet is not known.'],
   pure: true,
   examples: [
     { source: 'decode_base64!("Z2F0ZQ==")', result: '"gate"' },
@@ -31,8 +30,11 @@ export const decodeBase64 = defineFunction({
   compile:
     () =>
     (value: string, charset: string): Result => {
+      if (charset !== 'standard' && charset !== 'url_safe') return failure('unknown charset')
       const urlSafe = charset === 'url_safe'
-      const digits = value.replace(/={0,2}$/, '')
+      let end = value.length
+      while (value[end - 1] === '=') end--
+      const digits = value.slice(0, end === 0 ? value.length : end)
       const valid = (urlSafe ? /^[0-9A-Za-z_-]*$/ : /^[0-9A-Za-z+/]*$/).test(digits)
       const bytes = valid && digits.length % 4 !== 1 ? Buffer.from(digits, urlSafe ? 'base64url' : 'base64') : undefined
       // Bits that no byte holds must be zero.

@@ -1,7 +1,7 @@
 // Function `decode_charset`.
 
 import type { Bytes } from '../../event/value.ts'
-import { findDecoder } from '../../formats/charset.ts'
+import { charsetText } from '../../formats/charset.ts'
 import { bytesOf } from '../byte-text.ts'
 import { defineFunction, failure } from '../function.ts'
 import { kinds } from '../kind.ts'
@@ -21,8 +21,9 @@ export const decodeCharset = defineFunction({
   examples: [
     { source: 'decode_charset!(decode_base16!("e9"), "iso-8859-1")', result: '"é"' },
     { source: 'decode_charset!(decode_base16!("8365"), "shift_jis")', result: '"テ"' },
+    { source: 'decode_charset!(decode_base16!("fffe6100"), "iso-8859-1")', result: '"a"' },
     { source: 'decode_charset!("gate", "utf-8")', result: '"gate"' },
   ],
   compile: () => (value: string | Bytes, charset: string) =>
-    findDecoder(charset)?.decode(bytesOf(value)) ?? failure(`Unknown charset: ${charset}`),
+    charsetText(bytesOf(value), charset) ?? failure(`Unknown charset: ${charset}`),
 })

@@ -1,68 +1,89 @@
 // Function `decode_mime_q`.
 
 import { findDecoder } from '../../formats/charset.ts'
-import { bounded } from '../../formats/regex-linear.ts'
-import { defineFunction, failure, type Result } from '../function.ts'
+import { defineFunction, failure, isFailure, type RemapError, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
 
-// `=?charset?encoding?text?=` (RFC 2047); lines that were cut keep `?encoding?text`, which is read too.
-const word = bounded(/(?:=\?([\w.:+-]+)(?:\*[\w-]+)?)?\?([bBqQ])\?([^?\s]*)(?:\?=)?/g)
-const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$/
+const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 
 export const decodeMimeQ = defineFunction({
   name: 'decode_mime_q',
   category: 'Codec',
   summary: 'Replaces the encoded words of a header (RFC 2047) by their text.',
+  description: 'A text without encoded words stays as it is. One that begins with `?encoding?` is a word as a whole.',
   parameters: [{ name: 'value', kind: kinds.string, description: 'The header.' }],
   returns: kinds.string,
   fallible: 'always',
-  errors: ['There is no encoded word.', 'An encoded word is not valid, or its character set is not known.'],
+  errors: ['An encoded word is not valid, or its character set is not known.'],
   pure: true,
   examples: [
     { source: 'decode_mime_q!("=?utf-8?b?SGVsbG8=?=")', result: '"Hello"' },
     { source: 'decode_mime_q!("Subject: =?iso-8859-1?Q?caf=E9_ok?=")', result: '"Subject: café ok"' },
     { source: 'decode_mime_q!("?b?SGVsbG8=")', result: '"Hello"' },
+    { source: 'decode_mime_q!("Is =? equal to ?= or not?")', result: '"Is =? equal to ?= or not?"' },
+    { source: 'decode_mime_q("=?utf-8?x?a?=") ?? "no encoding"', result: '"no encoding"' },
   ],
   compile:
     () =>
     (value: string): Result => {
       let result = ''
       let at = 0
-      let found = false
-      for (const match of value.matchAll(word)) {
-        const [whole, charset = 'utf-8', encoding = '', text = ''] = match
-        const bytes = encoding.toLowerCase() === 'b' ? fromBase64(text) : fromQuoted(text)
-        const decoder = findDecoder(charset)
-        if (bytes === undefined) return failure('unable to decode value with MIME Q decoder: the word is not valid')
-        if (decoder === undefined)
-          return failure(`unable to decode value with MIME Q decoder: unknown charset ${charset}`)
-        const between = value.slice(at, match.index)
-        // Blanks between two words are there for the length of lines only.
-        result += found && /^\s*$/.test(between) ? '' : between
-        result += decoder.decode(bytes)
-        at = match.index + whole.length
-        found = true
+      for (;;) {
+        const start = value.indexOf('=?', at)
+        const word = start < 0 ? undefined : wordAt(value, start + 2)
+        if (word?.end === undefined) break
+        const text = decoded(word)
+        if (isFailure(text)) return text
+        result += value.slice(at, start) + text
+        at = word.end + 2
       }
-      return found ? result + value.slice(at) : failure('unable to decode value with MIME Q decoder: no encoded word')
+      if (at > 0) return result + value.slice(at)
+      const word = wordAt(value, 0)
+      const text = word === undefined ? value : decoded(word)
+      if (word === undefined || isFailure(text)) return value
+      return word.end === undefined ? text : text + value.slice(word.end)
     },
 })
 
-function fromBase64(text: string): Buffer | undefined {
-  return base64.test(text) ? Buffer.from(text, 'base64') : undefined
+interface Word {
+  readonly charset: string
+  readonly encoding: string
+  readonly text: string
+  /** Where its `?=` stands; undefined if it has none: then it goes on to the end. */
+  readonly end: number | undefined
 }
 
-function fromQuoted(text: string): Buffer | undefined {
-  const bytes: number[] = []
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at)
-    if (code === 0x5f) bytes.push(0x20)
-    else if (code !== 0x3d) bytes.push(...Buffer.from(text[at] as string))
-    else {
-      const digits = text.slice(at + 1, at + 3)
-      if (!/^[0-9A-Fa-f]{2}$/.test(digits)) return undefined
-      bytes.push(Number.parseInt(digits, 16))
-      at += 2
-    }
+/** `charset?encoding?text?=`; the character set may be missing. */
+function wordAt(value: string, start: number): Word | undefined {
+  const first = value.indexOf('?', start)
+  const second = first < 0 ? -1 : value.indexOf('?', first + 1)
+  if (second < 0) return undefined
+  const end = value.indexOf('?=', second + 1)
+  return {
+    charset: value.slice(start, first) || 'utf-8',
+    encoding: value.slice(first + 1, second).toLowerCase(),
+    text: value.slice(second + 1, end < 0 ? undefined : end),
+    end: end < 0 ? undefined : end,
   }
-  return Buffer.from(bytes)
+}
+
+function decoded({ charset, encoding, text }: Word): string | RemapError {
+  if (encoding !== 'b' && encoding !== 'q') return failure('the encoding of a word is neither b nor q')
+  if (encoding === 'b' && !base64.test(text)) return failure('unable to decode base64 value')
+  const decoder = findDecoder(charset, true)
+  if (decoder === undefined) return failure('the charset of a word is not known')
+  return decoder.decode(encoding === 'b' ? Buffer.from(text, 'base64') : fromQuoted(text))
+}
+
+/** What is no sequence of `=` and two digits stays. */
+function fromQuoted(text: string): Buffer {
+  const plain = text.replaceAll('_', ' ')
+  const pieces: Buffer[] = []
+  let at = 0
+  for (const match of plain.matchAll(/(?:=[0-9A-Fa-f]{2})+/g)) {
+    pieces.push(Buffer.from(plain.slice(at, match.index)), Buffer.from(match[0].replaceAll('=', ''), 'hex'))
+    at = match.index + match[0].length
+  }
+  pieces.push(Buffer.from(plain.slice(at)))
+  return Buffer.concat(pieces)
 }

@@ -1,5 +1,6 @@
 // Function `decode_percent`.
 
+import type { Bytes } from '../../event/value.ts'
 import { defineFunction } from '../function.ts'
 import { kinds } from '../kind.ts'
 
@@ -7,7 +8,7 @@ export const decodePercent = defineFunction({
   name: 'decode_percent',
   category: 'Codec',
   summary: 'Reads `%` and two digits as a byte. What is no such sequence stays.',
-  parameters: [{ name: 'value', kind: kinds.string, description: 'The text.' }],
+  parameters: [{ name: 'value', kind: kinds.string, bytes: true, description: 'The text.' }],
   returns: kinds.string,
   fallible: 'never',
   pure: true,
@@ -15,9 +16,17 @@ export const decodePercent = defineFunction({
     { source: 'decode_percent("gate%207%3F")', result: '"gate 7?"' },
     { source: 'decode_percent("a+b")', result: '"a+b"' },
     { source: 'decode_percent("100%")', result: '"100%"' },
+    { source: 'decode_percent(decode_base16!("c3254139"))', result: '"é"' },
   ],
-  compile: () => (value: string) =>
-    value.replace(/(?:%[0-9A-Fa-f]{2})+/g, (sequence) =>
-      Buffer.from(sequence.replaceAll('%', ''), 'hex').toString('utf8'),
-    ),
+  compile: () => (value: string | Bytes) =>
+    typeof value === 'string'
+      ? value.replace(/(?:%[0-9A-Fa-f]{2})+/g, (sequence) =>
+          Buffer.from(sequence.replaceAll('%', ''), 'hex').toString('utf8'),
+        )
+      : Buffer.from(
+          value.bytes
+            .toString('latin1')
+            .replace(/%([0-9A-Fa-f]{2})/g, (_, digits) => String.fromCharCode(Number.parseInt(digits, 16))),
+          'latin1',
+        ).toString('utf8'),
 })

@@ -1,8 +1,10 @@
 // Function `decode_punycode`.
 
-import { decodeLabel } from '../../formats/punycode.ts'
+import { decodeLabel, domainToUnicode } from '../../formats/punycode.ts'
 import { defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
+
+const prefix = 'xn--'
 
 export const decodePunycode = defineFunction({
   name: 'decode_punycode',
@@ -15,7 +17,7 @@ export const decodePunycode = defineFunction({
       kind: kinds.boolean,
       required: false,
       default: true,
-      description: 'Refuse names that are not valid.',
+      description: 'Refuse names that are not valid; else what cannot be decoded stays.',
     },
   ],
   returns: kinds.string,
@@ -25,17 +27,21 @@ export const decodePunycode = defineFunction({
   examples: [
     { source: 'decode_punycode!("xn--gstehaus-0za.test")', result: '"gästehaus.test"' },
     { source: 'decode_punycode!("plain.com")', result: '"plain.com"' },
+    {
+      source: 'decode_punycode!("xn--8hbb.xn--fiba.xn--8hbf.xn--eib.", validate: false)',
+      result: '"١٠.٦٦.٣٠.٥."',
+    },
+    { source: 'decode_punycode("xn--8hbb.xn--fiba.xn--8hbf.xn--eib.") ?? "no name"', result: '"no name"' },
     { source: 'decode_punycode("xn--0.xn--zzzzzzz99999") ?? "no name"', result: '"no name"' },
   ],
   compile:
     () =>
     (name: string, validate: boolean): Result => {
-      const labels: string[] = []
-      for (const label of name.split('.')) {
-        const decoded = /^xn--/i.test(label) ? decodeLabel(label.slice(4)) : label
-        if (decoded === undefined) return failure('unable to decode punycode')
-        labels.push(validate ? decoded.toLowerCase() : decoded)
-      }
-      return labels.join('.')
+      if (!name.includes(prefix)) return name
+      if (validate) return domainToUnicode(name) ?? failure('unable to decode punycode')
+      return name
+        .split('.')
+        .map((label) => (label.startsWith(prefix) ? (decodeLabel(label.slice(prefix.length)) ?? label) : label))
+        .join('.')
     },
 })

@@ -2,7 +2,8 @@
 
 import type { Value, ValueObject } from '../../event/value.ts'
 import { writeKeyValue } from '../../formats/key-value.ts'
-import { defineFunction, failure } from '../function.ts'
+import { fieldOrder } from '../elements.ts'
+import { defineFunction, isFailure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
 
 export const encodeKeyValue = defineFunction({
@@ -40,6 +41,12 @@ export const encodeKeyValue = defineFunction({
   pure: true,
   examples: [
     { source: 'encode_key_value({"b": 1, "a": "x y"})', result: '"a=\\"x y\\" b=1"' },
+    { source: 'encode_key_value!({"a": 1, "b": 2}, ["b", "a", "b"])', result: '"b=2 a=1"' },
+    {
+      source: '_, err = encode_key_value({"a": 1}, ["a", 2])\nerr',
+      result:
+        '"function call error for \\"encode_key_value\\" at (9:45): invalid field value type at index 1: expected string, got integer"',
+    },
     { source: 'encode_key_value({"a": {"b": [1, null]}})', result: '"a.b.0=1 a.b.1=null"' },
     {
       source:
@@ -49,8 +56,16 @@ export const encodeKeyValue = defineFunction({
   ],
   compile:
     () =>
-    (value: ValueObject, first: Value[], keyValueDelimiter: string, fieldDelimiter: string, flattenBoolean: boolean) =>
-      first.every((name) => typeof name === 'string')
-        ? writeKeyValue(value, { keyValueDelimiter, fieldDelimiter, first: first as string[], flattenBoolean })
-        : failure('all items of "fields_ordering" must be strings'),
+    (
+      value: ValueObject,
+      order: Value[],
+      keyValueDelimiter: string,
+      fieldDelimiter: string,
+      flattenBoolean: boolean,
+    ): Result => {
+      const first = fieldOrder(order)
+      return isFailure(first)
+        ? first
+        : writeKeyValue(value, { keyValueDelimiter, fieldDelimiter, first, flattenBoolean })
+    },
 })

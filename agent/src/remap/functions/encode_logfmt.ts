@@ -2,7 +2,8 @@
 
 import type { Value, ValueObject } from '../../event/value.ts'
 import { writeLogfmt } from '../../formats/logfmt.ts'
-import { defineFunction, failure } from '../function.ts'
+import { fieldOrder } from '../elements.ts'
+import { defineFunction, isFailure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
 
 export const encodeLogfmt = defineFunction({
@@ -31,8 +32,10 @@ export const encodeLogfmt = defineFunction({
     { source: 'encode_logfmt!({"n": 5, "lvl": "info"}, fields_ordering: ["lvl"])', result: '"lvl=info n=5"' },
     { source: 'encode_logfmt({"a": {"b": true}})', result: '"a.b"' },
   ],
-  compile: () => (value: ValueObject, first: Value[]) =>
-    first.every((name) => typeof name === 'string')
-      ? writeLogfmt(value, first as string[])
-      : failure('all items of "fields_ordering" must be strings'),
+  compile:
+    () =>
+    (value: ValueObject, first: Value[]): Result => {
+      const names = fieldOrder(first)
+      return isFailure(names) ? names : writeLogfmt(value, names)
+    },
 })

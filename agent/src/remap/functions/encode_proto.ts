@@ -10,7 +10,8 @@ export const encodeProto = defineFunction({
   name: 'encode_proto',
   category: 'Codec',
   summary: 'Writes an object as a message of the protobuf format.',
-  description: 'Fields that the message does not have, and nulls, are left out.',
+  description:
+    'Fields that the message does not have, and nulls, are left out. Numbers may be given as text, and a timestamp for an `int64` becomes microseconds since 1970.',
   parameters: [
     { name: 'value', kind: kinds.any, description: 'The object.' },
     ...descriptorParameters,
@@ -35,6 +36,10 @@ export const encodeProto = defineFunction({
     {
       source: 'encode_base16(encode_proto!({"name": 7, "other": true}, "order.desc", "shop.v1.Order"))',
       result: '"0a0137"',
+    },
+    {
+      source: 'encode_base16(encode_proto!({"name": r\'b.x\', "amount": "12"}, "order.desc", "shop.v1.Order"))',
+      result: '"0a03622e78100c"',
     },
     {
       source: 'encode_proto({"amount": "many"}, "order.desc", "shop.v1.Order") ?? "no order"',

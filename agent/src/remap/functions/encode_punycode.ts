@@ -1,7 +1,6 @@
 // Function `encode_punycode`.
 
-import { domainToASCII } from 'node:url'
-import { decodeLabel, encodeLabel } from '../../formats/punycode.ts'
+import { domainToAscii, encodeLabel } from '../../formats/punycode.ts'
 import { defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
 
@@ -26,17 +25,22 @@ export const encodePunycode = defineFunction({
   examples: [
     { source: 'encode_punycode!("größe.test")', result: '"xn--gre-6ka8i.test"' },
     { source: 'encode_punycode!("plain.com")', result: '"plain.com"' },
+    { source: 'encode_punycode!("www.CAFé.com")', result: '"www.xn--caf-dma.com"' },
+    { source: 'encode_punycode("2nd.خرید.com") ?? "no name"', result: '"no name"' },
     { source: 'encode_punycode!("größe.test", validate: false)', result: '"xn--gre-6ka8i.test"' },
   ],
   compile:
     () =>
     (name: string, validate: boolean): Result => {
-      const labels = name.normalize('NFC').toLowerCase().split('.')
-      if (validate) {
-        const broken = labels.some((label) => label.startsWith('xn--') && decodeLabel(label.slice(4)) === undefined)
-        if (broken || (name !== '' && domainToASCII(name) === '')) return failure('unable to encode to punycode')
-      }
+      if (validate) return domainToAscii(name) ?? failure('unable to encode to punycode')
       // biome-ignore lint/suspicious/noControlCharactersInRegex: the whole range of ASCII is meant
-      return labels.map((label) => (/^[\x00-\x7f]*$/.test(label) ? label : `xn--${encodeLabel(label)}`)).join('.')
+      const ascii = /^[\x00-\x7f]*$/
+      return name
+        .split('.')
+        .map((part) => {
+          const label = part.toLowerCase()
+          return part.startsWith('xn--') || ascii.test(part) ? label : `xn--${encodeLabel(label)}`
+        })
+        .join('.')
     },
 })
