@@ -26,17 +26,13 @@ export const compact = defineFunction({
     flag('array', true, 'An array without items is empty.'),
     flag('nullish', false, 'What `is_nullish` tells of is empty.'),
   ],
-  returns: (call) => {
-    const kind = call.kind('value')
-    let result = kinds.never
-    if (kind.overlaps(kinds.array)) result = result.or(kinds.array)
-    return kind.overlaps(kinds.object) ? result.or(kinds.object) : result
-  },
+  returns: (call) => (call.kind('value').is(kinds.array) ? kinds.array : kinds.object),
   fallible: 'never',
   pure: true,
   examples: [
     { source: 'compact({"a": null, "b": {"c": ""}, "d": 0})', result: '{ "d": 0 }' },
     { source: 'compact(["a", "", null, []], string: false)', result: '["a", ""]' },
+    { source: '.a = {"b": ""}\nkeys(compact!(.a))', result: '[]' },
     { source: 'compact({"a": "-", "b": 1}, nullish: true)', result: '{ "b": 1 }' },
   ],
   compile:

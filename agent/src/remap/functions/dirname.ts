@@ -15,20 +15,23 @@ export const dirname = defineFunction({
     { source: 'dirname!("/usr/local/x")', result: '"/usr/local"' },
     { source: 'dirname!("x")', result: '"."' },
     { source: 'dirname!("/x")', result: '"/"' },
+    { source: 'dirname!("a/./b/.")', result: '"a"' },
   ],
   compile: () => (value: string) => {
-    const path = withoutSlashes(value)
-    if (path === '') return value === '' ? '.' : '/'
+    const path = withoutEnd(value)
     const at = path.lastIndexOf('/')
-    if (at < 0) return '.'
-    const parent = withoutSlashes(path.slice(0, at))
-    return parent === '' ? '/' : parent
+    if (at > 0) return withoutEnd(path.slice(0, at)) || '/'
+    return at === 0 && (path !== '/' || value === '/') ? '/' : '.'
   },
 })
 
-/** The text without slashes at its end. */
-function withoutSlashes(text: string): string {
-  let end = text.length
-  while (text[end - 1] === '/') end--
-  return text.slice(0, end)
+/** The path without slashes, and single dots between slashes, at its end; a path of slashes is one. */
+function withoutEnd(path: string): string {
+  let end = path.length
+  while (end > 1) {
+    if (path[end - 1] === '/') end--
+    else if (path[end - 1] === '.' && path[end - 2] === '/') end -= end > 2 ? 2 : 1
+    else break
+  }
+  return path.slice(0, end)
 }

@@ -1,7 +1,7 @@
 // Function `filter`.
 
 import { setField, sortedFieldNames, type Value, type ValueObject } from '../../event/value.ts'
-import { elementKinds, loosened } from '../elements.ts'
+import { elementKinds } from '../elements.ts'
 import { type Closure, defineFunction, isFailure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
 
@@ -11,7 +11,14 @@ export const filter = defineFunction({
   summary: 'The elements of an array or object for which a closure gives true.',
   parameters: [{ name: 'value', kind: kinds.array.or(kinds.object), description: 'The array or object.' }],
   closure: { parameters: (call) => elementKinds(call.kind('value')), result: kinds.boolean },
-  returns: (call) => loosened(call.kind('value')),
+  returns: (call) => {
+    const kind = call.kind('value')
+    return kind.overlaps(kinds.array)
+      ? kind.overlaps(kinds.object)
+        ? kinds.array.or(kinds.object)
+        : kinds.array
+      : kinds.object
+  },
   fallible: (call) => call.closureFallible,
   pure: true,
   examples: [

@@ -1,7 +1,7 @@
 // Function `find`.
 
-import type { Regex } from '../../event/value.ts'
-import { isAscii } from '../byte-text.ts'
+import { type Bytes, Regex } from '../../event/value.ts'
+import { bytesOf, isAscii } from '../byte-text.ts'
 import { defineFunction } from '../function.ts'
 import { kinds } from '../kind.ts'
 import { globalOf } from '../matching.ts'
@@ -11,8 +11,8 @@ export const find = defineFunction({
   category: 'String',
   summary: 'The position of the first match in a text, in bytes; null if there is none.',
   parameters: [
-    { name: 'value', kind: kinds.string, description: 'The text.' },
-    { name: 'pattern', kind: kinds.string.or(kinds.regex), description: 'What to look for.' },
+    { name: 'value', kind: kinds.string, bytes: true, description: 'The text.' },
+    { name: 'pattern', kind: kinds.string.or(kinds.regex), bytes: true, description: 'What to look for.' },
     { name: 'from', kind: kinds.integer, required: false, default: 0, description: 'The byte to begin at.' },
   ],
   returns: kinds.integer.or(kinds.null),
@@ -22,20 +22,28 @@ export const find = defineFunction({
     { source: 'find("larklark", "lark", from: 1)', result: '4' },
     { source: 'find("oxbowlark", r\'l.r\')', result: '5' },
     { source: 'find("abc", "z")', result: 'null' },
+    { source: 'find(decode_base16!("ff6162"), "b")', result: '2' },
   ],
-  compile: () => (value: string, pattern: string | Regex, fromByte: number | bigint) => {
-    const ascii = isAscii(value)
+  compile: () => (value: string | Bytes, pattern: string | Bytes | Regex, fromByte: number | bigint) => {
     let from = Number(fromByte)
-    if (from < 0 || from > (ascii ? value.length : Buffer.byteLength(value))) return null
-    if (!ascii) from = Buffer.from(value).subarray(0, from).toString().length
-    let at: number
-    if (typeof pattern === 'string') {
-      at = value.indexOf(pattern, from)
-    } else {
-      const global = globalOf(pattern)
-      global.lastIndex = from
-      at = global.exec(value)?.index ?? -1
+    if (!(pattern instanceof Regex)) {
+      if (typeof value === 'string' && typeof pattern === 'string' && isAscii(value)) {
+        return from < 0 || from > value.length ? null : found(value.indexOf(pattern, from))
+      }
+      const bytes = bytesOf(value)
+      return from < 0 || from > bytes.length ? null : found(bytes.indexOf(bytesOf(pattern), from))
     }
-    return at < 0 ? null : ascii ? at : Buffer.byteLength(value.slice(0, at))
+    const text = String(value)
+    const ascii = isAscii(text)
+    if (from < 0 || from > (ascii ? text.length : Buffer.byteLength(text))) return null
+    if (!ascii) from = Buffer.from(text).subarray(0, from).toString().length
+    const global = globalOf(pattern)
+    global.lastIndex = from
+    const at = global.exec(text)?.index ?? -1
+    return found(at < 0 || ascii ? at : Buffer.byteLength(text.slice(0, at)))
   },
 })
+
+function found(at: number): number | null {
+  return at < 0 ? null : at
+}

@@ -1,6 +1,7 @@
 // Function `format_number`.
 
 import { type Float, isInteger } from '../../event/value.ts'
+import { decimalText } from '../../formats/decimal.ts'
 import { floatText } from '../../formats/json.ts'
 import { defineFunction, toNumber } from '../function.ts'
 import { kinds } from '../kind.ts'
@@ -9,6 +10,8 @@ export const formatNumber = defineFunction({
   name: 'format_number',
   category: 'Number',
   summary: 'The text of a number with a number of decimals and separators.',
+  description:
+    'A float has the 15 or 16 digits that it holds exactly. A sign counts as a digit of the groups, and a first group of three has a separator in front.',
   parameters: [
     { name: 'value', kind: kinds.number, description: 'The number.' },
     {
@@ -38,6 +41,8 @@ export const formatNumber = defineFunction({
     { source: 'format_number(1234567.891, 2, grouping_separator: ",")', result: '"1,234,567.89"' },
     { source: 'format_number(3.14159, scale: 2, decimal_separator: ",")', result: '"3,14"' },
     { source: 'format_number(12, 0)', result: '"12"' },
+    { source: 'format_number(0.1 + 0.2)', result: '"0.3"' },
+    { source: 'format_number(-12345.678, 2, grouping_separator: ",")', result: '",-12,345.67"' },
   ],
   compile:
     () =>
@@ -47,18 +52,19 @@ export const formatNumber = defineFunction({
       separator: string,
       grouping: string | undefined,
     ) => {
-      const text = isInteger(value) ? String(value) : floatText(toNumber(value))
-      const match = /^(-?)(\d+)(?:\.(\d+))?$/.exec(text)
+      const text = isInteger(value) ? String(value) : (decimalText(toNumber(value)) ?? floatText(toNumber(value)))
+      const match = /^(-?\d+)(?:\.(\d+))?$/.exec(text)
       if (match === null) return text
-      const [, sign = '', digits = '', decimals = ''] = match
+      const [, digits = '', decimals = ''] = match
       let whole = digits
       if (grouping !== undefined) {
-        whole = digits.replace(/\B(?=(\d{3})+$)/g, grouping)
-        // So does the reference.
-        if (digits.length % 3 === 0) whole = grouping + whole
+        // A sign counts as a digit, and a first group of three has a separator in front: so does the reference.
+        const first = digits.length % 3
+        whole = digits.slice(0, first)
+        for (let at = first; at < digits.length; at += 3) whole += grouping + digits.slice(at, at + 3)
       }
-      if (scale === undefined) return sign + whole + (decimals === '' ? '' : separator + decimals)
+      if (scale === undefined) return whole + (decimals === '' ? '' : separator + decimals)
       const places = Math.max(0, Math.min(Number(scale), 1000))
-      return sign + whole + (places === 0 ? '' : separator + decimals.slice(0, places).padEnd(places, '0'))
+      return whole + (places === 0 ? '' : separator + decimals.slice(0, places).padEnd(places, '0'))
     },
 })

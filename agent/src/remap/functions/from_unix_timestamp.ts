@@ -6,6 +6,10 @@ import { kinds } from '../kind.ts'
 
 const units = ['seconds', 'milliseconds', 'microseconds', 'nanoseconds']
 
+// The first and the last that there are: the years -262143 and 262142.
+const firstMs = -8_334_601_228_800_000
+const lastMs = 8_210_266_876_799_999
+
 export const fromUnixTimestamp = defineFunction({
   name: 'from_unix_timestamp',
   category: 'Convert',
@@ -21,18 +25,19 @@ export const fromUnixTimestamp = defineFunction({
   examples: [
     { source: 'from_unix_timestamp!(1704067200)', result: "t'2024-01-01T00:00:00Z'" },
     { source: 'from_unix_timestamp!(1704067200123, unit: "milliseconds")', result: "t'2024-01-01T00:00:00.123Z'" },
+    { source: 'from_unix_timestamp(8210266876800) ?? "too late"', result: '"too late"' },
     { source: 'from_unix_timestamp!(-1)', result: "t'1969-12-31T23:59:59Z'" },
   ],
   compile(call) {
     const unit = call.constant('unit') as string
     return (value: number | bigint): Result => {
       if (typeof value === 'number') {
-        if (unit === 'seconds' && Math.abs(value) < 8.64e12) return new Timestamp(value * 1000, 0)
-        if (unit === 'milliseconds' && Math.abs(value) < 8.64e15) return new Timestamp(value, 0)
+        if (unit === 'seconds' && value >= firstMs / 1000 && value <= lastMs / 1000)
+          return new Timestamp(value * 1000, 0)
+        if (unit === 'milliseconds' && value >= firstMs && value <= lastMs) return new Timestamp(value, 0)
       }
-      const scale = 1000n ** BigInt(3 - units.indexOf(unit))
-      const nanoseconds = BigInt(value) * scale
-      return nanoseconds / 1_000_000n > 8_640_000_000_000_000n || nanoseconds / 1_000_000n < -8_640_000_000_000_000n
+      const nanoseconds = BigInt(value) * 1000n ** BigInt(3 - units.indexOf(unit))
+      return nanoseconds < BigInt(firstMs) * 1_000_000n || nanoseconds >= BigInt(lastMs + 1) * 1_000_000n
         ? failure(`unable to coerce ${value} into timestamp`)
         : Timestamp.fromNanoseconds(nanoseconds)
     }

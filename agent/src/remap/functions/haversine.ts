@@ -4,7 +4,7 @@ import { type Float, float } from '../../event/value.ts'
 import { defineFunction, toNumber } from '../function.ts'
 import { kinds } from '../kind.ts'
 
-const radius = { kilometers: 6371.0088, miles: 6371.0088 / 1.609344 }
+const radius = { kilometers: 6371.0088, miles: 6371.0088 * 0.6213712 }
 
 export const haversine = defineFunction({
   name: 'haversine',
@@ -32,19 +32,19 @@ export const haversine = defineFunction({
     { source: 'haversine(48.0, 16.0, 48.0, 16.0)', result: '{ "bearing": 0, "distance": 0 }' },
     {
       source: 'haversine(0.0, 0.0, 0.0, 90.0, measurement_unit: "miles")',
-      result: '{ "bearing": 90, "distance": 6218.4077618 }',
+      result: '{ "bearing": 90, "distance": 6218.4078395 }',
     },
   ],
   compile:
     () => (a: number | Float, b: number | Float, c: number | Float, d: number | Float, unit: keyof typeof radius) => {
-      const radians = (degrees: number | Float): number => (toNumber(degrees) * Math.PI) / 180
+      const radians = (degrees: number | Float): number => toNumber(degrees) * (Math.PI / 180)
       const [lat1, lat2] = [radians(a), radians(c)]
       const [dLat, dLon] = [lat2 - lat1, radians(d) - radians(b)]
       const h = Math.sin(dLat / 2) ** 2 + Math.cos(lat1) * Math.cos(lat2) * Math.sin(dLon / 2) ** 2
       const distance = 2 * Math.asin(Math.sqrt(h)) * radius[unit]
       const y = Math.sin(dLon) * Math.cos(lat2)
       const x = Math.cos(lat1) * Math.sin(lat2) - Math.sin(lat1) * Math.cos(lat2) * Math.cos(dLon)
-      const bearing = ((Math.atan2(y, x) * 180) / Math.PI + 360) % 360
+      const bearing = (Math.atan2(y, x) * (180 / Math.PI) + 360) % 360
       return { distance: float(Math.round(distance * 1e7) / 1e7), bearing: float(Math.round(bearing * 1e3) / 1e3) }
     },
 })
