@@ -32,7 +32,7 @@ interface Shared {
 /** 1 for what does not stand for itself in a JSON string of UTF-8: quotes, backslashes, controls, all that is not ASCII. */
 const special = new Uint8Array(65_536).map((_, code) => (code < 32 || code === 34 || code === 92 || code > 127 ? 1 : 0))
 /** Longer strings are copied by the platform, and looked through after that. */
-const longString = 64
+const longString = 40
 
 /** Bytes that are made ready before an object at most; one that is longer is written twice when the body is nearly full. */
 const mostRoom = 16_384
