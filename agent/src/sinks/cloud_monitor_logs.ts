@@ -10,7 +10,7 @@ import type { LogEvent } from '../event/log.ts'
 import { getValue, type PathSegment, parsePath, setPath } from '../event/path.ts'
 import { Timestamp } from '../event/timestamp.ts'
 import { getField, type ValueObject } from '../event/value.ts'
-import { writeJson } from '../formats/json.ts'
+import { writeJsonTo } from '../formats/json.ts'
 import { httpSink, joinPath, type Sign } from '../http/sink.ts'
 import { batch, request, tls, transformer } from '../schema/groups.ts'
 import { fieldPath, optional, secret, string } from '../schema/options.ts'
@@ -101,7 +101,7 @@ export const cloudMonitorLogs = defineSink({
           setPath(record, generated, isoMilliseconds(instantOf(fields, generated, timestampKey)))
           if (open.count > 0) body.writeByte(0x2c)
           const start = body.length
-          body.writeText(writeJson(record))
+          writeJsonTo(body, record)
           open.mark(start)
         }
       },

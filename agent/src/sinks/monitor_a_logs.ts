@@ -8,7 +8,7 @@ import type { Attempt } from '../delivery/delivery.ts'
 import { framed } from '../delivery/request.ts'
 import { PenstockError } from '../errors.ts'
 import type { LogEvent } from '../event/log.ts'
-import { writeJson } from '../formats/json.ts'
+import { writeJsonTo } from '../formats/json.ts'
 import { responseFailure, retryAfterMs } from '../http/classify.ts'
 import type { HttpResponse } from '../http/client.ts'
 import { compressionProblems } from '../http/compression.ts'
@@ -120,7 +120,7 @@ export const monitorALogs = defineSink({
           const before = body.length
           if (open.count > 0) body.writeByte(0x2c)
           const start = body.length
-          body.writeText(writeJson(asAgent ? nestedInMessage(named) : named))
+          writeJsonTo(body, asAgent ? nestedInMessage(named) : named)
           if (body.length - start >= mostBodyBytes) {
             body.truncate(before)
             encoderFailed(context, 'Event too large to encode.')

@@ -7,7 +7,7 @@ import type { Attempt } from '../delivery/delivery.ts'
 import { framed } from '../delivery/request.ts'
 import type { LogEvent } from '../event/log.ts'
 import { getField, setField, type ValueObject } from '../event/value.ts'
-import { writeJson } from '../formats/json.ts'
+import { writeJsonTo } from '../formats/json.ts'
 import { httpSink, joinPath, unhealthy, withoutSecret } from '../http/sink.ts'
 import { batch, request, tls, transformer } from '../schema/groups.ts'
 import { oneOf, optional, secret, url } from '../schema/options.ts'
@@ -64,7 +64,7 @@ export const monitorCLogs = defineSink({
           rename(document, hostKey, 'os.host')
           const start = body.length
           body.writeText(line)
-          body.writeText(writeJson(document))
+          writeJsonTo(body, document)
           body.writeByte(0x0a)
           open.mark(start)
         }

@@ -11,7 +11,7 @@ import type { EventType } from '../event/batch.ts'
 import { finalizeBatch } from '../event/batch.ts'
 import type { LogEvent } from '../event/log.ts'
 import type { MetricEvent } from '../event/metric.ts'
-import { writeJson } from '../formats/json.ts'
+import { writeJsonTo } from '../formats/json.ts'
 import { classifyResponse } from '../http/classify.ts'
 import type { HttpResponse } from '../http/client.ts'
 import { compressionProblems } from '../http/compression.ts'
@@ -109,7 +109,7 @@ export const observabilityD = defineSink({
           }
           if (open.count > 0) body.writeByte(0x2c)
           const start = body.length
-          body.writeText(writeJson(record))
+          writeJsonTo(body, record)
           open.mark(start)
         }
       },

@@ -9,7 +9,7 @@ import { PenstockError } from '../../errors.ts'
 import type { LogEvent } from '../../event/log.ts'
 import { Timestamp } from '../../event/timestamp.ts'
 import { setField, type Value, type ValueObject } from '../../event/value.ts'
-import { writeJson } from '../../formats/json.ts'
+import { writeJsonTo } from '../../formats/json.ts'
 import { type HttpSinkOptions, httpSink, templateFailed } from '../../http/sink.ts'
 import type { TransformerOptions } from '../../schema/groups.ts'
 import { compileTemplate, type Template } from '../../template.ts'
@@ -61,7 +61,7 @@ export function ingestSink(context: SinkContext, options: IngestOptions, origin:
       for (let index = from; index < to; index++) {
         if (open.count > 0) body.writeByte(0x2c)
         const start = body.length
-        body.writeText(writeJson(line((events[index] as LogEvent).fields)))
+        writeJsonTo(body, line((events[index] as LogEvent).fields))
         open.mark(start)
       }
     },
