@@ -1,13 +1,15 @@
 // Pipelines on a real API server, with the real operator: what it says of them, for whom, and what it leaves alone. The numbers are
 // those of the acceptance tests of the operator's design.
 
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { makeCertificates } from '../certificates.ts'
 import { type Cluster, missingForCluster, startCluster } from '../cluster/cluster.ts'
 import { until } from '../command.ts'
+import { helmTemplate, missingForHelm, objectsOf, prepareHelm } from '../helm.ts'
 import { Api } from './fleet.ts'
-import { apiVersion, conditionOf, OperatorProcess, type PipelineLike, prepare, saysOf } from './process.ts'
+import { apiVersion, conditionOf, OperatorProcess, type PipelineLike, prepare, saysOf, system } from './process.ts'
 
 const missing = missingForCluster(0)
 
@@ -285,6 +287,132 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
         await operator.get('/metrics'),
       ),
     )
+  })
+
+  describe.skipIf(missingForHelm() !== undefined)('with just the rights that the chart gives it', () => {
+    const rights = ['ServiceAccount', 'Role', 'RoleBinding', 'ClusterRole', 'ClusterRoleBinding']
+    const secret = (namespace: string, mode: string, labels: object = {}) => ({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'creds', namespace, labels },
+      stringData: { token: `${mode}-${namespace}` },
+    })
+    const withSecret = sink('http', {
+      uri: 'https://store.example',
+      encoding: { codec: 'json' },
+      auth: { strategy: 'bearer', token: { valueFrom: { secretKeyRef: { name: 'creds', key: 'token' } } } },
+    })
+
+    beforeAll(async () => {
+      await prepareHelm()
+      for (const name of ['seen', 'unseen']) {
+        const metadata = { name, labels: { tier: name } }
+        await cluster.apply({ apiVersion: 'v1', kind: 'Namespace', metadata })
+      }
+    }, 1_800_000)
+
+    /** The operator under its own account, as the chart with these values installs it. */
+    async function installed(values: object): Promise<OperatorProcess> {
+      await operator.stop()
+      const ours = ['-l', 'app.kubernetes.io/part-of=penstock', '--ignore-not-found']
+      await cluster.kubectl(['delete', 'clusterroles,clusterrolebindings', ...ours])
+      await cluster.kubectl(['delete', 'roles,rolebindings', '-A', ...ours])
+      const objects = objectsOf(await helmTemplate(values))
+      await cluster.apply(...objects.filter(({ kind }) => rights.includes(kind)))
+      const deployment = objects.find(
+        ({ kind, metadata }) => kind === 'Deployment' && metadata.name === 'penstock-operator',
+      )
+      const { spec } = deployment as unknown as {
+        spec: { template: { spec: { containers: { args: string[] }[] } } }
+      }
+      const args = spec.template.spec.containers[0]?.args ?? []
+      const token = (await cluster.kubectl(['create', 'token', 'penstock-operator', '-n', system])).trim()
+      const kubeconfig = JSON.parse(
+        await cluster.kubectl(['config', 'view', '--raw', '--minify', '--flatten', '-o', 'json']),
+      )
+      for (const user of kubeconfig.users) user.user = { token }
+      const file = join(cluster.folder, 'operator.kubeconfig')
+      await writeFile(file, JSON.stringify(kubeconfig))
+      operator = resources.use(
+        OperatorProcess.start({
+          kubeconfig: file,
+          args: args.filter((arg) => /^--(watch|secrets|agent-namespaces)/.test(arg)),
+        }),
+      )
+      return operator.leading()
+    }
+
+    /** The values that agents get. */
+    async function delivered(mode: string): Promise<string[]> {
+      const secrets = await api.list(`/api/v1/namespaces/${system}/secrets?labelSelector=penstock.dev/agent=node`)
+      const values = secrets
+        .filter(({ metadata }) => metadata.name.includes('-sec-'))
+        .flatMap(({ data }) => Object.values(data ?? {}))
+      return values
+        .map((value) => Buffer.from(value, 'base64').toString())
+        .filter((value) => value.startsWith(`${mode}-`))
+    }
+
+    test.each([
+      { watch: { namespaces: ['seen'] }, cluster: false },
+      { watch: { selector: 'tier=seen' }, cluster: true },
+    ])('it sees what it is to watch, and nothing else: $watch', async ({ watch, cluster: seesCluster }) => {
+      const one = `one-${seesCluster}`
+      await apply(pipeline(one, {}, 'unseen'))
+      await apply(pipeline(one, {}, 'seen'))
+      await cluster.apply({ ...pipeline(one), kind: 'ClusterPipeline', metadata: { name: one } })
+      await installed({ watch })
+      await says(one, 'Accepted', 'True Valid', 'seen')
+      if (seesCluster) {
+        await until('a word about the ClusterPipeline', 30_000, async () => {
+          const found = JSON.parse(await cluster.kubectl(['get', 'cpl', one, '-o', 'json'])) as PipelineLike
+          return saysOf(found, 'Accepted') === 'True Valid'
+        })
+      } else {
+        const found = JSON.parse(await cluster.kubectl(['get', 'cpl', one, '-o', 'json'])) as PipelineLike
+        expect(found.status).toBeUndefined()
+      }
+      await operator.idle()
+      expect((await get(one, 'unseen')).status).toBeUndefined()
+      expect(operator.log).not.toContain('forbidden')
+    })
+
+    test('in mode Label it takes a Secret that its owner has labelled, and no other', async () => {
+      await cluster.apply(secret('seen', 'label'), secret('unseen', 'label', { 'penstock.dev/allow': 'true' }))
+      await installed({ secrets: { mode: 'Label' } })
+      await apply(pipeline('label', withSecret, 'seen'))
+      await apply(pipeline('label', withSecret, 'unseen'))
+      await says('label', 'ResolvedRefs', 'True Resolved', 'unseen')
+      await says('label', 'ResolvedRefs', 'False SecretNotFound', 'seen')
+      await until('the value of the one', 30_000, async () => (await delivered('label')).includes('label-unseen'))
+      expect(await delivered('label')).toEqual(['label-unseen'])
+      await cluster.kubectl(['-n', 'seen', 'label', 'secret', 'creds', 'penstock.dev/allow=true'])
+      await says('label', 'ResolvedRefs', 'True Resolved', 'seen')
+      await until('the value of the other', 30_000, async () => (await delivered('label')).includes('label-seen'))
+      expect(operator.log).not.toContain('forbidden')
+      await cluster.kubectl(['delete', 'pl', 'label', '-n', 'seen'])
+      await cluster.kubectl(['delete', 'pl', 'label', '-n', 'unseen'])
+    })
+
+    test('in mode Namespaced it reads Secrets where the platform lets it, and says nothing more elsewhere', async () => {
+      await cluster.apply(secret('seen', 'named'), secret('unseen', 'named'))
+      await installed({ secrets: { mode: 'Namespaced' } })
+      const role = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'penstock-operator-secrets' }
+      await cluster.apply({
+        apiVersion: 'rbac.authorization.k8s.io/v1',
+        kind: 'RoleBinding',
+        metadata: { name: 'let-penstock-in', namespace: 'seen' },
+        roleRef: role,
+        subjects: [{ kind: 'ServiceAccount', name: 'penstock-operator', namespace: system }],
+      })
+      await apply(pipeline('opened', withSecret, 'seen'))
+      await apply(pipeline('closed', withSecret, 'unseen'))
+      await says('opened', 'ResolvedRefs', 'True Resolved', 'seen')
+      await says('closed', 'ResolvedRefs', 'False SecretNotFound', 'unseen')
+      await until('its value', 30_000, async () => (await delivered('named')).includes('named-seen'))
+      expect(await delivered('named')).toEqual(['named-seen'])
+      expect(await operator.get('/readyz')).toBe('200 ok\n')
+    })
   })
 
   test('a namespace goes away with everything in it', async () => {

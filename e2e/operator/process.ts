@@ -23,6 +23,14 @@ export interface OperatorOptions {
 /** How often agents report and figures are written: often enough that no test waits for half minutes. */
 const periods = ['--heartbeat-period', '5s', '--status-period', '5s']
 
+/** What Node runs: the sources, or what they were built to, as in the image; for a profile with flags of Node before it. */
+function program(): readonly string[] {
+  const { PENSTOCK_TEST_BUILT: built, PENSTOCK_TEST_NODE_FLAGS: flags = '' } = process.env
+  const file = built === '1' ? ['operator/dist/main.js'] : ['--conditions=source', 'operator/src/main.ts']
+  const path = join(root, file.at(-1) as string)
+  return [...flags.split(' ').filter((flag) => flag !== ''), ...file.slice(0, -1), path]
+}
+
 export class OperatorProcess implements AsyncDisposable {
   readonly #child: ChildProcess
   readonly #ended: Promise<number | null>
@@ -45,11 +53,10 @@ export class OperatorProcess implements AsyncDisposable {
       heartbeats === undefined
         ? []
         : ['--heartbeat-address', `127.0.0.1:${heartbeats}`, '--heartbeat-url', heartbeatUrl(heartbeats)]
-    const child = spawn(
-      node,
-      ['--conditions=source', join(root, 'operator/src/main.ts'), 'operator', ...flags, ...fast, ...reports, ...args],
-      { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, ...env } },
-    )
+    const child = spawn(node, [...program(), 'operator', ...flags, ...fast, ...reports, ...args], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+      env: { ...process.env, ...env },
+    })
     return new OperatorProcess(child)
   }
 

@@ -96,7 +96,7 @@ describe.skipIf(missing !== undefined)(
         const { items } = await api.get<{ items: PipelineLike[] }>(path())
         return items.length === count && items.every((each) => saysOf(each, 'Accepted') === 'True Valid')
       })
-      tell('after the first look at all')
+      await tell('after the first look at all')
       expect(operator.memory().peak).toBeLessThan(memoryMiB)
     })
 
@@ -119,7 +119,7 @@ describe.skipIf(missing !== undefined)(
         (times[Math.min(times.length - 1, Math.floor(times.length * part))] as number).toFixed(0)
       // Times are told and not judged: how busy the machine is decides them as well.
       console.log(`apply to Accepted beside ${count} Pipelines: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms`)
-      tell('after these changes')
+      await tell('after these changes')
     })
 
     test('it fits into its memory when it starts anew beside all of them', { timeout: 1_800_000 }, async () => {
@@ -127,7 +127,7 @@ describe.skipIf(missing !== undefined)(
       operator = await start().leading()
       await until('every agent to be heard', 600_000, async () => (await operator.heard()) > 2 * agents)
       await operator.idle()
-      tell('after a restart')
+      await tell('after a restart')
       expect(operator.memory().peak).toBeLessThan(memoryMiB)
     })
   },

@@ -151,7 +151,11 @@ async function operate(values: Values, logger: Logger, stop: AbortController, we
     logger,
     metrics,
     signal: closing.signal,
-    namespaces: settings.watchNamespaces,
+    // Agents and what comes with the installation are seen, too, wherever Pipelines are.
+    namespaces:
+      settings.watchNamespaces === undefined
+        ? undefined
+        : [...new Set([...settings.watchNamespaces, ...settings.agentNamespaces, settings.namespace])],
   })
   const controllerMetrics = new ControllerMetrics(metrics)
   const identity = identityOf(settings)

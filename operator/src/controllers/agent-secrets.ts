@@ -7,8 +7,8 @@ import type { Logger } from '@penstock/agent/telemetry/logger'
 import type { Agent } from '../api/agent.ts'
 import type { KubeObject } from '../api/object.ts'
 import type { Cache } from '../kube/cache.ts'
-import type { KubeClient } from '../kube/client.ts'
-import { secretType } from '../kube/types.ts'
+import { type KubeClient, KubeError } from '../kube/client.ts'
+import { configMapType, secretType } from '../kube/types.ts'
 import {
   configSecretName,
   configSlots,
@@ -17,6 +17,7 @@ import {
   secretSlots,
   valuesSecretName,
 } from '../workloads/names.ts'
+import type { OperatorSettings } from './context.ts'
 
 export type Contents = ReadonlyMap<string, Buffer>
 
@@ -33,6 +34,17 @@ interface SecretObject extends KubeObject {
 }
 
 export const rolloutAnnotation = 'penstock.dev/rollout'
+
+/** How often Secrets are looked at again where they cannot be watched. */
+export const unwatchedMs = 60_000
+
+/** Whether a Secret may be used: in mode Label, if its owner has said so. */
+export function isAllowed(
+  { secretsMode }: Pick<OperatorSettings, 'secretsMode'>,
+  secret: KubeObject | undefined,
+): boolean {
+  return secretsMode !== 'Label' || secret?.metadata.labels?.['penstock.dev/allow'] === 'true'
+}
 
 export class AgentSecrets {
   readonly #agent: Agent
@@ -163,18 +175,30 @@ function digestOf(known: Known): string {
   return hash.digest('hex')
 }
 
+interface Values {
+  /** That of the object; where it cannot be watched, when it was read. */
+  readonly version: string | number
+  readonly data: ReadonlyMap<string, Buffer> | undefined
+}
+
 /** Values of Secrets and ConfigMaps of users: read when their version changes, and kept no longer than they are needed. */
 export class ValueReader {
   readonly #kube: KubeClient
+  readonly #settings: Pick<OperatorSettings, 'secretsMode'>
   readonly #caches: { readonly Secret: Cache; readonly ConfigMap: Cache }
-  readonly #known = new Map<string, { readonly version: string; readonly data: ReadonlyMap<string, Buffer> }>()
+  readonly #known = new Map<string, Values>()
 
-  constructor(kube: KubeClient, caches: { readonly Secret: Cache; readonly ConfigMap: Cache }) {
+  constructor(
+    kube: KubeClient,
+    settings: Pick<OperatorSettings, 'secretsMode'>,
+    caches: { readonly Secret: Cache; readonly ConfigMap: Cache },
+  ) {
     this.#kube = kube
+    this.#settings = settings
     this.#caches = caches
   }
 
-  /** The keys of an object; undefined if it is not there. */
+  /** The keys of an object; undefined if it is not there, or may not be used. */
   async read(
     kind: 'Secret' | 'ConfigMap',
     namespace: string,
@@ -182,26 +206,41 @@ export class ValueReader {
     signal: AbortSignal,
   ): Promise<ReadonlyMap<string, Buffer> | undefined> {
     const id = `${kind}/${namespace}/${name}`
+    const known = this.#known.get(id)
+    if (kind === 'Secret' && this.#settings.secretsMode === 'Namespaced') {
+      const now = performance.now()
+      if (known !== undefined && now - Number(known.version) < unwatchedMs / 2) return known.data
+      const data = await this.#get(kind, namespace, name, signal)
+      this.#known.set(id, { version: now, data })
+      return data
+    }
     const cached = this.#caches[kind].get(namespace, name)
     const version = cached?.metadata.resourceVersion
-    if (cached === undefined || version === undefined) {
+    if (version === undefined || (kind === 'Secret' && !isAllowed(this.#settings, cached))) {
       this.#known.delete(id)
       return undefined
     }
-    const known = this.#known.get(id)
     if (known?.version === version) return known.data
-    const live = await this.#kube.get<SecretObject & { readonly binaryData?: Readonly<Record<string, string>> }>(
-      { group: '', version: 'v1', kind, plural: kind === 'Secret' ? 'secrets' : 'configmaps', namespaced: true },
-      namespace,
-      name,
-      { signal },
-    )
+    const data = await this.#get(kind, namespace, name, signal)
+    this.#known.set(id, { version, data })
+    return data
+  }
+
+  async #get(kind: 'Secret' | 'ConfigMap', namespace: string, name: string, signal: AbortSignal) {
+    const type = kind === 'Secret' ? secretType : configMapType
+    let live: (SecretObject & { readonly binaryData?: Readonly<Record<string, string>> }) | undefined
+    try {
+      live = await this.#kube.get(type, namespace, name, { signal })
+    } catch (error) {
+      // A namespace that has not let the operator in is as good as without the Secret.
+      if (error instanceof KubeError && error.status === 403) return undefined
+      throw error
+    }
     if (live === undefined) return undefined
     const data = new Map<string, Buffer>()
     const encoding = kind === 'Secret' ? 'base64' : 'utf8'
     for (const [key, value] of Object.entries(live.data ?? {})) data.set(key, Buffer.from(value, encoding))
     for (const [key, value] of Object.entries(live.binaryData ?? {})) data.set(key, Buffer.from(value, 'base64'))
-    this.#known.set(id, { version: live.metadata.resourceVersion ?? version, data })
     return data
   }
 }

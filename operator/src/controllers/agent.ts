@@ -44,7 +44,7 @@ import { place } from '../render/slots.ts'
 import { clusterName, configSlots, labels, secretSlots, workloadName } from '../workloads/names.ts'
 import type { WorkloadInput } from '../workloads/pod.ts'
 import { renderWorkloads, type Manifest as Workload, workloadProblems } from '../workloads/render.ts'
-import { AgentSecrets, type Contents, ValueReader } from './agent-secrets.ts'
+import { AgentSecrets, type Contents, unwatchedMs, ValueReader } from './agent-secrets.ts'
 import type { OperatorContext, OperatorPart } from './context.ts'
 import { Controller, ControllerMetrics } from './controller.ts'
 import type { Delivered, Delivery, KnownRevision, Report, RolloutRecord } from './delivery.ts'
@@ -149,9 +149,17 @@ export class AgentController implements AsyncDisposable {
     this.#agents = caches.cache<Agent>(agentKind)
     this.#namespaces = caches.cache(namespaceType, { metadataOnly: true })
     this.#pods = caches.cache<PodObject>(podType, { labelSelector: labels.agent })
-    this.#secretCache = caches.cache(secretType, { metadataOnly: true })
+    const { secretsMode, agentNamespaces } = context.settings
+    // Where Secrets of tenants cannot be watched, those of the Agents still can.
+    this.#secretCache = caches.cache(secretType, {
+      metadataOnly: true,
+      ...(secretsMode === 'Namespaced' ? { namespaces: agentNamespaces } : {}),
+    })
     const configMaps = caches.cache(configMapType, { metadataOnly: true })
-    this.#values = new ValueReader(context.kube.as('agent'), { Secret: this.#secretCache, ConfigMap: configMaps })
+    this.#values = new ValueReader(context.kube.as('agent'), context.settings, {
+      Secret: this.#secretCache,
+      ConfigMap: configMaps,
+    })
     for (const type of ownedTypes) {
       this.#owned.set(
         type.kind,
@@ -244,7 +252,9 @@ export class AgentController implements AsyncDisposable {
     const waitMs = await this.#deliver(key, agent, memory, signal)
     await this.#applyWorkload(agent, memory, signal)
     this.#reportWorkload(key, agent, memory)
-    return waitMs
+    if (this.#context.settings.secretsMode !== 'Namespaced') return waitMs
+    const usesSecrets = [...(this.#delivery.get(key)?.selected.values() ?? [])].some((one) => one.secretRefs.length > 0)
+    return usesSecrets ? Math.min(waitMs ?? unwatchedMs, unwatchedMs) : waitMs
   }
 
   #refusal(agent: Agent): Finding | undefined {

@@ -19,10 +19,9 @@ import { referredObjects } from '../compile/secrets.ts'
 import type { Cache } from '../kube/cache.ts'
 import { KubeError } from '../kube/client.ts'
 import { configMapType, namespaceType, secretType } from '../kube/types.ts'
+import { isAllowed } from './agent-secrets.ts'
 import type { OperatorContext } from './context.ts'
 import { Policies } from './policy.ts'
-
-const allowLabel = 'penstock.dev/allow'
 
 export class Gatherer implements Disposable {
   readonly pipelines: ReadonlyMap<string, Cache<Pipeline>>
@@ -102,8 +101,7 @@ export class Gatherer implements Disposable {
     const [namespace, own] = key.split('/') as [string, string]
     const metadata = this.secrets?.[kind].get(namespace, own)
     if (this.secrets !== undefined && metadata === undefined) return null
-    const hidden = kind === 'Secret' && this.#context.settings.secretsMode === 'Label'
-    if (hidden && metadata?.metadata.labels?.[allowLabel] !== 'true') return null
+    if (kind === 'Secret' && !isAllowed(this.#context.settings, metadata)) return null
     const version = metadata?.metadata.resourceVersion
     const known = this.#keys.get(name)
     if (known !== undefined && known.version === version) return known.keys

@@ -13,15 +13,13 @@ import type { Artifact } from '../compile/artifact.ts'
 import { type CompileResult, sharedVerdict, type Verdict } from '../compile/job.ts'
 import { CompilePool } from '../compile/pool.ts'
 import type { Cache } from '../kube/cache.ts'
+import { unwatchedMs } from './agent-secrets.ts'
 import type { Artifacts } from './artifacts.ts'
 import type { OperatorContext, OperatorPart } from './context.ts'
 import { Controller, type ControllerMetrics } from './controller.ts'
 import { Gatherer, objectOf, plain, referencesOf, secretsOf } from './gather.ts'
 import { LastGood } from './last-good.ts'
 import { byAge, diskBudgetProblem, namespaceQuotaProblem } from './quota.ts'
-
-/** How often Secrets are looked at again where they cannot be watched. */
-const unwatchedMs = 60_000
 
 export interface PipelinePartOptions {
   readonly artifacts: Artifacts
@@ -218,10 +216,7 @@ export class PipelineController implements AsyncDisposable {
     const [kindName = '', name = ''] = key.split(' ')
     const kind = kindOf(kindName)
     if (kind === undefined) return undefined
-    if (this.#gathered.shared.has(kindName)) {
-      this.#reconcileShared(kind, key, name)
-      return undefined
-    }
+    if (this.#gathered.shared.has(kindName)) return this.#reconcileShared(kind, key, name)
     try {
       return await this.#reconcilePipeline(kind, key, name, signal)
     } finally {
@@ -249,13 +244,16 @@ export class PipelineController implements AsyncDisposable {
     const verdicts = this.#judge(pipeline, result)
     const waitMs = await this.#publish(id, pipeline, result, verdicts, signal)
     this.#say(kind, pipeline, result, verdicts)
-    const unwatched = this.#gathered.secrets === undefined && secretsOf(pipeline).length > 0 ? unwatchedMs : undefined
+    const usesSecrets = secretsOf(pipeline).length > 0 || (result.artifact?.secretRefs.length ?? 0) > 0
+    const unwatched = this.#gathered.secrets === undefined && usesSecrets ? unwatchedMs : undefined
     return waitMs === undefined ? unwatched : Math.min(waitMs, unwatched ?? waitMs)
   }
 
   #isWatched({ metadata: { namespace } }: Pipeline): boolean {
-    const { watchNamespaceSelector: selector } = this.#context.settings
-    if (namespace === undefined || selector === undefined) return true
+    const { watchNamespaces, watchNamespaceSelector: selector } = this.#context.settings
+    if (namespace === undefined) return true
+    if (watchNamespaces !== undefined && !watchNamespaces.includes(namespace)) return false
+    if (selector === undefined) return true
     const labels = this.#gathered.namespaces.get(undefined, namespace)?.metadata.labels ?? {}
     return matchesText(selector, labels)
   }
@@ -474,9 +472,9 @@ export class PipelineController implements AsyncDisposable {
 
   // --- Sources and Sinks ---
 
-  #reconcileShared(kind: Kind, key: string, name: string): void {
+  #reconcileShared(kind: Kind, key: string, name: string): number | undefined {
     const object = objectOf(this.#gathered.shared.get(kind.kind), name)
-    if (object === undefined || object.metadata.deletionTimestamp !== undefined) return
+    if (object === undefined || object.metadata.deletionTimestamp !== undefined) return undefined
     void this.#sayShared(kind, key, object).catch((error: unknown) => {
       if (this.#context.signal.aborted) return
       this.#context.logger.warn(
@@ -485,6 +483,7 @@ export class PipelineController implements AsyncDisposable {
       )
       this.#controller.queue.retry(key)
     })
+    return this.#gathered.secrets === undefined && secretsOf(object).length > 0 ? unwatchedMs : undefined
   }
 
   async #sayShared(kind: Kind, key: string, object: Source): Promise<void> {

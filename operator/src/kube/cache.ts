@@ -35,8 +35,10 @@ export interface Cache<T extends KubeObject = KubeObject> {
 }
 
 export interface CacheOptions {
-  /** Absent: all namespaces. */
+  /** Absent: all namespaces that are watched. */
   readonly namespace?: string
+  /** In place of the namespaces that are watched. */
+  readonly namespaces?: readonly string[]
   readonly labelSelector?: string
   readonly fieldSelector?: string
   /** Only metadata is kept; for Secrets, ConfigMaps, Namespaces and Pods. */

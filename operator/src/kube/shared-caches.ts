@@ -2,7 +2,7 @@
 
 import type { Logger } from '@penstock/agent/telemetry/logger'
 import { Counter, Gauge, type Registry } from 'prom-client'
-import type { KubeObject, ResourceType } from '../api/object.ts'
+import { group, type KubeObject, type ResourceType } from '../api/object.ts'
 import type { Cache, CacheOptions, Caches } from './cache.ts'
 import { type KubeClient, senderOf } from './client.ts'
 import { Reflector } from './reflector.ts'
@@ -19,7 +19,7 @@ export interface SharedCachesOptions {
   readonly metrics: Registry
   /** Ends all reflectors. */
   readonly signal: AbortSignal
-  /** Namespaces to which caches of namespaced types are limited. */
+  /** Namespaces to which caches of namespaced types are limited; those of our own Cluster kinds are empty then. */
   readonly namespaces?: readonly string[] | undefined
 }
 
@@ -61,6 +61,7 @@ export class SharedCaches implements Caches {
         registers,
         collect() {
           for (const { store, reflectors } of shared.values()) {
+            if (reflectors.length === 0) continue
             const newest = Math.max(...reflectors.map((reflector) => reflector.liveness[member]))
             this.set({ resource: store.type.plural }, newest / 1000)
           }
@@ -84,6 +85,7 @@ export class SharedCaches implements Caches {
       type.version,
       type.plural,
       options.namespace,
+      options.namespaces,
       options.labelSelector,
       options.fieldSelector,
       options.metadataOnly,
@@ -115,12 +117,16 @@ export class SharedCaches implements Caches {
       .map(({ store }) => store.type.plural)
   }
 
+  /** What is looked at: namespaces, or everything as an empty name. */
+  #scopes(type: ResourceType, { namespace, namespaces = this.#options.namespaces }: CacheOptions): readonly string[] {
+    if (namespace !== undefined) return [namespace]
+    if (type.namespaced) return namespaces ?? ['']
+    return this.#options.namespaces !== undefined && type.group === group ? [] : ['']
+  }
+
   #start(type: ResourceType, options: CacheOptions): Shared {
     const { kube, logger, signal } = this.#options
-    const scopes =
-      type.namespaced && options.namespace === undefined
-        ? (this.#options.namespaces ?? [''])
-        : [options.namespace ?? '']
+    const scopes = this.#scopes(type, options)
     const labels = { resource: type.plural }
     const store = new Store<KubeObject>(type, scopes, logger, () => this.#errors.inc(labels))
     const reflectors = scopes.map(
