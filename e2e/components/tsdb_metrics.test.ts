@@ -97,7 +97,7 @@ describe.skipIf(influxdb.missing !== undefined)(`tsdb_metrics and InfluxDB${why}
     expect(result.stdout + result.stderr).not.toContain('s3cret')
   })
 
-  test('a field of another type than before rejects its batch only', async () => {
+  test('a field of another type than before rejects its metric only', async () => {
     const database = await newDatabase()
     const summary = { quantiles: [{ quantile: 0.5, value: 1 }], count: 1, sum: 1 }
     const input = lines([
@@ -112,10 +112,11 @@ describe.skipIf(influxdb.missing !== undefined)(`tsdb_metrics and InfluxDB${why}
       { name: 'other', kind: 'absolute', timestamp, gauge: { value: 1 } },
     ])
 
-    const result = await runAgent(pipeline(database, { batch: { max_events: 1 } }), input)
+    const result = await runAgent(pipeline(database), input)
 
     expect(result.code, result.stderr).toBe(0)
     expect(result.stdout + result.stderr).toContain('400')
+    expect(result.stdout + result.stderr).toContain('Events dropped. count=1 intentional=false')
     expect(Object.keys(await readBack(database, 2)).sort()).toEqual(['m', 'other'])
   })
 })

@@ -24,7 +24,7 @@ export type Attempt =
   | { readonly outcome: 'retry'; readonly failure: Failure; readonly retryAfterMs?: number | undefined }
   /** Another attempt would get the same answer. */
   | { readonly outcome: 'rejected'; readonly failure: Failure }
-  /** The destination takes no request of this size: halves are sent in its place. */
+  /** The destination takes no request of this size, or not all of it together: halves are sent in its place. */
   | { readonly outcome: 'too_large'; readonly failure: Failure }
   /** The destination answered for each event; positions ascend, and together they are all events. */
   | {

@@ -191,6 +191,25 @@ test.each<{ options: object; problems: object[] }>([
   expect(problemsOf('sink', 'tsdb_metrics', { endpoint: 'http://tsdb:8086', ...options })).toMatchObject(problems)
 })
 
+test('of a request that was written in part only what the server refuses is discarded', async () => {
+  await using destination = await fakeDestination((request) =>
+    request.text().includes('b,metric_type')
+      ? { status: 400, body: '{"error":"partial write: field type conflict: input field \\"value\\" dropped=1"}' }
+      : 204,
+  )
+  await using sink = await startSink('tsdb_metrics', { endpoint: destination.url, ...first })
+
+  expect(await sink.deliver(['a', 'b', 'c'].map((name) => metric(name, counter(1))))).toBe('rejected')
+
+  const names = destination.requests.map((request) => request.text().match(/^\w/gm)?.join(''))
+  expect(names).toEqual(['abc', 'a', 'bc', 'b', 'c'])
+  expect(sink.events.counts.get('component_sent_events_total')).toBe(2)
+  expect(sink.events.discards).toEqual([
+    { events: 1, intentional: false, reason: 'Service call failed. No retries or retries exhausted.' },
+  ])
+  expect(sink.events.errors).toMatchObject([{ type: 'request_failed', code: 'http_response_400' }])
+})
+
 test('the password of the query is nowhere in what is told of errors', async () => {
   await using destination = await fakeDestination(400)
   const options = { endpoint: destination.url, ...first, username: 'u', password: 'hidden-password' }
