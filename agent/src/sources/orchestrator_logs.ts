@@ -229,6 +229,7 @@ export const orchestratorLogs = defineSource({
           labelSelector: options.extra_label_selector,
           namespaceLabelSelector: options.extra_namespace_label_selector,
           leftOutFile: join(options.data_dir ?? context.globals.dataDir, context.id, 'left-out.json'),
+          keptPodsDir: join(options.data_dir ?? context.globals.dataDir, context.id, 'pods'),
         },
         metadata,
         context,
@@ -401,11 +402,18 @@ export const orchestratorLogs = defineSource({
       }
     }
 
+    const labelsOf = (namespace: string, pod: Pod | undefined) =>
+      metadata.namespaceLabels(namespace) ?? pod?.namespaceLabels
+
     /** Makes what all events of a file share, if what it is made from has changed. */
     const refresh = (tailed: TailedFile<PodFile>): void => {
       const file = tailed.state
-      const pod = metadata.pod(file.folder)
-      const namespaceLabels = annotator.namespaceLabels ? metadata.namespaceLabels(file.namespace) : undefined
+      // For agents of an operator, what was known of a deleted pod holds until its files are read: another has another folder.
+      const before = hub === undefined ? undefined : file
+      const pod = metadata.pod(file.folder) ?? before?.pod
+      const namespaceLabels = annotator.namespaceLabels
+        ? (labelsOf(file.namespace, pod) ?? before?.namespaceLabels)
+        : undefined
       const nodeLabels = annotator.nodeLabels ? metadata.nodeLabels(pod?.node ?? node) : undefined
       if (
         file.pod === pod &&
@@ -603,7 +611,7 @@ export const orchestratorLogs = defineSource({
             metadata: noMetadata,
             orchestrator: undefined,
             pod: metadata.pod(folder),
-            namespaceLabels: annotator.namespaceLabels ? metadata.namespaceLabels(namespace) : undefined,
+            namespaceLabels: annotator.namespaceLabels ? labelsOf(namespace, metadata.pod(folder)) : undefined,
             nodeLabels: annotator.nodeLabels ? metadata.nodeLabels(node) : undefined,
             path: tailed.path,
             writtenPath: tailed.path.slice(0, tailed.path.lastIndexOf('.log') + 4),

@@ -3,6 +3,7 @@
 
 import type { ComponentEvents } from '../../telemetry/component-events.ts'
 import type { Logger } from '../../telemetry/logger.ts'
+import { KeptPods } from './kept-pods.ts'
 import type { KubeClient } from './kube/client.ts'
 import { type Followed, follow, type KubeObject } from './kube/watch.ts'
 import { LeftOut } from './left-out.ts'
@@ -19,6 +20,8 @@ export interface AccessOptions {
   readonly namespaceLabelSelector: string | undefined
   /** Where it is remembered which pods are left out. */
   readonly leftOutFile: string
+  /** Where it is kept what is known of pods. */
+  readonly keptPodsDir: string
 }
 
 /** How long nothing is read while the API has not answered at all. */
@@ -41,6 +44,7 @@ export class KubeAccess {
   readonly #verdicts = new Map<string, Verdict>()
   readonly #lookUps = new Set<Promise<void>>()
   readonly #leftOut: LeftOut
+  readonly #kept: KeptPods
   #signal: AbortSignal | undefined
   #ready = () => {}
 
@@ -58,6 +62,7 @@ export class KubeAccess {
     this.#events = context.events
     this.#logger = context.logger
     this.#leftOut = new LeftOut(options.leftOutFile, context.logger)
+    this.#kept = new KeptPods(options.keptPodsDir, metadata, context.logger)
     this.#changed = changed
   }
 
@@ -69,7 +74,10 @@ export class KubeAccess {
     const tasks: Promise<void>[] = []
     const listed = new Promise<void>((resolve) => {
       const timer = setTimeout(() => {
-        this.#logger.warn({}, 'The Kubernetes API did not answer; reading logs without metadata of their pods.')
+        this.#logger.warn(
+          {},
+          'The Kubernetes API did not answer; reading logs with what was known of their pods before the start.',
+        )
         resolve()
       }, firstListLimitMs)
       this.#ready = () => {
@@ -126,6 +134,7 @@ export class KubeAccess {
     const ended = Promise.all(tasks).then(async () => {
       await Promise.all(this.#lookUps)
       await this.#leftOut.close()
+      await this.#kept.close()
     })
     return { listed, ended }
   }
@@ -142,12 +151,14 @@ export class KubeAccess {
       {
         replaced: (objects) => {
           hooks.replaced(objects)
+          this.#kept.changed()
           this.#waiting.delete(followed.name)
           this.#ready()
           this.#changed()
         },
         changed: (object) => {
           hooks.changed(object)
+          this.#kept.changed()
           this.#changed(followed.name === 'pods' ? folderOf(object) : undefined)
         },
         removed: (object) => hooks.removed(object),
@@ -171,7 +182,8 @@ export class KubeAccess {
     const pod = this.#metadata.pod(folder)
     if (pod !== undefined) {
       this.#verdicts.delete(folder)
-      if (!this.#options.namespaces || this.#metadata.namespaceLabels(pod.namespace) !== undefined) {
+      const labels = this.#metadata.namespaceLabels(pod.namespace) ?? pod.namespaceLabels
+      if (!this.#options.namespaces || labels !== undefined) {
         this.#leftOut.remove(folder)
         return true
       }
@@ -185,10 +197,21 @@ export class KubeAccess {
     const verdict = this.#verdicts.get(folder)
     if (verdict !== undefined) return verdict === 'gone'
     // The API has never answered: what it said before the start is all that is to be had.
-    if (this.#waiting.has('pods')) return !this.#leftOut.has(folder)
+    if (this.#waiting.has('pods')) {
+      if (this.#leftOut.has(folder)) return false
+      this.#restore(folder)
+      return true
+    }
     this.#verdicts.set(folder, 'wait')
     this.#startLookUp(folder, parts)
     return false
+  }
+
+  /** Takes what was known of a pod before the start; false if there is nothing. */
+  #restore(folder: string): boolean {
+    const kept = this.#kept.get(folder)
+    if (kept !== undefined) this.#metadata.restorePod(folder, kept)
+    return kept !== undefined
   }
 
   /** A pod whose logs are read has left the watch: `excluded` is called if it still is there, so that it was excluded. */
@@ -209,14 +232,16 @@ export class KubeAccess {
       if (verdict !== 'wait' && !isPresent(folder)) this.#verdicts.delete(folder)
     }
     this.#leftOut.prune(isPresent)
+    this.#kept.prune(isPresent)
   }
 
   /** A pod that the watch does not know: left out by the selectors, or not there any more? */
   async #lookUp(folder: string, parts: { namespace: string; name: string }, excluded?: () => void): Promise<void> {
     const signal = this.#signal as AbortSignal
     const { fieldSelector, labelSelector, namespaceLabelSelector } = this.#options
-    // Whether selectors of the user's would take a pod cannot be asked when it is gone.
-    const gone: Verdict = fieldSelector || labelSelector || namespaceLabelSelector ? 'excluded' : 'gone'
+    // Whether selectors of the user's would take a pod cannot be asked when it is gone. What is kept has been taken by them.
+    const isSelected = fieldSelector || labelSelector || namespaceLabelSelector
+    const gone: Verdict = isSelected && this.#kept.get(folder) === undefined ? 'excluded' : 'gone'
     const started = Date.now()
     let verdict: Verdict = 'wait'
     for (let delay = lookUpAfterMs; verdict === 'wait' && !signal.aborted; delay = 1000) {
@@ -253,7 +278,9 @@ export class KubeAccess {
     }
     this.#verdicts.set(folder, verdict)
     if (verdict === 'gone' && excluded === undefined) {
-      this.#logger.warn({ folder }, 'The pod of a log folder is not known; reading it without metadata.')
+      if (!this.#restore(folder)) {
+        this.#logger.warn({ folder }, 'The pod of a log folder is not known; reading it without metadata.')
+      }
       this.#changed(folder)
     }
   }

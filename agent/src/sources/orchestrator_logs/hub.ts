@@ -75,6 +75,7 @@ export class PodLogHub {
         labelSelector: undefined,
         namespaceLabelSelector: undefined,
         leftOutFile: join(options.dataDir, 'left-out.json'),
+        keptPodsDir: join(options.dataDir, 'pods'),
       },
       this.metadata,
       { logger: options.logger, events: options.events },
@@ -110,7 +111,8 @@ export class PodLogHub {
     const namespaces = subscription.namespaces === undefined ? undefined : new Set(subscription.namespaces)
     const selection = compileSelection(subscription)
     const matches = (pod: Pod | undefined, namespace: string): boolean =>
-      selection.namespace(namespace, metadata.namespaceLabels(namespace)) && selection.pod(pod?.labels)
+      selection.namespace(namespace, metadata.namespaceLabels(namespace) ?? pod?.namespaceLabels) &&
+      selection.pod(pod?.labels)
     return {
       pod(folder) {
         const namespace = parseFolder(folder)?.namespace

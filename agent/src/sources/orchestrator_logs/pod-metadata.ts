@@ -45,6 +45,8 @@ export interface Pod {
   readonly annotations: ValueObject
   readonly containers: ReadonlyMap<string, Container>
   readonly excludedContainers: ReadonlySet<string>
+  /** Of a pod from before the start, whose namespace may be gone too. */
+  readonly namespaceLabels?: ValueObject | undefined
 }
 
 /** Name of the folder of a pod's logs: that of a static pod carries the hash of its manifest. */
@@ -105,6 +107,10 @@ class Kept<T> {
     return this.#objects.get(key)
   }
 
+  entries(): Iterable<[string, T]> {
+    return this.#objects
+  }
+
   set(key: string, object: T): void {
     this.#objects.set(key, object)
     this.#removals.delete(key)
@@ -145,6 +151,18 @@ export class PodMetadata {
 
   pod(folder: string): Pod | undefined {
     return this.#pods.get(folder)
+  }
+
+  /** All that are known, by folder. */
+  pods(): Iterable<[string, Pod]> {
+    return this.#pods.entries()
+  }
+
+  /** Takes in what was known of a pod that is gone. */
+  restorePod(folder: string, pod: Pod): void {
+    if (this.#pods.get(folder) !== undefined) return
+    this.#pods.set(folder, pod)
+    this.#pods.remove(folder, Date.now())
   }
 
   /** Labels of a namespace; undefined if it is not known. */
