@@ -7,8 +7,13 @@ import { join } from 'node:path'
 /** Longest name that is the id itself; file systems take 255 bytes. */
 const longestName = 200
 
+/** Where the folders of all disk buffers are. */
+export function bufferRoot(dataDir: string): string {
+  return join(dataDir, 'buffer', 'v2')
+}
+
 export function bufferFolder(dataDir: string, id: string): string {
-  return join(dataDir, 'buffer', 'v2', folderName(id))
+  return join(bufferRoot(dataDir), folderName(id))
 }
 
 function folderName(id: string): string {

@@ -34,6 +34,7 @@ export interface BundleFlags {
   readonly pipelines: string | undefined
   readonly 'drain-seconds': number | undefined
   readonly 'removed-drain-seconds': number | undefined
+  readonly drain: boolean | undefined
 }
 
 const accountFolder = '/var/run/secrets/penstock.dev'
@@ -97,6 +98,7 @@ export class BundleMode {
       denied: apiHost === undefined || apiHost === '' ? [] : [apiHost],
       openHub: () => this.#openHub(),
       sidecar: this.#sidecar,
+      draining: flags.drain === true,
       logger,
       metrics,
     })
@@ -145,6 +147,12 @@ export class BundleMode {
       this.#inquiries = new Inquiries({ ...address, logger: this.#logger, topology, figures })
     }
     await this.runner.start(topology)
+  }
+
+  /** With --drain: resolves when the buffers are empty, with what could not be delivered. */
+  async drained(topology: Topology): Promise<PenstockError | undefined> {
+    const { drained } = await import('./drain.ts')
+    return drained(topology, this.runner, this.config.globals.dataDir, this.#logger)
   }
 
   async stop(): Promise<void> {

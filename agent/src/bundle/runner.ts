@@ -29,6 +29,8 @@ export interface RunnerOptions {
   openHub(): Promise<object>
   /** Beside the containers of a pod: which pipelines it wants, and where their files are. */
   readonly sidecar?: Sidecar | undefined
+  /** Sources do not run. */
+  readonly draining?: boolean
   readonly logger: Logger
   readonly metrics: Metrics
 }
@@ -82,12 +84,7 @@ export class BundleRunner {
   readonly #lines = new Map<string, ProgramLine[]>()
   readonly #shares = new FairShare()
   /** For the topology's components. */
-  readonly parts: BundleParts = {
-    hub: undefined,
-    programLog: (id) => this.#programLog(id),
-    shares: this.#shares,
-    account: (id) => this.#shares.get(pipelineOf(id)),
-  }
+  readonly parts: BundleParts
   #topology: Topology | undefined
   #revision: string | undefined
   #candidate = false
@@ -105,6 +102,14 @@ export class BundleRunner {
 
   constructor(options: RunnerOptions) {
     this.#options = options
+    const { draining = false } = options
+    this.parts = {
+      draining,
+      hub: undefined,
+      programLog: (id) => this.#programLog(id),
+      shares: this.#shares,
+      account: (id) => this.#shares.get(pipelineOf(id)),
+    }
     for (const state of ['running', 'failed'] as const) {
       options.metrics.computed('config_pipelines', { state }, () =>
         state === 'running' ? this.#running.size : this.#failures.size,
@@ -299,7 +304,8 @@ export class BundleRunner {
     }
     const wasRestricted = this.#restricted.has(id)
     try {
-      if (part.subscriptions.length > 0) this.parts.hub ??= await this.#options.openHub()
+      if (part.subscriptions.length > 0 && this.#options.draining !== true)
+        this.parts.hub ??= await this.#options.openHub()
       const adapted = this.#options.sidecar?.adapt(part) ?? part
       const loaded = loadPart(adapted, secrets, { dataDir, denied, env: process.env })
       if (!loaded.ok) {

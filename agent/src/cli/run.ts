@@ -100,6 +100,10 @@ export const flagTable = {
     type: 'number',
     help: 'With --bundle: how long sinks of removed Pipelines may deliver what they hold (60). What is on disk then stays there.',
   },
+  drain: {
+    type: 'boolean',
+    help: 'With --bundle: deliver what the buffers in --data-dir hold, and end. No source runs.',
+  },
   'metrics-detail': {
     type: 'string',
     oneOf: details,
@@ -232,6 +236,8 @@ class Agent {
             this.#logger,
             this.#metrics,
           )
+    if (bundle === undefined && this.#flags.drain === true)
+      throw new PenstockError('PEN_USAGE', '--drain needs --bundle, which says where the events shall go.')
     const config = bundle === undefined ? await this.#load() : bundle.config
     if (config === undefined) return exitCodes.config
     const { threads } = this.#flags
@@ -284,15 +290,23 @@ class Agent {
     forgetStart()
 
     const ended = topology.ended.then((ending): Stop => ({ ...ending, at: 'end' }))
+    const emptied =
+      this.#flags.drain === true
+        ? bundle?.drained(topology).then((failure): Stop => ({ failure, at: 'end' }))
+        : undefined
     // Pipelines come and go; the agent stays.
-    const stop = await (bundle === undefined ? Promise.race([stopped, ended]) : stopped)
+    const stop = await (bundle === undefined
+      ? Promise.race([stopped, ended])
+      : Promise.race([stopped, emptied ?? stopped]))
     this.#onReload = () => {}
     this.#unwatch()
     clearInterval(expiry)
     if (api !== undefined) api.stopping = true
     await bundle?.stop()
     if (stop.at === 'signal') this.#logger.info({ signal: stop.signal }, 'Penstock is stopping.')
-    else this.#logger.info('All sources have ended; Penstock is stopping.')
+    else if (emptied === undefined) this.#logger.info('All sources have ended; Penstock is stopping.')
+    else if (stop.failure === undefined) this.#logger.info('All buffers are empty; Penstock is stopping.')
+    else this.#logger.error({ error: stop.failure }, 'Not all buffers could be emptied.')
     const limit = this.#flags['graceful-shutdown-limit-secs'] ?? 60
     const remaining = await topology.stop(this.#flags['no-graceful-shutdown-limit'] ? undefined : limit * 1000)
     if (remaining.length > 0) {

@@ -47,6 +47,8 @@ export interface Surroundings {
 }
 
 export interface BundleParts {
+  /** Sources are there and do nothing: only what is in the buffers flows. */
+  readonly draining?: boolean
   hub: object | undefined
   /** Takes what a program writes with `log`; undefined where it goes to the agent's own log. */
   programLog(componentId: string): ProgramLog | undefined
@@ -136,7 +138,7 @@ export async function buildSource(config: SourceConfig, around: Surroundings, re
       return wait.then(() => events.observe('source_send_latency_seconds', (performance.now() - since) / 1000))
     },
   }
-  const source = await built('source', id, () =>
+  const build = (): Source | Promise<Source> =>
     declaration.build(config.options, {
       id,
       type: declaration.type,
@@ -153,8 +155,8 @@ export async function buildSource(config: SourceConfig, around: Surroundings, re
       subscription: config.subscription,
       hub: around.bundle?.hub,
       turns: turnsOf(id, around),
-    }),
-  )
+    })
+  const source = await built('source', id, around.bundle?.draining === true ? () => idle(stopping.signal) : build)
   return { kind: 'source', config, source, outlet, events, logger, limit, stopping }
 }
 
@@ -176,6 +178,10 @@ function turnsOf(id: string, { bundle, stopwatch }: Surroundings): Turns | undef
     },
   }
 }
+
+const idle = (stopping: AbortSignal): Source => ({
+  run: () => new Promise((done) => stopping.addEventListener('abort', () => done(), { once: true })),
+})
 
 /** A transform with its outputs. Batches go through it synchronously. */
 export class TransformNode implements Consumer {

@@ -1,0 +1,62 @@
+// `--drain`: what the buffers of a former agent hold is delivered by the sinks of the bundle; no source runs. It is how the volume
+// of an aggregator's pod is emptied that will not come back.
+
+import { readdirSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { inspectBuffer } from '../buffers/disk/inspect.ts'
+import { bufferFolder, bufferRoot } from '../buffers/folder.ts'
+import { PenstockError } from '../errors.ts'
+import type { Logger } from '../telemetry/logger.ts'
+import type { Topology } from '../topology/run.ts'
+import type { BundleRunner } from './runner.ts'
+
+const lookMs = 200
+
+/**
+ * Resolves when the sinks have delivered all that is in their buffers: with undefined, or with an error that names the buffers
+ * that no sink of the bundle has.
+ */
+export async function drained(
+  topology: Topology,
+  runner: Pick<BundleRunner, 'state'>,
+  dataDir: string,
+  logger: Logger,
+): Promise<PenstockError | undefined> {
+  const waiting = () => {
+    let events = 0
+    for (const { buffer } of topology.sinks.values()) events += buffer.events
+    return events
+  }
+  let told = false
+  for (;;) {
+    const { state, failures } = runner.state
+    if (state === 'Loaded' && failures.length === 0) {
+      const events = waiting()
+      if (events === 0) break
+      if (!told) logger.info({ events }, 'Delivering what the buffers hold.')
+      told = true
+    }
+    await wait(lookMs)
+  }
+  const known = new Set([...topology.sinks.keys()].map((id) => basename(bufferFolder(dataDir, id))))
+  const left = foldersIn(bufferRoot(dataDir)).filter(
+    (name) => !known.has(name) && inspectBuffer(join(bufferRoot(dataDir), name)).lag_events > 0,
+  )
+  if (left.length === 0) return undefined
+  const names = left.map(decodeURIComponent).sort().join(', ')
+  return new PenstockError(
+    'PEN_UNAVAILABLE',
+    `Buffers hold events of sinks that are in no Pipeline any more: ${names}. Apply their Pipelines again, or remove the volume.`,
+  )
+}
+
+function foldersIn(folder: string): string[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map((entry) => entry.name)
+  } catch {
+    return [] // nothing was ever buffered
+  }
+}
