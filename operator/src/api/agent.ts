@@ -104,7 +104,10 @@ export const agentSpec = object(
             storageClassName: text('Class of the volumes.'),
             retention: object(
               {
-                whenScaled: oneOf(['Retain', 'Delete', 'Drain'], 'What happens to the volume of a removed pod.'),
+                whenScaled: oneOf(
+                  ['Retain', 'Delete', 'Drain'],
+                  'What happens to the volume of a removed pod. Drain: a Job delivers what its buffers hold, then it is deleted.',
+                ),
                 whenDeleted: oneOf(['Retain', 'Delete'], 'What happens to the volumes of a removed Agent.'),
               },
               'What happens to volumes.',

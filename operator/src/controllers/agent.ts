@@ -17,6 +17,7 @@ import type { Finding } from '../api/conditions.ts'
 import { agentKind } from '../api/kinds.ts'
 import { type KubeObject, keyOf, objectKey, type ResourceType } from '../api/object.ts'
 import { type Artifact, type SecretRef, secretValue } from '../compile/artifact.ts'
+import { quantityOf } from '../compile/quantity.ts'
 import type { Cache } from '../kube/cache.ts'
 import {
   clusterRoleBindingType,
@@ -28,6 +29,7 @@ import {
   namespaceType,
   networkPolicyType,
   nodeType,
+  persistentVolumeClaimType,
   podDisruptionBudgetType,
   podMonitorType,
   podType,
@@ -43,12 +45,20 @@ import { digestFile, renderManifest } from '../render/manifest.ts'
 import { place } from '../render/slots.ts'
 import { clusterName, configSlots, labels, secretSlots, workloadName } from '../workloads/names.ts'
 import type { WorkloadInput } from '../workloads/pod.ts'
-import { renderWorkloads, type Manifest as Workload, workloadProblems } from '../workloads/render.ts'
+import { renderDrains, renderWorkloads, type Manifest as Workload, workloadProblems } from '../workloads/render.ts'
 import { AgentSecrets, type Contents, unwatchedMs, ValueReader } from './agent-secrets.ts'
 import type { OperatorContext, OperatorPart } from './context.ts'
 import { Controller, ControllerMetrics } from './controller.ts'
 import type { Delivered, Delivery, KnownRevision, Report, RolloutRecord } from './delivery.ts'
 import { type AgentNode, decide, type Observation, policyOf } from './rollout-plan.ts'
+import {
+  allowRecreate,
+  type JobObject,
+  recreation,
+  type StatefulSetObject,
+  type VolumeWork,
+  volumeWork,
+} from './volumes.ts'
 
 /** A pass waits so long after the first of many changes, so that applying thousands of Pipelines gives a few revisions. */
 const debounceMs = 1000
@@ -129,6 +139,7 @@ export class AgentController implements AsyncDisposable {
   readonly #pods: Cache<PodObject>
   readonly #secretCache: Cache
   readonly #owned = new Map<string, Cache>()
+  readonly #claims: Cache
   readonly #values: ValueReader
   readonly #memory = new Map<string, AgentMemory>()
   readonly #subscriptions: Disposable[] = []
@@ -159,6 +170,10 @@ export class AgentController implements AsyncDisposable {
     this.#values = new ValueReader(context.kube.as('agent'), context.settings, {
       Secret: this.#secretCache,
       ConfigMap: configMaps,
+    })
+    this.#claims = caches.cache(persistentVolumeClaimType, {
+      metadataOnly: true,
+      labelSelector: `${labels.name}=penstock-agent`,
     })
     for (const type of ownedTypes) {
       this.#owned.set(
@@ -191,6 +206,12 @@ export class AgentController implements AsyncDisposable {
         else if (change.type !== 'added' || this.#running) this.#secretChanged(change.object)
       }),
       this.#pods.subscribe(ofOwner),
+      // The claims of a StatefulSet carry the labels of its pods' selector alone.
+      this.#claims.subscribe(({ object: { metadata } }) => {
+        const agent = metadata.labels?.[labels.instance]
+        if (agent !== undefined && metadata.namespace !== undefined)
+          this.#queue.add(objectKey(metadata.namespace, agent))
+      }),
       ...[...this.#owned.values()].map((cache) => cache.subscribe(ofOwner)),
       this.#delivery.onChange((agent) => this.#queue.addAfter(agent, 200)),
     )
@@ -269,13 +290,30 @@ export class AgentController implements AsyncDisposable {
       }
     }
     const [problem] = workloadProblems(agent)
-    if (problem === undefined) return undefined
+    if (problem === undefined) return this.#recreationRefusal(agent)
     return {
       type: 'Accepted',
       status: 'False',
       reason: 'InvalidConfig',
       message: `spec.${problem.path}: ${problem.message}`,
     }
+  }
+
+  /** What would take the workload away and make another needs to be asked for. */
+  #recreationRefusal(agent: Agent): Finding | undefined {
+    const change = recreation(agent, this.#live(agent))
+    if (change === undefined || agent.metadata.annotations?.[allowRecreate] === 'true') return undefined
+    return {
+      type: 'Accepted',
+      status: 'False',
+      reason: 'InvalidConfig',
+      message: `spec.${change.path}: ${change.what}. This makes the workload anew: annotate the Agent with ${allowRecreate}: "true" to have it, or take the change back.`,
+    }
+  }
+
+  #live(agent: Agent) {
+    const live = (kind: string) => this.#owned.get(kind)?.get(agent.metadata.namespace, workloadName(agent))
+    return { deployment: live('Deployment'), set: live('StatefulSet') as StatefulSetObject | undefined }
   }
 
   async #forget(key: string, namespace: string, name: string, signal: AbortSignal): Promise<void> {
@@ -703,13 +741,49 @@ export class AgentController implements AsyncDisposable {
       podMonitors: await client.serves(podMonitorType, { signal }),
       ...this.#options.workloadInput?.(agent),
     }
+    if (recreation(agent, this.#live(agent))?.kind === 'storage') {
+      // Its claim templates cannot be changed. The pods stay and are taken over by the set that comes next.
+      const options = { signal, propagation: 'Orphan' } as const
+      await client.delete(statefulSetType, agent.metadata.namespace, workloadName(agent), options)
+    }
     const wanted = new Set<string>()
     for (const manifest of renderWorkloads(agent, input)) {
+      // One that ends is made anew when it is gone.
+      if (manifest.kind === 'StatefulSet' && this.#live(agent).set?.metadata.deletionTimestamp !== undefined) continue
       const type = typeOf(manifest)
       wanted.add(`${manifest.kind}/${manifest.metadata.name}`)
       await this.#applyOne(agent, memory, type, manifest, signal)
     }
+    const volumes = this.#volumes(agent)
+    for (const manifest of renderDrains(agent, input, volumes.draining)) {
+      wanted.add(`${manifest.kind}/${manifest.metadata.name}`)
+      // What a Job does cannot be changed while it does it.
+      if (this.#owned.get('Job')?.get(agent.metadata.namespace, manifest.metadata.name) !== undefined) continue
+      await this.#applyOne(agent, memory, jobType, manifest, signal)
+      this.#event(agent, 'Normal', 'Draining', `${manifest.metadata.name} empties the volume of a pod that is no more.`)
+    }
+    for (const { metadata } of volumes.emptied) {
+      const options = { signal, ...(metadata.uid === undefined ? {} : { uid: metadata.uid }) }
+      await client.delete(persistentVolumeClaimType, metadata.namespace, metadata.name, options)
+      this.#event(agent, 'Normal', 'Drained', `Volume ${metadata.name} is empty and was removed.`)
+    }
+    for (const { claim, why } of volumes.failed) {
+      const help = `Look at the log of its Job; remove the Job to try again, or the claim to give the events up.`
+      this.#event(agent, 'Warning', 'DrainFailed', `Volume ${claim.metadata.name} could not be emptied: ${why} ${help}`)
+    }
     await this.#prune(agent, wanted, signal)
+  }
+
+  #volumes(agent: Agent): VolumeWork {
+    const { namespace } = agent.metadata
+    const pods = new Set<string>()
+    for (const { metadata } of this.#pods.values()) if (metadata.namespace === namespace) pods.add(metadata.name)
+    return volumeWork(agent, {
+      workload: this.#live(agent).set,
+      claims: this.#claims.values(),
+      pods,
+      job: (name) => this.#owned.get('Job')?.get(namespace, name) as JobObject | undefined,
+    })
   }
 
   async #applyOne(
@@ -770,7 +844,6 @@ export class AgentController implements AsyncDisposable {
             ? metadata.labels[labels.agentNamespace] === namespace
             : metadata.namespace === namespace && metadata.ownerReferences?.some((owner) => owner.uid === uid) === true
         if (!owned || wanted.has(`${kind}/${metadata.name}`)) continue
-        // Jobs that empty volumes end by themselves and are no longer named then.
         await this.#context.kube.as('agent').delete(cache.type, metadata.namespace, metadata.name, {
           signal,
           ...(metadata.uid === undefined ? {} : { uid: metadata.uid }),
@@ -972,7 +1045,18 @@ export function holds(live: unknown, wanted: unknown): boolean {
       ([key, value]) => value === undefined || holds((live as Record<string, unknown>)[key], value),
     )
   }
-  return live === wanted || (live === undefined && (wanted === '' || wanted === false || wanted === 0))
+  return (
+    live === wanted ||
+    (live === undefined && (wanted === '' || wanted === false || wanted === 0)) ||
+    isSameQuantity(live, wanted)
+  )
+}
+
+/** The API server writes quantities its own way: 1000m of CPU are 1, 1024Mi are 1Gi. */
+function isSameQuantity(live: unknown, wanted: unknown): boolean {
+  if (typeof live !== 'string' || (typeof wanted !== 'string' && typeof wanted !== 'number')) return false
+  const amount = quantityOf(live)
+  return amount !== undefined && amount === quantityOf(wanted)
 }
 
 function typeOf(manifest: Workload): ResourceType {

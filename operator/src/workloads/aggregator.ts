@@ -3,11 +3,23 @@
 
 import type { Agent } from '../api/agent.ts'
 import type { Describe } from './manifest.ts'
-import { agentPort, labels, objectLabels, ownedBy, paths, podLabels, workloadName } from './names.ts'
+import {
+  agentPort,
+  claimName,
+  drainJobName,
+  labels,
+  objectLabels,
+  ownedBy,
+  paths,
+  podLabels,
+  workloadName,
+} from './names.ts'
 import {
   agentContainer,
   agentUser,
   bundleVolumes,
+  drainArguments,
+  drainLeftCode,
   podSecurity,
   pullSecrets,
   serviceAccountVolume,
@@ -56,7 +68,11 @@ export function describeAggregator(agent: Agent, input: WorkloadInput, add: Desc
         podManagementPolicy: 'Parallel',
         selector,
         template,
-        persistentVolumeClaimRetentionPolicy: { whenScaled, whenDeleted },
+        // A volume that is to be emptied first is removed by the operator, not by the controller of the set.
+        persistentVolumeClaimRetentionPolicy: {
+          whenScaled: whenScaled === 'Drain' ? 'Retain' : whenScaled,
+          whenDeleted,
+        },
         volumeClaimTemplates: [
           {
             apiVersion: 'v1',
@@ -147,4 +163,47 @@ function aggregatorTemplate(agent: Agent, input: WorkloadInput) {
     },
   }
   return patched(template, agent)
+}
+
+/** Empties the volume of a pod that is no more: the agent with that volume and without sources. */
+export function describeDrain(agent: Agent, input: WorkloadInput, ordinal: number, add: Describe): void {
+  const { namespace, name } = agent.metadata
+  const { metadata: _, spec } = aggregatorTemplate(agent, input)
+  // The selectors of the Agent's pods must not find this one.
+  const own = { [labels.name]: 'penstock-drain', [labels.instance]: name }
+  add({
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: {
+      name: drainJobName(agent, ordinal),
+      ...(namespace === undefined ? {} : { namespace }),
+      labels: { ...objectLabels(agent), ...own, [labels.component]: 'drain' },
+      ownerReferences: ownedBy(agent),
+    },
+    spec: {
+      backoffLimit: 1000,
+      podFailurePolicy: {
+        rules: [
+          { action: 'FailJob', onExitCodes: { containerName: 'agent', operator: 'In', values: [drainLeftCode] } },
+          { action: 'Ignore', onPodConditions: [{ type: 'DisruptionTarget', status: 'True' }] },
+        ],
+      },
+      template: {
+        metadata: { labels: { ...own, [labels.component]: 'drain' } },
+        spec: {
+          ...spec,
+          restartPolicy: 'Never',
+          containers: spec.containers.map((container) => {
+            if (container.name !== 'agent') return container
+            const { readinessProbe: _ready, ...rest } = container
+            return { ...rest, args: drainArguments }
+          }),
+          volumes: [
+            ...spec.volumes.filter((volume) => volume.name !== 'data'),
+            { name: 'data', persistentVolumeClaim: { claimName: claimName(agent, ordinal) } },
+          ],
+        },
+      },
+    },
+  })
 }

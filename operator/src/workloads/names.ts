@@ -41,6 +41,14 @@ type Named = Pick<Agent, 'metadata'>
 export const workloadName = (agent: Named) => `penstock-${agent.metadata.name}`
 export const configSecretName = (agent: Named, slot: number) => `${workloadName(agent)}-cfg-${slot}`
 export const valuesSecretName = (agent: Named, slot: number) => `${workloadName(agent)}-sec-${slot}`
+/** Pods and volumes of a StatefulSet; its claim template is called `data`. */
+export const podName = (agent: Named, ordinal: number) => `${workloadName(agent)}-${ordinal}`
+export const claimName = (agent: Named, ordinal: number) => `data-${podName(agent, ordinal)}`
+export function claimOrdinal(agent: Named, claim: string): number | undefined {
+  const ordinal = claim.slice(claimName(agent, 0).length - 1)
+  return /^\d+$/.test(ordinal) && claim === claimName(agent, Number(ordinal)) ? Number(ordinal) : undefined
+}
+export const drainJobName = (agent: Named, ordinal: number) => `${workloadName(agent)}-drain-${ordinal}`
 export const authorityName = (agent: Named) => `${workloadName(agent)}-ca`
 /** Of an object without namespace: two Agents of one name in two namespaces must not share it. */
 export const clusterName = (agent: Named) => `penstock-agent-${agent.metadata.namespace}-${agent.metadata.name}`

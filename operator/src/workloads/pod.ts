@@ -84,6 +84,13 @@ export const bundleArguments = (agent: Agent, input: WorkloadInput) => {
   ]
 }
 
+/** For emptying the volume of a pod that is no more: nobody is told, and nothing is read. */
+export const drainArguments = [
+  ...['--bundle', paths.bundle, '--secrets', paths.secrets, '--data-dir', paths.data, '--drain'],
+]
+/** The agent ends with it when a buffer belongs to no Pipeline any more. */
+export const drainLeftCode = 69
+
 export const livenessProbe = {
   httpGet: { path: '/health', port: 'observe' },
   periodSeconds: 10,

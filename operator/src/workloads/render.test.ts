@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Agent, AgentSpec } from '../api/agent.ts'
 import { strategicMerge } from './pod-template.ts'
-import { type Manifest, renderWorkloads, type WorkloadInput, workloadProblems } from './render.ts'
+import { type Manifest, renderDrains, renderWorkloads, type WorkloadInput, workloadProblems } from './render.ts'
 
 const input: WorkloadInput = {
   image: 'registry.example:5000/penstock/agent:1.2.3',
@@ -128,6 +128,41 @@ test('an aggregator without storage is a Deployment, with storage a StatefulSet 
   expect(set['volumeClaimTemplates']?.[0]?.['spec']?.['resources']).toEqual({ requests: { storage: '20Gi' } })
 })
 
+test('the Job that empties a volume is the agent without sources, and none of its pods', () => {
+  const drained = hub(
+    {
+      replicas: 1,
+      storage: { size: '1Gi', retention: { whenScaled: 'Drain' } },
+      tolerations: [{ operator: 'Exists' }],
+    },
+    { podTemplate: { spec: { containers: [{ name: 'agent', env: [{ name: 'HTTPS_PROXY', value: 'http://p' }] }] } } },
+  )
+  expect(workloadProblems(drained)).toEqual([])
+  const set = of(renderWorkloads(drained, input), 'StatefulSet')['spec'] as Deep
+  expect(set['persistentVolumeClaimRetentionPolicy']).toEqual({ whenScaled: 'Retain', whenDeleted: 'Retain' })
+  const [job, ...more] = renderDrains(drained, input, [2]) as unknown as Deep[]
+  expect(more).toEqual([])
+  expect(job?.['metadata']).toMatchObject({ name: 'penstock-hub-drain-2', ownerReferences: [{ uid: 'uid-1' }] })
+  const template = job?.['spec']?.['template'] as Deep
+  const chosen = set['selector']?.['matchLabels'] as unknown as Record<string, string>
+  expect(template['metadata']?.['labels']).not.toMatchObject(chosen)
+  const pod = template['spec'] as Deep
+  expect(pod['tolerations']).toEqual([{ operator: 'Exists' }])
+  expect(named(pod['volumes'] as Deep, 'data')).toEqual({
+    name: 'data',
+    persistentVolumeClaim: { claimName: 'data-penstock-hub-2' },
+  })
+  const container = named(pod['containers'] as Deep, 'agent')
+  expect(container['args']).toEqual([
+    ...['--bundle', '/etc/penstock/bundle', '--secrets', '/etc/penstock/secrets'],
+    ...['--data-dir', '/var/lib/penstock', '--drain'],
+  ])
+  expect(JSON.stringify(container['env'])).toContain('HTTPS_PROXY')
+  expect(container['securityContext']).toEqual(
+    named(set['template']?.['spec']?.['containers'] as Deep, 'agent')['securityContext'],
+  )
+})
+
 test('with autoscaling nobody writes replicas', () => {
   const autoscaling = { minReplicas: 3, maxReplicas: 12, targetCPU: 75, targetBufferUtilization: 60 }
   const manifests = renderWorkloads(hub({ autoscaling }), input)
@@ -228,8 +263,8 @@ test.each([
   [{ mode: 'Node', configDelivery: 'Stream' }, 'configDelivery'],
   [{ mode: 'Node', node: { metadata: { source: 'Kubelet' } } }, 'node.metadata.source'],
   [
-    { mode: 'Aggregator', aggregator: { storage: { size: '1Gi', retention: { whenScaled: 'Drain' } } } },
-    'aggregator.storage.retention.whenScaled',
+    { mode: 'Aggregator', aggregator: { service: { trafficDistribution: 'PreferSameZone' } } },
+    'aggregator.service.trafficDistribution',
   ],
 ] as const)('%j asks for what this version does not do', (spec, path) => {
   expect(workloadProblems(agent(spec)).map((problem) => [problem.path, problem.message])).toEqual([

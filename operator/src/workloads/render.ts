@@ -3,7 +3,7 @@
 
 import type { Problem } from '@penstock/agent/schema/problems'
 import type { Agent } from '../api/agent.ts'
-import { describeAggregator } from './aggregator.ts'
+import { describeAggregator, describeDrain } from './aggregator.ts'
 import type { Describe, Manifest } from './manifest.ts'
 import { synthesise } from './manifest.ts'
 import {
@@ -70,6 +70,13 @@ export function renderWorkloads(agent: Agent, input: WorkloadInput): Manifest[] 
   })
 }
 
+/** The Jobs that empty volumes of pods that are no more. */
+export function renderDrains(agent: Agent, input: WorkloadInput, ordinals: readonly number[]): Manifest[] {
+  return synthesise((add) => {
+    for (const ordinal of ordinals) describeDrain(agent, input, ordinal, add)
+  })
+}
+
 /** What keeps an Agent from being rendered, beyond what the schema of the kind says. */
 export function workloadProblems(agent: Agent): Problem[] {
   const problems = podTemplateProblems(agent)
@@ -122,11 +129,6 @@ function unavailable({ spec }: Agent): (readonly [string, string])[] {
       'node.maxOpenRotatedFilesPerContainer',
       node?.maxOpenRotatedFilesPerContainer,
       node?.maxOpenRotatedFilesPerContainer !== undefined,
-    ],
-    [
-      'aggregator.storage.retention.whenScaled',
-      aggregator?.storage?.retention?.whenScaled,
-      aggregator?.storage?.retention?.whenScaled === 'Drain',
     ],
     [
       'aggregator.service.trafficDistribution',

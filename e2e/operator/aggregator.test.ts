@@ -1,0 +1,176 @@
+// The volumes of an aggregator on a real API server with its StatefulSet and Job controllers. There is no kubelet: what pods come to
+// is said here. That an agent empties its buffers is tested in agent/src/bundle/drain.test.ts.
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Cluster, missingForCluster, startCluster } from '../cluster/cluster.ts'
+import { type ConditionLike, eventually, OperatorProcess, prepare, system } from './process.ts'
+
+const missing = missingForCluster(0)
+const set = 'penstock-hub'
+
+interface Live {
+  readonly metadata: {
+    readonly name: string
+    readonly uid: string
+    readonly deletionTimestamp?: string
+    readonly annotations?: Readonly<Record<string, string>>
+  }
+  // biome-ignore lint/suspicious/noExplicitAny: objects of many kinds
+  readonly spec: any
+  readonly status?: { readonly conditions?: readonly ConditionLike[] }
+}
+
+describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '' : ` (${missing})`}`, () => {
+  const resources = new AsyncDisposableStack()
+  let cluster: Cluster
+
+  const kubectl = (...args: string[]) => cluster.kubectl(['-n', system, ...args])
+  const list = async (kind: string, ...more: string[]): Promise<Live[]> =>
+    JSON.parse(await kubectl('get', kind, ...more, '-o', 'json')).items
+  const names = async (kind: string) => (await list(kind)).map(({ metadata }) => metadata.name).sort()
+  const get = async (kind: string, name: string): Promise<Live> =>
+    JSON.parse(await kubectl('get', kind, name, '-o', 'json'))
+  const apply = (storage: object | undefined, annotations: Record<string, string> = {}) =>
+    cluster.apply({
+      apiVersion: 'penstock.dev/v1alpha1',
+      kind: 'Agent',
+      metadata: { name: 'hub', namespace: system, annotations },
+      spec: {
+        mode: 'Aggregator',
+        pipelines: { namespaceSelector: {} },
+        // Written otherwise than the API server writes it.
+        resources: { requests: { cpu: '1000m', memory: '1024Mi' } },
+        aggregator: { replicas: 3, ...(storage === undefined ? {} : { storage }) },
+      },
+    })
+  const accepted = async () => (await get('plagent', 'hub')).status?.conditions?.find(({ type }) => type === 'Accepted')
+  /** Ends the pod of a Job as a kubelet would. */
+  const end = async (job: string, code: number) => {
+    const pod = await eventually(async () => {
+      const [first] = await list('pods', '-l', `job-name=${job}`)
+      expect(first).toBeDefined()
+      return first as Live
+    })
+    const finishedAt = new Date().toISOString()
+    const status = {
+      phase: code === 0 ? 'Succeeded' : 'Failed',
+      containerStatuses: [
+        {
+          name: 'agent',
+          image: 'penstock/agent',
+          imageID: '',
+          ready: false,
+          restartCount: 0,
+          state: { terminated: { exitCode: code, startedAt: finishedAt, finishedAt } },
+        },
+      ],
+    }
+    await kubectl('patch', 'pod', pod.metadata.name, '--subresource', 'status', '-p', JSON.stringify({ status }))
+    return pod
+  }
+
+  beforeAll(async () => {
+    cluster = resources.use(await startCluster())
+    await prepare(cluster)
+    await kubectl('delete', 'plagent', 'node')
+    const { kubeconfig } = cluster
+    await resources.use(OperatorProcess.start({ kubeconfig, args: ['--leader-election=false'] })).leading()
+    await apply({ size: '1024Mi', retention: { whenScaled: 'Drain' } })
+    await eventually(async () => {
+      expect(await names('pvc')).toEqual([0, 1, 2].map((ordinal) => `data-${set}-${ordinal}`))
+      expect(await names('pods')).toEqual([0, 1, 2].map((ordinal) => `${set}-${ordinal}`))
+    })
+  })
+  afterAll(() => resources.disposeAsync())
+
+  test('a foreign change is taken back, and amounts that the API server writes otherwise are none', async () => {
+    // Each turn changes the set, so that it is compared with what it shall be.
+    for (let turn = 0; turn < 8; turn++) await kubectl('annotate', 'sts', set, '--overwrite', `turn=${turn}`)
+    const policy = async () => (await get('sts', set)).spec.persistentVolumeClaimRetentionPolicy.whenDeleted
+    const foreign = { spec: { persistentVolumeClaimRetentionPolicy: { whenDeleted: 'Delete' } } }
+    await kubectl('patch', 'sts', set, '--type', 'merge', '-p', JSON.stringify(foreign))
+    await eventually(async () => expect(await policy()).toBe('Retain'))
+    await eventually(async () => expect(await accepted()).toMatchObject({ status: 'True' }))
+    const { conditions } = (await get('plagent', 'hub')).status ?? {}
+    expect(conditions?.filter(({ type }) => type === 'Contended')).toEqual([])
+    expect((await get('sts', set)).metadata.annotations).toMatchObject({ turn: '7' })
+  })
+
+  test('scaled down, each volume is emptied by a Job and then removed', async () => {
+    expect((await get('sts', set)).spec.persistentVolumeClaimRetentionPolicy.whenScaled).toBe('Retain')
+    await kubectl('scale', 'plagent/hub', '--replicas=1')
+    await eventually(async () => expect(await names('jobs')).toEqual([`${set}-drain-1`, `${set}-drain-2`]))
+
+    const pod = await end(`${set}-drain-2`, 0)
+    expect(pod.spec.containers[0].args).toContain('--drain')
+    expect(pod.spec.containers[0].args).not.toContain('--operator')
+    const data = pod.spec.volumes.find(({ name }: { name: string }) => name === 'data')
+    expect(data.persistentVolumeClaim).toEqual({ claimName: `data-${set}-2` })
+    await eventually(async () => {
+      expect(await names('pvc')).toEqual([`data-${set}-0`, `data-${set}-1`])
+      expect(await names('jobs')).toEqual([`${set}-drain-1`])
+    })
+  })
+
+  test('a volume that cannot be emptied is told of and kept', async () => {
+    await end(`${set}-drain-1`, 69)
+    await eventually(async () => {
+      const events = await kubectl(
+        'get',
+        'events.events.k8s.io',
+        '-o',
+        'jsonpath={range .items[*]}{.reason}: {.note}{"\\n"}{end}',
+      )
+      expect(events).toMatch(/DrainFailed: Volume data-penstock-hub-1 could not be emptied/)
+      expect(events).toContain(`Drained: Volume data-${set}-2`)
+    })
+    expect(await names('pvc')).toEqual([`data-${set}-0`, `data-${set}-1`])
+  })
+
+  test('scaled up again, the volume goes back to its pod', async () => {
+    await kubectl('scale', 'plagent/hub', '--replicas=2')
+    await eventually(async () => {
+      expect(await names('jobs')).toEqual([])
+      expect(await names('pods')).toEqual([`${set}-0`, `${set}-1`])
+    })
+    expect(await names('pvc')).toEqual([`data-${set}-0`, `data-${set}-1`])
+  })
+
+  test('another workload, or other claims, are made only when the annotation allows it', async () => {
+    const uid = (await get('sts', set)).metadata.uid
+    const pods = async () => (await list('pods')).map(({ metadata }) => `${metadata.name} ${metadata.uid}`).sort()
+    const before = await pods()
+    await apply({ size: '2Gi' })
+    await eventually(async () =>
+      expect(await accepted()).toMatchObject({
+        status: 'False',
+        reason: 'InvalidConfig',
+        message: expect.stringMatching(/spec.aggregator.storage.size: from 1Gi to 2Gi.*penstock.dev\/allow-recreate/),
+      }),
+    )
+    expect((await get('sts', set)).metadata.uid).toBe(uid)
+
+    const allowed = { 'penstock.dev/allow-recreate': 'true' }
+    await apply({ size: '2Gi' }, allowed)
+    await eventually(async () => {
+      const now = await get('sts', set)
+      expect(now.metadata.uid).not.toBe(uid)
+      expect(now.spec.volumeClaimTemplates[0].spec.resources.requests.storage).toBe('2Gi')
+      expect(await accepted()).toMatchObject({ status: 'True' })
+    })
+    // The new set has taken the pods over, and made the third.
+    await eventually(async () => expect((await pods()).filter((pod) => before.includes(pod))).toEqual(before))
+
+    await apply(undefined)
+    await eventually(async () =>
+      expect((await accepted())?.message).toContain('without it the StatefulSet becomes a Deployment'),
+    )
+    expect(await names('sts')).toEqual([set])
+    await apply(undefined, allowed)
+    await eventually(async () => {
+      expect(await names('sts')).toEqual([])
+      expect(await names('deployments')).toEqual([set])
+    })
+    expect(await names('pvc')).toEqual([0, 1, 2].map((ordinal) => `data-${set}-${ordinal}`))
+  })
+})
