@@ -272,7 +272,8 @@ function periodIn(body: Buffer): number {
   return typeof period === 'number' && Number.isFinite(period) ? Math.min(mostMs, Math.max(leastMs, period)) : usualMs
 }
 
-function useOf({ events, bytes, limit }: SinkBuffer): number {
+/** Part of a buffer that is taken, from 0 to 1. */
+export function useOf({ events, bytes, limit }: SinkBuffer): number {
   return Math.max(
     limit.events === undefined ? 0 : events / limit.events,
     limit.bytes === undefined ? 0 : bytes / limit.bytes,

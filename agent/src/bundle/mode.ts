@@ -14,7 +14,7 @@ import { RepetitionLimit } from '../telemetry/repetition-limit.ts'
 import type { Topology, TopologyOptions } from '../topology/run.ts'
 import { version } from '../version.ts'
 import { ReaderAccess } from './access.ts'
-import { Heartbeat } from './heartbeat.ts'
+import { Heartbeat, useOf } from './heartbeat.ts'
 import { Inquiries } from './inquiries.ts'
 import { BundleRunner } from './runner.ts'
 import { Sidecar } from './sidecar.ts'
@@ -122,6 +122,10 @@ export class BundleMode {
   }
 
   async start(topology: Topology): Promise<void> {
+    // What a scaler of aggregators looks at.
+    this.#metrics.computed('buffer_utilization', {}, () =>
+      Math.max(0, ...[...topology.sinks.values()].map(({ buffer }) => useOf(buffer))),
+    )
     const { operator } = this.#flags
     if (operator !== undefined && operator !== '') {
       if (!URL.canParse(operator)) throw new PenstockError('PEN_USAGE', `--operator needs a URL; found "${operator}".`)

@@ -154,6 +154,7 @@ export const metricTable = {
   config_last_reload_success: gauge('Whether all of the last bundle could be put in force, 1 or 0.', [], agent),
   config_reloads_total: counter('Bundles put in force, wholly or in part.', ['result'], agent),
   config_pipelines: gauge('Pipelines of the bundle.', ['state'], agent),
+  buffer_utilization: gauge('Part of the fullest buffer of a sink that is taken, from 0 to 1.', [], agent),
   heartbeat_failures_total: counter('Heartbeats that the operator did not take.', [], agent),
 
   // The agent.

@@ -76,6 +76,12 @@ export const chartValues: readonly ChartValue[] = [
     'Which Secrets may be used: all, those labelled `penstock.dev/allow: "true"`, or those of namespaces where the platform has bound `penstock-operator-secrets`.',
   ),
   value('clusterName', '', text, 'Name of the cluster, for `valueFrom.fieldRef` with `clusterName`.'),
+  value(
+    'heartbeatPeriod',
+    '30s',
+    text,
+    'How often each agent reports. One that has not for three such periods is lost.',
+  ),
   value('logLevel', 'info', choice('trace', 'debug', 'info', 'warn', 'error'), 'How much the operator logs.'),
   value(
     'authorizeClusterPipelines',
