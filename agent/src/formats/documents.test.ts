@@ -165,7 +165,22 @@ test.each([
   ['@n:{1 TO 5}', { n: 5 }, false],
   ['env:prod*', { tags: ['env:production'] }, true],
   ['_missing_:host', {}, true],
-  ['"a \\"b\\""', { message: 'x a "b" y' }, true],
+  ['"a \\"b\\" y"', { message: 'x a "b" y' }, true],
+  // Words side by side are a phrase; the one before an operator is not of it.
+  ['a b', { message: 'b a' }, false],
+  ['a b AND c', { message: 'c b a' }, true],
+  ['-a b', { message: 'b' }, true],
+  ['@a:(x OR y)', { a: 'y' }, true],
+  ['@a:(x y)', { a: 'x y' }, true],
+  ['message:foo', { message: 'a foo b' }, true],
+  ['foo', { custom: { title: 'a foo b' } }, true],
+  ['é', { message: 'café' }, false],
+  ['@n:x', { n: ['x'] }, false],
+  ['_exists_:@a-b', { 'a-b': null }, true],
+  ['tags:a', { tags: ['a'] }, true],
+  ['b:["x" TO "z"]', { tags: ['a:x', 'b:y'] }, true],
+  ['@n:>=1.5', { n: 2 }, true],
+  ['*tor', { message: 'vec\ntor' }, true],
   ['*:*', {}, true],
   ['', {}, true],
 ])('search: %s', (query, object, matches) => {
@@ -174,7 +189,7 @@ test.each([
   expect(compiled(object)).toBe(matches)
 })
 
-test.each(['a:(', '(a', '@n:[1 TO', ')', '@a:'])('search: %s is refused', (query) => {
+test.each(['a:(', '(a', '@n:[1 TO', ')', '@a:', 'a:b:c', 'OR a', 'a OR', '()'])('search: %s is refused', (query) => {
   expect(compileSearchQuery(query)).toBeTypeOf('string')
 })
 

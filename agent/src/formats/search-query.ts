@@ -31,15 +31,15 @@ export function compileSearchQuery(query: string, textOf: (value: Value) => stri
 class InvalidQuery extends Error {}
 
 const blank = /[ \r\n\t]*/y
-const start = String.raw`(?:\\[^]|[^\s"()[\]{}+\-!:~^?*\\>=<])`
-const inside = String.raw`(?:\\[^]|[^\s"()[\]{}!:~^?*\\><])`
+const start = String.raw`(?:\\[\s\S]|[^\s"()[\]{}+\-!:~^?*\\>=<])`
+const inside = String.raw`(?:\\[\s\S]|[^\s"()[\]{}!:~^?*\\><])`
 const end = String.raw`(?=[\s)\]}]|$)`
 // `AND`, `OR` and `NOT` are no words.
 const word = new RegExp(String.raw`(?!(?:AND|OR|NOT)${end}|&&|\|\|)${start}${inside}*`, 'y')
 const ended = new RegExp(end, 'y')
 const prefix = new RegExp(String.raw`(${start}${inside}*)\*${end}`, 'y')
-const globbed = new RegExp(String.raw`(?:${start}|[*?])(?:${inside}|[*?])*${end}`, 'y')
-const phrase = /"((?:[^"\\]|\\[^])*)"/y
+const globbed = new RegExp(`(?:${start}|[*?])(?:${inside}|[*?])*${end}`, 'y')
+const phrase = /"((?:[^"\\]|\\.)*)"/sy
 const range = /([[{])\s*([^\s\]}]+)\s*TO\s*([^\s\]}]+)\s*([\]}])/y
 const number = /(?:\\?-)?\d+(?:\.\d+)?(?:E(?:\\?-)?\d+(?:\.\d+)?)?/y
 const operator = />=|<=|>|</y
@@ -77,7 +77,8 @@ class Parser {
         continue
       }
       if (this.#at === this.#text.length || this.#text[this.#at] === ')') break
-      const joins = group.length > 0 || groups.length > 1 ? this.#take(conjunction)?.[0] : undefined
+      const joins = this.#take(conjunction)?.[0]
+      if (joins !== undefined && group.length === 0) throw new InvalidQuery(`${joins} has nothing before it`)
       this.#take(blank)
       const not = this.#take(negation) !== null
       if (!not) this.#take(/\+/y)
@@ -306,13 +307,13 @@ function holdsFor(comparator: string, order: number): boolean {
 
 /** What is compared with: a number where it reads as one. */
 function bound(text: string): string | number {
-  const plain = text.replace(/^"([^]*)"$/, '$1')
+  const plain = text.replace(/^"(.*)"$/s, '$1')
   const value = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(plain) ? Number(plain) : Number.NaN
   return Number.isNaN(value) ? plain : value
 }
 
 function unescaped(text: string): string {
-  return text.replace(/\\([^])/g, '$1')
+  return text.replace(/\\(.)/gs, '$1')
 }
 
 /** Between a character of words and one that is none. */

@@ -11,7 +11,7 @@ export type Redaction = (text: string) => string
 
 // The last of the groups may not be zeros; 000, 666 and 9xx are no areas.
 const socialSecurityNumber = compileRegex(
-  '\\b(?:00[1-9]|0[1-9]\\d|[1-578]\\d\\d|6[0-57-9]\\d|66[0-57-9])-(?:0[1-9]|[1-9]\\d)-(?:000[1-9]|00[1-9]\\d|0[1-9]\\d\\d|[1-9]\\d{3})\\b',
+  '(?:00[1-9]|0[1-9]\\d|[1-578]\\d\\d|6[0-57-9]\\d|66[0-57-9])-(?:0[1-9]|[1-9]\\d)-(?:000[1-9]|00[1-9]\\d|0[1-9]\\d\\d|[1-9]\\d{3})',
 ) as Regex
 
 /** The redaction; a sentence if the arguments are wrong. */

@@ -4,6 +4,7 @@ import type { ValueObject } from '../../event/value.ts'
 import { compileSearchQuery } from '../../formats/search-query.ts'
 import { type CallSite, defineFunction } from '../function.ts'
 import { kinds } from '../kind.ts'
+import { valueText } from '../text.ts'
 
 export const matchDatadogQuery = defineFunction({
   name: 'match_datadog_query',
@@ -25,7 +26,7 @@ export const matchDatadogQuery = defineFunction({
   ],
   compile(call: CallSite) {
     const query = call.constant('query')
-    const matches = compileSearchQuery(typeof query === 'string' ? query : '')
+    const matches = compileSearchQuery(typeof query === 'string' ? query : '', valueText)
     if (typeof matches === 'string') call.reject(`failed to parse the query: ${matches}`)
     return (value: ValueObject) => matches(value)
   },

@@ -21,13 +21,18 @@ export const objectFromArray = defineFunction({
     const pairs = call.kind('values').elements
     return !fits(pairs, kinds.array) || (!pairs.isNever && !fits(pairs.at([0]).undefinedAsNull, name))
   },
-  errors: ['A name is neither a string nor null.', 'A pair is not an array.'],
+  failsUnannounced: true,
+  errors: ['A pair is empty.', 'A name is neither a string nor null.', 'A pair is not an array.'],
   pure: true,
   fresh: true,
   examples: [
     { source: 'object_from_array([["a", 1], ["b", 2]])', result: '{ "a": 1, "b": 2 }' },
     { source: 'object_from_array([1, 2], keys: ["a", "b"])', result: '{ "a": 1, "b": 2 }' },
-    { source: 'object_from_array([["a", 1], [null, 2]])', result: '{ "a": 1 }' },
+    { source: 'object_from_array([["a", 1], [null, 2], ["b"]])', result: '{ "a": 1, "b": null }' },
+    {
+      source: 'object_from_array(array!(parse_json!(s\'[["a", 1], []]\'))) ?? "a pair is empty"',
+      result: '"a pair is empty"',
+    },
   ],
   compile:
     () =>
@@ -37,7 +42,8 @@ export const objectFromArray = defineFunction({
       for (let index = 0; index < count; index++) {
         const item = items[index] as Value
         if (names === undefined && !Array.isArray(item)) return failure(`expected array, got ${textOfKind(item)}`)
-        const name = names === undefined ? ((item as Value[])[0] ?? null) : (names[index] as Value)
+        const name = names === undefined ? (item as Value[])[0] : (names[index] as Value)
+        if (name === undefined) return failure('array value too short')
         if (name === null) continue
         if (typeof name !== 'string' && !(name instanceof Bytes)) return failure('object keys must be strings')
         setField(fields, String(name), names === undefined ? ((item as Value[])[1] ?? null) : item)
