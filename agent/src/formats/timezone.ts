@@ -111,34 +111,49 @@ class DatabaseZone implements Zone {
 // Each of these locales spells the abbreviations of its own part of the world and writes `GMT+1` for all others.
 const locales = ['en-US', 'en-GB', 'en-AU', 'en-IN', 'en-ZA', 'en-NZ', 'en-CA']
 
-// Abbreviations that no locale has.
-const abbreviations: Readonly<Record<string, string>> = {
-  'Asia/Tokyo': 'JST',
-  'Asia/Seoul': 'KST',
-  'Asia/Shanghai': 'CST',
-  'Asia/Chongqing': 'CST',
-  'Asia/Taipei': 'CST',
-  'Asia/Macau': 'CST',
-  'Asia/Hong_Kong': 'HKT',
-  'Asia/Manila': 'PST',
-  'Asia/Jakarta': 'WIB',
-  'Asia/Makassar': 'WITA',
-  'Asia/Jayapura': 'WIT',
-  'Asia/Karachi': 'PKT',
-  'Asia/Kolkata': 'IST',
-  'Asia/Calcutta': 'IST',
-  'Africa/Johannesburg': 'SAST',
-  'Africa/Lagos': 'WAT',
-  'Africa/Nairobi': 'EAT',
-  'Africa/Maputo': 'CAT',
-  'Africa/Harare': 'CAT',
-  'Europe/Moscow': 'MSK',
-}
+// Abbreviations that no locale has, by hours ahead of UTC; and zones that have none in the database although a locale has one.
+const abbreviations = new Map<string, Readonly<Record<number, string>>>()
+const known: readonly (readonly [Readonly<Record<number, string>>, string])[] = [
+  [{ 0: 'GMT' }, 'GMT GMT+0 GMT-0 GMT0 Etc/GMT'],
+  [{ 0: 'GMT', 1: 'BST' }, 'Europe/Guernsey Europe/Isle_of_Man Europe/Jersey'],
+  [{ 0: 'GMT', 1: 'IST' }, 'Europe/Dublin Eire'],
+  [{ 1: 'MET', 2: 'MEST' }, 'MET'],
+  [{ 1: 'WAT' }, 'Africa/Lagos'],
+  [{ 2: 'CAT' }, 'Africa/Maputo Africa/Harare'],
+  [{ 2: 'IST', 3: 'IDT' }, 'Asia/Jerusalem Asia/Tel_Aviv Israel'],
+  [{ 2: 'SAST' }, 'Africa/Johannesburg'],
+  [{ 3: 'EAT' }, 'Africa/Nairobi'],
+  [{ 3: 'MSK', 4: 'MSD' }, 'Europe/Moscow Europe/Kirov Europe/Simferopol Europe/Volgograd W-SU'],
+  [{ 5: 'PKT', 6: 'PKST' }, 'Asia/Karachi'],
+  [{ 5.5: 'IST' }, 'Asia/Kolkata Asia/Calcutta'],
+  [{ 7: 'WIB' }, 'Asia/Jakarta Asia/Pontianak'],
+  [{ 8: 'CST' }, 'Asia/Shanghai Asia/Chongqing Asia/Chungking Asia/Harbin Asia/Macau Asia/Macao Asia/Taipei PRC ROC'],
+  [{ 8: 'HKT' }, 'Asia/Hong_Kong Hongkong'],
+  [{ 8: 'PST' }, 'Asia/Manila'],
+  [{ 8: 'WITA' }, 'Asia/Makassar Asia/Ujung_Pandang'],
+  [{ 9: 'JST' }, 'Asia/Tokyo Japan'],
+  [{ 9: 'KST' }, 'Asia/Seoul Asia/Pyongyang ROK'],
+  [{ 9: 'WIT' }, 'Asia/Jayapura'],
+  [{ 10: 'ChST' }, 'Pacific/Guam Pacific/Saipan'],
+  [{ [-5]: 'CST', [-4]: 'CDT' }, 'America/Havana Cuba'],
+  [
+    { [-7]: 'MST', [-6]: 'MDT' },
+    'America/Dawson America/Hermosillo America/Mazatlan America/Whitehorse Canada/Yukon Mexico/BajaSur',
+  ],
+  [{ [-10]: 'HST', [-9]: 'HDT' }, 'America/Adak America/Atka US/Aleutian'],
+  [{ [-11]: 'SST' }, 'Pacific/Midway Pacific/Pago_Pago Pacific/Samoa US/Samoa'],
+  [
+    {},
+    'America/Miquelon Antarctica/Casey Antarctica/Troll Asia/Colombo Asia/Dubai Asia/Muscat Australia/Eucla Australia/LHI Australia/Lord_Howe NZ-CHAT Pacific/Chatham',
+  ],
+]
+for (const [texts, zones] of known) for (const zone of zones.split(' ')) abbreviations.set(zone, texts)
 
 function abbreviation(zone: string, ms: number, offset: number): string {
-  const listed = abbreviations[zone]
-  if (listed !== undefined) return listed
-  for (const locale of locales) {
+  const listed = abbreviations.get(zone)
+  const text = listed?.[offset / 3_600_000]
+  if (text !== undefined) return text
+  for (const locale of listed === undefined ? locales : []) {
     const parts = new Intl.DateTimeFormat(locale, { timeZone: zone, timeZoneName: 'short' }).formatToParts(ms)
     const text = parts.find((part) => part.type === 'timeZoneName')?.value
     if (text !== undefined && /^[A-Z]{2,5}$/.test(text) && (text !== 'GMT' || offset === 0)) return text
