@@ -76,7 +76,7 @@ export function decryptBytes(name: string, data: Buffer, key: Buffer, iv: Buffer
   } catch {
     // The data was changed or the key is another: said below.
   }
-  return 'Invalid input: the data cannot be decrypted with this key'
+  return 'Invalid input'
 }
 
 function fitting(name: string, key: Buffer, iv: Buffer): Cipher | string {

@@ -117,8 +117,8 @@ export function fieldOrder(items: readonly Value[]): string[] | RemapError {
 
 /** Kind of a result that is an integer for integers and a float for floats. */
 export function numberKind(call: CallKinds): Kind {
-  const kind = call.kind('value').and(kinds.number)
-  return kind.isNever ? kinds.number : kind
+  const kind = call.kind('value')
+  return kind.is(kinds.integer) || kind.is(kinds.float) ? kind : kinds.number
 }
 
 /** An integer argument as a number; those beyond the exact range stay as large. */

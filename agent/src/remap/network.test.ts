@@ -62,11 +62,14 @@ const lookup = (name: string, options = ''): string =>
 
 test('a question over UDP, and one whose answer comes over TCP', () => {
   const record =
-    '{ "class": "IN", "domainName": "a.test.", "rData": "10.0.0.1", "recordType": "A", "recordTypeId": 1, "ttl": 60 }'
+    '{ "class": "IN", "domainName": "a.test", "rData": "10.0.0.1", "recordType": "A", "recordTypeId": 1, "ttl": 60 }'
   expect(run(`${lookup('a.test')}.answers`)).toBe(`[${record}]`)
   expect(run(`${lookup('long.test')}.answers[0].rData`)).toBe('"10.0.0.1"')
-  expect(run(`${lookup('b.test', ', "tcp": true')}.question[0].domainName`)).toBe('"b.test."')
-  expect(run(`${lookup('b.test')}.rcodeName`)).toBe('"NoError"')
+  expect(run(`${lookup('b.test', ', "tcp": true')}.question[0].domainName`)).toBe('"b.test"')
+  expect(run(`${lookup('b.test')}.rcodeName`)).toBe('"NOERROR"')
+  expect(run(`answer = ${lookup('b.test')}\n[answer.header.qr, answer.time, exists(answer.time)]`)).toBe(
+    '[true, null, false]',
+  )
 })
 
 test('a server that does not answer is given up', () => {

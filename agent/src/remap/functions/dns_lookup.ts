@@ -152,15 +152,19 @@ function lifetime(data: Uint8Array | undefined): number {
 }
 
 function fieldsOf(message: DnsMessage): ValueObject {
+  const header = headerFields(message)
   return {
     fullRcode: message.responseCode,
-    rcodeName: responseCodeName(message.responseCode),
-    time: null,
-    timePrecision: null,
-    header: headerFields(message),
-    question: message.questions.map(questionFields),
-    answers: message.answers.map(recordFields),
-    authority: message.authorities.map(recordFields),
-    additional: message.additional.map(recordFields),
+    rcodeName: responseCodeName(message.responseCode)?.toUpperCase() ?? null,
+    // Its kind says integer, here as elsewhere.
+    header: { ...header, qr: header['qr'] === 1 },
+    question: message.questions.map((question) => questionFields(withoutDot(question))),
+    answers: message.answers.map((record) => recordFields(withoutDot(record))),
+    authority: message.authorities.map((record) => recordFields(withoutDot(record))),
+    additional: message.additional.map((record) => recordFields(withoutDot(record))),
   }
+}
+
+function withoutDot<T extends { readonly name: string }>(named: T): T {
+  return named.name.endsWith('.') ? { ...named, name: named.name.slice(0, -1) } : named
 }
