@@ -16,14 +16,21 @@ testFaults([
       labels: { a: 'b' },
       encoding: { codec: 'text' },
       compression: 'snappy',
+      out_of_order_action: 'accept', // several requests at a time
     }),
-    messages: (request: RecordedRequest) => request.text().match(/m\d/g) ?? [],
+    messages: (request: RecordedRequest) => request.text().match(/m\d+/g) ?? [],
   },
   {
     type: 'log_aggregator',
     way: 'as JSON',
-    options: (url: string) => ({ endpoint: url, labels: { a: 'b' }, encoding: { codec: 'json' }, tenant_id: 't' }),
-    messages: (request: RecordedRequest) => request.text().match(/m\d/g) ?? [],
+    options: (url: string) => ({
+      endpoint: url,
+      labels: { a: 'b' },
+      encoding: { codec: 'json' },
+      tenant_id: 't',
+      out_of_order_action: 'accept',
+    }),
+    messages: (request: RecordedRequest) => request.text().match(/m\d+/g) ?? [],
   },
   {
     type: 'search_engine',

@@ -4,7 +4,7 @@ import type { RecordedRequest } from '../testing/destination.ts'
 import { testFaults } from '../testing/sink-faults.ts'
 
 /** The messages in the text of a body, whatever its form. */
-const messages = (request: RecordedRequest): string[] => request.text().match(/m\d(?=\\?")/g) ?? []
+const messages = (request: RecordedRequest): string[] => request.text().match(/m\d+(?=\\?")/g) ?? []
 
 /** Batches above the limit, so that it is the sink that divides them. */
 const largeBatches = { batch: { max_bytes: 100_000_000 } }

@@ -6,7 +6,7 @@ import { testFaults } from '../testing/sink-faults.ts'
 
 const events = (messages: readonly string[]) => messages.map((name) => metric(name, { type: 'counter', value: 1 }))
 /** Names in the body, each once: protobuf repeats them. */
-const messages = (request: RecordedRequest) => [...new Set(request.text().match(/m\d/g))]
+const messages = (request: RecordedRequest) => [...new Set(request.text().match(/m\d+/g))]
 
 testFaults([
   {

@@ -1,12 +1,13 @@
 // The fault table of sinks that speak HTTP: what can go wrong between a sink and its destination. Events are delivered once it
 // recovers, or counted as discarded; never both, never neither.
 
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { LogEvent } from '../event/log.ts'
 import type { MetricEvent } from '../event/metric.ts'
 import { type Answer, fakeDestination, fakeDestinationAt, type RecordedRequest, unusedPort } from './destination.ts'
 import { log } from './events.ts'
 import { startSink, type TestSink } from './harness.ts'
+import { seeded } from './hostile.ts'
 
 /** A sink of the table. */
 export interface FaultySink {
@@ -14,7 +15,7 @@ export interface FaultySink {
   /** Which of its ways of sending is meant, where there are several. */
   readonly way?: string
   readonly options: (url: string) => object
-  /** The messages (`m0`, `m1`, …) in a request, in their order. */
+  /** The messages (`m0`, `m1`, …, `m39`) in a request, in their order. */
   readonly messages: (request: RecordedRequest) => string[]
   /** Statuses after which events are discarded; those of the others are retried. */
   readonly refusals?: readonly number[]
@@ -33,6 +34,8 @@ const refusals = [301, 400, 401, 403, 404, 501]
 
 const well: Answer = { status: 200, body: '{"took":1,"errors":false,"items":[]}' }
 
+const seed = 20_260_105
+
 const logs = (messages: readonly string[]) =>
   messages.map((message) => log({ message, timestamp: '2026-01-01T00:00:00Z' }))
 
@@ -43,6 +46,7 @@ const counts = ({ events: recorded }: TestSink) => ({
 
 /** Makes the tests of these sinks. */
 export function testFaults(sinks: readonly FaultySink[]): void {
+  vi.setConfig({ testTimeout: 60_000 })
   describe.concurrent.each(sinks.map((sink) => ({ ...sink, name: `${sink.type} ${sink.way ?? ''}`.trim() })))(
     '$name',
     (sink) => testSink(sink),
@@ -173,6 +177,27 @@ function testSink({ type, options, messages, refusals: refused = refusals, event
     expect(destination.requests).toHaveLength(requests)
     expect(counts(sink)).toEqual({ sent: 0, discarded: 3 })
     expect(sink.events.discards).toEqual([{ events: 3, intentional: false, reason: givenUp }])
+  })
+
+  test(`under random faults every event is delivered or discarded, and counted once (seed ${seed})`, async () => {
+    const random = seeded(seed)
+    const faults: Answer[] = [500, 429, 'break', 'garbage', 'reset', 400, 413]
+    const accepted = new Set<string>()
+    await using destination = await fakeDestination((request) => {
+      const fault = faults[Math.floor(random() * faults.length * 2)]
+      if (fault !== undefined) return fault
+      for (const message of messages(request)) accepted.add(message)
+      return well
+    })
+    const own = { batch: { max_events: 4 }, request: { concurrency: 8 } }
+    await using sink = await startSink(type, { ...options(destination.url), ...own })
+    const names = Array.from({ length: 40 }, (_, index) => `m${index}`)
+
+    await sink.deliver(make(names))
+
+    expect(accepted.size).toBeGreaterThan(0)
+    expect(accepted.size).toBeLessThan(names.length)
+    expect(counts(sink)).toEqual({ sent: accepted.size, discarded: names.length - accepted.size })
   })
 
   test('gives up what it holds when the time for a graceful stop is over', async () => {
