@@ -209,10 +209,12 @@ test('addresses', () => {
 
 test('punycode both ways', () => {
   for (const label of ['bücher', 'größe', '他们为什么不说中文', 'ü', '😀x']) {
-    expect(decodeLabel(encodeLabel(label))).toBe(label)
+    expect(decodeLabel(encodeLabel(label) ?? '')).toBe(label)
   }
   expect(encodeLabel('bücher')).toBe('bcher-kva')
   expect(decodeLabel('99999999')).toBeUndefined()
+  expect(encodeLabel('é'.repeat(1001))).toBeUndefined()
+  expect(decodeLabel('a'.repeat(2001))).toBeUndefined()
 })
 
 test('LZ4 blocks come back', () => {

@@ -23,9 +23,14 @@ function threshold(k: number, bias: number): number {
   return k <= bias ? smallest : k >= bias + largest ? largest : k - bias
 }
 
-/** The label without `xn--`. */
-export function encodeLabel(label: string): string {
+// The work grows with the square of the length.
+const longestEncoded = 1000
+const longestDecoded = 2000
+
+/** The label without `xn--`; undefined if it is too long. */
+export function encodeLabel(label: string): string | undefined {
   const points = Array.from(label, (character) => character.codePointAt(0) as number)
+  if (points.length > longestEncoded) return undefined
   const basic = points.filter((point) => point < 0x80)
   let result = String.fromCodePoint(...basic)
   let handled = basic.length
@@ -60,6 +65,7 @@ export function encodeLabel(label: string): string {
 
 /** The label of what stands behind `xn--`; undefined if it is none. */
 export function decodeLabel(text: string): string | undefined {
+  if (text.length > longestDecoded) return undefined
   const delimiter = text.lastIndexOf('-')
   const points = Array.from(
     delimiter > 0 ? text.slice(0, delimiter) : '',
@@ -105,9 +111,14 @@ const prefix = 'xn--'
 
 /** The ASCII form of a name; undefined if it is not valid. */
 export function domainToAscii(name: string): string | undefined {
-  const labels = validLabels(name)
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: the whole range of ASCII is meant
-  return labels?.map((label) => (/^[\x00-\x7f]*$/.test(label) ? label : prefix + encodeLabel(label))).join('.')
+  const encoded: string[] = []
+  for (const label of validLabels(name) ?? [undefined]) {
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the whole range of ASCII is meant
+    const ascii = label === undefined || /^[\x00-\x7f]*$/.test(label) ? label : encodeLabel(label)
+    if (ascii === undefined) return undefined
+    encoded.push(ascii === label ? label : prefix + ascii)
+  }
+  return encoded.join('.')
 }
 
 /** The Unicode form of a name; undefined if it is not valid. */

@@ -39,7 +39,7 @@ export const encodePunycode = defineFunction({
         .split('.')
         .map((part) => {
           const label = part.toLowerCase()
-          return part.startsWith('xn--') || ascii.test(part) ? label : `xn--${encodeLabel(label)}`
+          return part.startsWith('xn--') || ascii.test(part) ? label : `xn--${encodeLabel(label) ?? label}`
         })
         .join('.')
     },
