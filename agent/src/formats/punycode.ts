@@ -113,8 +113,7 @@ const prefix = 'xn--'
 export function domainToAscii(name: string): string | undefined {
   const encoded: string[] = []
   for (const label of validLabels(name) ?? [undefined]) {
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: the whole range of ASCII is meant
-    const ascii = label === undefined || /^[\x00-\x7f]*$/.test(label) ? label : encodeLabel(label)
+    const ascii = label === undefined || /^\p{ASCII}*$/u.test(label) ? label : encodeLabel(label)
     if (ascii === undefined) return undefined
     encoded.push(ascii === label ? label : prefix + ascii)
   }
@@ -143,7 +142,7 @@ function validLabels(name: string): string[] | undefined {
 /** Letter case, compatible forms and ignored characters made equal. */
 function mapped(name: string): string {
   return name
-    .replace(/[\u00ad\u034f\u180b-\u180d\u200b\u2060\ufe00-\ufe0f\ufeff]/g, '')
+    .replace(/\u00ad|\u034f|[\u180b-\u180d]|\u200b|\u2060|[\ufe00-\ufe0f]|\ufeff/g, '')
     .normalize('NFKC')
     .toLowerCase()
     .normalize('NFKC')
@@ -152,14 +151,12 @@ function mapped(name: string): string {
 
 /** @param wasEncoded the label was written in its ASCII form, which must be the only one */
 function isValid(label: string, wasEncoded: boolean): boolean {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: the whole range of ASCII is meant
-  if (/^[\x00-\x7f]*$/.test(label)) return !wasEncoded
+  if (/^\p{ASCII}*$/u.test(label)) return !wasEncoded
   if (wasEncoded && mapped(label) !== label) return false
   // What of ASCII no host name has is no matter here.
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: the whole range of ASCII is meant
   return (
     domainToASCII(
-      `${label.replace(/[\x00-\x7f]/g, (character) => (/[a-z0-9-]/.test(character) ? character : 'a'))}.a`,
+      `${label.replace(/\p{ASCII}/gu, (character) => (/[a-z0-9-]/.test(character) ? character : 'a'))}.a`,
     ) !== ''
   )
 }
