@@ -177,10 +177,7 @@ export function writeKeyValue(fields: ValueObject, form: KeyValueWriting): strin
   const flat = new Map<string, Value>()
   for (const name of sortedFieldNames(fields)) flatten(fields[name] as Value, name, flat)
   const keys = [...flat.keys()].sort(compareKeys)
-  const ordered =
-    form.first.length === 0
-      ? keys
-      : [...new Set(form.first.filter((key) => flat.has(key)).concat(keys))]
+  const ordered = form.first.length === 0 ? keys : [...new Set(form.first.filter((key) => flat.has(key)).concat(keys))]
   let text = ''
   for (const key of ordered) {
     const value = flat.get(key) as Value
