@@ -70,21 +70,104 @@ function podLogOptions(source: PodLogs): Table {
   }
 }
 
-/** What the agent's library finds wrong with a Pipeline, warnings too. */
+/** Everything that is wrong with a Pipeline, found by any stage, warnings too. */
+export function problemsOf(compiled: CompiledPipeline): readonly CompileProblem[] {
+  return [...compiled.problems, ...checkPipeline(compiled)]
+}
+
+/** What the agent's library finds wrong with a Pipeline, warnings too; without what follows from what was found before. */
 export function checkPipeline(compiled: CompiledPipeline): CompileProblem[] {
-  const places = new Map<string, string[]>()
   const refs = new Map(compiled.secretRefs.map((ref) => [ref.key, ref]))
   const config = agentConfig(compiled, (key, kind, type, path) => {
     const ref = refs.get(key)
     if (ref === undefined) throw new TypeError(`Secret place ${key} has no reference.`)
-    const list = places.get(`${kind}s`) ?? []
-    list.push(labelOf(path))
-    places.set(`${kind}s`, list)
     return standIn(kind, type, path, ref)
   })
-  const loaded = loadConfigObject(config)
+  const loaded = loadConfigObject(withStandIns(config, compiled))
   const problems = loaded.ok ? loaded.warnings : loaded.problems
-  return problems.map((problem) => located(problem, compiled))
+  const found = problems.filter((problem) => !followsFromGaps(problem, compiled)).map((one) => located(one, compiled))
+  const told = compiled.problems.filter(({ severity }) => severity === 'error')
+  return [...found.filter((problem) => !told.some((earlier) => isAbout(problem, earlier))), ...deadEnds(compiled)]
+}
+
+/** Components that others read, and from which nothing comes to a sink all the same. What nobody reads the agent's library tells. */
+function deadEnds({
+  id,
+  podLogs,
+  sources,
+  transforms,
+  sinks,
+  unresolved,
+  origins,
+}: CompiledPipeline): CompileProblem[] {
+  const inputs = new Map<string, readonly string[]>(unresolved.map((entry) => [entry.id, entry.inputs]))
+  for (const table of [transforms, sinks]) {
+    for (const [own, options] of Object.entries(table)) inputs.set(own, options['inputs'] as readonly string[])
+  }
+  // A port of a transform belongs to it: names hold no dots.
+  const read = new Map([...inputs].map(([own, from]) => [own, from.map((input) => input.split('.')[0] as string)]))
+  const reached = new Set<string>()
+  const open = [...Object.keys(sinks), ...unresolved.filter(({ list }) => list === 'sinks').map((entry) => entry.id)]
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    for (const from of read.get(next) ?? []) {
+      if (reached.has(from)) continue
+      reached.add(from)
+      open.push(from)
+    }
+  }
+  const consumed = new Set([...read.values()].flat())
+  const all = {
+    sources: [...podLogs.map((source) => source.id), ...Object.keys(sources)],
+    transforms: Object.keys(transforms),
+  }
+  return Object.entries(all).flatMap(([list, ids]) =>
+    ids
+      .filter((own) => consumed.has(own) && !reached.has(own))
+      .map((own): CompileProblem => {
+        const origin = origins.get(`${list}.${own}`)
+        const place = origin === undefined ? {} : { ...origin.resource.locate(origin.path.slice(0, -1)) }
+        const path = origin === undefined ? 'spec' : labelOf(origin.path.slice(0, -1))
+        const message = `What leaves ${list.slice(0, -1)} "${own.slice(id.length + 1)}" comes to no sink`
+        return { severity: 'warning', reason: 'InvalidConfig', path, message, ...place }
+      }),
+  )
+}
+
+/** What nothing is known of is taken for something that gives or takes everything, so that the rest can be judged. */
+function withStandIns(config: AgentConfig, { unresolved }: CompiledPipeline): AgentConfig {
+  const sources: Record<string, Table> = { ...config.sources }
+  const transforms: Record<string, Table> = { ...config.transforms }
+  const sinks: Record<string, Table> = { ...config.sinks }
+  for (const { list, id, inputs } of unresolved) {
+    if (list === 'sources') sources[id] = { type: 'demo_logs', format: 'json' }
+    else if (list === 'transforms') transforms[id] = { type: 'remap', inputs, source: '.' }
+    else sinks[id] = { type: 'blackhole', inputs }
+  }
+  return { ...config, sources, transforms, sinks }
+}
+
+/** Whether an input leads nowhere, or a list or entry has no shape: then nothing is known of who reads whom. */
+const isUnwired = ({ problems }: Pick<CompiledPipeline, 'problems'>): boolean =>
+  problems.some(({ path, severity }) => severity === 'error' && wires.test(path))
+
+const wires = /\.inputs(?:\[\d+\])?$|^spec(?:\.(?:sources|transforms|sinks)(?:\[\d+\](?:\.name)?)?)?$/
+
+/** Whether it may only be wrong because of what is missing: what flows out of a stand-in is not known, and the whole is not whole. */
+function followsFromGaps({ path, message }: Problem, { unresolved, problems, origins }: CompiledPipeline): boolean {
+  const isBroken = problems.some(({ severity }) => severity === 'error')
+  const unwired = isUnwired({ problems })
+  if ((unresolved.length > 0 || unwired) && /(?:^|\.)inputs(?:$|[.[])/.test(path)) return true
+  if (unwired && message.endsWith('has no consumers')) return true
+  return isBroken && originOf(path, origins) === undefined
+}
+
+/** Whether it is about an option of which something was told already: in it, or in what holds it. */
+function isAbout(problem: CompileProblem, earlier: CompileProblem): boolean {
+  if (problem.file !== earlier.file) return false
+  const within = (inner: string, outer: string) =>
+    inner === outer || inner.startsWith(`${outer}.`) || inner.startsWith(`${outer}[`)
+  if (within(problem.path, earlier.path)) return !/^spec(?:\.\w+(?:\[\d+\](?:\.config)?)?)?$/.test(earlier.path)
+  return within(earlier.path, problem.path) && /\.config\./.test(problem.path)
 }
 
 /** A problem of the compiled configuration as one of the resource that the component came from. */

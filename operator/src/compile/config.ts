@@ -4,7 +4,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Problem } from '@penstock/agent/schema/problems'
 import { type SecretPart, secretValue } from './artifact.ts'
-import { type AgentConfig, agentConfig, checkPipeline } from './check.ts'
+import { type AgentConfig, agentConfig, problemsOf } from './check.ts'
 import {
   type CompiledPipeline,
   type CompileOptions,
@@ -52,9 +52,7 @@ export function compileResources(resources: readonly Resource[], options: FilesO
     if (resource.kind !== 'Pipeline' && resource.kind !== 'ClusterPipeline') continue
     const compiled = compilePipeline(resource, all, options)
     for (const reference of compiled.references) used.add(reference)
-    problems.push(...compiled.problems)
-    // What is wrong in a resource shows again in what it compiles to: told once, at the resource.
-    if (compiled.problems.length === 0) problems.push(...checkPipeline(compiled))
+    problems.push(...problemsOf(compiled))
     if ((resource.content['spec'] as Table | undefined)?.['suspend'] === true) {
       suspended.push(compiled.id)
       continue

@@ -6,7 +6,7 @@ import type { KubeObject } from '../api/object.ts'
 import type { Pipeline } from '../api/pipeline.ts'
 import type { TenantPolicySpec } from '../api/tenant-policy.ts'
 import { type Artifact, artifactOf } from './artifact.ts'
-import { checkPipeline, sentence, testPipeline } from './check.ts'
+import { problemsOf, sentence, testPipeline } from './check.ts'
 import { type CompileProblem, compilePipeline, sharedProblems } from './pipeline.ts'
 import { resourceOf } from './resources.ts'
 import { deniedCidrs } from './tenancy.ts'
@@ -67,10 +67,9 @@ export async function compileJob(job: CompileJob, onCompiled: () => void = () =>
       return keys === undefined || keys === null ? undefined : new Set(keys)
     },
   })
-  const problems: CompileProblem[] = [...compiled.problems]
+  const problems: CompileProblem[] = [...problemsOf(compiled)]
   const references = problems.filter((problem) => referenceReasons.has(problem.reason))
   const incomplete = problems.some((problem) => componentReasons.has(problem.reason))
-  if (problems.length === references.length && !incomplete) problems.push(...checkPipeline(compiled))
   onCompiled()
   const isFine = () =>
     !problems.some((problem) => problem.severity === 'error' && !referenceReasons.has(problem.reason))

@@ -151,6 +151,64 @@ tests:
   ])
 })
 
+test('the problems of all stages are told at once: of the shape, of the rules for namespaces, of the agent', () => {
+  const { problems } = compile(
+    pipeline(`shape: wrong
+sources: [{ name: app, type: orchestrator_logs }]
+transforms:
+  - { name: parse, type: remap, config: { source: '.a = parse_json(.message)' } }
+  - { name: keep, type: filter, config: { condition: .level } }
+sinks:
+  - { name: gone, ref: { kind: Sink, name: nowhere } }
+  - { name: out, type: http, config: { uri: 'http://169.254.169.254/x', encoding: { codec: jason } } }
+  - { name: files, type: http, config: { uri: 'http://x/', encoding: { codec: json }, tls: { ca_file: /etc/ca.pem } } }`),
+  )
+  expect(problems).toEqual([
+    expect.stringMatching(/^5:3 unknown field `shape`/),
+    '11:40 Sink "nowhere" is not in namespace "shop"',
+    expect.stringMatching(/^12:\d+ .*169\.254\.169\.254.*\(T7\)/),
+    expect.stringMatching(/^13:\d+ .*ca_file.*\(T4\)/),
+    expect.stringMatching(/^8:\d+ .*does not compile/),
+    expect.stringMatching(/^9:\d+ The condition must give a boolean/),
+    expect.stringMatching(/^12:\d+ .*EncodingConfig/),
+  ])
+})
+
+test('what follows from a gap is not told: only the gap', () => {
+  const gap = (spec: string) => compile(pipeline(spec)).problems
+  const sinks = 'sinks: [{ name: out, type: blackhole, config: {} }]'
+  expect(gap(`sources: [{ name: app, ref: { kind: Source, name: gone } }]\n${sinks}`)).toEqual([
+    '5:47 Source "gone" is not in namespace "shop"',
+  ])
+  expect(
+    gap(`sources: [{ name: app, type: orchestrator_logs }]\n${sinks.replace('config', 'inputs: [oops], config')}`),
+  ).toEqual(['6:50 No source or transform of this Pipeline is named "oops"'])
+  expect(gap(`sources: [{ name: app, type: orchestrator_logs }]\nsinks: wrong`)).toEqual([
+    expect.stringMatching(/^6:\d+ /),
+  ])
+})
+
+test('what has no effect is a warning: unused transforms, what comes to no sink, deprecated options', () => {
+  const { problems } = compile(
+    pipeline(`sources:
+  - { name: app, type: orchestrator_logs }
+  - { name: unread, type: orchestrator_logs }
+  - { name: lost, type: orchestrator_logs }
+transforms:
+  - { name: first, type: filter, inputs: [lost], config: { condition: 'true' } }
+  - { name: unused, type: filter, config: { condition: 'true' } }
+sinks:
+  - { name: out, type: search_engine, inputs: [app], config: { endpoint: 'http://x/' } }`),
+  )
+  expect(problems).toEqual([
+    expect.stringMatching(/^13:\d+ `endpoint` is deprecated$/),
+    '7:7 Source "unread" has no consumers',
+    '11:37 Transform "unused" has no consumers',
+    '8:7 What leaves source "lost" comes to no sink',
+    '10:7 What leaves transform "first" comes to no sink',
+  ])
+})
+
 test('every problem is told at its place', () => {
   const { problems } = compile(
     pipeline(`source: []
@@ -172,6 +230,7 @@ sinks:
     '8:55 `logs_dir` is not allowed in a namespaced resource (T3)',
     '12:47 No source or transform of this Pipeline is named "tow"',
     '12:23 Type `console` is not allowed in a namespaced resource (T9)',
+    '12:7 missing field `encoding`',
   ])
 })
 

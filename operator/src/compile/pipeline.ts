@@ -80,7 +80,15 @@ export interface CompiledPipeline {
   readonly platform: readonly string[]
   /** Where each component stands in the resources, to turn a path of the configuration into a place. */
   readonly origins: ReadonlyMap<string, Origin>
+  /** Entries that nothing is known of, as their `ref` leads nowhere or their shape is wrong. */
+  readonly unresolved: readonly Unresolved[]
   readonly problems: readonly CompileProblem[]
+}
+
+export interface Unresolved {
+  readonly list: 'sources' | 'transforms' | 'sinks'
+  readonly id: string
+  readonly inputs: readonly string[]
 }
 
 /** The resource and the path in it where the options of a component were written. */
@@ -200,9 +208,13 @@ class Compilation {
     const sources: Record<string, Table> = {}
     const transforms: Record<string, Table> = {}
     const sinks: Record<string, Table> = {}
+    const unresolved: Unresolved[] = []
     for (const entry of entries.sources) {
       const found = resolved.get(entry)
-      if (found === undefined) continue
+      if (found === undefined) {
+        unresolved.push({ list: 'sources', id: this.#idOf(entry.name), inputs: [] })
+        continue
+      }
       const { type, ...options } = this.#component(entry, found, 'sources')
       if (canonicalType('source', type) === 'orchestrator_logs')
         podLogs.push(this.#podLogs(entry, found, options, spec))
@@ -217,13 +229,16 @@ class Compilation {
       const found = resolved.get(entry)
       const inputs = this.#inputs(entry, previous)
       previous = [entry.name]
-      if (found !== undefined)
-        transforms[this.#idOf(entry.name)] = { ...this.#component(entry, found, 'transforms'), inputs }
+      if (found === undefined) unresolved.push({ list: 'transforms', id: this.#idOf(entry.name), inputs })
+      else transforms[this.#idOf(entry.name)] = { ...this.#component(entry, found, 'transforms'), inputs }
     }
     for (const entry of entries.sinks) {
       const found = resolved.get(entry)
       const inputs = this.#inputs(entry, previous)
-      if (found === undefined) continue
+      if (found === undefined) {
+        unresolved.push({ list: 'sinks', id: this.#idOf(entry.name), inputs })
+        continue
+      }
       sinks[this.#idOf(entry.name)] = { ...this.#component(entry, found, 'sinks'), inputs }
       this.#notePlatform(entry, found)
     }
@@ -243,6 +258,7 @@ class Compilation {
       references: [...this.#references].toSorted(),
       platform: [...this.#platform].toSorted(),
       origins: this.#origins,
+      unresolved,
       problems: this.#problems,
     }
   }
