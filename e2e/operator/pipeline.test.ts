@@ -193,6 +193,25 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
     expect(found.metadata.generation).toBe(1)
   })
 
+  test('9: a foreign change of a workload is undone; who makes it again and again is named', async () => {
+    const workload = `/apis/apps/v1/namespaces/${system}/daemonsets/penstock-node`
+    const priorityOf = async () => {
+      const { spec } = await api.get<{ spec: { template: { spec: { priorityClassName?: string } } } }>(workload)
+      return spec.template.spec.priorityClassName
+    }
+    const ours = await priorityOf()
+    for (let change = 0; change < 5; change++) {
+      const spec = { template: { spec: { priorityClassName: 'system-cluster-critical' } } }
+      await api.request('PATCH', `${workload}?fieldManager=meddler`, { spec }, 'application/merge-patch+json')
+      await until('the change to be undone', 30_000, async () => (await priorityOf()) === ours)
+    }
+    const contended = await until('a word about it', 30_000, async () =>
+      conditionOf(await get('node', system, 'agents'), 'Contended'),
+    )
+    expect(contended).toMatchObject({ status: 'True', reason: 'ForeignManager' })
+    expect(contended.message).toContain('DaemonSet/penstock-node is changed by "meddler"')
+  })
+
   test.each([
     [
       'T4',
@@ -275,10 +294,48 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
     })
   })
 
+  test('where the values of secrets do not fit, the youngest Pipelines give way and are told so (T14)', async () => {
+    const names = Array.from({ length: 8 }, (_, index) => `heavy-${index}`)
+    const token = `-----BEGIN -----${'x'.repeat(250_000)}`
+    const items = names.map((name) => ({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name, namespace: 'shop' },
+      stringData: { token },
+    }))
+    await cluster.kubectl(['apply', '--server-side', '-f', '-'], {
+      input: JSON.stringify({ apiVersion: 'v1', kind: 'List', items }),
+    })
+    // Of the same age, the last by name is the youngest.
+    for (const name of names) {
+      const auth = { strategy: 'bearer', token: { valueFrom: { secretKeyRef: { name, key: 'token' } } } }
+      await apply(pipeline(name, sink('http', { uri: 'https://store.example', encoding: { codec: 'json' }, auth })))
+    }
+    const programmed = (name: string, wanted: string) => says(name, 'Programmed', wanted)
+    const last = await programmed('heavy-7', 'False BundleTooLarge')
+    expect(conditionOf(last, 'Programmed')?.message).toContain('younger Pipelines give way')
+    await programmed('heavy-0', 'False Pending')
+    await cluster.kubectl(['-n', 'shop', 'delete', 'pl', 'heavy-0'])
+    await programmed('heavy-7', 'False Pending')
+    await cluster.kubectl(['-n', 'shop', 'delete', 'pl', ...names.slice(1)])
+  })
+
   test('it ends in order, starts again, and answers probes and metrics', async () => {
+    const metadata = { name: 'goes', namespace: system }
+    await cluster.apply({ apiVersion, kind: 'Agent', metadata, spec: { mode: 'Node' } })
+    const bindings = async () => {
+      const list = await api.list(
+        '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings?labelSelector=penstock.dev/agent=goes',
+      )
+      return list.length
+    }
+    await until('its binding', 30_000, async () => (await bindings()) === 1)
     expect(await operator.stop()).toBe(0)
+    // Nobody sees it go: what belongs to no namespace is found when an operator starts again.
+    await cluster.kubectl(['-n', system, 'delete', 'plagent', 'goes'])
     operator = resources.use(OperatorProcess.start({ kubeconfig: cluster.kubeconfig }))
     await operator.leading()
+    await until('the end of its binding', 30_000, async () => (await bindings()) === 0)
 
     expect(await operator.get('/readyz')).toBe('200 ok\n')
     expect(await operator.get('/healthz')).toBe('200 ok\n')

@@ -19,7 +19,7 @@ export const compileLimits: CompileLimits = {
   specBytes: 256 * 1024,
   compileMs: 2_000,
   testsMs: 5_000,
-  memoryMb: 192,
+  memoryMb: 128,
 }
 
 /** On a machine with more to do than it can, CPU time passes slowly: the wait has an end, too. */
@@ -106,7 +106,7 @@ class Thread {
     const file = import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js'
     const worker = new Worker(new URL(file, import.meta.url), {
       // A small space for new objects: compiles are short, and the thread stays for ever.
-      resourceLimits: { maxOldGenerationSizeMb: this.#limits.memoryMb, maxYoungGenerationSizeMb: 16 },
+      resourceLimits: { maxOldGenerationSizeMb: this.#limits.memoryMb, maxYoungGenerationSizeMb: 4 },
     })
     this.#worker = worker
     worker.on('message', (message: WorkerMessage) => {

@@ -13,7 +13,7 @@ import {
 import { canonicalJson } from '@penstock/agent/config/canonical'
 import { errorText } from '@penstock/agent/errors'
 import { type Agent, takes } from '../api/agent.ts'
-import type { Finding } from '../api/conditions.ts'
+import { conditionOf, type Finding } from '../api/conditions.ts'
 import { agentKind } from '../api/kinds.ts'
 import { type KubeObject, keyOf, objectKey, type ResourceType } from '../api/object.ts'
 import { type Artifact, type SecretRef, secretValue } from '../compile/artifact.ts'
@@ -39,10 +39,10 @@ import {
   statefulSetType,
 } from '../kube/types.ts'
 import type { WorkQueue } from '../kube/work-queue.ts'
-import { type Entry, renderBundle, shardKey } from '../render/bundle.ts'
+import { type Entry, older, renderBundle, shardKey } from '../render/bundle.ts'
 import { type Fragment, fragmentOf, fragmentsOf } from '../render/fragment.ts'
 import { digestFile, renderManifest } from '../render/manifest.ts'
-import { place } from '../render/slots.ts'
+import { place, slotBytes } from '../render/slots.ts'
 import { clusterName, configSlots, labels, secretSlots, workloadName } from '../workloads/names.ts'
 import type { WorkloadInput } from '../workloads/pod.ts'
 import { renderDrains, renderWorkloads, type Manifest as Workload, workloadProblems } from '../workloads/render.ts'
@@ -65,6 +65,11 @@ const debounceMs = 1000
 /** Keys of the values' Secret; longer ones are refused. */
 const mostValueBytes = 64 * 1024
 const mostPemBytes = 256 * 1024
+/** How long foreign changes are counted. */
+const contendedMs = 600_000
+const operatorManager = 'penstock-operator'
+/** Of all values of a revision; the other half is for those of the revision before. */
+const mostValuesBytes = (secretSlots * slotBytes) / 2
 const historyLength = 3
 
 /** A pod as far as it matters here. */
@@ -124,7 +129,8 @@ interface AgentMemory {
   restarts: { readonly step: string; readonly counts: ReadonlyMap<string, number> } | undefined
   /** Version of each object of the workload that was found to be as it shall be. */
   readonly verified: Map<string, string>
-  readonly reverts: Map<string, number[]>
+  /** By object: when a foreign change was taken back, and whose the last one was. */
+  readonly reverts: Map<string, { readonly times: readonly number[]; readonly manager: string }>
 }
 
 export class AgentController implements AsyncDisposable {
@@ -134,6 +140,7 @@ export class AgentController implements AsyncDisposable {
   readonly #controller: Controller
   readonly #queue: WorkQueue
   #running = false
+  readonly #startedAt = Date.now()
   readonly #agents: Cache<Agent>
   readonly #namespaces: Cache
   readonly #pods: Cache<PodObject>
@@ -270,9 +277,10 @@ export class AgentController implements AsyncDisposable {
       this.#memory.set(key, memory)
       this.#delivery.forget(key)
     }
-    const waitMs = await this.#deliver(key, agent, memory, signal)
+    let waitMs = await this.#deliver(key, agent, memory, signal)
     await this.#applyWorkload(agent, memory, signal)
     this.#reportWorkload(key, agent, memory)
+    if (this.#contended(agent, memory) !== undefined) waitMs = Math.min(waitMs ?? contendedMs, contendedMs / 10)
     if (this.#context.settings.secretsMode !== 'Namespaced') return waitMs
     const usesSecrets = [...(this.#delivery.get(key)?.selected.values() ?? [])].some((one) => one.secretRefs.length > 0)
     return usesSecrets ? Math.min(waitMs ?? unwatchedMs, unwatchedMs) : waitMs
@@ -436,6 +444,7 @@ export class AgentController implements AsyncDisposable {
     const of = new Map<string, Buffer>()
     const old = secrets.values
     const kept: Entry[] = []
+    let taken = 0
     const include = async (entry: Entry): Promise<string | undefined> => {
       const found = new Map<string, Buffer>()
       for (const ref of entry.fragment.secretRefs) {
@@ -446,10 +455,17 @@ export class AgentController implements AsyncDisposable {
           return `A value that it refers to has ${value.length} bytes; at most ${most} are delivered.`
         found.set(ref.key, value)
       }
+      let added = 0
+      for (const [key, value] of found) if (!of.has(key)) added += key.length + value.length
+      // The new values beside the old ones must fit into the Secrets (T14).
+      if (taken + added > mostValuesBytes) {
+        return 'The secret values of the Agent are full; younger Pipelines give way to older ones.'
+      }
+      taken += added
       for (const [key, value] of found) of.set(key, value)
       return undefined
     }
-    for (const entry of entries) {
+    for (const entry of entries.toSorted(older)) {
       const problem = await include(entry)
       if (problem === undefined) {
         kept.push(entry)
@@ -709,13 +725,24 @@ export class AgentController implements AsyncDisposable {
         if (id !== 'manifest.json') items.set(id, items.get(id) ?? (old.data(id) as Buffer))
     }
     const toItems = (map: ReadonlyMap<string, Buffer>) => [...map].map(([id, data]) => ({ key: id, data }))
-    const placedValues = place(secretSlots, oldValues.slots, toItems(all))
-    const placedShards = place(configSlots, old.slots, toItems(items), manifest.length + 4096)
     const needed = new Set([
       ...wanted.flatMap((rev) => delivered.revisions.get(rev)?.shards.map((shard) => shard.key) ?? []),
       digests.file.key,
       ...named.keys(),
     ])
+    const fitting = (
+      count: number,
+      current: ReadonlyMap<string, number>,
+      given: ReadonlyMap<string, Buffer>,
+      reserved = 0,
+    ) => {
+      const placed = place(count, current, toItems(given), reserved)
+      if (!placed.left.some((id) => needed.has(id))) return placed
+      // What a rollout may go back to gives way to what shall run.
+      return place(count, current, toItems(new Map([...given].filter(([id]) => needed.has(id)))), reserved)
+    }
+    const placedValues = fitting(secretSlots, oldValues.slots, all)
+    const placedShards = fitting(configSlots, old.slots, items, manifest.length + 4096)
     const missing = [...placedValues.left, ...placedShards.left].filter((id) => needed.has(id))
     if (missing.length > 0) {
       throw new Error(`The Secrets of Agent ${key} have no room for ${missing.length} keys that its revisions need.`)
@@ -812,25 +839,46 @@ export class AgentController implements AsyncDisposable {
         return
       }
     }
-    const ours = memory.verified.get(id)
+    // It was as it should be, and what it should be is the same: somebody else has changed it.
+    const isForeign = live !== undefined && memory.verified.get(id)?.endsWith(` ${canonicalJson(manifest)}`) === true
+    if (isForeign) await this.#contend(agent, memory, type, id, manifest.metadata.name, signal)
     const applied = await this.#context.kube.as('agent').apply<KubeObject>(type, manifest as KubeObject, { signal })
     if (whole) cache.expect({ ...applied, apiVersion: manifest.apiVersion, kind: manifest.kind })
     memory.verified.set(id, `${applied.metadata.resourceVersion} ${canonicalJson(manifest)}`)
-    // It was as it should be, and what it should be is the same: somebody else has changed it.
-    if (live !== undefined && ours?.endsWith(` ${canonicalJson(manifest)}`) === true)
-      this.#reverted(agent, memory, id, live)
   }
 
-  #reverted(agent: Agent, memory: AgentMemory, id: string, live: KubeObject): void {
+  /** Notes a foreign change that is about to be taken back, and by whom it was. */
+  async #contend(
+    agent: Agent,
+    memory: AgentMemory,
+    type: ResourceType,
+    id: string,
+    name: string,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const namespace = type.namespaced ? agent.metadata.namespace : undefined
+    // Caches do without what tells who has changed which field.
+    const live = await this.#context.kube.as('agent').get<KubeObject>(type, namespace, name, { signal })
+    const manager = live === undefined ? 'unknown' : managerOf(live)
     const now = Date.now()
-    const times = (memory.reverts.get(id) ?? []).filter((at) => now - at < 600_000)
+    const times = (memory.reverts.get(id)?.times ?? []).filter((at) => now - at < contendedMs)
     if (times.every((at) => now - at > 60_000)) {
-      this.#context.logger.info(
-        { agent: keyOf(agent), object: id, manager: managerOf(live) },
-        'A foreign change was taken back.',
-      )
+      this.#context.logger.info({ agent: keyOf(agent), object: id, manager }, 'A foreign change is taken back.')
     }
-    memory.reverts.set(id, [...times, now])
+    memory.reverts.set(id, { times: [...times, now], manager })
+  }
+
+  /** Who changes what is ours again and again; what an earlier process has found stands as long as it would have. */
+  #contended(agent: Agent, memory: AgentMemory): Finding | undefined {
+    const now = Date.now()
+    for (const [id, { times, manager }] of memory.reverts) {
+      if (times.filter((at) => now - at < contendedMs).length < 5) continue
+      const message = `${id} is changed by "${manager}" again and again: five times in ten minutes or more.`
+      return { type: 'Contended', status: 'True', reason: 'ForeignManager', message }
+    }
+    const known = conditionOf(agent.status?.conditions, 'Contended')
+    if (known?.status !== 'True' || now - this.#startedAt > contendedMs) return undefined
+    return { type: 'Contended', status: 'True', reason: 'ForeignManager', message: known.message }
   }
 
   async #prune(agent: Agent, wanted: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
@@ -858,16 +906,12 @@ export class AgentController implements AsyncDisposable {
     const delivered = this.#delivery.get(key)
     const bundle = memory.rendered?.bundle
     const available = this.#available(agent)
-    const contended = [...memory.reverts].find(([, times]) => times.length >= 5)
-    const findings: Finding[] = [{ type: 'Accepted', status: 'True', reason: 'Valid', message: '' }, available.finding]
-    if (contended !== undefined) {
-      findings.push({
-        type: 'Contended',
-        status: 'True',
-        reason: 'ForeignManager',
-        message: `${contended[0]} was changed by somebody else ${contended[1].length} times in ten minutes.`,
-      })
-    }
+    const contended = this.#contended(agent, memory)
+    const findings: Finding[] = [
+      { type: 'Accepted', status: 'True', reason: 'Valid', message: '' },
+      available.finding,
+      ...(contended === undefined ? [] : [contended]),
+    ]
     this.#report(agent, findings, {
       ...(bundle === undefined || delivered === undefined
         ? {}
@@ -1021,9 +1065,17 @@ function egressPorts(fragments: Iterable<Fragment>): number[] {
   return [...ports].sort((left, right) => left - right)
 }
 
+/** Who else has changed an object last. */
 function managerOf(live: KubeObject): string {
-  const managers = (live.metadata.managedFields ?? []) as readonly { readonly manager?: string }[]
-  return managers.at(-1)?.manager ?? 'unknown'
+  const managers = (live.metadata.managedFields ?? []) as readonly {
+    readonly manager?: string
+    readonly subresource?: string
+    readonly time?: string
+  }[]
+  const others = managers.filter(({ manager, subresource }) => manager !== operatorManager && subresource === undefined)
+  return (
+    others.toSorted((left, right) => ((left.time ?? '') < (right.time ?? '') ? -1 : 1)).at(-1)?.manager ?? 'unknown'
+  )
 }
 
 /** Whether an object has all that we want of it. What it has besides is not ours. */

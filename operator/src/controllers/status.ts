@@ -107,7 +107,7 @@ export class Statuses implements StatusWriter, AsyncDisposable {
     const key = `${kind.kind} ${keyOf(object)}`
     const reports = this.#reports.get(reportKey(key, object)) ?? {}
     const before = reports[part]
-    if (before !== undefined && canonicalJson(before) === canonicalJson(contribution)) return
+    if (before !== undefined && textOf(before) === textOf(contribution)) return
     this.#reports.set(reportKey(key, object), { ...reports, [part]: contribution })
     // An author waits for what was found in a spec. Figures, and the revision that comes to all Pipelines with each change of
     // one, stand behind; parts often report together, and one write does for all.
@@ -163,6 +163,18 @@ export class Statuses implements StatusWriter, AsyncDisposable {
       throw error
     }
   }
+}
+
+/** Of thousands of reports a second nearly all say what was said before: each is written out once. */
+const texts = new WeakMap<StatusContribution, string>()
+
+function textOf(contribution: StatusContribution): string {
+  let text = texts.get(contribution)
+  if (text === undefined) {
+    text = canonicalJson(contribution)
+    texts.set(contribution, text)
+  }
+  return text
 }
 
 /** A status as text; the server keeps conditions in an order of its own. */
