@@ -198,27 +198,29 @@ describe.skipIf(loki.missing !== undefined)(`log_aggregator and Loki${why}`, () 
     }
   })
 
-  test('an event that the store refuses as too old is rejected; the agent goes on and ends well', async () => {
+  test('events that the store refuses as too old are rejected alone; it has the others once', async () => {
     const tenant = randomUUID()
     const config = pipeline({
       endpoint: server.url,
       tenant_id: tenant,
       labels: { app: '{{ app }}' },
       encoding: { codec: 'text' },
-      batch: { max_events: 1 },
+      out_of_order_action: 'accept', // so that it is the store that refuses
     })
+    const count = 100
+    const good = Array.from({ length: count }, (_, index) => ({
+      app: 'web',
+      message: `in time ${index}`,
+      timestamp: instant(index).text,
+    }))
+    const old = { app: 'web', message: 'too old', timestamp: '2020-01-01T00:00:00Z' }
 
-    const result = await runAgent(
-      config,
-      lines([
-        { app: 'old', message: 'too old', timestamp: '2020-01-01T00:00:00Z' },
-        { app: 'new', message: 'in time', timestamp: instant(7).text },
-      ]),
-    )
+    const result = await runAgent(config, lines([...good.slice(0, 30), old, ...good.slice(30)]))
 
     expect(result.code, result.stderr).toBe(0)
-    expect((await readBack(tenant, 1)).map((entry) => entry.line)).toEqual(['in time'])
+    expect((await readBack(tenant, count)).map((entry) => entry.line)).toEqual(good.map(({ message }) => message))
     expect(result.stdout + result.stderr).toContain('400')
+    expect(result.stdout + result.stderr).toContain('Events dropped. count=1 intentional=false')
   })
 
   test('basic authentication is sent, from `auth` or from the address', async () => {

@@ -118,6 +118,8 @@ export interface Request {
   readonly owners: Owners
   /** How often these events were sent before, as this request or as part of another. */
   resends: number
+  /** What the parts of a request share: how often it, or one of them, was halved. */
+  readonly origin: { halvings: number }
   /** Two requests with half of the events each. This one must not be used any more. */
   halves(): readonly [Request, Request]
   /**
@@ -148,13 +150,22 @@ class SealedRequest implements Request {
   readonly bodyBytes: number
   readonly owners: Owners
   resends = 0
+  readonly origin: { halvings: number }
   readonly #open: OpenRequest
   #body: Body | undefined
   readonly #pool: BodyPool
   readonly #codec: Codec
   readonly #assemble: Assemble
 
-  constructor(open: OpenRequest, owners: Owners, pool: BodyPool, codec: Codec, assemble: Assemble) {
+  constructor(
+    open: OpenRequest,
+    owners: Owners,
+    pool: BodyPool,
+    codec: Codec,
+    assemble: Assemble,
+    origin = { halvings: 0 },
+  ) {
+    this.origin = origin
     this.key = open.key
     this.count = open.count
     this.bytes = open.bytes
@@ -172,6 +183,7 @@ class SealedRequest implements Request {
   }
 
   halves(): readonly [Request, Request] {
+    this.origin.halvings++
     const middle = this.count >> 1
     const source = this.#source()
     const first = this.#part(source, range(0, middle))
@@ -197,7 +209,8 @@ class SealedRequest implements Request {
     const open = new OpenRequest(this.key, this.#pool.take())
     this.#assemble({ source, starts, ends, state }, positions, open)
     open.bytes = Math.round((this.bytes * positions.length) / this.count)
-    const part = new SealedRequest(open, this.owners.select(positions), this.#pool, this.#codec, this.#assemble)
+    const owners = this.owners.select(positions)
+    const part = new SealedRequest(open, owners, this.#pool, this.#codec, this.#assemble, this.origin)
     part.resends = this.resends
     return part
   }

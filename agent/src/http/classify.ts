@@ -1,6 +1,7 @@
 // What an answer means for the events of its request: delivered, worth another attempt, too large, or refused for good.
 
 import type { Attempt, Failure } from '../delivery/delivery.ts'
+import type { Request } from '../delivery/request.ts'
 import type { HttpResponse } from './client.ts'
 
 export function classifyResponse(response: HttpResponse): Attempt {
@@ -12,6 +13,20 @@ export function classifyResponse(response: HttpResponse): Attempt {
     return { outcome: 'retry', failure, retryAfterMs: retryAfterMs(response) }
   }
   return { outcome: 'rejected', failure }
+}
+
+/** Halvings of one request at most, to find the events that a destination refuses: what is left then is refused together. */
+const mostHalvings = 32
+
+/**
+ * Judges the answer of a destination that refuses some events of a request and takes the others, without saying which. Halves
+ * of the request tell; for destinations alone that take an event a second time without keeping two.
+ * @param ofSome what the answer says when it is about some events
+ */
+export function classifyInHalves(response: HttpResponse, { count, origin }: Request, ofSome: RegExp): Attempt {
+  const attempt = classifyResponse(response)
+  if (attempt.outcome !== 'rejected' || count === 1 || origin.halvings >= mostHalvings) return attempt
+  return ofSome.test(response.body.toString('utf8')) ? { outcome: 'too_large', failure: attempt.failure } : attempt
 }
 
 export function responseFailure(status: number, fields: Readonly<Record<string, unknown>> = {}): Failure {

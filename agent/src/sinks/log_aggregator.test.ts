@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { type Destination, fakeDestination } from '../testing/destination.ts'
 import { log } from '../testing/events.ts'
 import { problemsOf, startSink } from '../testing/harness.ts'
@@ -317,4 +317,38 @@ test.each([
   expect(problems.map(({ path, severity }) => [path, severity])).toEqual(
     warned ? [['request.concurrency', 'warning']] : [],
   )
+})
+
+describe('entries that the destination refuses while it keeps the others', () => {
+  const refusing = (isRefused: (message: string) => boolean) =>
+    fakeDestination((request) => {
+      const messages = request.text().match(/m\d+/g) ?? []
+      if (!messages.some(isRefused)) return 204
+      return { status: 400, body: 'entry for stream \'{a="b"}\' has timestamp too old: 2025-01-01T00:00:00Z' }
+    })
+  const events = (count: number) => Array.from({ length: count }, (_, index) => log({ message: `m${index}` }))
+  const options = { labels: { a: 'b' }, encoding: { codec: 'text' } }
+
+  test.each(['none', 'snappy'])('are discarded alone, compression %s', async (compression) => {
+    await using destination = await refusing((message) => message === 'm13')
+    await using sink = await startSink('log_aggregator', { ...options, endpoint: destination.url, compression })
+
+    expect(await sink.deliver(events(100))).toBe('rejected')
+
+    expect(sink.events.counts.get('component_sent_events_total')).toBe(99)
+    expect(sink.events.discards).toEqual([
+      { events: 1, intentional: false, reason: 'Service call failed. No retries or retries exhausted.' },
+    ])
+    expect(destination.requests.length).toBeLessThan(20)
+  })
+
+  test('are not looked for without end', async () => {
+    await using destination = await refusing(() => true)
+    await using sink = await startSink('log_aggregator', { ...options, endpoint: destination.url })
+
+    expect(await sink.deliver(events(1000))).toBe('rejected')
+
+    expect(sink.events.counts.get('component_discarded_events_total intentional=false')).toBe(1000)
+    expect(destination.requests).toHaveLength(65)
+  })
 })

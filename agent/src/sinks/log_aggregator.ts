@@ -10,6 +10,7 @@ import { type Path, removePath } from '../event/path.ts'
 import { Timestamp } from '../event/timestamp.ts'
 import { getField, setField, type Value, type ValueObject } from '../event/value.ts'
 import { authProblems } from '../http/auth.ts'
+import { classifyInHalves } from '../http/classify.ts'
 import { asBuffer, compressionProblems, loadSnappy } from '../http/compression.ts'
 import { encoderFailed, httpSink, joinPath, templateFailed, unhealthy } from '../http/sink.ts'
 import { batch, compression, encoding, httpAuth, request, tls } from '../schema/groups.ts'
@@ -20,6 +21,12 @@ import { type Format, finishStreams, jsonFormat, markEntry, protobufFormat, Stre
 
 /** Streams that are remembered, with the time of their latest entry. */
 const keptStreams = 10_000
+
+/**
+ * What the destination says of entries that it refuses for their time or their length, while it keeps the others of the request.
+ * An entry that it has already is not kept twice.
+ */
+const ofSome = /total ignored|timestamp too (?:old|new)|too far behind|out of order|max entry size/i
 
 /** Milliseconds of the last instant whose nanoseconds fit 64 bits. */
 const lastInstantMs = 9_223_372_036_854
@@ -252,6 +259,7 @@ export const logAggregator = defineSink({
         },
         finish: (open, pool) => finishStreams(open, pool, format),
         assemble: format.assemble,
+        classify: (response, sent) => classifyInHalves(response, sent, ofSome),
         ...(snappy === undefined
           ? {}
           : {

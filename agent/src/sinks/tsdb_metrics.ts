@@ -2,12 +2,9 @@
 // and has a user, the second for an organization and a bucket and has a token.
 
 import { defineSink, type OptionProblem } from '../component.ts'
-import type { Attempt } from '../delivery/delivery.ts'
-import type { Request } from '../delivery/request.ts'
 import type { MetricEvent, MetricValue } from '../event/metric.ts'
 import { authProblems } from '../http/auth.ts'
-import { classifyResponse } from '../http/classify.ts'
-import type { HttpResponse } from '../http/client.ts'
+import { classifyInHalves } from '../http/classify.ts'
 import { httpSink, joinPath, unhealthy } from '../http/sink.ts'
 import { aggregate } from '../metrics/aggregate.ts'
 import { Normalizer } from '../metrics/normalizer.ts'
@@ -131,7 +128,7 @@ export const tsdbMetrics = defineSink({
       headers: { 'content-type': 'text/plain', authorization: `Token ${second ? (options.token ?? '') : ''}` },
       ...metricRequests((events, body) => body.writeText(aggregate(events).map(write).join('\n'))),
       secret: second ? options.token : options.password, // the password is part of the address
-      classify,
+      classify: (response, sent) => classifyInHalves(response, sent, ofSome),
       async healthcheck(get) {
         const ping = joinPath(options.endpoint, '/ping')
         const { status } = await get(ping)
@@ -155,16 +152,10 @@ export const tsdbMetrics = defineSink({
 })
 
 /**
- * A server of the first generation writes what it can of a request, and says of the rest no more than one reason; where fields of
- * one request are of different types, it writes nothing. Halves tell which metrics it takes: to write one a second time changes
- * nothing.
+ * What a server of the first generation says that writes what it can of a request, with one reason for all of the rest; where
+ * fields of one request are of different types, it writes nothing. To write a metric a second time changes nothing.
  */
-function classify(response: HttpResponse, { count }: Request): Attempt {
-  const attempt = classifyResponse(response)
-  if (attempt.outcome !== 'rejected' || count === 1) return attempt
-  const isOfSome = /partial write|field type conflict/.test(response.body.toString('utf8'))
-  return isOfSome ? { outcome: 'too_large', failure: attempt.failure } : attempt
-}
+const ofSome = /partial write|field type conflict/
 
 interface Forms {
   /** What follows an integer that has no sign. */
