@@ -59,10 +59,14 @@ describe.skipIf(missing !== undefined)(`admission${missing === undefined ? '' : 
   afterAll(() => resources.disposeAsync())
 
   /** Asks as the API server does. */
-  async function review(object: object): Promise<{ allowed: boolean; status?: { message: string } }> {
+  async function review(
+    object: object,
+    oldObject?: object,
+  ): Promise<{ allowed: boolean; status?: { message: string }; warnings?: readonly string[] }> {
     const secret = await get('secret', 'penstock-operator-tls', '-n', system)
     const ca = Buffer.from(secret.data['ca.crt'], 'base64').toString()
-    const body = JSON.stringify({ request: { uid: 'u', kind: { kind: 'Pipeline' }, operation: 'CREATE', object } })
+    const asks = { uid: 'u', kind: { kind: 'Pipeline' }, operation: 'CREATE', object, oldObject }
+    const body = JSON.stringify({ request: asks })
     const answer = await new Promise<string>((done, failed) => {
       const servername = `penstock-webhook.${system}.svc`
       const asked = request({
@@ -104,6 +108,52 @@ describe.skipIf(missing !== undefined)(`admission${missing === undefined ? '' : 
     const verdict = await until('an answer', 60_000, () => review(pipeline('wrong', '.a = parse_json(.message)')))
     expect(verdict).toMatchObject({ allowed: false, status: { message: expect.stringContaining('E103') } })
     expect(await review(pipeline('good', '.a = 1'))).toMatchObject({ allowed: true })
+  })
+
+  test('an answer has the errors of all stages, a line each, and warns of what has no effect', async () => {
+    const wrong = pipeline('wrong', '.a = parse_json(.message)')
+    const sinks = [
+      ...wrong.spec.sinks,
+      { name: 'meta', type: 'http', config: { uri: 'http://169.254.169.254/', encoding: { codec: 'json' }, wrong: 1 } },
+    ]
+    const verdict = await review({ ...wrong, spec: { ...wrong.spec, shape: 1, sinks } })
+    expect(verdict.allowed).toBe(false)
+    const lines = verdict.status?.message.split('\n') ?? []
+    expect(lines[0]).toBe('Pipeline "wrong" has 4 problems:')
+    expect(lines.slice(1).sort()).toEqual([
+      expect.stringMatching(/^- CompileFailed: transforms\[parse\] line 1 col \d+: E103 /),
+      expect.stringMatching(/^- ForbiddenOption: sinks\[meta\]\.uri: .*\(T7\)/),
+      expect.stringMatching(/^- InvalidConfig: sinks\[meta\]\.wrong: unknown field `wrong`/),
+      expect.stringMatching(/^- InvalidConfig: spec\.shape: unknown field `shape`/),
+    ])
+    const idle = pipeline('idle', '.a = 1')
+    const unused = { name: 'unused', type: 'filter', inputs: ['app'], config: { condition: 'true' } }
+    const search = {
+      name: 'search',
+      type: 'search_engine',
+      inputs: ['app'],
+      config: { endpoint: 'http://search:9200' },
+    }
+    const warned = await review({
+      ...idle,
+      spec: { ...idle.spec, transforms: [...idle.spec.transforms, unused], sinks: [search] },
+    })
+    expect(warned).toMatchObject({ allowed: true })
+    expect(warned.warnings?.join('\n')).toMatch(/`endpoint` is deprecated/)
+    expect(warned.warnings?.join('\n')).toMatch(/Transform "parse" has no consumers/)
+    expect(warned.warnings?.join('\n')).toMatch(/Transform "unused" has no consumers/)
+  })
+
+  test('what was wrong before may be changed, and gets wrong in no new way', async () => {
+    const before = pipeline('old', '.a = parse_json(.message)')
+    const still = pipeline('old', '.b = parse_json(.message)')
+    expect(await review(still, before)).toMatchObject({
+      allowed: true,
+      warnings: [expect.stringMatching(/^still wrong: transforms\[parse\] line 1 col \d+: E103/)],
+    })
+    const sinks = [{ name: 'out', type: 'blackhole', config: { wrong: 1 } }]
+    expect(await review({ ...still, spec: { ...still.spec, sinks } }, before)).toMatchObject({ allowed: false })
+    expect(await review(still, pipeline('old', '.a = 1'))).toMatchObject({ allowed: false })
   })
 
   test('while nobody answers, resources are applied and the status tells what is wrong', {
