@@ -23,12 +23,23 @@ export interface OperatorOptions {
 /** How often agents report and figures are written: often enough that no test waits for half minutes. */
 const periods = ['--heartbeat-period', '5s', '--status-period', '5s']
 
-/** What Node runs: the sources, or what they were built to, as in the image; for a profile with flags of Node before it. */
-function program(): readonly string[] {
-  const { PENSTOCK_TEST_BUILT: built, PENSTOCK_TEST_NODE_FLAGS: flags = '' } = process.env
-  const file = built === '1' ? ['operator/dist/main.js'] : ['--conditions=source', 'operator/src/main.ts']
-  const path = join(root, file.at(-1) as string)
-  return [...flags.split(' ').filter((flag) => flag !== ''), ...file.slice(0, -1), path]
+/**
+ * What Node runs: the sources, or with PENSTOCK_TEST_BUILT=1 what they were built to, as the image runs it in a pod that is limited
+ * to 512 MiB: V8 takes half of that for its heap.
+ */
+function program(): { readonly args: readonly string[]; readonly env: Readonly<Record<string, string>> } {
+  const { PENSTOCK_TEST_BUILT: built, PENSTOCK_TEST_NODE_FLAGS: more = '' } = process.env
+  const flags = more.split(' ').filter((flag) => flag !== '')
+  if (built !== '1') return { args: [...flags, '--conditions=source', join(root, 'operator/src/main.ts')], env: {} }
+  const text = readFileSync(join(root, 'operator/Dockerfile'), 'utf8')
+  const entry = JSON.parse(/^ENTRYPOINT (\[.*\])$/m.exec(text)?.[1] ?? '[]') as string[]
+  const env = Object.fromEntries(
+    [...text.matchAll(/^ENV (MALLOC_\w+)=(\S+)$/gm)].map(([, name, value]) => [name, value]),
+  )
+  return {
+    args: [...flags, '--max-old-space-size=256', ...entry.slice(1, -1), join(root, 'operator/dist/main.js')],
+    env,
+  }
 }
 
 export class OperatorProcess implements AsyncDisposable {
@@ -53,9 +64,10 @@ export class OperatorProcess implements AsyncDisposable {
       heartbeats === undefined
         ? []
         : ['--heartbeat-address', `127.0.0.1:${heartbeats}`, '--heartbeat-url', heartbeatUrl(heartbeats)]
-    const child = spawn(node, [...program(), 'operator', ...flags, ...fast, ...reports, ...args], {
+    const { args: main, env: own } = program()
+    const child = spawn(node, [...main, 'operator', ...flags, ...fast, ...reports, ...args], {
       stdio: ['ignore', 'ignore', 'pipe'],
-      env: { ...process.env, ...env },
+      env: { ...process.env, ...own, ...env },
     })
     return new OperatorProcess(child)
   }

@@ -91,7 +91,7 @@ export const chartValues: readonly ChartValue[] = [
   ),
   value(
     'resources',
-    { requests: { cpu: '100m', memory: '256Mi' }, limits: { memory: '768Mi' } },
+    { requests: { cpu: '100m', memory: '256Mi' }, limits: { memory: '512Mi' } },
     open,
     'Resources of the operator.',
   ),

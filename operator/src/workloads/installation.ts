@@ -313,7 +313,7 @@ function describeDeployment({ namespace, version, labels, selector }: Deployment
               livenessProbe: probe('/healthz', 10, 6),
               readinessProbe: probe('/readyz', 5, 2),
               startupProbe: probe('/healthz', 2, 60),
-              resources: { requests: { cpu: '100m', memory: '256Mi' }, limits: { memory: '768Mi' } },
+              resources: { requests: { cpu: '100m', memory: '256Mi' }, limits: { memory: '512Mi' } },
               securityContext: {
                 allowPrivilegeEscalation: false,
                 capabilities: { drop: ['ALL'] },
