@@ -13,7 +13,11 @@ metrics.counter('component_sent_events_total', labels('two')).add(5)
 
 test.each([
   ['get_vector_metric("component_sent_events_total", tags: {"component_id": "two"}).value', '5'],
-  ['get_vector_metric("component_sent_events_total").tags.component_id', '"one"'],
+  ['get_vector_metric("component_sent_events_total").tags.component_id', '["one"]'],
+  [
+    'names = []\nfor_each(find_vector_metrics("component_sent_events_total")) -> |_i, m| { names = push(names, upcase(m.kind)) }\nnames',
+    '["ABSOLUTE", "ABSOLUTE"]',
+  ],
   ['length(find_vector_metrics("component_sent_events_total", tags: {"component_id": "*o*"}))', '2'],
   ['find_vector_metrics("component_sent_events_total", tags: {"component_id": "three"})', '[]'],
   ['aggregate_vector_metrics("sum", "component_sent_events_total")', '8'],

@@ -4,6 +4,7 @@ import { float, isObject, type Value, type ValueObject } from '../event/value.ts
 import { compileBounded } from '../formats/regex-linear.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Runtime } from './function.ts'
+import { kinds } from './kind.ts'
 
 /** How long a reading of the metrics is used. */
 const keptMs = 1000
@@ -18,12 +19,14 @@ export function metricReader(metrics: Metrics | undefined): Runtime['metrics'] {
     until = now + keptMs
     values = metrics.snapshot().flatMap(({ name, type, samples }) =>
       samples.map((sample): ValueObject => {
-        const head = { name, tags: { ...sample.labels }, kind: 'absolute' }
+        const tags = Object.fromEntries(Object.entries(sample.labels).map(([label, value]) => [label, [value]]))
+        const head = { name, tags, kind: 'absolute' }
         if (!('histogram' in sample)) return { ...head, type, value: float(sample.value) }
         const { buckets, count, sum } = sample.histogram
         return {
           ...head,
           type: 'histogram',
+          value: null,
           buckets: buckets.map(({ upperLimit, count }): ValueObject => ({ upper_limit: float(upperLimit), count })),
           count,
           sum: float(sum),
@@ -33,6 +36,18 @@ export function metricReader(metrics: Metrics | undefined): Runtime['metrics'] {
     return values
   }
 }
+
+/** The kind of one of them. Tags have arrays of their values. */
+export const metricKind = kinds.objectWith(
+  {
+    name: kinds.string,
+    tags: kinds.object,
+    type: kinds.string,
+    kind: kinds.string,
+    value: kinds.float.or(kinds.null),
+  },
+  kinds.any,
+)
 
 export function matchingMetrics(runtime: Runtime, name: string, tags: ValueObject): Value[] {
   return runtime.metrics().filter((metric) => {
@@ -46,7 +61,8 @@ export function matchingMetrics(runtime: Runtime, name: string, tags: ValueObjec
   })
 }
 
-function matches(wanted: string, value: Value | undefined): boolean {
+function matches(wanted: string, values: Value | undefined): boolean {
+  const value = Array.isArray(values) ? values[0] : undefined
   if (typeof value !== 'string') return false
   if (!wanted.includes('*')) return value === wanted
   const parts = wanted.split('*').map((part) => part.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&'))

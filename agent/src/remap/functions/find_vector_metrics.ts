@@ -3,12 +3,14 @@
 import type { ValueObject } from '../../event/value.ts'
 import { defineFunction } from '../function.ts'
 import { kinds } from '../kind.ts'
-import { matchingMetrics } from '../own-metrics.ts'
+import { matchingMetrics, metricKind } from '../own-metrics.ts'
 
 export const findVectorMetrics = defineFunction({
   name: 'find_vector_metrics',
   category: 'Metrics',
   summary: 'All metrics of the agent itself with a name and tags.',
+  description:
+    'Each has `name`, `type`, `kind`, `tags` (arrays of values) and `value`, which is null for a histogram: that has `buckets`, `count` and `sum`.',
   parameters: [
     { name: 'key', kind: kinds.string, description: 'Name of the metrics.' },
     {
@@ -19,7 +21,7 @@ export const findVectorMetrics = defineFunction({
       description: 'Tags that they must have; a value may hold `*`.',
     },
   ],
-  returns: kinds.arrayEach(kinds.object),
+  returns: kinds.arrayEach(metricKind),
   fallible: 'never',
   pure: false,
   examples: [

@@ -3,12 +3,14 @@
 import type { ValueObject } from '../../event/value.ts'
 import { defineFunction } from '../function.ts'
 import { kinds } from '../kind.ts'
-import { matchingMetrics } from '../own-metrics.ts'
+import { matchingMetrics, metricKind } from '../own-metrics.ts'
 
 export const getVectorMetric = defineFunction({
   name: 'get_vector_metric',
   category: 'Metrics',
   summary: 'The first metric of the agent itself with a name and tags; null if there is none.',
+  description:
+    'It has `name`, `type`, `kind`, `tags` (arrays of values) and `value`, which is null for a histogram: that has `buckets`, `count` and `sum`.',
   parameters: [
     { name: 'key', kind: kinds.string, description: 'Name of the metric.' },
     {
@@ -19,7 +21,7 @@ export const getVectorMetric = defineFunction({
       description: 'Tags that it must have; a value may hold `*`.',
     },
   ],
-  returns: kinds.object.or(kinds.null),
+  returns: metricKind.or(kinds.null),
   fallible: 'never',
   pure: false,
   examples: [
