@@ -279,7 +279,7 @@ Its logs are not read.
                 namespaceSelector: { matchLabels: { team: 'blue' } },
                 clusterPipelines: { selector: {} },
               },
-              rollout: { canary: null, paused: false },
+              rollout: { canary: { percent: 100, bake: '1s' }, paused: false },
             },
           },
           ...['one', 'other'].map((name) => ({
@@ -458,6 +458,85 @@ Its logs are not read.
           69,
           expect.stringContaining('may not get pipelines.penstock.dev in all namespaces'),
         ])
+      })
+
+      test('render gives what the agents of a node run', async () => {
+        const node = await penstock('render', '--node', 'node-0000')
+        expect([node.code, node.stderr]).toEqual([0, ''])
+        for (const id of ['live/one/app', 'live/other/mark', '_cluster/demo/in', 'shop/web/parse'])
+          expect(node.stdout).toContain(`  ${id}:\n`)
+        const one = await penstock('render', '-n', 'live')
+        expect(one.stdout).toContain('live/one/app')
+        expect(one.stdout).not.toContain('_cluster/')
+        const none = await penstock('render', '--node', 'node-0009')
+        expect([none.code, none.stderr]).toEqual([1, 'No agent runs on node node-0009.\n'])
+      })
+
+      test('rollout undo takes an Agent back until its Pipelines change or it is resumed, and says so', async () => {
+        const agent = ['node', '-n', system]
+        const statusOf = async (path: string) =>
+          JSON.parse(await cluster.kubectl(['get', '--raw', `/apis/penstock.dev/v1alpha1/${path}`])).status
+        const programmed = async (path: string) =>
+          (await statusOf(path))?.conditions?.find(({ type }: { type: string }) => type === 'Programmed')
+        const one = 'namespaces/live/pipelines/one'
+        const node = `namespaces/${system}/agents/node`
+        const mark = async (text: string) => {
+          const transforms = [
+            { name: 'mark', type: 'remap', config: { source: `.mark = "${text}"\ndel(.orchestrator)` } },
+          ]
+          const patch = JSON.stringify({ spec: { transforms } })
+          await cluster.kubectl(['patch', 'pipeline', 'one', '-n', 'live', '--type=merge', '-p', patch])
+        }
+        const runs = async (text: string) => {
+          await using tap = follow('tap', 'one', '-n', 'live', '-c', 'mark', ...as('author'))
+          await eventually(() => expect(tap.lines().at(-1) ?? tap.said.err).toContain(`"mark":"${text}"`), 120_000)
+        }
+        const { stableRevision: before } = await eventually(async () => {
+          const status = await statusOf(node)
+          expect(status.revision).toBe(status.stableRevision)
+          return status
+        }, 120_000)
+        await mark('newer')
+        await runs('newer')
+        await eventually(async () => {
+          const { revision, stableRevision } = await statusOf(node)
+          expect(revision).toBe(stableRevision)
+          expect(revision).not.toBe(before)
+        }, 120_000)
+
+        const undone = await penstock('rollout', 'undo', ...agent)
+        expect([undone.code, undone.stderr]).toEqual([0, ''])
+        const revision = /goes back to revision ([0-9a-f]{12})\./.exec(undone.stdout)?.[1]
+        expect(revision).toBe(before)
+        await runs('one')
+        for (const path of [node, one]) {
+          await eventually(async () => {
+            expect(await programmed(path)).toMatchObject({
+              status: 'False',
+              reason: 'Undone',
+              message: expect.stringContaining(`taken back to revision ${revision}`),
+            })
+          }, 120_000)
+        }
+        expect(await programmed('namespaces/live/pipelines/other')).toMatchObject({ status: 'True' })
+        const again = await penstock('rollout', 'undo', ...agent)
+        expect([again.code, again.stderr]).toEqual([
+          1,
+          expect.stringContaining(`was taken back to revision ${revision} already`),
+        ])
+        expect((await penstock('rollout', 'undo', ...agent, '--to-revision', 'fff')).stderr).toContain(
+          'has no revision fff to go back to',
+        )
+
+        expect((await penstock('rollout', 'resume', ...agent)).code).toBe(0)
+        await runs('newer')
+        await eventually(async () => expect(await programmed(one)).toMatchObject({ status: 'True' }), 120_000)
+
+        expect((await penstock('rollout', 'undo', ...agent, '--to-revision', revision ?? '')).code).toBe(0)
+        await runs('one')
+        await mark('newest')
+        await runs('newest')
+        await eventually(async () => expect(await programmed(node)).toMatchObject({ status: 'True' }), 120_000)
       })
 
       test('both go through the API server, for whom the one port of the operator is opened', async () => {

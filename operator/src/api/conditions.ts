@@ -43,6 +43,7 @@ export const reasons = [
   'RollingOut',
   'NodesFailed',
   'RolledBack',
+  'Undone',
   'BundleTooLarge',
   'Suspended',
   // Flowing

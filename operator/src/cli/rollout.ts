@@ -1,4 +1,4 @@
-// `penstock rollout status|pause|resume AGENT` and `penstock rollout retry PIPELINE`: how a revision spreads over the agents.
+// `penstock rollout status|pause|resume|undo AGENT` and `penstock rollout retry PIPELINE`: how a revision spreads over the agents.
 
 import { parseArgs } from 'node:util'
 import { PenstockError } from '@penstock/agent/errors'
@@ -6,31 +6,62 @@ import { closest } from '@penstock/agent/schema/problems'
 import type { Agent } from '../api/agent.ts'
 import { conditionOf } from '../api/conditions.ts'
 import { keyOf, objectKey } from '../api/object.ts'
+import { isGood, undoAnnotation } from '../controllers/undo.ts'
 import { type ClusterAccess, clusterOptions, connect, typeOf } from './cluster.ts'
 
-const actions = ['status', 'pause', 'resume', 'retry'] as const
+const actions = ['status', 'pause', 'resume', 'undo', 'retry'] as const
 type Action = (typeof actions)[number]
 
 /** Any new value makes the operator try again what it has taken back. */
 const retryAnnotation = 'penstock.dev/retry'
 
+export const usage = `Usage: penstock rollout ACTION NAME [FLAGS]
+
+How a new configuration reaches the agents of an Agent.
+
+  status AGENT      which revision runs where, and the last ones
+  pause AGENT       steps wait
+  resume AGENT      steps go on; an \`undo\` ends
+  undo AGENT        all agents go back to an earlier revision at once, until its Pipelines change or \`resume\`
+  retry PIPELINE    what was taken back is tried again; --cluster for a ClusterPipeline
+
+  --to-revision R            for undo: a revision of \`status\`, or its beginning (the one before)
+  -n, --namespace NS         of the Agent or Pipeline; that of the context
+  --kubeconfig FILE, --context NAME   the cluster, as for kubectl
+`
+
 export async function run(argv: string[]): Promise<number> {
   const { values, positionals } = parseArgs({
     args: argv,
     allowPositionals: true,
-    options: { ...clusterOptions, cluster: { type: 'boolean', default: false } },
+    options: {
+      ...clusterOptions,
+      cluster: { type: 'boolean', default: false },
+      'to-revision': { type: 'string' },
+    },
   })
   const [action, name, ...more] = positionals
   if (!isAction(action) || name === undefined || more.length > 0) {
     const meant = action === undefined || isAction(action) ? undefined : closest(action, actions)
     throw new PenstockError(
       'PEN_USAGE',
-      `Say what to do with what: penstock rollout status|pause|resume AGENT, or penstock rollout retry PIPELINE [--cluster].${meant === undefined ? '' : ` Did you mean \`${meant}\`?`}`,
+      `Say what to do with what: penstock rollout status|pause|resume|undo AGENT, or penstock rollout retry PIPELINE [--cluster].${meant === undefined ? '' : ` Did you mean \`${meant}\`?`}`,
     )
   }
+  if (values['to-revision'] !== undefined && action !== 'undo')
+    throw new PenstockError('PEN_USAGE', '`--to-revision` is for `penstock rollout undo`.')
+  if (values['all-namespaces']) throw new PenstockError('PEN_USAGE', 'Name one namespace by `-n NAMESPACE`.')
   const access = await connect(values)
-  if (action === 'retry') return retry(access, name, values.cluster)
-  return action === 'status' ? status(access, name) : pause(access, name, action === 'pause')
+  switch (action) {
+    case 'retry':
+      return retry(access, name, values.cluster)
+    case 'status':
+      return status(access, name)
+    case 'undo':
+      return undo(access, name, values['to-revision'])
+    default:
+      return pause(access, name, action === 'pause')
+  }
 }
 
 function isAction(text: string | undefined): text is Action {
@@ -70,12 +101,58 @@ async function pause(access: ClusterAccess, name: string, paused: boolean): Prom
   const agent = await agentOf(access, name)
   if (agent === undefined) return 1
   const key = keyOf(agent)
-  if ((agent.spec.rollout?.paused === true) === paused) {
+  const isUndone = agent.metadata.annotations?.[undoAnnotation] !== undefined
+  const isPaused = agent.spec.rollout?.paused === true
+  if (isPaused === paused && (paused || !isUndone)) {
     console.log(`The rollout of Agent ${key} is ${paused ? 'paused' : 'not paused'} already.`)
     return 0
   }
-  await access.client.patch(typeOf('Agent'), agent.metadata.namespace, name, { spec: { rollout: { paused } } })
+  await access.client.patch(typeOf('Agent'), agent.metadata.namespace, name, {
+    ...(isPaused === paused ? {} : { spec: { rollout: { paused } } }),
+    ...(isUndone && !paused ? { metadata: { annotations: { [undoAnnotation]: null } } } : {}),
+  })
   console.log(paused ? `The rollout of Agent ${key} stays where it is.` : `The rollout of Agent ${key} goes on.`)
+  return 0
+}
+
+async function undo(access: ClusterAccess, name: string, asked: string | undefined): Promise<number> {
+  const agent = await agentOf(access, name)
+  if (agent === undefined) return 1
+  const key = keyOf(agent)
+  const { revision: newest, history = [], conditions } = agent.status ?? {}
+  const isUndone = conditionOf(conditions, 'Programmed')?.reason === 'Undone'
+  // Those that ran everywhere; the newest first.
+  const earlier = [
+    ...new Set(history.filter((one) => isGood({ result: one.result ?? '' })).map(({ revision }) => revision)),
+  ]
+  // While a revision is being rolled out, the one before it is the stable one.
+  const others = earlier.filter((revision) => revision !== newest)
+  const choice = others.length === 0 ? '' : ` There are: ${others.join(', ')}.`
+  if (others.length === 0) {
+    console.error(`Agent ${key} has no earlier revision to go back to.`)
+    return 1
+  }
+  if (asked === undefined && isUndone) {
+    console.error(
+      `Agent ${key} was taken back to revision ${newest} already. Name another by --to-revision, or let it go on: penstock rollout resume ${name}.${choice}`,
+    )
+    return 1
+  }
+  const revision = asked === undefined ? others[0] : others.find((each) => asked !== '' && each.startsWith(asked))
+  if (revision === undefined) {
+    console.error(
+      newest !== undefined && asked !== undefined && newest.startsWith(asked)
+        ? `Agent ${key} runs revision ${newest} already.${choice}`
+        : `Agent ${key} has no revision ${asked} to go back to.${choice}`,
+    )
+    return 1
+  }
+  await access.client.patch(typeOf('Agent'), agent.metadata.namespace, name, {
+    metadata: { annotations: { [undoAnnotation]: `${revision} ${new Date().toISOString()}` } },
+  })
+  console.log(
+    `Agent ${key} goes back to revision ${revision}. It stays there until its Pipelines change, or until: penstock rollout resume ${name} -n ${agent.metadata.namespace}`,
+  )
   return 0
 }
 

@@ -51,6 +51,7 @@ import type { OperatorContext, OperatorPart } from './context.ts'
 import { Controller, ControllerMetrics } from './controller.ts'
 import type { Delivered, Delivery, KnownRevision, Report, RolloutRecord } from './delivery.ts'
 import { type AgentNode, decide, type Observation, policyOf } from './rollout-plan.ts'
+import { isGood, remembered, undoAnnotation, undoneOf } from './undo.ts'
 import {
   allowRecreate,
   type JobObject,
@@ -70,7 +71,6 @@ const contendedMs = 600_000
 const operatorManager = 'penstock-operator'
 /** Of all values of a revision; the other half is for those of the revision before. */
 const mostValuesBytes = (secretSlots * slotBytes) / 2
-const historyLength = 3
 
 /** A pod as far as it matters here. */
 export interface PodObject extends KubeObject {
@@ -360,7 +360,14 @@ export class AgentController implements AsyncDisposable {
       delivered.revisions.set(bundle.rev, bundle)
       shareFragments(delivered.revisions)
     }
-    const waitMs = this.#decide(key, agent, memory, delivered, bundle)
+    const undone = this.#undone(agent, delivered, bundle.rev)
+    if (undone !== undefined) {
+      // Its values are followed as those of any other revision.
+      const earlier = [...undone.fragments.values()].map((fragment) => ({ fragment, createdAt: '' }))
+      const { of } = await this.#valuesFor(earlier, secrets, new Map(), stableFragments, signal)
+      for (const [id, value] of of) values.of.set(id, value)
+    }
+    const waitMs = undone === undefined ? this.#decide(key, agent, memory, delivered, bundle) : undefined
     await this.#write(key, delivered, memory, values.of, signal)
     this.#delivery.set(key, delivered)
     return waitMs
@@ -491,6 +498,34 @@ export class AgentController implements AsyncDisposable {
     return result.ok ? result.value : undefined
   }
 
+  /** The earlier revision that somebody has gone back to, put in force everywhere: it has run everywhere before. */
+  #undone(agent: Agent, delivered: Delivered, wanted: string): KnownRevision | undefined {
+    const request = agent.metadata.annotations?.[undoAnnotation]
+    const { undone: before, ...record } = delivered.record
+    const undone = undoneOf(delivered.record, request, wanted, (rev) => delivered.revisions.has(rev))
+    delivered.record = undone === undefined ? record : { ...record, undone }
+    if (undone !== undefined && undone.to === undefined && before?.request !== request) {
+      this.#event(agent, 'Warning', 'UndoFailed', `There is no revision to go back to: "${request}".`)
+    }
+    if (undone?.to === undefined) return undefined
+    const known = delivered.revisions.get(undone.to)
+    if (known === undefined) {
+      // Its content is lost: what shall run is better than nothing.
+      delivered.record = { ...delivered.record, undone: { request: undone.request } }
+      return undefined
+    }
+    delivered.why = ''
+    if (delivered.stable?.rev !== known.rev || delivered.candidate !== undefined) {
+      const at = new Date().toISOString()
+      delivered.stable = { rev: known.rev, shards: known.shards }
+      delivered.candidate = undefined
+      const history = remembered(delivered.record.history, { revision: known.rev, at, result: 'Undone' })
+      delivered.record = { ...withoutStep(delivered.record), history }
+      this.#event(agent, 'Normal', 'Undone', `Revision ${short(known.rev)} runs again instead of ${short(wanted)}.`)
+    }
+    return known
+  }
+
   /** Lets the rollout go on by one decision. */
   #decide(
     key: string,
@@ -531,7 +566,7 @@ export class AgentController implements AsyncDisposable {
     const decision = decide(observation)
     const revision: Revision = { rev: bundle.rev, shards: bundle.shards }
     const history = (result: string, rev: string) =>
-      [{ revision: rev, at: new Date(now).toISOString(), result }, ...delivered.record.history].slice(0, historyLength)
+      remembered(delivered.record.history, { revision: rev, at: new Date(now).toISOString(), result })
     delivered.why = ''
     switch (decision.action) {
       case 'promote':
@@ -687,7 +722,7 @@ export class AgentController implements AsyncDisposable {
     // Pods with a sidecar that have not reported since this process started are not known.
     if (agent?.spec.mode === 'Sidecar' && !this.#delivery.isStale(undefined, Date.now())) allKnown = false
     const wanted = [stable?.rev, candidate?.rev].filter((rev) => rev !== undefined)
-    const history = delivered.record.history.map(({ revision }) => revision)
+    const history = delivered.record.history.filter(isGood).map(({ revision }) => revision)
     const keep = [...new Set([...wanted, ...running, ...history])]
     for (const rev of [...delivered.revisions.keys()]) if (!keep.includes(rev)) delivered.revisions.delete(rev)
 
@@ -759,7 +794,9 @@ export class AgentController implements AsyncDisposable {
   async #applyWorkload(agent: Agent, memory: AgentMemory, signal: AbortSignal): Promise<void> {
     const { settings, kube } = this.#context
     const client = kube.as('agent')
-    const ports = egressPorts(this.#delivery.get(keyOf(agent))?.selected.values() ?? [])
+    const delivered = this.#delivery.get(keyOf(agent))
+    const undone = delivered?.record.undone?.to === undefined ? [] : fragmentsIn(delivered, delivered.stable).values()
+    const ports = egressPorts([...(delivered?.selected.values() ?? []), ...undone])
     const input: WorkloadInput = {
       image: settings.agentImage,
       operatorUrl: settings.heartbeatUrl,
@@ -1029,8 +1066,8 @@ function changedIn(next: ReadonlyMap<string, Fragment>, before: ReadonlyMap<stri
   return changed
 }
 
-function withoutStep({ rolledBack, history }: RolloutRecord): RolloutRecord {
-  return { rolledBack, history }
+function withoutStep({ step: _, since: __, ...record }: RolloutRecord): RolloutRecord {
+  return record
 }
 
 /** Whether a pod has been silent for too long, counted from when it could have been heard first. */

@@ -7,6 +7,7 @@ import type { Failure } from '@penstock/agent/bundle/runner'
 import type { ShardFile } from '../render/bundle.ts'
 import type { Fragment } from '../render/fragment.ts'
 import { Flow } from './flow.ts'
+import type { Undone } from './undo.ts'
 
 /** What stands in an annotation of the first Secret, so that a rollout goes on where another process has left it. */
 export interface RolloutRecord {
@@ -18,6 +19,8 @@ export interface RolloutRecord {
     Record<string, { readonly hash: string; readonly retry?: string; readonly why: string }>
   >
   readonly history: readonly { readonly revision: string; readonly at: string; readonly result: string }[]
+  /** What was gone back to. */
+  readonly undone?: Undone
 }
 
 export interface KnownRevision {

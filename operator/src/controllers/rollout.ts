@@ -228,15 +228,17 @@ export class RolloutStatus implements AsyncDisposable {
             'NodesFailed',
             `${failed} of ${desired} agents: ${failureText(firstFailing[1], firstFailing[0])}`,
           )
-        : rolledBack !== undefined && candidate === undefined
-          ? finding('False', 'RolledBack', `${rolledBack[0]} was taken back: ${rolledBack[1].why}.`)
-          : current >= desired && (desired > 0 || sidecar)
-            ? finding('True', 'Programmed', `${current} of ${desired} agents run revision ${revision}.`)
-            : finding(
-                'False',
-                candidate === undefined && current === 0 ? 'Pending' : 'RollingOut',
-                `${current} of ${desired} agents run revision ${revision}. ${delivered.why}`.trim(),
-              )
+        : delivered.record.undone?.to !== undefined
+          ? finding('False', 'Undone', undoneText(key, delivered))
+          : rolledBack !== undefined && candidate === undefined
+            ? finding('False', 'RolledBack', `${rolledBack[0]} was taken back: ${rolledBack[1].why}.`)
+            : current >= desired && (desired > 0 || sidecar)
+              ? finding('True', 'Programmed', `${current} of ${desired} agents run revision ${revision}.`)
+              : finding(
+                  'False',
+                  candidate === undefined && current === 0 ? 'Pending' : 'RollingOut',
+                  `${current} of ${desired} agents run revision ${revision}. ${delivered.why}`.trim(),
+                )
     this.#context.status.report(agentKind, agent, 'rollout', {
       generation: agent.metadata.generation ?? 0,
       findings: [programmedNow],
@@ -400,6 +402,10 @@ export class RolloutStatus implements AsyncDisposable {
       if (back !== undefined) return finding('False', 'RolledBack', `Taken back on Agent ${key}: ${back.why}.`)
       const evicted = delivered.evicted.get(id)
       if (evicted !== undefined) return finding('False', 'BundleTooLarge', evicted)
+      if (delivered.record.undone?.to !== undefined) {
+        const runs = fragmentsIn(delivered, delivered.stable).get(id)?.hash === artifact.hash
+        if (!runs) return finding('False', 'Undone', undoneText(key, delivered))
+      }
       const failed = failing.get(id)
       if (failed !== undefined) {
         return finding('False', 'NodesFailed', `${failed.length} agents of ${key}: ${failureText(failed, id)}`)
@@ -563,6 +569,11 @@ interface Reach {
   readonly failing: Map<string, Set<string>>
   readonly reaching: Set<string>
   message: string | undefined
+}
+
+function undoneText(key: string, { record: { undone } }: Delivered): string {
+  const [namespace, name] = key.split('/')
+  return `Agent ${key} was taken back to revision ${short(undone?.to ?? '')} and stays there until something else than ${short(undone?.from ?? '')} shall run, or until \`penstock rollout resume ${name} -n ${namespace}\`.`
 }
 
 function trafficOf(live: readonly Report[]): Map<string, Traffic> {

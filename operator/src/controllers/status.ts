@@ -50,6 +50,7 @@ const terminal: ReadonlySet<string> = new Set<Reason>([
   'NameConflict',
   'NamespaceNotAllowed',
   'RolledBack',
+  'Undone',
   'BundleTooLarge',
 ])
 

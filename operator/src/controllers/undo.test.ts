@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest'
+import type { RolloutRecord } from './delivery.ts'
+import { remembered, undoneOf } from './undo.ts'
+
+const entry = (revision: string, result = 'RolledOut') => ({ revision, at: '2026-01-01T00:00:00Z', result })
+const record = (undone?: RolloutRecord['undone']): RolloutRecord => ({
+  rolledBack: {},
+  history: [entry('ccc'), entry('bad', 'RolledBack'), entry('bbb'), entry('aaa')],
+  ...(undone === undefined ? {} : { undone }),
+})
+const known = () => true
+
+test('an Agent goes back to a revision that ran everywhere, and stays there while nothing else shall run', () => {
+  const undone = undoneOf(record(), 'bb now', 'ccc', known)
+  expect(undone).toEqual({ request: 'bb now', to: 'bbb', from: 'ccc' })
+  expect(undoneOf(record(undone), 'bb now', 'ccc', known)).toEqual(undone)
+  expect(undoneOf(record(undone), 'aa later', 'ccc', known)).toEqual({ request: 'aa later', to: 'aaa', from: 'ccc' })
+  expect(undoneOf(record(undone), undefined, 'ccc', known)).toBeUndefined()
+})
+
+test('it is over when something else shall run, and stays so when that is taken back', () => {
+  const undone = undoneOf(record(), 'bb now', 'ccc', known)
+  const over = undoneOf(record(undone), 'bb now', 'ddd', known)
+  expect(over).toEqual({ request: 'bb now' })
+  expect(undoneOf(record(over), 'bb now', 'ccc', known)).toEqual(over)
+})
+
+test.each([
+  { request: 'bad now', why: 'it was taken back itself' },
+  { request: 'xyz now', why: 'nobody knows it' },
+  { request: ' now', why: 'it names none' },
+])('$request is not gone back to: $why', ({ request }) => {
+  expect(undoneOf(record(), request, 'ccc', known)).toEqual({ request })
+})
+
+test('a revision whose content is gone is not gone back to', () => {
+  expect(undoneOf(record(), 'bbb now', 'ccc', () => false)).toEqual({ request: 'bbb now' })
+})
+
+test('the revision that runs and three before it are remembered, each once', () => {
+  let history: RolloutRecord['history'] = []
+  for (const name of ['a', 'b', 'c', 'd', 'b', 'e']) history = remembered(history, entry(name))
+  expect(history.map(({ revision }) => revision)).toEqual(['e', 'b', 'd', 'c'])
+  for (const name of ['x1', 'x2', 'x3', 'x4']) history = remembered(history, entry(name, 'RolledBack'))
+  expect(history.map(({ revision }) => revision)).toEqual(['x4', 'x3', 'x2', 'e', 'b', 'd', 'c'])
+})

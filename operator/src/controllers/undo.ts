@@ -1,0 +1,56 @@
+// Going back to an earlier revision, as `penstock rollout undo` asks for by an annotation. What was gone back to stays until there is
+// something else to run than there was when it was asked for, or the annotation is taken away. Pure.
+
+import type { RolloutRecord } from './delivery.ts'
+
+/** On an Agent: the beginning of a revision, and when it was asked for, so that asking again is something new. */
+export const undoAnnotation = 'penstock.dev/undo'
+
+export interface Undone {
+  /** The annotation that asked for it. */
+  readonly request: string
+  /** What runs, and what would run without it; absent when it is over. */
+  readonly to?: string
+  readonly from?: string
+}
+
+/** Of a kind that an agent has run everywhere: only such a revision can be gone back to. */
+export const isGood = ({ result }: { readonly result: string }): boolean =>
+  result === 'RolledOut' || result === 'Undone'
+
+const mostGood = 4
+const mostOthers = 3
+
+/** With a new entry, newest first: the revision that runs and the three before it, and some that were taken back. */
+export function remembered(history: RolloutRecord['history'], entry: RolloutRecord['history'][number]) {
+  const seen = new Set<string>()
+  let good = 0
+  let others = 0
+  return [entry, ...history].filter((each) => {
+    if (!isGood(each)) return others++ < mostOthers
+    if (seen.has(each.revision)) return false
+    seen.add(each.revision)
+    return good++ < mostGood
+  })
+}
+
+/**
+ * What is to be gone back to, after what was known of it.
+ * @param wanted revision that shall run without it
+ * @param isKnown whether the content of a revision is at hand
+ */
+export function undoneOf(
+  { undone, history }: RolloutRecord,
+  request: string | undefined,
+  wanted: string,
+  isKnown: (rev: string) => boolean,
+): Undone | undefined {
+  if (request === undefined) return undefined
+  if (undone?.request === request) {
+    // Something else shall run now: it is over, also if that is taken back later.
+    return undone.from === undefined || undone.from === wanted ? undone : { request }
+  }
+  const [prefix = ''] = request.split(' ')
+  const found = history.find((entry) => isGood(entry) && entry.revision.startsWith(prefix) && isKnown(entry.revision))
+  return prefix === '' || found === undefined ? { request } : { request, to: found.revision, from: wanted }
+}
