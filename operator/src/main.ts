@@ -5,7 +5,11 @@ import { exitCodeOf, exitCodes } from '@penstock/agent/cli/exit-codes'
 import { errorText, PenstockError } from '@penstock/agent/errors'
 import { closest } from '@penstock/agent/schema/problems'
 
-type Command = { run(argv: string[]): Promise<number> }
+/** What a file of `cli/` gives. `operator` and `webhook` print their many flags themselves. */
+interface Command {
+  readonly usage?: string
+  run(argv: string[]): Promise<number>
+}
 
 const commands: Readonly<Record<string, { readonly about: string; readonly load: () => Promise<Command> }>> = {
   cleanup: { about: 'end what must end before an installation is removed', load: () => import('./cli/cleanup.ts') },
@@ -18,7 +22,10 @@ const commands: Readonly<Record<string, { readonly about: string; readonly load:
   lint: { about: 'check resources: shape, references, options, programs', load: () => import('./cli/lint.ts') },
   operator: { about: 'reconcile the resources of a cluster (in its image)', load: () => import('./cli/operator.ts') },
   render: { about: 'print the agent configuration of resources', load: () => import('./cli/render.ts') },
-  rollout: { about: 'show, pause, resume or retry the rollout of a revision', load: () => import('./cli/rollout.ts') },
+  rollout: {
+    about: 'show, pause, resume, undo or retry the rollout of a revision',
+    load: () => import('./cli/rollout.ts'),
+  },
   run: { about: 'run resources here, with sample pods', load: () => import('./cli/run.ts') },
   selftest: {
     about: 'apply a Pipeline that goes nowhere and wait until it is ready',
@@ -38,7 +45,9 @@ const commands: Readonly<Record<string, { readonly about: string; readonly load:
 
 const usage = `Usage: penstock COMMAND [FLAGS]\n\n${Object.entries(commands)
   .map(([name, { about }]) => `  ${name.padEnd(14)} ${about}`)
-  .join('\n')}\n`
+  .join('\n')}
+
+\`penstock COMMAND --help\` tells the flags of a command.\n`
 
 async function main([name, ...argv]: string[]): Promise<number> {
   if (name === undefined || name === '--help' || name === '-h') {
@@ -54,7 +63,12 @@ async function main([name, ...argv]: string[]): Promise<number> {
     return 64
   }
   try {
-    return await (await command.load()).run(argv)
+    const { usage: its, run } = await command.load()
+    if (its !== undefined && argv.some((word) => word === '--help' || word === '-h')) {
+      console.log(its)
+      return 0
+    }
+    return await run(argv)
   } catch (error) {
     const { told, code } = endOf(error)
     console.error(told)

@@ -13,6 +13,15 @@ import { labels } from '../workloads/names.ts'
 import { durationMs } from './arguments.ts'
 import { clusterOptions, connect } from './cluster.ts'
 
+export const usage = `Usage: penstock cleanup [FLAGS]
+
+Ends what must end before an installation is removed: the operator, the Agents that came with it, finalizers.
+
+  -n, --namespace NS         of the installation; that of the context
+  --timeout TIME             how long to wait for the operator (45s)
+  --kubeconfig FILE, --context NAME   the cluster, as for kubectl
+`
+
 export async function run(argv: string[]): Promise<number> {
   const { values } = parseArgs({
     args: argv,

@@ -16,6 +16,16 @@ import { printProblems } from './problems.ts'
 
 type Table = Record<string, unknown>
 
+export const usage = `Usage: penstock convert -f CONFIG [FLAGS]
+
+Makes a Pipeline of an agent configuration in TOML, YAML or JSON, and tells what has no place in one.
+
+  -f, --file CONFIG          the configuration
+  --name NAME                of the Pipeline (converted)
+  -n, --namespace NS         of the Pipeline (default)
+  --cluster                  a ClusterPipeline instead
+`
+
 export async function run(argv: string[]): Promise<number> {
   const { values, positionals } = parseArgs({
     args: argv,

@@ -11,6 +11,15 @@ import { fileOption, resourcePaths } from './arguments.ts'
 import { clusterOptions, connect } from './cluster.ts'
 import { printProblems } from './problems.ts'
 
+export const usage = `Usage: penstock diff -f PATH [FLAGS]
+
+Shows what applying resources would change for the agents. Exit 1 when there is a difference. Values of Secrets are shown as ***.
+
+  -f, --file PATH            a file, a folder with .yaml files, or - for standard input; may be repeated
+  -n, --namespace NS         of resources that name none; that of the context
+  --kubeconfig FILE, --context NAME   the cluster, as for kubectl
+`
+
 export async function run(argv: string[]): Promise<number> {
   const { values } = parseArgs({ args: argv, options: { file: fileOption, ...clusterOptions } })
   const paths = resourcePaths(values.file)

@@ -2,6 +2,11 @@
 
 import { run as explain } from '@penstock/agent/cli/explain'
 
+export const usage = `Usage: penstock explain NAME
+
+Prints the page of a component (search_engine), a function of programs (parse_json), a metric or an error code (E103).
+`
+
 export function run(argv: string[]): Promise<number> {
   return explain(argv)
 }

@@ -6,7 +6,7 @@ import { fileOption, oneOf, resourcePaths } from './arguments.ts'
 import { printProblems } from './problems.ts'
 import { junitOfProblems, sarifOf } from './reports.ts'
 
-const usage = `Usage: penstock lint -f PATH [FLAGS]
+export const usage = `Usage: penstock lint -f PATH [FLAGS]
 
 Checks resources as the operator does, without a cluster: shape, references among the files, the rules for namespaces, options, programs.
 Exit 78 when there is an error.
@@ -21,15 +21,10 @@ export async function run(argv: string[]): Promise<number> {
     args: argv,
     options: {
       file: fileOption,
-      help: { type: 'boolean', short: 'h', default: false },
       output: { type: 'string', short: 'o', default: 'text' },
       'own-machine': { type: 'boolean', default: false },
     },
   })
-  if (values.help) {
-    console.log(usage)
-    return 0
-  }
   const output = oneOf('output', values.output, ['text', 'sarif', 'junit'])
   const paths = resourcePaths(values.file)
   const { problems, pipelines, suspended } = compileFiles(paths, { ownMachine: values['own-machine'] })

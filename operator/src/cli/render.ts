@@ -1,18 +1,113 @@
-// `penstock render -f PATH`: prints the agent configuration that the resources compile to.
+// `penstock render`: prints the agent configuration that resources compile to: those of files, those of a cluster, or those that the
+// agents of one node run. Values of Secrets are not shown.
 
 import { parseArgs } from 'node:util'
+import { errorText, PenstockError } from '@penstock/agent/errors'
 import { stringify } from 'yaml'
-import { compileFiles } from '../compile/config.ts'
-import { fileOption, resourcePaths } from './arguments.ts'
+import { type Agent, takes } from '../api/agent.ts'
+import { type KubeObject, keyOf, type ResourceType } from '../api/object.ts'
+import { type CompiledResources, compileFiles, compileResources } from '../compile/config.ts'
+import { compilePipeline } from '../compile/pipeline.ts'
+import { type Resource, resourceOf } from '../compile/resources.ts'
+import { isReason, type KubeClient } from '../kube/client.ts'
+import { namespaceType, podType } from '../kube/types.ts'
+import { labels } from '../workloads/names.ts'
+import { fileOption } from './arguments.ts'
+import { type ClusterFlags, clusterOptions, connect, typeOf } from './cluster.ts'
 import { printProblems } from './problems.ts'
 
+export const usage = `Usage: penstock render -f PATH
+       penstock render [-n NAMESPACE | -A]
+       penstock render --node NODE
+
+Prints the agent configuration that resources compile to, with *** for values of Secrets and, from
+a cluster, of ConfigMaps: those of files; the Pipelines of a
+namespace of the cluster, or all and the ClusterPipelines; or what the agents on a node run.
+
+  -f, --file PATH            a file, a folder with .yaml files, or - for standard input; may be repeated
+  -n, --namespace NS         Pipelines of this namespace; that of the context
+  -A, --all-namespaces       Pipelines of all namespaces, and ClusterPipelines
+  --node NODE                what the agents on this node run
+  --kubeconfig FILE, --context NAME   the cluster, as for kubectl
+`
+
 export async function run(argv: string[]): Promise<number> {
-  const { values } = parseArgs({ args: argv, options: { file: fileOption } })
-  const compiled = compileFiles(resourcePaths(values.file), {
-    ownMachine: true,
-    standalone: true,
+  const { values } = parseArgs({
+    args: argv,
+    options: {
+      ...clusterOptions,
+      file: fileOption,
+      node: { type: 'string' },
+    },
   })
+  const { file, node } = values
+  if ((file ?? []).length > 0 && (node !== undefined || values.namespace !== undefined || values['all-namespaces']))
+    throw new PenstockError('PEN_USAGE', 'Give `-f PATH`, or what to take from the cluster: `-n`, `-A` or `--node`.')
+  const compiled =
+    file === undefined
+      ? await fromCluster(values, node)
+      : compileFiles(file, { ownMachine: true, standalone: true, redacted: true })
+  if (compiled === undefined) return 1
   if (!printProblems(compiled.problems)) return 78
   process.stdout.write(stringify(compiled.config, { lineWidth: 0 }).replaceAll('$', '$$$$'))
   return 0
+}
+
+async function fromCluster(flags: ClusterFlags, node: string | undefined): Promise<CompiledResources | undefined> {
+  const { client, namespace } = await connect(node === undefined ? flags : { ...flags, 'all-namespaces': true })
+  const list = async (type: ResourceType, where?: string) => {
+    try {
+      return (await client.list<KubeObject>(type, { namespace: where })).map(resourceOf)
+    } catch (error) {
+      // Authors may see their own namespace, and not always what the platform shares with it.
+      if (!isReason(error, 'Forbidden')) throw error
+      console.error(`warning: ${errorText(error)}\n  What refers to them is told below, and left out.`)
+      return []
+    }
+  }
+  const all = (kind: string, where?: string) => list(typeOf(kind), where)
+  const shared = [
+    ...(await all('ClusterSource')),
+    ...(await all('ClusterSink')),
+    ...(await all('Source', namespace)),
+    ...(await all('Sink', namespace)),
+    ...(await list(namespaceType)),
+  ]
+  let pipelines = [
+    ...(await all('Pipeline', namespace)),
+    ...(namespace === undefined ? await all('ClusterPipeline') : []),
+  ]
+  if (node !== undefined) {
+    const agents = await agentsOn(client, node)
+    if (agents.length === 0) {
+      console.error(`No agent runs on node ${node}.`)
+      return undefined
+    }
+    pipelines = pipelines.filter((pipeline) => isRun(pipeline, agents, shared))
+  }
+  if (pipelines.length === 0) {
+    const where = node !== undefined ? ` for node ${node}` : namespace === undefined ? '' : ` in namespace ${namespace}`
+    console.error(`There is no Pipeline${where}.`)
+    return undefined
+  }
+  const compiled = compileResources([...pipelines, ...shared], { ownMachine: false, redacted: true })
+  // What is wrong with one does not keep the others from running, there as here.
+  const problems = compiled.problems.map((problem) => ({ ...problem, severity: 'warning' as const }))
+  return { ...compiled, problems }
+}
+
+/** Agents with a pod on a node. */
+async function agentsOn(client: KubeClient, node: string): Promise<readonly Agent[]> {
+  const pods = await client.list(podType, { labelSelector: labels.agent, fieldSelector: `spec.nodeName=${node}` })
+  const names = new Set(pods.map(({ metadata }) => `${metadata.namespace}/${metadata.labels?.[labels.agent]}`))
+  return (await client.list<Agent>(typeOf('Agent'))).filter((agent) => names.has(keyOf(agent)))
+}
+
+function isRun(pipeline: Resource, agents: readonly Agent[], shared: readonly Resource[]): boolean {
+  const { metadata } = pipeline.content as { readonly metadata: KubeObject['metadata'] }
+  const { mode } = compilePipeline(pipeline, shared, { ownMachine: false })
+  const space = shared.find(({ kind, name }) => kind === 'Namespace' && name === metadata.namespace)
+  const its = (space?.content['metadata'] as KubeObject['metadata'] | undefined)?.labels
+  const asked = { mode, namespace: metadata.namespace, labels: metadata.labels ?? {} }
+  return agents.some((agent) => takes(agent, asked, its))
 }

@@ -15,6 +15,14 @@ import { printProblems } from './problems.ts'
 import { SampleApiServer } from './sample-cluster/api-server.ts'
 import { sampleNode, sampleObjects, writeSampleLogs } from './sample-cluster/pods.ts'
 
+export const usage = `Usage: penstock run -f PATH [FLAGS]
+
+Compiles resources and runs them here, on sample pods, until Ctrl-C.
+
+  -f, --file PATH            a file or a folder with .yaml files; may be repeated
+  --for TIME                 end after so long, such as 10s
+`
+
 export async function run(argv: string[]): Promise<number> {
   const { values } = parseArgs({ args: argv, options: { file: fileOption, for: { type: 'string' } } })
   const limit = values.for === undefined ? undefined : durationMs(values.for)

@@ -21,6 +21,15 @@ interface Tested extends KubeObject {
 
 const name = 'penstock-selftest'
 
+export const usage = `Usage: penstock selftest [FLAGS]
+
+Applies a Pipeline that goes nowhere, waits until it is ready, and removes it.
+
+  -n, --namespace NS         where; that of the context
+  --timeout TIME             how long to wait (60s)
+  --kubeconfig FILE, --context NAME   the cluster, as for kubectl
+`
+
 export async function run(argv: string[]): Promise<number> {
   const { values } = parseArgs({
     args: argv,

@@ -7,6 +7,16 @@ import { objectKey } from '../api/object.ts'
 import type { Pipeline } from '../api/pipeline.ts'
 import { clusterOptions, connect, typeOf } from './cluster.ts'
 
+export const usage = `Usage: penstock status [PIPELINE] [FLAGS]
+
+Shows Pipelines as trees: what holds of each, its components, the agents that run it, its traffic. Exit 1 when one is not ready.
+
+  -n, --namespace NS         of the Pipelines; that of the context
+  -A, --all-namespaces       those of all namespaces, and ClusterPipelines
+  --cluster                  ClusterPipelines
+  --kubeconfig FILE, --context NAME   the cluster, as for kubectl
+`
+
 export async function run(argv: string[]): Promise<number> {
   const { values, positionals } = parseArgs({
     args: argv,

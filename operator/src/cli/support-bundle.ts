@@ -28,6 +28,14 @@ import { clusterOptions, connect } from './cluster.ts'
 const logLines = 5000
 const ours = 'app.kubernetes.io/name in (penstock-agent,penstock-operator)'
 
+export const usage = `Usage: penstock support-bundle [FLAGS]
+
+Writes resources with their status, workloads, events and logs into an archive: what helps to find a fault. Secrets are not in it.
+
+  -o, --output FILE          the archive (penstock-support-TIME.tar.gz)
+  --kubeconfig FILE, --context NAME   the cluster, as for kubectl
+`
+
 export async function run(argv: string[]): Promise<number> {
   const { values } = parseArgs({ args: argv, options: { ...clusterOptions, output: { type: 'string', short: 'o' } } })
   const { client } = await connect(values)

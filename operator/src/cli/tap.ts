@@ -7,7 +7,7 @@ import { PenstockError } from '@penstock/agent/errors'
 import { durationMs, oneOf, wholeNumber } from './arguments.ts'
 import { OperatorClient, operatorFlagHelp, operatorOptions } from './operator-client.ts'
 
-const usage = `Usage: penstock tap PIPELINE [FLAGS]
+export const usage = `Usage: penstock tap PIPELINE [FLAGS]
 
 Shows a sample of the events that pass through a Pipeline now, on standard output; notices are on standard error. It needs the verb
 \`create\` on \`pipelines/tap\` (\`clusterpipelines/tap\`), which the ClusterRoles penstock-edit and penstock-admin hold.
@@ -30,7 +30,6 @@ export async function run(argv: string[]): Promise<number> {
     allowPositionals: true,
     options: {
       ...operatorOptions,
-      help: { type: 'boolean', short: 'h', default: false },
       cluster: { type: 'boolean', default: false },
       component: { type: 'string', short: 'c' },
       node: { type: 'string' },
@@ -41,10 +40,6 @@ export async function run(argv: string[]): Promise<number> {
       quiet: { type: 'boolean', short: 'q', default: false },
     },
   })
-  if (values.help) {
-    console.log(usage)
-    return 0
-  }
   const [name, ...more] = positionals
   if (name === undefined || more.length > 0 || values['all-namespaces']) {
     throw new PenstockError('PEN_USAGE', 'Name one Pipeline: penstock tap PIPELINE [-n NAMESPACE | --cluster].')

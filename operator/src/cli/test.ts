@@ -8,7 +8,7 @@ import { fileOption, oneOf, resourcePaths } from './arguments.ts'
 import { printProblems } from './problems.ts'
 import { junitOfProblems, junitOfTests } from './reports.ts'
 
-const usage = `Usage: penstock test -f PATH [FLAGS]
+export const usage = `Usage: penstock test -f PATH [FLAGS]
 
 Runs the \`spec.tests\` of Pipelines: their transforms alone, on the events that the tests give. Exit 78 when one fails.
 
@@ -21,14 +21,9 @@ export async function run(argv: string[]): Promise<number> {
     args: argv,
     options: {
       file: fileOption,
-      help: { type: 'boolean', short: 'h', default: false },
       output: { type: 'string', short: 'o', default: 'text' },
     },
   })
-  if (values.help) {
-    console.log(usage)
-    return 0
-  }
   const isText = oneOf('output', values.output, ['text', 'junit']) === 'text'
   const { config, problems } = compileFiles(resourcePaths(values.file), { ownMachine: true })
   const loaded = loadConfigObject(config)

@@ -8,7 +8,7 @@ import { durationMs, oneOf } from './arguments.ts'
 import { OperatorClient, type OperatorLine, operatorFlagHelp, operatorOptions } from './operator-client.ts'
 import { stopped } from './tap.ts'
 
-const usage = `Usage: penstock top [PIPELINE] [FLAGS]
+export const usage = `Usage: penstock top [PIPELINE] [FLAGS]
 
 Shows what Pipelines do now: events a second in, out, dropped and with errors, how far reading is behind, what is buffered, and how
 many of their agents have answered. It needs the verb \`get\` on \`pipelines\` (\`clusterpipelines\`).
@@ -31,17 +31,12 @@ export async function run(argv: string[]): Promise<number> {
     allowPositionals: true,
     options: {
       ...operatorOptions,
-      help: { type: 'boolean', short: 'h', default: false },
       cluster: { type: 'boolean', default: false },
       once: { type: 'boolean', default: false },
       interval: { type: 'string' },
       output: { type: 'string', short: 'o', default: 'table' },
     },
   })
-  if (values.help) {
-    console.log(usage)
-    return 0
-  }
   const [name, ...more] = positionals
   const all = values['all-namespaces']
   if (more.length > 0 || (all && (name !== undefined || values.namespace !== undefined)) || (all && values.cluster)) {

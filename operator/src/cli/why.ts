@@ -33,6 +33,14 @@ interface Pod extends KubeObject {
   readonly status?: { readonly phase?: string }
 }
 
+export const usage = `Usage: penstock why POD [FLAGS]
+
+Tells which Pipelines read the logs of a pod, which do not, and for what reason. Exit 1 when none reads them.
+
+  -n, --namespace NS         of the pod; that of the context
+  --kubeconfig FILE, --context NAME   the cluster, as for kubectl
+`
+
 export async function run(argv: string[]): Promise<number> {
   const { values, positionals } = parseArgs({ args: argv, allowPositionals: true, options: clusterOptions })
   const [name, ...more] = positionals
