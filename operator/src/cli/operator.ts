@@ -47,6 +47,7 @@ const options = {
   'status-period': { type: 'string', default: '30s' },
   'webhook-address': { type: 'string', default: '' },
   'agent-image': { type: 'string', default: `penstock/agent:${version}` },
+  'metrics-token-secret': { type: 'string', default: '' },
   'cluster-name': { type: 'string', default: '' },
   'authorize-cluster-pipelines': { type: 'boolean', default: false },
   'kube-qps': { type: 'string', default: '50' },
@@ -85,6 +86,7 @@ Addresses
                                   periods is stale
   --status-period TIME            how often a status is written in which figures alone have changed (30s)
   --webhook-address HOST:PORT     admission webhooks; empty: none
+  --metrics-token-secret NAME     Secret beside an Agent whose \`token\` its PodMonitor gives to scrapers
   --agent-image IMAGE             of Agents that name none (penstock/agent:${version})
 
   --log-level LEVEL               error, warn, info, debug, trace (info)
@@ -326,6 +328,7 @@ function settingsOf(values: Values, ownNamespace: string | undefined): OperatorS
     heartbeatPeriodMs: periodOf(values['heartbeat-period']),
     webhookAddress: values['webhook-address'],
     agentImage: values['agent-image'],
+    metricsTokenSecret: values['metrics-token-secret'],
     clusterName: values['cluster-name'],
     authorizeClusterPipelines: values['authorize-cluster-pipelines'],
   }

@@ -803,6 +803,7 @@ export class AgentController implements AsyncDisposable {
       operatorNamespace: settings.namespace,
       egressPorts: ports,
       podMonitors: await client.serves(podMonitorType, { signal }),
+      ...(settings.metricsTokenSecret === '' ? {} : { metricsTokenSecret: settings.metricsTokenSecret }),
       ...this.#options.workloadInput?.(agent),
     }
     if (recreation(agent, this.#live(agent))?.kind === 'storage') {

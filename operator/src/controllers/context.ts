@@ -34,6 +34,8 @@ export interface OperatorSettings {
   readonly webhookAddress: string
   /** Image of agents that name none. */
   readonly agentImage: string
+  /** Secret with the token that may read metrics, in the namespace of an Agent; empty: none. */
+  readonly metricsTokenSecret: string
   readonly clusterName: string
   readonly authorizeClusterPipelines: boolean
 }

@@ -13,6 +13,8 @@ export const configurationName = 'penstock'
 export const defaultsName = 'penstock-defaults'
 export const cliRole = 'penstock-cli'
 export const authoritySecretName = 'penstock-operator-ca'
+/** A ServiceAccount that may read metrics, its binding and the Secret with its token. */
+export const metricsName = 'penstock-metrics'
 export const certificateSecretName = 'penstock-operator-tls'
 export const operatorPorts = { http: 8080, agents: 9443, webhook: 9444 } as const
 
@@ -208,6 +210,24 @@ export function renderInstallation({ namespace, version }: InstallationOptions):
     add({ apiVersion: rbacVersion, kind: 'Role', metadata: inNamespace(cliRole, 'rbac'), rules: cliRules })
     for (const [name, rules] of Object.entries(agentRoleRules)) clusterRole(name, rules)
     clusterRole('penstock-metrics-reader', [{ nonResourceURLs: ['/metrics'], verbs: ['get'] }])
+    const reader = { kind: 'ServiceAccount', name: metricsName, namespace }
+    add({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: inNamespace(metricsName, 'metrics') })
+    add({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: {
+        ...inNamespace(metricsName, 'metrics'),
+        annotations: { 'kubernetes.io/service-account.name': metricsName },
+      },
+      type: 'kubernetes.io/service-account-token',
+    })
+    add({
+      apiVersion: rbacVersion,
+      kind: 'ClusterRoleBinding',
+      metadata: { name: metricsName, labels: labels('metrics') },
+      roleRef: role('ClusterRole', 'penstock-metrics-reader'),
+      subjects: [reader],
+    })
     for (const { name, rules } of userRoles)
       clusterRole(`penstock-${name}`, rules, { [`${rbac}/aggregate-to-${name}`]: 'true' })
 
@@ -298,6 +318,7 @@ function describeDeployment({ namespace, version, labels, selector }: Deployment
                 `--http-address=0.0.0.0:${operatorPorts.http}`,
                 `--heartbeat-address=0.0.0.0:${operatorPorts.agents}`,
                 `--heartbeat-url=https://${operatorName}.${namespace}.svc:${operatorPorts.agents}`,
+                `--metrics-token-secret=${metricsName}`,
                 `--webhook-address=0.0.0.0:${operatorPorts.webhook}`,
               ],
               env: [
