@@ -1,4 +1,4 @@
-// Decimal numbers in text, as the coercing functions read them.
+// Decimal numbers and booleans in text, as the coercing functions read them.
 
 import { integer } from '../event/value.ts'
 
@@ -16,6 +16,22 @@ export function parseInteger(text: string): number | bigint | undefined {
   if (text.length <= 15) return Number(text) + 0
   const whole = text.startsWith('-') ? -BigInt(text.slice(1)) : BigInt(text.replace('+', ''))
   return BigInt.asIntN(64, whole) === whole ? integer(whole) : undefined
+}
+
+const words = new Map([
+  ['true', true],
+  ['t', true],
+  ['yes', true],
+  ['y', true],
+  ['false', false],
+  ['f', false],
+  ['no', false],
+  ['n', false],
+])
+
+/** A boolean as a word in any letter case, or as an integer; undefined if it is none. */
+export function parseBoolean(text: string): boolean | undefined {
+  return words.get(text.toLowerCase()) ?? (/^[+-]?[0-9]+$/.test(text) ? /[1-9]/.test(text) : undefined)
 }
 
 /** A decimal of 96 bits has one less. */

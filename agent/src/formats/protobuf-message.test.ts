@@ -38,6 +38,15 @@ test('what is written is read again', () => {
   })
 })
 
+test('texts, integers and timestamps stand for numbers and booleans', () => {
+  const written = order.write({ amount: '12', serial: '+7', prices: { eu: '1.5' }, paid: 'Yes' }, true)
+  if ('problem' in written) throw new Error(written.problem)
+  expect(order.read(written.data)).toEqual({ fields: { amount: 12, serial: 7, prices: { eu: 1.5 }, paid: true } })
+  const second = order.write({ amount: parseRfc3339('1970-01-01T00:00:01.000002Z') ?? null, paid: 2 }, true)
+  if ('problem' in second) throw new Error(second.problem)
+  expect(order.read(second.data)).toEqual({ fields: { amount: 1_000_002, paid: true } })
+})
+
 test.each([
   ['text', 'the value is not an object'],
   [{ amount: 'x' }, 'amount is of another type'],
@@ -46,6 +55,7 @@ test.each([
   [{ item: { sku: true } }, 'item.sku is of another type'],
   [{ state: 'LOST' }, 'state is no value of the enum shop.v1.State'],
   [{ serial: -1 }, 'serial does not fit'],
+  [{ paid: 'maybe' }, 'paid is of another type'],
 ])('%j does not fit: %s', (value, problem) => {
   const written = order.write(value, false)
   expect('problem' in written && written.problem).toContain(problem)

@@ -12,6 +12,7 @@ import {
   fieldNames,
   float,
   integer,
+  isInteger,
   isObject,
   Regex,
   setField,
@@ -20,7 +21,7 @@ import {
   type ValueObject,
 } from '../event/value.ts'
 import { floatText } from './json.ts'
-import { parseDecimal } from './number.ts'
+import { parseBoolean, parseDecimal } from './number.ts'
 
 const require = createRequire(import.meta.url)
 
@@ -210,9 +211,13 @@ function write(
       if (text !== undefined) return text
       break
     }
-    case BOOL:
+    case BOOL: {
       if (typeof value === 'boolean') return value
+      if (isInteger(value)) return Number(value) !== 0
+      const truth = typeof value === 'string' ? parseBoolean(value) : undefined
+      if (truth !== undefined) return truth
       break
+    }
     case DOUBLE:
     case FLOAT: {
       if (typeof value === 'number' || typeof value === 'bigint') return Number(value)

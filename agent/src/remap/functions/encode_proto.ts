@@ -11,7 +11,7 @@ export const encodeProto = defineFunction({
   category: 'Codec',
   summary: 'Writes an object as a message of the protobuf format.',
   description:
-    'Fields that the message does not have, and nulls, are left out. Numbers may be given as text, and a timestamp for an `int64` becomes microseconds since 1970.',
+    'Fields that the message does not have, and nulls, are left out. Numbers and booleans may be given as text, and a timestamp for an `int64` becomes microseconds since 1970.',
   parameters: [
     { name: 'value', kind: kinds.any, description: 'The object.' },
     ...descriptorParameters,

@@ -21,6 +21,7 @@ export const fromEntries = defineFunction({
   examples: [
     { source: 'from_entries([{"key": "a", "value": 1}])', result: '{ "a": 1 }' },
     { source: 'from_entries([{"Name": "a", "Value": true}])', result: '{ "a": true }' },
+    { source: 'from_entries([{"key": "a", "value": null, "Value": 1}])', result: '{ "a": null }' },
     { source: 'from_entries([{"key": "a"}])', result: '{ "a": null }' },
   ],
   compile:
@@ -37,7 +38,7 @@ export const fromEntries = defineFunction({
           break
         }
         if (typeof name !== 'string' && !(name instanceof Bytes)) return failure('object keys must be strings')
-        setField(fields, String(name), item['value'] ?? item['Value'] ?? null)
+        setField(fields, String(name), item['value'] === undefined ? (item['Value'] ?? null) : item['value'])
       }
       return fields
     },

@@ -1,6 +1,7 @@
 // Function `to_bool`.
 
 import { Float, type Value } from '../../event/value.ts'
+import { parseBoolean } from '../../formats/number.ts'
 import { defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
 import { textOfKind, valueText } from '../text.ts'
@@ -26,27 +27,12 @@ export const toBool = defineFunction({
   compile: () => convert,
 })
 
-const words = new Map([
-  ['true', true],
-  ['t', true],
-  ['yes', true],
-  ['y', true],
-  ['false', false],
-  ['f', false],
-  ['no', false],
-  ['n', false],
-])
-
 function convert(value: Value): Result {
   switch (typeof value) {
     case 'boolean':
       return value
-    case 'string': {
-      const word = words.get(value.toLowerCase())
-      if (word !== undefined) return word
-      if (/^[+-]?[0-9]+$/.test(value)) return /[1-9]/.test(value)
-      return failure(`Invalid boolean value ${valueText(value)}`)
-    }
+    case 'string':
+      return parseBoolean(value) ?? failure(`Invalid boolean value ${valueText(value)}`)
     case 'number':
       return value !== 0
     case 'bigint':
