@@ -10,6 +10,7 @@ import type { RunningService } from '../services/service.ts'
 import { service } from '../services/service.ts'
 import { type CollectedLog, readCollector } from '../stores.ts'
 import { expectClean } from './expect-clean.ts'
+import { shapedInput } from './shaped-input.ts'
 
 const collector = service('hec')
 const why = collector.missing === undefined ? '' : ` (${collector.missing})`
@@ -29,14 +30,7 @@ describe.skipIf(collector.missing !== undefined)(`log service B and an event col
   const send = async (sink: object): Promise<readonly CollectedLog[]> => {
     const run = randomUUID()
     const config = {
-      sources: { in: { type: 'stdin', decoding: { codec: 'json' } } },
-      transforms: {
-        shape: {
-          type: 'remap',
-          inputs: ['in'],
-          source: 'del(.source_type)\n.timestamp = parse_timestamp!(.timestamp, format: "%+")',
-        },
-      },
+      ...shapedInput,
       sinks: {
         out: {
           type: 'logsvc_b_logs',

@@ -9,6 +9,7 @@ import type { RunningService } from '../services/service.ts'
 import { service } from '../services/service.ts'
 import { searchVictoriaLogs } from '../stores.ts'
 import { expectClean } from './expect-clean.ts'
+import { shapedInput } from './shaped-input.ts'
 
 const victoria = service('victorialogs')
 const why = victoria.missing === undefined ? '' : ` (${victoria.missing})`
@@ -29,14 +30,7 @@ describe.skipIf(victoria.missing !== undefined)(`logs and VictoriaLogs${why}`, (
   const send = async (sink: object, fields: Record<string, string>) => {
     const run = randomUUID()
     const config = {
-      sources: { in: { type: 'stdin', decoding: { codec: 'json' } } },
-      transforms: {
-        shape: {
-          type: 'remap',
-          inputs: ['in'],
-          source: 'del(.source_type)\n.timestamp = parse_timestamp!(.timestamp, format: "%+")',
-        },
-      },
+      ...shapedInput,
       sinks: { out: { inputs: ['shape'], healthcheck: false, ...sink } },
     }
     const input = Array.from(

@@ -14,6 +14,7 @@ import type { RunningService } from '../services/service.ts'
 import { service } from '../services/service.ts'
 import { exportVictoriaMetrics } from '../stores.ts'
 import { expectClean } from './expect-clean.ts'
+import { shapedInput } from './shaped-input.ts'
 
 const victoria = service('victoriametrics')
 const why = victoria.missing === undefined ? '' : ` (${victoria.missing})`
@@ -158,14 +159,7 @@ describe.skipIf(victoria.missing !== undefined)(`metrics and VictoriaMetrics${wh
     const run = randomUUID()
     await using envelope = await inEnvelope(`${server.url}/newrelic/infra/v2/metrics/events/bulk`)
     const config = {
-      sources: { in: { type: 'stdin', decoding: { codec: 'json' }, host_key: '' } },
-      transforms: {
-        shape: {
-          type: 'remap',
-          inputs: ['in'],
-          source: 'del(.source_type)\n.timestamp = parse_timestamp!(.timestamp, format: "%+")',
-        },
-      },
+      ...shapedInput,
       sinks: {
         out: {
           type: 'observability_d',
