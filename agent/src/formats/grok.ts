@@ -1,13 +1,26 @@
 // Grok patterns: regular expressions with `%{NAME:field}` in them. Compiled once; the two dialects share the expansion.
 
-import { float, getField, integer, isObject, setField, type Value, type ValueObject } from '../event/value.ts'
+import { parsePath } from '../event/path.ts'
+import {
+  Float,
+  fieldNames,
+  float,
+  getField,
+  integer,
+  isFloat,
+  isInteger,
+  isObject,
+  setField,
+  type Value,
+  type ValueObject,
+} from '../event/value.ts'
 import { compileStrftime, parseTimestamp, type Strftime } from './datetime.ts'
 import { classicPatterns, extendedPatterns } from './grok-patterns.ts'
 import { isFailedJson, parseJson } from './json.ts'
-import { parseDecimal } from './number.ts'
+import { parseDecimal, parseInteger } from './number.ts'
 import { compileBounded } from './regex-linear.ts'
 import { parseRubyHash } from './ruby-hash.ts'
-import { findZone, utc } from './timezone.ts'
+import { findZone, utc, type Zone } from './timezone.ts'
 import { parseXml } from './xml.ts'
 
 type Filter = (value: Value) => Value | undefined
@@ -66,12 +79,17 @@ export function compileExtendedGrok(pattern: string, aliases: Readonly<Record<st
         const fields: ValueObject = {}
         for (const capture of expansion.captures) {
           let value: Value | undefined = groups.groups?.[capture.group]
-          for (const filter of capture.filters) if (value !== undefined) value = filter(value)
+          if (value === '') continue
+          for (const filter of capture.filters) {
+            if (value === undefined || value === null) break
+            value = filter(value)
+            if (value !== undefined && isObject(value)) value = nested(value)
+          }
           if (value === undefined || value === null) continue
           if (capture.path.length > 0) put(fields, capture.path, value)
-          else if (isObject(value)) for (const name of Object.keys(value)) setField(fields, name, value[name])
+          else if (isObject(value)) for (const name of fieldNames(value)) setField(fields, name, value[name] as Value)
         }
-        return fields
+        return withoutEmpty(fields) as ValueObject
       },
     }
   })
@@ -88,10 +106,16 @@ function compiled(build: () => Grok): Grok | BadGrok {
 
 /** Writes into objects that this match made; a second value makes an array. */
 function put(fields: ValueObject, path: readonly string[], value: Value): void {
+  let old: Value | undefined = fields
+  for (const name of path) old = old !== undefined && isObject(old) ? getField(old, name) : undefined
+  write(fields, path, old === undefined ? value : Array.isArray(old) ? [...old, value] : [old, value])
+}
+
+function write(fields: ValueObject, path: readonly string[], value: Value): void {
   let object = fields
   for (const name of path.slice(0, -1)) {
     const inner = getField(object, name)
-    if (isObject(inner)) {
+    if (inner !== undefined && isObject(inner)) {
       object = inner
     } else {
       const made: ValueObject = {}
@@ -99,13 +123,37 @@ function put(fields: ValueObject, path: readonly string[], value: Value): void {
       object = made
     }
   }
-  const last = path.at(-1) as string
-  const old = getField(object, last)
-  setField(object, last, old === undefined ? value : Array.isArray(old) ? [...old, value] : [old, value])
+  setField(object, path.at(-1) as string, value)
+}
+
+/** Objects whose keys are read as paths: `a.b` is nested. */
+function nested(value: Value): Value {
+  if (Array.isArray(value)) return value.map(nested)
+  if (!isObject(value)) return value
+  const fields: ValueObject = {}
+  for (const name of fieldNames(value)) {
+    const path: readonly unknown[] = parsePath(`.${name}`)?.segments ?? []
+    const names = path.filter((segment) => typeof segment === 'string')
+    const whole = names.length > 0 && names.length === path.length ? names : [name]
+    write(fields, whole, nested(value[name] as Value))
+  }
+  return fields
+}
+
+/** Objects without null and without objects that hold nothing. */
+function withoutEmpty(value: Value): Value {
+  if (Array.isArray(value)) return value.map(withoutEmpty)
+  if (!isObject(value)) return value
+  const fields: ValueObject = {}
+  for (const name of fieldNames(value)) {
+    const inner = withoutEmpty(value[name] as Value)
+    if (inner !== null && !(isObject(inner) && fieldNames(inner).length === 0)) setField(fields, name, inner)
+  }
+  return fields
 }
 
 const reference =
-  /%\{\s*([\w-]+)(\((?:[^()"']|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')*\))?(?::([^:}]*))?(?::([\s\S]*?))?\}/y
+  /%\{\s*([\w.-]+)(\((?:[^()"']|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')*\))?(?::((?:[^:"]|"[^"]*")*))?(?::([\s\S]*))?\}$/y
 
 class Expansion {
   readonly captures: Capture[] = []
@@ -118,23 +166,29 @@ class Expansion {
   }
 
   regex(pattern: string, whole: boolean): RegExp {
-    let source = pattern
-    let flags = ''
-    const start = /^\(\?([imsx]+)\)/.exec(source)
-    if (start !== null) {
-      source = source.slice(start[0].length)
-      if (start[1]?.includes('i')) flags += 'i'
-      if (start[1]?.includes('s') || start[1]?.includes('m')) flags += 's'
-    }
-    const expanded = this.#expand(source, [])
-    return compileBounded(whole ? `^(?:${expanded})$` : expanded, flags)
+    // `.` matches line ends too, unless the pattern says otherwise.
+    const expanded = this.#expand(pattern, [])
+    return compileBounded(whole ? `^(?:${expanded})$` : expanded, 's')
   }
 
   #expand(pattern: string, within: readonly string[]): string {
     if (within.length > 64) throw new InvalidGrok(`the pattern ${within[0]} is nested too deep`)
     let result = ''
     let at = 0
+    // Flags in a group of their own hold up to the end of the group around them: how many of them are open in each.
+    const open = [0]
+    let inClass = false
     while (at < pattern.length) {
+      const flags = inClass ? null : /^\(\?([imsx]*)(?:-([imsx]+))?\)/.exec(pattern.slice(at, at + 12))
+      if (flags !== null && flags[0] !== '(?)') {
+        at += flags[0].length
+        const known = (letters = ''): string => (/[ms]/.test(letters) ? 's' : '') + (letters.includes('i') ? 'i' : '')
+        const [on, off] = [known(flags[1]), known(flags[2])]
+        if (on + off === '' || (on === 's' && off === '' && !/\(\?[imsx]*-/.test(pattern))) continue
+        result += `(?${on}${off === '' ? '' : `-${off}`}:`
+        open.push((open.pop() as number) + 1)
+        continue
+      }
       if (pattern.startsWith('%{', at)) {
         const match = this.#reference(pattern, at)
         if (match === undefined)
@@ -143,8 +197,9 @@ class Expansion {
         result += this.#one(match, within)
         continue
       }
-      const named = /^\(\?<([A-Za-z_][\w.]*)>/.exec(pattern.slice(at, at + 80))
+      const named = inClass ? null : /^\(\?<([A-Za-z_][\w.]*)>/.exec(pattern.slice(at, at + 80))
       if (named !== null) {
+        open.push(0)
         result += `(?<${this.#capture([named[1] as string], [])}>`
         at += named[0].length
         continue
@@ -156,15 +211,20 @@ class Expansion {
         result +=
           next === 'A' ? '^' : next === 'z' || next === 'Z' ? '$' : next === 'h' ? '[0-9A-Fa-f]' : character + next
         at += 2
-      } else if (pattern.startsWith('(?>', at)) {
+      } else if (!inClass && pattern.startsWith('(?>', at)) {
+        open.push(0)
         result += '(?:'
         at += 3
       } else {
+        if (character === '[') inClass = true
+        else if (character === ']') inClass = false
+        else if (!inClass && character === '(') open.push(0)
+        else if (!inClass && character === ')') result += ')'.repeat(open.length > 1 ? (open.pop() as number) : 0)
         result += character
         at++
       }
     }
-    return result
+    return result + ')'.repeat(open[0] as number)
   }
 
   #reference(
@@ -232,7 +292,8 @@ class Expansion {
       if (library === undefined) throw new InvalidGrok(`the given pattern definition name "${name}" could not be found`)
       inner = this.#expand(library, [...within, name])
       if (/^(number|numberExt)$/.test(name)) filters.push(toNumber)
-      if (/^(integer|integerExt)$/.test(name)) filters.push(toInteger)
+      if (name === 'integer') filters.push(toInteger)
+      if (name === 'integerExt') filters.push(toIntegerExtended)
     }
     if (found.path === undefined && found.filter === undefined) return `(?:${inner})`
     const path = (found.path ?? '').trim()
@@ -241,7 +302,7 @@ class Expansion {
       return path === '' ? `(?:${inner})` : `(?<${this.#capture([path], [])}>${inner})`
     }
     if (found.filter !== undefined) filters.push(filterOf(found.filter.trim()))
-    const segments = path === '' ? [] : path.split('.')
+    const segments = pathOf(path)
     return `(?<${this.#capture(segments, filters)}>${inner})`
   }
 
@@ -252,20 +313,40 @@ class Expansion {
   }
 }
 
+const largest = 2 ** 63
+
+/** A number without fraction is an integer, if it fits 64 bits. */
+function numberValue(number: number): Value {
+  if (!Number.isInteger(number) || Math.abs(number) > largest) return float(number)
+  return toInteger64(number)
+}
+
+/** The integer of 64 bits next to a number, towards zero. */
+function toInteger64(number: number): Value {
+  const whole = Math.trunc(number)
+  if (Number.isSafeInteger(whole)) return whole + 0
+  return whole >= largest ? integer(2n ** 63n - 1n) : whole <= -largest ? integer(-(2n ** 63n)) : integer(BigInt(whole))
+}
+
 function toNumber(value: Value): Value | undefined {
   const number = typeof value === 'string' ? parseDecimal(value) : undefined
-  if (number === undefined) return undefined
-  return Number.isSafeInteger(number) ? number + 0 : float(number)
+  return number === undefined ? undefined : numberValue(number)
+}
+
+/** The names of a path such as `a.b`, `@a.$b` or `a["b c"]`. */
+function pathOf(path: string): string[] {
+  if (path === '') return []
+  const part = /\["((?:\\.|[^"\\])*)"\]|[^.[]+/g
+  return [...path.matchAll(part)].map((match) => match[1]?.replace(/\\(.)/g, '$1') ?? match[0])
 }
 
 function toInteger(value: Value): Value | undefined {
-  if (typeof value !== 'string') return undefined
-  if (/^[+-]?\d+$/.test(value)) {
-    const whole = BigInt(value.replace('+', ''))
-    return BigInt.asIntN(64, whole) === whole ? integer(whole) : undefined
-  }
-  const number = parseDecimal(value)
-  return number !== undefined && Number.isSafeInteger(Math.trunc(number)) ? Math.trunc(number) + 0 : undefined
+  return typeof value === 'string' ? parseInteger(value) : undefined
+}
+
+function toIntegerExtended(value: Value): Value | undefined {
+  const number = typeof value === 'string' ? parseDecimal(value) : undefined
+  return number === undefined ? undefined : toInteger64(number)
 }
 
 type Argument = string | number | undefined
@@ -277,7 +358,7 @@ function argumentsOf(text: string | undefined): Argument[] {
   const inner = text.slice(1, -1)
   for (let match = part.exec(inner); match !== null && match[0] !== ''; match = part.exec(inner)) {
     const quoted = match[1] ?? match[2]
-    if (quoted !== undefined) found.push(quoted.replace(/\\(["'])/g, '$1'))
+    if (quoted !== undefined) found.push(quoted.replace(/\\(["'\\])/g, '$1'))
     else if (/^-?[\d.]+$/.test((match[3] as string).trim())) found.push(Number(match[3]))
     else found.push((match[3] as string).trim())
   }
@@ -290,9 +371,9 @@ const plainXml = {
   attributePrefix: '',
   textKey: 'value',
   alwaysUseTextKey: false,
-  parseBoolean: true,
-  parseNull: true,
-  parseNumber: true,
+  parseBoolean: false,
+  parseNull: false,
+  parseNumber: false,
 }
 
 function filterOf(text: string): Filter {
@@ -302,21 +383,26 @@ function filterOf(text: string): Filter {
   const onText =
     (work: (text: string) => Value | undefined): Filter =>
     (value) =>
-      typeof value === 'string' ? work(value) : value
+      typeof value === 'string' ? work(value) : undefined
   switch (name) {
     case 'integer':
-    case 'integerExt':
       return toInteger
+    case 'integerExt':
+      return toIntegerExtended
     case 'number':
     case 'numberExt':
       return toNumber
     case 'scale': {
-      const factor = Number(args[0])
-      if (Number.isNaN(factor)) throw new InvalidGrok('scale needs a number')
+      const [factor] = args
+      if (typeof factor !== 'number') throw new InvalidGrok('scale needs a number')
       return (value) => {
         const number =
-          typeof value === 'object' && value !== null && 'value' in value ? Number(value.value) : Number(value)
-        return Number.isNaN(number) ? undefined : float(number * factor)
+          typeof value === 'string'
+            ? parseDecimal(value)
+            : isInteger(value) || isFloat(value)
+              ? Number(value instanceof Float ? value.value : value)
+              : undefined
+        return number === undefined || Number.isNaN(number * factor) ? undefined : numberValue(number * factor)
       }
     }
     case 'lowercase':
@@ -324,7 +410,8 @@ function filterOf(text: string): Filter {
     case 'uppercase':
       return onText((value) => value.toUpperCase())
     case 'nullIf':
-      return (value) => (value === args[0] ? null : value)
+      if (typeof args[0] !== 'string') throw new InvalidGrok('nullIf needs a text')
+      return onText((value) => (value === args[0] ? null : value))
     case 'boolean':
       return onText((value) => value.toLowerCase() === 'true')
     case 'json':
@@ -335,7 +422,11 @@ function filterOf(text: string): Filter {
     case 'rubyhash':
       return onText(parseRubyHash)
     case 'querystring':
-      return onText((value) => Object.fromEntries(new URLSearchParams(value)))
+      return onText((value) => {
+        const fields: ValueObject = {}
+        for (const [key, item] of new URLSearchParams(value)) put(fields, [key], item)
+        return fields
+      })
     case 'decodeuricomponent':
       return onText((value) =>
         value.replace(/(?:%[0-9A-Fa-f]{2})+/g, (part) => Buffer.from(part.replaceAll('%', ''), 'hex').toString()),
@@ -351,61 +442,91 @@ function filterOf(text: string): Filter {
   }
 }
 
-/** `array([brackets], delimiter, filter)`; brackets and filter may be missing. */
+/** `array([brackets,] delimiter, filter)`; each may be missing. */
 function arrayFilter(text: string | undefined, args: readonly Argument[]): Filter {
-  const strings = args.filter((argument) => typeof argument === 'string')
-  const inner = /,\s*(\w+(?:\([^)]*\))?)\s*\)$/.exec(text ?? '')
+  const inner = /(?:^\(|,)\s*([A-Za-z]\w*(?:\([^)]*\))?)\s*\)$/.exec(text ?? '')
   const filter = inner === null ? undefined : filterOf(inner[1] as string)
-  const plain = filter === undefined ? strings : strings.slice(0, -1)
-  const [first, second] = plain
-  const brackets = second === undefined ? '' : String(first)
-  const delimiter = String(second ?? first ?? ',')
-    .replaceAll('\\n', '\n')
-    .replaceAll('\\t', '\t')
+  const texts = filter === undefined ? args : args.slice(0, argumentCount(text) - 1)
+  if (texts.length > 2 || texts.some((argument) => typeof argument !== 'string')) {
+    throw new InvalidGrok('array needs brackets and a delimiter')
+  }
+  const brackets = texts.length === 2 ? String(texts[0]) : '[]'
+  if (brackets.length > 2) throw new InvalidGrok('brackets are two characters')
+  const delimiter = String(texts.at(-1) ?? ',').replace(/\\[nrt]/g, (escaped) =>
+    escaped === '\\n' ? '\n' : escaped === '\\r' ? '\r' : '\t',
+  )
   return (value) => {
     if (typeof value !== 'string') return undefined
-    let list = value
-    const open = brackets === '' ? '[' : (brackets[0] as string)
-    const close = brackets === '' ? ']' : (brackets.at(-1) as string)
-    if (list.startsWith(open) && list.endsWith(close) && list.length > 1) list = list.slice(1, -1)
-    else if (brackets !== '') return undefined
-    const items = list === '' ? [] : list.split(delimiter).map((item) => item.trim())
-    return items.flatMap((item) => {
-      const given = filter === undefined ? item : filter(item)
-      return given === undefined ? [] : [given]
-    })
+    const items = brackets === '' ? value.split(delimiter) : bracketed(value, brackets, delimiter)
+    if (items === undefined || filter === undefined) return items
+    const results = items.map(filter)
+    return results.every((result) => result !== undefined) ? results : undefined
   }
 }
 
-/** `keyvalue(separator, more characters of values, quotes, delimiter)`. */
+function argumentCount(text: string | undefined): number {
+  return (text ?? '').replace(/"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\([^()]*\)(?=\s*\)$)/g, '').split(',').length
+}
+
+/** What stands between brackets, taken apart; undefined if the brackets are missing. */
+function bracketed(text: string, brackets: string, delimiter: string): string[] | undefined {
+  const open = brackets[0] as string
+  const close = brackets.at(-1) as string
+  if (!text.startsWith(open)) return undefined
+  const items: string[] = []
+  let at = 1
+  for (;;) {
+    // The last item goes up to the bracket.
+    const next = text.indexOf(delimiter, at)
+    const end = next < 0 ? text.indexOf(close, at) : next
+    if (end < 0) return undefined
+    items.push(text.slice(at, end))
+    at = end
+    if (!text.startsWith(delimiter, at)) break
+    at += delimiter.length
+  }
+  return text.startsWith(close, at) && text.slice(at + 1).trim() === '' ? items : undefined
+}
+
+/** `keyvalue(separator, more characters of values, quotes, delimiters)`; the separator is a regular expression. */
 function keyValueFilter(args: readonly Argument[]): Filter {
-  const [separator = '=', more = '', quotes = '', delimiter = ''] = args.map(String)
+  if (args.some((argument) => typeof argument !== 'string')) throw new InvalidGrok('keyvalue needs texts')
+  const [separator = '=', more = '', quotes = '', delimiters] = args as (string | undefined)[]
+  if (quotes !== '' && quotes.length !== 2) throw new InvalidGrok('quotes are two characters')
+  if (delimiters === '') throw new InvalidGrok('the delimiter of keyvalue is empty')
   const literal = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')
-  const pairs =
-    quotes.length >= 2
-      ? [[quotes[0] as string, quotes.at(-1) as string]]
-      : [
-          ['"', '"'],
-          ["'", "'"],
-          ['<', '>'],
-        ]
+  const pairs = quotes === '' ? ['""', "''", '<>'] : [quotes]
+  const left = delimiters === undefined ? '\\s,;(\\[{' : delimiters[0]
+  const right = delimiters === undefined ? '\\s,;)\\]}' : delimiters.length > 1 ? delimiters.slice(1) : delimiters
   const quoted = pairs.map(
-    ([open, close]) => `${literal(open as string)}([^${literal(close as string)}]*)${literal(close as string)}`,
+    (pair) => `${literal(pair[0] as string)}[^${literal(pair[0] as string)}]+${literal(pair[1] as string)}|`,
   )
-  const end = delimiter === '' ? '' : `(?=${literal(delimiter)}|$)`
-  const plain = delimiter === '' ? `[\\w.\\-@${literal(more)}]*` : `[^${literal(delimiter)}]*?`
-  const pair = compileBounded(
-    `(?:^|[\\s,;(\\[{|]|${delimiter === '' ? '(?!)' : literal(delimiter)})\\s*["']?([\\w.\\-@]+)["']?\\s*${literal(separator)}\\s*(?:${quoted.join('|')}|(${plain})${end})`,
-    'g',
-  )
+  const word = `(${quoted.join('')}[\\w\\u00aa-\\uffff.\\-@${more}]+)`
+  const pattern = compileBounded(`(?<=[${left}]|^)${word}${separator}${word}(?:[${right}]|$)`, 'g')
+  const unquoted = (text: string): string | undefined => {
+    for (const [open, close] of pairs) {
+      const end = text.startsWith(open as string) ? text.indexOf(close as string, 1) : -1
+      if (end > 0) return text.slice(1, end)
+    }
+    return undefined
+  }
+  const scalar = (text: string): Value => {
+    if (text.startsWith('null')) return null
+    if (text.startsWith('true')) return true
+    if (text.startsWith('false')) return false
+    const number = parseDecimal(text)
+    const octal = number !== undefined && Number.isInteger(number) && text.startsWith('0') && /[89]/.test(text)
+    if (number !== undefined && !octal) return numberValue(number)
+    return (unquoted(text) ?? text).trim()
+  }
   return (value) => {
     if (typeof value !== 'string') return undefined
     const fields: ValueObject = {}
-    for (const match of value.matchAll(pair)) {
-      const key = match[1] as string
-      const text = match.slice(2).find((group) => group !== undefined)
-      if (text === undefined || text === '' || text === 'null') continue
-      put(fields, [key], text === 'true' ? true : text === 'false' ? false : (toNumber(text) ?? text))
+    for (const match of value.matchAll(pattern)) {
+      const name = (match[1] as string).trim()
+      const key = unquoted(name) ?? name
+      const item = scalar((match[2] as string).trim().replace(/,+$/, ''))
+      if (key !== '' && !key.includes(' ') && item !== null && item !== '') put(fields, [key], item)
     }
     return fields
   }
@@ -427,15 +548,15 @@ const joda: readonly (readonly [RegExp, string, string])[] = [
   [/^mm?/, '%M', '\\d{1,2}'],
   [/^ss?/, '%S', '\\d{1,2}'],
   [/^a/, '%p', '[AaPp][Mm]'],
-  [/^ZZ/, '%:z', '[+-]\\d{2}:\\d{2}'],
-  [/^Z/, '%z', '[+-]\\d{2}:?\\d{2}'],
+  [/^ZZ/, '%:z', '(?:Z|[+-]\\d{2}:?\\d{2})'],
+  [/^Z/, '%z', '(?:Z|[+-]\\d{2}:?\\d{2})'],
 ]
 
 /** `date("pattern"[, zone])` with Joda's letters: milliseconds since the epoch. */
 function dateOf(args: readonly Argument[]): { source: string; filter: Filter } {
   const [pattern, zoneName] = args
   if (typeof pattern !== 'string') throw new InvalidGrok('date needs a pattern')
-  let zone = zoneName === undefined ? utc : findZone(String(zoneName))
+  let zone = zoneName === undefined ? utc : zoneOf(String(zoneName))
   if (zone === undefined) throw new InvalidGrok(`the time zone ${zoneName} is not known`)
   let source = ''
   let form = ''
@@ -480,7 +601,15 @@ function dateOf(args: readonly Argument[]): { source: string; filter: Filter } {
     form += character.replaceAll('%', '%%')
     at++
   }
-  const zoned = compileStrftime(form)
+  // What the pattern leaves out is that of the present day, and midnight.
+  const missing = {
+    year: !/[yY]/.test(pattern),
+    month: !pattern.includes('M'),
+    day: !form.includes('d'),
+    time: !/%[HI]/.test(form),
+  }
+  const whole = `${missing.year ? '%Y ' : ''}${missing.month ? '%m ' : ''}${missing.day ? '%d ' : ''}${form}${missing.time ? ' %H:%M:%S' : ''}`
+  const zoned = compileStrftime(whole)
   if (!zoned.ok) throw new InvalidGrok(zoned.problem)
   // The name is passed over by the pattern; the zone comes from the text.
   const compiledForm: Strftime = named ? { ...zoned, hasZone: false } : zoned
@@ -488,9 +617,30 @@ function dateOf(args: readonly Argument[]): { source: string; filter: Filter } {
   return {
     source,
     filter(value) {
-      const text = String(value)
+      let text = String(value)
       if (named) zone = findZone(/[A-Za-z_/]+$/.exec(text)?.[0] ?? '') ?? standard
-      return parseTimestamp(compiledForm, text, zone)?.ms
+      if (pattern.endsWith('Z') && text.endsWith('Z')) text = `${text.slice(0, -1)}+00:00`
+      const present = new Date()
+      if (missing.day) text = `${present.getUTCDate()} ${text}`
+      if (missing.month) text = `${present.getUTCMonth() + 1} ${text}`
+      if (missing.year) text = `${present.getUTCFullYear()} ${text}`
+      if (missing.time) text += ' 00:00:00'
+      const read = parseTimestamp(compiledForm, text, zone)?.ms
+      if (read === undefined || read <= present.getTime() || !(missing.day || missing.year)) return read
+      // What would lie ahead is that of yesterday, or of the last year.
+      const past = new Date(read)
+      if (!missing.day) past.setUTCFullYear(past.getUTCFullYear() - 1)
+      else if (past.getUTCDate() > 1) past.setUTCDate(past.getUTCDate() - 1)
+      return past.getTime()
     },
   }
+}
+
+/** An offset such as `+3`, `-0300` or `UTC+05:30` as a zone; names are those of the database. */
+function zoneOf(name: string): Zone | undefined {
+  const offset = /^[A-Za-z]*([+-])(\d{1,2})(?::?(\d{2}))?$/.exec(name)
+  if (offset === null) return findZone(name === 'Z' || name === 'UT' ? 'UTC' : name)
+  const minutes = Number(offset[2]) * 60 + Number(offset[3] ?? 0)
+  const ahead = (offset[1] === '-' ? -minutes : minutes) * 60_000
+  return { name, offsetAt: () => ahead, instantOf: (localMs) => localMs - ahead, abbreviationAt: () => name }
 }

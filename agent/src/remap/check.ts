@@ -129,6 +129,8 @@ class Checker {
   readonly #skipped = new Set<string>()
   /** The first unhandled failing expression of the chain at hand. */
   #cause: Diagnostic | undefined
+  /** What the `return`s of the program, or of the closure at hand, give. */
+  #returned: Kind = kinds.never
   #slots = 0
   #fallible = false
   #abortable = false
@@ -247,6 +249,7 @@ class Checker {
       case 'return': {
         const value = this.#expression(node.value, state)
         if (value.fallible) this.#fallibleOperand(node.value.span, 'return')
+        this.#returned = this.#returned.or(value.kind)
         return { op: 'return', value, kind: kinds.never, fallible: false, constant: undefined, span }
       }
     }
@@ -1020,13 +1023,18 @@ class Checker {
       })
       return slot
     })
+    const outside = this.#returned
+    this.#returned = kinds.never
     const body = this.#block(given.body, inner)
-    if (!body.kind.isNever && !body.kind.within(expected.result)) {
+    // What the block gives, at its end or by `return`.
+    const received = body.kind.or(this.#returned)
+    this.#returned = outside
+    if (!received.isNever && !received.within(expected.result)) {
       const span = given.body.span
       this.#report(122, 'type mismatch in closure return type', [
         { primary: true, span, message: 'block returns an invalid value type' },
         { primary: false, span, message: `expected: ${expected.result}` },
-        { primary: false, span, message: `received: ${body.kind}` },
+        { primary: false, span, message: `received: ${received}` },
       ])
     }
     for (const local of changedVariables(body)) {

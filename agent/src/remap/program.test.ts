@@ -37,6 +37,15 @@ test.each([
 })
 
 test.each([
+  ['filter([1]) -> |_i, _v| {\n return 0\n true }'],
+  ['filter({"a": 1}) -> |_k, v| { return v }'],
+  ['map_keys({"a": 1}) -> |k| { if k == "a" { return 1 }\n k }'],
+])('%s: a closure returns what it must give', (source) => {
+  const result = compileProgram(source)
+  expect(result.ok ? [] : result.diagnostics.map(({ code }) => code)).toEqual([122])
+})
+
+test.each([
   // Values are values: a later change of one does not show in another.
   ['x = .\n.a = 2\n[x, .]', { a: 1 }, [{ a: 1 }, { a: 2 }]],
   ['.copy = .\n.a = 2\n.', { a: 1 }, { a: 2, copy: { a: 1 } }],

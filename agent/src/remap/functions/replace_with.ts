@@ -1,7 +1,7 @@
 // Function `replace_with`.
 
 import { Regex, type ValueObject } from '../../event/value.ts'
-import { type Closure, defineFunction, isFailure, type RemapError, type Result } from '../function.ts'
+import { type Closure, defineFunction, failure, isFailure, type RemapError, type Result } from '../function.ts'
 import { type Kind, kinds } from '../kind.ts'
 import { compileCaptures, eachMatch } from '../matching.ts'
 import { groupNames } from '../regex.ts'
@@ -26,18 +26,26 @@ export const replaceWith = defineFunction({
   closure: {
     parameters: (call) => {
       const textOrNull = kinds.string.or(kinds.null)
-      const fields: Record<string, Kind> = { string: kinds.string, captures: kinds.arrayEach(textOrNull) }
+      const own = { string: kinds.string, captures: kinds.arrayEach(textOrNull) }
       const pattern = call.constant('pattern')
-      if (!(pattern instanceof Regex)) return [kinds.objectWith(fields, textOrNull)]
+      if (!(pattern instanceof Regex)) return [kinds.objectWith(own, textOrNull)]
+      const fields: Record<string, Kind> = {}
       for (const name of groupNames(pattern)) if (name !== undefined) fields[name] = textOrNull
-      return [kinds.objectOf(fields)]
+      return [kinds.objectOf({ ...fields, ...own })]
     },
     result: kinds.string,
   },
   returns: kinds.string,
   fallible: (call) => call.closureFallible,
+  failsUnannounced: true,
+  errors: ['A group of the pattern has the name `string` or `captures`.'],
   pure: true,
   examples: [
+    {
+      source: 'replace_with("a", r\'(?P<string>a)\') -> |m| { m.string }',
+      result:
+        'fails: function call error for "replace_with" at (0:55): Capture group cannot be named "string" or "captures"',
+    },
     { source: 'replace_with("abc def", r\'\\w+\') -> |m| { upcase(m.string) }', result: '"ABC DEF"' },
     {
       source: 'replace_with("a1 b2", r\'(\\w)(\\d)\') -> |m| { string!(m.captures[1]) + string!(m.captures[0]) }',
@@ -47,6 +55,9 @@ export const replaceWith = defineFunction({
   ],
   compile() {
     return (value: string, pattern: Regex, count: number | bigint, closure: Closure): Result => {
+      if (groupNames(pattern).some((name) => name === 'string' || name === 'captures')) {
+        return failure('Capture group cannot be named "string" or "captures"')
+      }
       if (count === 0) return value
       const most = count < 0 ? Number.POSITIVE_INFINITY : Number(count)
       const named = compileCaptures(pattern, false)
