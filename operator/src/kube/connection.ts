@@ -123,10 +123,11 @@ async function readAccess(options: ConnectionOptions): Promise<{ access: Access;
       namespace: config.getContextObject(config.getCurrentContext())?.namespace ?? undefined,
     }
   } catch (error) {
-    const from = options.kubeconfig ?? 'the kubeconfig or service account of this process'
+    const named = options.kubeconfig ?? process.env['KUBECONFIG']
+    const from = named === undefined ? 'The kubeconfig or service account of this process' : `The kubeconfig ${named}`
     throw new PenstockError(
       'PEN_KUBERNETES',
-      `${from} cannot be used to reach the Kubernetes API: ${errorText(error)}.`,
+      `${from} cannot be used to reach the Kubernetes API: ${errorText(error).replace(/\.$/, '')}. Give another by --kubeconfig or KUBECONFIG, or a context by --context.`,
       {
         cause: error,
       },

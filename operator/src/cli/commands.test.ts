@@ -1,0 +1,141 @@
+// Every command as somebody meets it who knows nothing of it: its help, and what it says of wrong words and a cluster that is not there.
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { main } from './commands.ts'
+
+// What speaks to a cluster is large, and is loaded once.
+vi.setConfig({ testTimeout: 120_000 })
+
+const folder = mkdtempSync(join(tmpdir(), 'penstock-commands-'))
+let port = 0
+beforeAll(async () => {
+  writeFileSync(
+    join(folder, 'a.yaml'),
+    `apiVersion: penstock.dev/v1alpha1
+kind: Pipeline
+metadata: { name: a, namespace: shop }
+spec:
+  sources: [{ name: app, type: orchestrator_logs }]
+  sinks: [{ name: out, type: blackhole, config: {} }]
+`,
+  )
+  // A port that nobody listens at.
+  const server = createServer().listen(0, '127.0.0.1')
+  await new Promise((done) => server.once('listening', done))
+  port = (server.address() as { port: number }).port
+  await new Promise((done) => server.close(done))
+  writeFileSync(
+    join(folder, 'kubeconfig'),
+    JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'Config',
+      'current-context': 'gone',
+      contexts: [{ name: 'gone', context: { cluster: 'gone', user: 'me' } }],
+      clusters: [{ name: 'gone', cluster: { server: `https://127.0.0.1:${port}` } }],
+      users: [{ name: 'me', user: { token: 'the-token-of-me' } }],
+    }),
+  )
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+afterEach(() => {
+  vi.restoreAllMocks()
+  vi.unstubAllEnvs()
+})
+
+async function penstock(args: string, kubeconfig = 'kubeconfig') {
+  vi.stubEnv('KUBECONFIG', join(folder, kubeconfig))
+  const said = { out: '', err: '' }
+  vi.spyOn(console, 'log').mockImplementation((text) => {
+    said.out += `${text}\n`
+  })
+  vi.spyOn(console, 'error').mockImplementation((text) => {
+    said.err += `${text}\n`
+  })
+  vi.spyOn(process.stdout, 'write').mockImplementation((text) => {
+    said.out += text
+    return true
+  })
+  const code = await main(args.split(' ').filter((word) => word !== ''))
+  vi.restoreAllMocks()
+  return { code, ...said }
+}
+
+const commands = (await penstock('--help')).out.split('\n').flatMap((line) => /^ {2}(\S+) +\S/.exec(line)?.[1] ?? [])
+
+test('there are commands', () => {
+  expect(commands).toEqual(expect.arrayContaining(['lint', 'tap', 'top', 'why']))
+})
+
+test.each(commands)('%s tells its flags', async (name) => {
+  const { code, out, err } = await penstock(`${name} --help`)
+  expect([code, err]).toEqual([0, ''])
+  expect(out).toMatch(new RegExp(`^Usage: penstock (?:${name}|operator)\\b`))
+})
+
+test.each(commands.filter((name) => name !== 'explain'))('%s refuses a flag that it has not', async (name) => {
+  const { code, err } = await penstock(`${name} --no-such-flag`)
+  expect(code).toBe(64)
+  expect(err).toContain("'--no-such-flag'")
+  expect(err).toContain(`penstock ${name} --help`)
+})
+
+test.each([
+  { args: 'taap', says: 'Did you mean `tap`?' },
+  { args: 'tap', says: 'penstock tap PIPELINE' },
+  { args: 'tap a --limit 0', says: '`--limit` takes a whole number from 1 to 1000; found `0`.' },
+  { args: 'tap a --for never', says: 'A time is written like `10s`' },
+  { args: 'tap a --format html', says: '`--format` takes one of json, yaml, logfmt; found `html`.' },
+  { args: 'tap a --operator-url here --token t', says: '`--operator-url` takes a URL' },
+  { args: 'top a b', says: 'penstock top [PIPELINE]' },
+  { args: 'top -A -n shop', says: 'penstock top -A' },
+  { args: 'why', says: 'penstock why POD' },
+  { args: 'status a b', says: 'penstock status [PIPELINE]' },
+  { args: 'rollout stauts node', says: 'Did you mean `status`?' },
+  { args: 'rollout status node --to-revision x', says: '`--to-revision` is for `penstock rollout undo`.' },
+  { args: 'render -f a.yaml -A', says: 'Give `-f PATH`, or what to take from the cluster' },
+  { args: 'lint', says: 'Name the resources with `-f PATH`' },
+  { args: 'lint -f a.yaml -o html', says: '`--output` takes one of text, sarif, junit; found `html`.' },
+  { args: 'test -f a.yaml -o sarif', says: '`--output` takes one of text, junit; found `sarif`.' },
+  { args: 'explain', says: 'penstock explain NAME' },
+  { args: 'explain parse_jsn', says: 'Did you mean "parse_json"?' },
+  { args: 'convert', says: 'penstock convert -f CONFIG' },
+])('penstock $args says $says', async ({ args, says }) => {
+  const { code, out, err } = await penstock(args)
+  expect([code, out]).toEqual([64, ''])
+  expect(err).toContain(says)
+})
+
+test.each([
+  'status',
+  'why a',
+  'top',
+  'tap a',
+  `diff -f ${folder}/a.yaml`,
+  'render -A',
+  'rollout undo node',
+  'selftest',
+])('without a cluster, penstock %s says which, and what to look at', async (args) => {
+  const gone = await penstock(args)
+  expect([gone.code, gone.out]).toEqual([69, ''])
+  expect(gone.err).toContain(`127.0.0.1:${port}`)
+  expect(gone.err).not.toContain('    at ') // a stack is for faults of ours
+  expect(gone.err).not.toContain('the-token-of-me')
+  const none = await penstock(args, 'absent')
+  expect([none.code, none.out]).toEqual([69, ''])
+  expect(none.err).toContain(`The kubeconfig ${join(folder, 'absent')} cannot be used`)
+  expect(none.err).toContain('--kubeconfig')
+})
+
+test('what was linted is told, and what cannot be read', async () => {
+  const file = join(folder, 'a.yaml')
+  const fine = { code: 0, out: `1 Pipeline(s) in ${file}: no problems.\n`, err: '' }
+  expect(await penstock(`lint -f ${file}`)).toEqual(fine)
+  const { code, err } = await penstock(`lint -f ${folder}/gone.yaml`)
+  expect(code).toBe(78)
+  expect(err).toContain('gone.yaml" cannot be read')
+})

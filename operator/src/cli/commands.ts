@@ -1,0 +1,121 @@
+// The commands of `penstock`, how each is found, and what is told of an error that ended one.
+
+import { exitCodeOf, exitCodes } from '@penstock/agent/cli/exit-codes'
+import { errorText, PenstockError } from '@penstock/agent/errors'
+import { closest } from '@penstock/agent/schema/problems'
+
+/** What a file of `cli/` gives. `operator` and `webhook` print their many flags themselves. */
+interface Command {
+  readonly usage?: string
+  run(argv: string[]): Promise<number>
+}
+
+const commands: Readonly<Record<string, { readonly about: string; readonly load: () => Promise<Command> }>> = {
+  cleanup: { about: 'end what must end before an installation is removed', load: () => import('./cleanup.ts') },
+  convert: { about: 'make a Pipeline of an agent configuration', load: () => import('./convert.ts') },
+  diff: { about: 'what applying resources would change, beside the cluster', load: () => import('./diff.ts') },
+  explain: {
+    about: 'print the page of a component, function, metric or error',
+    load: () => import('./explain.ts'),
+  },
+  lint: { about: 'check resources: shape, references, options, programs', load: () => import('./lint.ts') },
+  operator: { about: 'reconcile the resources of a cluster (in its image)', load: () => import('./operator.ts') },
+  render: { about: 'print the agent configuration of resources', load: () => import('./render.ts') },
+  rollout: {
+    about: 'show, pause, resume, undo or retry the rollout of a revision',
+    load: () => import('./rollout.ts'),
+  },
+  run: { about: 'run resources here, with sample pods', load: () => import('./run.ts') },
+  selftest: {
+    about: 'apply a Pipeline that goes nowhere and wait until it is ready',
+    load: () => import('./selftest.ts'),
+  },
+  status: { about: 'show Pipelines of a cluster as trees', load: () => import('./status.ts') },
+  'support-bundle': {
+    about: 'write what helps to find a fault into an archive',
+    load: () => import('./support-bundle.ts'),
+  },
+  tap: { about: 'show a sample of the events of a Pipeline', load: () => import('./tap.ts') },
+  test: { about: 'run the tests of Pipelines', load: () => import('./test.ts') },
+  top: { about: 'show what Pipelines do now', load: () => import('./top.ts') },
+  webhook: { about: 'answer the admission webhooks, apart from the operator', load: () => import('./webhook.ts') },
+  why: { about: 'tell which Pipelines read the logs of a pod, and why', load: () => import('./why.ts') },
+}
+
+const usage = `Usage: penstock COMMAND [FLAGS]\n\n${Object.entries(commands)
+  .map(([name, { about }]) => `  ${name.padEnd(14)} ${about}`)
+  .join('\n')}
+
+\`penstock COMMAND --help\` tells the flags of a command.\n`
+
+/** Runs a command; gives the exit code. */
+export async function main([name, ...argv]: readonly string[]): Promise<number> {
+  if (name === undefined || name === '--help' || name === '-h') {
+    console.log(usage)
+    return name === undefined ? 64 : 0
+  }
+  const command = Object.hasOwn(commands, name) ? commands[name] : undefined
+  if (command === undefined) {
+    const meant = closest(name, Object.keys(commands))
+    console.error(
+      `There is no command \`${name}\`.${meant === undefined ? '' : ` Did you mean \`${meant}\`?`}\n\n${usage}`,
+    )
+    return 64
+  }
+  try {
+    const { usage: its, run } = await command.load()
+    if (its !== undefined && argv.some((word) => word === '--help' || word === '-h')) {
+      console.log(its)
+      return 0
+    }
+    return await run(argv)
+  } catch (error) {
+    const { told, code } = endOf(name, error)
+    console.error(told)
+    return code
+  }
+}
+
+/** What to do about a refusal of the API server. */
+function refusalHelp(status: number | undefined, message: string): readonly string[] {
+  if (status === 401)
+    return ['Your credentials are not accepted, or have expired: `kubectl auth whoami` tells who you are.']
+  if (status === 403) {
+    return [
+      'Ask for more: the ClusterRole penstock-view lets look, penstock-edit change; Cluster kinds are for the platform.',
+    ]
+  }
+  if (status === 404 && message.includes('could not find the requested resource'))
+    return ['Is Penstock installed in this cluster? `kubectl get crds pipelines.penstock.dev` tells.']
+  return []
+}
+
+/** What a user is told of an error that ended a command, and the exit code. A fault of Penstock itself is told with its place. */
+function endOf(command: string, error: unknown): { told: unknown; code: number } {
+  if (error instanceof PenstockError && error.code !== 'PEN_INTERNAL') {
+    return { told: errorText(error), code: exitCodeOf(error) }
+  }
+  const { name, code, syscall } = (error ?? {}) as { name?: string; code?: unknown; syscall?: string }
+  if (String(code).startsWith('ERR_PARSE_ARGS')) {
+    return { told: `${errorText(error)}\nThe flags: \`penstock ${command} --help\`.`, code: exitCodes.usage }
+  }
+  if (name === 'KubeError') {
+    const { status } = error as { status?: number }
+    return {
+      told: [errorText(error), ...refusalHelp(status, errorText(error))].join('\n'),
+      code: exitCodes.unavailable,
+    }
+  }
+  if (
+    name === 'TimeoutError' ||
+    syscall === 'connect' ||
+    syscall === 'getaddrinfo' ||
+    /CERT|SELF_SIGNED|TLS|SSL/.test(String(code))
+  ) {
+    const help =
+      'Is the cluster there, and the context the right one? `kubectl config current-context` tells it; --context and --kubeconfig choose another.'
+    return { told: `The API server cannot be reached: ${errorText(error)}.\n${help}`, code: exitCodes.unavailable }
+  }
+  if (syscall !== undefined) return { told: errorText(error), code: exitCodes.io }
+  return { told: error, code: exitCodes.internal }
+}
