@@ -85,6 +85,11 @@ test('an HTTP request; the answer to a get is kept, that to a post is not', () =
   expect(run(`http_request!("${url}", method: "POST", body: "two words")`)).toBe('"POST /x?y=1  two words 3"')
 })
 
+test('a method of WebDAV', () => {
+  expect(run(`http_request!("http://127.0.0.1:${ports.web}/x", method: "propfind")`)).toContain('"PROPFIND /x')
+  expect(run(`http_request!("http://127.0.0.1:${ports.web}/x", method: "trace")`)).toContain('unsupported HTTP method')
+})
+
 test('a failed request tells headers, but not those that are secret', () => {
   const failed = run('http_request!("http://127.0.0.1:1/", headers: {"authorization": "abc", "x-a": "b"})')
   expect(failed).toContain('(headers: authorization: [REDACTED], x-a: b)')

@@ -7,8 +7,9 @@ import { askNetwork, needsNetwork } from '../network.ts'
 
 const patienceMs = 10_000
 const keptMs = 10_000
-const methods = ['get', 'post', 'put', 'patch', 'delete', 'head', 'options']
-const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+// Methods that open a tunnel or give back what was sent make no sense here.
+const forbiddenMethod = /^(?:connect|trace|track)$/i
+const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what a header must not have
 const headerValue = /^[^\x00-\x08\x0a-\x1f\x7f]*$/
 const secretHeader = /authorization|cookie|token|secret|key|password/i
@@ -26,7 +27,7 @@ export const httpRequest = defineFunction({
       kind: kinds.string,
       required: false,
       default: 'get',
-      description: `The method: ${methods.map((name) => `\`${name}\``).join(', ')}.`,
+      description: 'The method, in any letter case: `get`, `post`, `put`, `patch`, `delete`, `head`, `options`, ….',
     },
     {
       name: 'headers',
@@ -52,7 +53,7 @@ export const httpRequest = defineFunction({
   pure: false,
   examples: [
     { source: 'http_request("no address") ?? "no answer"', result: '"no answer"' },
-    { source: 'http_request("http://localhost", method: "NOPE") ?? "no method"', result: '"no method"' },
+    { source: 'http_request("http://localhost", method: "no method") ?? "no method"', result: '"no method"' },
     { source: 'http_request("http://localhost", headers: {"a b": "c"}) ?? "no header"', result: '"no header"' },
   ],
   compile(call) {
@@ -68,7 +69,7 @@ export const httpRequest = defineFunction({
     ): Result => {
       const url = URL.parse(address)
       if (url === null || !/^https?:$/.test(url.protocol)) return failure(`invalid URL: ${address}`)
-      if (!methods.includes(method.toLowerCase())) return failure(`unsupported HTTP method: ${method}`)
+      if (!token.test(method) || forbiddenMethod.test(method)) return failure(`unsupported HTTP method: ${method}`)
       const headers = headersOf(given)
       if (typeof headers === 'string') return failure(headers)
       for (const proxy of [httpProxy, httpsProxy]) {
@@ -96,7 +97,7 @@ function headersOf(given: ValueObject): (readonly [string, string])[] | string {
   const headers: (readonly [string, string])[] = []
   for (const name of fieldNames(given)) {
     const value = given[name] as Value
-    if (!headerName.test(name)) return `invalid header name: ${name}`
+    if (!token.test(name)) return `invalid header name: ${name}`
     for (const item of Array.isArray(value) ? value : [value]) {
       if (typeof item !== 'string' || !headerValue.test(item)) return `invalid value of the header ${name}`
       headers.push([name, item])
