@@ -256,7 +256,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
         }),
       )
       await cluster.apply(...churn)
-      await new Promise((done) => setTimeout(done, 500 + random(step) * 4000)) // killed at a random moment: that is the test
+      await new Promise((done) => setTimeout(done, 500 + random(step) * 2500)) // killed at a random moment: that is the test
       await operator.kill()
       operator = start()
     }
@@ -264,7 +264,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
     for (const member of fleet.members) {
       expect(member.output).not.toContain('could not be loaded')
       expect(member.output).not.toContain('cannot be put in force')
-      expect(member.restarts).toBe(0)
+      expect(member.restarts, member.output.slice(-2000)).toBe(0)
     }
     await cluster.kubectl(['delete', 'pipelines', '-n', 'shop', ...[0, 1, 2, 3].map((index) => `churn-${index}`)])
   })
@@ -313,7 +313,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
     }
   })
 
-  test('a sink that is down holds up its own Pipeline alone, is seen, and nothing is lost', async () => {
+  test('8: a sink that is down holds up its own Pipeline alone, is seen, and nothing is lost', async () => {
     const say = await pod('team', 'busy', {}, 1)
     const retrying = {
       sinks: [
@@ -322,7 +322,8 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
           type: 'http',
           config: {
             ...sink('/team/slow'),
-            request: { retry_initial_backoff_secs: 1, retry_max_duration_secs: 2 },
+            batch: { timeout_secs: 0.2, max_events: 10 },
+            request: { concurrency: 1, retry_initial_backoff_secs: 1, retry_max_duration_secs: 2 },
             buffer: { type: 'memory', max_events: 50, when_full: 'block' },
           },
         },
@@ -335,7 +336,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
     // Another pod of the namespace has been read, too.
     const lines = (path: string) => new Set(receiver.at(path).filter((text) => text.startsWith('line '))).size
     const write = () => {
-      for (let line = 0; line < 200; line++) say(`line ${written++}`)
+      for (let line = 0; line < 50; line++) say(`line ${written++}`)
     }
     await eventually(async () => {
       write()
@@ -347,7 +348,17 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
     await eventually(() => expect(lines('/team/quick')).toBe(written))
     expect(await condition('pipelines', 'team/quick', 'Flowing')).not.toMatchObject({ reason: 'NoEventsDelivered' })
     expect(await condition('pipelines', 'team/slow', 'Ready')).toMatchObject({ status: 'True' })
+    // It takes some again, and fewer than there are.
+    receiver.slow.set('/team/slow', 500)
     receiver.down.delete('/team/slow')
+    await eventually(async () => {
+      write()
+      expect(await condition('pipelines', 'team/slow', 'Flowing')).toMatchObject({
+        status: 'False',
+        reason: 'BufferFillingUp',
+      })
+    }, 120_000)
+    receiver.slow.clear()
     await eventually(() => expect(lines('/team/slow')).toBe(written), 120_000)
     await eventually(async () => {
       write()

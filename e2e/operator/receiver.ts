@@ -12,6 +12,8 @@ export class Receiver implements AsyncDisposable {
   readonly authorizations = new Map<string, Set<string>>()
   /** Paths that are answered with an error. */
   readonly down = new Set<string>()
+  /** Paths that are answered after so many milliseconds. */
+  readonly slow = new Map<string, number>()
 
   private constructor() {
     this.#server = createServer((request, response) => {
@@ -31,7 +33,7 @@ export class Receiver implements AsyncDisposable {
         this.messages.set(path, lines)
         for (const event of text === '' ? [] : (JSON.parse(text) as { message?: unknown }[]))
           lines.push(String(event.message))
-        response.writeHead(200).end()
+        setTimeout(() => response.writeHead(200).end(), this.slow.get(path) ?? 0)
       })
     })
   }
