@@ -42,6 +42,8 @@ export interface PipelineReport {
   readonly eventsIn: number
   readonly eventsOut: number
   readonly dropped: number
+  /** Of log files that were given up before they were read. */
+  readonly lostBytes: number
   readonly errors: number
   /** Now. */
   readonly bufferedEvents: number
@@ -81,6 +83,7 @@ const counted = [
   'component_errors_total',
   'component_discarded_events_total',
   'buffer_discarded_events_total',
+  'log_bytes_lost_total',
 ] as const
 
 type Counts = Readonly<Record<(typeof counted)[number], number>>
@@ -194,6 +197,7 @@ export class Heartbeat {
       let eventsIn = 0
       let eventsOut = 0
       let dropped = 0
+      let lostBytes = 0
       let errors = 0
       let bufferedEvents = 0
       let bufferedBytes = 0
@@ -216,6 +220,7 @@ export class Heartbeat {
           bufferUse = Math.max(bufferUse, buffer === undefined ? 0 : useOf(buffer))
         }
         dropped += lost
+        lostBytes += since('log_bytes_lost_total')
         errors += failed
         const lastError = this.#lastErrors.get(component)
         if (failed > 0 || lost > 0 || lastError !== undefined || (kind === 'sink' && sent > 0)) {
@@ -233,6 +238,7 @@ export class Heartbeat {
         eventsIn,
         eventsOut,
         dropped,
+        lostBytes,
         errors,
         bufferedEvents,
         bufferedBytes,

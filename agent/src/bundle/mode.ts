@@ -1,5 +1,6 @@
 // The agent as a pod of an operator: flags and environment in, a runner and a heartbeat out, and what belongs to both.
 
+import { isIP } from 'node:net'
 import type { ApiOptions } from '../api/server.ts'
 import type { Config } from '../config/config.ts'
 import { loadConfigObject } from '../config/load.ts'
@@ -34,6 +35,8 @@ export interface BundleFlags {
   readonly pipelines: string | undefined
   readonly 'drain-seconds': number | undefined
   readonly 'removed-drain-seconds': number | undefined
+  readonly 'max-rotated-files': number | undefined
+  readonly 'kubelet-address': string | undefined
   readonly drain: boolean | undefined
 }
 
@@ -180,16 +183,35 @@ export class BundleMode {
 
   async #openHub(): Promise<PodLogHub> {
     const identity = { id: 'hub', kind: 'source', type: 'orchestrator_logs' } as const
-    this.#hub ??= new PodLogHub({
+    if (this.#hub !== undefined) return this.#hub
+    const target = await this.#target()
+    this.#hub = new PodLogHub({
       node: this.#node,
-      target: await this.#target(),
+      target,
+      kubelet: kubeletTarget(this.#flags['kubelet-address'], target),
       logsDir: this.#flags['logs-dir'] ?? '/var/log/pods',
       dataDir: this.config.globals.dataDir,
+      maxRotatedFiles: this.#flags['max-rotated-files'],
       logger: this.#logger,
       events: new CountedEvents(this.#metrics, this.#logger, this.#limit, identity),
     })
     return this.#hub
   }
+}
+
+/** The kubelet of the node, by the same account and authority as the API server. */
+function kubeletTarget(address: string | undefined, target: KubeTarget): KubeTarget | undefined {
+  if (address === undefined || address === '') return undefined
+  const host = isIP(address) === 6 ? `[${address}]` : address
+  const server = URL.parse(`https://${host}`)
+  if (server === null || server.pathname !== '/') {
+    throw new PenstockError(
+      'PEN_USAGE',
+      `--kubelet-address needs an address such as 10.0.0.1:10250; found "${address}".`,
+    )
+  }
+  if (server.port === '') server.port = '10250'
+  return { ...target, server, serverName: undefined }
 }
 
 function sidecarOf(flags: BundleFlags): Sidecar | undefined {

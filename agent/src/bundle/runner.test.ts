@@ -113,6 +113,12 @@ function podOf(api: KubeApi, namespace: string, lines: string): void {
   writeFileSync(fileOf(namespace), lines)
 }
 
+/** A line of a pod, of which no API need know. */
+function podLog(namespace: string, text: string): void {
+  mkdirSync(join(fileOf(namespace), '..'), { recursive: true })
+  writeFileSync(fileOf(namespace), criLine(text), { flag: 'a' })
+}
+
 /** Reads a namespace; its pipeline has the same name. */
 function reader(
   namespace: string,
@@ -154,13 +160,23 @@ class Rig implements AsyncDisposable {
   readonly #topology: Topology
   #hub: PodLogHub | undefined
 
-  static async start(api: KubeApi, bundle: TestBundle, drainMs?: number): Promise<Rig> {
-    const rig = new Rig(api, bundle, drainMs)
+  static async start(
+    api: KubeApi,
+    bundle: TestBundle,
+    drainMs?: number,
+    hub: Partial<ConstructorParameters<typeof PodLogHub>[0]> = {},
+  ): Promise<Rig> {
+    const rig = new Rig(api, bundle, drainMs, hub)
     await rig.runner.start(rig.#topology)
     return rig
   }
 
-  private constructor(api: KubeApi, bundle: TestBundle, drainMs: number | undefined) {
+  private constructor(
+    api: KubeApi,
+    bundle: TestBundle,
+    drainMs: number | undefined,
+    hub: Partial<ConstructorParameters<typeof PodLogHub>[0]>,
+  ) {
     this.api = api
     const dataDir = join(folder, 'data')
     const metrics = new Metrics()
@@ -187,6 +203,7 @@ class Rig implements AsyncDisposable {
           dataDir,
           logger,
           events: new RecordedEvents(),
+          ...hub,
         })
         return this.#hub
       },
@@ -451,3 +468,114 @@ test.each([
     expect(got.get('shop/p')?.filter((text) => text !== 'next')).toEqual(['before', line])
   },
 )
+
+test.each([
+  { reason: 'rotated_files', hub: { maxRotatedFiles: 1 }, remove: false, left: [2, 3] },
+  { reason: 'disk_pressure', hub: { freeSpace: () => 0.05 }, remove: true, left: [3] },
+  { reason: undefined, hub: { freeSpace: () => 0.5 }, remove: true, left: [0, 1, 2, 3] },
+])(
+  'of rotated files that wait, the oldest are given up and counted ($reason)',
+  async ({ reason, hub, remove, left }) => {
+    await using api = await KubeApi.start()
+    const linesOf = (file: number) =>
+      Array.from({ length: 1000 }, (_, line) => criLine(`${file}.${line} ${'x'.repeat(200)}`)).join('')
+    podOf(api, 'shop', linesOf(0))
+    hanging.add('shop/p')
+    await using rig = await Rig.start(api, reader('shop'), undefined, hub)
+    await eventually(() => expect(held).toHaveLength(1))
+    for (const file of [1, 2, 3]) {
+      const rotated = `${fileOf('shop')}.20260101-00000${file}`
+      renameSync(fileOf('shop'), rotated)
+      writeFileSync(fileOf('shop'), linesOf(file))
+      const opened = () => rig.metrics.sum('files_added_total', {})
+      await eventually(() => expect(opened()).toBe(file + 1))
+      if (remove) rmSync(rotated)
+    }
+    const sum = (name: string, labels: Record<string, string> = {}) => rig.metrics.sum(name, labels)
+    const size = 4 * linesOf(0).length
+    await eventually(() => expect(sum('log_bytes_written_total', { namespace: 'shop' })).toBe(size))
+    const files = () => new Set(got.get('shop/p')?.map((line) => Number(line.split('.')[0])))
+    const lost = () => sum('log_bytes_lost_total', { namespace: 'shop' })
+    if (reason !== undefined)
+      await eventually(() => expect(lost()).toBeGreaterThan(linesOf(0).length * (3 - left.length)))
+
+    hanging.clear()
+    for (const batch of held) {
+      for (const event of (batch as LogBatch).events) got.get('shop/p')?.push(String(event.fields['message']))
+      batch.finalizer.release(1, 'delivered')
+    }
+    for (const resume of resumes) resume()
+    await eventually(() => {
+      expect(got.get('shop/p')?.at(-1)).toMatch(/^3\.999 /)
+      // What was written has been read, or is known to be lost.
+      expect(sum('component_received_bytes_total', { component_kind: 'source' }) + lost()).toBe(size)
+    })
+    for (const file of left) expect(got.get('shop/p')?.filter((line) => line.startsWith(`${file}.`))).toHaveLength(1000)
+    expect(files().size).toBeGreaterThanOrEqual(left.length)
+    expect(new Set(got.get('shop/p')).size).toBe(got.get('shop/p')?.length)
+    if (reason === undefined) expect(lost()).toBe(0)
+    else {
+      expect(sum('log_bytes_lost_total', { reason })).toBe(lost())
+      expect(rig.said.join('')).toContain('given up before it was read to its end')
+    }
+  },
+)
+
+/** A kubelet that tells these pods. */
+async function fakeKubelet(pods: () => readonly object[] | number) {
+  const destination = await fakeDestination(() => {
+    const told = pods()
+    return typeof told === 'number' ? told : { body: JSON.stringify({ kind: 'PodList', items: told }) }
+  })
+  const target = { ...(await kubeConfigTarget(join(folder, 'kubeconfig'))), server: new URL(destination.url) }
+  return { destination, target, [Symbol.asyncDispose]: () => destination[Symbol.asyncDispose]() }
+}
+
+const podObject = (namespace: string, labels: Record<string, string> = {}) => ({
+  metadata: { name: 'web', namespace, uid: `web-${namespace}`, labels },
+  spec: { nodeName: 'node-1', containers: [{ name: 'app', image: 'app:1' }] },
+  status: { containerStatuses: [{ name: 'app', imageID: 'app@1', containerID: 'containerd://1' }] },
+})
+const named = {
+  transform: { type: 'remap', source: '.message = string!(.orchestrator.pod_labels.app) + " " + string!(.message)' },
+}
+
+test('pods are told by the kubelet, new ones as soon as their logs are there, and none are asked of the API server', async () => {
+  await using api = await KubeApi.start()
+  writeFileSync(join(folder, 'kubeconfig'), api.kubeConfig())
+  const pods = [podObject('shop', { app: 'web' }), podObject('out', { 'penstock.dev/exclude': 'true' })]
+  for (const { metadata } of [...pods, podObject('late')]) {
+    api.set('namespaces', { metadata: { name: metadata.namespace } })
+    if (metadata.namespace !== 'late') podLog(metadata.namespace, 'one')
+  }
+  await using kubelet = await fakeKubelet(() => pods)
+  const bundle = merged(reader('shop', named), reader('out'), reader('late', named))
+  await using rig = await Rig.start(api, bundle, undefined, { kubelet: kubelet.target })
+  await eventually(() => expect(got.get('shop/p')).toEqual(['web one']))
+  pods.push(podObject('late', { app: 'late' }))
+  podLog('late', 'two')
+  await eventually(() => expect(got.get('late/p')).toEqual(['late two']))
+  pods[0] = podObject('shop', { app: 'renamed' })
+  podLog('late', 'three')
+  mkdirSync(join(logs, 'shop_new_uid-new', 'app'), { recursive: true }) // of a pod that nobody knows: it is asked for
+  await eventually(() => {
+    podLog('shop', 'again')
+    expect(got.get('shop/p')?.at(-1)).toBe('renamed again')
+  })
+  expect(got.get('out/p')).toEqual([])
+  expect(kubelet.destination.requests.every(({ path }) => path === '/pods')).toBe(true)
+  expect(api.requests.filter((path) => path.startsWith('/api/v1/pods'))).toEqual([])
+  expect(rig.said.join('')).not.toContain('kubelet')
+})
+
+test.each([403, 500])('where the kubelet answers %s, pods are followed at the API server', async (status) => {
+  await using api = await KubeApi.start()
+  writeFileSync(join(folder, 'kubeconfig'), api.kubeConfig())
+  podOf(api, 'shop', criLine('one'))
+  await using kubelet = await fakeKubelet(() => status)
+  await using rig = await Rig.start(api, reader('shop'), undefined, { kubelet: kubelet.target })
+  await eventually(() => expect(got.get('shop/p')).toEqual(['one']))
+  expect(rig.said.join('')).toContain('The kubelet does not tell its pods')
+  expect(kubelet.destination.requests).toHaveLength(status === 403 ? 1 : 3)
+  expect(api.requests.some((path) => path.startsWith('/api/v1/pods'))).toBe(true)
+})

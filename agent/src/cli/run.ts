@@ -104,6 +104,15 @@ export const flagTable = {
     type: 'boolean',
     help: 'With --bundle: deliver what the buffers in --data-dir hold, and end. No source runs.',
   },
+  'kubelet-address': {
+    type: 'string',
+    value: 'ADDRESS',
+    help: 'With --bundle: the kubelet of the node, which is asked for its pods in place of the API server (port 10250).',
+  },
+  'max-rotated-files': {
+    type: 'number',
+    help: 'With --bundle: how many rotated files of a container may wait to be read; of more, the oldest is given up. All if not given.',
+  },
   'metrics-detail': {
     type: 'string',
     oneOf: details,

@@ -595,6 +595,8 @@ export const orchestratorLogs = defineSource({
         find: hub === undefined ? undefined : (rules, hooks) => hub.find(rules, hooks),
         pool: hub?.pool,
         turns: hub === undefined ? undefined : context.turns,
+        maxRotatedFiles: hub?.maxRotatedFiles,
+        isDiskFull: hub === undefined ? undefined : () => hub.isDiskFull,
       },
       {
         opened(tailed) {
@@ -634,6 +636,19 @@ export const orchestratorLogs = defineSource({
           }
           annotate(file)
           return file
+        },
+        written: ({ state }, bytes) =>
+          context.events.count('log_bytes_written_total', bytes, { namespace: state.namespace }),
+        lost(tailed, bytes, reason) {
+          const { namespace } = tailed.state
+          context.events.count('log_bytes_lost_total', bytes, { namespace, reason })
+          context.events.error({
+            type: 'reader_failed',
+            stage: 'receiving',
+            code: 'log_bytes_lost',
+            message: lossTexts[reason],
+            fields: { file: tailed.path, bytes },
+          })
         },
         // The kubelet reports a new container a little later than it starts to write.
         waits: ({ state }) => {
@@ -758,6 +773,13 @@ async function untilAborted(promise: Promise<void>, signal: AbortSignal): Promis
   signal.addEventListener('abort', () => resolve(), { once: true })
   await Promise.race([promise, aborted])
 }
+
+const lossTexts = {
+  rotated_files:
+    'More rotated files of a container wait than may be kept; the oldest is given up before it was read to its end.',
+  disk_pressure: 'The disk is nearly full; a removed log file is given up before it was read to its end.',
+  rotate_wait: 'The time to read a removed file is over; it is given up before it was read to its end.',
+} as const
 
 const streams: readonly Stream[] = ['stdout', 'stderr']
 

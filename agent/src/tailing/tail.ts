@@ -15,7 +15,7 @@ import { type Fingerprint, Fingerprinter } from './fingerprint.ts'
 import { gunzipFrom, type Taken } from './gzip.ts'
 import { leaveProgress, Progress, type ProgressState, takeProgress } from './progress.ts'
 import { type Slab, SlabPool } from './slab.ts'
-import { directoryOf, inodeOf, TailedFile, type TailHooks, type TailOptions } from './tailed-file.ts'
+import { directoryOf, inodeOf, type LossReason, TailedFile, type TailHooks, type TailOptions } from './tailed-file.ts'
 
 const chunkBytes = 64 * 1024
 const coalesceMs = 10
@@ -564,6 +564,7 @@ export class Tailer<State> {
 
   #close(file: TailedFile<State>): void {
     if (file.closed) return
+    this.#measure(file)
     file.closed = true
     this.#ready.delete(file)
     this.#byInode.delete(file.inode)
@@ -605,12 +606,14 @@ export class Tailer<State> {
       if (file.polled && !this.#pathLeadsTo(file.path, file.inode)) this.#discovery.rescan(file.directory)
     }
     this.#tickDue = true
+    this.#makeRoom()
     for (const file of [...this.#byInode.values()]) {
       if (file.goneSince !== undefined) this.#considerClosing(file, file.goneSince, now)
       else if (this.#options.removeAfterMs !== undefined) this.#considerRemoving(file, this.#options.removeAfterMs, now)
     }
     const all = this.#beats % (idleMs / beatMs) === 0
     for (const file of this.#byInode.values()) {
+      this.#measure(file)
       if (all || file.polled || now - file.lastData < idleMs || file.goneSince !== undefined) this.#mark(file)
     }
     this.#checkpoints.prune((fingerprint) => this.#byFingerprint.has(fingerprint) || this.#isDouble(fingerprint), now)
@@ -645,6 +648,7 @@ export class Tailer<State> {
     }
     const { rotateWaitMs } = this.#options
     if (rotateWaitMs !== undefined && now - goneSince >= rotateWaitMs) {
+      this.#tellLoss(file, 'rotate_wait')
       this.#finish(file)
       return
     }
@@ -657,6 +661,57 @@ export class Tailer<State> {
     const rest = size - file.offset
     const atEnd = rest <= 0 || (!this.#ready.has(file) && rest <= this.#options.maxLineBytes)
     if (atEnd && now - Math.max(goneSince, file.lastData) >= lingerMs) this.#finish(file)
+  }
+
+  // --- what is written, and what is given up ---
+
+  /** Tells how much has been written since the last time. */
+  #measure(file: TailedFile<State>, isRead = !this.#ready.has(file) && !this.#held.has(file)): void {
+    if (this.#hooks.written === undefined || file.gzip) return
+    const size = isRead ? file.readTo : sizeOf(file)
+    if (size <= file.writtenTo) return
+    this.#hooks.written(file, size - file.writtenTo)
+    file.writtenTo = size
+  }
+
+  #tellLoss(file: TailedFile<State>, reason: LossReason): void {
+    this.#measure(file, false)
+    const rest = sizeOf(file) - file.offset
+    if (rest > 0) this.#hooks.lost?.(file, rest, reason)
+  }
+
+  /** Reads no more of a file that goes no further. */
+  #giveUp(file: TailedFile<State>, reason: LossReason): void {
+    const end = sizeOf(file)
+    if (end <= file.offset) return
+    this.#measure(file, false)
+    this.#hooks.lost?.(file, end - file.offset, reason)
+    const waiting = this.#hooks.closed(file)
+    if (waiting !== undefined) this.#delays.push(waiting)
+    file.offset = end
+    file.progress.skip(end)
+    this.#ready.delete(file)
+  }
+
+  /** Gives up what there is no room for: the oldest first. */
+  #makeRoom(): void {
+    const { maxRotatedFiles, isDiskFull } = this.#options
+    if (maxRotatedFiles !== undefined) {
+      for (const siblings of this.#byDirectory.values()) {
+        if (siblings.size <= maxRotatedFiles) continue
+        const rotated = [...siblings].filter((file) => isRotated(file) && file.offset < sizeOf(file))
+        if (rotated.length <= maxRotatedFiles) continue
+        rotated.sort(byAge)
+        for (const file of rotated.slice(0, rotated.length - maxRotatedFiles)) this.#giveUp(file, 'rotated_files')
+      }
+    }
+    if (isDiskFull?.() !== true) return
+    // One at a time: the room of each is looked for before the next.
+    const removed = [...this.#byInode.values()].filter((file) => file.goneSince !== undefined && !file.gzip)
+    const oldest = removed.filter((file) => file.offset < sizeOf(file)).sort(byAge)[0]
+    if (oldest === undefined) return
+    this.#giveUp(oldest, 'disk_pressure')
+    this.#finish(oldest)
   }
 
   /** The end of a file: what stands after its last delimiter may be a line, and nothing may be held back for it. */
@@ -836,6 +891,24 @@ export class Tailer<State> {
 
   /** Ends waits when the agent stops. */
   readonly #abandons = new Set<() => void>()
+}
+
+/** What the file holds; what was read of it if it cannot be asked. */
+function sizeOf(file: { readonly descriptor: number; readonly offset: number }): number {
+  try {
+    return fstatSync(file.descriptor).size
+  } catch {
+    return file.offset
+  }
+}
+
+/** Whether nobody writes to a file any more: it was removed, or has got another name beside its own. */
+function isRotated(file: { readonly path: string; readonly goneSince: number | undefined; readonly gzip: boolean }) {
+  return !file.gzip && (file.goneSince !== undefined || !file.path.endsWith('.log'))
+}
+
+function byAge(left: { readonly created: number; readonly path: string }, right: typeof left): number {
+  return left.created - right.created || (left.path < right.path ? -1 : 1)
 }
 
 const fileProtocol = { protocol: 'file' }

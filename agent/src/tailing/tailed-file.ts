@@ -13,6 +13,10 @@ export interface TailOptions {
   readonly find?: ((rules: DiscoveryRules, hooks: DiscoveryHooks) => Finder) | undefined
   /** Buffers that several tailers share. */
   readonly pool?: SlabPool | undefined
+  /** Most rotated files of a folder that still have something to read; of more, the oldest is given up. */
+  readonly maxRotatedFiles?: number | undefined
+  /** Whether removed files that are still to be read must be given up, because the disk needs their room. */
+  readonly isDiskFull?: (() => boolean) | undefined
   /** The thread, where several tailers share it. */
   readonly turns?: Turns | undefined
   readonly fingerprint: FingerprintOptions
@@ -50,11 +54,17 @@ export interface TailHooks<State> {
   closed(file: TailedFile<State>): Promise<void> | undefined
   /** The tailer is asked to stop, and the file may go on: what is held back is read again. As `closed` if not given. */
   stopped?(file: TailedFile<State>): void
+  /** So many bytes more have been written, as the size of the file says. Told about once a second. */
+  written?(file: TailedFile<State>, bytes: number): void
+  /** So many bytes will not be read. */
+  lost?(file: TailedFile<State>, bytes: number, reason: LossReason): void
   /** Whether a new file is better not read yet; asked for at most a second. */
   waits?(file: TailedFile<State>): boolean
   /** Once a second; for what waits for time to pass. */
   tick?(now: number): Promise<void> | undefined
 }
+
+export type LossReason = 'rotated_files' | 'disk_pressure' | 'rotate_wait'
 
 export class TailedFile<State> {
   path: string
@@ -68,6 +78,8 @@ export class TailedFile<State> {
   offset: number
   /** End of what has been read, whole line or not. */
   readTo = -1
+  /** Up to where the hooks have been told that it was written. */
+  writtenTo: number
   progress: Progress
   state: State
   /** Within a line that is too long, until its end. */
@@ -102,6 +114,7 @@ export class TailedFile<State> {
     this.created = opened.stats.birthtimeMs || opened.stats.ctimeMs
     this.gzip = opened.gzip
     this.offset = opened.offset
+    this.writtenTo = opened.offset
     this.progress = opened.progress
     this.polled = opened.polled
     this.lastData = opened.stats.mtimeMs

@@ -147,6 +147,11 @@ export const metricTable = {
   k8s_merged_line_truncated_total: counter('Merged lines that were too long.'),
   k8s_reflector_relists_total: counter('Times a list of the Kubernetes API was read anew.', ['resource']),
 
+  log_bytes_written_total: counter('Bytes written to the log files that are read, by their sizes.', ['namespace']),
+  log_bytes_lost_total: counter('Bytes of log files that were given up before they were read.', [
+    'namespace',
+    'reason',
+  ]),
   rate_limited_lines_total: counter('Lines dropped because a container or pipeline is over its limit.', ['limit']),
 
   // The agent with a bundle.

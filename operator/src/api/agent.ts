@@ -70,7 +70,12 @@ export const agentSpec = object(
           'State on the node.',
         ),
         metadata: object(
-          { source: oneOf(['Auto', 'APIServer', 'Kubelet'], 'Where pod metadata comes from.') },
+          {
+            source: oneOf(
+              ['Auto', 'APIServer', 'Kubelet'],
+              'Who is asked for the pods of a node: `Kubelet`, which falls back to the API server where it does not answer, or the API server, as `Auto` does.',
+            ),
+          },
           'Pod metadata.',
         ),
         logPaths: object(
@@ -80,7 +85,10 @@ export const agentSpec = object(
           },
           'Folders on the node.',
         ),
-        maxOpenRotatedFilesPerContainer: integer('Rotated files that are read to their end.'),
+        maxOpenRotatedFilesPerContainer: integer(
+          'Rotated files of a container that may wait to be read; of more, the oldest is given up. All if not given.',
+          { minimum: 1 },
+        ),
         runAsRoot: bool('For nodes whose log files only root can read.'),
       },
       'For mode Node.',

@@ -232,6 +232,7 @@ function pipelineOf(value: unknown): HeartbeatBody['pipelines'][string] {
     eventsIn: countOf(said['eventsIn']),
     eventsOut: countOf(said['eventsOut']),
     dropped: countOf(said['dropped']),
+    lostBytes: countOf(said['lostBytes']),
     errors: countOf(said['errors']),
     bufferedEvents: countOf(said['bufferedEvents']),
     bufferedBytes: countOf(said['bufferedBytes']),

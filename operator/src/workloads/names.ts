@@ -33,6 +33,7 @@ export const paths = {
 
 /** The observation server of an agent. */
 export const agentPort = 8686
+export const kubeletPort = 10250
 export const tokenAudience = 'penstock-operator'
 
 type Named = Pick<Agent, 'metadata'>

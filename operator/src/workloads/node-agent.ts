@@ -41,7 +41,13 @@ export function describeNodeAgent(agent: Agent, input: WorkloadInput, add: Descr
   ]
   const base = node.dataDir?.hostPath ?? paths.data
   const dataFolder = `${base.replace(/\/+$/, '')}/${namespace}-${agent.metadata.name}`
-  const container = agentContainer(agent, input, ['--logs-dir', logs], {
+  const { maxOpenRotatedFilesPerContainer: mostRotated, metadata: podMetadata } = node
+  const flags = [
+    ...['--logs-dir', logs],
+    ...(mostRotated === undefined ? [] : ['--max-rotated-files', String(mostRotated)]),
+    ...(podMetadata?.source === 'Kubelet' ? ['--kubelet-address', '$(NODE_IP)'] : []),
+  ]
+  const container = agentContainer(agent, input, flags, {
     requests: { cpu: '100m', memory: '128Mi' },
     limits: { memory: '512Mi' },
   })
@@ -61,6 +67,7 @@ export function describeNodeAgent(agent: Agent, input: WorkloadInput, add: Descr
       containers: [
         {
           ...container,
+          ...(podMetadata?.source === 'Kubelet' ? { env: [...container.env, nodeAddress] } : {}),
           volumeMounts: [
             ...container.volumeMounts,
             { name: 'data', mountPath: paths.data },
@@ -90,6 +97,9 @@ export function describeNodeAgent(agent: Agent, input: WorkloadInput, add: Descr
     },
   })
 }
+
+// The kubelet listens on the node's own address.
+const nodeAddress = { name: 'NODE_IP', valueFrom: { fieldRef: { fieldPath: 'status.hostIP' } } }
 
 // Hands the folder over, with what a former user of another number has left in it. The image has no shell.
 const handOver = `

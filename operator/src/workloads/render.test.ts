@@ -174,6 +174,23 @@ test('with autoscaling nobody writes replicas', () => {
   expect(of(manifests, 'PodDisruptionBudget')['spec']?.['maxUnavailable']).toBe(1)
 })
 
+test('what a node agent is asked for becomes flags, and a kubelet is let through the NetworkPolicy', () => {
+  const asked = node({
+    drainSeconds: 30,
+    networkPolicy: { mode: 'Generated' },
+    node: { maxOpenRotatedFilesPerContainer: 3, metadata: { source: 'Kubelet' } },
+  })
+  const manifests = renderWorkloads(asked, input)
+  const container = of(manifests, 'DaemonSet')['spec']?.['template']?.['spec']?.['containers']?.[0] as Deep
+  const text = JSON.stringify(container['args'])
+  expect(text).toContain('"--removed-drain-seconds","30"')
+  expect(text).toContain('"--max-rotated-files","3","--kubelet-address","$(NODE_IP)"')
+  expect(container['env']).toContainEqual({ name: 'NODE_IP', valueFrom: { fieldRef: { fieldPath: 'status.hostIP' } } })
+  expect(JSON.stringify(of(manifests, 'NetworkPolicy')['spec']?.['egress'])).toContain('"port":10250')
+  const plain = JSON.stringify(of(renderWorkloads(node(), input), 'DaemonSet'))
+  for (const flag of ['drain-seconds', 'max-rotated-files', 'kubelet']) expect(plain).not.toContain(flag)
+})
+
 test('the generated NetworkPolicy lets out what the bundle needs, and in what reads metrics', () => {
   const policy = of(renderWorkloads(node({ networkPolicy: { mode: 'Generated' } }), input), 'NetworkPolicy')['spec']
   expect(policy).toEqual({
@@ -261,7 +278,6 @@ test('an Agent tells every folder that is none, and limits that contradict each 
 
 test.each([
   [{ mode: 'Node', configDelivery: 'Stream' }, 'configDelivery'],
-  [{ mode: 'Node', node: { metadata: { source: 'Kubelet' } } }, 'node.metadata.source'],
   [
     { mode: 'Aggregator', aggregator: { service: { trafficDistribution: 'PreferSameZone' } } },
     'aggregator.service.trafficDistribution',

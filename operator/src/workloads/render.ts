@@ -11,6 +11,7 @@ import {
   authorityName,
   clusterLabels,
   clusterName,
+  kubeletPort,
   objectLabels,
   ownedBy,
   podLabels,
@@ -121,15 +122,9 @@ export function workloadProblems(agent: Agent): Problem[] {
 
 /** What the kind has a place for and this version does not do: told, rather than taken and forgotten. */
 function unavailable({ spec }: Agent): (readonly [string, string])[] {
-  const { node, aggregator } = spec
+  const { aggregator } = spec
   const asked: (readonly [string, unknown, boolean])[] = [
     ['configDelivery', spec.configDelivery, spec.configDelivery === 'Stream'],
-    ['node.metadata.source', node?.metadata?.source, node?.metadata?.source === 'Kubelet'],
-    [
-      'node.maxOpenRotatedFilesPerContainer',
-      node?.maxOpenRotatedFilesPerContainer,
-      node?.maxOpenRotatedFilesPerContainer !== undefined,
-    ],
     [
       'aggregator.service.trafficDistribution',
       aggregator?.service?.trafficDistribution,
@@ -142,7 +137,13 @@ function unavailable({ spec }: Agent): (readonly [string, string])[] {
 /** In: who reads metrics. Out: name resolution, the API server, the operator, and where the bundle's components go. */
 function describeNetworkPolicy(agent: Agent, input: WorkloadInput, add: Describe): void {
   const operatorPort = portOf(input.operatorUrl)
-  const out = new Set([...(input.apiServerPorts ?? [443, 6443]), operatorPort, ...(input.egressPorts ?? [])])
+  const kubelet = agent.spec.node?.metadata?.source === 'Kubelet' ? [kubeletPort] : []
+  const out = new Set([
+    ...(input.apiServerPorts ?? [443, 6443]),
+    operatorPort,
+    ...kubelet,
+    ...(input.egressPorts ?? []),
+  ])
   const tcp = (port: number) => ({ protocol: 'TCP', port })
   add({
     apiVersion: 'networking.k8s.io/v1',

@@ -5,10 +5,12 @@ import type { ComponentEvents } from '../../telemetry/component-events.ts'
 import type { Logger } from '../../telemetry/logger.ts'
 import { KeptPods } from './kept-pods.ts'
 import type { KubeClient } from './kube/client.ts'
-import { type Followed, follow, type KubeObject } from './kube/watch.ts'
+import { KubeletPods } from './kube/kubelet.ts'
+import { type Followed, type FollowHooks, follow, type KubeObject } from './kube/watch.ts'
 import { LeftOut } from './left-out.ts'
 import { folderOf, type PodMetadata, type PodObject, parseFolder } from './pod-metadata.ts'
 import { notExcluded } from './selection.ts'
+import { compileSelector } from './selector.ts'
 
 export interface AccessOptions {
   readonly node: string
@@ -22,6 +24,8 @@ export interface AccessOptions {
   readonly leftOutFile: string
   /** Where it is kept what is known of pods. */
   readonly keptPodsDir: string
+  /** Asked for the pods in place of the API server, as long as it answers. */
+  readonly kubelet?: KubeClient | undefined
 }
 
 /** How long nothing is read while the API has not answered at all. */
@@ -45,6 +49,7 @@ export class KubeAccess {
   readonly #lookUps = new Set<Promise<void>>()
   readonly #leftOut: LeftOut
   readonly #kept: KeptPods
+  readonly #kubelet: KubeletPods | undefined
   #signal: AbortSignal | undefined
   #ready = () => {}
 
@@ -63,6 +68,7 @@ export class KubeAccess {
     this.#logger = context.logger
     this.#leftOut = new LeftOut(options.leftOutFile, context.logger)
     this.#kept = new KeptPods(options.keptPodsDir, metadata, context.logger)
+    this.#kubelet = options.kubelet === undefined ? undefined : new KubeletPods(options.kubelet)
     this.#changed = changed
   }
 
@@ -145,35 +151,56 @@ export class KubeAccess {
   ): Promise<void> {
     const signal = this.#signal as AbortSignal
     this.#waiting.add(followed.name)
-    return follow<T>(
-      this.#client,
-      followed,
-      {
-        replaced: (objects) => {
-          hooks.replaced(objects)
-          this.#kept.changed()
-          this.#waiting.delete(followed.name)
-          this.#ready()
-          this.#changed()
-        },
-        changed: (object) => {
-          hooks.changed(object)
-          this.#kept.changed()
-          this.#changed(followed.name === 'pods' ? folderOf(object) : undefined)
-        },
-        removed: (object) => hooks.removed(object),
-        failed: (error) =>
-          this.#events.error({
-            type: 'reader_failed',
-            stage: 'processing',
-            code: 'kubernetes_lifecycle',
-            message: 'Following objects of the Kubernetes API failed; trying again.',
-            fields: { resource: followed.name, error },
-            level: 'warn',
-          }),
-        listed: () => this.#events.count('k8s_reflector_relists_total', 1, { resource: followed.name }),
+    const all: FollowHooks<T> = {
+      replaced: (objects) => {
+        hooks.replaced(objects)
+        this.#kept.changed()
+        this.#waiting.delete(followed.name)
+        this.#ready()
+        this.#changed()
       },
-      { fromCache: this.#options.fromCache, signal },
+      changed: (object) => {
+        hooks.changed(object)
+        this.#kept.changed()
+        this.#changed(followed.name === 'pods' ? folderOf(object) : undefined)
+      },
+      removed: (object) => hooks.removed(object),
+      failed: (error) =>
+        this.#events.error({
+          type: 'reader_failed',
+          stage: 'processing',
+          code: 'kubernetes_lifecycle',
+          message: 'Following objects of the Kubernetes API failed; trying again.',
+          fields: { resource: followed.name, error },
+          level: 'warn',
+        }),
+      listed: () => this.#events.count('k8s_reflector_relists_total', 1, { resource: followed.name }),
+    }
+    const fromApi = () => follow<T>(this.#client, followed, all, { fromCache: this.#options.fromCache, signal })
+    if (followed.name !== 'pods' || this.#kubelet === undefined) return fromApi()
+    return this.#followKubelet(this.#kubelet, all as unknown as FollowHooks<PodObject>).catch((error: unknown) => {
+      this.#logger.warn({ error }, 'The kubelet does not tell its pods; following them at the API server instead.')
+      return fromApi()
+    })
+  }
+
+  /** As the watch would tell: without pods that ask to be left out. */
+  #followKubelet(kubelet: KubeletPods, hooks: FollowHooks<PodObject>): Promise<void> {
+    const wanted = compileSelector(notExcluded)
+    const isWanted = (pod: PodObject): boolean => {
+      if (wanted(pod.metadata.labels ?? {})) return true
+      const folder = folderOf(pod)
+      this.#verdicts.set(folder, 'excluded')
+      this.#leftOut.add(folder)
+      return false
+    }
+    return kubelet.follow(
+      {
+        ...hooks,
+        replaced: (pods) => hooks.replaced(pods.filter(isWanted)),
+        changed: (pod) => (isWanted(pod) ? hooks.changed(pod) : hooks.removed(pod)),
+      },
+      this.#signal as AbortSignal,
     )
   }
 
@@ -203,6 +230,7 @@ export class KubeAccess {
       return true
     }
     this.#verdicts.set(folder, 'wait')
+    this.#kubelet?.poke()
     this.#startLookUp(folder, parts)
     return false
   }

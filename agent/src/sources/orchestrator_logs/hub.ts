@@ -2,7 +2,7 @@
 // the pods' metadata, one watch of the log folders. Each source reads with a cursor of its own, and what it may read is decided
 // here, not by its options.
 
-import { existsSync } from 'node:fs'
+import { existsSync, statfsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { RateLimitOptions, Subscription } from '../../component.ts'
 import type { DiscoveryHooks, DiscoveryRules, Finder } from '../../tailing/discovery.ts'
@@ -21,14 +21,22 @@ import { compileSelection } from './selection.ts'
 export interface HubOptions {
   readonly node: string
   readonly target: KubeTarget
+  /** The kubelet of the node, where pods are asked for there. */
+  readonly kubelet?: KubeTarget | undefined
   readonly logsDir: string
   readonly dataDir: string
   readonly logger: Logger
   readonly events: ComponentEvents
+  /** Most rotated files of a container that a pipeline may still have to read. */
+  readonly maxRotatedFiles?: number | undefined
+  /** Part of the disk with the logs that is free, from 0 to 1. */
+  readonly freeSpace?: (() => number) | undefined
 }
 
 const slabBytes = 64 * 1024
 const delayDeletionMs = 60_000
+/** Below this the kubelet begins to evict pods. */
+const leastFree = 0.1
 
 interface Reader {
   readonly namespaces: ReadonlySet<string> | undefined
@@ -47,22 +55,30 @@ export class PodLogHub {
   readonly node: string
   readonly root: string
   readonly cursorsDir: string
+  readonly maxRotatedFiles: number | undefined
+  /** Removed files that are still open keep their room: under pressure they must be let go. */
+  isDiskFull = false
   readonly client: KubeClient
   readonly metadata = new PodMetadata(delayDeletionMs)
   readonly access: KubeAccess
   readonly pool = new SlabPool(slabBytes, 32)
+  readonly #kubelet: KubeClient | undefined
   readonly #discovery: SharedDiscovery
   readonly #readers = new Set<Reader>()
   readonly #limiters = new Map<string, { readonly key: string; readonly limiter: Limiter }>()
   readonly #ending = new AbortController()
   #started: { readonly listed: Promise<void>; readonly ended: Promise<void> } | undefined
   #forget: NodeJS.Timeout | undefined
+  readonly #freeSpace: () => number
 
   constructor(options: HubOptions) {
     this.node = options.node
     this.root = resolve(options.logsDir)
     this.cursorsDir = join(options.dataDir, 'cursors')
+    this.maxRotatedFiles = options.maxRotatedFiles
+    this.#freeSpace = options.freeSpace ?? (() => freePart(this.root))
     this.client = new KubeClient(options.target, `Penstock/${version}`)
+    this.#kubelet = options.kubelet === undefined ? undefined : new KubeClient(options.kubelet, `Penstock/${version}`)
     this.#discovery = new SharedDiscovery(this.root)
     this.access = new KubeAccess(
       this.client,
@@ -76,6 +92,7 @@ export class PodLogHub {
         namespaceLabelSelector: undefined,
         leftOutFile: join(options.dataDir, 'left-out.json'),
         keptPodsDir: join(options.dataDir, 'pods'),
+        kubelet: this.#kubelet,
       },
       this.metadata,
       { logger: options.logger, events: options.events },
@@ -144,6 +161,7 @@ export class PodLogHub {
     this.#ending.abort()
     this.#discovery.close()
     await this.client.close()
+    await this.#kubelet?.close()
     await this.#started?.ended
   }
 
@@ -157,9 +175,19 @@ export class PodLogHub {
   }
 
   #expire(): void {
+    this.isDiskFull = this.#freeSpace() < leastFree
     for (const folder of this.metadata.expire(Date.now())) {
       if (existsSync(`${this.root}/${folder}`)) this.access.recheck(folder, () => this.#changed(folder))
     }
     this.access.forget((folder) => existsSync(`${this.root}/${folder}`))
+  }
+}
+
+function freePart(path: string): number {
+  try {
+    const { bavail, blocks } = statfsSync(path)
+    return blocks === 0 ? 1 : bavail / blocks
+  } catch {
+    return 1 // no logs yet, or a file system that does not tell
   }
 }

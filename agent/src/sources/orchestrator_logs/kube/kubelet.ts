@@ -1,0 +1,94 @@
+// The pods of a node as its kubelet tells them: one answer with all of them, asked for now and then, and at once when somebody
+// misses one. The API server has no part in it, and no watch is open.
+
+import { setTimeout as wait } from 'node:timers/promises'
+import { PenstockError } from '../../../errors.ts'
+import { folderOf, type PodObject } from '../pod-metadata.ts'
+import type { KubeClient } from './client.ts'
+import type { FollowHooks } from './watch.ts'
+
+const pollMs = 10_000
+/** Between two questions, however many are missed. */
+const leastPauseMs = 250
+const answerLimitMs = 10_000
+/** After so many failures in a row others are to be asked. */
+const mostFailures = 3
+const retryMs = 1000
+
+export class KubeletPods {
+  readonly #client: KubeClient
+  #poke = () => {}
+  #stamps: Map<string, string> | undefined
+
+  constructor(client: KubeClient) {
+    this.#client = client
+  }
+
+  /** A pod is missed: it is asked for soon. */
+  poke(): void {
+    this.#poke()
+  }
+
+  /** Follows until the signal aborts; rejects when the kubelet does not answer, or refuses. */
+  async follow(hooks: FollowHooks<PodObject>, signal: AbortSignal): Promise<void> {
+    let failures = 0
+    while (!signal.aborted) {
+      let pauseMs = pollMs
+      try {
+        this.#take(await this.#ask(signal), hooks)
+        failures = 0
+      } catch (error) {
+        if (signal.aborted) return
+        failures++
+        if (failures >= mostFailures || isRefusal(error)) throw error
+        pauseMs = retryMs
+      }
+      await this.#pause(pauseMs, signal)
+    }
+  }
+
+  async #ask(signal: AbortSignal): Promise<readonly PodObject[]> {
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(answerLimitMs)])
+    const { status, body } = await this.#client.json('/pods', limit)
+    if (status !== 200) {
+      throw new PenstockError('PEN_KUBERNETES', `The kubelet answered ${status} to the request for its pods.`, {
+        cause: status,
+      })
+    }
+    const { items } = (body ?? {}) as { items?: readonly PodObject[] | null }
+    return items ?? []
+  }
+
+  /** Tells what is different from the last answer, so that nothing is made anew for pods that are as they were. */
+  #take(pods: readonly PodObject[], hooks: FollowHooks<PodObject>): void {
+    const before = this.#stamps
+    const stamps = new Map(pods.map((pod) => [folderOf(pod), JSON.stringify([pod.metadata, pod.spec, pod.status])]))
+    this.#stamps = stamps
+    if (before === undefined) {
+      hooks.listed()
+      hooks.replaced(pods)
+      return
+    }
+    for (const pod of pods) {
+      const folder = folderOf(pod)
+      if (before.get(folder) !== stamps.get(folder)) hooks.changed(pod)
+    }
+    for (const [folder, stamp] of before) {
+      if (stamps.has(folder)) continue
+      const [metadata] = JSON.parse(stamp) as [PodObject['metadata']]
+      hooks.removed({ metadata })
+    }
+  }
+
+  async #pause(ms: number, signal: AbortSignal): Promise<void> {
+    const poked = new AbortController()
+    this.#poke = () => poked.abort()
+    await wait(leastPauseMs, undefined, { signal }).catch(() => {}) // the loop sees the end
+    await wait(ms - leastPauseMs, undefined, { signal: AbortSignal.any([signal, poked.signal]) }).catch(() => {})
+  }
+}
+
+/** Whether asking again is in vain. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof PenstockError && [401, 403, 404].includes(Number(error.cause))
+}
