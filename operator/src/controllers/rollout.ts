@@ -59,6 +59,8 @@ interface Traffic {
   eventsIn: number
   eventsOut: number
   dropped: number
+  /** Of log files that were given up before they were read. */
+  lostBytes: number
   bufferedEvents: number
   bufferedBytes: number
   bufferUse: number
@@ -443,6 +445,7 @@ export class RolloutStatus implements AsyncDisposable {
     let eventsIn = 0
     let eventsOut = 0
     let dropped = 0
+    let lostBytes = 0
     let buffered = 0
     let use = 0
     let stuck = false
@@ -452,6 +455,7 @@ export class RolloutStatus implements AsyncDisposable {
       eventsIn += traffic.eventsIn
       eventsOut += traffic.eventsOut
       dropped += traffic.dropped
+      lostBytes += traffic.lostBytes
       buffered += traffic.bufferedEvents
       use = Math.max(use, traffic.bufferUse)
       // What has just been read may be on its way still: only errors, or time, tell that it is not.
@@ -469,6 +473,10 @@ export class RolloutStatus implements AsyncDisposable {
     const flow = this.#delivery.flow(id)
     if (dropped > 0 || (flow?.recent(now).dropped ?? 0) > 0) {
       return finding('False', 'SomeEventsDropped', 'Some events that were read were discarded.')
+    }
+    if (lostBytes > 0) {
+      const lost = `${lostBytes} bytes of log files were given up before they were read.`
+      return finding('False', 'SomeEventsDropped', `${lost} The metric log_bytes_lost_total tells where and why.`)
     }
     if (eventsOut === 0 && (eventsIn > 0 || buffered > 0)) {
       return stuck
@@ -585,9 +593,9 @@ function trafficOf(live: readonly Report[]): Map<string, Traffic> {
       const silent = silentSince.get(id)
       const known = sums.get(id)
       if (known === undefined) {
-        const { eventsIn, eventsOut, dropped, bufferedEvents, bufferedBytes, bufferUse } = said
+        const { eventsIn, eventsOut, dropped, lostBytes, bufferedEvents, bufferedBytes, bufferUse } = said
         sums.set(id, {
-          ...{ eventsIn, eventsOut, dropped, bufferedEvents, bufferedBytes, bufferUse },
+          ...{ eventsIn, eventsOut, dropped, lostBytes, bufferedEvents, bufferedBytes, bufferUse },
           sinkErrors,
           silentSince: silent,
         })
@@ -598,6 +606,7 @@ function trafficOf(live: readonly Report[]): Map<string, Traffic> {
       known.eventsIn += said.eventsIn
       known.eventsOut += said.eventsOut
       known.dropped += said.dropped
+      known.lostBytes += said.lostBytes
       known.bufferedEvents += said.bufferedEvents
       known.bufferedBytes += said.bufferedBytes
       known.bufferUse = Math.max(known.bufferUse, said.bufferUse)
