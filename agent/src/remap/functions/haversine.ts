@@ -1,6 +1,7 @@
 // Function `haversine`.
 
-import { type Float, float } from '../../event/value.ts'
+import type { Float } from '../../event/value.ts'
+import { rounded } from '../elements.ts'
 import { defineFunction, toNumber } from '../function.ts'
 import { kinds } from '../kind.ts'
 
@@ -29,6 +30,10 @@ export const haversine = defineFunction({
   pure: true,
   examples: [
     { source: 'haversine(1.0, 2.0, 3.0, 4.0)', result: '{ "bearing": 44.952, "distance": 314.4033853 }' },
+    {
+      source: 'haversine(parse_float!("inf"), 0.0, 0.0, 0.0)',
+      result: '{ "bearing": 0, "distance": 0 }',
+    },
     { source: 'haversine(48.0, 16.0, 48.0, 16.0)', result: '{ "bearing": 0, "distance": 0 }' },
     {
       source: 'haversine(0.0, 0.0, 0.0, 90.0, measurement_unit: "miles")',
@@ -45,6 +50,6 @@ export const haversine = defineFunction({
       const y = Math.sin(dLon) * Math.cos(lat2)
       const x = Math.cos(lat1) * Math.sin(lat2) - Math.sin(lat1) * Math.cos(lat2) * Math.cos(dLon)
       const bearing = (Math.atan2(y, x) * (180 / Math.PI) + 360) % 360
-      return { distance: float(Math.round(distance * 1e7) / 1e7), bearing: float(Math.round(bearing * 1e3) / 1e3) }
+      return { distance: rounded(distance, 7, Math.round), bearing: rounded(bearing, 3, Math.round) }
     },
 })
