@@ -19,6 +19,7 @@ import { type KubeObject, keyOf, objectKey, type ResourceType } from '../api/obj
 import { type Artifact, type SecretRef, secretValue } from '../compile/artifact.ts'
 import { quantityOf } from '../compile/quantity.ts'
 import type { Cache } from '../kube/cache.ts'
+import { evenNow } from '../kube/clock.ts'
 import {
   clusterRoleBindingType,
   configMapType,
@@ -140,7 +141,7 @@ export class AgentController implements AsyncDisposable {
   readonly #controller: Controller
   readonly #queue: WorkQueue
   #running = false
-  readonly #startedAt = Date.now()
+  readonly #startedAt = evenNow()
   readonly #agents: Cache<Agent>
   readonly #namespaces: Cache
   readonly #pods: Cache<PodObject>
@@ -535,7 +536,7 @@ export class AgentController implements AsyncDisposable {
     bundle: KnownRevision,
   ): number | undefined {
     const policy = policyOf(agent.spec.rollout)
-    const now = Date.now()
+    const now = evenNow()
     const { candidate, stable } = delivered
     const changed = changedIn(fragmentsIn(delivered, candidate), fragmentsIn(delivered, stable))
     const step = candidate === undefined ? '' : `${candidate.rev} ${delivered.record.step ?? 0}`
@@ -720,7 +721,7 @@ export class AgentController implements AsyncDisposable {
     }
     for (const { revision } of this.#delivery.reports(key)) if (revision !== undefined) running.add(revision)
     // Pods with a sidecar that have not reported since this process started are not known.
-    if (agent?.spec.mode === 'Sidecar' && !this.#delivery.isStale(undefined, Date.now())) allKnown = false
+    if (agent?.spec.mode === 'Sidecar' && !this.#delivery.isStale(undefined, evenNow())) allKnown = false
     const wanted = [stable?.rev, candidate?.rev].filter((rev) => rev !== undefined)
     const history = delivered.record.history.filter(isGood).map(({ revision }) => revision)
     const keep = [...new Set([...wanted, ...running, ...history])]
@@ -898,7 +899,7 @@ export class AgentController implements AsyncDisposable {
     // Caches do without what tells who has changed which field.
     const live = await this.#context.kube.as('agent').get<KubeObject>(type, namespace, name, { signal })
     const manager = live === undefined ? 'unknown' : managerOf(live)
-    const now = Date.now()
+    const now = evenNow()
     const times = (memory.reverts.get(id)?.times ?? []).filter((at) => now - at < contendedMs)
     if (times.every((at) => now - at > 60_000)) {
       this.#context.logger.info({ agent: keyOf(agent), object: id, manager }, 'A foreign change is taken back.')
@@ -908,7 +909,7 @@ export class AgentController implements AsyncDisposable {
 
   /** Who changes what is ours again and again; what an earlier process has found stands as long as it would have. */
   #contended(agent: Agent, memory: AgentMemory): Finding | undefined {
-    const now = Date.now()
+    const now = evenNow()
     for (const [id, { times, manager }] of memory.reverts) {
       if (times.filter((at) => now - at < contendedMs).length < 5) continue
       const message = `${id} is changed by "${manager}" again and again: five times in ten minutes or more.`

@@ -1,5 +1,6 @@
 import type { HeartbeatBody } from '@penstock/agent/bundle/heartbeat'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
+import { evenNow } from '../kube/clock.ts'
 import type { Fragment } from '../render/fragment.ts'
 import { Delivery } from './delivery.ts'
 
@@ -66,4 +67,15 @@ test('a change is told of once, and the same said again is no news', () => {
   for (const at of [1, 2, 3]) made.hear('shop/sidecar', sender, body({ revision: 'r1' }), at)
   made.hear('shop/sidecar', sender, body({ revision: 'r2' }), 4)
   expect(told).toEqual(['shop/sidecar', 'shop/sidecar'])
+})
+
+test('a clock that jumps makes no agent stale', () => {
+  const made = delivery('shop/own')
+  made.hear('shop/sidecar', sender, body({}), evenNow())
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3_600_000 })
+  try {
+    expect(made.isStale(made.report('shop/sidecar', 'uid-1'), evenNow())).toBe(false)
+  } finally {
+    vi.useRealTimers()
+  }
 })

@@ -4,6 +4,7 @@
 import { type Candidate, heartbeatPeriods, type Revision } from '@penstock/agent/bundle/format'
 import type { HeartbeatBody } from '@penstock/agent/bundle/heartbeat'
 import type { Failure } from '@penstock/agent/bundle/runner'
+import { evenNow } from '../kube/clock.ts'
 import type { ShardFile } from '../render/bundle.ts'
 import type { Fragment } from '../render/fragment.ts'
 import { Flow } from './flow.ts'
@@ -69,7 +70,7 @@ export class Delivery {
   readonly #reports = new Map<string, Map<string, Report>>()
   /** By pipeline. */
   readonly #flows = new Map<string, Flow>()
-  readonly startedAt = Date.now()
+  readonly startedAt = evenNow()
   readonly #periodMs: number
   /** In so long every agent that is there reports, however late in its period it was. */
   readonly hearingMs: number

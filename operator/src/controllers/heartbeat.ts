@@ -14,6 +14,7 @@ import { Counter } from 'prom-client'
 import { type KubeObject, objectKey } from '../api/object.ts'
 import type { Cache } from '../kube/cache.ts'
 import { isNormal } from '../kube/client.ts'
+import { evenNow } from '../kube/clock.ts'
 import { userOf } from '../kube/reviews.ts'
 import { podType } from '../kube/types.ts'
 import { labels, tokenAudience } from '../workloads/names.ts'
@@ -181,7 +182,7 @@ export class HeartbeatServer implements AsyncDisposable {
       return answer(response, 400, `The heartbeat is not understood: ${errorText(error)}`)
     }
     const { agent, ...from } = sender
-    this.#delivery.hear(agent, from, heartbeat, Date.now())
+    this.#delivery.hear(agent, from, heartbeat, evenNow())
     this.#count.inc({ result: 'taken' })
     give(response, { periodMs: this.#context.settings.heartbeatPeriodMs } satisfies HeartbeatAnswer)
   }

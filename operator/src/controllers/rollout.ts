@@ -10,6 +10,7 @@ import type { Pipeline } from '../api/pipeline.ts'
 import type { Sink } from '../api/sink.ts'
 import type { Artifact } from '../compile/artifact.ts'
 import type { Cache } from '../kube/cache.ts'
+import { evenNow } from '../kube/clock.ts'
 import { podType } from '../kube/types.ts'
 import { labels } from '../workloads/names.ts'
 import { fragmentsIn, isLost, type PodObject, short } from './agent.ts'
@@ -106,7 +107,7 @@ export class RolloutStatus implements AsyncDisposable {
 
   async start(): Promise<this> {
     await this.#context.caches.synced(this.#context.signal)
-    this.#startedAt = Date.now()
+    this.#startedAt = evenNow()
     this.#subscriptions.push(
       this.#delivery.onChange(() => this.#soon()),
       this.#context.artifacts.subscribe(() => this.#soon()),
@@ -126,7 +127,7 @@ export class RolloutStatus implements AsyncDisposable {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined
       try {
-        this.#sumUp(Date.now())
+        this.#sumUp(evenNow())
       } catch (error) {
         this.#context.logger.error({ error: errorText(error) }, 'The reports of agents could not be summed up.')
       }

@@ -16,6 +16,7 @@ import {
   type Sender,
   statusError,
 } from './client.ts'
+import { evenNow } from './clock.ts'
 import type { Store } from './store.ts'
 import { bodyText } from './transport.ts'
 
@@ -44,7 +45,7 @@ export interface Liveness {
   lastEvent: number
   lastBookmark: number
   relists: number
-  /** The last sign of a working connection, be it only an answer to a watch. */
+  /** The last sign of a working connection, be it only an answer to a watch; by a clock that nobody sets. */
   lastProgress: number
 }
 
@@ -55,7 +56,7 @@ const listTimeoutMs = 60_000
 type Outcome = 'ended' | 'relist'
 
 export class Reflector<T extends KubeObject> {
-  readonly liveness: Liveness = { lastList: 0, lastEvent: 0, lastBookmark: 0, relists: 0, lastProgress: Date.now() }
+  readonly liveness: Liveness = { lastList: 0, lastEvent: 0, lastBookmark: 0, relists: 0, lastProgress: evenNow() }
   readonly #options: ReflectorOptions<T>
   readonly #scope: string
   readonly #what: string
@@ -157,7 +158,7 @@ export class Reflector<T extends KubeObject> {
         items: readonly T[]
       }
       for (const item of page.items) items.push(this.#typed(item))
-      this.liveness.lastProgress = Date.now()
+      this.liveness.lastProgress = evenNow()
       next = page.metadata.continue
       if (next === undefined || next === '') {
         signal.throwIfAborted()
@@ -205,7 +206,7 @@ export class Reflector<T extends KubeObject> {
     try {
       answer = await this.#options.sender.send('GET', this.#path() + query, undefined, joined, { accept })
       if (answer.statusCode !== 200) throw await errorOf(answer, `watch of ${this.#what}`)
-      this.liveness.lastProgress = Date.now()
+      this.liveness.lastProgress = evenNow()
       const listed: T[] | undefined = initial ? [] : undefined
       const state = { listed }
       for await (const line of lines(answer, this.#options.maxLineBytes ?? 16 * 1024 * 1024, () => {
@@ -235,7 +236,7 @@ export class Reflector<T extends KubeObject> {
       throw new BrokenStream('a line is not valid JSON', { cause: error })
     }
     const now = Date.now()
-    this.liveness.lastProgress = now
+    this.liveness.lastProgress = evenNow()
     const { store } = this.#options
     const version = event.object.metadata?.resourceVersion
     switch (event.type) {

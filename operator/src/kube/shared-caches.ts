@@ -5,6 +5,7 @@ import { Counter, Gauge, type Registry } from 'prom-client'
 import { group, type KubeObject, type ResourceType } from '../api/object.ts'
 import type { Cache, CacheOptions, Caches } from './cache.ts'
 import { type KubeClient, senderOf } from './client.ts'
+import { evenNow } from './clock.ts'
 import { Reflector } from './reflector.ts'
 import { Store } from './store.ts'
 
@@ -111,7 +112,7 @@ export class SharedCaches implements Caches {
   }
 
   /** Resources whose reflectors have made no progress for 15 minutes. */
-  stuck(now = Date.now()): readonly string[] {
+  stuck(now = evenNow()): readonly string[] {
     return [...this.#shared.values()]
       .filter(({ reflectors }) => reflectors.some(({ liveness }) => now - liveness.lastProgress > stuckMs))
       .map(({ store }) => store.type.plural)

@@ -1,0 +1,7 @@
+/**
+ * Milliseconds since the epoch as of a clock that only goes forward, and evenly: when somebody sets the machine's clock, no agent has
+ * been silent for an hour and no reflector is stuck.
+ */
+export function evenNow(): number {
+  return performance.timeOrigin + performance.now()
+}
