@@ -3,11 +3,12 @@
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
 import { request } from 'node:https'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Cluster, missingForCluster, startCluster } from './cluster/cluster.ts'
-import { node, root, until } from './command.ts'
+import { execute, node, root, until } from './command.ts'
 import { freePort, OperatorProcess } from './operator/process.ts'
 
 const missing = missingForCluster(0)
@@ -29,6 +30,7 @@ describe.skipIf(missing !== undefined)(`admission${missing === undefined ? '' : 
   let cluster: Cluster
   let webhook: ChildProcess
   let port: number
+  let heartbeats: number
 
   const get = async (...args: string[]) => JSON.parse(await cluster.kubectl(['get', ...args, '-o', 'json']))
 
@@ -37,7 +39,7 @@ describe.skipIf(missing !== undefined)(`admission${missing === undefined ? '' : 
     await cluster.kubectl(['apply', '--server-side', '-f', join(root, 'operator/install.yaml')])
     await cluster.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } })
     const { kubeconfig } = cluster
-    const heartbeats = await freePort()
+    heartbeats = await freePort()
     const args = ['--leader-election=false', '--heartbeat-address', `0.0.0.0:${heartbeats}`]
     resources.use(OperatorProcess.start({ kubeconfig, args }))
     port = await freePort()
@@ -108,6 +110,36 @@ describe.skipIf(missing !== undefined)(`admission${missing === undefined ? '' : 
     const verdict = await until('an answer', 60_000, () => review(pipeline('wrong', '.a = parse_json(.message)')))
     expect(verdict).toMatchObject({ allowed: false, status: { message: expect.stringContaining('E103') } })
     expect(await review(pipeline('good', '.a = 1'))).toMatchObject({ allowed: true })
+  })
+
+  test('commands reach the operator by its certificate, and are told how to trust it', {
+    timeout: 120_000,
+  }, async () => {
+    const { data } = await get('secret', 'penstock-operator-tls', '-n', system)
+    const ca = join(cluster.folder, 'operator-ca.crt')
+    await writeFile(ca, Buffer.from(data['ca.crt'], 'base64'))
+    const top = (...more: string[]) => {
+      const url = `https://127.0.0.1:${heartbeats}`
+      const args = [
+        '--conditions=source',
+        join(root, 'operator/src/main.ts'),
+        'top',
+        '-n',
+        'shop',
+        '--once',
+        '--operator-url',
+        url,
+      ]
+      return execute(node, [...args, ...more], { env: { KUBECONFIG: cluster.kubeconfig } })
+    }
+    const result = await until('the figures', 60_000, async () => {
+      const now = await top('--operator-ca', ca)
+      return !now.stderr.includes('has just started') && now
+    })
+    expect([result.stdout, result.stderr]).toEqual(['There is no Pipeline that runs.\n', ''])
+    const untrusting = await top()
+    expect(untrusting.code).toBe(69)
+    expect(untrusting.stderr).toContain('--operator-ca: kubectl get secret penstock-operator-tls -n penstock-system')
   })
 
   test('an answer has the errors of all stages, a line each, and warns of what has no effect', async () => {
