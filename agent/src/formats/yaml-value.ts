@@ -12,8 +12,9 @@ import {
   LineCounter,
   type Node,
   Parser,
+  type Scalar,
 } from 'yaml'
-import { float, integer, setField, type Value, type ValueObject } from '../event/value.ts'
+import { float, integer, isFloat, isInteger, setField, type Value, type ValueObject } from '../event/value.ts'
 
 const maxNodes = 200_000
 const maxDepth = 128
@@ -57,7 +58,9 @@ export function parseYaml(text: string): { readonly value: Value } | { readonly 
       return valueFrom(meant, depth + 1)
     }
     if (isNode(node) && node.anchor !== undefined) anchors.set(node.anchor, node)
-    if (isScalar(node)) return node.type === 'PLAIN' ? plain(String(node.value)) : String(node.value)
+    const tag = isScalar(node) || isSeq(node) || isMap(node) ? node.tag : undefined
+    if (tag?.startsWith('!')) throw new RangeError(`the tag ${tag} is not known`)
+    if (isScalar(node)) return tag === undefined ? untagged(node) : tagged(tag, node)
     if (isSeq(node)) return node.items.map((item) => valueFrom(item, depth + 1))
     if (!isMap(node)) return null
     const fields: ValueObject = {}
@@ -72,6 +75,32 @@ export function parseYaml(text: string): { readonly value: Value } | { readonly 
     return { value: valueFrom(document?.contents, 0) }
   } catch (error) {
     return { problem: (error as Error).message }
+  }
+}
+
+function untagged(node: Scalar): Value {
+  return node.type === 'PLAIN' ? plain(String(node.value)) : String(node.value)
+}
+
+/** A scalar of the type that its tag names; other tags of YAML make text of it. */
+function tagged(tag: string, node: Scalar): Value {
+  const type = tag.replace(/^tag:yaml\.org,2002:/, '')
+  const text = node.source ?? String(node.value)
+  const value = plain(text)
+  const wrong = (): never => {
+    throw new RangeError(`${JSON.stringify(text)} is not of the type ${type}`)
+  }
+  switch (type) {
+    case 'null':
+      return value === null ? value : wrong()
+    case 'bool':
+      return typeof value === 'boolean' ? value : wrong()
+    case 'int':
+      return isInteger(value) ? value : wrong()
+    case 'float':
+      return isFloat(value) ? value : isInteger(value) ? float(Number(value)) : wrong()
+    default:
+      return text
   }
 }
 

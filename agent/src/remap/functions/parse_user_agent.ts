@@ -1,7 +1,7 @@
 // Function `parse_user_agent`.
 
 import type { ValueObject } from '../../event/value.ts'
-import { type KnownAgent, knownAgent, type MatchedAgent, matchedAgent } from '../../formats/user-agent.ts'
+import { type KnownAgent, knownAgent, matchedAgent } from '../../formats/user-agent.ts'
 import { defineFunction } from '../function.ts'
 import { type Kind, kinds } from '../kind.ts'
 
@@ -24,7 +24,7 @@ export const parseUserAgent = defineFunction({
   category: 'Parse',
   summary: 'Tells browser, system and device from the text of a user agent.',
   description:
-    'Mode `fast` asks a small data set. `reliable` asks a large one too where the small one knows nothing. `enriched` prefers the large one, and gives versions in parts and the model of the device. What is not known is null.',
+    'Mode `fast` asks a small data set. `reliable` asks a large one too where the small one knows no browser or no system. `enriched` prefers the large one, and gives versions in parts and the model of the device. What is not known is null.',
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The user agent.' },
     {
@@ -47,7 +47,12 @@ export const parseUserAgent = defineFunction({
     },
     {
       source: 'parse_user_agent("curl/8.5.0", mode: "reliable").browser',
-      result: '{ "family": "HTTP Library", "version": "curl" }',
+      result: '{ "family": "curl", "version": "curl" }',
+    },
+    {
+      source:
+        'parse_user_agent("Opera/9.80 (J2ME/MIDP; Opera Mini/4.3.24214; iPhone; CPU iPhone OS 4_2_1 like Mac OS X; AppleWebKit/24.783; U; en) Presto/2.5.25 Version/10.54", mode: "enriched").browser',
+      result: '{ "family": "Opera Mini", "major": "4", "minor": "3", "patch": "24214", "version": "10.54" }',
     },
     {
       source:
@@ -77,17 +82,9 @@ function fast(agent: string): ValueObject {
 
 function reliable(agent: string): ValueObject {
   const known = knownAgent(agent)
-  if (known.browser !== null && known.browserVersion !== null && known.os !== null && known.osVersion !== null) {
-    return plain(known)
-  }
-  const matched = matchedAgent(agent)
-  return plain({
-    browser: known.browser ?? nameOf(matched.browser),
-    browserVersion: known.browserVersion ?? versionOf(matched.browser),
-    os: known.os ?? nameOf(matched.os),
-    osVersion: known.osVersion ?? versionOf(matched.os),
-    category: known.category,
-  })
+  if (known.browser !== null && known.os !== null) return plain(known)
+  const { browser, os } = matchedAgent(agent)
+  return plain({ ...known, browser: browser[0] ?? known.browser, os: os[0] ?? known.os })
 }
 
 function plain(known: KnownAgent): ValueObject {
@@ -98,44 +95,31 @@ function plain(known: KnownAgent): ValueObject {
   }
 }
 
+/** Names and parts of versions as the large data set has them; whole versions and categories as the small one has them. */
 function enriched(agent: string): ValueObject {
   const known = knownAgent(agent)
   const { browser, os, device } = matchedAgent(agent)
   return {
     browser: {
-      family: nameOf(browser) ?? known.browser,
-      version: versionOf(browser) ?? known.browserVersion,
+      family: browser[0] ?? known.browser,
+      version: known.browserVersion,
       major: browser[1] ?? null,
       minor: browser[2] ?? null,
       patch: browser[3] ?? null,
     },
     device: {
       category: known.category,
-      family: nameOf(device),
+      family: device[0] ?? null,
       brand: device[1] ?? null,
       model: device[2] ?? null,
     },
     os: {
-      family: nameOf(os) ?? known.os,
-      version: versionOf(os) ?? known.osVersion,
+      family: os[0] ?? known.os,
+      version: known.osVersion,
       major: os[1] ?? null,
       minor: os[2] ?? null,
       patch: os[3] ?? null,
       patch_minor: os[4] ?? null,
     },
   }
-}
-
-type Parts = MatchedAgent['browser']
-
-function nameOf(parts: Parts): string | null {
-  return parts[0] ?? null
-}
-
-/** The version as far as its parts are known. */
-function versionOf(parts: Parts): string | null {
-  const known = parts.slice(1)
-  const end = known.indexOf(null)
-  const version = (end < 0 ? known : known.slice(0, end)).join('.')
-  return version === '' ? null : version
 }

@@ -18,6 +18,11 @@ export const parseYamlFunction = defineFunction({
   examples: [
     { source: 'parse_yaml!("a: 1\\nb: [x, 2.5, true, null]")', result: '{ "a": 1, "b": ["x", 2.5, true, null] }' },
     { source: 'parse_yaml!("- 1\\n- two")', result: '[1, "two"]' },
+    {
+      source:
+        '[parse_yaml!("- !!str 5\\n- !!float 5\\n- !!null ~"), parse_yaml("!!int x") ?? "no", parse_yaml("!own 5") ?? "no"]',
+      result: '[["5", 5, null], "no", "no"]',
+    },
     { source: 'parse_yaml("a: [") ?? "no YAML"', result: '"no YAML"' },
   ],
   compile: () => (text: string) => {
