@@ -34,7 +34,8 @@ export const tsdbMetrics = defineSink({
   description:
     'Give `database` for servers of the first generation, or `org`, `bucket` and `token` for those of the second. ' +
     'With these three, `database` may stand beside them and is not used.\n\n' +
-    'Counters are sent as increments and gauges as absolute values; values of one series in one batch become one line.',
+    'Counters are sent as increments and gauges as absolute values; values of one series in one batch become one line. ' +
+    'Where the server refuses some metrics of a request, such as for a field that was of another type before, those alone are discarded.',
   aliases: ['influxdb_metrics'],
   accepts: ['metric'],
   options: {
