@@ -4,6 +4,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
 import { execute, root } from './command.ts'
 import {
   chart,
@@ -49,6 +50,56 @@ const find = (objects: readonly RenderedObject[], kind: string, name: string) =>
     readonly [field: string]: Record<string, unknown>
   }
 
+type Table = Record<string, unknown>
+interface Schema {
+  readonly properties?: Readonly<Record<string, Schema>>
+}
+
+/** Values that are open within have no members of their own here. */
+const leavesOf = (schema: Schema, path: readonly string[] = []): string[] =>
+  schema.properties === undefined
+    ? [path.join('.')]
+    : Object.entries(schema.properties).flatMap(([key, inner]) => leavesOf(inner, [...path, key]))
+const nested = (path: string, value: unknown): Table =>
+  path.split('.').reduceRight<unknown>((inner, key) => ({ [key]: inner }), value) as Table
+const isTable = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value)
+function merged(left: Table, right: Table): Table {
+  const all = { ...left }
+  for (const [key, value] of Object.entries(right))
+    all[key] = isTable(all[key]) && isTable(value) ? merged(all[key] as Table, value as Table) : value
+  return all
+}
+/** Another value of the same form. */
+function otherThan(value: unknown): unknown {
+  if (typeof value === 'boolean') return !value
+  if (typeof value === 'number') return value + 3
+  if (typeof value === 'string') return 'other'
+  return Array.isArray(value) ? ['other'] : { other: 'other' }
+}
+const others: Readonly<Record<string, unknown>> = {
+  'image.pullPolicy': 'Always',
+  'secrets.mode': 'Label',
+  logLevel: 'debug',
+  heartbeatPeriod: '10s',
+  'webhook.failurePolicy': 'Fail',
+  imagePullSecrets: [{ name: 'other' }],
+  tolerations: [{ operator: 'Exists' }],
+  topologySpreadConstraints: [{ maxSkew: 2 }],
+  agents: [],
+  clusterSinks: [{ name: 'other', spec: {} }],
+  clusterPipelines: [{ name: 'other', spec: {} }],
+  tenantPolicies: [{ name: 'other', spec: {} }],
+  extraObjects: [{ kind: 'ConfigMap', apiVersion: 'v1', metadata: { name: 'other' } }],
+}
+/** What is off by itself, and shows what is set for it only when it is on. */
+const companions = [
+  'metrics.serviceMonitor',
+  'metrics.podMonitor',
+  'metrics.prometheusRule',
+  'metrics.dashboards',
+  'webhook.certManager',
+]
+
 describe.skipIf(missing !== undefined)(`the charts${missing === undefined ? '' : ` (${missing})`}`, () => {
   beforeAll(() => prepareHelm())
 
@@ -93,6 +144,37 @@ describe.skipIf(missing !== undefined)(`the charts${missing === undefined ? '' :
       expect(result.code, set).not.toBe(0)
       expect(result.stderr, set).toContain(word)
     }
+  })
+
+  test('every value of values.yaml has its effect', { timeout: 300_000 }, async () => {
+    const fallback = parse(readFileSync(join(chart(), 'values.yaml'), 'utf8')) as Record<string, unknown>
+    const schema = JSON.parse(readFileSync(join(chart(), 'values.schema.json'), 'utf8')) as Schema
+    const without: string[] = []
+    const leaves = leavesOf(schema).filter((path) => path !== 'global')
+    expect(leaves.length).toBeGreaterThan(50)
+    const rendered = new Map<string, Promise<string>>()
+    const render = (values: object) => {
+      const key = JSON.stringify(values)
+      const known = rendered.get(key) ?? helmTemplate(values)
+      rendered.set(key, known)
+      return known
+    }
+    for (const path of leaves) {
+      // Some need another one to be seen.
+      const switched = companions.find((name) => path.startsWith(`${name}.`) && path !== `${name}.enabled`)
+      const alone = path === 'leaderElection.enabled' ? { replicas: 1 } : {}
+      const companion = switched === undefined ? alone : nested(`${switched}.enabled`, true)
+      const other =
+        others[path] ?? otherThan(path.split('.').reduce<unknown>((at, key) => (at as Table)[key], fallback))
+      const before = await render(companion)
+      if ((await render(merged(companion, nested(path, other)))) === before) without.push(path)
+    }
+    expect(without).toEqual([])
+  })
+
+  test('operators that could not agree on a leader are refused', async () => {
+    await expect(helmTemplate({ leaderElection: { enabled: false } })).rejects.toThrow(/Set replicas to 1/)
+    await helmTemplate({ leaderElection: { enabled: false }, replicas: 1 })
   })
 
   test('the CRDs are those of the chart of their own, and can be left out', async () => {

@@ -52,6 +52,33 @@ export async function buildImage(name: ImageName): Promise<string> {
   return archive
 }
 
+export interface ImageContent {
+  readonly config: { readonly User?: string; readonly Entrypoint: readonly string[] }
+  readonly architecture: string
+  /** Files of all layers, without a slash before them. */
+  readonly paths: readonly string[]
+}
+
+/** What is in an image's archive. */
+export async function contentOf(archive: string): Promise<ImageContent> {
+  const read = async (path: string) => JSON.parse(await command('tar', ['-xOf', archive, path]))
+  const blob = (digest: string) => `blobs/${digest.replace(':', '/')}`
+  const [image] = (await read('index.json')).manifests
+  const manifest = await read(blob(image.digest))
+  const { config, architecture } = await read(blob(manifest.config.digest))
+  const paths: string[] = []
+  for (const { digest } of manifest.layers) {
+    const list = await command('sh', ['-c', 'tar -xOf "$0" "$1" | gzip -dcf | tar -t', archive, blob(digest)])
+    paths.push(
+      ...list
+        .split('\n')
+        .filter((path) => path !== '')
+        .map((path) => path.replace(/^\.?\//, '')),
+    )
+  }
+  return { config, architecture, paths }
+}
+
 // The user's npm settings and npm's cache, so that npm inside the build asks where npm outside would ask. npm's home and
 // global folder there are those of the base image.
 async function npmVolumes(): Promise<string[]> {

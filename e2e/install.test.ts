@@ -1,21 +1,25 @@
-// What a user does, on a real node: install the chart with helm, apply a Pipeline, look into the log store. Operator and agents run
-// as pods of images that the project's Dockerfiles make. One cluster serves all of it, in the order of a life: installed,
-// used, changed, beside a Job, looked at by tools, removed.
+// What a user does, on three real nodes: install the chart with helm, apply a Pipeline, look into the log store. Operator and
+// agents run as pods of images that the project's Dockerfiles make. One cluster serves all of it, in the order of a life:
+// installed, used, changed, changed for the worse, beside a Job, short of a node, upgraded, looked at by tools, removed.
 
 import { randomUUID } from 'node:crypto'
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { parse, stringify } from 'yaml'
 import { type Cluster, missingForCluster, startCluster } from './cluster/cluster.ts'
 import { command, until } from './command.ts'
 import { argoHealth, kstatus } from './gitops.ts'
 import { chart, helm, missingForHelm, objectsOf, prepareHelm, type RenderedObject } from './helm.ts'
-import { buildImage, imageName } from './image.ts'
+import { buildImage, contentOf, imageName } from './image.ts'
 import { service } from './services/service.ts'
 import { queryLoki } from './stores.ts'
 
 const loki = service('loki')
-const missing = missingForCluster(1) ?? missingForHelm() ?? loki.missing
+const missing = missingForCluster(3) ?? missingForHelm() ?? loki.missing
 const run = randomUUID()
 const system = 'penstock-system'
 /** A further address of this machine on the nodes' bridge: Pipelines may not send to the one of the API server. */
@@ -76,6 +80,37 @@ const values = {
   agentImage: image(imageName('agent')),
   tenantAgents: { enabled: true },
   resources: { requests: { cpu: '20m', memory: '128Mi' } },
+  heartbeatPeriod: '5s',
+  agents: [
+    {
+      name: 'node',
+      spec: {
+        mode: 'Node',
+        pipelines: { namespaceSelector: {}, clusterPipelines: { selector: {} } },
+        resources: { requests: { cpu: '20m', memory: '64Mi' }, limits: { memory: '256Mi' } },
+        // One node first, then all; quicker than the defaults.
+        rollout: { canary: { percent: 1, minNodes: 1, bake: '5s' }, step: { percent: 100, bake: '1s' } },
+      },
+    },
+  ],
+}
+const nodes = ['node-1', 'node-2', 'node-3']
+
+/** The chart as a release before this one had it: another version, and a kind without some of its fields. */
+async function olderChart(): Promise<string> {
+  const folder = join(await mkdtemp(join(process.env['PENSTOCK_TEST_RUN'] ?? tmpdir(), 'chart-')), 'penstock')
+  await cp(chart(), folder, { recursive: true })
+  // biome-ignore lint/suspicious/noExplicitAny: files of another program's format
+  const edit = async (path: string, change: (content: any) => void) => {
+    const content = parse(await readFile(join(folder, path), 'utf8'))
+    change(content)
+    await writeFile(join(folder, path), stringify(content))
+  }
+  await edit('Chart.yaml', (file) => Object.assign(file, { version: '0.0.1', appVersion: '0.0.1' }))
+  await edit('files/crds/pipelines.penstock.dev.yaml', (crd) => {
+    delete crd.spec.versions[0].schema.openAPIV3Schema.properties.spec.properties.suspend
+  })
+  return folder
 }
 
 describe.skipIf(missing !== undefined)(`the installed chart${missing === undefined ? '' : ` (${missing})`}`, () => {
@@ -83,6 +118,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
   let cluster: Cluster
   let lokiUrl: string
   let store: Store
+  let archives: readonly string[] = []
 
   const kubectl = (...args: string[]) => cluster.kubectl(args)
   const helmHere = (args: readonly string[], input = '') =>
@@ -95,14 +131,15 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
       loki.start().then((running) => {
         lokiUrl = resources.use(running).url
       }),
-      startCluster({ nodes: 1 }).then((running) => {
+      startCluster({ nodes: 3 }).then((running) => {
         cluster = resources.use(running)
       }),
       prepareHelm(),
     ])
     for (const one of started) if (one.status === 'rejected') throw one.reason
     const [images] = started
-    if (images.status === 'fulfilled') for (const archive of images.value) await cluster.load(archive)
+    if (images.status === 'fulfilled') archives = images.value
+    for (const archive of archives) await cluster.load(archive)
     await command('ip', ['addr', 'add', `${destination}/24`, 'dev', 'penstock0'])
     store = resources.use(await guardedStore(lokiUrl))
   })
@@ -168,116 +205,228 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
     metadata: { name: 'loki', namespace: 'shop' },
     stringData: { password },
   })
-  const lines = async (app: string) =>
-    (await queryLoki(lokiUrl, `{app="${app}"}`, run)).map((entry) => JSON.parse(entry.line) as Record<string, unknown>)
+  /** What has arrived, with the time at which it was written in milliseconds. */
+  const lines = async (app: string): Promise<Line[]> =>
+    (await queryLoki(lokiUrl, `{app="${app}"}`, run)).map((entry) => ({
+      ...(JSON.parse(entry.line) as Record<string, unknown>),
+      at: Number(BigInt(entry.at) / 1_000_000n),
+    }))
+  /** The numbers of a node's lines that have arrived, in order. */
+  const numbersOf = (all: readonly Line[], node: string) => [
+    ...new Set(all.filter((line) => nodeOf(line) === node).map((line) => Number(line['n']))),
+  ]
+  const expectNoGap = (all: readonly Line[], node: string) => {
+    const numbers = numbersOf(all, node)
+    expect(numbers.length, `lines of ${node} are missing`).toBe(Math.max(...numbers) + 1)
+  }
   const agentPods = async () => {
     const list = JSON.parse(
       await kubectl('-n', system, 'get', 'pods', '-l', 'app.kubernetes.io/instance=node', '-o', 'json'),
     )
-    return list.items.map(
-      (pod: { metadata: { uid: string }; status: { containerStatuses: { restartCount: number }[] } }) => ({
+    return (list.items as AgentPod[])
+      .map((pod) => ({
+        node: pod.spec.nodeName,
+        name: pod.metadata.name,
         uid: pod.metadata.uid,
         restarts: pod.status.containerStatuses.map((one) => one.restartCount),
-      }),
+      }))
+      .sort((left, right) => (left.node < right.node ? -1 : 1))
+  }
+  const agentStatus = async () =>
+    JSON.parse(await kubectl('-n', system, 'get', 'plagent', 'node', '-o', 'json')).status as AgentStatus
+  /** Nodes that have delivered a line of this version of the Pipeline. */
+  const nodesWith = async (mark: string) => {
+    const all = await lines('web')
+    return nodes.filter((node) => all.some((line) => line['mark'] === mark && nodeOf(line) === node))
+  }
+
+  /** `helm` with the values of this file; it waits until what it has changed is there. */
+  const release = async (verb: 'install' | 'upgrade', from: string, ...more: string[]) => {
+    const waiting = ['--values', '-', '--wait', '--timeout', '240s']
+    await helmHere([verb, 'penstock', from, '-n', system, ...more, ...waiting], JSON.stringify(values)).catch(
+      async (error: Error) => {
+        throw new Error(`${error.message}\n${await scene()}`)
+      },
     )
   }
 
-  test('helm brings up an operator and an agent on the node', { timeout: 240_000 }, async () => {
-    await helmHere(
-      [
-        'install',
-        'penstock',
-        chart(),
-        '-n',
-        system,
-        '--create-namespace',
-        '--values',
-        '-',
-        '--wait',
-        '--timeout',
-        '150s',
-      ],
-      JSON.stringify(values),
-    ).catch(async (error: Error) => {
-      throw new Error(`${error.message}\n${await scene()}`)
-    })
+  test('helm brings up an operator and an agent on each node', { timeout: 300_000 }, async () => {
+    const older = await olderChart()
+    try {
+      await release('install', older, '--create-namespace')
+    } finally {
+      await rm(older, { recursive: true })
+    }
     await isReady('plagent', system, 'node')
-    const [pod] = await agentPods()
-    expect(pod.restarts).toEqual([0])
+    const pods = await agentPods()
+    expect(pods.map((pod) => pod.node)).toEqual(nodes)
+    expect(pods.flatMap((pod) => pod.restarts)).toEqual([0, 0, 0])
+  })
+
+  test('metrics are read with the token that the chart made, and with no other', { timeout: 60_000 }, async () => {
+    const { data } = JSON.parse(await kubectl('-n', system, 'get', 'secret', 'penstock-metrics', '-o', 'json'))
+    const token = Buffer.from(data.token, 'base64').toString()
+    const list = JSON.parse(await kubectl('-n', system, 'get', 'pods', '-o', 'json'))
+    const pods = list.items as { metadata: { labels: Record<string, string> }; status: { podIP: string } }[]
+    expect(pods).toHaveLength(5)
+    for (const { metadata, status } of pods) {
+      const isOperator = metadata.labels['app.kubernetes.io/name'] === 'penstock-operator'
+      const url = `http://${status.podIP}:${isOperator ? 8080 : 8686}/metrics`
+      expect((await fetch(url)).status, url).toBe(401)
+      const answer = await fetch(url, { headers: { authorization: `Bearer ${token}` } })
+      expect(answer.status, url).toBe(200)
+      expect(await answer.text()).toContain(isOperator ? 'workqueue_depth' : 'config_revision_info')
+    }
+  })
+
+  test('an image is Node and what it runs: no shell, no package manager, nobody as user', {
+    timeout: 120_000,
+  }, async () => {
+    for (const archive of archives) {
+      const { config, paths } = await contentOf(archive)
+      expect(config).toMatchObject({ User: '65532:65532' })
+      expect(config.Entrypoint[0]).toBe('/usr/local/bin/node')
+      const system = paths.filter((path) => !path.startsWith('app/') && !path.endsWith('/'))
+      expect(system.filter((path) => /(^|\/)s?bin\//.test(path))).toEqual(['usr/local/bin/node'])
+      const own = paths.filter((path) => /^app\/(agent|operator)\//.test(path))
+      expect(own).toContain('app/agent/dist/main.js')
+      expect(own.filter((path) => /\.test\.|\/src\//.test(path))).toEqual([])
+    }
   })
 
   test('a Pipeline is all that it takes: lines of a pod arrive, enriched', { timeout: 180_000 }, async () => {
     await cluster.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop', labels: { team: 'blue' } } })
     await cluster.apply(secret(firstPassword), pipeline('one'))
-    const program = `let n = 0; setInterval(() => console.log(JSON.stringify({ n: n++, level: 'info' })), 200)`
+    const program = `let n = 0; setInterval(() => console.log(JSON.stringify({ n: n++, level: 'info' })), 400)`
     await until('the default service account', 30_000, () => kubectl('-n', 'shop', 'get', 'serviceaccount', 'default'))
     await cluster.apply({
-      apiVersion: 'v1',
-      kind: 'Pod',
-      metadata: { name: 'web', namespace: 'shop', labels: { app: 'web' } },
+      apiVersion: 'apps/v1',
+      kind: 'DaemonSet',
+      metadata: { name: 'web', namespace: 'shop' },
       spec: {
-        terminationGracePeriodSeconds: 1,
-        containers: [{ name: 'main', image: 'localhost/node:26', args: ['-e', program] }],
+        selector: { matchLabels: { app: 'web' } },
+        template: {
+          metadata: { labels: { app: 'web' } },
+          spec: {
+            terminationGracePeriodSeconds: 1,
+            containers: [{ name: 'main', image: 'localhost/node:26', args: ['-e', program] }],
+          },
+        },
       },
     })
     await isReady('pl', 'shop', 'checkout')
-    const found = await waitFor('lines in Loki', 60_000, async () => {
+    const found = await waitFor('the first lines of each node in Loki', 60_000, async () => {
       const some = await lines('web')
-      return some.length >= 3 && some
+      return nodes.every((node) => numbersOf(some, node).length >= 3) && some
     })
-    expect(found[0]).toMatchObject({
-      n: 0,
-      level: 'info',
-      mark: 'one',
-      stream: 'stdout',
-      orchestrator: {
-        pod_name: 'web',
-        pod_namespace: 'shop',
-        container_name: 'main',
-        pod_labels: { app: 'web' },
-        namespace_labels: { team: 'blue' },
-        pod_node_name: 'node-1',
-      },
-    })
+    for (const node of nodes) {
+      expect(found.find((line) => line['n'] === 0 && nodeOf(line) === node)).toMatchObject({
+        level: 'info',
+        mark: 'one',
+        stream: 'stdout',
+        orchestrator: {
+          pod_name: expect.stringMatching(/^web-/),
+          pod_namespace: 'shop',
+          container_name: 'main',
+          pod_labels: { app: 'web' },
+          namespace_labels: { team: 'blue' },
+        },
+      })
+    }
     const checkout = JSON.parse(await kubectl('-n', 'shop', 'get', 'pl', 'checkout', '-o', 'json'))
-    expect(checkout.status.agents).toMatchObject([{ name: `${system}/node`, desired: 1, current: 1 }])
+    expect(checkout.status.agents).toMatchObject([{ name: `${system}/node`, desired: 3, current: 3 }])
     const node = JSON.parse(await kubectl('-n', system, 'get', 'plagent', 'node', '-o', 'json'))
     for (const object of [checkout, node])
       expect([kstatus(object), argoHealth(object).status]).toEqual(['Current', 'Healthy'])
   })
 
-  test('a change of the Pipeline and a new password reach the agent without a restart', {
+  test('a change reaches one node first and then all, and a new password, too, without a restart', {
     timeout: 240_000,
   }, async () => {
     const before = await agentPods()
     await cluster.apply(pipeline('two'))
-    await waitFor('lines of the changed Pipeline', 90_000, async () =>
-      (await lines('web')).some((line) => line['mark'] === 'two') ? true : undefined,
-    )
+    await waitFor('lines of the changed Pipeline', 120_000, async () => (await nodesWith('two')).length === 3)
+    const all = await lines('web')
+    const firstOf = (node: string) =>
+      Math.min(...all.filter((line) => line['mark'] === 'two' && nodeOf(line) === node).map(({ at }) => at))
+    const [canary = '', ...others] = [...nodes].sort((left, right) => firstOf(left) - firstOf(right))
+    // While it was tried on the canary the others went on as before.
+    for (const node of others) {
+      const meanwhile = all.filter(
+        (line) => line['mark'] === 'one' && nodeOf(line) === node && line.at > firstOf(canary),
+      )
+      expect(meanwhile, `${node} beside ${canary}`).not.toEqual([])
+    }
 
     // As passwords are exchanged: both hold for a while, then the old one no more.
     store.accepted.add('second')
     await cluster.apply(secret('second'))
-    await waitFor('the new password to be used', 90_000, async () => (store.used.get('second') ?? 0) > 0 || undefined)
+    const counted = () => store.used.get('second') ?? 0
+    await waitFor('the new password to be used', 90_000, async () => counted() > 0 || undefined)
+    await waitFor('the old password to be used no more', 90_000, async () => {
+      const old = store.used.get(firstPassword)
+      const then = counted()
+      await until('more requests', 30_000, async () => counted() > then + 20 || undefined)
+      return store.used.get(firstPassword) === old
+    })
     store.accepted.delete(firstPassword)
     const count = (await lines('web')).length
     await waitFor(
       'lines with the new password',
       60_000,
-      async () => (await lines('web')).length > count + 5 || undefined,
+      async () => (await lines('web')).length > count + 15 || undefined,
     )
 
     expect(await agentPods()).toEqual(before)
-    const numbers = (await lines('web')).map((line) => Number(line['n']))
-    const newest = Math.max(...numbers)
-    expect(new Set(numbers).size, 'no line is missing').toBe(newest + 1)
+    const arrived = await lines('web')
+    for (const node of nodes) expectNoGap(arrived, node)
     const everything = await kubectl('get', 'pl,plagent,configmaps,events,pods', '-A', '-o', 'json')
     expect(everything).not.toContain('second')
   })
 
+  test('a version that ends the agent of the canary is taken back, and the other nodes never run it', {
+    timeout: 240_000,
+  }, async () => {
+    const before = await agentPods()
+    const bad = pipeline('bad')
+    const [parse] = bad.spec.transforms
+    // A program that takes more memory than an agent has: 256 MB, and a third more in base64.
+    if (parse !== undefined) {
+      const doubled = Array.from({ length: 25 }, () => 'x = x + x').join('\n')
+      parse.config.source = `x = slice!(string!(.message), 0, 8)\n${doubled}\n.size = length(encode_base64(x))\n.mark = "bad"`
+    }
+    await cluster.apply(bad)
+    const condition = await waitFor('the Pipeline to be taken back', 150_000, async () => {
+      const { status } = JSON.parse(await kubectl('-n', 'shop', 'get', 'pl', 'checkout', '-o', 'json'))
+      const conditions: { type: string; status: string; reason: string; message: string }[] = status.conditions
+      return (
+        conditions.some((one) => one.type === 'Stalled' && one.status === 'True') &&
+        conditions.find((one) => one.type === 'Programmed' && one.reason === 'RolledBack')
+      )
+    })
+    expect(condition.message).toMatch(/the agent on node-\d ended/)
+    const canary = /node-\d/.exec(condition.message)?.[0]
+    const after = await agentPods()
+    expect(after.filter((pod) => pod.node !== canary)).toEqual(before.filter((pod) => pod.node !== canary))
+    const tried = (await agentStatus()).history?.find(({ result }) => result === 'RolledBack')?.revision
+    expect(tried).toMatch(/^[0-9a-f]{12}$/)
+    for (const pod of after) {
+      if (pod.node === canary) expect(pod.restarts[0]).toBeGreaterThan(0)
+      else expect(await kubectl('-n', system, 'logs', pod.name)).not.toContain(tried)
+    }
+
+    // What it could not run is delivered by the version that is back, and a mended one is taken up.
+    await cluster.apply(pipeline('three'))
+    await waitFor('lines of the mended Pipeline', 150_000, async () => (await nodesWith('three')).length === 3)
+    await isReady('pl', 'shop', 'checkout')
+    const all = await lines('web')
+    for (const node of nodes) expectNoGap(all, node)
+    expect(all.filter((line) => line['mark'] === 'bad')).toEqual([])
+  })
+
   test('a wrong Pipeline is refused with all its problems, and nothing changes', { timeout: 60_000 }, async () => {
     const refusal = (change: (spec: ReturnType<typeof pipeline>['spec']) => object) => {
-      const base = pipeline('three')
+      const base = pipeline('four')
       const input = JSON.stringify({ ...base, spec: { ...base.spec, ...change(base.spec) } })
       return cluster.kubectl(['apply', '--dry-run=server', '-f', '-'], { input }).then(
         () => 'nothing was refused',
@@ -296,8 +445,25 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
     }))
     expect(forbidden).toMatch(/ForbiddenOption: sinks\[files\].*T9/s)
     expect(JSON.parse(await kubectl('-n', 'shop', 'get', 'pl', 'checkout', '-o', 'json')).spec).toEqual(
-      pipeline('two').spec,
+      pipeline('three').spec,
     )
+  })
+
+  /** A node that no operator runs on. */
+  let lost: string
+  test('a node is lost, and the others go on', { timeout: 120_000 }, async () => {
+    const list = JSON.parse(
+      await kubectl('-n', system, 'get', 'pods', '-l', 'app.kubernetes.io/name=penstock-operator', '-o', 'json'),
+    )
+    const taken = (list.items as AgentPod[]).map((pod) => pod.spec.nodeName)
+    lost = nodes.find((node) => !taken.includes(node)) ?? 'none'
+    await kubectl('cordon', lost) // the pods of the next tests shall not wait until Kubernetes knows that it is lost
+    await cluster.stopNode(lost)
+    const before = await lines('web')
+    await waitFor('lines of the other nodes', 60_000, async () => {
+      const now = await lines('web')
+      return nodes.every((node) => node === lost || numbersOf(now, node).length > numbersOf(before, node).length + 5)
+    })
   })
 
   test('a Job with a sidecar completes, and its last line is delivered', { timeout: 180_000 }, async () => {
@@ -380,6 +546,57 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
     await expect(cluster.apply(pod)).rejects.toThrow('there is no Agent "nobody" in namespace "shop"')
   })
 
+  test('a change does not wait for the lost node, which is counted; it takes it up when it is back', {
+    timeout: 300_000,
+  }, async () => {
+    await cluster.apply(pipeline('four'))
+    const there = nodes.filter((node) => node !== lost)
+    await waitFor('lines of the changed Pipeline', 180_000, async () => (await nodesWith('four')).length === 2)
+    expect(await nodesWith('four')).toEqual(there)
+    await waitFor('the lost agent to be counted', 60_000, async () => {
+      const { revision, stableRevision, nodes: figures } = await agentStatus()
+      return revision === stableRevision && figures?.stale === 1 && figures.current === 2 && figures.desired === 3
+    })
+    const { status } = JSON.parse(await kubectl('-n', 'shop', 'get', 'pl', 'checkout', '-o', 'json'))
+    expect(status.agents).toMatchObject([{ desired: 3, current: 2, stale: 1 }])
+
+    await cluster.startNode(lost)
+    await kubectl('uncordon', lost)
+    await waitFor('lines of the node that is back', 120_000, async () => (await nodesWith('four')).length === 3)
+    await isReady('pl', 'shop', 'checkout', 120_000)
+    await waitFor('the agent to be counted again', 60_000, async () => {
+      const { nodes: figures } = await agentStatus()
+      return figures?.stale === 0 && figures.current === 3
+    })
+    const all = await lines('web')
+    for (const node of there) expectNoGap(all, node)
+  })
+
+  test('an upgrade brings the newer kinds, and leaves Agents, Pipelines and agents as they are', {
+    timeout: 360_000,
+  }, async () => {
+    const kept = async () => {
+      const list = JSON.parse(await kubectl('get', 'plagent,pl,daemonsets', '-A', '-o', 'json'))
+      return (list.items as { kind: string; metadata: { name: string; uid: string; generation: number } }[]).map(
+        ({ kind, metadata: { name, uid, generation } }) => ({ kind, name, uid, generation }),
+      )
+    }
+    const suspend = () => kubectl('explain', 'pipelines.spec.suspend')
+    await expect(suspend()).rejects.toThrow('does not exist')
+    const [before, agents] = [await kept(), await agentPods()]
+    await release('upgrade', chart())
+    expect(JSON.parse(await helmHere(['list', '-n', system, '-o', 'json']))).toMatchObject([
+      { name: 'penstock', revision: '2', status: 'deployed' },
+    ])
+    await waitFor('the newer kind', 30_000, suspend)
+    await isReady('plagent', system, 'node')
+    await isReady('pl', 'shop', 'checkout')
+    expect(await kept()).toEqual(before)
+    expect(await agentPods()).toEqual(agents)
+    const count = (await lines('web')).length
+    await waitFor('more lines', 60_000, async () => (await lines('web')).length > count + 15 || undefined)
+  })
+
   test('helm test passes, and a renderer of the chart sees no difference afterwards', {
     timeout: 180_000,
   }, async () => {
@@ -422,6 +639,26 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
     expect(await kubectl('get', 'namespaces', '-o', 'name')).not.toMatch(/shop|penstock/)
   })
 })
+
+interface AgentPod {
+  readonly metadata: { readonly name: string; readonly uid: string }
+  readonly spec: { readonly nodeName: string }
+  readonly status: { readonly containerStatuses: readonly { readonly restartCount: number }[] }
+}
+
+interface AgentStatus {
+  readonly revision?: string
+  readonly stableRevision?: string
+  readonly nodes?: { readonly desired: number; readonly current: number; readonly stale: number }
+  readonly history?: readonly { readonly revision: string; readonly result: string }[]
+}
+
+interface Line {
+  readonly at: number
+  readonly [field: string]: unknown
+}
+
+const nodeOf = (line: Line) => (line['orchestrator'] as { readonly pod_node_name?: string } | undefined)?.pod_node_name
 
 const group = (object: RenderedObject) => {
   const [first = '', second] = object.apiVersion.split('/')

@@ -100,6 +100,10 @@ export interface Cluster extends AsyncDisposable {
   apply(...objects: readonly object[]): Promise<void>
   /** Loads an image archive into the nodes. */
   load(archive: string): Promise<void>
+  /** Ends a node with all that runs on it, as a power cut does: `node-2`. */
+  stopNode(name: string): Promise<void>
+  /** Starts it again, with what was on its disk. */
+  startNode(name: string): Promise<void>
 }
 
 export interface ClusterOptions {
@@ -145,6 +149,12 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       async load(archive) {
         await command(script('load.sh'), [archive], { env })
       },
+      async stopNode(name) {
+        await command(script('node.sh'), [numberOf(name), 'down'], { env })
+      },
+      async startNode(name) {
+        await command(script('node.sh'), [numberOf(name)], { env })
+      },
       async [Symbol.asyncDispose]() {
         process.off('exit', last)
         await end()
@@ -156,6 +166,8 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     throw error
   }
 }
+
+const numberOf = (node: string) => node.slice('node-'.length)
 
 /** Ends every cluster that was started below a run folder and is still up. */
 export async function stopClusters(run: string): Promise<void> {
