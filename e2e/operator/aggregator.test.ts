@@ -1,4 +1,4 @@
-// The volumes of an aggregator on a real API server with its StatefulSet and Job controllers. There is no kubelet: what pods come to
+// Workloads of Agents, and above all the volumes of an aggregator, on a real API server with its StatefulSet and Job controllers. There is no kubelet: what pods come to
 // is said here. That an agent empties its buffers is tested in agent/src/bundle/drain.test.ts.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -72,7 +72,6 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
   beforeAll(async () => {
     cluster = resources.use(await startCluster())
     await prepare(cluster)
-    await kubectl('delete', 'plagent', 'node')
     const { kubeconfig } = cluster
     await resources.use(OperatorProcess.start({ kubeconfig, args: ['--leader-election=false'] })).leading()
     await apply({ size: '1024Mi', retention: { whenScaled: 'Drain' } })
@@ -82,6 +81,21 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
     })
   })
   afterAll(() => resources.disposeAsync())
+
+  test('nodes of another system are counted where agents run on nodes', async () => {
+    const counted = async () =>
+      JSON.parse(await kubectl('get', 'plagent', 'node', '-o', 'json')).status?.unsupportedNodes
+    const nodeOf = (name: string, os: string) => ({
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name, labels: { 'kubernetes.io/os': os } },
+    })
+    await cluster.apply(nodeOf('w', 'windows'), nodeOf('l', 'linux'))
+    await eventually(async () => expect(await counted()).toBe(1))
+    await kubectl('delete', 'node', 'w', 'l')
+    await eventually(async () => expect(await counted()).toBe(0))
+    await kubectl('delete', 'plagent', 'node')
+  })
 
   test('a foreign change is taken back, and amounts that the API server writes otherwise are none', async () => {
     // Each turn changes the set, so that it is compared with what it shall be.

@@ -238,7 +238,7 @@ export const agentStatus = object(
       },
       'Agents.',
     ),
-    unsupportedNodes: integer('Nodes without an agent for their system.'),
+    unsupportedNodes: integer('Nodes of another system than Linux, which have no agent.'),
     bundle: object(
       {
         rawBytes: integer('Bytes of the configuration.'),

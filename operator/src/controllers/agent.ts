@@ -148,6 +148,7 @@ export class AgentController implements AsyncDisposable {
   readonly #secretCache: Cache
   readonly #owned = new Map<string, Cache>()
   readonly #claims: Cache
+  readonly #otherNodes: Cache
   readonly #values: ValueReader
   readonly #memory = new Map<string, AgentMemory>()
   readonly #subscriptions: Disposable[] = []
@@ -183,6 +184,8 @@ export class AgentController implements AsyncDisposable {
       metadataOnly: true,
       labelSelector: `${labels.name}=penstock-agent`,
     })
+    const os = 'kubernetes.io/os'
+    this.#otherNodes = caches.cache(nodeType, { metadataOnly: true, labelSelector: `${os},${os}!=linux` })
     for (const type of ownedTypes) {
       this.#owned.set(
         type.kind,
@@ -221,6 +224,9 @@ export class AgentController implements AsyncDisposable {
           this.#queue.add(objectKey(metadata.namespace, agent))
       }),
       ...[...this.#owned.values()].map((cache) => cache.subscribe(ofOwner)),
+      this.#otherNodes.subscribe(({ type }) => {
+        if (type !== 'changed') all()
+      }),
       this.#delivery.onChange((agent) => this.#queue.addAfter(agent, 200)),
     )
     this.#running = true
@@ -989,7 +995,7 @@ export class AgentController implements AsyncDisposable {
     const ready = status.numberReady ?? status.readyReplicas ?? 0
     const fields =
       mode === 'Node'
-        ? {}
+        ? { unsupportedNodes: [...this.#otherNodes.values()].length }
         : {
             replicas: status.replicas ?? 0,
             selector: `${labels.name}=penstock-agent,${labels.instance}=${agent.metadata.name}`,

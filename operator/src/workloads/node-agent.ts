@@ -18,9 +18,6 @@ import {
 } from './pod.ts'
 import { patched } from './pod-template.ts'
 
-/** Where Docker keeps what `/var/log/pods` points to; the other runtimes write there themselves. */
-const dockerLogs = '/var/lib/docker/containers'
-
 export function describeNodeAgent(agent: Agent, input: WorkloadInput, add: Describe): void {
   const { namespace } = agent.metadata
   const node = agent.spec.node ?? {}
@@ -34,9 +31,6 @@ export function describeNodeAgent(agent: Agent, input: WorkloadInput, add: Descr
   const logs = node.logPaths?.pods ?? paths.logs
   const folders = [
     { name: 'logs', path: logs },
-    ...(input.containerRuntimes?.some((runtime) => runtime.startsWith('docker:')) === true
-      ? [{ name: 'runtime-logs', path: dockerLogs }]
-      : []),
     ...(node.logPaths?.extraReadOnly ?? []).map((path, index) => ({ name: `logs-${index}`, path })),
   ]
   const base = node.dataDir?.hostPath ?? paths.data

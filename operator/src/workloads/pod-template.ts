@@ -85,16 +85,7 @@ const patchOf = (agent: Pick<Agent, 'spec'>): Table => (agent.spec.podTemplate ?
 
 /** Containers and volumes that are ours, by name. */
 export const ownContainers = ['agent', 'data-dir'] as const
-export const ownVolumes = [
-  'bundle',
-  'secrets',
-  'operator',
-  'service-account',
-  'logs',
-  'runtime-logs',
-  'data',
-  'tmp',
-] as const
+export const ownVolumes = ['bundle', 'secrets', 'operator', 'service-account', 'logs', 'data', 'tmp'] as const
 
 const podMembers = [
   'activeDeadlineSeconds',

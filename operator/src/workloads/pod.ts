@@ -29,8 +29,6 @@ export interface WorkloadInput {
   readonly egressPorts?: readonly number[]
   /** Ports at which the API server may be reached, before and after its Service is resolved. */
   readonly apiServerPorts?: readonly number[]
-  /** `status.nodeInfo.containerRuntimeVersion` of the nodes. */
-  readonly containerRuntimes?: readonly string[]
   /** Whether the cluster serves PodMonitor. */
   readonly podMonitors?: boolean
   /** The Secret of the Agent's namespace whose `token` may read `/metrics`. */

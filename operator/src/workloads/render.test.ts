@@ -91,13 +91,13 @@ test('every slot of the bundle is mounted from the start, and optional', () => {
   expect(sources('operator')[0]?.['serviceAccountToken']).toMatchObject({ audience: 'penstock-operator' })
 })
 
-test('Docker keeps the files elsewhere, and root is asked for by name', () => {
-  const manifests = renderWorkloads(node({ node: { runAsRoot: true } }), {
-    ...input,
-    containerRuntimes: ['containerd://2.1.0', 'docker://28.0.0'],
-  })
+test('further folders of the node are read only, and root is asked for by name', () => {
+  const logPaths = { extraReadOnly: ['/var/lib/docker/containers'] }
+  const manifests = renderWorkloads(node({ node: { runAsRoot: true, logPaths } }), input)
   const pod = of(manifests, 'DaemonSet')['spec']?.['template']?.['spec'] as Deep
-  expect(named(pod['volumes'] as Deep, 'runtime-logs')['hostPath']?.['path']).toBe('/var/lib/docker/containers')
+  expect(named(pod['volumes'] as Deep, 'logs-0')['hostPath']?.['path']).toBe('/var/lib/docker/containers')
+  const mounts = named(pod['containers'] as Deep, 'agent')['volumeMounts'] as Deep
+  expect(named(mounts, 'logs-0')['readOnly']).toBe(true)
   expect(pod['securityContext']).toMatchObject({ runAsUser: 0 })
 })
 
