@@ -25,7 +25,6 @@ const elsewhere: Readonly<Record<string, string>> = {
   rollout: 'controllers/rollout-plan.ts',
   configDelivery: 'the one way there is; the other one is refused',
   'node.dataDir.diskBudget': 'controllers/quota.ts',
-  'node.metadata.source': 'the API server is the one source there is; the other one is refused',
   'aggregator.workload': 'follows from storage; a rule of the kind holds the two together',
   'sidecar.volumePolicy': 'the one policy there is',
 }
