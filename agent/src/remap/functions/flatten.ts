@@ -22,7 +22,8 @@ export const flatten = defineFunction({
       kind: kinds.array,
       required: false,
       default: [],
-      description: 'Names of fields of the object itself that stay as they are.',
+      static: true,
+      description: 'Names of fields that stay as they are, at any depth.',
     },
   ],
   returns: (call) => (call.kind('value').is(kinds.array) ? kinds.array : kinds.object),
@@ -31,20 +32,28 @@ export const flatten = defineFunction({
   examples: [
     { source: 'flatten({"a": {"b": 1, "c": {"d": 2}}, "e": 3})', result: '{ "a.b": 1, "a.c.d": 2, "e": 3 }' },
     { source: 'flatten([1, [2, [3]]])', result: '[1, 2, 3]' },
+    {
+      source: 'flatten({"keep": {"a": 1}, "b": {"keep": {"c": 2}}}, except: ["keep"])',
+      result: '{ "b.keep": { "c": 2 }, "keep": { "a": 1 } }',
+    },
     { source: 'flatten({"a": {"b": 1}}, separator: "_")', result: '{ "a_b": 1 }' },
   ],
-  compile: () => (value: Value[] | ValueObject, separator: string, except: Value[]) => {
-    if (Array.isArray(value)) return flatItems(value)
-    const fields: ValueObject = {}
-    const visit = (object: ValueObject, prefix: string, top: boolean): void => {
-      for (const name of sortedFieldNames(object)) {
-        const field = object[name] as Value
-        if (isObject(field) && !(top && except.includes(name))) visit(field, prefix + name + separator, false)
-        else setField(fields, prefix + name, field)
+  compile(call) {
+    const except = new Set(call.constant('except') as Value[])
+    for (const name of except) if (typeof name !== 'string') call.reject('"except" must be an array of strings')
+    return (value: Value[] | ValueObject, separator: string) => {
+      if (Array.isArray(value)) return flatItems(value)
+      const fields: ValueObject = {}
+      const visit = (object: ValueObject, prefix: string): void => {
+        for (const name of sortedFieldNames(object)) {
+          const field = object[name] as Value
+          if (isObject(field) && !except.has(name)) visit(field, prefix + name + separator)
+          else setField(fields, prefix + name, field)
+        }
       }
+      visit(value, '')
+      return fields
     }
-    visit(value, '', true)
-    return fields
   },
 })
 
