@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { makeCertificates } from '../certificates.ts'
 import { type Cluster, missingForCluster, startCluster } from '../cluster/cluster.ts'
-import { until } from '../command.ts'
+import { execute, node, root, until } from '../command.ts'
 import { helmTemplate, missingForHelm, objectsOf, prepareHelm } from '../helm.ts'
 import { Api } from './fleet.ts'
 import { apiVersion, conditionOf, OperatorProcess, type PipelineLike, prepare, saysOf, system } from './process.ts'
@@ -79,6 +79,14 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
     expect(saysOf(found, 'Ready')).toBe('False CompileFailed')
     expect(saysOf(found, 'Stalled')).toBe('True CompileFailed')
     await operator.idle()
+    // More than a page of a list: what lists them all sees each once.
+    await apply(pipeline('one-more'))
+    const status = await execute(node, [
+      ...['--conditions=source', join(root, 'operator/src/main.ts')],
+      ...['status', '-A', '--kubeconfig', cluster.kubeconfig],
+    ])
+    const listed = status.stdout.split('\n').filter((line) => line.startsWith('Pipeline '))
+    expect(listed.toSorted()).toEqual([...names.map((name) => `Pipeline many/${name}`), 'Pipeline shop/one-more'])
     const before = await api.get<{ items: PipelineLike[] }>(path('many'))
 
     await apply(pipeline(broken, program('.a = 1\n.b = parse_json(.message) ?? {}'), 'many'))
