@@ -228,6 +228,8 @@ interface Declaration<O extends Options> {
 export interface SourceDeclaration<O extends Options = Options> extends Declaration<O> {
   readonly kind: 'source'
   readonly outputs: readonly EventType[]
+  /** What it emits with these options, where that may be less. */
+  emits?(options: Parsed<O>): readonly EventType[]
   /** Whether the origin can be acknowledged after delivery. */
   readonly acknowledges: boolean
   build(options: Parsed<O>, context: SourceContext): Source | Promise<Source>

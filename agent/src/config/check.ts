@@ -144,8 +144,12 @@ function zoneHelp(zone: string): string | undefined {
 
 function nodeOf(component: Component): GraphNode {
   const { id, kind, located, declaration, options, inputs } = component
-  const types: readonly EventType[] | undefined =
-    declaration === undefined ? undefined : declaration.kind === 'source' ? declaration.outputs : declaration.accepts
+  let types: readonly EventType[] | undefined
+  if (declaration?.kind === 'source') {
+    types = (options === undefined ? undefined : declaration.emits?.(options)) ?? declaration.outputs
+  } else {
+    types = declaration?.accepts
+  }
   const ports =
     kind !== 'transform'
       ? []

@@ -2,6 +2,7 @@
 // pipeline, or delivered where a sink wants that; a lost connection is made again, and what it left unanswered comes again.
 
 import { setTimeout as wait } from 'node:timers/promises'
+import { decodedTypes } from '../codecs/decoding/decoder.ts'
 import { incomingFramingProblems } from '../codecs/framing/decode.ts'
 import { defineSource, type OptionProblem } from '../component.ts'
 import { errorText } from '../errors.ts'
@@ -26,6 +27,7 @@ export const amqp = defineSource({
   description:
     'The queue must exist. A message is acknowledged when the pipeline has accepted its events, or, with acknowledgements, when they are delivered; it is rejected without being put back into the queue when a sink cannot deliver them, so that the queue may move it to a dead-letter exchange. After a lost connection the broker gives out again what was not acknowledged. A client identifies itself by `tls.crt_file` and `tls.key_file`, or by a PKCS#12 file in either.',
   outputs: ['log', 'metric'],
+  emits: ({ decoding: chosen }) => decodedTypes(chosen),
   acknowledges: true,
   options: {
     connection_string: secret(

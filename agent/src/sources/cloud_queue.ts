@@ -7,6 +7,7 @@ import { CredentialProvider, credentialProblems } from '../aws/credentials.ts'
 import { nodeClientFor } from '../aws/node-client.ts'
 import { endpointOverride } from '../aws/profiles.ts'
 import { findRegion } from '../aws/region.ts'
+import { decodedTypes } from '../codecs/decoding/decoder.ts'
 import { incomingFramingProblems } from '../codecs/framing/decode.ts'
 import { defineSource } from '../component.ts'
 import { errorText, PenstockError } from '../errors.ts'
@@ -33,6 +34,7 @@ export const cloudQueue = defineSource({
     'Credentials come from `auth`, else from the environment, the shared files, a web identity, the container or the instance, in this order, and are looked up again before they end and when the service refuses them. They must allow `sqs:ReceiveMessage` and `sqs:DeleteMessage`; `sqs:GetQueueAttributes` is used by the health check only.',
   aliases: ['aws_sqs'],
   outputs: ['log', 'metric'],
+  emits: ({ decoding: chosen }) => decodedTypes(chosen),
   acknowledges: true,
   options: {
     queue_url: url('Address of the queue.', {

@@ -1,7 +1,7 @@
 // Demo source: invented log lines of well-known formats, for trials without anything that logs.
 
 import { setTimeout as wait } from 'node:timers/promises'
-import { compileDecoder, eventBatches } from '../codecs/decoding/decoder.ts'
+import { compileDecoder, decodedTypes, eventBatches } from '../codecs/decoding/decoder.ts'
 import { incomingFramingProblems } from '../codecs/framing/decode.ts'
 import { defineSource, type OptionProblem } from '../component.ts'
 import { Finalizer } from '../event/finalizer.ts'
@@ -21,6 +21,7 @@ export const demoLogs = defineSource({
   type: 'demo_logs',
   summary: 'Invents log lines, for trials.',
   outputs: ['log', 'metric'],
+  emits: ({ decoding: chosen }) => decodedTypes(chosen),
   options: {
     format: oneOf([...demoFormats, 'shuffle'], 'The kind of lines; `shuffle` draws from `lines`.'),
     lines: optional(list(string('A line.'), 'Lines to draw from with format `shuffle`.', { minItems: 1 })),

@@ -1,6 +1,7 @@
 import { hostname } from 'node:os'
 import { PassThrough } from 'node:stream'
 import { afterEach, expect, test, vi } from 'vitest'
+import { loadConfigObject } from '../config/load.ts'
 import type { LogEvent } from '../event/log.ts'
 import { Timestamp } from '../event/timestamp.ts'
 import { decodingCodecs, framingMethods } from '../schema/groups.ts'
@@ -114,3 +115,14 @@ test.each(pairs)(
     expect(source.events.errors.every(({ type }) => type === 'parser_failed')).toBe(true)
   },
 )
+
+test.each(decodingCodecs)('codec %s: sinks of metrics take only what may be metrics', (codec) => {
+  const loaded = loadConfigObject({
+    sources: { in: { type: 'stdin', decoding: { codec } } },
+    transforms: { keep: { type: 'filter', inputs: ['in'], condition: 'true' } },
+    sinks: { out: { type: 'remote_write_metrics', inputs: ['keep'], endpoint: 'http://localhost/write' } },
+  })
+  expect(loaded.ok ? [] : loaded.problems.map(({ message }) => message)).toEqual(
+    codec.startsWith('native') ? [] : ['Data type mismatch between keep (Log) and out (Metric)'],
+  )
+})

@@ -2,7 +2,7 @@
 // Nothing is read while the pipeline holds it back.
 
 import { hostname } from 'node:os'
-import { compileDecoder, defaultFraming, eventBatches } from '../codecs/decoding/decoder.ts'
+import { compileDecoder, decodedTypes, defaultFraming, eventBatches } from '../codecs/decoding/decoder.ts'
 import { incomingFramingProblems } from '../codecs/framing/decode.ts'
 import { defineSource, type SourceContext } from '../component.ts'
 import { Finalizer } from '../event/finalizer.ts'
@@ -16,6 +16,7 @@ export const stdin = defineSource({
   type: 'stdin',
   summary: 'Reads events from standard input; the agent ends with it.',
   outputs: ['log', 'metric'],
+  emits: ({ decoding: chosen }) => decodedTypes(chosen),
   options: {
     max_length: bytes('Longest line or frame, where `framing` sets no limit of its own. Longer ones are skipped.', {
       default: 102_400,

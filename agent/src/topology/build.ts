@@ -350,6 +350,12 @@ export class SinkNode implements Consumer {
   }
 
   push(batch: Batch): void {
+    // A source of both types of events may be read by a sink of one.
+    if (!this.config.declaration.accepts.includes(batch.type)) {
+      this.events.discarded(batch.count, true, 'The sink takes no events of this type.')
+      finalizeBatch(batch, 'dropped')
+      return
+    }
     const wait = this.buffer.write(batch)
     if (wait !== undefined) this.#pressure.add(wait)
   }

@@ -20,12 +20,12 @@ import {
 import type { Config } from '../config/config.ts'
 import { loadConfigObject } from '../config/load.ts'
 import { PenstockError } from '../errors.ts'
-import { type Batch, type LogBatch, logBatch, ownEvents } from '../event/batch.ts'
+import { type Batch, type LogBatch, logBatch, metricBatch, ownEvents } from '../event/batch.ts'
 import { type BatchStatus, type EventStatus, Finalizer } from '../event/finalizer.ts'
 import { bool, string } from '../schema/options.ts'
 import { type Logger, silentLogger } from '../telemetry/logger.ts'
 import { Metrics } from '../telemetry/metrics.ts'
-import { log } from '../testing/events.ts'
+import { log, metric } from '../testing/events.ts'
 import { reload } from './reload.ts'
 import { Topology, type TopologyOptions } from './run.ts'
 import { Meter, Stopwatch } from './utilization.ts'
@@ -270,6 +270,23 @@ test('events go from a source through transforms to sinks, counted at each', asy
   for (const id of ['in', 'a', 'b', 'out', 'raw']) expect(count('component_received_events_total', id)).toBe(2)
   for (const id of ['in', 'a', 'b']) expect(count('component_sent_events_total', id)).toBe(2)
   expect(count('component_received_event_bytes_total', 'in')).toBe(2 * log({ message: 'one' }).size)
+})
+
+test('events of a type that a sink does not take are left out', async () => {
+  await using running = await start(`
+    sources: {in: {type: feed}}
+    sinks: {a: {type: collect, inputs: [in]}}`)
+  const { context, statuses } = feed('in')
+  const metrics = metricBatch(
+    [metric('m', { type: 'gauge', value: 1 })],
+    new Finalizer((status) => statuses.push(status)),
+  )
+  expect(context.output.send(metrics)).toBeUndefined()
+  feed('in').send('one')
+  expect(collector('a').messages).toEqual(['one'])
+  expect(statuses).toEqual(['delivered', 'delivered'])
+  const left = { component_id: 'a', intentional: 'true' }
+  expect(running.metrics.sum('component_discarded_events_total', left)).toBe(1)
 })
 
 test('named outputs have readers of their own; what nobody reads is done', async () => {

@@ -6,7 +6,7 @@
 // Events carry what the codec found (json, gelf and syslog add the time where there is none); the rest is the source's.
 
 import { isUtf8 } from 'node:buffer'
-import { type Batch, logBatch, metricBatch } from '../../event/batch.ts'
+import { type Batch, type EventType, logBatch, metricBatch } from '../../event/batch.ts'
 import type { Finalizer } from '../../event/finalizer.ts'
 import { LogEvent } from '../../event/log.ts'
 import type { MetricEvent } from '../../event/metric.ts'
@@ -107,6 +107,11 @@ export function compileDecoder(
       return whole
     },
   }
+}
+
+/** What the events of a codec may be. */
+export function decodedTypes({ codec }: Pick<DecodingOptions, 'codec'>): readonly EventType[] {
+  return codec === 'native' || codec === 'native_json' ? ['log', 'metric'] : ['log']
 }
 
 /** Framing of streams where none is chosen. */
