@@ -298,7 +298,7 @@ function partsOf(
     ...deliveryParts({
       metrics,
       heartbeatPeriodMs: settings.heartbeatPeriodMs,
-      certificate: () => certificate.current(),
+      certificate,
     }),
     defaultsPart(metrics),
     orphanPart(),

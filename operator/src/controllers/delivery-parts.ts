@@ -14,7 +14,7 @@ export function deliveryParts(options: DeliveryOptions): OperatorPart[] {
   const delivery = new Delivery(options.heartbeatPeriodMs)
   // Agents trust what the server that they report to shows.
   const workloadInput: AgentControllerOptions['workloadInput'] = (agent) => {
-    const ca = options.certificate?.()?.ca
+    const ca = options.certificate?.current()?.ca
     return { ...(ca === undefined ? {} : { operatorAuthority: ca }), ...options.workloadInput?.(agent) }
   }
   return [heartbeatPart(delivery, options), agentPart(delivery, { ...options, workloadInput }), rolloutPart(delivery)]

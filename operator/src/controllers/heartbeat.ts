@@ -3,7 +3,6 @@
 
 import { createHash } from 'node:crypto'
 import { createServer as createPlain, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { createServer as createSecure } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { gunzipSync } from 'node:zlib'
 import type { HeartbeatAnswer } from '@penstock/agent/bundle/format'
@@ -17,6 +16,7 @@ import { isNormal } from '../kube/client.ts'
 import { evenNow } from '../kube/clock.ts'
 import { userOf } from '../kube/reviews.ts'
 import { podType } from '../kube/types.ts'
+import { type OperatorCertificate, secureServer } from '../webhook/certificates.ts'
 import { labels, tokenAudience } from '../workloads/names.ts'
 import type { OperatorContext, OperatorPart } from './context.ts'
 import type { Delivery } from './delivery.ts'
@@ -24,16 +24,9 @@ import { type Asked, Inquiries } from './inquiries.ts'
 import { Observers, observedPaths } from './observers.ts'
 import { forwardedHeader, relay } from './relay.ts'
 
-export interface ServerCertificate {
-  readonly cert: string
-  readonly key: string
-  /** The authority that agents and other replicas trust. */
-  readonly ca: string
-}
-
 export interface HeartbeatServerOptions {
-  /** The certificate now; undefined where there is none, and then only a loopback address is served. */
-  readonly certificate?: (() => ServerCertificate | undefined) | undefined
+  /** Where there is none, only a loopback address is served. */
+  readonly certificate?: OperatorCertificate
 }
 
 type Pod = KubeObject & { readonly spec?: { readonly nodeName?: string } }
@@ -65,7 +58,8 @@ export class HeartbeatServer implements AsyncDisposable {
   readonly #pods: Cache<Pod>
   readonly #reviewed = new Map<string, { readonly until: number; readonly sender: Promise<Asked | undefined> }>()
   readonly #count: Counter
-  #renew: NodeJS.Timeout | undefined
+  /** For the first certificate. */
+  #waiting: Disposable | undefined
 
   constructor(context: OperatorContext, delivery: Delivery, options: HeartbeatServerOptions) {
     this.#context = context
@@ -87,15 +81,14 @@ export class HeartbeatServer implements AsyncDisposable {
     if (heartbeatAddress === '') return
     const { host } = split(heartbeatAddress)
     const local = host === '127.0.0.1' || host === '::1' || host === 'localhost'
-    if (this.#options.certificate?.() !== undefined || local) return this.#open()
+    if (this.#options.certificate?.current() !== undefined || local) return this.#open()
     this.#context.logger.info('Agents may report as soon as there is a certificate.')
-    this.#renew = setInterval(() => {
-      if (this.#options.certificate?.() === undefined) return
-      clearInterval(this.#renew)
+    this.#waiting = this.#options.certificate?.subscribe(() => {
+      this.#waiting?.[Symbol.dispose]()
       this.#open().catch((error: unknown) => {
         this.#context.logger.error({ error: errorText(error) }, 'The server for heartbeats cannot listen.')
       })
-    }, 500)
+    })
   }
 
   async #open(): Promise<void> {
@@ -106,19 +99,8 @@ export class HeartbeatServer implements AsyncDisposable {
         if (!response.headersSent) answer(response, 500, 'The heartbeat could not be taken.')
       })
     }
-    let certificate = this.#options.certificate?.()
-    let server: Server
-    if (certificate === undefined) server = createPlain(listener)
-    else {
-      const secure = createSecure({ cert: certificate.cert, key: certificate.key }, listener)
-      server = secure
-      this.#renew = setInterval(() => {
-        const now = this.#options.certificate?.()
-        if (now === undefined || now.cert === certificate?.cert) return
-        certificate = now
-        secure.setSecureContext({ cert: now.cert, key: now.key })
-      }, 10_000)
-    }
+    const { certificate } = this.#options
+    const server = certificate?.current() === undefined ? createPlain(listener) : secureServer(certificate, listener)
     server.requestTimeout = 20_000
     this.#server = server
     const { host, port } = split(this.#context.settings.heartbeatAddress)
@@ -136,7 +118,7 @@ export class HeartbeatServer implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    clearInterval(this.#renew)
+    this.#waiting?.[Symbol.dispose]()
     const server = this.#server
     if (server === undefined) return
     const closed = new Promise<void>((resolve) => server.close(() => resolve()))
@@ -262,7 +244,7 @@ export class HeartbeatServer implements AsyncDisposable {
       return 503
     }
     try {
-      const leader = { ...split(address), ca: this.#options.certificate?.()?.ca }
+      const leader = { ...split(address), ca: this.#options.certificate?.current()?.ca }
       return await relay(request, response, leader, body, idleMs)
     } catch (error) {
       if (!isNormal(error)) this.#context.logger.debug({ error: errorText(error) }, 'The leader could not be told.')

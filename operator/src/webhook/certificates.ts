@@ -3,6 +3,8 @@
 // signed by it, so that nobody meets a certificate that he cannot check yet.
 
 import { webcrypto, X509Certificate } from 'node:crypto'
+import type { RequestListener } from 'node:http'
+import { createServer, type Server } from 'node:https'
 import { setTimeout as wait } from 'node:timers/promises'
 import { errorText } from '@penstock/agent/errors'
 import type { KubeObject, ResourceType } from '../api/object.ts'
@@ -200,6 +202,14 @@ export class OperatorCertificate {
     this.#current = certificate
     for (const handler of this.#handlers) handler(certificate)
   }
+}
+
+/** A server that shows the newest certificate to whoever connects, and nothing before there is one; open connections go on. */
+export function secureServer(certificate: OperatorCertificate, listener: RequestListener): Server {
+  const server = createServer(listener)
+  const following = certificate.subscribe(({ cert, key }) => server.setSecureContext({ cert, key }))
+  server.once('close', () => following[Symbol.dispose]())
+  return server
 }
 
 /** Follows the Secret on every replica. */

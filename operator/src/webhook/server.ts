@@ -1,9 +1,8 @@
 // The server of the webhooks. It answers on every replica and holds no state: what it needs is in the caches. A certificate that
 // is renewed is used for the next connection.
 
-import { createServer, type Server } from 'node:https'
+import type { Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { createSecureContext, type SecureContext } from 'node:tls'
 import { canonicalJson } from '@penstock/agent/config/canonical'
 import { errorText } from '@penstock/agent/errors'
 import { Histogram } from 'prom-client'
@@ -13,7 +12,7 @@ import { group, type KubeObject } from '../api/object.ts'
 import type { OperatorContext, OperatorPart } from '../controllers/context.ts'
 import { mayDo, type User } from '../kube/reviews.ts'
 import type { WorkloadInput } from '../workloads/pod.ts'
-import type { OperatorCertificate } from './certificates.ts'
+import { type OperatorCertificate, secureServer } from './certificates.ts'
 import { injectSidecar, misplacedWarnings, type Pod } from './inject.ts'
 import { type Judge, validate } from './validate.ts'
 
@@ -62,18 +61,15 @@ export function webhookPart(certificate: OperatorCertificate, options: WebhookOp
 
 export class WebhookServer implements AsyncDisposable {
   readonly #context: OperatorContext
-  readonly #certificate: OperatorCertificate
   readonly #options: WebhookOptions
   readonly #judge: Judge
   readonly #server: Server
   readonly #duration: Histogram
   readonly #agents
   #minor: Promise<number> | undefined
-  #secure: { readonly cert: string; readonly context: SecureContext } | undefined
 
   constructor(context: OperatorContext, certificate: OperatorCertificate, options: WebhookOptions) {
     this.#context = context
-    this.#certificate = certificate
     this.#options = options
     this.#judge = options.judge(context)
     this.#agents = context.caches.cache<Agent>(agentKind)
@@ -84,35 +80,32 @@ export class WebhookServer implements AsyncDisposable {
       buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
       registers: [context.metrics],
     })
-    this.#server = createServer(
-      { SNICallback: (_name, done) => done(null, this.#secureContext()) },
-      (request, answer) => {
-        const end = (code: number, body: object) => {
-          const text = JSON.stringify(body)
-          answer.writeHead(code, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) })
-          answer.end(text)
-        }
-        const path = new URL(request.url ?? '/', 'https://localhost').pathname
-        if (request.method !== 'POST') return end(405, { message: 'A webhook is asked by POST.' })
-        const parts: Buffer[] = []
-        let size = 0
-        request.on('error', () => {}) // the API server has gone; nobody waits for the answer
-        request.on('data', (part: Buffer) => {
-          size += part.length
-          if (size > mostBytes) request.destroy()
-          else parts.push(part)
-        })
-        request.on('end', () => {
-          this.#answer(path, Buffer.concat(parts).toString()).then(
-            ({ code, body }) => end(code, body),
-            (error: unknown) => {
-              context.logger.error({ error: errorText(error), path }, 'A webhook could not be answered.')
-              end(500, { message: errorText(error) })
-            },
-          )
-        })
-      },
-    )
+    this.#server = secureServer(certificate, (request, answer) => {
+      const end = (code: number, body: object) => {
+        const text = JSON.stringify(body)
+        answer.writeHead(code, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) })
+        answer.end(text)
+      }
+      const path = new URL(request.url ?? '/', 'https://localhost').pathname
+      if (request.method !== 'POST') return end(405, { message: 'A webhook is asked by POST.' })
+      const parts: Buffer[] = []
+      let size = 0
+      request.on('error', () => {}) // the API server has gone; nobody waits for the answer
+      request.on('data', (part: Buffer) => {
+        size += part.length
+        if (size > mostBytes) request.destroy()
+        else parts.push(part)
+      })
+      request.on('end', () => {
+        this.#answer(path, Buffer.concat(parts).toString()).then(
+          ({ code, body }) => end(code, body),
+          (error: unknown) => {
+            context.logger.error({ error: errorText(error), path }, 'A webhook could not be answered.')
+            end(500, { message: errorText(error) })
+          },
+        )
+      })
+    })
     this.#server.on('tlsClientError', (error) =>
       context.logger.debug({ error: error.message }, 'A connection to the webhooks failed.'),
     )
@@ -139,14 +132,6 @@ export class WebhookServer implements AsyncDisposable {
     const last = setTimeout(() => this.#server.closeAllConnections(), budgetMs)
     await closed
     clearTimeout(last)
-  }
-
-  #secureContext(): SecureContext | undefined {
-    const certificate = this.#certificate.current()
-    if (certificate === undefined) return undefined
-    if (this.#secure?.cert !== certificate.cert)
-      this.#secure = { cert: certificate.cert, context: createSecureContext(certificate) }
-    return this.#secure.context
   }
 
   async #answer(path: string, text: string): Promise<{ code: number; body: object }> {
