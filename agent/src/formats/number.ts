@@ -29,9 +29,12 @@ const words = new Map([
   ['n', false],
 ])
 
-/** A boolean as a word in any letter case, or as an integer; undefined if it is none. */
+/** A boolean as a word in any letter case, or as an integer of 64 bits; undefined if it is none. */
 export function parseBoolean(text: string): boolean | undefined {
-  return words.get(text.toLowerCase()) ?? (/^[+-]?[0-9]+$/.test(text) ? /[1-9]/.test(text) : undefined)
+  const word = words.get(text.toLowerCase())
+  if (word !== undefined) return word
+  const whole = parseInteger(text)
+  return whole === undefined ? undefined : whole !== 0
 }
 
 /** A decimal of 96 bits has one less. */

@@ -95,7 +95,7 @@ function mapOne(value: Value, budget: { left: number } | undefined, closure: Clo
 export function pathSegments(path: readonly Value[]): PathSegment[] | RemapError {
   const segments: PathSegment[] = []
   for (const segment of path) {
-    if (typeof segment === 'string') segments.push(segment)
+    if (typeof segment === 'string' || segment instanceof Bytes) segments.push(String(segment))
     else if (typeof segment === 'number' && Number.isInteger(segment)) segments.push(segment)
     else if (typeof segment === 'bigint') segments.push(Number(segment))
     else return failure(`path segment must be either string or integer, not ${textOfKind(segment)}`)

@@ -22,7 +22,8 @@ function run(example: string): string {
 
 const examples = functions.flatMap(({ name, examples }) => examples.map((example) => ({ name, ...example })))
 
-test.each(examples)('$name: $source', ({ source, result }) => {
+// The large data set of user agents takes a while to be read, more so beside other work.
+test.each(examples)('$name: $source', { timeout: 60_000 }, ({ source, result }) => {
   expect(run(source)).toBe(result)
 })
 

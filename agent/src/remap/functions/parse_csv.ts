@@ -1,6 +1,8 @@
 // Function `parse_csv`.
 
+import type { Bytes } from '../../event/value.ts'
 import { parseCsvRecord } from '../../formats/csv.ts'
+import { textOf } from '../byte-text.ts'
 import { defineFunction, failure } from '../function.ts'
 import { kinds } from '../kind.ts'
 
@@ -9,7 +11,7 @@ export const parseCsvFunction = defineFunction({
   category: 'Parse',
   summary: 'The columns of the first record of a CSV text.',
   parameters: [
-    { name: 'value', kind: kinds.string, description: 'The text.' },
+    { name: 'value', kind: kinds.string, bytes: true, description: 'The text.' },
     {
       name: 'delimiter',
       kind: kinds.string,
@@ -25,10 +27,16 @@ export const parseCsvFunction = defineFunction({
   examples: [
     { source: 'parse_csv!("a,\\"b,c\\",d")', result: '["a", "b,c", "d"]' },
     { source: 'parse_csv!("a;b", delimiter: ";")', result: '["a", "b"]' },
+    {
+      source: 'encode_base16(string!(parse_csv!(decode_base16!("612c62ff"))[1]))',
+      result: '"62ff"',
+    },
     { source: 'parse_csv!("")', result: '[]' },
   ],
-  compile: () => (text: string, delimiter: string) =>
-    Buffer.byteLength(delimiter) === 1
-      ? parseCsvRecord(text, delimiter)
-      : failure('delimiter must be a single character'),
+  compile: () => (text: string | Bytes, delimiter: string) => {
+    if (Buffer.byteLength(delimiter) !== 1) return failure('delimiter must be a single character')
+    if (typeof text === 'string') return parseCsvRecord(text, delimiter)
+    // Delimiters and quotes are ASCII: bytes that are no text pass as they are.
+    return parseCsvRecord(text.bytes.toString('latin1'), delimiter).map((item) => textOf(Buffer.from(item, 'latin1')))
+  },
 })

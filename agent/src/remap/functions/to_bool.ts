@@ -20,6 +20,7 @@ export const toBool = defineFunction({
   errors: ['The value has no reading as a boolean.'],
   pure: true,
   examples: [
+    { source: 'to_bool("99999999999999999999") ?? "more than 64 bits"', result: '"more than 64 bits"' },
     { source: 'to_bool!("yes")', result: 'true' },
     { source: 'to_bool(0)', result: 'false' },
     { source: 'to_bool("maybe") ?? null', result: 'null' },

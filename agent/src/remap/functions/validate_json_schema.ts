@@ -1,17 +1,45 @@
 // Function `validate_json_schema`.
 
 import { readFileSync } from 'node:fs'
-import { Ajv, type ValidateFunction } from 'ajv'
+import { createRequire } from 'node:module'
+import type { Ajv, Options, ValidateFunction } from 'ajv'
 import { defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
 
-const known = new Set(['date-time', 'date', 'time', 'email', 'hostname', 'ipv4', 'ipv6', 'uri', 'uuid', 'regex'])
+const require = createRequire(import.meta.url)
+
+// Loaded by programs that use them: one module for each draft of the schemas, one for the formats.
+const drafts: Readonly<Record<string, string>> = {
+  'https://json-schema.org/draft/2020-12/schema': 'ajv/dist/2020.js',
+  'https://json-schema.org/draft/2019-09/schema': 'ajv/dist/2019.js',
+}
+const standardDraft = 'https://json-schema.org/draft/2020-12/schema'
+const formats = [
+  'date',
+  'date-time',
+  'duration',
+  'email',
+  'hostname',
+  'ipv4',
+  'ipv6',
+  'json-pointer',
+  'regex',
+  'relative-json-pointer',
+  'time',
+  'uri',
+  'uri-reference',
+  'uri-template',
+  'uuid',
+] as const
+/** Formats of the drafts whose texts are not looked at. */
+const unchecked = ['idn-email', 'idn-hostname', 'iri', 'iri-reference']
 
 export const validateJsonSchema = defineFunction({
   name: 'validate_json_schema',
   category: 'Type',
   summary: 'Tells whether a JSON text satisfies the schema in a file.',
-  description: 'The file is read once for each call in a program. Of formats only their names are checked.',
+  description:
+    'The file is read once for each call in a program. Schemas are of the draft that `$schema` names, else of 2020-12.',
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The text.' },
     { name: 'schema_definition', kind: kinds.string, description: 'Path of the file.' },
@@ -48,11 +76,12 @@ export const validateJsonSchema = defineFunction({
         compiled.set(key, validate)
       }
       if (typeof validate === 'string') return failure(validate)
+      if (text === '') return failure('Empty JSON value')
       let value: unknown
       try {
-        value = JSON.parse(text)
+        value = JSON.parse(text.replace(/^\ufeff/, '') || 'null')
       } catch (error) {
-        return failure(`unable to parse json: ${(error as Error).message}`)
+        return failure(`Invalid JSON: ${(error as Error).message}`)
       }
       if (validate(value)) return true
       const [first] = validate.errors ?? []
@@ -71,10 +100,54 @@ function load(path: string, ignoreFormats: boolean): ValidateFunction | string {
     return `JSON schema not found: Failed to open schema definition file '${path}': ${reason}`
   }
   try {
-    const ajv = new Ajv({ strict: false, logger: false, validateFormats: !ignoreFormats })
-    for (const format of known) ajv.addFormat(format, true)
-    return ajv.compile(JSON.parse(text) as object)
+    const schema = JSON.parse(text) as unknown
+    const unknown = ignoreFormats ? undefined : unknownFormat(schema)
+    if (unknown !== undefined) throw new TypeError(`the format '${unknown}' is not known`)
+    return validatorOf(schema).compile(withoutOldDraft(schema))
   } catch (error) {
     return `JSON schema '${path}' is not valid: ${(error as Error).message}`
   }
+}
+
+type Schema = Readonly<Record<string, unknown>>
+
+function isSchema(schema: unknown): schema is Schema {
+  return typeof schema === 'object' && schema !== null && !Array.isArray(schema)
+}
+
+/** Without the trailing `#`, which says nothing. */
+function draftOf(schema: unknown): string {
+  const draft = isSchema(schema) ? schema['$schema'] : undefined
+  return typeof draft === 'string' ? draft.replace(/#$/, '') : standardDraft
+}
+
+function validatorOf(schema: unknown): Ajv {
+  const loaded = require(drafts[draftOf(schema)] ?? 'ajv') as { default: new (options: Options) => Ajv }
+  const ajv = new loaded.default({ strict: false, logger: false })
+  const { default: addFormats } = require('ajv-formats') as typeof import('ajv-formats')
+  ;(addFormats as unknown as (ajv: Ajv, options: object) => void)(ajv, { formats: [...formats] })
+  for (const format of unchecked) ajv.addFormat(format, true)
+  return ajv
+}
+
+/** Drafts before 2019 are read as draft 7, which has the last of their forms. */
+function withoutOldDraft(schema: unknown): Schema | boolean {
+  if (!isSchema(schema)) return schema as boolean
+  const { $schema: draft, ...rest } = schema
+  return draft === undefined || drafts[draftOf(schema)] !== undefined ? schema : rest
+}
+
+/** The first format in a schema that no draft has. */
+function unknownFormat(schema: unknown): string | undefined {
+  if (Array.isArray(schema)) return schema.map(unknownFormat).find((format) => format !== undefined)
+  if (!isSchema(schema)) return undefined
+  for (const [keyword, inner] of Object.entries(schema)) {
+    if (keyword === 'format' && typeof inner === 'string') {
+      if (!(formats as readonly string[]).includes(inner) && !unchecked.includes(inner)) return inner
+    } else if (!['const', 'default', 'enum', 'examples'].includes(keyword)) {
+      const found = unknownFormat(inner)
+      if (found !== undefined) return found
+    }
+  }
+  return undefined
 }
