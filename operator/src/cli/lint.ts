@@ -27,7 +27,10 @@ export async function run(argv: string[]): Promise<number> {
   })
   const output = oneOf('output', values.output, ['text', 'sarif', 'junit'])
   const paths = resourcePaths(values.file)
-  const { problems, pipelines, suspended } = compileFiles(paths, { ownMachine: values['own-machine'] })
+  const { problems, pipelines, suspended } = compileFiles(paths, {
+    ownMachine: values['own-machine'],
+    sharedAlone: true,
+  })
   if (output === 'text') {
     if (!printProblems(problems)) return 78
     console.log(`${pipelines.length + suspended.length} Pipeline(s) in ${paths.join(', ')}: no problems.`)

@@ -14,6 +14,7 @@ import {
   type Table,
 } from './pipeline.ts'
 import { loadResources, type Resource } from './resources.ts'
+import { isShared, problemsOfShared } from './shared.ts'
 
 export interface CompiledResources {
   /** The configuration, as plain data with literal text. */
@@ -27,6 +28,8 @@ export interface CompiledResources {
 export interface FilesOptions extends CompileOptions {
   /** For configurations that are shown: `***` stands where a value of a Secret would. */
   readonly redacted?: boolean
+  /** Whether Sources and Sinks may be without a Pipeline that uses them. */
+  readonly sharedAlone?: boolean
 }
 
 /** Reads and compiles the resources of files and folders, and checks the result as an agent would. */
@@ -73,12 +76,12 @@ export function compileResources(resources: readonly Resource[], options: FilesO
     config.tests.push(...own.tests)
   }
   for (const resource of resources) {
-    const isShared = ['Source', 'Sink', 'ClusterSource', 'ClusterSink'].includes(resource.kind)
     const name = `${resource.kind} ${resource.namespace === '' ? '' : `${resource.namespace}/`}${resource.name}`
-    if ((isShared && !used.has(name)) || ['Agent', 'TenantPolicy'].includes(resource.kind))
-      problems.push(...sharedProblems(resource))
+    if (isShared(resource.kind) && !used.has(name)) problems.push(...problemsOfShared(resource, options))
+    else if (['Agent', 'TenantPolicy'].includes(resource.kind)) problems.push(...sharedProblems(resource))
   }
-  if (pipelines.length === 0 && suspended.length === 0) {
+  const isEnough = options.sharedAlone === true && resources.some(({ kind }) => isShared(kind))
+  if (pipelines.length === 0 && suspended.length === 0 && !isEnough) {
     problems.push({ severity: 'error', path: '', message: 'There is no Pipeline among the resources' })
   }
   return { config, pipelines, suspended, problems: distinct(problems) }

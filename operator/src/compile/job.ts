@@ -9,6 +9,7 @@ import { type Artifact, artifactOf } from './artifact.ts'
 import { problemsOf, sentence, testPipeline } from './check.ts'
 import { type CompileProblem, compilePipeline, sharedProblems } from './pipeline.ts'
 import { resourceOf } from './resources.ts'
+import { problemsIn } from './shared.ts'
 import { deniedCidrs } from './tenancy.ts'
 
 export interface CompileJob {
@@ -129,9 +130,20 @@ function verdict(problems: readonly CompileProblem[], spec: unknown): Verdict {
   return { status: 'False', reason: first.reason, message: `${sentence(first, spec)}${others}` }
 }
 
-/** What is wrong with a Source or Sink by itself, as one sentence. */
-export function sharedVerdict(object: KubeObject): Verdict {
-  const problems = sharedProblems(resourceOf(object))
+/** What is wrong with a resource by its shape alone, as one sentence. */
+export function shapeVerdict(object: KubeObject): Verdict {
+  return verdictOf(sharedProblems(resourceOf(object)), object)
+}
+
+/** What is wrong with a Source or Sink, found by the compile of `sharedPipeline`, as one sentence. */
+export function sharedVerdict({ problems }: CompileResult, object: KubeObject): Verdict {
+  return verdictOf(
+    problemsIn(problems).filter(({ severity }) => severity === 'error'),
+    object,
+  )
+}
+
+function verdictOf(problems: readonly CompileProblem[], object: KubeObject): Verdict {
   return problems.length === 0
     ? { status: 'True', reason: 'Valid', message: '' }
     : verdict(problems, (object as { spec?: unknown }).spec)

@@ -7,12 +7,12 @@ import { compilePipeline, Resources } from './pipeline.ts'
 import { loadResources, type Resource } from './resources.ts'
 
 /** Compiles the resources of the text; problems as `line:column message`. */
-function compile(text: string, ownMachine = false) {
+function compile(text: string, ownMachine = false, sharedAlone = false) {
   const folder = mkdtempSync(join(tmpdir(), 'penstock-compile-'))
   try {
     writeFileSync(join(folder, 'all.yaml'), text)
     const { resources, problems } = loadResources([folder])
-    const compiled = compileResources(resources, { ownMachine })
+    const compiled = compileResources(resources, { ownMachine, sharedAlone })
     const all = [...problems, ...compiled.problems]
     return {
       config: compiled.config,
@@ -172,6 +172,29 @@ sinks:
     expect.stringMatching(/^9:\d+ The condition must give a boolean/),
     expect.stringMatching(/^12:\d+ .*EncodingConfig/),
   ])
+})
+
+test('a Source or Sink that nobody uses is judged by all stages, too, and may be without a Pipeline', () => {
+  const shared = (kind: string, spec: string) =>
+    compile(
+      `apiVersion: penstock.dev/v1alpha1\nkind: ${kind}\nmetadata: { name: x }\nspec:\n${spec.replaceAll(/^/gm, '  ')}\n`,
+      false,
+      true,
+    ).problems
+  expect(
+    shared('Sink', 'type: http\nconfig: { uri: "http://169.254.169.254/", encoding: { codec: json }, nope: 1 }'),
+  ).toEqual([expect.stringMatching(/^6:\d+ .*\(T7\)$/), expect.stringMatching(/^6:\d+ unknown field `nope`/)])
+  expect(shared('ClusterSink', 'type: tsdb_metrics\nconfig: { endpoint: 7 }')).toEqual([
+    expect.stringMatching(/^6:\d+ `endpoint` must be a string, found 7$/),
+  ])
+  expect(shared('Source', 'type: kafkaa')).toEqual([
+    '5:3 Type `kafkaa` of sources is not allowed in this namespace (T9)',
+    expect.stringMatching(/^5:3 unknown source type `kafkaa`/),
+  ])
+  // An alias is the Pipeline's that uses it.
+  const secret = 'auth: { strategy: bearer, token: "SECRET[a.b]" }'
+  expect(shared('Sink', `type: http\nconfig: { uri: "http://x/", encoding: { codec: json }, ${secret} }`)).toEqual([])
+  expect(shared('Source', 'type: orchestrator_logs')).toEqual([])
 })
 
 test('what follows from a gap is not told: only the gap', () => {

@@ -6,12 +6,10 @@ import type { Kind } from '../api/kinds.ts'
 import { agentKind, clusterPipelineKind, pipelineKind, tenantPolicyKind } from '../api/kinds.ts'
 import type { KubeObject } from '../api/object.ts'
 import type { Pipeline } from '../api/pipeline.ts'
-import { labelOf } from '../api/shape.ts'
-import type { Source } from '../api/source.ts'
 import { type CompileProblem, sharedProblems } from '../compile/pipeline.ts'
 import { CompilePool } from '../compile/pool.ts'
 import { resourceOf } from '../compile/resources.ts'
-import { optionViolations, typeViolations } from '../compile/tenancy.ts'
+import { problemsIn, sharedPipeline } from '../compile/shared.ts'
 import { workloadProblems } from '../workloads/render.ts'
 import type { OperatorContext } from './context.ts'
 import { Gatherer } from './gather.ts'
@@ -45,30 +43,9 @@ export function judgeOf(
         ...further.map((one): CompileProblem => ({ ...one, reason: 'InvalidConfig', path: `spec.${one.path}` })),
       ]
     }
-    if (kind === tenantPolicyKind || !kind.namespaced) return problems
-    const { type, config = {} } = (object as Source).spec
-    const component = kind.kind === 'Source' ? 'source' : 'sink'
-    const policy = gathered.policies.of(object.metadata.namespace ?? '')?.spec
-    const options = { ownMachine: false, policy, apiHosts }
-    // Whether a source may be a file is decided by the mode of the Pipeline that refers to it.
-    const found = [
-      ...typeViolations(component, type, 'Sidecar', options),
-      ...optionViolations(component, type, config, 'Sidecar', options).map((violation) => ({
-        ...violation,
-        path: ['config', ...violation.path],
-      })),
-    ]
-    return [
-      ...problems,
-      ...found.map(
-        ({ path, message, help }): CompileProblem => ({
-          severity: 'error',
-          reason: 'ForbiddenOption',
-          path: labelOf(['spec', ...path]),
-          message,
-          help,
-        }),
-      ),
-    ]
+    if (kind === tenantPolicyKind) return problems
+    const signal = AbortSignal.any([context.signal, AbortSignal.timeout(4_000)])
+    const job = await gathered.jobOf(sharedPipeline(resourceOf(object)), signal)
+    return problemsIn((await pool.compile({ ...job, resources: [object] })).problems)
   }
 }

@@ -12,6 +12,8 @@ import type { Source } from '../api/source.ts'
 import type { Artifact } from '../compile/artifact.ts'
 import { type CompileResult, sharedVerdict, type Verdict } from '../compile/job.ts'
 import { CompilePool } from '../compile/pool.ts'
+import { resourceOf } from '../compile/resources.ts'
+import { sharedPipeline } from '../compile/shared.ts'
 import type { Cache } from '../kube/cache.ts'
 import { unwatchedMs } from './agent-secrets.ts'
 import type { Artifacts } from './artifacts.ts'
@@ -55,6 +57,8 @@ export class PipelineController implements AsyncDisposable {
   readonly #gathered: Gatherer
   readonly #agents: Cache<Agent>
   readonly #known = new Map<string, Known>()
+  /** Verdicts about Sources and Sinks, by what they were found for. */
+  readonly #sharedKnown = new Map<string, { readonly mark: string; readonly verdict: Verdict }>()
   readonly #subscriptions: Disposable[] = []
   /** Pipelines of the start that have not been compiled yet. */
   #unprimed: Set<string> | undefined
@@ -474,6 +478,7 @@ export class PipelineController implements AsyncDisposable {
 
   #reconcileShared(kind: Kind, key: string, name: string): number | undefined {
     const object = objectOf(this.#gathered.shared.get(kind.kind), name)
+    if (object === undefined) this.#sharedKnown.delete(key)
     if (object === undefined || object.metadata.deletionTimestamp !== undefined) return undefined
     void this.#sayShared(kind, key, object).catch((error: unknown) => {
       if (this.#context.signal.aborted) return
@@ -490,14 +495,27 @@ export class PipelineController implements AsyncDisposable {
     const users = [...this.#gathered.pipelines.values()].flatMap((cache) => cache.find('reference', key))
     const namespaces = new Set(users.flatMap((user) => user.metadata.namespace ?? []))
     const resolved = await this.#sharedReferences(object)
+    const accepted = await this.#sharedVerdict(key, object)
     this.#context.status.report(kind, object, 'compile', {
       generation: object.metadata.generation ?? 0,
       findings: [
-        { type: 'Accepted', ...sharedVerdict(plain(object)) },
+        { type: 'Accepted', ...accepted },
         { type: 'ResolvedRefs', ...resolved },
       ],
       fields: { usedBy: { pipelines: users.length, namespaces: namespaces.size } },
     })
+  }
+
+  /** What is wrong with it, whoever uses it; found once for each version of it and of the policy. */
+  async #sharedVerdict(key: string, object: Source): Promise<Verdict> {
+    const alone = plain(object)
+    const job = await this.#gathered.jobOf(sharedPipeline(resourceOf(alone)), this.#context.signal)
+    const mark = canonicalJson([object.metadata.uid, object.metadata.generation, job.policy])
+    const known = this.#sharedKnown.get(key)
+    if (known?.mark === mark) return known.verdict
+    const verdict = sharedVerdict(await this.#pool.compile({ ...job, resources: [alone] }), alone)
+    this.#sharedKnown.set(key, { mark, verdict })
+    return verdict
   }
 
   async #sharedReferences(object: Source): Promise<Verdict> {

@@ -8,7 +8,7 @@ import { tenantPolicyKind } from '../api/kinds.ts'
 import type { KubeObject } from '../api/object.ts'
 import { selects } from '../api/selector.ts'
 import type { TenantPolicy } from '../api/tenant-policy.ts'
-import { sharedVerdict } from '../compile/job.ts'
+import { shapeVerdict } from '../compile/job.ts'
 import type { Cache } from '../kube/cache.ts'
 import type { OperatorContext } from './context.ts'
 
@@ -104,7 +104,7 @@ export class Policies {
 function acceptedOf(policy: TenantPolicy): Finding {
   const cidrs = policy.spec.egress?.denyCIDRs ?? []
   const index = cidrs.findIndex((cidr) => !isNetwork(cidr))
-  if (index === -1) return { type: 'Accepted', ...sharedVerdict(policy) }
+  if (index === -1) return { type: 'Accepted', ...shapeVerdict(policy) }
   const message = `spec.egress.denyCIDRs[${index}]: "${cidrs[index]}" is no network such as 10.0.0.0/8`
   return { type: 'Accepted', status: 'False', reason: 'InvalidConfig', message }
 }

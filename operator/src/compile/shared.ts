@@ -1,0 +1,57 @@
+// A Source or Sink by itself, judged by all stages: as a Pipeline would be told of it that does nothing but use it.
+
+import type { Reason } from '../api/conditions.ts'
+import { kindOf } from '../api/kinds.ts'
+import { apiVersion } from '../api/object.ts'
+import type { Pipeline } from '../api/pipeline.ts'
+import { problemsOf } from './check.ts'
+import { type CompileOptions, type CompileProblem, compilePipeline } from './pipeline.ts'
+import type { Resource } from './resources.ts'
+
+export const isShared = (kind: string): boolean => /^(?:Cluster)?(?:Source|Sink)$/.test(kind)
+
+/** A Pipeline that uses a shared object, and nothing else that could be wrong. */
+export function sharedPipeline({ kind, namespace, name, content }: Resource): Pipeline {
+  const type = (content['spec'] as { readonly type?: unknown } | undefined)?.type
+  const namespaced = kindOf(kind)?.namespaced === true
+  const entry = { name: 'shared', ref: { kind, name } }
+  const ofSink = kind.endsWith('Sink')
+  return {
+    apiVersion,
+    kind: namespaced ? 'Pipeline' : 'ClusterPipeline',
+    metadata: { name: 'alone', ...(namespaced ? { namespace } : {}) },
+    spec: {
+      // Whether a source may be a file is decided by the mode of the Pipeline that refers to it.
+      ...(type === 'file' && namespaced ? { mode: 'Sidecar' } : {}),
+      sources: [ofSink ? { name: 'any', type: 'orchestrator_logs', config: {} } : entry],
+      sinks: [ofSink ? entry : { name: 'any', type: 'blackhole', config: {} }],
+    },
+  } as Pipeline
+}
+
+const referenceReasons: ReadonlySet<Reason> = new Set<Reason>([
+  'SecretNotFound',
+  'SecretKeyNotFound',
+  'NoMatchingAgent',
+])
+
+/** Of the problems of such a Pipeline those that are in the shared object, whoever uses it. */
+export function problemsIn(problems: readonly CompileProblem[]): readonly CompileProblem[] {
+  return problems.filter(
+    ({ path, reason, message }) =>
+      !/^spec\.(?:sources|transforms|sinks|inputs)\b/.test(path) &&
+      /^(?:spec|metadata)\b/.test(path) &&
+      !referenceReasons.has(reason) &&
+      // Aliases belong to the Pipelines.
+      !message.endsWith('is no alias of `spec.secrets`'),
+  )
+}
+
+/** The same at once, for commands on files. */
+export function problemsOfShared(resource: Resource, options: CompileOptions): readonly CompileProblem[] {
+  const pipeline = sharedPipeline(resource)
+  const { kind, metadata } = pipeline
+  const content = pipeline as unknown as Resource['content']
+  const user: Resource = { kind, namespace: metadata.namespace ?? '', name: metadata.name, content, locate: () => ({}) }
+  return problemsIn(problemsOf(compilePipeline(user, [resource], options)))
+}
