@@ -232,20 +232,19 @@ describe('generate', () => {
     })
   })
 
-  test.each(components.map((component) => [component.kind, component.type] as const))(
-    'the skeleton of the %s %s is valid',
-    async (kind, type) => {
-      const expression = {
-        source: `${type}//blackhole`,
-        transform: `demo_logs/${type}/blackhole`,
-        sink: `demo_logs//${type}`,
-      }
-      const { output } = await called(generate, '--fragment', expression[kind])
-      const result = await loadConfig({ paths: [file('made.yaml', output)], checkMachine: false })
+  test.each(components)('the skeleton of the $kind $type is valid', async (component) => {
+    const { kind, type } = component
+    const input = kind !== 'source' && !component.accepts.includes('log') ? 'internal_metrics' : 'demo_logs'
+    const expression = {
+      source: `${type}//blackhole`,
+      transform: `${input}/${type}/blackhole`,
+      sink: `${input}//${type}`,
+    }
+    const { output } = await called(generate, '--fragment', expression[kind])
+    const result = await loadConfig({ paths: [file('made.yaml', output)], checkMachine: false })
 
-      expect(result.ok ? [] : result.problems).toEqual([])
-    },
-  )
+    expect(result.ok ? [] : result.problems).toEqual([])
+  })
 
   test.each([
     { argv: ['console'], output: 'There is no source of type "console". It is a sink; an empty part' },
