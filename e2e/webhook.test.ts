@@ -62,12 +62,12 @@ describe.skipIf(missing !== undefined)(`admission${missing === undefined ? '' : 
 
   /** Asks as the API server does. */
   async function review(
-    object: object,
+    object: { readonly kind: string } & Readonly<Record<string, unknown>>,
     oldObject?: object,
   ): Promise<{ allowed: boolean; status?: { message: string }; warnings?: readonly string[] }> {
     const secret = await get('secret', 'penstock-operator-tls', '-n', system)
     const ca = Buffer.from(secret.data['ca.crt'], 'base64').toString()
-    const asks = { uid: 'u', kind: { kind: 'Pipeline' }, operation: 'CREATE', object, oldObject }
+    const asks = { uid: 'u', kind: { kind: object.kind }, operation: 'CREATE', object, oldObject }
     const body = JSON.stringify({ request: asks })
     const answer = await new Promise<string>((done, failed) => {
       const servername = `penstock-webhook.${system}.svc`
@@ -144,6 +144,7 @@ describe.skipIf(missing !== undefined)(`admission${missing === undefined ? '' : 
 
   test('an answer has the errors of all stages, a line each, and warns of what has no effect', async () => {
     const wrong = pipeline('wrong', '.a = parse_json(.message)')
+    const idle = pipeline('idle', '.a = 1')
     const sinks = [
       ...wrong.spec.sinks,
       { name: 'meta', type: 'http', config: { uri: 'http://169.254.169.254/', encoding: { codec: 'json' }, wrong: 1 } },
@@ -158,7 +159,15 @@ describe.skipIf(missing !== undefined)(`admission${missing === undefined ? '' : 
       expect.stringMatching(/^- InvalidConfig: sinks\[meta\]\.wrong: unknown field `wrong`/),
       expect.stringMatching(/^- InvalidConfig: spec\.shape: unknown field `shape`/),
     ])
-    const idle = pipeline('idle', '.a = 1')
+    const sink = { type: 'http', config: { uri: 'http://x.example/', encoding: { codec: 'json' }, wrong: 1 } }
+    const shared = { ...idle, kind: 'Sink', metadata: { name: 'shared', namespace: 'shop' }, spec: sink }
+    expect(await review(shared)).toMatchObject({
+      allowed: false,
+      status: {
+        message: expect.stringMatching(/^Sink "shared" has a problem: InvalidConfig: spec\.config\.wrong: unknown/),
+      },
+    })
+
     const unused = { name: 'unused', type: 'filter', inputs: ['app'], config: { condition: 'true' } }
     const search = {
       name: 'search',
