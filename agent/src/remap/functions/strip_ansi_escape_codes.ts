@@ -5,7 +5,7 @@ import { kinds } from '../kind.ts'
 
 const sequences =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is removed
-  /\x1b\[[0-?]*[ -/]*[@-~]|\x1b[PX^_\]][\s\S]*?(?:\x07|\x1b\\|$)|\x1b[ -/]*[0-~]|[\x00-\x09\x0b-\x1f]/g
+  /\x1b\[[0-?]*[ -/]*(?:[@-~]|$)|\x1b[PX^_\]][\s\S]*?(?:\x07|\x1b\\|$)|\x1b[ -/]*(?:[0-~]|$)|[\x00-\x09\x0b-\x1f]/g
 
 export const stripAnsiEscapeCodes = defineFunction({
   name: 'strip_ansi_escape_codes',
@@ -18,6 +18,7 @@ export const stripAnsiEscapeCodes = defineFunction({
   examples: [
     { source: 'strip_ansi_escape_codes("\\u{1b}[1mX\\u{1b}[0m")', result: '"X"' },
     { source: 'strip_ansi_escape_codes("\\u{1b}[31;1mred\\u{1b}[39m text")', result: '"red text"' },
+    { source: 'strip_ansi_escape_codes("a\\tb\\u{1b}[=3lc\\u{1b}[31")', result: '"abc"' },
     { source: 'strip_ansi_escape_codes("plain")', result: '"plain"' },
   ],
   compile: () => (value: string) => value.replace(sequences, ''),
