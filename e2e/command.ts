@@ -103,3 +103,12 @@ export async function until<T>(
     await new Promise((tick) => setTimeout(tick, 200))
   }
 }
+
+/** Does something with all items, so many at a time. */
+export async function inGroups<T>(
+  items: readonly T[],
+  size: number,
+  act: (item: T) => Promise<unknown>,
+): Promise<void> {
+  for (let at = 0; at < items.length; at += size) await Promise.all(items.slice(at, at + size).map(act))
+}

@@ -2,6 +2,7 @@
 // manifest for their node says, as an agent that loads at once would.
 
 import { bucketOf, type Manifest } from '@penstock/agent/bundle/format'
+import { inGroups } from '../command.ts'
 import { type Api, makeNodes, nodeName, type ObjectLike, podToken, renewLeases } from './fleet.ts'
 
 const namespace = 'penstock-system'
@@ -134,8 +135,4 @@ export class Crowd implements AsyncDisposable {
     this.#ending.abort()
     await Promise.all(this.#tasks)
   }
-}
-
-async function inGroups<T>(items: readonly T[], size: number, work: (item: T) => Promise<void>): Promise<void> {
-  for (let start = 0; start < items.length; start += size) await Promise.all(items.slice(start, start + size).map(work))
 }

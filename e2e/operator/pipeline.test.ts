@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { makeCertificates } from '../certificates.ts'
 import { type Cluster, missingForCluster, startCluster } from '../cluster/cluster.ts'
-import { execute, node, root, until } from '../command.ts'
+import { execute, inGroups, node, root, until } from '../command.ts'
 import { helmTemplate, missingForHelm, objectsOf, prepareHelm } from '../helm.ts'
 import { Api } from './fleet.ts'
 import { apiVersion, conditionOf, OperatorProcess, type PipelineLike, prepare, saysOf, system } from './process.ts'
@@ -491,7 +491,3 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
 })
 
 const accepted = (object: PipelineLike) => [object.metadata.generation, conditionOf(object, 'Accepted')]
-
-async function inGroups<T>(items: readonly T[], size: number, act: (item: T) => Promise<unknown>): Promise<void> {
-  for (let at = 0; at < items.length; at += size) await Promise.all(items.slice(at, at + size).map(act))
-}

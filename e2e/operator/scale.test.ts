@@ -4,7 +4,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Cluster, missingForCluster, startCluster } from '../cluster/cluster.ts'
-import { until } from '../command.ts'
+import { inGroups, until } from '../command.ts'
 import { Crowd } from './crowd.ts'
 import { Api } from './fleet.ts'
 import {
@@ -89,9 +89,7 @@ describe.skipIf(missing !== undefined)(
 
     test('each is answered', { timeout: 1_800_000 }, async () => {
       const names = Array.from({ length: count }, (_, index) => `p-${index}`)
-      for (let at = 0; at < count; at += 20) {
-        await Promise.all(names.slice(at, at + 20).map((name, index) => apply(name, at + index)))
-      }
+      await inGroups([...names.entries()], 20, ([index, name]) => apply(name, index))
       await until('every Pipeline to be accepted', 1_500_000, async () => {
         const { items } = await api.get<{ items: PipelineLike[] }>(path())
         return items.length === count && items.every((each) => saysOf(each, 'Accepted') === 'True Valid')
