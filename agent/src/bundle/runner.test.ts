@@ -521,6 +521,27 @@ test.each([
   },
 )
 
+test('what came on the other stream beside a group that waits is not doubled by a reload of the source', async () => {
+  await using api = await KubeApi.start()
+  const other = (text: string) => criLine(text).replace('stdout', 'stderr')
+  const [group, beside] = [criLine('Error') + criLine('  at a'), other('one') + other('two')]
+  podOf(api, 'shop', criLine('before') + group.slice(0, criLine('Error').length) + beside + criLine('  at a'))
+  const options = { multiline: { ...stack.multiline, start_pattern: '^E' } }
+  const bundle = (size: number) => reader('shop', { options: { ...options, max_read_bytes: size } })
+  await using rig = await Rig.start(api, bundle(4096))
+  await eventually(() => expect(got.get('shop/p')).toEqual(['before', 'one', 'two']))
+  for (const round of [2, 3]) {
+    rig.put(bundle(4096 * round))
+    await eventually(() => expect(rig.metrics.sum('config_reloads_total', { result: 'succeeded' })).toBe(round))
+    append(other(`round ${round}`))
+    await eventually(() => expect(got.get('shop/p')).toContain(`round ${round}`))
+  }
+  append(criLine('  at b') + criLine('next'))
+  await eventually(() => expect(got.get('shop/p')).toContain('next'))
+  const expected = ['before', 'one', 'two', 'round 2', 'round 3', 'Error\n  at a\n  at b', 'next']
+  expect(got.get('shop/p')).toEqual(expected)
+})
+
 /** A kubelet that tells these pods. */
 async function fakeKubelet(pods: () => readonly object[] | number) {
   const destination = await fakeDestination(() => {

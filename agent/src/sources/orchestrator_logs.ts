@@ -39,6 +39,15 @@ import { type Pod, PodMetadata, parseFolder } from './orchestrator_logs/pod-meta
 type Stream = 'stdout' | 'stderr'
 type Group = MultilineAggregator<{ readonly timestamp: Timestamp; readonly stream: Stream }>
 
+/**
+ * What a source that goes on with a file reads again: lines that its predecessor held back, by stream from where on. All others
+ * before `until` have been handed on.
+ */
+interface Resumed {
+  readonly until: number
+  readonly from: Readonly<Record<Stream, number | undefined>>
+}
+
 /** What is kept for a file. */
 interface PodFile {
   readonly folder: string
@@ -61,6 +70,7 @@ interface PodFile {
   readonly writtenPath: string
   /** Lines were read. */
   begun: boolean
+  resumed: Resumed | undefined
   readonly limiter: Limiter | undefined
   /** No line is read before, because the container is over its limit. */
   heldUntil: number
@@ -354,16 +364,8 @@ export const orchestratorLogs = defineSource({
     }
 
     /** Position from which the file must be read again: before everything that is held back. */
-    const safePosition = (file: PodFile, position: number): number => {
-      let safe = position
-      for (const stream of streams) {
-        const partial = file.partials[stream]
-        if (partial.pending && partial.start < safe) safe = partial.start
-        const from = file.groups?.[stream].pendingFrom
-        if (from !== undefined && from < safe) safe = from
-      }
-      return safe
-    }
+    const safePosition = (file: PodFile, position: number): number =>
+      Math.min(position, heldFrom(file, 'stdout') ?? position, heldFrom(file, 'stderr') ?? position)
 
     const handOn = (tailed: TailedFile<PodFile>, position: number): Promise<void> | undefined => {
       const file = tailed.state
@@ -490,6 +492,7 @@ export const orchestratorLogs = defineSource({
       const { buffer, starts, ends, count, base } = slab
       const now = slab.time.ms
       const { stdout, stderr } = file.partials
+      const { resumed } = file
       let bad = 0
       for (let line = 0; line < count; line++) {
         const start = starts[line] as number
@@ -498,6 +501,7 @@ export const orchestratorLogs = defineSource({
           bad++
           continue
         }
+        if (resumed !== undefined && isHandedOn(resumed, cri.stream, base + start)) continue
         if (cri.partial || file.groups !== undefined || stdout.pending || stderr.pending) {
           // Parts stay bytes until they are joined: the cut may go through a character.
           const pending = cri.stream === 'stdout' ? stdout : stderr
@@ -522,6 +526,7 @@ export const orchestratorLogs = defineSource({
         if (parsed === undefined) bad++
         else {
           const { message, stream, timestamp, partial } = parsed
+          if (file.resumed !== undefined && isHandedOn(file.resumed, stream, slab.base + start)) continue
           take(file, message, stream, timestamp, partial, slab.base + start, slab.time.ms)
         }
       }
@@ -618,6 +623,7 @@ export const orchestratorLogs = defineSource({
             path: tailed.path,
             writtenPath: tailed.path.slice(0, tailed.path.lastIndexOf('.log') + 4),
             begun: false,
+            resumed: tailed.progress.note as Resumed | undefined,
             limiter: perContainer === undefined ? undefined : new Limiter(perContainer),
             heldUntil: 0,
             carried: [],
@@ -634,6 +640,7 @@ export const orchestratorLogs = defineSource({
                     ),
                   },
           }
+          tailed.progress.note = undefined
           annotate(file)
           return file
         },
@@ -670,6 +677,7 @@ export const orchestratorLogs = defineSource({
           }
           const held = isLimited ? limit(tailed, slab) : 0
           const bad = format === 'cri' ? readCri(file, slab) : readDocker(file, slab)
+          if (file.resumed !== undefined && slab.end >= file.resumed.until) file.resumed = undefined
           if (bad > 0) malformed(file, bad)
           countMissing(file, emitted.length)
           const wait = handOn(tailed, slab.end)
@@ -688,8 +696,15 @@ export const orchestratorLogs = defineSource({
         // Lines and groups that are not whole are read again from their first part: the position is before it. In a file that
         // was rotated it is, once it is known that nobody has had that part.
         stopped(tailed) {
-          for (const before of tailed.state.carried) before.release(1, 'errored')
-          tailed.state.carried = []
+          const file = tailed.state
+          if (safePosition(file, tailed.offset) < tailed.offset) {
+            tailed.progress.note = file.resumed ?? {
+              until: tailed.offset,
+              from: { stdout: heldFrom(file, 'stdout'), stderr: heldFrom(file, 'stderr') },
+            }
+          }
+          for (const before of file.carried) before.release(1, 'errored')
+          file.carried = []
         },
       },
       context,
@@ -772,6 +787,20 @@ async function untilAborted(promise: Promise<void>, signal: AbortSignal): Promis
   const { promise: aborted, resolve } = Promise.withResolvers<void>()
   signal.addEventListener('abort', () => resolve(), { once: true })
   await Promise.race([promise, aborted])
+}
+
+/** Position of the first line of a stream that is held back. */
+function heldFrom(file: PodFile, stream: Stream): number | undefined {
+  const partial = file.partials[stream]
+  const group = file.groups?.[stream].pendingFrom
+  if (!partial.pending) return group
+  return group === undefined ? partial.start : Math.min(partial.start, group)
+}
+
+function isHandedOn({ until, from }: Resumed, stream: Stream, position: number): boolean {
+  if (position >= until) return false
+  const held = from[stream]
+  return held === undefined || position < held
 }
 
 const lossTexts = {

@@ -31,6 +31,8 @@ export class Progress {
   #lost = false
   /** Everything before has been delivered. */
   position: number
+  /** What the reader that goes on must know; only the one that takes the place of another in the same process is told. */
+  note: object | undefined
 
   constructor(fingerprint: Fingerprint, position: number, checkpoints: Checkpoints, state: ProgressState) {
     this.fingerprint = fingerprint
