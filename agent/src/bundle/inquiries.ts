@@ -75,6 +75,8 @@ export const holdMs = 25_000
 const requestMs = 10_000
 /** After a failure; the operator may be on its way to another node. */
 const retryMs = { least: 5_000, most: 30_000 }
+/** An operator that holds as many requests as it can: what is asked is learned by asking again. */
+const crowdedMs = 60_000
 /** An operator that knows no inquiries. */
 const unknownMs = 600_000
 const mostServed = 8
@@ -120,6 +122,7 @@ export class Inquiries {
           // An operator that answers at once, again and again, is not asked in a circle.
           waitMs = Math.max(0, 250 - (performance.now() - started))
         } else if (answer.status === 404) waitMs = unknownMs
+        else if (answer.status === 429) waitMs = crowdedMs * (0.5 + Math.random() / 2)
         else waitMs = pauseMs(failures++)
       } catch {
         // The heartbeat tells of an operator that is away.

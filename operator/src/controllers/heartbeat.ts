@@ -191,7 +191,7 @@ export class HeartbeatServer implements AsyncDisposable {
     const { serving } = JSON.parse(body.toString('utf8')) as Partial<InquiriesBody>
     const inquiries = await this.#inquiries.next(sender, new Set(Array.isArray(serving) ? serving : []), gone.signal)
     if (gone.signal.aborted) return
-    if (inquiries === undefined) return answer(response, 503, 'Too many agents wait here.')
+    if (inquiries === undefined) return answer(response, 429, 'Many agents wait here; ask again in a minute.')
     give(response, { inquiries } satisfies InquiriesAnswer)
   }
 

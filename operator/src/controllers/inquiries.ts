@@ -27,8 +27,11 @@ interface Held {
   readonly answer: (inquiries: readonly Inquiry[]) => void
 }
 
-/** Requests that are held at a time; each costs a connection. Further agents ask again a little later. */
-const mostHeld = 2000
+/**
+ * Requests that are held at a time; each costs a connection, some 80 KB with TLS. Further agents ask again within a minute, and are answered
+ * at once while somebody looks.
+ */
+const mostHeld = 500
 
 export class Inquiries {
   readonly #looks = new Map<string, Look>()
