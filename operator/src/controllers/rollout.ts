@@ -270,7 +270,12 @@ export class RolloutStatus implements AsyncDisposable {
     const { id } = artifact
     const agents = concerned.map((view) => this.#pipelineOn(artifact, view))
     const kind = artifact.namespace === undefined ? clusterPipelineKind : pipelineKind
-    const findings = [this.#programmed(artifact, object, concerned, agents), this.#flowing(id, object, concerned, now)]
+    const programmed = this.#programmed(artifact, object, concerned, agents)
+    const findings = [programmed, this.#flowing(id, object, concerned, now)]
+    const before = conditionOf(object.status?.conditions, 'Programmed')
+    if (programmed.reason === 'NodesFailed' && before?.reason !== 'NodesFailed') {
+      this.#context.events.record(object, 'Warning', 'NodesFailed', programmed.message)
+    }
     const current = agents.reduce((sum, agent) => sum + agent.current, 0)
     const desired = agents.reduce((sum, agent) => sum + agent.desired, 0)
     const running = current > 0 && current >= desired ? artifact.generation : object.status?.programmedGeneration
