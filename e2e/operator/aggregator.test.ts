@@ -14,6 +14,7 @@ interface Live {
     readonly uid: string
     readonly deletionTimestamp?: string
     readonly annotations?: Readonly<Record<string, string>>
+    readonly labels?: Readonly<Record<string, string>>
   }
   // biome-ignore lint/suspicious/noExplicitAny: objects of many kinds
   readonly spec: any
@@ -30,7 +31,11 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
   const names = async (kind: string) => (await list(kind)).map(({ metadata }) => metadata.name).sort()
   const get = async (kind: string, name: string): Promise<Live> =>
     JSON.parse(await kubectl('get', kind, name, '-o', 'json'))
-  const apply = (storage: object | undefined, annotations: Record<string, string> = {}) =>
+  const apply = (
+    storage: object | undefined,
+    annotations: Record<string, string> = {},
+    size: object = { replicas: 3 },
+  ) =>
     cluster.apply({
       apiVersion: 'penstock.dev/v1alpha1',
       kind: 'Agent',
@@ -40,7 +45,7 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
         pipelines: { namespaceSelector: {} },
         // Written otherwise than the API server writes it.
         resources: { requests: { cpu: '1000m', memory: '1024Mi' } },
-        aggregator: { replicas: 3, ...(storage === undefined ? {} : { storage }) },
+        aggregator: { ...size, ...(storage === undefined ? {} : { storage }) },
       },
     })
   const accepted = async () => (await get('plagent', 'hub')).status?.conditions?.find(({ type }) => type === 'Accepted')
@@ -186,5 +191,41 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
       expect(await names('deployments')).toEqual([set])
     })
     expect(await names('pvc')).toEqual([0, 1, 2].map((ordinal) => `data-${set}-${ordinal}`))
+  })
+
+  test('with autoscaling the scaler alone says how many pods there are, from the first moment on', async () => {
+    const replicas = async () => (await get('deployment', set)).spec.replicas
+    expect(await replicas()).toBe(3)
+    // A change that the operator takes back shows that it has written the whole workload.
+    const takenBack = async () => {
+      const component = 'app.kubernetes.io/component'
+      await kubectl('label', 'deployment', set, '--overwrite', `${component}=x`)
+      await eventually(async () => {
+        expect((await get('deployment', set)).metadata.labels?.[component]).toBe('aggregator')
+      })
+    }
+    const seen = new Set<number>()
+    const watch = setInterval(
+      () =>
+        void replicas().then(
+          (count) => seen.add(count),
+          () => {},
+        ),
+      100,
+    )
+    try {
+      await apply(undefined, {}, { autoscaling: { minReplicas: 2, maxReplicas: 9 } })
+      await eventually(async () => expect(await names('hpa')).toEqual([set]))
+      await takenBack()
+      expect(await replicas()).toBe(3)
+      await kubectl('scale', 'deployment', set, '--replicas=5')
+      await kubectl('annotate', 'deployment', set, 'note=mine')
+      await takenBack()
+      expect(await replicas()).toBe(5)
+      expect((await get('deployment', set)).metadata.annotations).toMatchObject({ note: 'mine' })
+    } finally {
+      clearInterval(watch)
+    }
+    expect([...seen].sort()).toEqual([3, 5])
   })
 })

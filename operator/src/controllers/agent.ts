@@ -818,6 +818,7 @@ export class AgentController implements AsyncDisposable {
       const options = { signal, propagation: 'Orphan' } as const
       await client.delete(statefulSetType, agent.metadata.namespace, workloadName(agent), options)
     }
+    await this.#leaveReplicas(agent, signal)
     const wanted = new Set<string>()
     for (const manifest of renderWorkloads(agent, input)) {
       // One that ends is made anew when it is gone.
@@ -844,6 +845,26 @@ export class AgentController implements AsyncDisposable {
       this.#event(agent, 'Warning', 'DrainFailed', `Volume ${claim.metadata.name} could not be emptied: ${why} ${help}`)
     }
     await this.#prune(agent, wanted, signal)
+  }
+
+  /**
+   * Before a scaler takes over, the number of pods gets another manager: a field that its one manager applies no more goes back to
+   * its default, and that is one pod.
+   */
+  async #leaveReplicas(agent: Agent, signal: AbortSignal): Promise<void> {
+    const { namespace } = agent.metadata
+    const name = workloadName(agent)
+    if (agent.spec.aggregator?.autoscaling === undefined) return
+    if (this.#owned.get('HorizontalPodAutoscaler')?.get(namespace, name) !== undefined) return
+    for (const type of [deploymentType, statefulSetType]) {
+      const live = this.#owned.get(type.kind)?.get(namespace, name) as StatefulSetObject | undefined
+      const replicas = live?.spec?.replicas
+      if (live === undefined || live.metadata.deletionTimestamp !== undefined || replicas === undefined) continue
+      const { apiVersion, kind } = live
+      const left = { apiVersion, kind, metadata: { name, ...(namespace === undefined ? {} : { namespace }) } }
+      const options = { fieldManager: 'penstock-replicas', signal }
+      await this.#context.kube.as('agent').apply(type, { ...left, spec: { replicas } } as KubeObject, options)
+    }
   }
 
   #volumes(agent: Agent): VolumeWork {
