@@ -288,6 +288,8 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
       expect(config.Entrypoint[0]).toBe('/usr/local/bin/node')
       const system = paths.filter((path) => !path.startsWith('app/') && !path.endsWith('/'))
       expect(system.filter((path) => /(^|\/)s?bin\//.test(path))).toEqual(['usr/local/bin/node'])
+      // What an image holds of packages runs on every architecture.
+      expect(paths.filter((path) => path.endsWith('.node'))).toEqual([])
       const own = paths.filter((path) => /^app\/(agent|operator)\//.test(path))
       expect(own).toContain('app/agent/dist/main.js')
       expect(own.filter((path) => /\.test\.|\/src\//.test(path))).toEqual([])
