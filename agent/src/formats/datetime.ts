@@ -770,23 +770,23 @@ function instantOf(fields: Fields, zoned: boolean, zone: Zone): Timestamp | unde
   }
   const nano = fields.nanosecond ?? 0
   const offset = zoned ? (fields.offset ?? 0) : undefined
+  const unixMs = fields.unix === undefined ? undefined : fields.unix * 1000
+  if (unixMs !== undefined && Math.abs(unixMs) > 8.64e15) return undefined
+  const unixLocal = unixMs === undefined ? undefined : unixMs + (offset ?? zone.offsetAt(unixMs))
   if (day !== undefined && hour !== undefined && fields.minute !== undefined) {
     if (fields.second === undefined && fields.nanosecond !== undefined && fields.unix === undefined) return undefined
     const local = day * 86_400_000 + (hour * 3600 + fields.minute * 60 + (fields.second ?? 0)) * 1000
-    if (fields.unix !== undefined && fields.unix * 1000 + (offset ?? 0) !== local) return undefined
-    const instant = offset === undefined ? zone.instantOf(local) : local - offset
+    if (unixLocal !== undefined && unixLocal !== local) return undefined
+    const instant = unixMs ?? (offset === undefined ? zone.instantOf(local) : local - offset)
     return instant === undefined ? undefined : timestampOf(instant, nano)
   }
-  if (fields.unix === undefined) return undefined
-  const unixMs = fields.unix * 1000
-  if (Math.abs(unixMs) > 8.64e15) return undefined
-  const local = new Date(unixMs + (offset ?? 0))
-  if (day !== undefined && Math.floor(local.getTime() / 86_400_000) !== day) return undefined
+  if (unixMs === undefined || unixLocal === undefined) return undefined
+  const local = new Date(unixLocal)
+  if (!agrees(fields, Math.floor(unixLocal / 86_400_000))) return undefined
   if (hour !== undefined && local.getUTCHours() !== hour) return undefined
   if (fields.minute !== undefined && local.getUTCMinutes() !== fields.minute) return undefined
   if (fields.second !== undefined && local.getUTCSeconds() !== fields.second) return undefined
-  const instant = offset === undefined ? zone.instantOf(unixMs) : unixMs
-  return instant === undefined ? undefined : timestampOf(instant, nano)
+  return timestampOf(unixMs, nano)
 }
 
 function timestampOf(secondMs: number, nano: number): Timestamp {
