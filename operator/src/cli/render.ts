@@ -90,7 +90,14 @@ async function fromCluster(flags: ClusterFlags, node: string | undefined): Promi
     console.error(`There is no Pipeline${where}.`)
     return undefined
   }
-  const compiled = compileResources([...pipelines, ...shared], { ownMachine: false, redacted: true })
+  // Shared objects that none of them uses are no matter of this.
+  const used = new Set(
+    pipelines.flatMap((pipeline) => compilePipeline(pipeline, shared, { ownMachine: false }).references),
+  )
+  const needed = shared.filter(({ kind, namespace: own, name }) => {
+    return kind === 'Namespace' || used.has(`${kind} ${own === '' ? '' : `${own}/`}${name}`)
+  })
+  const compiled = compileResources([...pipelines, ...needed], { ownMachine: false, redacted: true })
   // What is wrong with one does not keep the others from running, there as here.
   const problems = compiled.problems.map((problem) => ({ ...problem, severity: 'warning' as const }))
   return { ...compiled, problems }
