@@ -7,7 +7,7 @@ import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse, stringify } from 'yaml'
 import { type Cluster, missingForCluster, startCluster } from './cluster/cluster.ts'
@@ -255,7 +255,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
     try {
       await release('install', older, '--create-namespace')
     } finally {
-      await rm(older, { recursive: true })
+      await rm(dirname(older), { recursive: true })
     }
     await isReady('plagent', system, 'node')
     const pods = await agentPods()
