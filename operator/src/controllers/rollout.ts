@@ -408,12 +408,12 @@ export class RolloutStatus implements AsyncDisposable {
     for (const { key, delivered, failing } of views) {
       const back = delivered.record.rolledBack[id]
       if (back !== undefined) return finding('False', 'RolledBack', `Taken back on Agent ${key}: ${back.why}.`)
-      const evicted = delivered.evicted.get(id)
-      if (evicted !== undefined) return finding('False', 'BundleTooLarge', evicted)
       if (delivered.record.undone?.to !== undefined) {
         const runs = fragmentsIn(delivered, delivered.stable).get(id)?.hash === artifact.hash
         if (!runs) return finding('False', 'Undone', undoneText(key, delivered))
       }
+      const evicted = delivered.evicted.get(id)
+      if (evicted !== undefined) return finding('False', 'BundleTooLarge', evicted)
       const failed = failing.get(id)
       if (failed !== undefined) {
         return finding('False', 'NodesFailed', `${failed.length} agents of ${key}: ${failureText(failed, id)}`)
@@ -577,17 +577,17 @@ export class RolloutStatus implements AsyncDisposable {
   }
 }
 
+function undoneText(key: string, { record: { undone } }: Delivered): string {
+  const [namespace, name] = key.split('/')
+  return `Agent ${key} was taken back to revision ${short(undone?.to ?? '')} and stays there until something else than ${short(undone?.from ?? '')} shall run, or until \`penstock rollout resume ${name} -n ${namespace}\`.`
+}
+
 /** What pods found out about a Sink. */
 interface Reach {
   /** Nodes by what went wrong. */
   readonly failing: Map<string, Set<string>>
   readonly reaching: Set<string>
   message: string | undefined
-}
-
-function undoneText(key: string, { record: { undone } }: Delivered): string {
-  const [namespace, name] = key.split('/')
-  return `Agent ${key} was taken back to revision ${short(undone?.to ?? '')} and stays there until something else than ${short(undone?.from ?? '')} shall run, or until \`penstock rollout resume ${name} -n ${namespace}\`.`
 }
 
 function trafficOf(live: readonly Report[]): Map<string, Traffic> {
