@@ -82,6 +82,9 @@ export interface Subscription {
   }
 }
 
+/** The reason of `stopping` where the agent goes on, without the source or with another in its place. */
+export const reconfigured = Symbol('reconfigured')
+
 export interface SourceContext extends Context {
   readonly kind: 'source'
   readonly output: SourceOutput

@@ -203,70 +203,13 @@ test.each([
   expect(source.events.counts.get('component_discarded_events_total intentional=false') ?? 0).toBe(discarded)
 })
 
-test('a part that waits when the source stops is read again with the rest of its line', async () => {
+test('a part that waits when the agent ends is handed on', async () => {
   api.set('pods', pod('web-1'))
   write('shop_web-1_uid-web-1', cri('x') + cri('abc', 'P'))
-  const dataDir = join(folder, 'kept')
-  mkdirSync(dataDir)
-  await using source = await start({}, { dataDir })
+  await using source = await start()
   await source.received(1)
   await source.stop()
-  expect(messages(source)).toEqual(['x'])
-  write('shop_web-1_uid-web-1', cri('def'))
-  await using next = await start({}, { dataDir })
-  await next.received(1)
-  expect(messages(next)).toEqual(['abcdef'])
-})
-
-test.each([
-  { api: 'tells that the pod and its namespace are gone', away: false },
-  { api: 'is away', away: true },
-])('lines of a pod that was deleted are enriched after a restart, when the API $api', async ({ away }) => {
-  const labels = { app: 'web' }
-  api.set('pods', pod('web-1', { metadata: { labels } }))
-  api.set('pods', pod('web-2'))
-  const path = write('shop_web-1_uid-web-1', cri('one'))
-  const dataDir = join(folder, 'kept')
-  mkdirSync(dataDir)
-  const options = { extra_label_selector: 'app!=none', use_apiserver_cache: true }
-  await using source = await start(options, { dataDir })
-  await source.received(1)
-  await source.stop()
-  const kept = readdirSync(join(dataDir, 'in', 'pods'))
-  expect(kept).toHaveLength(2)
-
-  appendFileSync(path, cri('two'))
-  if (away) {
-    await api.pause()
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-  } else {
-    api.remove('pods', 'web-1', 'shop')
-    api.remove('pods', 'web-2', 'shop')
-    api.remove('namespaces', 'shop')
-  }
-  try {
-    await using next = await start(options, { dataDir })
-    if (away) await vi.advanceTimersByTimeAsync(60_000)
-    vi.useRealTimers()
-    const [event] = (await next.received(1)) as LogEvent[]
-    expect(event?.fields).toMatchObject({
-      message: 'two',
-      orchestrator: {
-        pod_name: 'web-1',
-        pod_labels: labels,
-        container_image: 'shop/web:1',
-        container_id: 'containerd://c1',
-        namespace_labels: { team: 'blue' },
-      },
-    })
-    expect(next.events.counts.get('k8s_event_annotation_failures_total')).toBeUndefined()
-    // What is known goes with the folder: the other pod has none.
-    if (!away)
-      await vi.waitFor(() => expect(readdirSync(join(dataDir, 'in', 'pods'))).toHaveLength(1), { timeout: 10_000 })
-  } finally {
-    vi.useRealTimers()
-    if (away) await api.resume()
-  }
+  expect(messages(source)).toEqual(['x', 'abc'])
 })
 
 test('the docker format is told by its first byte', async () => {

@@ -3,7 +3,7 @@
 
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { defineSource, type OptionProblem, type OriginTags } from '../component.ts'
+import { defineSource, type OptionProblem, type OriginTags, reconfigured } from '../component.ts'
 import { PenstockError } from '../errors.ts'
 import { logBatch } from '../event/batch.ts'
 import type { Finalizer } from '../event/finalizer.ts'
@@ -560,6 +560,16 @@ export const orchestratorLogs = defineSource({
       return waitMs
     }
 
+    const closed = (tailed: TailedFile<PodFile>): Promise<void> | undefined => {
+      holding.delete(tailed)
+      const file = tailed.state
+      for (const stream of streams) {
+        if (file.partials[stream].pending) finishPartial(file, stream, false, 0)
+        file.groups?.[stream].flush()
+      }
+      return emitted.length === 0 ? undefined : handOn(tailed, tailed.offset)
+    }
+
     const tailer = new Tailer<PodFile>(
       {
         rules: {
@@ -684,18 +694,12 @@ export const orchestratorLogs = defineSource({
           if (held === 0) return wait
           return wait === undefined ? delayed(held) : Promise.all([wait, delayed(held)]).then(() => undefined)
         },
-        closed(tailed) {
-          holding.delete(tailed)
-          const file = tailed.state
-          for (const stream of streams) {
-            if (file.partials[stream].pending) finishPartial(file, stream, false, 0)
-            file.groups?.[stream].flush()
-          }
-          return emitted.length === 0 ? undefined : handOn(tailed, tailed.offset)
-        },
-        // Lines and groups that are not whole are read again from their first part: the position is before it. In a file that
-        // was rotated it is, once it is known that nobody has had that part.
+        closed,
+        // An agent of an operator comes back, and so does a source that is changed: lines and groups that are not whole are read
+        // again from their first part. The position is before it; in a file that was rotated it is, once it is known that nobody
+        // has had that part. Any other agent may not: what it has, it hands on.
         stopped(tailed) {
+          if (subscription === undefined && context.stopping.reason !== reconfigured) return closed(tailed)
           const file = tailed.state
           if (safePosition(file, tailed.offset) < tailed.offset) {
             tailed.progress.note = file.resumed ?? {
@@ -705,6 +709,7 @@ export const orchestratorLogs = defineSource({
           }
           for (const before of file.carried) before.release(1, 'errored')
           file.carried = []
+          return undefined
         },
       },
       context,

@@ -135,8 +135,8 @@ export class Tailer<State> {
       this.#lastSweep = Date.now()
       await this.#loop()
       for (const file of [...this.#byInode.values()]) {
-        if (this.#hooks.stopped === undefined) await this.#unlessStopping(this.#hooks.closed(file))
-        else this.#hooks.stopped(file)
+        const { stopped, closed } = this.#hooks
+        await this.#unlessStopping((stopped ?? closed)(file))
       }
     } finally {
       clearInterval(beat)

@@ -53,7 +53,7 @@ export interface TailHooks<State> {
   /** A file will not go on: what is held back for it is to be handed on. */
   closed(file: TailedFile<State>): Promise<void> | undefined
   /** The tailer is asked to stop, and the file may go on: what is held back is read again. As `closed` if not given. */
-  stopped?(file: TailedFile<State>): void
+  stopped?(file: TailedFile<State>): Promise<void> | undefined
   /** So many bytes more have been written, as the size of the file says. Told about once a second. */
   written?(file: TailedFile<State>, bytes: number): void
   /** So many bytes will not be read. */

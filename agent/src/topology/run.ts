@@ -2,6 +2,7 @@
 // before sinks. One component's failure is that component's, unless a source says that the agent cannot go on.
 
 import type { SinkBuffer } from '../buffers/buffer.ts'
+import { reconfigured } from '../component.ts'
 import type { Config } from '../config/config.ts'
 import { errorText, PenstockError } from '../errors.ts'
 import { finalizeBatch } from '../event/batch.ts'
@@ -246,7 +247,7 @@ export class Topology {
 
   /** Asks a source to stop and waits for it, no longer than the limit; true if it has. */
   async stopSource(node: SourceNode, limitMs: number): Promise<boolean> {
-    node.stopping.abort()
+    node.stopping.abort(reconfigured)
     const done = this.#running.get(node)
     if (done === undefined) return true
     const { promise: late, resolve } = Promise.withResolvers<boolean>()
