@@ -94,5 +94,5 @@ test('a condition that does not compile is told with its place', async () => {
 })
 
 test('without tests there is nothing to fail', async () => {
-  expect(await run()).toEqual({ passed: true, text: 'No tests found.' })
+  expect(await run()).toEqual({ passed: true, text: 'No tests found.', tests: [] })
 })
