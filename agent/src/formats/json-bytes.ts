@@ -170,8 +170,8 @@ export function writeJsonStringOf({ buffer: text, length }: Body, body: Body): v
       high |= code
       continue
     }
-    const escape = escapes[code] as Buffer
-    for (let place = 0; place < escape.length; place++) buffer[at++] = escape[place] as number
+    const escaped = escapes[code] as Buffer
+    for (let place = 0; place < escaped.length; place++) buffer[at++] = escaped[place] as number
   }
   if (high > 127 && !isUtf8(text.subarray(0, length))) {
     body.length = start
