@@ -33,6 +33,8 @@ interface Shared {
 const special = new Uint8Array(65_536).map((_, code) => (code < 32 || code === 34 || code === 92 || code > 127 ? 1 : 0))
 /** Longer strings are copied by the platform, and looked through after that. */
 const longString = 40
+/** Numbers and words: to call the platform for so few bytes costs more than to write them. */
+const shortText = 24
 
 /** Bytes that are made ready before an object at most; one that is longer is written twice when the body is nearly full. */
 const mostRoom = 16_384
@@ -189,7 +191,17 @@ const escapes = Array.from({ length: 128 }, (_, code) =>
 
 /** A text that is JSON already. */
 function writeText(text: string, bytes: Bytes, at: number): number {
-  const most = at + text.length * 3 // the longest that UTF-8 makes of a UTF-16 unit
+  const { length } = text
+  if (length <= shortText) {
+    let high = 0
+    for (let index = 0; index < length; index++) {
+      const code = text.charCodeAt(index)
+      bytes[at + index] = code
+      high |= code
+    }
+    if (high < 128) return at + length
+  }
+  const most = at + length * 3 // the longest that UTF-8 makes of a UTF-16 unit
   return most > bytes.length ? Math.max(most, bytes.length + 1) : at + bytes.utf8Write(text, at)
 }
 
