@@ -84,6 +84,9 @@ export class KubeConnection {
   }
 }
 
+/** What the library takes for the cluster where it finds none. */
+const nowhere = 'http://localhost:8080'
+
 async function readAccess(options: ConnectionOptions): Promise<{ access: Access; namespace: string | undefined }> {
   // 85 MB and a second: loaded when the API server is spoken to, and not by commands that only compile.
   const { KubeConfig } = await import('@kubernetes/client-node')
@@ -94,6 +97,12 @@ async function readAccess(options: ConnectionOptions): Promise<{ access: Access;
     if (options.context !== undefined) config.setCurrentContext(options.context)
     const cluster = config.getCurrentCluster()
     if (cluster === null) throw new Error(`it names no cluster for the context "${config.getCurrentContext()}"`)
+    if (options.kubeconfig === undefined && cluster.server === nowhere) {
+      throw new PenstockError(
+        'PEN_KUBERNETES',
+        'No cluster is known here: KUBECONFIG is not set, there is no ~/.kube/config, and this is no pod of a cluster. Name a kubeconfig by --kubeconfig or KUBECONFIG.',
+      )
+    }
     const request: Parameters<typeof config.applyToHTTPSOptions>[0] & { auth?: string | null } = {}
     await config.applyToHTTPSOptions(request)
     const headers: Record<string, string> = {}
@@ -123,6 +132,7 @@ async function readAccess(options: ConnectionOptions): Promise<{ access: Access;
       namespace: config.getContextObject(config.getCurrentContext())?.namespace ?? undefined,
     }
   } catch (error) {
+    if (error instanceof PenstockError) throw error
     const named = options.kubeconfig ?? process.env['KUBECONFIG']
     const from = named === undefined ? 'The kubeconfig or service account of this process' : `The kubeconfig ${named}`
     throw new PenstockError(
