@@ -329,6 +329,22 @@ test('a torn tail is cut off, and what the ledger knows of it is counted', async
   expect(statSync(segment(0)).size % 8).toBe(0)
 })
 
+test('what was delivered before it was on the disk, and is gone from it, hides nothing of what comes after', async () => {
+  const first = new Run()
+  await fill(first, 10)
+  expect(await first.drain()).toEqual(range(0, 100))
+  await first.end()
+  truncateSync(segment(0), statSync(segment(0)).size / 2)
+
+  const second = new Run()
+  await fill(second, 3)
+  await second.end()
+
+  const third = new Run()
+  expect(await third.drain()).toEqual(range(100, 130))
+  expect(third.lost).toBe(0)
+})
+
 test('damage at the very end of what is certain is counted once it is read', async () => {
   const records = await leave()
   overwrite(segment(0), (records[19]?.offset ?? 0) + headerBytes, Buffer.alloc(16, 1))

@@ -68,9 +68,10 @@ function examine(folder: string, ledger: Ledger, state: LedgerState | undefined,
     before = segment
   }
   const [oldest] = segments
+  // What was delivered before it was on the disk may be gone from it: what comes is written there, and must be read.
   const read =
     state !== undefined && oldest?.sequence === state.read.segment
-      ? state.read
+      ? { segment: oldest.sequence, offset: Math.min(state.read.offset, oldest.end ?? oldest.size) }
       : { segment: oldest?.sequence ?? 0, offset: 0 }
   return {
     ledger,
