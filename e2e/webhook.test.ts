@@ -9,7 +9,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Cluster, missingForCluster, startCluster } from './cluster/cluster.ts'
 import { execute, node, root, until } from './command.ts'
-import { freePort, OperatorProcess } from './operator/process.ts'
+import { freePort } from './free-port.ts'
+import { OperatorProcess } from './operator/process.ts'
 
 const missing = missingForCluster(0)
 const system = 'penstock-system'

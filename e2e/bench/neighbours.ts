@@ -1,17 +1,14 @@
 // Ten pipelines of ten namespaces on one agent: nine light ones and one whose program costs much, with and without the latter.
 // `paced`: lines come at a rate for which there is CPU enough; `full`: all lines are there at the start, and CPU is short.
 
-import { createHash } from 'node:crypto'
-import { appendFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { gzipSync } from 'node:zlib'
+import { bundleFiles, project, type TestBundle } from '@penstock/agent/testing/bundle'
+import { freePort } from '../free-port.ts'
 import { place, startBundleAgent, startReceiver } from './agent-process.ts'
 import { criLine } from './lines.ts'
-
-const sha256 = (data: string | Uint8Array) => createHash('sha256').update(data).digest('hex')
 
 const lightProgram = '. = merge(., object!(parse_json!(.message)))'
 const heavyProgram = `${lightProgram}
@@ -19,56 +16,22 @@ sum = 0
 for_each(split("${'a,'.repeat(400)}", ",")) -> |_, part| { sum = sum + length(part) }
 .sum = sum`
 
-function writeBundle(folder: string, names: readonly string[]): void {
-  const bundle = {
-    schema: 1,
-    interpolation: 'none',
-    pipelines: Object.fromEntries(
-      names.map((name) => [`${name}/p`, { uid: name, generation: 1, hash: name, restricted: true, cpuShare: 100 }]),
-    ),
-    hub: {
-      subscriptions: names.map((name) => ({ cursor: `${name}/app`, out: `${name}/p/app`, namespaces: [name] })),
-    },
-    transforms: Object.fromEntries(
-      names.map((name) => [
-        `${name}/p/change`,
-        { type: 'remap', inputs: [`${name}/p/app`], source: name === 'heavy' ? heavyProgram : lightProgram },
-      ]),
-    ),
-    sinks: Object.fromEntries(
-      names.map((name) => [`${name}/p/out`, { type: 'blackhole', inputs: [`${name}/p/change`] }]),
-    ),
-  }
-  const text = Buffer.from(JSON.stringify(bundle))
-  const rev = sha256(text)
-  const shard = gzipSync(text)
-  const secrets = gzipSync('{}')
-  const state = join(folder, '..state')
-  mkdirSync(state, { recursive: true })
-  writeFileSync(join(state, 'shard.json.gz'), shard)
-  writeFileSync(join(state, 'secrets.json.gz'), secrets)
-  writeFileSync(
-    join(state, 'manifest.json'),
-    JSON.stringify({
-      schema: 1,
-      stable: { rev, shards: [{ key: 'shard.json.gz', sha256: sha256(shard), bytes: text.length }] },
-      secrets: { key: 'secrets.json.gz', sha256: sha256(secrets), bytes: 2 },
-      secretsEpoch: '1',
-      minAgentVersion: '0.0.1',
-    }),
-  )
-  symlinkSync('..state', join(folder, '..data'))
-  for (const name of ['shard.json.gz', 'secrets.json.gz', 'manifest.json'])
-    symlinkSync(`..data/${name}`, join(folder, name))
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
+/** What the pipelines are, one a name. */
+const bundleOf = (names: readonly string[]): TestBundle => ({
+  pipelines: Object.fromEntries(
+    names.map((name) => [`${name}/p`, { uid: name, generation: 1, hash: name, restricted: true, cpuShare: 100 }]),
+  ),
+  subscriptions: names.map((name) => ({ cursor: `${name}/app`, out: `${name}/p/app`, namespaces: [name] })),
+  transforms: Object.fromEntries(
+    names.map((name) => [
+      `${name}/p/change`,
+      { type: 'remap', inputs: [`${name}/p/app`], source: name === 'heavy' ? heavyProgram : lightProgram },
+    ]),
+  ),
+  sinks: Object.fromEntries(
+    names.map((name) => [`${name}/p/out`, { type: 'blackhole', inputs: [`${name}/p/change`] }]),
+  ),
+})
 
 /** Events that each pipeline's sink has taken. */
 async function taken(port: number): Promise<Map<string, number>> {
@@ -98,7 +61,7 @@ async function run(paced: boolean, withHeavy: boolean, seconds: number): Promise
   const block = Array.from({ length: 500 }, (_, index) => `${criLine(index)}\n`).join('')
   for (const file of files) writeFileSync(file, paced ? '' : block.repeat(1600))
   mkdirSync(join(folder, 'bundle'))
-  writeBundle(join(folder, 'bundle'), names)
+  project(join(folder, 'bundle'), bundleFiles(bundleOf(names)).files)
   const port = await freePort()
   const agent = startBundleAgent(folder, where, port)
   try {

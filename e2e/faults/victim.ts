@@ -3,12 +3,12 @@
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { agentCommand } from '../agent.ts'
 import { root } from '../command.ts'
+import { freePort } from '../free-port.ts'
 
 const bin = resolve(root, 'node_modules/.bin')
 
@@ -104,14 +104,6 @@ export class Victim implements AsyncDisposable {
     if (this.#child?.exitCode === null && this.#child.signalCode === null) await this.signal('SIGKILL')
     rmSync(this.folder, { recursive: true, force: true })
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
-  const { port } = server.address() as { port: number }
-  await new Promise((done) => server.close(done))
-  return port
 }
 
 /** An `http` sink that does not wait long before it tries again. */

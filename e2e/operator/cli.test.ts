@@ -13,8 +13,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { type Cluster, missingForCluster, startCluster } from '../cluster/cluster.ts'
 import { execute, node, root } from '../command.ts'
+import { freePort } from '../free-port.ts'
 import { Api, Fleet } from './fleet.ts'
-import { eventually, freePort, heartbeatUrl, OperatorProcess, system } from './process.ts'
+import { eventually, heartbeatUrl, OperatorProcess, system } from './process.ts'
 import { outerAddress } from './receiver.ts'
 
 const missing = missingForCluster(0)

@@ -6,9 +6,10 @@ import { appendFileSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type Cluster, missingForCluster, startCluster } from '../cluster/cluster.ts'
+import { freePort } from '../free-port.ts'
 import { Crowd } from './crowd.ts'
 import { Api, Fleet } from './fleet.ts'
-import { type ConditionLike, eventually, freePort, heartbeatUrl, OperatorProcess } from './process.ts'
+import { type ConditionLike, eventually, heartbeatUrl, OperatorProcess } from './process.ts'
 import { Receiver } from './receiver.ts'
 
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })

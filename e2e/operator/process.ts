@@ -4,7 +4,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { openSync, readFileSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
-import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
+import { connect, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Cluster } from '../cluster/cluster.ts'
 import { node, root, until } from '../command.ts'
@@ -176,14 +176,6 @@ export class OperatorProcess implements AsyncDisposable {
 }
 
 export const heartbeatUrl = (port: number) => `http://127.0.0.1:${port}`
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await new Promise((done) => server.once('listening', done))
-  const { port } = server.address() as AddressInfo
-  await new Promise((done) => server.close(done))
-  return port
-}
 
 /** Waits until something holds, and fails with what it said last. */
 export async function eventually<T>(look: () => Promise<T> | T, limitMs = 60_000): Promise<T> {

@@ -3,9 +3,10 @@
 
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type Cluster, missingForCluster, startCluster } from '../cluster/cluster.ts'
+import { freePort } from '../free-port.ts'
 import { Crowd } from './crowd.ts'
 import { Api } from './fleet.ts'
-import { eventually, freePort, heartbeatUrl, OperatorProcess } from './process.ts'
+import { eventually, heartbeatUrl, OperatorProcess } from './process.ts'
 
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 120_000 })
 const missing = missingForCluster(0)

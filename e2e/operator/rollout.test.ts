@@ -3,8 +3,9 @@
 import { type Manifest, takesCandidate } from '@penstock/agent/bundle/format'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type Cluster, missingForCluster, startCluster } from '../cluster/cluster.ts'
+import { freePort } from '../free-port.ts'
 import { Api, Fleet } from './fleet.ts'
-import { type ConditionLike, eventually, freePort, heartbeatUrl, OperatorProcess } from './process.ts'
+import { type ConditionLike, eventually, heartbeatUrl, OperatorProcess } from './process.ts'
 
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
 const missing = missingForCluster(0)

@@ -5,18 +5,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Cluster, missingForCluster, startCluster } from '../cluster/cluster.ts'
 import { inGroups, until } from '../command.ts'
+import { freePort } from '../free-port.ts'
 import { Crowd } from './crowd.ts'
 import { Api } from './fleet.ts'
-import {
-  apiVersion,
-  freePort,
-  heartbeatUrl,
-  OperatorProcess,
-  type PipelineLike,
-  prepare,
-  saysOf,
-  system,
-} from './process.ts'
+import { apiVersion, heartbeatUrl, OperatorProcess, type PipelineLike, prepare, saysOf, system } from './process.ts'
 
 const missing = missingForCluster(0)
 const count = Number(process.env['PENSTOCK_TEST_PIPELINES'] ?? 300)

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { Body } from '../event/body.ts'
 import type { Value, ValueObject } from '../event/value.ts'
+import { Random } from '../testing/fuzz/random.ts'
 import { isFailedJson, parseJson, parseJsonDepth, writeJson, writeJsonTo } from './json.ts'
 import { writeJsonStringOf } from './json-bytes.ts'
 
@@ -79,11 +80,7 @@ test('an object that events share is written once and noticed when it changes', 
 })
 
 test('objects are written as the platform writes them, whatever their strings are and however full the body is', () => {
-  let state = 20261121
-  const random = (below: number) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-    return Math.floor((state / 4_294_967_296) * below)
-  }
+  const random = new Random(20261121)
   const pieces = [
     'a',
     'word ',
@@ -102,29 +99,30 @@ test('objects are written as the platform writes them, whatever their strings ar
   const text = (): string => {
     let made = ''
     // Mostly plain ones, short and long, some of them views of a longer string.
-    const kinds = random(4) === 0 ? pieces.length : 2
-    for (let parts = random(20); parts > 0; parts--) made += random(9) === 0 ? pieces[12] : pieces[random(kinds)]
-    return random(2) === 0 ? made : made.slice(random(3))
+    const kinds = random.below(4) === 0 ? pieces.length : 2
+    for (let parts = random.below(20); parts > 0; parts--)
+      made += random.below(9) === 0 ? pieces[12] : pieces[random.below(kinds)]
+    return random.below(2) === 0 ? made : made.slice(random.below(3))
   }
   const value = (depth: number): Value => {
-    const kind = random(depth > 2 ? 5 : 8)
+    const kind = random.below(depth > 2 ? 5 : 8)
     if (kind < 2) return text()
-    if (kind === 2) return [0, 7, 10, 99, 100, 2_147_483_647, -1, 2_147_483_648, 2 ** 53 - 1][random(9)] as number
-    if (kind === 3) return [true, false, null, 0.5, 1234.0625][random(5)] as Value
-    if (kind < 6) return Array.from({ length: random(3) }, () => value(depth + 1))
+    if (kind === 2) return [0, 7, 10, 99, 100, 2_147_483_647, -1, 2_147_483_648, 2 ** 53 - 1][random.below(9)] as number
+    if (kind === 3) return [true, false, null, 0.5, 1234.0625][random.below(5)] as Value
+    if (kind < 6) return Array.from({ length: random.below(3) }, () => value(depth + 1))
     return object(depth + 1)
   }
   const object = (depth: number): ValueObject => {
     const made: ValueObject = {}
-    for (const name of ['a', 'b"', 'c', 'd', 'nested']) if (random(3) > 0) made[name] = value(depth)
+    for (const name of ['a', 'b"', 'c', 'd', 'nested']) if (random.below(3) > 0) made[name] = value(depth)
     return made
   }
   let shared = object(1)
   for (let round = 0; round < 4000; round++) {
-    if (random(10) === 0) shared = object(1)
+    if (random.below(10) === 0) shared = object(1)
     const fields = { ...object(0), é: shared }
-    const body = new Body(random(400) + 1)
-    body.writeText('#'.repeat(random(300)))
+    const body = new Body(random.below(400) + 1)
+    body.writeText('#'.repeat(random.below(300)))
     const before = body.length
     writeJsonTo(body, fields)
     expect(body.view().toString('utf8', before)).toBe(JSON.stringify(fields))

@@ -3,8 +3,9 @@ import type { Batch } from '../event/batch.ts'
 import type { LogEvent } from '../event/log.ts'
 import { decodingCodecs, framingMethods } from '../schema/groups.ts'
 import { type Broker, startBroker } from '../testing/amqp-broker.ts'
+import { Random } from '../testing/fuzz/random.ts'
 import { problemsOf, startSource } from '../testing/harness.ts'
-import { framed, goodFrame, hostileBytes, limitedTo, seeded } from '../testing/hostile.ts'
+import { framed, goodFrame, hostileBytes, limitedTo } from '../testing/hostile.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 
@@ -174,7 +175,7 @@ const seed = 20_260_102
 test.each(decodingCodecs)(
   `hostile messages of codec %s are answered, and the source goes on (seed ${seed})`,
   async (codec) => {
-    const random = seeded(seed)
+    const random = new Random(seed)
     for (const method of framingMethods) {
       // Protobuf cannot stand between delimiters: its bytes look like them.
       if (codec === 'native' && (method === 'newline_delimited' || method === 'character_delimited')) continue
@@ -182,7 +183,7 @@ test.each(decodingCodecs)(
       await using started = await source(broker, { decoding: { codec }, framing: limitedTo(method, 2000) })
       const bodies = Array.from({ length: 50 }, () => {
         const bytes = hostileBytes(random, codec, 4000)
-        return { body: random() < 0.5 ? bytes : framed(method, bytes) }
+        return { body: random.next() < 0.5 ? bytes : framed(method, bytes) }
       })
       broker.publish(...bodies, { body: framed(method, goodFrame(codec, 'still here')) })
       await vi.waitFor(() => expect(broker.accepted).toHaveLength(51), 20_000)

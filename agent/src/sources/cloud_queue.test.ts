@@ -6,8 +6,9 @@ import type { Batch } from '../event/batch.ts'
 import type { LogEvent } from '../event/log.ts'
 import { decodingCodecs, framingMethods } from '../schema/groups.ts'
 import { type Answer, type Destination, fakeDestination, type RecordedRequest } from '../testing/destination.ts'
+import { Random } from '../testing/fuzz/random.ts'
 import { problemsOf, startSource, type TestSource } from '../testing/harness.ts'
-import { framed, goodFrame, hostileBytes, limitedTo, seeded } from '../testing/hostile.ts'
+import { framed, goodFrame, hostileBytes, limitedTo } from '../testing/hostile.ts'
 
 vi.setConfig({ testTimeout: 20_000 })
 
@@ -334,11 +335,11 @@ const seed = 20_260_104
 test.each(decodingCodecs.filter((codec) => codec !== 'native'))(
   `hostile messages of codec %s are done with, and the source goes on (seed ${seed})`,
   async (codec) => {
-    const random = seeded(seed)
+    const random = new Random(seed)
     for (const method of framingMethods) {
       const hostile = () => {
         const bytes = hostileBytes(random, codec, 4000)
-        return (random() < 0.5 ? bytes : framed(method, bytes)).toString('utf8')
+        return (random.next() < 0.5 ? bytes : framed(method, bytes)).toString('utf8')
       }
       const good = framed(method, goodFrame(codec, 'still here')).toString('utf8')
       const batches = Array.from({ length: 5 }, () => messages(...Array.from({ length: 10 }, hostile)))

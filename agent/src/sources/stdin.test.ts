@@ -5,8 +5,9 @@ import { loadConfigObject } from '../config/load.ts'
 import type { LogEvent } from '../event/log.ts'
 import { Timestamp } from '../event/timestamp.ts'
 import { decodingCodecs, framingMethods } from '../schema/groups.ts'
+import { Random } from '../testing/fuzz/random.ts'
 import { startSource, type TestSource } from '../testing/harness.ts'
-import { framed, goodFrame, hostileBytes, limitedTo, seeded } from '../testing/hostile.ts'
+import { framed, goodFrame, hostileBytes, limitedTo } from '../testing/hostile.ts'
 
 afterEach(() => {
   vi.restoreAllMocks()
@@ -97,13 +98,13 @@ const pairs = decodingCodecs.flatMap((codec) =>
 test.each(pairs)(
   `hostile input of codec $codec, framing $method, is read to its end (seed ${seed})`,
   async ({ codec, method }) => {
-    const random = seeded(seed)
+    const random = new Random(seed)
     let length = 0
     const stream = input()
     await using source = await startSource('stdin', { decoding: { codec }, framing: limitedTo(method, 2000) })
     for (let round = 0; round < 50; round++) {
       const bytes = hostileBytes(random, codec, 4000)
-      const sent = random() < 0.5 ? bytes : framed(method, bytes)
+      const sent = random.next() < 0.5 ? bytes : framed(method, bytes)
       length += sent.length
       stream.write(sent)
     }

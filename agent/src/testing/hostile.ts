@@ -4,22 +4,7 @@ import { writeNative } from '../codecs/encoding/native.ts'
 import { Body } from '../event/body.ts'
 import { LogEvent } from '../event/log.ts'
 import type { DecodingCodec, FramingMethod } from '../schema/groups.ts'
-
-export type Random = () => number
-
-/** Numbers from 0 up to 1, always the same for a seed (mulberry32). */
-export function seeded(seed: number): Random {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
-}
-
-const below = (random: Random, limit: number) => Math.floor(random() * limit)
-const oneOf = <T>(random: Random, items: readonly T[]): T => items[below(random, items.length)] as T
+import type { Random } from './fuzz/random.ts'
 
 /** A frame that the codec takes, with this text in it. */
 export function goodFrame(codec: DecodingCodec, text: string): Buffer {
@@ -70,21 +55,21 @@ const bodies = [
 
 /** Bytes that no honest sender of the codec sends, up to about `longest` of them. */
 export function hostileBytes(random: Random, codec: DecodingCodec, longest: number): Buffer {
-  const frame = Buffer.from(goodFrame(codec, 'x'.repeat(below(random, 200))))
-  switch (below(random, 6)) {
+  const frame = Buffer.from(goodFrame(codec, 'x'.repeat(random.below(200))))
+  switch (random.below(6)) {
     case 0: // cut off
-      return frame.subarray(0, below(random, frame.length))
+      return frame.subarray(0, random.below(frame.length))
     case 1: // some bytes are others
-      for (let flips = 1 + below(random, 8); flips > 0; flips--) frame[below(random, frame.length)] = below(random, 256)
+      for (let flips = 1 + random.below(8); flips > 0; flips--) frame[random.below(frame.length)] = random.below(256)
       return frame
     case 2:
-      return Buffer.concat([oneOf(random, prefixes), frame])
+      return Buffer.concat([random.pick(prefixes), frame])
     case 3:
-      return Buffer.from(Uint8Array.from({ length: below(random, 300) }, () => below(random, 256)))
+      return Buffer.from(Uint8Array.from({ length: random.below(300) }, () => random.below(256)))
     case 4: // one part again and again
-      return Buffer.concat(Array.from({ length: 1 + below(random, longest / (frame.length + 1)) }, () => frame))
+      return Buffer.concat(Array.from({ length: 1 + random.below(longest / (frame.length + 1)) }, () => frame))
     default:
-      return oneOf(random, bodies)(12 + below(random, longest))
+      return random.pick(bodies)(12 + random.below(longest))
   }
 }
 

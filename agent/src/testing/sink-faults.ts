@@ -6,8 +6,8 @@ import type { LogEvent } from '../event/log.ts'
 import type { MetricEvent } from '../event/metric.ts'
 import { type Answer, fakeDestination, fakeDestinationAt, type RecordedRequest, unusedPort } from './destination.ts'
 import { log } from './events.ts'
+import { Random } from './fuzz/random.ts'
 import { startSink, type TestSink } from './harness.ts'
-import { seeded } from './hostile.ts'
 
 /** A sink of the table. */
 export interface FaultySink {
@@ -180,11 +180,11 @@ function testSink({ type, options, messages, refusals: refused = refusals, event
   })
 
   test(`under random faults every event is delivered or discarded, and counted once (seed ${seed})`, async () => {
-    const random = seeded(seed)
+    const random = new Random(seed)
     const faults: Answer[] = [500, 429, 'break', 'garbage', 'reset', 400, 413]
     const accepted = new Set<string>()
     await using destination = await fakeDestination((request) => {
-      const fault = faults[Math.floor(random() * faults.length * 2)]
+      const fault = faults[random.below(faults.length * 2)]
       if (fault !== undefined) return fault
       for (const message of messages(request)) accepted.add(message)
       return well

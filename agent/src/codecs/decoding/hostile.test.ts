@@ -6,8 +6,9 @@ import { expect, test, vi } from 'vitest'
 import { LogEvent } from '../../event/log.ts'
 import { decoding, decodingCodecs, framing, framingMethods } from '../../schema/groups.ts'
 import { parseOptions } from '../../schema/validate.ts'
+import { Random } from '../../testing/fuzz/random.ts'
 import { testGlobals } from '../../testing/harness.ts'
-import { framed, goodFrame, hostileBytes, limitedTo, seeded } from '../../testing/hostile.ts'
+import { framed, goodFrame, hostileBytes, limitedTo } from '../../testing/hostile.ts'
 import { compileDecoder, type Decoded, type Decoder } from './decoder.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
@@ -32,12 +33,12 @@ const texts = (decoded: Decoded) =>
   decoded.events.map((event) => (event instanceof LogEvent ? event.fields['message'] : undefined))
 
 test.each(pairs)(`codec $codec, framing $method: no message is an exception (seed ${seed})`, ({ codec, method }) => {
-  const random = seeded(seed)
+  const random = new Random(seed)
   const messages = decoder(codec, method, false)
   for (let round = 0; round < 300; round++) {
-    const parts = Array.from({ length: 1 + Math.floor(random() * 3) }, () => {
+    const parts = Array.from({ length: 1 + random.below(3) }, () => {
       const bytes = hostileBytes(random, codec, limit * 2)
-      return random() < 0.5 ? bytes : framed(method, bytes)
+      return random.next() < 0.5 ? bytes : framed(method, bytes)
     })
     messages.message(Buffer.concat(parts))
   }
@@ -47,14 +48,14 @@ test.each(pairs)(`codec $codec, framing $method: no message is an exception (see
 test.each(pairs.filter(({ method }) => method === 'newline_delimited' || method === 'character_delimited'))(
   `codec $codec, framing $method: a stream goes on after every fault (seed ${seed})`,
   ({ codec, method }) => {
-    const random = seeded(seed)
+    const random = new Random(seed)
     const stream = decoder(codec, method, true)
     const good = framed(method, goodFrame(codec, 'still here'))
     for (let round = 0; round < 300; round++) {
       const bytes = Buffer.concat([hostileBytes(random, codec, limit * 2), framed(method, Buffer.alloc(0)), good])
       let last: Decoded | undefined
       for (let from = 0; from < bytes.length; ) {
-        const size = 1 + Math.floor(random() * bytes.length)
+        const size = 1 + random.below(bytes.length)
         last = stream.push(bytes.subarray(from, from + size))
         from += size
       }
