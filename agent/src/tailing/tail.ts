@@ -674,9 +674,9 @@ export class Tailer<State> {
     file.writtenTo = size
   }
 
-  #tellLoss(file: TailedFile<State>, reason: LossReason): void {
+  #tellLoss(file: TailedFile<State>, reason: LossReason, end = sizeOf(file)): void {
     this.#measure(file, false)
-    const rest = sizeOf(file) - file.offset
+    const rest = end - file.offset
     if (rest > 0) this.#hooks.lost?.(file, rest, reason)
   }
 
@@ -684,8 +684,7 @@ export class Tailer<State> {
   #giveUp(file: TailedFile<State>, reason: LossReason): void {
     const end = sizeOf(file)
     if (end <= file.offset) return
-    this.#measure(file, false)
-    this.#hooks.lost?.(file, end - file.offset, reason)
+    this.#tellLoss(file, reason, end)
     const waiting = this.#hooks.closed(file)
     if (waiting !== undefined) this.#delays.push(waiting)
     file.offset = end
