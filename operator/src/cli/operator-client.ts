@@ -4,6 +4,7 @@
 import { readFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import { createInterface } from 'node:readline'
+import { interrupted } from '@penstock/agent/cli/agent-client'
 import { errorText, PenstockError } from '@penstock/agent/errors'
 import { tokenHeader } from '../controllers/relay.ts'
 import { KubeConnection } from '../kube/connection.ts'
@@ -13,6 +14,7 @@ import { type ClusterFlags, clusterOptions } from './cluster.ts'
 
 export const operatorOptions = {
   ...clusterOptions,
+  cluster: { type: 'boolean', default: false },
   token: { type: 'string' },
   'operator-namespace': { type: 'string', default: 'penstock-system' },
   'operator-url': { type: 'string' },
@@ -178,4 +180,14 @@ function objectIn(text: string): Readonly<Record<string, unknown>> {
   } catch {
     return {} // words of whoever stands between
   }
+}
+
+/** Ctrl-C, or the end of whoever reads the output, ends it in order. */
+export function stopped(): AbortSignal {
+  const closed = new AbortController()
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
+    closed.abort()
+  })
+  return AbortSignal.any([interrupted(), closed.signal])
 }

@@ -1,11 +1,10 @@
 // `penstock tap PIPELINE`: a sample of the events that pass through a Pipeline now, from the agents that run it.
 
 import { parseArgs } from 'node:util'
-import { interrupted } from '@penstock/agent/cli/agent-client'
 import { type TapLine, tapFormatter, tapForms } from '@penstock/agent/cli/tap-format'
 import { PenstockError } from '@penstock/agent/errors'
 import { durationMs, oneOf, wholeNumber } from './arguments.ts'
-import { OperatorClient, operatorFlagHelp, operatorOptions } from './operator-client.ts'
+import { OperatorClient, operatorFlagHelp, operatorOptions, stopped } from './operator-client.ts'
 
 export const usage = `Usage: penstock tap PIPELINE [FLAGS]
 
@@ -30,7 +29,6 @@ export async function run(argv: string[]): Promise<number> {
     allowPositionals: true,
     options: {
       ...operatorOptions,
-      cluster: { type: 'boolean', default: false },
       component: { type: 'string', short: 'c' },
       node: { type: 'string' },
       limit: { type: 'string', short: 'l' },
@@ -65,14 +63,4 @@ export async function run(argv: string[]): Promise<number> {
     if (!signal.aborted) throw error
   }
   return 0
-}
-
-/** Ctrl-C, or the end of whoever reads the output, ends it in order. */
-export function stopped(): AbortSignal {
-  const closed = new AbortController()
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error
-    closed.abort()
-  })
-  return AbortSignal.any([interrupted(), closed.signal])
 }

@@ -5,8 +5,7 @@ import { parseArgs } from 'node:util'
 import { PenstockError } from '@penstock/agent/errors'
 import type { TopLine, TopRow } from '../controllers/top-look.ts'
 import { durationMs, oneOf } from './arguments.ts'
-import { OperatorClient, type OperatorLine, operatorFlagHelp, operatorOptions } from './operator-client.ts'
-import { stopped } from './tap.ts'
+import { OperatorClient, type OperatorLine, operatorFlagHelp, operatorOptions, stopped } from './operator-client.ts'
 
 export const usage = `Usage: penstock top [PIPELINE] [FLAGS]
 
@@ -31,7 +30,6 @@ export async function run(argv: string[]): Promise<number> {
     allowPositionals: true,
     options: {
       ...operatorOptions,
-      cluster: { type: 'boolean', default: false },
       once: { type: 'boolean', default: false },
       interval: { type: 'string' },
       output: { type: 'string', short: 'o', default: 'table' },
