@@ -6,13 +6,14 @@ import {
   type Float,
   fieldNames,
   float,
+  isInteger,
   isObject,
   setField,
   sortedFieldNames,
   type Value,
   type ValueObject,
 } from '../event/value.ts'
-import { type CallKinds, type Closure, failure, isFailure, type RemapError, type Result } from './function.ts'
+import { type CallKinds, type Closure, failure, isFailure, type RemapError, type Result, toNumber } from './function.ts'
 import { type Collection, Kind, kinds } from './kind.ts'
 import { textOfKind } from './text.ts'
 
@@ -132,6 +133,37 @@ export function rounded(value: number, precision: number | bigint, round: (value
   const result = round(value * scale) / scale
   return float(Number.isNaN(result) ? 0 : result)
 }
+
+/** What the functions that round share: parameters, result and the call, given how a float is rounded to a whole number. */
+export function rounding(round: (value: number) => number) {
+  return {
+    category: 'Number',
+    parameters: [
+      { name: 'value', kind: kinds.number, description: 'The number.' },
+      {
+        name: 'precision',
+        kind: kinds.integer,
+        required: false,
+        default: 0,
+        description: 'Decimals to keep; may be negative.',
+      },
+    ],
+    returns: numberKind,
+    fallible: 'never',
+    pure: true,
+    compile: () => (value: number | bigint | Float, precision: number | bigint) =>
+      isInteger(value) ? value : rounded(toNumber(value), precision, round),
+  } as const
+}
+
+/** The parameter of those that compare texts. */
+export const caseSensitive = {
+  name: 'case_sensitive',
+  kind: kinds.boolean,
+  required: false,
+  default: true,
+  description: 'Whether letter case counts.',
+} as const
 
 /** Number of present fields. */
 export function fieldCount(value: ValueObject): number {

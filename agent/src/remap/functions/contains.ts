@@ -1,5 +1,6 @@
 // Function `contains`.
 
+import { caseSensitive } from '../elements.ts'
 import { defineFunction } from '../function.ts'
 import { kinds } from '../kind.ts'
 
@@ -10,13 +11,7 @@ export const contains = defineFunction({
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The text.' },
     { name: 'substring', kind: kinds.string, description: 'The text to look for.' },
-    {
-      name: 'case_sensitive',
-      kind: kinds.boolean,
-      required: false,
-      default: true,
-      description: 'Whether letter case counts.',
-    },
+    caseSensitive,
   ],
   returns: kinds.boolean,
   fallible: 'never',
@@ -26,6 +21,6 @@ export const contains = defineFunction({
     { source: 'contains("The Valve", "valve", case_sensitive: false)', result: 'true' },
     { source: 'contains("", "a")', result: 'false' },
   ],
-  compile: () => (value: string, part: string, caseSensitive: boolean) =>
-    caseSensitive ? value.includes(part) : value.toLowerCase().includes(part.toLowerCase()),
+  compile: () => (value: string, part: string, exactly: boolean) =>
+    exactly ? value.includes(part) : value.toLowerCase().includes(part.toLowerCase()),
 })

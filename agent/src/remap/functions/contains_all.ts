@@ -1,6 +1,7 @@
 // Function `contains_all`.
 
 import { Bytes, type Value } from '../../event/value.ts'
+import { caseSensitive } from '../elements.ts'
 import { defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
 import { textOfKind } from '../text.ts'
@@ -12,13 +13,7 @@ export const containsAll = defineFunction({
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The text.' },
     { name: 'substrings', kind: kinds.array, description: 'The texts to look for.' },
-    {
-      name: 'case_sensitive',
-      kind: kinds.boolean,
-      required: false,
-      default: true,
-      description: 'Whether letter case counts.',
-    },
+    caseSensitive,
   ],
   returns: kinds.boolean,
   fallible: (call) => {
@@ -34,12 +29,12 @@ export const containsAll = defineFunction({
   ],
   compile:
     () =>
-    (value: string, parts: Value[], caseSensitive: boolean): Result => {
-      const text = caseSensitive ? value : value.toLowerCase()
+    (value: string, parts: Value[], exactly: boolean): Result => {
+      const text = exactly ? value : value.toLowerCase()
       for (const part of parts) {
         if (typeof part !== 'string' && !(part instanceof Bytes))
           return failure(`expected string, got ${textOfKind(part)}`)
-        if (!text.includes(caseSensitive ? String(part) : String(part).toLowerCase())) return false
+        if (!text.includes(exactly ? String(part) : String(part).toLowerCase())) return false
       }
       return true
     },

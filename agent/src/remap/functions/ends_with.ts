@@ -1,5 +1,6 @@
 // Function `ends_with`.
 
+import { caseSensitive } from '../elements.ts'
 import { defineFunction } from '../function.ts'
 import { kinds } from '../kind.ts'
 
@@ -10,13 +11,7 @@ export const endsWith = defineFunction({
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The text.' },
     { name: 'substring', kind: kinds.string, description: 'The end.' },
-    {
-      name: 'case_sensitive',
-      kind: kinds.boolean,
-      required: false,
-      default: true,
-      description: 'Whether letter case counts.',
-    },
+    caseSensitive,
   ],
   returns: kinds.boolean,
   fallible: 'never',
@@ -26,6 +21,6 @@ export const endsWith = defineFunction({
     { source: 'ends_with("The Valve", "Valve")', result: 'true' },
     { source: 'ends_with("The Valve", "The")', result: 'false' },
   ],
-  compile: () => (value: string, part: string, caseSensitive: boolean) =>
-    caseSensitive ? value.endsWith(part) : value.toLowerCase().endsWith(part.toLowerCase()),
+  compile: () => (value: string, part: string, exactly: boolean) =>
+    exactly ? value.endsWith(part) : value.toLowerCase().endsWith(part.toLowerCase()),
 })

@@ -1,27 +1,14 @@
 // Function `find_enrichment_table_records`.
 
-import { fieldNames, type Value, type ValueObject } from '../../event/value.ts'
-import { defineFunction, failure, type Result } from '../function.ts'
+import { defineFunction, isFailure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
-import { checkTable } from '../table-argument.ts'
+import { compileLookup, type Lookup, lookupParameters } from '../table-lookup.ts'
 
 export const findEnrichmentTableRecords = defineFunction({
   name: 'find_enrichment_table_records',
   category: 'Enrichment',
   summary: 'All records of an enrichment table that meet a condition.',
-  parameters: [
-    { name: 'table', kind: kinds.string, description: 'Name of the table.' },
-    { name: 'condition', kind: kinds.object, description: 'Fields and the values that they must have.' },
-    { name: 'select', kind: kinds.array, required: false, description: 'Fields of the results; all if absent.' },
-    {
-      name: 'case_sensitive',
-      kind: kinds.boolean,
-      required: false,
-      default: true,
-      description: 'Whether letter case counts.',
-    },
-    { name: 'wildcard', kind: kinds.string, required: false, description: 'A value in the table that matches any.' },
-  ],
+  parameters: lookupParameters,
   returns: kinds.arrayEach(kinds.object),
   fallible: 'never',
   failsUnannounced: true,
@@ -42,19 +29,10 @@ export const findEnrichmentTableRecords = defineFunction({
     },
   ],
   compile(call) {
-    checkTable(call)
-    return (
-      name: string,
-      condition: ValueObject,
-      select: Value[] | undefined,
-      caseSensitive: boolean,
-      wildcard: string | undefined,
-    ): Result => {
-      const table = call.runtime.table(name)
-      if (table === undefined) return failure(`table ${name} not loaded`)
-      const wanted = Object.fromEntries(fieldNames(condition).map((field) => [field, condition[field] as Value]))
-      const found = table.find(wanted, select?.map(String), caseSensitive, wildcard)
-      return typeof found === 'string' ? failure(found) : [...found]
+    const lookup = compileLookup(call)
+    return (...query: Parameters<Lookup>): Result => {
+      const found = lookup(...query)
+      return isFailure(found) ? found : [...found]
     }
   },
 })

@@ -1,5 +1,6 @@
 // Function `starts_with`.
 
+import { caseSensitive } from '../elements.ts'
 import { defineFunction } from '../function.ts'
 import { kinds } from '../kind.ts'
 
@@ -10,13 +11,7 @@ export const startsWith = defineFunction({
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The text.' },
     { name: 'substring', kind: kinds.string, description: 'The beginning.' },
-    {
-      name: 'case_sensitive',
-      kind: kinds.boolean,
-      required: false,
-      default: true,
-      description: 'Whether letter case counts.',
-    },
+    caseSensitive,
   ],
   returns: kinds.boolean,
   fallible: 'never',
@@ -26,6 +21,6 @@ export const startsWith = defineFunction({
     { source: 'starts_with("The Valve", "the")', result: 'false' },
     { source: 'starts_with("The Valve", "the", case_sensitive: false)', result: 'true' },
   ],
-  compile: () => (value: string, part: string, caseSensitive: boolean) =>
-    caseSensitive ? value.startsWith(part) : value.toLowerCase().startsWith(part.toLowerCase()),
+  compile: () => (value: string, part: string, exactly: boolean) =>
+    exactly ? value.startsWith(part) : value.toLowerCase().startsWith(part.toLowerCase()),
 })
