@@ -423,6 +423,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
       { watch: { selector: 'tier=seen' }, cluster: true },
     ])('it sees what it is to watch, and nothing else: $watch', async ({ watch, cluster: seesCluster }) => {
       const one = `one-${seesCluster}`
+      await operator.stop() // the one before sees more
       await apply(pipeline(one, {}, 'unseen'))
       await apply(pipeline(one, {}, 'seen'))
       await cluster.apply({ ...pipeline(one), kind: 'ClusterPipeline', metadata: { name: one } })
