@@ -235,6 +235,11 @@ export interface SourceDeclaration<O extends Options = Options> extends Declarat
   emits?(options: Parsed<O>): readonly EventType[]
   /** Whether the origin can be acknowledged after delivery. */
   readonly acknowledges: boolean
+  /**
+   * Whether several agents that run it would emit the same events several times: of the replicas of one Agent, one runs it.
+   * `build` is then called for each term in which the agent is the one, and opens nothing before `run`.
+   */
+  readonly singleton: boolean
   build(options: Parsed<O>, context: SourceContext): Source | Promise<Source>
 }
 
@@ -273,9 +278,12 @@ export interface SinkEnvelope {
 }
 
 export function defineSource<O extends Options>(
-  declaration: Omit<SourceDeclaration<O>, 'kind' | 'acknowledges'> & { acknowledges?: boolean },
+  declaration: Omit<SourceDeclaration<O>, 'kind' | 'acknowledges' | 'singleton'> & {
+    acknowledges?: boolean
+    singleton?: boolean
+  },
 ): SourceDeclaration<O> {
-  return { acknowledges: false, ...declaration, kind: 'source' }
+  return { acknowledges: false, singleton: false, ...declaration, kind: 'source' }
 }
 
 export function defineTransform<O extends Options>(

@@ -1,5 +1,6 @@
 // The agent as a pod of an operator: flags and environment in, a runner and a heartbeat out, and what belongs to both.
 
+import { randomBytes } from 'node:crypto'
 import { isIP } from 'node:net'
 import type { ApiOptions } from '../api/server.ts'
 import type { Config } from '../config/config.ts'
@@ -14,7 +15,8 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import { RepetitionLimit } from '../telemetry/repetition-limit.ts'
 import type { Topology, TopologyOptions } from '../topology/run.ts'
 import { version } from '../version.ts'
-import { ReaderAccess } from './access.ts'
+import { askOperator, askServer, ReaderAccess } from './access.ts'
+import { Election } from './election.ts'
 import { Heartbeat, useOf } from './heartbeat.ts'
 import { Inquiries } from './inquiries.ts'
 import { BundleRunner } from './runner.ts'
@@ -38,6 +40,7 @@ export interface BundleFlags {
   readonly 'max-rotated-files': number | undefined
   readonly 'kubelet-address': string | undefined
   readonly drain: boolean | undefined
+  readonly lease: string | undefined
 }
 
 const accountFolder = '/var/run/secrets/penstock.dev'
@@ -59,6 +62,7 @@ export class BundleMode {
   #inquiries: Inquiries | undefined
   #access: ReaderAccess | undefined
   readonly #sidecar: Sidecar | undefined
+  readonly #election: Election | undefined
 
   static async open(flags: BundleFlags, logger: Logger, metrics: Metrics): Promise<BundleMode> {
     const address = flags['api-address'] ?? '0.0.0.0:8686'
@@ -92,6 +96,12 @@ export class BundleMode {
       )
     }
     this.#sidecar = sidecarOf(flags)
+    this.#election = this.#electionOf(flags)
+    this.#operator = operatorOf(flags)
+    const stream =
+      this.#operator === undefined
+        ? undefined
+        : new BundleStream({ ...this.#operator, logger, metrics, busy: () => this.runner.busy() })
     const apiHost = process.env['KUBERNETES_SERVICE_HOST']
     this.runner = new BundleRunner({
       bundleDir: flags.bundle,
@@ -102,6 +112,7 @@ export class BundleMode {
       openHub: () => this.#openHub(),
       sidecar: this.#sidecar,
       draining: flags.drain === true,
+      leadership: this.#election,
       logger,
       metrics,
     })
@@ -163,6 +174,7 @@ export class BundleMode {
   }
 
   async stop(): Promise<void> {
+    this.#election?.leave()
     await this.#sidecar?.drain(this.#metrics, () => this.runner.state.state === 'Loaded')
     await this.#inquiries?.stop()
     await this.runner.stop()
@@ -171,9 +183,35 @@ export class BundleMode {
 
   /** After the topology has stopped. */
   async close(): Promise<void> {
+    await this.#election?.close()
     await this.#hub?.close()
     await this.#reader?.close()
     this.#limit.close()
+  }
+
+  #electionOf({ lease, drain }: BundleFlags): Election | undefined {
+    if (lease === undefined || lease === '' || drain === true) return undefined
+    const { POD_NAME: pod = '', POD_NAMESPACE: namespace = '' } = process.env
+    if (pod === '' || namespace === '') {
+      throw new PenstockError(
+        'PEN_USAGE',
+        '--lease needs the environment variables POD_NAME and POD_NAMESPACE; set them from `metadata.name` and `metadata.namespace` by the downward API.',
+      )
+    }
+    return new Election({
+      namespace,
+      name: lease,
+      // A container that was started again is another agent: the one before may have left something behind.
+      identity: `${pod}_${randomBytes(4).toString('hex')}`,
+      open: async () => new KubeClient(await this.#target(), `Penstock/${version}`),
+      logger: this.#logger,
+      metrics: this.#metrics,
+    })
+  }
+
+  #askAccess() {
+    if (this.#readerOperator !== undefined) return askOperator(this.#readerOperator)
+    return this.#reader === undefined ? undefined : askServer(this.#reader)
   }
 
   #target(): Promise<KubeTarget> {

@@ -12,6 +12,7 @@ import type { BundleParts } from '../topology/build.ts'
 import { FairShare } from '../topology/fair-share.ts'
 import { reloadPart } from '../topology/reload.ts'
 import type { Topology } from '../topology/run.ts'
+import type { Leadership } from '../topology/singleton.ts'
 import { version } from '../version.ts'
 import { type Loaded, look, type Secrets, secretKeys, watchFolders } from './folder.ts'
 import { type Bundle, pipelineOf, sha256 } from './format.ts'
@@ -31,6 +32,8 @@ export interface RunnerOptions {
   readonly sidecar?: Sidecar | undefined
   /** Sources do not run. */
   readonly draining?: boolean
+  /** Which of the agents that share the bundle runs what one alone may run. */
+  readonly leadership?: Leadership | undefined
   readonly logger: Logger
   readonly metrics: Metrics
 }
@@ -105,6 +108,7 @@ export class BundleRunner {
     const { draining = false } = options
     this.parts = {
       draining,
+      leadership: options.leadership,
       hub: undefined,
       programLog: (id) => this.#programLog(id),
       shares: this.#shares,

@@ -113,6 +113,11 @@ export const flagTable = {
     type: 'number',
     help: 'With --bundle: how many rotated files of a container may wait to be read; of more, the oldest is given up. All if not given.',
   },
+  lease: {
+    type: 'string',
+    value: 'NAME',
+    help: 'With --bundle: the Lease, in the namespace of the pod, by which the agents that share the bundle choose the one of them that runs sources marked `singleton`. Each runs them if not given.',
+  },
   'metrics-detail': {
     type: 'string',
     oneOf: details,

@@ -31,6 +31,7 @@ export interface ComponentFacts {
   readonly outputs?: readonly string[]
   readonly accepts?: readonly string[]
   readonly acknowledges?: boolean
+  readonly singleton?: boolean
 }
 
 export function componentPage(component: ComponentFacts): Page {
@@ -44,6 +45,9 @@ export function componentPage(component: ComponentFacts): Page {
           component.acknowledges === true
             ? 'Acknowledges events at their origin after delivery, if a sink asks for it.'
             : 'Does not acknowledge events at their origin.',
+          component.singleton === true
+            ? 'Of the replicas of an aggregator, one at a time runs it (`singleton`).'
+            : 'Every agent that has it runs it.',
         ]
       : []),
     ...(aliases.length === 0 ? [] : [`Also accepted as ${aliases.map(code).join(', ')}.`]),

@@ -13,6 +13,7 @@ export const eventstoreMetrics = defineSource({
   summary: 'Scrapes the statistics of event store nodes.',
   aliases: ['eventstoredb_metrics'],
   outputs: ['metric'],
+  singleton: true,
   options: {
     endpoint: url('Address of the statistics.', { default: usualEndpoint }),
     endpoints: list(

@@ -13,6 +13,7 @@ export const webserverMetrics = defineSource({
     'The module `mod_status` must be enabled, and the machine-readable form of its page is what is read: addresses end with `?auto`. With `ExtendedStatus On` there are more values.',
   aliases: ['apache_metrics'],
   outputs: ['metric'],
+  singleton: true,
   options: {
     endpoints: list(url('An address.'), 'Addresses of the status pages. Each is asked on its own.', {
       minItems: 1,

@@ -160,6 +160,16 @@ export const metricTable = {
   config_reloads_total: counter('Bundles put in force, wholly or in part.', ['result'], agent),
   config_pipelines: gauge('Pipelines of the bundle.', ['state'], agent),
   buffer_utilization: gauge('Part of the fullest buffer of a sink that is taken, from 0 to 1.', [], agent),
+  singleton_leader: gauge(
+    'Whether this agent is the one of several that runs the sources of which one runs each, 1 or 0.',
+    [],
+    agent,
+  ),
+  singleton_lease_failures_total: counter(
+    'Times that the Lease by which agents choose one of them could not be read or written.',
+    [],
+    agent,
+  ),
   heartbeat_failures_total: counter('Heartbeats that the operator did not take.', [], agent),
 
   // The agent.

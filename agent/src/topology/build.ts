@@ -25,6 +25,7 @@ import type { Labels, Metrics } from '../telemetry/metrics.ts'
 import { RepetitionLimit } from '../telemetry/repetition-limit.ts'
 import type { CpuAccount, FairShare } from './fair-share.ts'
 import { type Consumer, Outlet, Pressure } from './fanout.ts'
+import { type Leadership, singletonSource } from './singleton.ts'
 import { SinkDriver } from './sink-driver.ts'
 import { Meter, Stopwatch } from './utilization.ts'
 
@@ -55,6 +56,8 @@ export interface BundleParts {
   /** The thread's time among pipelines, and the account of the one that a component belongs to. */
   readonly shares?: FairShare | undefined
   account?(componentId: string): CpuAccount | undefined
+  /** Which of the agents that share this bundle runs what one alone may run; without it, each does. */
+  readonly leadership?: Leadership | undefined
 }
 
 export function surroundings(
@@ -138,7 +141,7 @@ export async function buildSource(config: SourceConfig, around: Surroundings, re
       return wait.then(() => events.observe('source_send_latency_seconds', (performance.now() - since) / 1000))
     },
   }
-  const build = (): Source | Promise<Source> =>
+  const build = (signal: AbortSignal, to: SourceOutput): Source | Promise<Source> =>
     declaration.build(config.options, {
       id,
       type: declaration.type,
@@ -146,8 +149,8 @@ export async function buildSource(config: SourceConfig, around: Surroundings, re
       globals: around.globals,
       logger,
       events,
-      output,
-      stopping: stopping.signal,
+      output: to,
+      stopping: signal,
       acknowledgements: config.acknowledgements,
       proxy: config.proxy,
       metrics: around.metrics,
@@ -156,7 +159,12 @@ export async function buildSource(config: SourceConfig, around: Surroundings, re
       hub: around.bundle?.hub,
       turns: turnsOf(id, around),
     })
-  const source = await built('source', id, around.bundle?.draining === true ? () => idle(stopping.signal) : build)
+  const { draining = false, leadership } = around.bundle ?? {}
+  const source = await built('source', id, () => {
+    if (draining) return idle(stopping.signal)
+    if (leadership === undefined || !declaration.singleton) return build(stopping.signal, output)
+    return singletonSource(build, output, stopping.signal, leadership)
+  })
   return { kind: 'source', config, source, outlet, events, logger, limit, stopping }
 }
 

@@ -28,6 +28,7 @@ import { Metrics } from '../telemetry/metrics.ts'
 import { log, metric } from '../testing/events.ts'
 import { reload } from './reload.ts'
 import { Topology, type TopologyOptions } from './run.ts'
+import type { Leadership } from './singleton.ts'
 import { Meter, Stopwatch } from './utilization.ts'
 import { watchFiles } from './watch.ts'
 
@@ -169,6 +170,20 @@ testing.list.push(
     }),
   ),
   erased(
+    defineSource({
+      type: 'lone_feed',
+      summary: 'As feed, for one of several agents.',
+      outputs: ['log'],
+      acknowledges: true,
+      singleton: true,
+      options: {},
+      build(_options, context) {
+        if (failingBuilds.has(context.id)) throw new PenstockError('PEN_IO', 'The port is taken.')
+        return keep(feeds, context.id, new Feed(context))
+      },
+    }),
+  ),
+  erased(
     defineTransform({
       type: 'change',
       summary: 'Appends to the message.',
@@ -254,6 +269,107 @@ async function start(text: string, options: Partial<TopologyOptions> = {}) {
     },
   }
 }
+
+/** Leads when the test says so. */
+class Office implements Leadership {
+  members = 0
+  leads = false
+  #term = new AbortController()
+  #began = Promise.withResolvers<void>()
+
+  join(): Disposable {
+    this.members++
+    return { [Symbol.dispose]: () => this.members-- }
+  }
+  async term(signal: AbortSignal): Promise<AbortSignal | undefined> {
+    const stopped = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
+    while (!this.leads && !signal.aborted) await Promise.race([this.#began.promise, stopped])
+    return signal.aborted ? undefined : this.#term.signal
+  }
+  begin(): void {
+    this.leads = true
+    this.#term = new AbortController()
+    this.#began.resolve()
+  }
+  /** @param told whether it is noticed at once, or found out by the clock */
+  end(told = true): void {
+    this.leads = false
+    this.#began = Promise.withResolvers()
+    if (told) this.#term.abort()
+  }
+}
+
+/** Everything that could go on has done so. */
+const settled = () => new Promise<void>((done) => setImmediate(done))
+
+const withLoneFeed = `
+    sources: {in: {type: lone_feed}, other: {type: feed}}
+    sinks: {out: {type: collect, inputs: [in, other]}}`
+
+test('a source for one of several agents runs while this one leads, and nothing else notices', async () => {
+  const leadership = new Office()
+  await using running = await start(withLoneFeed, {
+    bundle: { hub: undefined, programLog: () => undefined, leadership },
+  })
+  await vi.waitFor(() => expect(leadership.members).toBe(1))
+  const first = feed('in')
+  const run = vi.spyOn(first, 'run')
+  feed('other').send('one')
+  await settled()
+  expect(run).not.toHaveBeenCalled()
+
+  leadership.begin()
+  await vi.waitFor(() => expect(run).toHaveBeenCalledOnce())
+  first.send('two')
+  leadership.end()
+  await settled()
+  expect(first.stopped).toBe(true)
+  expect(first.context.stopping.aborted).toBe(true)
+  feed('other').send('three')
+  expect(feeds.get('in')).toEqual([first])
+
+  leadership.begin()
+  await vi.waitFor(() => expect(feeds.get('in')).toHaveLength(2))
+  feed('in').send('four')
+  // The clock says that the term is over before anything could be told: another agent hands it on.
+  leadership.end(false)
+  feed('in').send('five')
+  expect(feed('in').statuses).toEqual(['delivered', 'delivered'])
+  expect(collector('out').messages).toEqual(['one', 'two', 'three', 'four'])
+  expect([feeds.get('other')?.length, collectors.get('out')?.length]).toEqual([1, 1])
+  expect(running.topology.sources.size).toBe(2)
+})
+
+test('a source for one of several agents hands on what it has when the agent stops, and then takes part no more', async () => {
+  const leadership = new Office()
+  await using running = await start(withLoneFeed, {
+    bundle: { hub: undefined, programLog: () => undefined, leadership },
+  })
+  leadership.begin()
+  await vi.waitFor(() => expect(leadership.members).toBe(1))
+  const { context } = feed('in')
+  context.stopping.addEventListener('abort', () => {
+    expect(leadership.members).toBe(1)
+    feed('in').send('last')
+  })
+  expect(await running.topology.stop(1000)).toEqual([])
+  expect(leadership.members).toBe(0)
+  expect(collector('out').messages).toEqual(['last'])
+})
+
+test('a source for one of several agents that cannot be built is told of before this one leads', async () => {
+  failingBuilds.add('in')
+  const leadership = new Office()
+  const bundle = { hub: undefined, programLog: () => undefined, leadership }
+  await expect(start(withLoneFeed, { bundle })).rejects.toMatchObject({ code: 'PEN_IO' })
+})
+
+test('without others, a source for one of several agents just runs', async () => {
+  await using running = await start(withLoneFeed)
+  feed('in').send('one')
+  expect(collector('out').messages).toEqual(['one'])
+  expect(running.topology.sources.size).toBe(2)
+})
 
 const messages = (count: number, prefix = 'm') => Array.from({ length: count }, (_, index) => `${prefix}${index}`)
 

@@ -1,5 +1,6 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createSecureServer } from 'node:http2'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2'
 import { createServer as createHttpsServer } from 'node:https'
 import type { AddressInfo, Server, Socket } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -85,6 +86,35 @@ test('all requests share one HTTP/2 connection, which is opened again when it wa
     for (const socket of api.sockets) socket.destroy()
     await expect.poll(() => client.json('/d', signal).then(({ status }) => status, String)).toBe(200)
     expect(api.sockets.size).toBe(2)
+  } finally {
+    await client.close()
+  }
+})
+
+test.each(['2.0', '1.1'])('an object is written by PUT over HTTP/%s', async (httpVersion) => {
+  const echo = (request: IncomingMessage | Http2ServerRequest, response: ServerResponse | Http2ServerResponse) => {
+    let body = ''
+    request.on('data', (part) => {
+      body += part
+    })
+    request.on('end', () => {
+      const { method, headers } = request
+      ;(response as ServerResponse).end(JSON.stringify({ version: request.httpVersion, method, body, headers }))
+    })
+  }
+  const identity = { cert: text(server.crt), key: text(server.key) }
+  await using api = await listen(
+    httpVersion === '2.0' ? createSecureServer(identity, echo) : createHttpsServer(identity, echo),
+  )
+  const client = new KubeClient(
+    await kubeConfigTarget(kubeConfig(api.port, { 'insecure-skip-tls-verify': true }, {})),
+    'Penstock/test',
+  )
+  try {
+    expect((await client.json('/a', signal, { b: 1 }, 'PUT')).body).toMatchObject({
+      ...{ version: httpVersion, method: 'PUT', body: '{"b":1}' },
+      headers: { 'content-type': 'application/json' },
+    })
   } finally {
     await client.close()
   }

@@ -18,6 +18,12 @@ export interface Answer {
   readonly body: Readable
 }
 
+/** A body of JSON that goes with a request. */
+interface Sent {
+  readonly method: 'POST' | 'PUT'
+  readonly text: string
+}
+
 const connectTimeoutMs = 10_000
 const answerTimeoutMs = 60_000
 const pingEveryMs = 30_000
@@ -50,23 +56,23 @@ export class KubeClient {
     }
   }
 
-  /** Asks for a path with its query, or posts a body of JSON to it; gives the status and the body as it comes. */
-  async get(path: string, signal: AbortSignal, post?: string): Promise<Answer> {
+  /** Asks for a path with its query, or sends a body of JSON to it; gives the status and the body as it comes. */
+  async get(path: string, signal: AbortSignal, sent?: Sent): Promise<Answer> {
     signal.throwIfAborted()
     const full = this.#target.server.pathname.replace(/\/$/, '') + path
     const headers: Record<string, string> = { accept: 'application/json', 'user-agent': this.#userAgent }
     const authorization = this.#target.authorization()
     if (authorization !== undefined) headers['authorization'] = authorization
-    if (post !== undefined) headers['content-type'] = 'application/json'
+    if (sent !== undefined) headers['content-type'] = 'application/json'
     try {
       if (this.#target.server.protocol === 'http:') {
         this.#agent ??= new (http().Agent)({ keepAlive: true })
-        return await this.#getHttp1(full, headers, signal, post)
+        return await this.#getHttp1(full, headers, signal, sent)
       }
       const session = this.#agent === undefined ? await this.#connected() : undefined
       return session === undefined
-        ? await this.#getHttp1(full, headers, signal, post)
-        : await this.#getHttp2(session, full, headers, signal, post)
+        ? await this.#getHttp1(full, headers, signal, sent)
+        : await this.#getHttp2(session, full, headers, signal, sent)
     } catch (error) {
       if (signal.aborted || error instanceof PenstockError) throw error
       throw new PenstockError(
@@ -77,13 +83,15 @@ export class KubeClient {
     }
   }
 
-  /** Asks for a path and reads the answer as JSON. */
+  /** Asks for a path, or sends something to it, and reads the answer as JSON. */
   async json(
     path: string,
     signal: AbortSignal,
     post?: unknown,
+    method: Sent['method'] = 'POST',
   ): Promise<{ readonly status: number; readonly body: unknown }> {
-    const { status, body } = await this.get(path, signal, post === undefined ? undefined : JSON.stringify(post))
+    const sent = post === undefined ? undefined : { method, text: JSON.stringify(post) }
+    const { status, body } = await this.get(path, signal, sent)
     const parts: Buffer[] = []
     let length = 0
     for await (const part of body as AsyncIterable<Buffer>) {
@@ -155,10 +163,10 @@ export class KubeClient {
     path: string,
     headers: Record<string, string>,
     signal: AbortSignal,
-    post: string | undefined,
+    sent: Sent | undefined,
   ): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      const method = post === undefined ? 'GET' : 'POST'
+      const method = sent?.method ?? 'GET'
       const stream = session.request(
         { ...headers, [constants.HTTP2_HEADER_METHOD]: method, [constants.HTTP2_HEADER_PATH]: path },
         { signal },
@@ -176,7 +184,7 @@ export class KubeClient {
         clearTimeout(late)
         reject(error)
       })
-      stream.end(post)
+      stream.end(sent?.text)
     })
   }
 
@@ -184,7 +192,7 @@ export class KubeClient {
     path: string,
     headers: Record<string, string>,
     signal: AbortSignal,
-    post: string | undefined,
+    sent: Sent | undefined,
   ): Promise<Answer> {
     const { server } = this.#target
     const agent = this.#agent as HttpAgent | HttpsAgent
@@ -192,7 +200,7 @@ export class KubeClient {
       const options = {
         host: this.#tls.host,
         port: Number(server.port || (server.protocol === 'http:' ? 80 : 443)),
-        method: post === undefined ? 'GET' : 'POST',
+        method: sent?.method ?? 'GET',
         path,
         headers,
         agent,
@@ -211,7 +219,7 @@ export class KubeClient {
         clearTimeout(late)
         reject(error)
       })
-      request.end(post)
+      request.end(sent?.text)
     })
   }
 }

@@ -1,0 +1,310 @@
+// Agents that share a bundle choose one of them by a Lease. Only the agent's own clock counts, and what it saw change. It stops to
+// lead well before another can begin: when renewal is not confirmed in time, its term is over, whatever the API server thinks.
+
+import { type Clock, pause, systemClock } from '../delivery/clock.ts'
+import { errorText, PenstockError } from '../errors.ts'
+import type { Logger } from '../telemetry/logger.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import type { Leadership } from '../topology/singleton.ts'
+import { claimed, holderOf, type Lease, leasePath, leaseTimes, released } from './lease.ts'
+
+/** Where the Lease is read and written. */
+export interface LeaseApi {
+  json(
+    path: string,
+    signal: AbortSignal,
+    body?: unknown,
+    method?: 'PUT',
+  ): Promise<{ readonly status: number; readonly body: unknown }>
+  /** After a failure: the next request shall not use what this one has used. */
+  disconnect(): Promise<void>
+}
+
+export interface ElectionOptions {
+  readonly namespace: string
+  readonly name: string
+  /** Who we are; must differ for each process. */
+  readonly identity: string
+  /** Called for the first request. */
+  open(): Promise<LeaseApi>
+  readonly logger: Logger
+  readonly metrics: Metrics
+  readonly clock?: Clock
+  readonly leaseMs?: number
+  readonly renewDeadlineMs?: number
+  readonly retryMs?: number
+}
+
+/** What was last seen that is not to be had, and since when. */
+interface Seen {
+  readonly what: string
+  readonly at: number
+}
+
+interface Term {
+  readonly over: AbortController
+  /** When the claim was last confirmed: the moment before the request that confirmed it. */
+  confirmedAt: number
+  /** What was written then; the next renewal goes over it. */
+  lease: Lease | undefined
+  cancelFence: () => void
+}
+
+export class Election implements Leadership {
+  readonly #options: Required<ElectionOptions>
+  readonly #log: Logger
+  #api: Promise<LeaseApi> | undefined
+  #members = 0
+  #running: Promise<void> | undefined
+  #leaving = false
+  #closed = false
+  /** Ends the pause between two attempts. */
+  #wake = new AbortController()
+  #term: Term | undefined
+  #seen: Seen | undefined
+  /** Of the Lease that is known. */
+  #uid: string | undefined
+  #leader: string | undefined
+  #failing = false
+  readonly #waiting = new Set<() => void>()
+
+  constructor(options: ElectionOptions) {
+    this.#options = { ...leaseTimes, clock: systemClock, ...options }
+    const { namespace, name, identity, logger, metrics } = this.#options
+    this.#log = logger.child({ lease: `${namespace}/${name}`, identity })
+    metrics.computed('singleton_leader', {}, () => (this.leads ? 1 : 0))
+    metrics.counter('singleton_lease_failures_total').add(0)
+  }
+
+  get leads(): boolean {
+    const { clock, renewDeadlineMs } = this.#options
+    return this.#term !== undefined && clock.now() - this.#term.confirmedAt < renewDeadlineMs
+  }
+
+  /** Who leads has something to run: without members nothing is asked of the API. */
+  join(): Disposable {
+    this.#members++
+    if (this.#running === undefined) this.#start()
+    return {
+      [Symbol.dispose]: () => {
+        this.#members--
+        if (this.#members === 0 && this.#leaving) this.#wake.abort()
+      },
+    }
+  }
+
+  async term(signal: AbortSignal): Promise<AbortSignal | undefined> {
+    while (!signal.aborted) {
+      if (this.#term !== undefined && this.leads) return this.#term.over.signal
+      const { promise, resolve } = Promise.withResolvers<void>()
+      const go = () => resolve()
+      this.#waiting.add(go)
+      signal.addEventListener('abort', go)
+      await promise
+      this.#waiting.delete(go)
+      signal.removeEventListener('abort', go)
+    }
+    return undefined
+  }
+
+  /** The agent stops: it takes no claim any more, and gives up the one it has as soon as no member is left. */
+  leave(): void {
+    this.#leaving = true
+    if (this.#members === 0) this.#wake.abort()
+  }
+
+  /** Ends it. With members that have not stopped, the claim is left to end by itself. */
+  async close(): Promise<void> {
+    this.leave()
+    this.#closed = true
+    this.#wake.abort()
+    await this.#running
+  }
+
+  #start(): void {
+    this.#wake = new AbortController()
+    this.#running = this.#run().finally(() => {
+      this.#running = undefined
+      // What has begun meanwhile takes part again.
+      if (this.#members > 0 && !this.#closed) this.#start()
+    })
+  }
+
+  /** Goes on while there is something to run: a source that another takes the place of is missing for a moment only. */
+  async #run(): Promise<void> {
+    const { clock, retryMs } = this.#options
+    while (this.#members > 0 && !this.#closed) {
+      await this.#turn()
+      await pause(clock, retryMs, this.#wake.signal)
+    }
+    const { lease } = this.#term ?? {}
+    this.#end('Nothing is left to run.', 'info')
+    if (this.#members === 0 && this.#leader === this.#options.identity) await this.#release(lease)
+    const api = await this.#api?.catch(() => undefined) // it was told of when it failed
+    await api?.disconnect()
+  }
+
+  async #turn(): Promise<void> {
+    try {
+      const holder = await this.#attempt()
+      if (this.#failing) this.#log.info('The Lease can be read and written again.')
+      this.#failing = false
+      if (holder !== undefined && holder !== this.#options.identity) {
+        this.#end('Another agent has taken the Lease.', 'warn')
+        if (holder !== this.#leader) this.#log.info({ leader: holder }, 'Another agent leads.')
+        this.#leader = holder
+      }
+    } catch (error) {
+      this.#options.metrics.counter('singleton_lease_failures_total').add(1)
+      if (!this.#failing)
+        this.#log.warn({ error: errorText(error) }, 'The Lease could not be read or written; trying again.')
+      this.#failing = true
+      await this.#api?.then((api) => api.disconnect()).catch(() => {}) // it was told of above
+    }
+  }
+
+  /** Takes or renews the claim if it can be had. Gives who has it; undefined if nobody, or if that is not known. */
+  async #attempt(): Promise<string | undefined> {
+    const { clock, identity } = this.#options
+    const before = clock.now()
+    const { lease: held } = this.#term ?? {}
+    if (held !== undefined) {
+      const renewed = await this.#put(this.#claim(held))
+      if (renewed !== undefined) return this.#confirm(before, renewed, 'own')
+      // Somebody else has written it, be it a label: what there is now says more.
+      if (this.#term !== undefined) this.#term.lease = undefined
+    }
+    const lease = await this.#get()
+    const holder = holderOf(lease)
+    if (!this.#isFree(lease, before)) return holder
+    if (this.#leaving && this.#term === undefined) return undefined
+    const taken = await this.#put(this.#claim(lease))
+    if (taken === undefined) return undefined
+    const isFirst = lease?.spec?.leaseTransitions === undefined
+    const silent = holder === identity ? 'own' : 'silent'
+    return this.#confirm(before, taken, holder !== undefined ? silent : isFirst ? 'none' : 'given_up')
+  }
+
+  /**
+   * Whether nobody has the claim, or its holder was silent for as long as it lasts, as far as we saw. A Lease that is missing, or was
+   * made anew, was not given up: somebody may still have what it said before.
+   */
+  #isFree(lease: Lease | undefined, before: number): boolean {
+    const { clock, identity, leaseMs } = this.#options
+    const { uid, resourceVersion } = lease?.metadata ?? {}
+    const holder = holderOf(lease)
+    const isKnown = uid !== undefined && (this.#uid === undefined || uid === this.#uid)
+    if (isKnown) this.#uid = uid
+    if (isKnown && (holder === undefined || holder === identity)) return true
+    const what = `${uid} ${holder === undefined ? 'nobody' : resourceVersion}`
+    if (this.#seen?.what !== what) this.#seen = { what, at: clock.now() }
+    if (before - this.#seen.at <= leaseMs) return false
+    this.#uid = uid
+    return true
+  }
+
+  #claim(lease: Lease | undefined): Lease {
+    const { identity, leaseMs } = this.#options
+    return claimed(lease, this.#options, identity, leaseMs)
+  }
+
+  /** @param previous what had become of the claim before this one */
+  #confirm(before: number, lease: Lease, previous: 'none' | 'given_up' | 'silent' | 'own'): string | undefined {
+    const { clock, renewDeadlineMs, identity } = this.#options
+    const leftMs = renewDeadlineMs - (clock.now() - before)
+    if (leftMs <= 0) return undefined // the answer came too late to be worth anything
+    const isNew = this.#term === undefined
+    const term = this.#term ?? { over: new AbortController(), confirmedAt: before, lease, cancelFence: () => {} }
+    term.cancelFence()
+    term.confirmedAt = before
+    term.lease = lease
+    this.#uid = lease.metadata.uid
+    this.#seen = undefined
+    const late = `The Lease was not renewed for ${renewDeadlineMs / 1000} s.`
+    term.cancelFence = clock.after(leftMs, () => this.#end(late, 'warn'))
+    this.#term = term
+    if (isNew) {
+      this.#leader = identity
+      this.#log.info({ previous }, 'This agent leads: it runs the sources that one alone may run.')
+      for (const resume of this.#waiting) resume()
+    }
+    return identity
+  }
+
+  #end(reason: string, level: 'info' | 'warn'): void {
+    const term = this.#term
+    if (term === undefined) return
+    this.#term = undefined
+    term.cancelFence()
+    this.#log[level]({ reason }, 'This agent leads no more; it stops the sources that one alone may run.')
+    term.over.abort(new PenstockError('PEN_KUBERNETES', reason))
+  }
+
+  async #release(held: Lease | undefined): Promise<void> {
+    try {
+      for (let lease = held, attempt = 0; attempt < 3; lease = undefined, attempt++) {
+        lease ??= await this.#get()
+        if (lease === undefined || holderOf(lease) !== this.#options.identity) return
+        if ((await this.#put(released(lease))) === undefined) continue // it was written meanwhile
+        this.#leader = undefined
+        this.#log.info('The Lease is given up.')
+        return
+      }
+    } catch (error) {
+      this.#log.warn({ error: errorText(error) }, 'The Lease could not be given up; it ends by itself.')
+    }
+  }
+
+  /** Undefined where there is none. */
+  async #get(): Promise<Lease | undefined> {
+    const { status, body } = await this.#send()
+    if (status === 404) return undefined
+    if (status !== 200) throw this.#refused('read', status)
+    return body as Lease
+  }
+
+  /** Undefined where another has written it since it was read. */
+  async #put(lease: Lease): Promise<Lease | undefined> {
+    const { status, body } = await this.#send(lease)
+    if (status === 409 || status === 404) return undefined
+    if (status !== 200 && status !== 201) throw this.#refused('written', status)
+    return body as Lease
+  }
+
+  #refused(what: string, status: number): PenstockError {
+    const { namespace, name } = this.#options
+    const help = status === 403 ? '. The role of the agent must allow get, create and update of it' : ''
+    return new PenstockError(
+      'PEN_KUBERNETES',
+      `The Lease ${namespace}/${name} cannot be ${what}: the API server answered ${status}${help}.`,
+    )
+  }
+
+  /** One request, which leaves time for another within the deadline. */
+  async #send(body?: Lease): Promise<{ readonly status: number; readonly body: unknown }> {
+    const { clock, renewDeadlineMs, open } = this.#options
+    const limit = new AbortController()
+    const late = Promise.withResolvers<never>()
+    late.promise.catch(() => {}) // it counts only while it is waited for
+    const cancel = clock.after(renewDeadlineMs / 2, () => {
+      const error = new PenstockError('PEN_KUBERNETES', 'The API server did not answer in time.')
+      limit.abort(error)
+      late.reject(error)
+    })
+    const ask = async () => {
+      this.#api ??= open()
+      const api = await this.#api.catch((error: unknown) => {
+        this.#api = undefined
+        throw error
+      })
+      return body === undefined
+        ? api.json(leasePath(this.#options), limit.signal)
+        : api.json(leasePath(this.#options), limit.signal, body, 'PUT')
+    }
+    try {
+      return await Promise.race([ask(), late.promise])
+    } finally {
+      cancel()
+    }
+  }
+}

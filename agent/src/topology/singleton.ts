@@ -1,0 +1,82 @@
+// A source that one of several agents runs at a time. It is there in all of them, and built anew for each term in which this one
+// leads; what it hands on when the term is over goes nowhere, because the agent that leads by then reads it as well.
+
+import type { Source, SourceOutput } from '../component.ts'
+import { finalizeBatch } from '../event/batch.ts'
+
+/** Says which of several agents runs what one alone may run. */
+export interface Leadership {
+  /** Takes part in the choice until it is disposed of. */
+  join(): Disposable
+  /** Resolves when this agent leads, with what aborts at the end of the term; with undefined when `signal` aborts before. */
+  term(signal: AbortSignal): Promise<AbortSignal | undefined>
+  /** Whether it leads now: by the clock, so that it is right before a timer could tell, as when the process stood still. */
+  readonly leads: boolean
+}
+
+/** The source for one term: with what stops it, and what it hands its batches on to. */
+type Build = (stopping: AbortSignal, output: SourceOutput) => Source | Promise<Source>
+
+interface Built {
+  readonly source: Source
+  readonly stop: AbortController
+}
+
+export async function singletonSource(
+  build: Build,
+  output: SourceOutput,
+  stopping: AbortSignal,
+  leadership: Leadership,
+): Promise<Source> {
+  const guarded: SourceOutput = {
+    send(batch, origin) {
+      if (leadership.leads) return output.send(batch, origin)
+      finalizeBatch(batch, 'dropped')
+      return undefined
+    },
+  }
+  const make = async (): Promise<Built> => {
+    const stop = new AbortController()
+    return { stop, source: await build(AbortSignal.any([stopping, stop.signal]), guarded) }
+  }
+  const settling: Promise<void>[] = []
+  // The first is built at once, so that what is wrong with it is told before it leads.
+  const first = await make()
+  let next: Built | undefined = first
+
+  /** Runs it for a term; whether it was the end of the term that ended it. */
+  const serve = async ({ source, stop }: Built, term: AbortSignal): Promise<boolean> => {
+    const end = () => stop.abort(term.reason)
+    if (term.aborted) end()
+    term.addEventListener('abort', end)
+    try {
+      await source.run()
+    } finally {
+      term.removeEventListener('abort', end)
+    }
+    if (source.settle !== undefined) settling.push(source.settle())
+    return stop.signal.aborted
+  }
+
+  return {
+    async run() {
+      using _ = leadership.join()
+      for (;;) {
+        const term = await leadership.term(stopping)
+        if (term === undefined) return
+        const built = next ?? (await make())
+        next = undefined
+        if (!(await serve(built, term)) || stopping.aborted) return
+      }
+    },
+    async settle() {
+      await Promise.all(settling)
+    },
+    ...(first.source.healthcheck === undefined
+      ? {}
+      : {
+          healthcheck: (signal: AbortSignal) =>
+            (first.source.healthcheck as NonNullable<Source['healthcheck']>)(signal),
+        }),
+  }
+}
