@@ -326,7 +326,7 @@ class Agent {
     if (remaining.length > 0) {
       this.#logger.error(
         { remaining_components: remaining.join(', ') },
-        'The time for a graceful stop is over; what these components held is lost.',
+        'The time for a graceful stop is over; what these components held in memory is lost.',
       )
     }
     await bundle?.close()

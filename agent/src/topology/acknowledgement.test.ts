@@ -184,16 +184,23 @@ test('a full buffer that drops the newest does not hold the source, nor tell it 
   await vi.waitFor(() => expect(batches.filter((batch) => batch.heard === 'delivered')).toHaveLength(dropped))
 })
 
-test('what a sink with a disk buffer gives up at the end is not counted as lost, and comes with the next start', async () => {
-  const config = { sinks: { a: sink('a', ['in'], disk) } }
-  await start(config)
-  void send({ n: 1 })
-  await vi.waitFor(() => expect(held.get('/a')).toHaveLength(1))
-  expect(await topology?.stop(20)).toEqual([])
-  expect(metrics.sum('component_discarded_events_total')).toBe(0)
-  held.clear()
-  await start(config)
-  await answer('/a', 200)
-  await vi.waitFor(() => expect(metrics.sum('buffer_events', { component_id: 'a' })).toBe(0))
-  expect(bodies.get('/a')).toEqual(['{"n":1}\n', '{"n":1}\n'])
-})
+test.each([
+  { limit: 'of a moment', ms: 20 },
+  { limit: 'none', ms: undefined }, // a silent destination would hold it for ever
+])(
+  'what a sink with a disk buffer gives up at the end (limit: $limit) is not lost, and comes with the next start',
+  async ({ ms }) => {
+    const config = { sinks: { a: sink('a', ['in'], disk) } }
+    await start(config)
+    void send({ n: 1 })
+    await vi.waitFor(() => expect(held.get('/a')).toHaveLength(1))
+    expect(await topology?.stop(ms)).toEqual([])
+    expect(metrics.sum('component_discarded_events_total')).toBe(0)
+    held.clear()
+    await start(config)
+    await answer('/a', 200)
+    await vi.waitFor(() => expect(metrics.sum('buffer_events', { component_id: 'a' })).toBe(0))
+    expect(bodies.get('/a')).toEqual(['{"n":1}\n', '{"n":1}\n'])
+  },
+  20_000,
+)

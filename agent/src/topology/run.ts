@@ -26,6 +26,8 @@ const utilizationTickMs = 5000
 const progressMs = 5000
 /** What components get, after the limit of a graceful stop, to notice that it is over. */
 const abandonMs = 1000
+/** How long a destination may take to answer when the agent stops, and what it was sent is safe in a buffer. */
+const answerMs = 5000
 /** What a buffer on disk gets to write down what it has. */
 const closeMs = 5000
 
@@ -393,13 +395,21 @@ export class Topology {
       if (limitMs === undefined) await this.#drain()
       else if (!(await within(this.#drain(), limitMs / 4))) this.#closeTransforms()
     }
+    let patience: NodeJS.Timeout | undefined
+    const cutOff = (kept: readonly SinkNode[]) => {
+      for (const node of kept.filter(({ config }) => pending.has(config.id))) {
+        const message = 'The destination has not answered; what was sent to it last stays in the buffer.'
+        node.logger.info({ events: node.buffer.events }, message)
+        node.abandon.abort(new Error(message))
+      }
+    }
     const all = stopSources().then(async () => {
       await drainTransforms()
       // Asked to stop, the agent leaves what is safe where it is. When all sources have ended, everything is to be delivered.
       if (!this.#endedByItself) {
-        for (const node of [...this.sinks.values(), ...this.#retiring.keys()]) {
-          if (node.buffer.durable) node.driver.keep()
-        }
+        const kept = [...this.sinks.values(), ...this.#retiring.keys()].filter((node) => node.buffer.durable)
+        for (const node of kept) node.driver.keep()
+        patience = setTimeout(() => cutOff(kept), answerMs)
       }
       const sinks = [...this.sinks.values()].map((node) => hold(node.config.id, this.#finish(node)))
       const retiring = [...this.#retiring].map(([node, done]) => hold(node.config.id, done))
@@ -426,6 +436,7 @@ export class Topology {
       }
     } finally {
       clearInterval(progress)
+      clearTimeout(patience)
       for (const node of this.sources.values()) node.limit.close()
       this.#closeTransforms()
       // Of sinks that did not end in time; the others' are closed.
