@@ -15,7 +15,7 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import { RepetitionLimit } from '../telemetry/repetition-limit.ts'
 import type { Topology, TopologyOptions } from '../topology/run.ts'
 import { version } from '../version.ts'
-import { askOperator, askServer, ReaderAccess } from './access.ts'
+import { ReaderAccess } from './access.ts'
 import { Election } from './election.ts'
 import { Heartbeat, useOf } from './heartbeat.ts'
 import { Inquiries } from './inquiries.ts'
@@ -97,11 +97,6 @@ export class BundleMode {
     }
     this.#sidecar = sidecarOf(flags)
     this.#election = this.#electionOf(flags)
-    this.#operator = operatorOf(flags)
-    const stream =
-      this.#operator === undefined
-        ? undefined
-        : new BundleStream({ ...this.#operator, logger, metrics, busy: () => this.runner.busy() })
     const apiHost = process.env['KUBERNETES_SERVICE_HOST']
     this.runner = new BundleRunner({
       bundleDir: flags.bundle,
@@ -207,11 +202,6 @@ export class BundleMode {
       logger: this.#logger,
       metrics: this.#metrics,
     })
-  }
-
-  #askAccess() {
-    if (this.#readerOperator !== undefined) return askOperator(this.#readerOperator)
-    return this.#reader === undefined ? undefined : askServer(this.#reader)
   }
 
   #target(): Promise<KubeTarget> {
