@@ -15,7 +15,7 @@ import type { Logger } from '../telemetry/logger.ts'
 import type { Labels, Metrics } from '../telemetry/metrics.ts'
 import type { RepetitionLimit } from '../telemetry/repetition-limit.ts'
 import { BufferCounters, type DiskBufferOptions, type SinkBuffer } from './buffer.ts'
-import type { Ledger } from './disk/ledger.ts'
+import { isBefore, type Ledger, type LedgerState, type Position } from './disk/ledger.ts'
 import { lockFolder, lockName } from './disk/lock.ts'
 import { Packer, Unpacker } from './disk/packing.ts'
 import { type Damage, type ReadRecord, SegmentReader } from './disk/reader.ts'
@@ -29,9 +29,12 @@ import { type NewRecord, SegmentStore } from './disk/store.ts'
 const recordTarget = 256 * 1024
 /** Estimated size of the events that wait for the sink in memory while it keeps up. */
 const hotLimit = 2 * 1024 * 1024
+/** What was taken in may be unsynced for so long, unless the disk is slower; then no more is taken in. */
 const syncMs = 500
 /** What comes within a moment is synced together, also after a long time of nothing. */
 const leastSyncMs = 20
+/** How often a sync that fails is tried, from writing what it was for again, before its sources are told. */
+const syncAttempts = 3
 /** Written bytes after which a sync does not wait for its time, and after which writers wait for it. */
 const syncEarly = 32 * 1024 * 1024
 const unsyncedLimit = 128 * 1024 * 1024
@@ -119,14 +122,20 @@ export class DiskBuffer implements SinkBuffer {
   #expectedId: number
   /** Everything before is done. */
   #doneId: number
-  #done: { segment: number; offset: number }
-  #synced: { segment: number; offset: number }
+  #done: Position
+  #synced: Position
   #syncedId: number
   #unsynced: Finalizer[] = []
   #unsyncedBytes = 0
   #syncTimer: NodeJS.Timeout | undefined
   #syncing: Promise<void> | undefined
   #syncBegan = Number.NEGATIVE_INFINITY
+  /** When the first of what no sync covers yet was written, and of what the sync under way covers. */
+  #unsyncedSince = Number.POSITIVE_INFINITY
+  #syncingSince = Number.POSITIVE_INFINITY
+  /** How long syncs take of late, at most. */
+  #syncTook = 0
+  #failedSyncs = 0
   #releasing: Promise<void> | undefined
   #ledgerTimer: NodeJS.Timeout | undefined
   #closing: Promise<void> | undefined
@@ -162,8 +171,8 @@ export class DiskBuffer implements SinkBuffer {
     this.#ledger = found.ledger
     this.#gaps = found.gaps
     const { folder } = context
-    const { segments, nextId, nextSequence, read } = found
-    this.#store = new SegmentStore({ folder, segments, nextId, nextSequence, maxSize: options.maxSize })
+    const { segments, nextId, nextSequence, read, synced } = found
+    this.#store = new SegmentStore({ folder, segments, nextId, nextSequence, synced, maxSize: options.maxSize })
     this.#reader = new SegmentReader(this.#store, read, (damage) => this.#damaged(damage))
     this.#reader.onReadable = () => this.onReadable?.()
     let lost = 0
@@ -177,13 +186,16 @@ export class DiskBuffer implements SinkBuffer {
     this.#doneId = found.readId
     this.#expectedId = found.readId
     this.#done = { ...read }
-    const { newest } = this.#store
-    this.#synced = { segment: newest?.sequence ?? read.segment, offset: newest?.end ?? read.offset }
-    this.#syncedId = nextId
+    this.#synced = synced
+    this.#syncedId = found.syncedId
     this.#events = nextId - found.readId - gapped
     this.#bytes = segments.reduce((sum, segment) => sum + (segment.end ?? segment.size), 0) - read.offset
     this.#hot = this.#reader.atEnd
     this.#writeLedger()
+    if (this.#store.hasUnsynced) {
+      this.#unsyncedSince = performance.now()
+      this.#syncSoon()
+    }
     if (this.#events > 0) {
       const fields = { events: this.#events, bytes: this.#bytes, folder }
       context.logger.info(fields, 'The disk buffer holds events of an earlier run.')
@@ -231,9 +243,14 @@ export class DiskBuffer implements SinkBuffer {
 
   #hasRoom(batch: Batch): boolean {
     if (this.#unwritten.length > 0) return false
-    if (this.#unsyncedBytes > unsyncedLimit && this.#whenFull === 'block') return false
+    if (this.#whenFull === 'block' && (this.#unsyncedBytes > unsyncedLimit || this.#isLate())) return false
     const open = this.#open === undefined ? 0 : this.#packer.size
     return this.#store.fits(open + headerBytes + Math.min(batch.bytes + batch.count * 8, 2 * recordTarget))
+  }
+
+  /** Whether what a loss of power would cost is as old as it may be: then no more is added to it. */
+  #isLate(): boolean {
+    return performance.now() - Math.min(this.#syncingSince, this.#unsyncedSince) >= syncMs
   }
 
   #admitWaiting(): void {
@@ -363,12 +380,13 @@ export class DiskBuffer implements SinkBuffer {
       return false
     }
     for (const origin of origins) this.#unsynced.push(origin)
+    if (this.#unsyncedSince === Number.POSITIVE_INFINITY) this.#unsyncedSince = performance.now()
     this.#unsyncedBytes += state.diskBytes
     // Should the record not survive, the next start knows that it was there.
     this.#writeLedger()
     this.#partEnded(state)
     if (!this.#hot) this.#reader.onReadable()
-    if (this.#unsyncedBytes >= syncEarly) void this.#sync()
+    if (this.#unsyncedBytes >= syncEarly && this.#failedSyncs === 0) void this.#sync()
     else this.#syncSoon()
     return true
   }
@@ -377,8 +395,14 @@ export class DiskBuffer implements SinkBuffer {
     this.#error('writer_failed', codeOf(error), { error }, 'The disk buffer cannot be written; trying again.')
     if (codeOf(error) === 'EIO') this.#store.abandonNewest()
     if (codeOf(error) === 'ENOSPC') this.#store.dropSpare()
+    this.#tryAgain()
+  }
+
+  #tryAgain(): void {
+    if (this.#closing !== undefined) return
     this.#retry ??= setTimeout(() => {
       this.#retry = undefined
+      this.#releaseIfDone()
       this.#writeUnwritten()
       this.#admitWaiting()
     }, retryMs)
@@ -432,13 +456,13 @@ export class DiskBuffer implements SinkBuffer {
       return part.batch
     }
     if (this.#hot || this.#closed) return undefined
-    const record = this.#reader.next()
-    if (record !== undefined) return this.#batchOf(record) ?? this.take()
-    if (this.#reader.atEnd) {
-      this.#turnHot()
-      return this.take()
+    for (let record = this.#reader.next(); record !== undefined; record = this.#reader.next()) {
+      const batch = this.#batchOf(record)
+      if (batch !== undefined) return batch
     }
-    return undefined
+    if (!this.#reader.atEnd) return undefined
+    this.#turnHot()
+    return this.take()
   }
 
   #batchOf(record: ReadRecord): Batch | undefined {
@@ -553,6 +577,7 @@ export class DiskBuffer implements SinkBuffer {
       this.#doneId = nextId
       this.#done = { segment: newest.sequence, offset: newest.end }
       this.#bytes = 0
+      this.#nothingToLose()
     } else if (count === 0) {
       return
     }
@@ -560,8 +585,21 @@ export class DiskBuffer implements SinkBuffer {
       this.#ledgerTimer = undefined
       this.#writeLedger()
     }, ledgerMs)
+    this.#releaseIfDone()
+  }
+
+  #releaseIfDone(): void {
     const [oldest] = this.#store.segments
     if (oldest !== undefined && this.#isDone(oldest)) this.#releasing ??= this.#releaseDone()
+  }
+
+  /** All that was written is done: no loss of power costs any of it. */
+  #nothingToLose(): void {
+    this.#unsyncedSince = Number.POSITIVE_INFINITY
+    this.#syncingSince = Number.POSITIVE_INFINITY
+    if (this.#failedSyncs > 0) for (const origin of this.#unsynced.splice(0)) origin.release(1, 'delivered')
+    // Whoever calls may be about to write: those who wait come in a moment.
+    if (this.#waiting.length > 0) setImmediate(() => this.#admitWaiting())
   }
 
   /** A record is no longer in the buffer. */
@@ -583,7 +621,7 @@ export class DiskBuffer implements SinkBuffer {
   /** Gives segments back. The ledger is on the disk before: it must not speak of a segment that is gone. */
   async #releaseDone(): Promise<void> {
     try {
-      this.#writeLedger()
+      this.#ledger.write(this.#state())
       await this.#ledger.sync()
       for (;;) {
         const [oldest] = this.#store.segments
@@ -592,6 +630,7 @@ export class DiskBuffer implements SinkBuffer {
       }
     } catch (error) {
       this.#error('writer_failed', codeOf(error), { error }, 'A segment of the disk buffer could not be given back.')
+      this.#tryAgain()
     }
     this.#releasing = undefined
     this.#writeUnwritten()
@@ -600,11 +639,17 @@ export class DiskBuffer implements SinkBuffer {
 
   // --- Safety ---
 
-  /** Syncs 500 ms after the last sync began, and not before that one has ended. */
+  /**
+   * Syncs 500 ms after the last sync began, and not before that one has ended; earlier if what was written since would else be
+   * older than that when it is on the disk.
+   */
   #syncSoon(): void {
-    if (this.#syncing !== undefined) return
-    const wait = Math.max(leastSyncMs, this.#syncBegan + syncMs - performance.now())
-    this.#syncTimer ??= setTimeout(() => void this.#sync(), wait)
+    if (this.#syncing !== undefined || this.#syncTimer !== undefined) return
+    const now = performance.now()
+    const regular = Math.max(now + leastSyncMs, this.#syncBegan + syncMs)
+    const latest = this.#unsyncedSince + syncMs - Math.min(2 * this.#syncTook + leastSyncMs, syncMs)
+    const wait = this.#failedSyncs > 0 ? retryMs : Math.max(0, Math.min(regular, latest) - now)
+    this.#syncTimer = setTimeout(() => void this.#sync(), wait)
   }
 
   async #sync(): Promise<void> {
@@ -618,7 +663,8 @@ export class DiskBuffer implements SinkBuffer {
     this.#syncing = this.#syncNow()
     await this.#syncing
     this.#syncing = undefined
-    if (this.#unsynced.length > 0 && !this.#closed) this.#syncSoon()
+    this.#syncTook = Math.max(performance.now() - this.#syncBegan, this.#syncTook * 0.9)
+    if ((this.#unsynced.length > 0 || this.#failedSyncs > 0) && !this.#closed) this.#syncSoon()
     this.#admitWaiting()
   }
 
@@ -626,41 +672,69 @@ export class DiskBuffer implements SinkBuffer {
     const origins = this.#unsynced
     const bytes = this.#unsyncedBytes
     this.#unsynced = []
-    const { newest } = this.#store
+    this.#syncingSince = this.#unsyncedSince
+    this.#unsyncedSince = Number.POSITIVE_INFINITY
+    const { newest, nextId } = this.#store
     const synced = { segment: newest?.sequence ?? 0, offset: newest?.end ?? 0 }
-    const { nextId } = this.#store
     let status: 'delivered' | 'errored' = 'delivered'
     try {
+      if (this.#failedSyncs > 0) this.#writeAgain()
       await this.#store.sync()
       this.#synced = synced
       this.#syncedId = nextId
+      this.#failedSyncs = 0
     } catch (error) {
-      // Nobody knows what of it is on the disk. Who can send it again is told to.
-      status = 'errored'
-      this.#store.abandonNewest()
-      this.#error(
-        'writer_failed',
-        codeOf(error),
-        { error },
-        'The disk buffer could not be synced; its newest events are not safe.',
-      )
+      this.#syncFailed(error)
+      if (this.#failedSyncs > 0 && this.#doneId < nextId) {
+        this.#unsynced = [...origins, ...this.#unsynced]
+        this.#unsyncedSince = Math.min(this.#syncingSince, this.#unsyncedSince)
+        this.#syncingSince = Number.POSITIVE_INFINITY
+        return
+      }
+      // Nobody knows what of it is on the disk. Who can send it again is told to, unless it was delivered meanwhile.
+      if (this.#doneId < nextId) status = 'errored'
     }
+    this.#syncingSince = Number.POSITIVE_INFINITY
     this.#unsyncedBytes -= bytes
     for (const origin of origins) origin.release(1, status)
     this.#writeLedger()
   }
 
-  #writeLedger(): void {
-    if (this.#closed) return
-    const state = {
+  /** A sync that fails leaves pages that count as written: it is tried again with what is not done written again. */
+  #syncFailed(error: unknown): void {
+    this.#store.abandonNewest()
+    const attempt = ++this.#failedSyncs
+    if (attempt >= syncAttempts) this.#failedSyncs = 0
+    this.#error(
+      'writer_failed',
+      codeOf(error),
+      { error, attempt },
+      attempt < syncAttempts
+        ? 'The disk buffer could not be synced; trying again.'
+        : 'The disk buffer could not be synced; its newest events are not safe.',
+    )
+  }
+
+  #writeAgain(): void {
+    const from = isBefore(this.#synced, this.#done) ? this.#done : this.#synced
+    if (this.#store.writeAgain(from)) return
+    throw Object.assign(new Error('What could not be synced does not come back as it was written.'), { code: 'EIO' })
+  }
+
+  #state(): LedgerState {
+    return {
       read: this.#done,
       readId: this.#doneId,
       synced: this.#synced,
       syncedId: this.#syncedId,
       nextId: this.#store.nextId,
     }
+  }
+
+  #writeLedger(): void {
+    if (this.#closed) return
     try {
-      this.#ledger.write(state)
+      this.#ledger.write(this.#state())
     } catch (error) {
       this.#error('writer_failed', codeOf(error), { error }, 'The ledger of the disk buffer could not be written.')
     }
@@ -704,7 +778,8 @@ export class DiskBuffer implements SinkBuffer {
     this.#writeUnwritten()
     clearTimeout(this.#retry)
     await this.#syncing
-    await this.#sync()
+    do await this.#sync()
+    while (this.#failedSyncs > 0)
     await this.#releasing
     clearTimeout(this.#ledgerTimer)
     this.#writeLedger()

@@ -40,32 +40,36 @@ export interface InspectedBuffer {
 }
 
 export function inspectBuffer(path: string): InspectedBuffer {
+  const lock = join(path, lockName)
+  const inUse = existsSync(lock) && isLocked(lock)
   const ledger = readLedger(path)
   const state = typeof ledger === 'string' ? undefined : ledger
-  const segments: InspectedSegment[] = []
+  const segments: Writable<InspectedSegment>[] = []
+  /** What is not there, from one id to another, and in which segment it was to be. */
+  const gaps: { from: number; to: number }[] = []
+  const damages: { segment: number; from: number; to: number }[] = []
   let lag = 0
   let lagBytes = 0
   let oldest: number | undefined
   let expected = state?.readId
-  let missing = 0
   for (const segment of findSegments(path, state?.read.segment ?? 0)) {
-    let [records, events, damaged, recordsBytes] = [0, 0, 0, 0]
+    let [records, events, recordsBytes] = [0, 0, 0]
     let first: number | undefined
     let last: number | undefined
     for (const { header, whole } of recordsIn(segment, 0, true)) {
       const bytes = recordBytes(header)
       recordsBytes += bytes
       records++
+      const endId = header.firstId + header.events
       if (!whole) {
-        damaged++
+        damages.push({ segment: segments.length, from: header.firstId, to: endId })
         continue
       }
       events += header.events
       first ??= header.firstId
-      const endId = header.firstId + header.events
       last = endId - 1
       if (expected !== undefined && endId <= expected) continue
-      if (expected !== undefined && header.firstId > expected) missing += header.firstId - expected
+      if (expected !== undefined && header.firstId > expected) gaps.push({ from: expected, to: header.firstId })
       expected = endId
       lag += header.events
       lagBytes += bytes
@@ -78,25 +82,39 @@ export function inspectBuffer(path: string): InspectedBuffer {
       records,
       events,
       ...(first === undefined || last === undefined ? {} : { first_id: first, last_id: last }),
-      damaged_records: damaged,
+      damaged_records: 0,
       other_bytes: segment.size - recordsBytes,
     })
   }
-  if (state !== undefined && expected !== undefined) missing += Math.max(0, state.nextId - expected)
-  const spare = join(path, spareName)
-  const lock = join(path, lockName)
+  if (state !== undefined && expected !== undefined && state.nextId > expected) {
+    gaps.push({ from: expected, to: state.nextId })
+  }
+  // While an agent goes on, what it has begun since, and what it is done with meanwhile, may look like anything.
+  const after = inUse ? readLedger(path) : undefined
+  const doneId = typeof after === 'object' ? after.readId : 0
+  const begunId = inUse ? (state?.nextId ?? 0) : Number.POSITIVE_INFINITY
+  for (const { segment, from, to } of damages) {
+    const inspected = segments[segment]
+    if (inspected !== undefined && to > doneId && from < begunId) inspected.damaged_records++
+  }
+  const missing = gaps.reduce(
+    (sum, { from, to }) => sum + Math.max(0, Math.min(to, begunId) - Math.max(from, doneId)),
+    0,
+  )
   return {
     path,
-    in_use: existsSync(lock) && isLocked(lock),
+    in_use: inUse,
     ledger,
     segments,
-    spare_bytes: existsSync(spare) ? statSync(spare).size : 0,
+    spare_bytes: statSync(join(path, spareName), { throwIfNoEntry: false })?.size ?? 0,
     missing_events: missing,
     lag_events: lag,
     lag_bytes: lagBytes,
     ...(oldest === undefined ? {} : { oldest_at: new Date(oldest).toISOString() }),
   }
 }
+
+type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
 /** Whether the folder is that of a disk buffer. */
 export function isBuffer(path: string): boolean {

@@ -19,6 +19,10 @@ export interface Position {
   readonly offset: number
 }
 
+export function isBefore(one: Position, other: Position): boolean {
+  return one.segment < other.segment || (one.segment === other.segment && one.offset < other.offset)
+}
+
 export interface LedgerState {
   /** Where the reader goes on: everything before is done. */
   readonly read: Position
@@ -60,10 +64,10 @@ export class Ledger {
     }
   }
 
-  /** Writes the state down; it survives an end of the process, and one of the machine after `sync`. */
+  /** Writes the state down (throws if the disk does not take it); it survives an end of the process, and one of the machine after `sync`. */
   write(state: LedgerState): void {
     const slot = Buffer.alloc(slotBytes)
-    this.#sequence++
+    this.#sequence = (this.#sequence + 1) >>> 0
     slot.writeUInt32LE(magic, 0)
     slot.writeUInt32LE(ledgerVersion, 8)
     slot.writeUInt32LE(this.#sequence, 12)
@@ -95,8 +99,10 @@ function readSlots(file: number): { state: LedgerState | undefined; sequence: nu
   for (let at = 0; at + slotBytes <= length; at += slotBytes) {
     const slot = bytes.subarray(at, at + slotBytes)
     if (slot.readUInt32LE(0) !== magic || slot.readUInt32LE(4) !== crc32c(slot.subarray(8))) continue
-    if (slot.readUInt32LE(8) !== ledgerVersion || slot.readUInt32LE(12) <= sequence) continue
-    sequence = slot.readUInt32LE(12)
+    const number = slot.readUInt32LE(12)
+    // The numbers begin again after the last of 32 bits.
+    if (slot.readUInt32LE(8) !== ledgerVersion || (state !== undefined && ((number - sequence) | 0) <= 0)) continue
+    sequence = number
     state = {
       read: { segment: slot.readUInt32LE(16), offset: slot.readUInt32LE(20) },
       readId: Number(slot.readBigUInt64LE(24)),

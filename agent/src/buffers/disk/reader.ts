@@ -63,9 +63,9 @@ export class SegmentReader {
   get atEnd(): boolean {
     const { newest } = this.#store
     if (newest === undefined) return true
-    if (this.#segment !== newest)
-      return newest.sequence === this.#startSegment && this.#startOffset >= (newest.end ?? 0)
-    return this.#offset + headerBytes > (newest.end ?? 0)
+    const end = newest.end ?? newest.size
+    if (this.#segment !== newest) return newest.sequence === this.#startSegment && this.#startOffset >= end
+    return this.#offset + headerBytes > end
   }
 
   /** Goes on behind a record that was handed over without being read. */
@@ -81,10 +81,6 @@ export class SegmentReader {
       if (this.#loading !== undefined) return undefined
       const segment = this.#segment ?? this.#enter()
       if (segment === undefined) return undefined
-      if (this.#file === undefined) {
-        this.#load(segment, headerBytes)
-        return undefined
-      }
       const limit = segment.end ?? segment.size
       if (this.#offset + headerBytes > limit) {
         this.#tellDamage(segment, 'header')
@@ -95,7 +91,7 @@ export class SegmentReader {
         continue
       }
       const at = this.#offset - this.#from
-      if (at + headerBytes > this.#length) {
+      if (this.#file === undefined || at + headerBytes > this.#length) {
         this.#load(segment, headerBytes)
         return undefined
       }

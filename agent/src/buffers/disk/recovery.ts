@@ -4,9 +4,9 @@
 
 import { truncateSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { Ledger, type LedgerState, ledgerName, type Position } from './ledger.ts'
+import { isBefore, Ledger, type LedgerState, ledgerName, type Position } from './ledger.ts'
 import { recordBytes } from './record.ts'
-import { type FoundSegment, findSegments, recordsIn, type Segment } from './segment.ts'
+import { type FoundSegment, findSegments, isUnreadable, recordsIn, type Segment } from './segment.ts'
 
 /** Events that are gone, by the id of the first event behind them. */
 export type Gaps = Map<number, number>
@@ -19,6 +19,9 @@ export interface Recovered {
   /** Where reading goes on, and the id of the first event that is not done. */
   readonly read: Position
   readonly readId: number
+  /** Up to here everything is on the disk for certain; what follows may be in the page cache only. */
+  readonly synced: Position
+  readonly syncedId: number
   /** Losses that are known already; reading finds those inside segments. */
   readonly gaps: Gaps
   /** Why events are missing, for the log: one sentence for each place. */
@@ -44,7 +47,7 @@ function examine(folder: string, ledger: Ledger, state: LedgerState | undefined,
   const segments = found.filter((segment) => state === undefined || segment.sequence >= state.read.segment)
   for (const segment of found) if (!segments.includes(segment)) unlinkSync(segment.path)
 
-  const tail = tailOf(segments, state)
+  const tail = readableTailOf(segments, state, findings)
   const begin = state?.readId ?? segments.find((segment) => segment.firstId !== undefined)?.firstId ?? 0
   const gaps: Gaps = new Map()
   // Ids that nobody was given can be used again; so the next id tells nothing of what is lost here.
@@ -80,8 +83,36 @@ function examine(folder: string, ledger: Ledger, state: LedgerState | undefined,
     nextSequence: Math.max((segments.at(-1)?.sequence ?? -1) + 1, state === undefined ? 0 : state.synced.segment + 1),
     read,
     readId: begin,
+    ...syncedOf(segments, state, nextId, begin),
     gaps,
     findings,
+  }
+}
+
+/** What of the records that were found is on the disk for certain. */
+function syncedOf(segments: readonly FoundSegment[], state: LedgerState | undefined, nextId: number, begin: number) {
+  const newest = segments.at(-1)
+  if (newest === undefined) return { synced: { segment: 0, offset: 0 }, syncedId: nextId }
+  const end = { segment: newest.sequence, offset: newest.end ?? newest.size }
+  if (state === undefined) return { synced: { segment: segments[0]?.sequence ?? 0, offset: 0 }, syncedId: begin }
+  return isBefore(state.synced, end)
+    ? { synced: state.synced, syncedId: state.syncedId }
+    : { synced: end, syncedId: nextId }
+}
+
+/** The end of the newest segment; where the disk does not give it back, what comes goes to another. */
+function readableTailOf(
+  segments: readonly FoundSegment[],
+  state: LedgerState | undefined,
+  findings: { code: string; lost: number; path: string }[],
+) {
+  try {
+    return tailOf(segments, state)
+  } catch (error) {
+    // Without a ledger nobody knows which ids were given.
+    if (!isUnreadable(error) || state === undefined) throw error
+    findings.push({ code: 'unreadable', lost: 0, path: segments.at(-1)?.path ?? '' })
+    return { nextId: state.nextId, promised: 0 }
   }
 }
 

@@ -48,7 +48,8 @@ export function findSegments(folder: string, near: number): FoundSegment[] {
     const number = /^buffer-data-(\d{1,5})\.dat$/.exec(name)?.[1]
     if (number === undefined || Number(number) >= mostSegments) continue
     const path = join(folder, name)
-    const file = openSync(path, 'r')
+    const file = openIfThere(path)
+    if (file === undefined) continue
     try {
       const { size } = fstatSync(file)
       const first = firstRecord(file, path, Number(number))
@@ -61,6 +62,16 @@ export function findSegments(folder: string, near: number): FoundSegment[] {
   return found.sort((left, right) => left.sequence - right.sequence)
 }
 
+/** Opens a segment; undefined if it is gone: a running agent gives segments back at any time. */
+export function openIfThere(path: string, mode = 'r'): number | undefined {
+  try {
+    return openSync(path, mode)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
 /** The sequence number of this remainder that is nearest to another one. */
 function nearest(remainder: number, near: number): number {
   const base = near - (near % mostSegments) + remainder
@@ -70,8 +81,22 @@ function nearest(remainder: number, near: number): number {
 
 const peekBytes = 1 << 20
 
-/** The first header of a file whose segment fits its name. */
+/** The first header of a file whose segment fits its name; undefined also where the disk does not give it back. */
 function firstRecord(file: number, path: string, remainder: number): RecordHeader | undefined {
+  try {
+    return firstHeader(file, path, remainder)
+  } catch (error) {
+    if (isUnreadable(error)) return undefined
+    throw error
+  }
+}
+
+/** Whether the disk did not give back what is on it. */
+export function isUnreadable(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'EIO'
+}
+
+function firstHeader(file: number, path: string, remainder: number): RecordHeader | undefined {
   const start = Buffer.alloc(headerBytes)
   if (readSync(file, start, 0, headerBytes, 0) < headerBytes) return undefined
   const format = formatAt(start, 0)
@@ -103,7 +128,8 @@ export interface FoundRecord {
  * @param check whether the events are read and compared with their checksum
  */
 export function* recordsIn(segment: Segment, from: number, check: boolean): Generator<FoundRecord> {
-  const file = openSync(segment.path, 'r')
+  const file = openIfThere(segment.path)
+  if (file === undefined) return
   try {
     const { size } = fstatSync(file)
     const start = Buffer.alloc(headerBytes)

@@ -5,22 +5,24 @@
 import {
   closeSync,
   constants,
-  existsSync,
   fdatasync,
   fsync,
   ftruncateSync,
   openSync,
+  readSync,
   renameSync,
-  statSync,
+  rmSync,
   unlink,
   unlinkSync,
+  writeSync,
   writevSync,
 } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { crc32c } from '../../formats/crc32c.ts'
+import type { Position } from './ledger.ts'
 import { aligned, headerBytes, type RecordKind, recordBytes, writeHeader } from './record.ts'
-import { mostSegments, type Segment, segmentLimit, segmentName, spareName } from './segment.ts'
+import { mostSegments, openIfThere, recordsIn, type Segment, segmentLimit, segmentName, spareName } from './segment.ts'
 
 const syncData = promisify(fdatasync)
 const syncFolder = promisify(fsync)
@@ -48,10 +50,13 @@ export interface StoreState {
   readonly nextId: number
   /** Sequence number of the next new segment. */
   readonly nextSequence: number
+  /** Up to here everything is on the disk for certain. */
+  readonly synced: Position
   readonly maxSize: number
 }
 
 const padding = Buffer.alloc(8)
+const copyBytes = 1 << 20
 
 export class SegmentStore {
   readonly segments: Segment[]
@@ -69,6 +74,8 @@ export class SegmentStore {
   #broken = false
   /** Files written since the last sync, and whether each is to be closed after it. */
   readonly #dirty = new Map<number, boolean>()
+  /** Segments to be synced that no file here is open for. */
+  readonly #unsynced = new Set<Segment>()
   #folderDirty = true
   readonly #header = Buffer.alloc(headerBytes)
 
@@ -79,11 +86,13 @@ export class SegmentStore {
     this.maxSize = state.maxSize
     this.#nextSequence = state.nextSequence
     this.#used = state.segments.reduce((sum, segment) => sum + segment.size, 0)
-    const spare = join(state.folder, spareName)
-    if (existsSync(spare)) {
-      this.#spare = statSync(spare).size
-      this.#used += this.#spare
-      if (this.#used > this.maxSize) this.#dropSpare()
+    // After a loss of power a spare file may hold records of a segment that is about to be begun once more.
+    rmSync(join(state.folder, spareName), { force: true })
+    // What the last run wrote and did not sync may still be in the page cache only.
+    for (const segment of this.segments) {
+      if (segment.sequence < state.synced.segment) continue
+      const isBehind = segment.sequence > state.synced.segment || (segment.end ?? segment.size) > state.synced.offset
+      if (isBehind) this.#unsynced.add(segment)
     }
     const last = this.newest
     if (last?.end !== undefined) this.#file = openSync(last.path, 'r+')
@@ -92,6 +101,11 @@ export class SegmentStore {
 
   get newest(): Segment | undefined {
     return this.segments.at(-1)
+  }
+
+  /** Whether the last run left something that may not be on the disk. */
+  get hasUnsynced(): boolean {
+    return this.#unsynced.size > 0
   }
 
   /** Whether a record of about so many bytes would find room. */
@@ -130,12 +144,10 @@ export class SegmentStore {
     )
     const unpadded = headerBytes + values.length + texts.length
     const file = this.#file as number
-    const written = writevSync(
-      file,
-      [this.#header, values, texts, padding.subarray(0, aligned(unpadded) - unpadded)],
-      start,
-    )
+    const pieces = [this.#header, values, texts, padding.subarray(0, aligned(unpadded) - unpadded)]
+    const written = writevSync(file, pieces, start)
     if (written < length) {
+      this.#takeBack(file, segment)
       throw Object.assign(new Error(`Only ${written} of ${length} bytes could be written.`), { code: 'ENOSPC' })
     }
     const end = start + length
@@ -145,6 +157,17 @@ export class SegmentStore {
     this.nextId = firstId + record.events
     this.#dirty.set(file, false)
     return { segment, end, firstId }
+  }
+
+  /** Cuts a part of a record off: its header would promise events to the next start that were never taken in. */
+  #takeBack(file: number, segment: Segment): void {
+    try {
+      ftruncateSync(file, segment.end as number)
+      this.#used -= segment.size - (segment.end as number)
+      segment.size = segment.end as number
+    } catch {
+      // It is written over by the next record, or else found and counted at the next start.
+    }
   }
 
   /** Makes sure that a file may grow by so many bytes. */
@@ -161,9 +184,8 @@ export class SegmentStore {
     const sequence = this.#nextSequence
     const path = join(this.#folder, segmentName(sequence))
     const size = this.#spare
-    if (size > 0) renameSync(join(this.#folder, spareName), path)
+    const file = size > 0 ? this.#openSpare(path) : openSync(path, 'wx+', 0o600)
     this.#spare = 0
-    const file = openSync(path, size === 0 ? 'wx+' : 'r+', 0o600)
     this.#seal()
     const segment: Segment = { sequence, path, size, end: 0 }
     this.segments.push(segment)
@@ -172,6 +194,19 @@ export class SegmentStore {
     this.#broken = false
     this.#folderDirty = true
     return segment
+  }
+
+  /** Opens the spare file before it gets its new name: what fails leaves everything as it was. */
+  #openSpare(path: string): number {
+    const spare = join(this.#folder, spareName)
+    const file = openSync(spare, 'r+')
+    try {
+      renameSync(spare, path)
+      return file
+    } catch (error) {
+      closeSync(file)
+      throw error
+    }
   }
 
   /** Ends the newest segment: what is left over behind its records goes, and the file is closed after the next sync. */
@@ -204,6 +239,7 @@ export class SegmentStore {
     const folderDirty = this.#folderDirty
     this.#folderDirty = false
     try {
+      for (const segment of [...this.#unsynced]) await this.#syncSegment(segment)
       for (const [file] of files) await syncData(file)
       if (folderDirty) await syncFolder(this.#folderFile)
     } catch (error) {
@@ -214,6 +250,42 @@ export class SegmentStore {
     }
   }
 
+  async #syncSegment(segment: Segment): Promise<void> {
+    const file = this.segments.includes(segment) ? openIfThere(segment.path, 'r+') : undefined
+    try {
+      if (file !== undefined) await syncData(file)
+      this.#unsynced.delete(segment) // also if it was given back meanwhile
+    } finally {
+      if (file !== undefined) closeSync(file)
+    }
+  }
+
+  /**
+   * Writes what lies behind a position once more, in its place: after a sync that failed the kernel takes it for written, and
+   * the next sync would say nothing of it. False if the disk does not give it back as it was.
+   */
+  writeAgain(from: Position): boolean {
+    let whole = true
+    for (const segment of this.segments) {
+      if (segment.sequence < from.segment) continue
+      const start = segment.sequence === from.segment ? from.offset : 0
+      const end = segment.end ?? segment.size
+      if (start >= end) continue
+      whole = (segment.end === undefined || isWholeFrom(segment, start, end)) && whole
+      const file = openSync(segment.path, 'r+')
+      try {
+        for (let at = start; at < end; at += copyBytes) {
+          const bytes = Buffer.allocUnsafe(Math.min(copyBytes, end - at))
+          if (readSync(file, bytes, 0, bytes.length, at) === bytes.length) writeSync(file, bytes, 0, bytes.length, at)
+        }
+      } finally {
+        closeSync(file)
+      }
+      this.#unsynced.add(segment)
+    }
+    return whole
+  }
+
   #closeUnlessDirty(file: number): void {
     if (this.#dirty.has(file)) this.#dirty.set(file, true)
     else closeSync(file)
@@ -221,8 +293,6 @@ export class SegmentStore {
 
   /** Gives a segment back, which is not the newest. */
   async release(segment: Segment): Promise<void> {
-    this.segments.splice(this.segments.indexOf(segment), 1)
-    this.#folderDirty = true
     const reusable = this.#spare === 0 && segment.size > segmentLimit / 2 && this.#used <= this.maxSize
     if (reusable) {
       renameSync(segment.path, join(this.#folder, spareName))
@@ -232,6 +302,8 @@ export class SegmentStore {
       await remove(segment.path)
       this.#used -= segment.size
     }
+    this.segments.splice(this.segments.indexOf(segment), 1)
+    this.#folderDirty = true
   }
 
   /** Gives the space of the spare file back to a disk that is full. */
@@ -252,4 +324,15 @@ export class SegmentStore {
     this.#file = undefined
     closeSync(this.#folderFile)
   }
+}
+
+/** Whether records that are whole lie side by side from a position to the end. */
+function isWholeFrom(segment: Segment, start: number, end: number): boolean {
+  let at = start
+  for (const { header, offset, whole } of recordsIn(segment, start, true)) {
+    if (!whole || offset !== at) return false
+    at += recordBytes(header)
+    if (at >= end) return true
+  }
+  return false
 }

@@ -1,0 +1,77 @@
+// A disk buffer in a folder as one run of the agent has it, with numbered events that go in and come out.
+
+import { showBuffer } from '../buffers/buffer.ts'
+import { DiskBuffer } from '../buffers/disk.ts'
+import { type Batch, finalizeBatch, logBatch } from '../event/batch.ts'
+import { type BatchStatus, type EventStatus, Finalizer } from '../event/finalizer.ts'
+import type { LogEvent } from '../event/log.ts'
+import { silentLogger } from '../telemetry/logger.ts'
+import { Metrics } from '../telemetry/metrics.ts'
+import { RepetitionLimit } from '../telemetry/repetition-limit.ts'
+import { log } from './events.ts'
+
+/** The smallest `max_size`. */
+export const least = 268_435_488
+const component = { component_id: 'out', component_kind: 'sink', component_type: 'test' }
+
+/** One run of an agent with a buffer; the sink takes what the test tells it to. */
+export class BufferRun {
+  readonly metrics = new Metrics()
+  readonly buffer: DiskBuffer
+  readonly abandoning = new AbortController()
+  #readable = Promise.withResolvers<void>()
+
+  constructor(folder: string, whenFull: 'block' | 'drop_newest' = 'block', maxSize = least) {
+    this.buffer = DiskBuffer.open(
+      { maxSize, whenFull },
+      {
+        folder,
+        logger: silentLogger,
+        limit: new RepetitionLimit(0),
+        metrics: this.metrics,
+        component,
+        abandoning: this.abandoning.signal,
+      },
+    )
+    showBuffer(this.buffer, this.metrics, component)
+    this.buffer.onReadable = () => this.#readable.resolve()
+  }
+
+  async end(): Promise<void> {
+    await this.buffer.close()
+  }
+
+  /** The next batch; undefined if there is nothing at all. */
+  async take(): Promise<Batch | undefined> {
+    for (;;) {
+      this.#readable = Promise.withResolvers()
+      const batch = this.buffer.take()
+      if (batch !== undefined || this.buffer.empty) return batch
+      await this.#readable.promise
+    }
+  }
+
+  /** Takes everything there is; gives the messages. */
+  async drain(status: EventStatus = 'delivered'): Promise<number[]> {
+    const numbers: number[] = []
+    for (let batch = await this.take(); batch !== undefined; batch = await this.take()) {
+      for (const event of batch.events) numbers.push((event as LogEvent).fields['n'] as number)
+      finalizeBatch(batch, status)
+    }
+    return numbers
+  }
+
+  value(name: string, labels = {}): number {
+    return this.metrics.sum(name, labels)
+  }
+
+  get lost(): number {
+    return this.value('buffer_discarded_events_total', { intentional: 'false' })
+  }
+}
+
+/** A batch of events with the numbers from `first` on; `text` makes them as large as a test needs them. */
+export function numbered(first: number, size: number, heard?: (status: BatchStatus) => void, text = ''): Batch {
+  const events = Array.from({ length: size }, (_, index) => log({ n: first + index, text }))
+  return logBatch(events, new Finalizer(heard))
+}
