@@ -32,6 +32,8 @@ const padding = 'x'.repeat(240)
 /** What the promise allows, and what a machine adds to it whose disk and processor are others' for a while. */
 const windowMs = 500
 const slackMs = 4000
+/** How late an agent may be to read what was written to it, on such a machine. */
+const stallMs = 2000
 
 export interface KillReport {
   readonly seed: number
@@ -47,6 +49,8 @@ export interface KillReport {
   readonly settledAgain: number
   /** Of the lines missing from `stdin`: how old they were at most when the agent was killed. */
   readonly oldestLossMs: number
+  /** Of those that the agent had taken in: how long before the last one that it took in. */
+  readonly longestLossMs: number
   /** Losses that the agent itself counted after its starts. */
   readonly countedByAgent: number
   readonly problems: readonly string[]
@@ -120,6 +124,8 @@ export async function killAgain(kills: number, seed: number, longestMs = 2000): 
     toStdin.turn(true)
   }, 10)
   const killedAt: number[] = []
+  /** For each kill: the line behind the last that was in the buffer. */
+  const takenUntil: number[] = []
   const synced = new Set<number>()
   const settled = new Map<number, number>()
   let powerCuts = 0
@@ -140,6 +146,7 @@ export async function killAgain(kills: number, seed: number, longestMs = 2000): 
       toStdin.stop()
       await victim.signal('SIGKILL')
       killedAt.push(performance.now())
+      takenUntil.push(firstLine + nextId(victim.buffer('to_stdin')) - firstId)
       // Every event of this run is a line of it, in order: so many of them were certain to be on the disk.
       const certain = syncedId(victim.buffer('to_stdin')) - firstId
       for (let line = firstLine; line < firstLine + certain; line++) synced.add(line)
@@ -184,13 +191,19 @@ export async function killAgain(kills: number, seed: number, longestMs = 2000): 
   if (broken.length > 0)
     problems.push(`${broken.length} lines of stdin are lost that were synced, the first is ${broken[0]}.`)
   let oldest = 0
+  let longest = 0
   for (const line of lost) {
     const at = toStdin.times[line] as number
-    const kill = killedAt.find((time) => time >= at) ?? Number.POSITIVE_INFINITY
-    oldest = Math.max(oldest, kill - at)
+    const kill = killedAt.findIndex((time) => time >= at)
+    oldest = Math.max(oldest, (killedAt[kill] ?? Number.POSITIVE_INFINITY) - at)
+    // What was still in the pipe was never the agent's.
+    const taken = takenUntil[kill] ?? 0
+    if (line < taken) longest = Math.max(longest, (toStdin.times[taken - 1] as number) - at)
   }
   if (oldest > windowMs + slackMs)
     problems.push(`A line of stdin is lost that was written ${Math.round(oldest)} ms before the kill.`)
+  if (longest > windowMs + stallMs)
+    problems.push(`Lines of stdin are lost of ${Math.round(longest)} ms: more than the buffer takes in unsynced.`)
   const doubled = {
     file: destination.doubled('/file'),
     memory: destination.doubled('/memory'),
@@ -216,6 +229,7 @@ export async function killAgain(kills: number, seed: number, longestMs = 2000): 
     settled: settled.size,
     settledAgain: again,
     oldestLossMs: Math.round(oldest),
+    longestLossMs: Math.round(longest),
     countedByAgent: counted,
     problems,
   }
