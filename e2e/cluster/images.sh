@@ -36,7 +36,11 @@ make node:26 node "$node=/usr/local/bin/node" /bin/sh /usr/bin/busybox
 base=$images/base
 if [[ ! -f $base/node.tar ]]; then
   mkdir -p "$base"
-  "$here/rootfs.sh" "$work/base" "$node=/usr/local/bin/node" /usr/bin/busybox
+  # What builds the agent needs librt too; it is part of every libc.
+  librt=$(ldconfig -p | sed -n 's,.*librt\.so\.1 .*=> ,,p' | head -n 1)
+  "$here/rootfs.sh" "$work/base" "$node=/usr/local/bin/node" /usr/bin/busybox "$librt"
+  # As in a distribution, a library is a link to the file of its version.
+  find "$work/base" -name '*.so.*' -type f -exec sh -c 'mv "$1" "$1.real" && ln -s "${1##*/}.real" "$1"' - {} ';'
   npm=$(dirname "$(dirname "$(realpath "$(command -v npm)")")")
   mkdir -p "$work/base"/{bin,usr/bin,usr/local/bin,usr/local/lib/node_modules,usr/share,etc/ssl/certs}
   for applet in sh cp mv mkdir rm ln chmod chown; do ln -s /usr/bin/busybox "$work/base/bin/$applet"; done
