@@ -144,6 +144,23 @@ export interface Source {
   settle?(): Promise<void>
   /** Throws a PenstockError if the origin cannot be used, such as for want of credentials. */
   healthcheck?(signal: AbortSignal): Promise<void>
+  /** Sources of log files: seconds since the oldest line was written that waits to be read; 0 where none does. */
+  lagSeconds?(): number
+  /** Sources of pods' logs: where they stand in the files of a pod, by its uid. */
+  positions?(podUid: string): readonly LogPosition[]
+}
+
+/** Where a source stands in a log file of a container. */
+export interface LogPosition {
+  readonly container: string
+  readonly file: string
+  /** Bytes: of the file, up to where it has been read, and up to where everything has been answered for. */
+  readonly size: number
+  readonly read: number
+  readonly delivered: number
+  readonly lagSeconds: number
+  /** Lines left out because of a limit, since the file was opened. */
+  readonly dropped: number
 }
 
 /** Takes a line that a program writes with `log`. */

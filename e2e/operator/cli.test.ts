@@ -461,6 +461,15 @@ Its logs are not read.
         ])
       })
 
+      test('why tells where the agent of a pod stands in its logs', async () => {
+        const result = await penstock('why', 'one', '-n', 'live', ...as('onlooker'))
+        expect(result.stdout).toMatch(/^ {4}app: 0\.log: \d+ of \d+ bytes read, \d+ delivered/m)
+        expect([result.code, result.stdout.split('\n').at(-2)]).toEqual([0, 'Its logs are read.'])
+        const unknown = await penstock('why', 'one', '-n', 'live', ...as('nobody'))
+        expect(unknown.stdout).toContain('where reading stands is not known: ')
+        expect(unknown.code).toBe(0)
+      })
+
       test('render gives what the agents of a node run', async () => {
         const node = await penstock('render', '--node', 'node-0000')
         expect([node.code, node.stderr]).toEqual([0, ''])

@@ -136,7 +136,10 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
     )
     const folder = join(member.folder, 'logs', `${namespace}_${name}_${made.metadata.uid}`, 'app')
     mkdirSync(folder, { recursive: true })
-    return (text: string) => appendFileSync(join(folder, '0.log'), `${new Date().toISOString()} stdout F ${text}\n`)
+    return (texts: string | readonly string[], at = new Date()) => {
+      const lines = [texts].flat().map((text) => `${at.toISOString()} stdout F ${text}\n`)
+      appendFileSync(join(folder, '0.log'), lines.join(''))
+    }
   }
 
   const pids = () => fleet.members.map((member) => member.process?.pid)
@@ -365,6 +368,39 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
       write()
       expect(await condition('pipelines', 'team/slow', 'Flowing')).toMatchObject({ status: 'True' })
     }, 120_000)
+  })
+
+  test('reading that is behind is told with its node and seconds, also when a limit of the Pipeline is why', async () => {
+    const say = await pod('shop', 'late', { app: 'late' }, 2)
+    const spec = {
+      sources: [{ name: 'app', type: 'orchestrator_logs', selector: { pods: { matchLabels: { app: 'late' } } } }],
+    }
+    const limits = { perContainer: { linesPerSecond: 1, onLimit: 'Lag' } }
+    await cluster.apply(pipeline('shop', 'behind', { ...spec, limits }))
+    await programmed('shop/behind')
+    // More than one read takes, written ten minutes ago: the rest waits as long as the limit says.
+    const then = new Date(Date.now() - 600_000)
+    const lines = Array.from({ length: 500 }, (_, index) => `line ${index} ${'x'.repeat(200)}`)
+    say(lines, then)
+    const status = async () =>
+      (await api.get('/apis/penstock.dev/v1alpha1/namespaces/shop/pipelines/behind')).status as
+        | { flow?: { lagSeconds?: number } }
+        | undefined
+    await eventually(async () => {
+      const found = await condition('pipelines', 'shop/behind', 'Flowing')
+      expect(found).toMatchObject({ status: 'False', reason: 'Lagging' })
+      expect(found?.message).toMatch(/^Reading on node \S+ is 6\d\d s behind what is written; limits of the Pipeline/)
+      expect(found?.message).toContain(` ${fleet.members[2]?.node} `)
+    }, 120_000)
+    expect(await condition('pipelines', 'shop/behind', 'Ready')).toMatchObject({ status: 'True' })
+    await eventually(async () => expect((await status())?.flow?.lagSeconds).toBeGreaterThanOrEqual(600))
+    await cluster.apply(pipeline('shop', 'behind', spec))
+    await eventually(() => expect(receiver.at('/shop/behind')).toEqual(lines), 120_000)
+    await eventually(async () => {
+      expect(await condition('pipelines', 'shop/behind', 'Flowing')).toMatchObject({ status: 'True' })
+      expect((await status())?.flow?.lagSeconds).toBe(0)
+    }, 120_000)
+    await cluster.kubectl(['delete', 'pipeline', '-n', 'shop', 'behind'])
   })
 
   test('a thousand agents report, each as who it is', async () => {

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { bundleFiles, project, type TestBundle } from '../testing/bundle.ts'
 import { KubeApi } from '../testing/kube-api.ts'
-import { takesCandidate } from './format.ts'
+import { heartbeatPeriods, takesCandidate } from './format.ts'
 import type { HeartbeatBody } from './heartbeat.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
@@ -21,6 +21,7 @@ class Operator implements AsyncDisposable {
   readonly beats: (HeartbeatBody & { authorization: string | undefined })[] = []
   readonly #server: Server
   status = 200
+  answer: object = {}
 
   private constructor() {
     this.#server = createServer((request, response) => {
@@ -36,7 +37,7 @@ class Operator implements AsyncDisposable {
         if (this.status === 200) {
           this.beats.push({ ...(JSON.parse(text) as HeartbeatBody), authorization: request.headers.authorization })
         }
-        response.writeHead(this.status).end('{}')
+        response.writeHead(this.status).end(JSON.stringify(this.answer))
       })
     })
   }
@@ -563,5 +564,45 @@ test('what is over a limit is dropped and counted, or waits in its file; other c
     metrics,
   )?.[1]
   expect(Number(dropped)).toBe(900 - kept)
+  expect(await agent.stop()).toBe(0)
+})
+
+test('how far reading is behind what is written is told, as long as it is', async () => {
+  const { api, kubeConfig } = await cluster()
+  await using _ = api
+  await using operator = await Operator.start()
+  operator.answer = { periodMs: heartbeatPeriods.leastMs }
+  for (const name of ['old', 'quiet']) api.set('pods', pod('shop', name))
+  project(secretsDir, {})
+  const limits = { perContainer: { lines: 30, onLimit: 'lag' } }
+  project(bundleDir, bundleFiles(merged(reader('shop', 'slow', { limits }), reader('shop', 'quick'))).files)
+  // Several chunks of lines that were written ten minutes ago, after one that was written now.
+  const written = new Date(Date.now() - 600_000).toISOString()
+  const folderOf = join(logs, 'shop_old_old-uid', 'app')
+  mkdirSync(folderOf, { recursive: true })
+  const line = (index: number) => `${written} stdout F ${index} ${'x'.repeat(200)}\n`
+  writeFileSync(join(folderOf, '0.log'), Array.from({ length: 400 }, (_, index) => line(index)).join(''))
+  log('shop', 'quiet', 'hello')
+  await using agent = new Agent([
+    ...['--kube-config', kubeConfig, '--operator', operator.url, '--operator-token', join(folder, 'token')],
+    ...['--api-address', '127.0.0.1:0'],
+  ])
+  const lags = (pipeline: string) => operator.beats.map(({ pipelines }) => pipelines[`shop/${pipeline}`]?.lagSeconds)
+  const gauge = async (pipeline: string) => {
+    const address = /address=(\S+)/.exec(agent.err)?.[1]
+    const metrics = await (await fetch(`http://${address}/metrics`)).text()
+    const found = new RegExp(`^log_lag_seconds\\{.*component_id="shop/${pipeline}/app".*\\} (\\S+)`, 'm').exec(metrics)
+    return Number(found?.[1])
+  }
+  await eventually(() => expect(Math.max(0, ...lags('slow').map((lag) => lag ?? 0))).toBeGreaterThan(590))
+  expect(await gauge('slow')).toBeGreaterThan(590)
+  await eventually(() => expect(read('quick')).toHaveLength(401))
+  expect(await gauge('quick')).toBe(0)
+  await eventually(() => expect(read('slow')).toHaveLength(401))
+  expect(await gauge('slow')).toBe(0)
+  operator.beats.length = 0
+  await eventually(() => expect(operator.beats.length).toBeGreaterThan(1))
+  for (const pipeline of ['slow', 'quick'])
+    expect(lags(pipeline).filter((lag) => lag !== undefined && lag > 60)).toEqual([])
   expect(await agent.stop()).toBe(0)
 })

@@ -50,6 +50,8 @@ export interface PipelineReport {
   readonly bufferedBytes: number
   /** Part of the fullest buffer that is taken, from 0 to 1. */
   readonly bufferUse: number
+  /** How long ago the oldest log line was written that waits to be read; 0 where none does. */
+  readonly lagSeconds: number
   /** Those with something to tell. */
   readonly components: Readonly<Record<string, ComponentReport>>
 }
@@ -202,6 +204,7 @@ export class Heartbeat {
       let bufferedEvents = 0
       let bufferedBytes = 0
       let bufferUse = 0
+      let lagSeconds = 0
       const components: Record<string, ComponentReport> = {}
       for (const component of byPipeline.get(id) ?? []) {
         const now = counts.get(component)
@@ -211,7 +214,10 @@ export class Heartbeat {
         const sent = since('component_sent_events_total')
         const lost = since('component_discarded_events_total') + since('buffer_discarded_events_total')
         const failed = since('component_errors_total')
-        if (kind === 'source') eventsIn += sent
+        if (kind === 'source') {
+          eventsIn += sent
+          lagSeconds = Math.max(lagSeconds, sources.get(component)?.source.lagSeconds?.() ?? 0)
+        }
         if (kind === 'sink') {
           eventsOut += sent
           const buffer = sinks.get(component)?.buffer
@@ -228,8 +234,8 @@ export class Heartbeat {
           components[nameOf(component)] = lastError === undefined ? report : { ...report, lastError }
         }
       }
-      if (eventsIn + eventsOut + dropped + errors + bufferedEvents === 0 && Object.keys(components).length === 0)
-        continue
+      const isIdle = eventsIn + eventsOut + dropped + errors + bufferedEvents + lagSeconds === 0
+      if (isIdle && Object.keys(components).length === 0) continue
       const { generation, uid, hash } = part.pipeline
       reports[id] = {
         generation,
@@ -243,6 +249,7 @@ export class Heartbeat {
         bufferedEvents,
         bufferedBytes,
         bufferUse,
+        lagSeconds: Math.round(lagSeconds * 10) / 10,
         components,
       }
     }

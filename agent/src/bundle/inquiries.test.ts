@@ -66,8 +66,24 @@ async function lookedAt() {
     logger: silentLogger,
     topology,
     figures: () => ({
-      'shop/one': { eventsIn: 7, eventsOut: 5, dropped: 1, errors: 2, bufferedEvents: 3, bufferedBytes: 4 },
-      'shop/other': { eventsIn: 1, eventsOut: 1, dropped: 0, errors: 0, bufferedEvents: 0, bufferedBytes: 0 },
+      'shop/one': {
+        eventsIn: 7,
+        eventsOut: 5,
+        dropped: 1,
+        errors: 2,
+        bufferedEvents: 3,
+        bufferedBytes: 4,
+        lagSeconds: 0,
+      },
+      'shop/other': {
+        eventsIn: 1,
+        eventsOut: 1,
+        dropped: 0,
+        errors: 0,
+        bufferedEvents: 0,
+        bufferedBytes: 0,
+        lagSeconds: 0,
+      },
     }),
   })
   stack.defer(() => inquiries.stop())

@@ -4,6 +4,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Tap } from '../api/tap.ts'
+import type { LogPosition } from '../component.ts'
 import { LogEvent } from '../event/log.ts'
 import { Timestamp } from '../event/timestamp.ts'
 import { getField } from '../event/value.ts'
@@ -37,6 +38,8 @@ export interface FiguresInquiry extends AnyInquiry {
   readonly kind: 'figures'
   /** All if absent. */
   readonly pipelines?: readonly string[]
+  /** Uid of a pod: where pipelines stand in its logs is told, too. */
+  readonly pod?: string
 }
 
 export type Inquiry = TapInquiry | FiguresInquiry
@@ -55,8 +58,10 @@ export type Figures = Pick<
   PipelineReport,
   'eventsIn' | 'eventsOut' | 'dropped' | 'errors' | 'bufferedEvents' | 'bufferedBytes'
 > & {
-  /** Age of the newest event when it was read. */
+  /** Age of the oldest log line that waits to be read, or of the newest event when it was read; absent where nothing is read. */
   readonly lagSeconds?: number
+  /** Where it stands in the logs of the pod that was asked for. */
+  readonly positions?: readonly LogPosition[]
 }
 
 export interface FiguresAnswer {
@@ -67,7 +72,7 @@ export interface InquiryOptions extends OperatorAddress {
   readonly logger: Logger
   readonly topology: Topology
   /** What each pipeline did since the start. */
-  readonly figures: () => Readonly<Record<string, Figures>>
+  readonly figures: () => Readonly<Record<string, Omit<Figures, 'positions'> & { readonly lagSeconds: number }>>
 }
 
 /** How long the operator holds a request at most. */
@@ -181,14 +186,31 @@ export class Inquiries {
       for (const [id, report] of Object.entries(this.#options.figures())) {
         if (wanted !== undefined && !wanted.has(id)) continue
         const { eventsIn, eventsOut, dropped, errors, bufferedEvents, bufferedBytes } = report
-        const lagSeconds = lag.take(id)
+        const read = lag.take(id)
+        const lagSeconds = Math.max(report.lagSeconds, read ?? 0)
         pipelines[id] = {
           ...{ eventsIn, eventsOut, dropped, errors, bufferedEvents, bufferedBytes },
-          ...(lagSeconds === undefined ? {} : { lagSeconds }),
+          ...(read === undefined && lagSeconds === 0 ? {} : { lagSeconds }),
         }
+      }
+      if (inquiry.pod !== undefined) {
+        for (const [id, positions] of this.#positions(inquiry.pod, wanted))
+          pipelines[id] = { ...(pipelines[id] ?? noFigures), positions }
       }
       return { pipelines } satisfies FiguresAnswer
     })
+  }
+
+  /** Where pipelines stand in the logs of a pod. */
+  #positions(podUid: string, wanted: ReadonlySet<string> | undefined): Map<string, LogPosition[]> {
+    const found = new Map<string, LogPosition[]>()
+    for (const [id, { source }] of this.#options.topology.sources) {
+      const pipeline = pipelineOf(id)
+      if (wanted?.has(pipeline) === false) continue
+      const positions = source.positions?.(podUid) ?? []
+      if (positions.length > 0) found.set(pipeline, [...(found.get(pipeline) ?? []), ...positions])
+    }
+    return found
   }
 
   /** Answers again and again until nobody wants to know. */
@@ -203,6 +225,8 @@ export class Inquiries {
     }
   }
 }
+
+const noFigures: Figures = { eventsIn: 0, eventsOut: 0, dropped: 0, errors: 0, bufferedEvents: 0, bufferedBytes: 0 }
 
 function pauseMs(failures: number): number {
   const most = Math.min(retryMs.most, retryMs.least * 2 ** failures)

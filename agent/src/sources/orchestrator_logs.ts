@@ -17,7 +17,7 @@ import { compileGlob, type Glob } from '../tailing/glob.ts'
 import { compileMultiline, MultilineAggregator, multiline } from '../tailing/multiline.ts'
 import { compileDelimiter, type Slab } from '../tailing/slab.ts'
 import { Tailer } from '../tailing/tail.ts'
-import type { TailedFile } from '../tailing/tailed-file.ts'
+import type { LineTime, TailedFile } from '../tailing/tailed-file.ts'
 import { version } from '../version.ts'
 import { KubeAccess } from './orchestrator_logs/access.ts'
 import {
@@ -72,6 +72,8 @@ interface PodFile {
   begun: boolean
   resumed: Resumed | undefined
   readonly limiter: Limiter | undefined
+  /** Lines left out because of a limit. */
+  dropped: number
   /** No line is read before, because the container is over its limit. */
   heldUntil: number
   /** What stands for parts of lines that began in the file before, until they are handed on. */
@@ -541,6 +543,7 @@ export const orchestratorLogs = defineSource({
         if (each?.onLimit !== 'drop') continue
         const dropped = slab.keep((start, end) => each.takes(end - start, now))
         if (dropped === 0) continue
+        tailed.state.dropped += dropped
         context.events.count('rate_limited_lines_total', dropped, {
           limit: each === limiter ? 'container' : 'pipeline',
         })
@@ -635,6 +638,7 @@ export const orchestratorLogs = defineSource({
             begun: false,
             resumed: tailed.progress.note as Resumed | undefined,
             limiter: perContainer === undefined ? undefined : new Limiter(perContainer),
+            dropped: 0,
             heldUntil: 0,
             carried: [],
             partials: { stdout: new PartialLine(mergeLimit), stderr: new PartialLine(mergeLimit) },
@@ -687,6 +691,11 @@ export const orchestratorLogs = defineSource({
           }
           const held = isLimited ? limit(tailed, slab) : 0
           const bad = format === 'cri' ? readCri(file, slab) : readDocker(file, slab)
+          // The last line of a chunk stands for all: what waits longer is told by `lagSeconds`.
+          const last = emitted.length === 0 ? undefined : emitted[emitted.length - 1]?.fields[timestampKey]
+          if (last instanceof Timestamp) {
+            context.events.observe('source_lag_time_seconds', Math.max(0, slab.time.ms - last.ms) / 1000)
+          }
           if (file.resumed !== undefined && slab.end >= file.resumed.until) file.resumed = undefined
           if (bad > 0) malformed(file, bad)
           countMissing(file, emitted.length)
@@ -714,6 +723,14 @@ export const orchestratorLogs = defineSource({
       },
       context,
     )
+
+    /** When a line was written that nobody has read yet. */
+    const writtenAt: LineTime = (bytes, start, end) => {
+      if (bytes[start] !== 0x7b) return cri.parse(bytes, start, end) ? cri.timestamp.ms : undefined
+      return docker.parse(bytes.toString('utf8', start, end))?.timestamp.ms
+    }
+    const secondsSince = (time: number | undefined): number =>
+      time === undefined ? 0 : Math.max(0, Date.now() - time) / 1000
 
     const releaseExpired = (): void => {
       const now = Date.now()
@@ -768,6 +785,19 @@ export const orchestratorLogs = defineSource({
           await ended
         }
       },
+      lagSeconds: () => secondsSince(tailer.oldestUnread(writtenAt)),
+      positions: (podUid) =>
+        tailer
+          .standing(({ state }) => state.uid === podUid, writtenAt)
+          .map(({ file, size, unreadSince }) => ({
+            container: file.state.container,
+            file: file.path,
+            size,
+            read: file.offset,
+            delivered: file.progress.position,
+            lagSeconds: secondsSince(unreadSince),
+            dropped: file.state.dropped,
+          })),
       async healthcheck(signal) {
         const { status } = await client
           .json('/version', signal)

@@ -15,7 +15,16 @@ import { type Fingerprint, Fingerprinter } from './fingerprint.ts'
 import { gunzipFrom, type Taken } from './gzip.ts'
 import { leaveProgress, Progress, type ProgressState, takeProgress } from './progress.ts'
 import { type Slab, SlabPool } from './slab.ts'
-import { directoryOf, inodeOf, type LossReason, TailedFile, type TailHooks, type TailOptions } from './tailed-file.ts'
+import {
+  directoryOf,
+  inodeOf,
+  type LineTime,
+  type LossReason,
+  type Standing,
+  TailedFile,
+  type TailHooks,
+  type TailOptions,
+} from './tailed-file.ts'
 
 const chunkBytes = 64 * 1024
 const coalesceMs = 10
@@ -661,6 +670,47 @@ export class Tailer<State> {
     const rest = size - file.offset
     const atEnd = rest <= 0 || (!this.#ready.has(file) && rest <= this.#options.maxLineBytes)
     if (atEnd && now - Math.max(goneSince, file.lastData) >= lingerMs) this.#finish(file)
+  }
+
+  // --- how far reading is behind ---
+
+  /** When the oldest line was written that waits to be read, in ms; undefined where none does. Only files with news are looked at. */
+  oldestUnread(timeOf: LineTime): number | undefined {
+    let oldest: number | undefined
+    for (const files of [this.#ready, this.#held]) {
+      for (const file of files) {
+        const time = this.#unreadSince(file, timeOf)
+        if (time !== undefined && (oldest === undefined || time < oldest)) oldest = time
+      }
+    }
+    return oldest
+  }
+
+  /** The open files that are wanted, with their sizes and the time of the oldest line that waits in each. */
+  standing(wanted: (file: TailedFile<State>) => boolean, timeOf: LineTime): Standing<State>[] {
+    return [...this.#byInode.values()]
+      .filter((file) => !file.gzip && wanted(file))
+      .map((file) => ({ file, size: sizeOf(file), unreadSince: this.#unreadSince(file, timeOf) }))
+  }
+
+  /** Looks at the lines from where reading will go on: only they say when they were written. */
+  #unreadSince(file: TailedFile<State>, timeOf: LineTime): number | undefined {
+    if (this.#stopped || file.closed || file.gzip || file.discarding) return undefined
+    const slab = this.pool.take()
+    try {
+      const length = readSync(file.descriptor, slab.buffer, 0, slab.buffer.length, file.offset)
+      slab.base = file.offset
+      slab.split(0, length, this.#options.delimiter, this.#options.maxLineBytes)
+      for (let line = 0; line < slab.count; line++) {
+        const time = timeOf(slab.buffer, slab.starts[line] as number, slab.ends[line] as number)
+        if (time !== undefined) return time
+      }
+    } catch {
+      // The next read meets the same error, and tells of it.
+    } finally {
+      this.pool.give(slab)
+    }
+    return undefined
   }
 
   // --- what is written, and what is given up ---

@@ -64,6 +64,16 @@ export interface TailHooks<State> {
   tick?(now: number): Promise<void> | undefined
 }
 
+/** When the line `[start, end)` was written, in ms; undefined if it does not say so. */
+export type LineTime = (bytes: Buffer, start: number, end: number) => number | undefined
+
+/** A file, and what of it waits to be read. */
+export interface Standing<State> {
+  readonly file: TailedFile<State>
+  readonly size: number
+  readonly unreadSince: number | undefined
+}
+
 export type LossReason = 'rotated_files' | 'disk_pressure' | 'rotate_wait'
 
 export class TailedFile<State> {

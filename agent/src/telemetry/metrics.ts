@@ -80,6 +80,9 @@ export const metricTable = {
   ),
   utilization: gauge('Part of its time in which the component works, from 0 to 1: a moving average.'),
   source_lag_time_seconds: histogram('Seconds between the timestamp of an event and its arrival.'),
+  log_lag_seconds: gauge(
+    'Seconds since the oldest line was written that waits in a log file to be read; 0: none waits.',
+  ),
   source_send_latency_seconds: histogram('Seconds for which a source was held back when it handed on a batch.'),
 
   // Buffers of sinks.

@@ -168,6 +168,14 @@ export async function buildSource(config: SourceConfig, around: Surroundings, re
   return { kind: 'source', config, source, outlet, events, logger, limit, stopping }
 }
 
+/** Shows in the metrics what only the component in force may show. */
+export function showSource({ config, source }: SourceNode, metrics: Metrics): void {
+  if (source.lagSeconds === undefined) return
+  const { id, declaration } = config
+  const labels = { component_id: id, component_kind: 'source', component_type: declaration.type }
+  metrics.computed('log_lag_seconds', labels, () => source.lagSeconds?.() ?? 0)
+}
+
 /** Turns of a source on the thread that it shares with other pipelines. */
 function turnsOf(id: string, { bundle, stopwatch }: Surroundings): Turns | undefined {
   const account = bundle?.account?.(id)

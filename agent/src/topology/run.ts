@@ -16,6 +16,7 @@ import {
   type SinkNode,
   type SourceNode,
   type Surroundings,
+  showSource,
   surroundings,
   type TransformNode,
 } from './build.ts'
@@ -154,6 +155,7 @@ export class Topology {
         else consumers.push(node)
       }
     }
+    for (const node of this.sources.values()) showSource(node, this.around.metrics)
     for (const node of [...this.transforms.values(), ...this.sinks.values()]) node.show(this.around.metrics)
     for (const outlet of this.outlets()) outlet.consumers = readers.get(outlet.id) ?? []
     // What left still emits to the readers of its successor, or to those that it had.

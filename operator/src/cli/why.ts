@@ -1,7 +1,7 @@
 // `penstock why POD`: which Pipelines read a pod's logs, which do not, and for what reason. Exit 1 when none reads it.
 
 import { parseArgs } from 'node:util'
-import { PenstockError } from '@penstock/agent/errors'
+import { errorText, PenstockError } from '@penstock/agent/errors'
 import { findComponent } from '@penstock/agent/registry'
 import {
   compileSelection,
@@ -18,9 +18,11 @@ import type { Source } from '../api/source.ts'
 import { type HubSubscription, subscriptionOf } from '../compile/artifact.ts'
 import { compilePipeline } from '../compile/pipeline.ts'
 import { resourceOf } from '../compile/resources.ts'
+import type { TopLine, TopRow } from '../controllers/top-look.ts'
 import type { KubeClient } from '../kube/client.ts'
 import { namespaceType, podType } from '../kube/types.ts'
-import { clusterOptions, connect, typeOf } from './cluster.ts'
+import { connect, typeOf } from './cluster.ts'
+import { OperatorClient, type OperatorFlags, operatorFlagHelp, operatorOptions } from './operator-client.ts'
 
 type Labels = Readonly<Record<string, string>>
 
@@ -35,14 +37,19 @@ interface Pod extends KubeObject {
 
 export const usage = `Usage: penstock why POD [FLAGS]
 
-Tells which Pipelines read the logs of a pod, which do not, and for what reason. Exit 1 when none reads them.
+Tells which Pipelines read the logs of a pod, which do not, and for what reason; where the agent of its node stands in each file, how
+far it is behind, and what it dropped. Exit 1 when none reads them. Positions need the verb \`get\` on \`pipelines\` and
+\`clusterpipelines\`; the rest is told without them.
 
   -n, --namespace NS         of the pod; that of the context
-  --kubeconfig FILE, --context NAME   the cluster, as for kubectl
-`
+
+${operatorFlagHelp}`
+
+/** For the agent to answer. */
+const patienceMs = 6000
 
 export async function run(argv: string[]): Promise<number> {
-  const { values, positionals } = parseArgs({ args: argv, allowPositionals: true, options: clusterOptions })
+  const { values, positionals } = parseArgs({ args: argv, allowPositionals: true, options: operatorOptions })
   const [name, ...more] = positionals
   if (name === undefined || more.length > 0) {
     throw new PenstockError('PEN_USAGE', 'Name one pod: penstock why POD [-n NAMESPACE].')
@@ -53,12 +60,55 @@ export async function run(argv: string[]): Promise<number> {
     console.error(`There is no pod ${name} in namespace ${namespace}.`)
     return 1
   }
-  const { lines, read } = await explain(client, pod)
+  const { lines, read } = await explain(client, pod, (kind) => standing(values, kind, pod))
   console.log(lines.join('\n'))
   return read ? 0 : 1
 }
 
-async function explain(client: KubeClient, pod: Pod): Promise<{ lines: string[]; read: boolean }> {
+type Standing = ReadonlyMap<string, TopRow> | { readonly problem: string }
+
+/** What the agents of a pod's node say of the Pipelines of one kind, by name. */
+async function standing(flags: OperatorFlags, kind: string, { metadata, spec }: Pod): Promise<Standing> {
+  const { namespace = '', uid = '' } = metadata
+  const query = new URLSearchParams({ kind, pod: uid, node: spec.nodeName ?? '', interval: '1000', for: '60000' })
+  if (kind === 'Pipeline') query.set('namespace', namespace)
+  const signal = AbortSignal.timeout(patienceMs)
+  let last: TopLine | undefined
+  try {
+    using client = await OperatorClient.open(flags, 'get pipelines and clusterpipelines')
+    for await (const [said] of client.lines(`/v1/top?${query}`, signal)) {
+      if (said.kind !== 'figures') continue
+      last = said as TopLine
+      if (last.complete) break
+    }
+  } catch (error) {
+    if (last === undefined) {
+      return { problem: signal.aborted ? 'the agent of its node has not answered' : errorText(error) }
+    }
+  }
+  return new Map(last?.pipelines.map((row) => [row.name, row]))
+}
+
+function positionLines(found: Standing, name: string): string[] {
+  if ('problem' in found) return [`    where reading stands is not known: ${found.problem}`]
+  const row = found.get(name)
+  if (row === undefined || row.agents.answered === 0)
+    return ['    where reading stands is not known: no agent of its node has answered']
+  const { positions = [] } = row
+  if (positions.length === 0) return ['    no log file of it is open there yet']
+  return positions.map(({ container, file, size, read, delivered, lagSeconds, dropped }) => {
+    const said = [`${read} of ${size} bytes read`, `${delivered} delivered`]
+    if (lagSeconds > 0) said.push(`${lagSeconds} s behind`)
+    if (dropped > 0) said.push(`${dropped} lines dropped by limits`)
+    return `    ${container}: ${file.split('/').at(-1)}: ${said.join(', ')}`
+  })
+}
+
+async function explain(
+  client: KubeClient,
+  pod: Pod,
+  stands: (kind: string) => Promise<Standing>,
+): Promise<{ lines: string[]; read: boolean }> {
   const { namespace = 'default', labels = {} } = pod.metadata
   const node = pod.spec.nodeName
   const lines = [`Pod ${keyOf(pod)} (${pod.status?.phase ?? 'no phase'}) on node ${node ?? 'none yet'}`]
@@ -83,6 +133,7 @@ async function explain(client: KubeClient, pod: Pod): Promise<{ lines: string[];
   }
   const resources = [...sources.flat(), ...(space === undefined ? [] : [space])]
   let read = false
+  const asked = new Map<string, Promise<Standing>>()
   for (const pipeline of [...own, ...cluster]) {
     lines.push(`  ${pipeline.kind} ${keyOf(pipeline)}`)
     const accepted = conditionOf(pipeline.status?.conditions, 'Accepted')
@@ -107,8 +158,12 @@ async function explain(client: KubeClient, pod: Pod): Promise<{ lines: string[];
     if (flowing !== undefined)
       lines.push(`    events: ${flowing.reason}${flowing.message === '' ? '' : `: ${flowing.message}`}`)
     const { lagSeconds, dropped } = pipeline.status?.flow ?? {}
-    if (lagSeconds !== undefined) lines.push(`    reading is ${lagSeconds} s behind`)
-    if (dropped !== undefined) lines.push(`    dropped lately: ${dropped}`)
+    if (lagSeconds !== undefined) lines.push(`    reading is ${lagSeconds} s behind at most, on all nodes`)
+    if (dropped !== undefined) lines.push(`    dropped lately, on all nodes: ${dropped}`)
+    if (obstacles.length > 0 || node === undefined) continue
+    const found = asked.get(pipeline.kind) ?? stands(pipeline.kind)
+    asked.set(pipeline.kind, found)
+    lines.push(...positionLines(await found, pipeline.metadata.name))
   }
   if (own.length + cluster.length === 0) {
     lines.push(`  There is no Pipeline in namespace ${namespace} and no ClusterPipeline.`)

@@ -238,6 +238,7 @@ function pipelineOf(value: unknown): HeartbeatBody['pipelines'][string] {
     bufferedEvents: countOf(said['bufferedEvents']),
     bufferedBytes: countOf(said['bufferedBytes']),
     bufferUse: Math.min(1, countOf(said['bufferUse'])),
+    lagSeconds: countOf(said['lagSeconds']),
     components: Object.fromEntries(components.map(([name, component]) => [text(name), componentOf(component)])),
   }
 }

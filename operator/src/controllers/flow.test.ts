@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Flow, flowWindowMs, steady } from './flow.ts'
+import { Flow, flowWindowMs, steady, steadyLag } from './flow.ts'
 
 const start = 1_800_000_000_000
 const lateMs = 36_000
@@ -69,4 +69,18 @@ test.each([
   { value: 3, before: 2, says: 3 },
 ])('$value after $before is told as $says', ({ value, before, says }) => {
   expect(steady(value, before)).toBe(says)
+})
+
+test.each([
+  { seconds: 3, before: undefined, says: 0 }, // the time from one look to the next
+  { seconds: 3, before: 0, says: 0 },
+  { seconds: 64.7, before: undefined, says: 65 },
+  { seconds: 128, before: 0, says: 130 },
+  { seconds: 75, before: 65, says: 65 }, // about the same
+  { seconds: 85, before: 65, says: 85 },
+  { seconds: 4, before: 5, says: 5 },
+  { seconds: 3, before: 5, says: 0 },
+  { seconds: 0, before: 65, says: 0 },
+])('a lag of $seconds s after $before is told as $says', ({ seconds, before, says }) => {
+  expect(steadyLag(seconds, before)).toBe(says)
 })

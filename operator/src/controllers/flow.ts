@@ -170,3 +170,17 @@ export function steady(value: number, before: unknown): number {
   }
   return rounded(value)
 }
+
+/** From here on it is told that reading is behind: what is less is the time from one look to the next. */
+const leastLagSeconds = 5
+
+/** Seconds that reading is behind: two digits at most, and what stands there already as long as it is about that. */
+export function steadyLag(seconds: number, before: number | undefined): number {
+  if (before !== undefined && isAbout(seconds, before)) return before
+  return seconds < leastLagSeconds ? 0 : rounded(Math.round(seconds))
+}
+
+/** Whether two numbers of seconds differ by less than a quarter. */
+export function isAbout(seconds: number, other: number): boolean {
+  return other > 0 && Math.abs(seconds - other) <= other / 4
+}

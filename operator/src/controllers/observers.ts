@@ -126,6 +126,10 @@ export class Observers {
     const { kind, namespace, name } = subjectOf(query)
     const { least, usual } = limits.topMs
     const intervalMs = numberIn(query, 'interval', least, 60_000) ?? usual
+    const uid = query.get('pod')
+    const node = query.get('node')
+    if (uid !== null && node === null) throw new Refusal(400, '`node` of the pod is needed.')
+    const pod = uid === null || node === null ? undefined : { uid, node }
     await this.#authorise(request, { kind, namespace, name, verb: 'get' })
     if (name !== undefined) this.#artifact(kind, namespace, name)
     const chosen = (): readonly Artifact[] => {
@@ -137,7 +141,7 @@ export class Observers {
       return found.sort((left, right) => (left.id < right.id ? -1 : 1))
     }
     await this.#look(response, query, async (reader) => {
-      const look = new TopLook({ id: randomUUID(), intervalMs }, this.#delivery, chosen, (id) => this.#runners(id))
+      const look = new TopLook({ id: randomUUID(), intervalMs, pod }, this.#delivery, chosen, (id) => this.#runners(id))
       using _ = this.#inquiries.open(look)
       const timer = setInterval(() => reader.line(JSON.stringify(look.line())), intervalMs)
       await ended(reader.signal)

@@ -16,7 +16,7 @@ import { labels } from '../workloads/names.ts'
 import { fragmentsIn, isLost, type PodObject, short } from './agent.ts'
 import type { OperatorContext, OperatorPart } from './context.ts'
 import type { Delivered, Delivery, Report } from './delivery.ts'
-import { type FailingComponent, flowWindowMs, rounded, steady } from './flow.ts'
+import { type FailingComponent, flowWindowMs, isAbout, rounded, steady, steadyLag } from './flow.ts'
 
 /** Reports come in bursts: what they say is summed up at most so often. */
 const everyMs = 1000
@@ -27,6 +27,9 @@ const mostFailures = 5
 const onTheWayMs = 20_000
 /** A buffer is filling up from here on. */
 const fullFrom = 0.75
+/** Reading is lagging from the first on, until it is less behind than the second. */
+const laggingFrom = 60
+const laggingUntil = 30
 
 export function rolloutPart(delivery: Delivery): OperatorPart {
   return {
@@ -65,6 +68,9 @@ interface Traffic {
   bufferedEvents: number
   bufferedBytes: number
   bufferUse: number
+  /** How far reading is behind at most, and where that is. */
+  lagSeconds: number
+  lagNode: string
   /** Errors of sinks. */
   sinkErrors: number
   /** The longest that a pod has delivered nothing although it had something. */
@@ -271,7 +277,8 @@ export class RolloutStatus implements AsyncDisposable {
     const agents = concerned.map((view) => this.#pipelineOn(artifact, view))
     const kind = artifact.namespace === undefined ? clusterPipelineKind : pipelineKind
     const programmed = this.#programmed(artifact, object, concerned, agents)
-    const findings = [programmed, this.#flowing(id, object, concerned, now)]
+    const lag = lagOf(id, object, concerned)
+    const findings = [programmed, this.#flowing(id, object, concerned, lag, now)]
     const before = conditionOf(object.status?.conditions, 'Programmed')
     if (programmed.reason === 'NodesFailed' && before?.reason !== 'NodesFailed') {
       this.#context.events.record(object, 'Warning', 'NodesFailed', programmed.message)
@@ -279,7 +286,7 @@ export class RolloutStatus implements AsyncDisposable {
     const current = agents.reduce((sum, agent) => sum + agent.current, 0)
     const desired = agents.reduce((sum, agent) => sum + agent.desired, 0)
     const running = current > 0 && current >= desired ? artifact.generation : object.status?.programmedGeneration
-    const { summary, ...figures } = this.#figures(id, object, concerned, now)
+    const { summary, ...figures } = this.#figures(id, object, concerned, lag, now)
     this.#context.status.report(kind, object, 'rollout', {
       generation: object.metadata.generation ?? artifact.generation,
       findings,
@@ -297,7 +304,7 @@ export class RolloutStatus implements AsyncDisposable {
   }
 
   /** The figures of a Pipeline. Those that stand there go on standing as long as they are about the same. */
-  #figures(id: string, { status }: Pipeline, concerned: readonly AgentView[], now: number) {
+  #figures(id: string, { status }: Pipeline, concerned: readonly AgentView[], lag: Lag, now: number) {
     const flow = this.#delivery.flow(id)
     let buffered = 0
     for (const { traffic } of concerned) buffered += traffic.get(id)?.bufferedBytes ?? 0
@@ -307,14 +314,14 @@ export class RolloutStatus implements AsyncDisposable {
     const components = this.#failing(flow?.failing(now) ?? [], status, isWhole)
     const shown = {
       ...(components.length === 0 ? {} : { components }),
-      ...(before === undefined || isWhole ? {} : { flow: before }),
+      ...(before === undefined || isWhole ? {} : { flow: { ...before, lagSeconds: lag.seconds } }),
     }
     if (!isWhole && before !== undefined) {
       const { inPerSecond, outPerSecond, dropped } = status?.summary ?? {}
       return { ...shown, summary: defined({ inPerSecond, outPerSecond, dropped }) }
     }
     const sums = flow?.figures(now)
-    if (sums === undefined || sums.eventsIn + sums.eventsOut + sums.dropped + sums.errors === 0) {
+    if (sums === undefined || sums.eventsIn + sums.eventsOut + sums.dropped + sums.errors + lag.seconds === 0) {
       return { ...shown, summary: {} }
     }
     const eventsIn = steady(sums.eventsIn, before?.eventsIn)
@@ -329,6 +336,7 @@ export class RolloutStatus implements AsyncDisposable {
         eventsOut,
         dropped,
         errors: steady(sums.errors, before?.errors),
+        lagSeconds: lag.seconds,
         buffered: steady(sums.buffered, before?.buffered),
       },
       summary: {
@@ -437,8 +445,8 @@ export class RolloutStatus implements AsyncDisposable {
   }
 
   /** Judged by what each agent told last, and of losses and silence by what was told just now. */
-  #flowing(id: string, object: Pipeline, views: readonly AgentView[], now: number): Finding {
-    const found = this.#flowingNow(id, views, now)
+  #flowing(id: string, object: Pipeline, views: readonly AgentView[], lag: Lag, now: number): Finding {
+    const found = this.#flowingNow(id, object, views, lag, now)
     if (found.status !== 'Unknown') return found
     const known = conditionOf(object.status?.conditions, 'Flowing')
     if (known === undefined || known.observedGeneration !== object.metadata.generation || this.#isWhole(now))
@@ -447,7 +455,7 @@ export class RolloutStatus implements AsyncDisposable {
     return { type: 'Flowing', status: known.status, reason: known.reason as Reason, message: known.message }
   }
 
-  #flowingNow(id: string, views: readonly AgentView[], now: number): Finding {
+  #flowingNow(id: string, object: Pipeline, views: readonly AgentView[], lag: Lag, now: number): Finding {
     let eventsIn = 0
     let eventsOut = 0
     let dropped = 0
@@ -484,12 +492,14 @@ export class RolloutStatus implements AsyncDisposable {
       const lost = `${lostBytes} bytes of log files were given up before they were read.`
       return finding('False', 'SomeEventsDropped', `${lost} The metric log_bytes_lost_total tells where and why.`)
     }
-    if (eventsOut === 0 && (eventsIn > 0 || buffered > 0)) {
-      return stuck
-        ? finding('False', 'NoEventsDelivered', 'Events were read, and none was delivered.')
-        : finding('Unknown', 'NoData', 'Events were read, and none has been delivered yet.')
-    }
+    const isSilent = eventsOut === 0 && (eventsIn > 0 || buffered > 0)
+    if (isSilent && stuck) return finding('False', 'NoEventsDelivered', 'Events were read, and none was delivered.')
     if (use >= fullFrom) return finding('False', 'BufferFillingUp', 'A buffer is filling up.')
+    const known = conditionOf(object.status?.conditions, 'Flowing')
+    if (lag.seconds >= (known?.reason === 'Lagging' ? laggingUntil : laggingFrom)) {
+      return finding('False', 'Lagging', laggingText(object, lag))
+    }
+    if (isSilent) return finding('Unknown', 'NoData', 'Events were read, and none has been delivered yet.')
     // Where events come now and then, a report without any is no news.
     if (eventsIn === 0 && eventsOut === 0 && (flow?.figures(now).eventsOut ?? 0) === 0) {
       return finding('Unknown', 'NoData', 'No events were read.')
@@ -592,16 +602,17 @@ interface Reach {
 
 function trafficOf(live: readonly Report[]): Map<string, Traffic> {
   const sums = new Map<string, Traffic>()
-  for (const { pipelines, silentSince } of live) {
+  for (const { node, pipelines, silentSince } of live) {
     for (const [id, said] of Object.entries(pipelines)) {
       let sinkErrors = 0
       for (const { kind, errors } of Object.values(said.components)) if (kind === 'sink') sinkErrors += errors
       const silent = silentSince.get(id)
       const known = sums.get(id)
       if (known === undefined) {
-        const { eventsIn, eventsOut, dropped, lostBytes, bufferedEvents, bufferedBytes, bufferUse } = said
+        const { eventsIn, eventsOut, dropped, lostBytes, bufferedEvents, bufferedBytes, bufferUse, lagSeconds } = said
         sums.set(id, {
-          ...{ eventsIn, eventsOut, dropped, lostBytes, bufferedEvents, bufferedBytes, bufferUse },
+          ...{ eventsIn, eventsOut, dropped, lostBytes, bufferedEvents, bufferedBytes, bufferUse, lagSeconds },
+          lagNode: node,
           sinkErrors,
           silentSince: silent,
         })
@@ -616,9 +627,44 @@ function trafficOf(live: readonly Report[]): Map<string, Traffic> {
       known.bufferedEvents += said.bufferedEvents
       known.bufferedBytes += said.bufferedBytes
       known.bufferUse = Math.max(known.bufferUse, said.bufferUse)
+      if (said.lagSeconds > known.lagSeconds) {
+        known.lagSeconds = said.lagSeconds
+        known.lagNode = node
+      }
     }
   }
   return sums
+}
+
+/** How far reading of a Pipeline is behind, as it is told: as good as what stands there already, if that is about the same. */
+interface Lag {
+  readonly seconds: number
+  readonly node: string
+}
+
+function lagOf(id: string, { status }: Pipeline, views: readonly AgentView[]): Lag {
+  const before = status?.flow?.lagSeconds
+  let seconds = 0
+  let node = ''
+  for (const { traffic } of views) {
+    const said = traffic.get(id)
+    if (said === undefined || said.lagSeconds <= seconds) continue
+    seconds = said.lagSeconds
+    node = said.lagNode
+  }
+  // Nodes that are about equally far behind are not told in turns.
+  const known = /^Reading on node (\S+) is /.exec(conditionOf(status?.conditions, 'Flowing')?.message ?? '')?.[1]
+  const told = views.some(({ live }) =>
+    live.some((report) => report.node === known && isAbout(report.pipelines[id]?.lagSeconds ?? 0, seconds)),
+  )
+  return { seconds: steadyLag(seconds, before), node: told && known !== undefined ? known : node }
+}
+
+function laggingText({ spec }: Pipeline, { seconds, node }: Lag): string {
+  const { perContainer, pipeline } = spec.limits ?? {}
+  const isLimited = [perContainer, pipeline].some((limit) => limit !== undefined && limit.onLimit !== 'Drop')
+  const why = isLimited ? '; limits of the Pipeline or a slow sink hold it up' : '; a slow sink holds it up'
+  return `Reading on node ${node} is ${seconds} s behind what is written${why}, or the agent has too little CPU.`
 }
 
 function isReach(reason: string): reason is 'Unauthorized' | 'ConnectFailed' | 'TLSFailed' | 'Rejecting' {

@@ -2,6 +2,7 @@
 // come its rates. Sums over pods are exact: a pod that is silent counts for nothing and is shown to be missing.
 
 import type { Figures, FiguresAnswer, FiguresInquiry } from '@penstock/agent/bundle/inquiries'
+import type { LogPosition } from '@penstock/agent/component'
 import type { Artifact } from '../compile/artifact.ts'
 import type { Delivery } from './delivery.ts'
 import type { Asked, Look } from './inquiries.ts'
@@ -21,6 +22,8 @@ export interface TopRow {
   readonly bufferedBytes: number
   /** Age of the events that are read; absent while none is. */
   readonly lagSeconds?: number
+  /** Where its agent stands in the logs of the pod that was asked for. */
+  readonly positions?: readonly LogPosition[]
 }
 
 export interface TopLine {
@@ -39,12 +42,21 @@ interface Telling {
 /** More are not named one by one. */
 const mostNamed = 50
 const mostMs = 3_600_000
+const mostPositions = 200
 const rates = ['eventsIn', 'eventsOut', 'dropped', 'errors'] as const
 const nothing: Figures = { eventsIn: 0, eventsOut: 0, dropped: 0, errors: 0, bufferedEvents: 0, bufferedBytes: 0 }
+
+export interface TopOptions {
+  readonly id: string
+  readonly intervalMs: number
+  /** A pod, by its uid, and its node: only the agents there are asked, and tell where they stand in its logs. */
+  readonly pod?: { readonly uid: string; readonly node: string } | undefined
+}
 
 export class TopLook implements Look {
   readonly id: string
   readonly #intervalMs: number
+  readonly #pod: TopOptions['pod']
   readonly #delivery: Delivery
   readonly #chosen: () => readonly Artifact[]
   readonly #runners: (id: string) => readonly Runner[]
@@ -52,24 +64,27 @@ export class TopLook implements Look {
   readonly #told = new Map<string, readonly [Telling, Telling | undefined]>()
 
   constructor(
-    { id, intervalMs }: { readonly id: string; readonly intervalMs: number },
+    { id, intervalMs, pod }: TopOptions,
     delivery: Delivery,
     chosen: () => readonly Artifact[],
     runners: (id: string) => readonly Runner[],
   ) {
     this.id = id
     this.#intervalMs = intervalMs
+    this.#pod = pod
     this.#delivery = delivery
     this.#chosen = chosen
     this.#runners = runners
   }
 
-  inquiry({ agent }: Asked): FiguresInquiry | undefined {
+  inquiry({ agent, node }: Asked): FiguresInquiry | undefined {
+    if (this.#pod !== undefined && this.#pod.node !== node) return undefined
     const selected = this.#delivery.get(agent)?.selected
     const ids = this.#chosen().flatMap(({ id }) => (selected?.has(id) === true ? [id] : []))
     if (ids.length === 0) return undefined
     const pipelines = ids.length > mostNamed ? {} : { pipelines: ids }
-    return { kind: 'figures', id: this.id, ...pipelines, intervalMs: this.#intervalMs, forMs: mostMs }
+    const pod = this.#pod === undefined ? {} : { pod: this.#pod.uid }
+    return { kind: 'figures', id: this.id, ...pipelines, ...pod, intervalMs: this.#intervalMs, forMs: mostMs }
   }
 
   take({ agent, podUid }: Asked, body: Buffer): void {
@@ -85,17 +100,24 @@ export class TopLook implements Look {
     const oldest = performance.now() - 3 * this.#intervalMs
     let complete = true
     const pipelines = this.#chosen().map(({ id, kind, namespace, name }): TopRow => {
-      const runners = this.#runners(id)
+      const runners = this.#runners(id).filter(
+        ({ report }) => this.#pod === undefined || report.node === this.#pod.node,
+      )
       const sums = { eventsIn: 0, eventsOut: 0, dropped: 0, errors: 0 }
       let answered = 0
       let bufferedEvents = 0
       let bufferedBytes = 0
       let lagSeconds: number | undefined
+      const positions: LogPosition[] = []
       for (const { report } of runners) {
         const [now, before] = this.#told.get(report.podUid) ?? []
-        if (now === undefined || before === undefined || now.at < oldest) continue
-        answered++
+        if (now === undefined || now.at < oldest) continue
         const figures = now.pipelines.get(id) ?? nothing
+        positions.push(...(figures.positions ?? []))
+        // Where it stands is known at once, rates by what comes next.
+        if (this.#pod !== undefined) answered++
+        if (before === undefined) continue
+        if (this.#pod === undefined) answered++
         const earlier = before.pipelines.get(id) ?? nothing
         const seconds = (now.at - before.at) / 1000
         // An agent that has started again begins at zero.
@@ -117,6 +139,7 @@ export class TopLook implements Look {
         bufferedEvents,
         bufferedBytes,
         ...(lagSeconds === undefined ? {} : { lagSeconds: tenths(lagSeconds) }),
+        ...(this.#pod === undefined ? {} : { positions }),
       }
     })
     return { kind: 'figures', at: new Date().toISOString(), complete, pipelines }
@@ -135,11 +158,8 @@ function figuresIn(body: Buffer): Readonly<Record<string, unknown>> {
 }
 
 function cleaned(said: unknown): Figures {
-  const table = (typeof said === 'object' && said !== null ? said : {}) as Readonly<Record<string, unknown>>
-  const count = (name: string) => {
-    const value = table[name]
-    return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : 0
-  }
+  const table = tableOf(said)
+  const count = (name: string) => countOf(table[name])
   return {
     eventsIn: count('eventsIn'),
     eventsOut: count('eventsOut'),
@@ -148,5 +168,25 @@ function cleaned(said: unknown): Figures {
     bufferedEvents: count('bufferedEvents'),
     bufferedBytes: count('bufferedBytes'),
     ...(table['lagSeconds'] === undefined ? {} : { lagSeconds: count('lagSeconds') }),
+    ...(Array.isArray(table['positions'])
+      ? { positions: table['positions'].slice(0, mostPositions).map(position) }
+      : {}),
   }
 }
+
+function position(said: unknown): LogPosition {
+  const table = tableOf(said)
+  const text = (name: string) => String(table[name] ?? '').slice(0, 1024)
+  const count = (name: string) => countOf(table[name])
+  return {
+    ...{ container: text('container'), file: text('file') },
+    ...{ size: count('size'), read: count('read'), delivered: count('delivered') },
+    ...{ lagSeconds: tenths(count('lagSeconds')), dropped: count('dropped') },
+  }
+}
+
+const tableOf = (said: unknown) =>
+  (typeof said === 'object' && said !== null ? said : {}) as Readonly<Record<string, unknown>>
+
+const countOf = (value: unknown): number =>
+  typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : 0

@@ -65,6 +65,12 @@ export const dashboards: readonly Dashboard[] = [
         unit: 'short',
       },
       {
+        title: 'Age of the oldest log line that waits to be read',
+        expr: 'max by (component_id) (log_lag_seconds)',
+        legend: '{{component_id}}',
+        unit: 's',
+      },
+      {
         title: 'Delay of what is read, p99',
         expr: 'histogram_quantile(0.99, sum by (component_id, le) (rate(source_lag_time_seconds_bucket[5m])))',
         legend: '{{component_id}}',
@@ -120,11 +126,13 @@ export const alerts: readonly Alert[] = [
   },
   {
     name: 'PenstockLagging',
-    expr: 'histogram_quantile(0.99, sum by (component_id, le) (rate(source_lag_time_seconds_bucket[5m]))) > 300',
+    // The first also speaks where nothing is read at all, the second for sources that read no files.
+    expr: 'max by (component_id) (log_lag_seconds) > 300 or histogram_quantile(0.99, sum by (component_id, le) (rate(source_lag_time_seconds_bucket[5m]))) > 300',
     for: '15m',
     severity: 'warning',
-    summary: 'Source {{ $labels.component_id }} reads lines more than five minutes after they were written.',
-    action: 'Look for a slow sink, or raise the resources of the Agent.',
+    summary: 'Source {{ $labels.component_id }} is more than five minutes behind what is written.',
+    action:
+      'Condition Flowing of the Pipeline names the node. Look for a slow sink or limits of the Pipeline, or raise the resources of the Agent.',
   },
   {
     name: 'PenstockReconcileErrors',
