@@ -15,10 +15,11 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import { RepetitionLimit } from '../telemetry/repetition-limit.ts'
 import type { Topology, TopologyOptions } from '../topology/run.ts'
 import { version } from '../version.ts'
-import { ReaderAccess } from './access.ts'
+import { askOperator, askServer, ReaderAccess } from './access.ts'
 import { Election } from './election.ts'
 import { Heartbeat, useOf } from './heartbeat.ts'
 import { Inquiries } from './inquiries.ts'
+import { type OperatorAddress, OperatorClient } from './operator-client.ts'
 import { BundleRunner } from './runner.ts'
 import { Sidecar } from './sidecar.ts'
 
@@ -39,6 +40,7 @@ export interface BundleFlags {
   readonly 'removed-drain-seconds': number | undefined
   readonly 'max-rotated-files': number | undefined
   readonly 'kubelet-address': string | undefined
+  readonly namespaces: string | undefined
   readonly drain: boolean | undefined
   readonly lease: string | undefined
 }
@@ -52,12 +54,15 @@ export class BundleMode {
   readonly topologyOptions: Pick<TopologyOptions, 'bundle' | 'sourceFailed' | 'drainMs'>
   readonly api: Pick<ApiOptions, 'allows' | 'trouble' | 'programLines'>
   readonly #flags: BundleFlags
+  readonly #operator: OperatorAddress | undefined
   readonly #logger: Logger
   readonly #metrics: Metrics
   readonly #node: string
   readonly #limit = new RepetitionLimit(10_000)
   #hub: PodLogHub | undefined
   #reader: KubeClient | undefined
+  /** Asked about readers where the API server may not be. */
+  #readerOperator: OperatorClient | undefined
   #heartbeat: Heartbeat | undefined
   #inquiries: Inquiries | undefined
   #access: ReaderAccess | undefined
@@ -78,6 +83,10 @@ export class BundleMode {
       throw new PenstockError('PEN_USAGE', `The flags of --bundle do not fit: ${said}`)
     }
     const mode = new BundleMode(flags, loaded.config, logger, metrics)
+    if (flags.namespaces !== undefined) {
+      if (mode.#operator !== undefined) mode.#readerOperator = new OperatorClient(mode.#operator)
+      return mode
+    }
     const target = await mode.#target().catch(() => undefined) // told of when a source needs it
     if (target !== undefined) mode.#reader = new KubeClient(target, `Penstock/${version}`)
     return mode
@@ -97,6 +106,7 @@ export class BundleMode {
     }
     this.#sidecar = sidecarOf(flags)
     this.#election = this.#electionOf(flags)
+    this.#operator = operatorOf(flags)
     const apiHost = process.env['KUBERNETES_SERVICE_HOST']
     this.runner = new BundleRunner({
       bundleDir: flags.bundle,
@@ -118,7 +128,7 @@ export class BundleMode {
     }
     this.api = {
       allows: async (request, path) => {
-        this.#access ??= new ReaderAccess(this.#reader, logger)
+        this.#access ??= new ReaderAccess(this.#askAccess(), logger)
         return this.#access.allows(request, path)
       },
       trouble: () => this.runner.trouble,
@@ -135,14 +145,8 @@ export class BundleMode {
     this.#metrics.computed('buffer_utilization', {}, () =>
       Math.max(0, ...[...topology.sinks.values()].map(({ buffer }) => useOf(buffer))),
     )
-    const { operator } = this.#flags
-    if (operator !== undefined && operator !== '') {
-      if (!URL.canParse(operator)) throw new PenstockError('PEN_USAGE', `--operator needs a URL; found "${operator}".`)
-      const address = {
-        url: operator,
-        tokenFile: this.#flags['operator-token'] ?? `${accountFolder}/token`,
-        caFile: this.#flags['operator-ca'] ?? `${accountFolder}/ca.crt`,
-      }
+    const address = this.#operator
+    if (address !== undefined) {
       const heartbeat = new Heartbeat(
         {
           ...address,
@@ -181,6 +185,7 @@ export class BundleMode {
     await this.#election?.close()
     await this.#hub?.close()
     await this.#reader?.close()
+    await this.#readerOperator?.close()
     this.#limit.close()
   }
 
@@ -204,6 +209,11 @@ export class BundleMode {
     })
   }
 
+  #askAccess() {
+    if (this.#readerOperator !== undefined) return askOperator(this.#readerOperator)
+    return this.#reader === undefined ? undefined : askServer(this.#reader)
+  }
+
   #target(): Promise<KubeTarget> {
     const path = this.#flags['kube-config']
     return path === undefined ? inClusterTarget() : kubeConfigTarget(path)
@@ -219,11 +229,23 @@ export class BundleMode {
       kubelet: kubeletTarget(this.#flags['kubelet-address'], target),
       logsDir: this.#flags['logs-dir'] ?? '/var/log/pods',
       dataDir: this.config.globals.dataDir,
+      namespaces: this.#flags.namespaces?.split(',').filter((name) => name !== ''),
       maxRotatedFiles: this.#flags['max-rotated-files'],
       logger: this.#logger,
       events: new CountedEvents(this.#metrics, this.#logger, this.#limit, identity),
     })
     return this.#hub
+  }
+}
+
+function operatorOf(flags: BundleFlags): OperatorAddress | undefined {
+  const { operator } = flags
+  if (operator === undefined || operator === '') return undefined
+  if (!URL.canParse(operator)) throw new PenstockError('PEN_USAGE', `--operator needs a URL; found "${operator}".`)
+  return {
+    url: operator,
+    tokenFile: flags['operator-token'] ?? `${accountFolder}/token`,
+    caFile: flags['operator-ca'] ?? `${accountFolder}/ca.crt`,
   }
 }
 

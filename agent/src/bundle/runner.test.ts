@@ -542,6 +542,39 @@ test('what came on the other stream beside a group that waits is not doubled by 
   expect(got.get('shop/p')).toEqual(expected)
 })
 
+test('with rights in some namespaces alone, pods and labels are followed in each of them, and nothing else is asked for', async () => {
+  await using api = await KubeApi.start()
+  api.within = ['shop', 'blog']
+  const facts =
+    '[.orchestrator.pod_namespace, .orchestrator.pod_labels.app, .orchestrator.namespace_labels.team, .message]'
+  const told = { transform: { type: 'remap', source: `.message = encode_json(${facts})` } }
+  for (const namespace of ['shop', 'blog', 'other']) {
+    podOf(api, namespace, criLine('one'))
+    api.set('pods', podObject(namespace, { app: namespace }))
+    api.set('namespaces', { metadata: { name: namespace, labels: { team: 'blue' } } })
+  }
+  const bundle = merged(reader('shop', told), reader('blog', told), reader('other', told))
+  await using rig = await Rig.start(api, bundle, undefined, { namespaces: ['shop', 'blog'] })
+  await eventually(() => expect(got.get('shop/p')).toEqual(['["shop","shop","blue","one"]']))
+  await eventually(() => expect(got.get('blog/p')).toEqual(['["blog","blog","blue","one"]']))
+  // A list of one namespace that is read anew says nothing about the pods of the others.
+  api.compact()
+  api.cutWatches()
+  api.set('namespaces', { metadata: { name: 'shop', labels: { team: 'green' } } })
+  await eventually(() => {
+    podLog('shop', 'two')
+    expect(got.get('shop/p')).toContain('["shop","shop","green","two"]')
+  })
+  podLog('blog', 'three')
+  await eventually(() => expect(got.get('blog/p')?.at(-1)).toBe('["blog","blog","blue","three"]'))
+
+  expect(got.get('other/p') ?? []).toEqual([])
+  const allowed =
+    /^\/(?:version$|api\/v1\/(?:(?:watch\/)?namespaces\/(?:shop|blog)(?:\?|$)|namespaces\/(?:shop|blog)\/pods[?/]))/
+  expect(api.requests.filter((path) => !allowed.test(path))).toEqual([])
+  expect(rig.said.join('')).not.toContain('403')
+})
+
 /** A kubelet that tells these pods. */
 async function fakeKubelet(pods: () => readonly object[] | number) {
   const destination = await fakeDestination(() => {

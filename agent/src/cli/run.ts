@@ -109,6 +109,11 @@ export const flagTable = {
     value: 'ADDRESS',
     help: 'With --bundle: the kubelet of the node, which is asked for its pods in place of the API server (port 10250).',
   },
+  namespaces: {
+    type: 'string',
+    value: 'NAMES',
+    help: 'With --bundle: the account has Roles in these namespaces and no ClusterRole. Pods and labels are followed in each of them, labels of nodes are not known, and the operator is asked who may read metrics.',
+  },
   'max-rotated-files': {
     type: 'number',
     help: 'With --bundle: how many rotated files of a container may wait to be read; of more, the oldest is given up. All if not given.',

@@ -46,6 +46,8 @@ export class KubeApi implements AsyncDisposable {
   readonly requests: string[] = []
   /** The token that requests must carry, if any. */
   token: string | undefined
+  /** The only namespaces that may be asked for, one by one; everything if not given. */
+  within: readonly string[] | undefined
   /** Answers the next requests with these statuses. */
   readonly failures: number[] = []
 
@@ -152,8 +154,12 @@ export class KubeApi implements AsyncDisposable {
     this.requests.push(request.url ?? '')
     const url = new URL(request.url ?? '/', this.url)
     const failure = this.failures.shift()
-    const match = /^\/api\/v1\/(?:namespaces\/([^/]+)\/)?(pods|namespaces|nodes)(?:\/([^/]+))?$/.exec(url.pathname)
+    const match = /^\/api\/v1\/(?:watch\/)?(?:namespaces\/([^/]+)\/)?(pods|namespaces|nodes)(?:\/([^/]+))?$/.exec(
+      url.pathname,
+    )
+    const asked = match?.[1] ?? (match?.[2] === 'namespaces' ? match[3] : undefined)
     if (failure !== undefined) sendStatus(response, failure)
+    else if (match !== null && this.within?.includes(asked ?? '') === false) sendStatus(response, 403)
     else if (this.token !== undefined && request.headers.authorization !== `Bearer ${this.token}`) {
       sendStatus(response, 401)
     } else if (match === null) sendStatus(response, url.pathname === '/version' ? 200 : 404)
@@ -162,14 +168,19 @@ export class KubeApi implements AsyncDisposable {
 
   #answerFor(match: RegExpExecArray, url: URL, response: ServerResponse): void {
     const resource = match[2] as Resource
-    if (match[3] !== undefined) {
+    const isOne = match[3] !== undefined && url.pathname.startsWith('/api/v1/watch/')
+    if (match[3] !== undefined && !isOne) {
       const metadata = match[1] === undefined ? { name: match[3] } : { name: match[3], namespace: match[1] }
       const object = this.#objects[resource].get(keyOf({ metadata }))
       if (object === undefined) sendStatus(response, 404)
       else sendJson(response, 200, object)
       return
     }
-    const matches = selectorsOf(url.searchParams)
+    const selected = selectorsOf(url.searchParams)
+    const matches = (object: ApiObject) =>
+      selected(object) &&
+      (match[1] === undefined || object.metadata.namespace === match[1]) &&
+      (!isOne || object.metadata.name === match[3])
     if (url.searchParams.get('watch') === 'true') this.#watch(resource, url.searchParams, matches, response)
     else this.#list(resource, url.searchParams, matches, response)
   }

@@ -20,6 +20,8 @@ export interface AccessOptions {
   readonly fieldSelector: string | undefined
   readonly labelSelector: string | undefined
   readonly namespaceLabelSelector: string | undefined
+  /** Only these namespaces may be asked for, one by one; nothing that belongs to no namespace. All if not given. */
+  readonly within?: readonly string[] | undefined
   /** Where it is remembered which pods are left out. */
   readonly leftOutFile: string
   /** Where it is kept what is known of pods. */
@@ -94,22 +96,44 @@ export class KubeAccess {
       }
       signal.addEventListener('abort', this.#ready)
     })
-    tasks.push(
-      this.#follow<PodObject>(
-        {
-          name: 'pods',
-          path: '/api/v1/pods',
-          fieldSelector: joined(`spec.nodeName=${node}`, fieldSelector),
-          labelSelector: joined(notExcluded, labelSelector),
-        },
-        {
-          replaced: (pods) => metadata.replacePods(pods),
-          changed: (pod) => metadata.setPod(pod),
-          removed: (pod) => metadata.removePod(pod),
-        },
-      ),
-    )
-    if (this.#options.namespaces) {
+    const { within } = this.#options
+    for (const scope of within ?? [undefined]) {
+      tasks.push(
+        this.#follow<PodObject>(
+          {
+            name: scope === undefined ? 'pods' : `pods in ${scope}`,
+            path: scope === undefined ? '/api/v1/pods' : `/api/v1/namespaces/${encodeURIComponent(scope)}/pods`,
+            fieldSelector: joined(`spec.nodeName=${node}`, fieldSelector),
+            labelSelector: joined(notExcluded, labelSelector),
+          },
+          {
+            replaced: (pods) => metadata.replacePods(pods, scope),
+            changed: (pod) => metadata.setPod(pod),
+            removed: (pod) => metadata.removePod(pod),
+          },
+        ),
+      )
+    }
+    if (this.#options.namespaces && within !== undefined) {
+      const wanted = compileSelector(notExcluded)
+      const set = (namespace: KubeObject) => {
+        if (wanted(namespace.metadata.labels ?? {})) metadata.setLabels('namespaces', namespace)
+        else metadata.removeLabels('namespaces', namespace)
+      }
+      for (const scope of within) {
+        const path = `/api/v1/namespaces/${encodeURIComponent(scope)}`
+        tasks.push(
+          this.#follow<KubeObject>(
+            { name: `namespace ${scope}`, path, single: true },
+            {
+              replaced: (namespaces) => namespaces.forEach(set),
+              changed: set,
+              removed: (namespace) => metadata.removeLabels('namespaces', namespace),
+            },
+          ),
+        )
+      }
+    } else if (this.#options.namespaces) {
       tasks.push(
         this.#follow<KubeObject>(
           {
@@ -125,7 +149,9 @@ export class KubeAccess {
         ),
       )
     }
-    if (this.#options.nodeLabels) {
+    // No Role grants a look at the node: it is one without labels.
+    if (within !== undefined) metadata.setLabels('nodes', { metadata: { name: node } })
+    else if (this.#options.nodeLabels) {
       tasks.push(
         this.#follow<KubeObject>(
           { name: 'nodes', path: '/api/v1/nodes', fieldSelector: `metadata.name=${node}` },
@@ -162,7 +188,7 @@ export class KubeAccess {
       changed: (object) => {
         hooks.changed(object)
         this.#kept.changed()
-        this.#changed(followed.name === 'pods' ? folderOf(object) : undefined)
+        this.#changed(isPods(followed.name) ? folderOf(object) : undefined)
       },
       removed: (object) => hooks.removed(object),
       failed: (error) =>
@@ -214,17 +240,17 @@ export class KubeAccess {
         this.#leftOut.remove(folder)
         return true
       }
-      if (this.#waiting.has('namespaces')) return !this.#leftOut.has(folder)
+      if (this.#waits('namespace', pod.namespace)) return !this.#leftOut.has(folder)
       // A namespace that is not known is one that the selectors leave out.
       this.#leftOut.add(folder)
       return false
     }
     const parts = parseFolder(folder)
-    if (parts === undefined) return false
+    if (parts === undefined || this.#options.within?.includes(parts.namespace) === false) return false
     const verdict = this.#verdicts.get(folder)
     if (verdict !== undefined) return verdict === 'gone'
     // The API has never answered: what it said before the start is all that is to be had.
-    if (this.#waiting.has('pods')) {
+    if (this.#waits('pods', parts.namespace)) {
       if (this.#leftOut.has(folder)) return false
       this.#restore(folder)
       return true
@@ -233,6 +259,12 @@ export class KubeAccess {
     this.#kubelet?.poke()
     this.#startLookUp(folder, parts)
     return false
+  }
+
+  /** Whether the first list has not come in which something of this namespace is. */
+  #waits(what: 'pods' | 'namespace', namespace: string): boolean {
+    if (this.#options.within === undefined) return this.#waiting.has(what === 'pods' ? 'pods' : 'namespaces')
+    return this.#waiting.has(what === 'pods' ? `pods in ${namespace}` : `namespace ${namespace}`)
   }
 
   /** Takes what was known of a pod before the start; false if there is nothing. */
@@ -313,6 +345,8 @@ export class KubeAccess {
     }
   }
 }
+
+const isPods = (followed: string) => followed === 'pods' || followed.startsWith('pods in ')
 
 function joined(first: string, second: string | undefined): string {
   return second ? `${first},${second}` : first

@@ -23,6 +23,8 @@ export interface HubOptions {
   readonly target: KubeTarget
   /** The kubelet of the node, where pods are asked for there. */
   readonly kubelet?: KubeTarget | undefined
+  /** Only these may be asked for, one by one; nothing that belongs to no namespace. All if not given. */
+  readonly namespaces?: readonly string[] | undefined
   readonly logsDir: string
   readonly dataDir: string
   readonly logger: Logger
@@ -90,6 +92,7 @@ export class PodLogHub {
         fieldSelector: undefined,
         labelSelector: undefined,
         namespaceLabelSelector: undefined,
+        within: options.namespaces,
         leftOutFile: join(options.dataDir, 'left-out.json'),
         keptPodsDir: join(options.dataDir, 'pods'),
         kubelet: this.#kubelet,

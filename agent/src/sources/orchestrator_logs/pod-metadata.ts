@@ -120,8 +120,9 @@ class Kept<T> {
     if (this.#objects.has(key) && !this.#removals.has(key)) this.#removals.set(key, now + this.#delayMs)
   }
 
-  replace(objects: ReadonlyMap<string, T>, now: number): void {
-    for (const key of this.#objects.keys()) if (!objects.has(key)) this.remove(key, now)
+  /** @param isOurs whether an object is one of those that are replaced; all if not given */
+  replace(objects: ReadonlyMap<string, T>, now: number, isOurs: (object: T) => boolean = () => true): void {
+    for (const [key, object] of this.#objects) if (!objects.has(key) && isOurs(object)) this.remove(key, now)
     for (const [key, object] of objects) this.set(key, object)
   }
 
@@ -182,10 +183,12 @@ export class PodMetadata {
     this.#pods.remove(folderOf(object), Date.now())
   }
 
-  replacePods(objects: readonly PodObject[]): void {
+  /** @param namespace of which these are all pods; undefined: they are all that there are */
+  replacePods(objects: readonly PodObject[], namespace?: string): void {
     const pods = new Map<string, Pod>()
     for (const object of objects) pods.set(folderOf(object), podFrom(object))
-    this.#pods.replace(pods, Date.now())
+    const isOurs = namespace === undefined ? undefined : (pod: Pod) => pod.namespace === namespace
+    this.#pods.replace(pods, Date.now(), isOurs)
   }
 
   setLabels(kind: 'namespaces' | 'nodes', object: KubeObject): void {

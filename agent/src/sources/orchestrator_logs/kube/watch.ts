@@ -21,6 +21,8 @@ export interface Followed {
   readonly name: string
   /** Path of the collection, such as `/api/v1/pods`. */
   readonly path: string
+  /** The path is of one object, of the group without a name; a right to its name alone is enough to follow it. */
+  readonly single?: boolean
   readonly labelSelector?: string | undefined
   readonly fieldSelector?: string | undefined
 }
@@ -123,18 +125,33 @@ async function readList<T>(
       continue
     }
     if (status !== 200) throw refused(followed, status, body)
-    const answer = body as ListAnswer<T>
+    const answer = (followed.single === true ? listOf(body as KubeObject) : body) as ListAnswer<T>
     for (const item of answer.items ?? []) items.push(item)
     token = answer.metadata?.continue ?? ''
     if (token === '') return { items, version: answer.metadata?.resourceVersion ?? '' }
   }
 }
 
+const listOf = (object: KubeObject) => ({
+  items: [object],
+  metadata: { resourceVersion: object.metadata.resourceVersion },
+})
+
+/**
+ * One object is watched by its own path: the collection with a field selector is a question about all of them, which no Role of a
+ * namespace answers.
+ */
+function watched(followed: Followed): Followed {
+  return followed.single === true
+    ? { ...followed, path: followed.path.replace('/api/v1/', '/api/v1/watch/') }
+    : followed
+}
+
 function refused(followed: Followed, status: number, body: unknown): PenstockError {
   const reason = (body as { message?: unknown } | undefined)?.message
   const help =
     status === 403 || status === 401
-      ? ` The agent needs \`get\`, \`list\` and \`watch\` on ${followed.name}: check its service account and ClusterRole.`
+      ? ` The agent needs ${followed.single === true ? '`get`' : '`get`, `list`'} and \`watch\` on ${followed.name}: check its service account and the roles that are bound to it.`
       : ''
   return new PenstockError(
     'PEN_KUBERNETES',
@@ -161,7 +178,7 @@ async function watch<T extends KubeObject>(
   hooks: FollowHooks<T>,
   signal: AbortSignal,
 ): Promise<WatchEnd> {
-  const path = query(followed, {
+  const path = query(watched(followed), {
     watch: 'true',
     allowWatchBookmarks: 'true',
     resourceVersion: from,
