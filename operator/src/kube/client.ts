@@ -73,7 +73,7 @@ export interface KubeClient {
     method: string,
     path: string,
     body?: unknown,
-    options?: RequestOptions & { readonly contentType?: string },
+    options?: RequestOptions & { readonly contentType?: string; readonly accept?: string },
   ): Promise<T>
   /** An answer that is no JSON, such as a log. */
   text(path: string, options?: RequestOptions): Promise<string>
@@ -323,7 +323,7 @@ class Client implements KubeClient {
     method: string,
     path: string,
     body?: unknown,
-    options: RequestOptions & { readonly contentType?: string } = {},
+    options: RequestOptions & { readonly contentType?: string; readonly accept?: string } = {},
   ): Promise<T> {
     return this.#exchange<T>(method, path, body, options)
   }

@@ -25,6 +25,8 @@ export interface ReflectorOptions<T extends KubeObject> {
   readonly type: ResourceType
   readonly store: Store<T>
   readonly namespace?: string | undefined
+  /** The one object that is followed, of a type without namespace: what a right to this name alone is enough for. */
+  readonly name?: string | undefined
   readonly labelSelector?: string | undefined
   readonly fieldSelector?: string | undefined
   readonly metadataOnly?: boolean
@@ -68,8 +70,9 @@ export class Reflector<T extends KubeObject> {
 
   constructor(options: ReflectorOptions<T>) {
     this.#options = options
-    this.#scope = options.namespace ?? ''
-    this.#what = `${options.type.plural}${this.#scope === '' ? '' : ` in ${this.#scope}`}`
+    this.#scope = options.namespace ?? options.name ?? ''
+    const where = options.namespace === undefined ? ` ${options.name ?? ''}` : ` in ${options.namespace}`
+    this.#what = `${options.type.plural}${this.#scope === '' ? '' : where}`
   }
 
   /** Runs until the signal is aborted. */
@@ -125,8 +128,18 @@ export class Reflector<T extends KubeObject> {
         this.#streams = false
       }
     }
-    await this.#listPages(signal)
+    await (this.#options.name === undefined ? this.#listPages(signal) : this.#listOne(signal))
     return 'ended'
+  }
+
+  async #listOne(signal: AbortSignal): Promise<void> {
+    const limited = AbortSignal.any([signal, AbortSignal.timeout(listTimeoutMs)])
+    const accept = this.#options.metadataOnly === true ? metadataObject : undefined
+    const answer = await this.#options.sender.send('GET', this.#path(), undefined, limited, { accept })
+    if (answer.statusCode !== 200) throw await errorOf(answer, this.#what)
+    const object = JSON.parse(await bodyText(answer)) as T
+    signal.throwIfAborted()
+    this.#replace([this.#typed(object)], object.metadata.resourceVersion ?? '')
   }
 
   async #listPages(signal: AbortSignal): Promise<void> {
@@ -169,9 +182,10 @@ export class Reflector<T extends KubeObject> {
   }
 
   #replace(items: readonly T[], version: string): void {
-    const { namespace, store } = this.#options
+    const { namespace, name, store } = this.#options
     this.liveness.lastList = Date.now()
-    const isOurs = (object: T) => namespace === undefined || object.metadata.namespace === namespace
+    const isOurs = ({ metadata }: T) =>
+      (namespace === undefined || metadata.namespace === namespace) && (name === undefined || metadata.name === name)
     const fine = store.replace(items, this.#scope, isOurs)
     this.#version = version
     this.#expired = false
@@ -204,7 +218,7 @@ export class Reflector<T extends KubeObject> {
     let silence = setTimeout(() => abort.abort(new Error('no answer in time')), listTimeoutMs)
     let answer: IncomingMessage | undefined
     try {
-      answer = await this.#options.sender.send('GET', this.#path() + query, undefined, joined, { accept })
+      answer = await this.#options.sender.send('GET', this.#watchPath() + query, undefined, joined, { accept })
       if (answer.statusCode !== 200) throw await errorOf(answer, `watch of ${this.#what}`)
       this.liveness.lastProgress = evenNow()
       const listed: T[] | undefined = initial ? [] : undefined
@@ -282,7 +296,15 @@ export class Reflector<T extends KubeObject> {
   }
 
   #path(): string {
-    return pathOf(this.#options.type, this.#options.namespace)
+    return pathOf(this.#options.type, this.#options.namespace, this.#options.name)
+  }
+
+  /**
+   * A watch of one object by its own path: one of the collection with a field selector is a question about all of them, which no
+   * Role of a namespace answers.
+   */
+  #watchPath(): string {
+    return this.#options.name === undefined ? this.#path() : this.#path().replace(/^\/api\/v1\//, '/api/v1/watch/')
   }
 
   #selectors() {

@@ -1,8 +1,10 @@
-// Who somebody is and what they may do, as the API server says: the operator itself trusts nobody.
+// Who somebody is and what they may do, as the API server says: the operator itself trusts nobody. Where it has no rights beyond
+// namespaces, local-reviews.ts finds out the same.
 
+import { apiVersionOf, type ResourceType } from '../api/object.ts'
 import type { KubeClient } from './client.ts'
 import { pathOf } from './client.ts'
-import { subjectAccessReviewType, tokenReviewType } from './types.ts'
+import { localSubjectAccessReviewType, subjectAccessReviewType, tokenReviewType } from './types.ts'
 
 export interface User {
   readonly username?: string
@@ -25,6 +27,24 @@ export type Attempt =
     }
   | { readonly nonResourceAttributes: { readonly path: string; readonly verb: string } }
 
+/** How a process finds out whom it speaks to. */
+export interface Reviews {
+  /** Whose tokens are taken, for those who are refused. */
+  readonly takes: string
+  /** The owner of a token; undefined when it is not to be trusted, or not for the audience that is asked for. */
+  userOf(token: string, audience?: string): Promise<User | undefined>
+  mayDo(user: User, attempt: Attempt): Promise<boolean>
+}
+
+/** The API server is asked about everything: for those who may make reviews in the whole cluster. */
+export function serverReviews(kube: KubeClient): Reviews {
+  return {
+    takes: 'of a user or ServiceAccount of this cluster',
+    userOf: (token, audience) => userOf(kube, token, audience),
+    mayDo: (user, attempt) => mayDo(kube, user, attempt),
+  }
+}
+
 /** The owner of a token; undefined when it is none of this cluster, or not for the audience that is asked for. */
 export async function userOf(kube: KubeClient, token: string, audience?: string): Promise<User | undefined> {
   const { status } = await kube.request<{
@@ -38,10 +58,26 @@ export async function userOf(kube: KubeClient, token: string, audience?: string)
   return audience === undefined || status.audiences?.includes(audience) === true ? status.user : undefined
 }
 
-export async function mayDo(kube: KubeClient, user: User, attempt: Attempt): Promise<boolean> {
-  const { status } = await kube.request<{ status: { allowed: boolean } }>('POST', pathOf(subjectAccessReviewType), {
-    apiVersion: 'authorization.k8s.io/v1',
-    kind: 'SubjectAccessReview',
+export function mayDo(kube: KubeClient, user: User, attempt: Attempt): Promise<boolean> {
+  return review(kube, subjectAccessReviewType, user, attempt)
+}
+
+/** The same about one namespace, which whoever has the right to ask in that namespace may. */
+export function mayDoIn(kube: KubeClient, namespace: string, user: User, attempt: Attempt): Promise<boolean> {
+  return review(kube, localSubjectAccessReviewType, user, attempt, namespace)
+}
+
+async function review(
+  kube: KubeClient,
+  type: ResourceType,
+  user: User,
+  attempt: Attempt,
+  namespace?: string,
+): Promise<boolean> {
+  const { status } = await kube.request<{ status: { allowed: boolean } }>('POST', pathOf(type, namespace), {
+    apiVersion: apiVersionOf(type),
+    kind: type.kind,
+    ...(namespace === undefined ? {} : { metadata: { namespace } }),
     spec: {
       user: user.username ?? '',
       groups: user.groups ?? [],

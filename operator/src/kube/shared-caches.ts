@@ -8,6 +8,7 @@ import { type KubeClient, senderOf } from './client.ts'
 import { evenNow } from './clock.ts'
 import { Reflector } from './reflector.ts'
 import { Store } from './store.ts'
+import { namespaceType } from './types.ts'
 
 interface Shared {
   readonly store: Store<KubeObject>
@@ -22,6 +23,8 @@ export interface SharedCachesOptions {
   readonly signal: AbortSignal
   /** Namespaces to which caches of namespaced types are limited; those of our own Cluster kinds are empty then. */
   readonly namespaces?: readonly string[] | undefined
+  /** Only what Roles can grant is asked for: these Namespaces one by one, and nothing else that belongs to no namespace. */
+  readonly rolesOnly?: boolean
 }
 
 /** Time without any progress after which a reflector is said to be stuck. */
@@ -122,22 +125,24 @@ export class SharedCaches implements Caches {
   #scopes(type: ResourceType, { namespace, namespaces = this.#options.namespaces }: CacheOptions): readonly string[] {
     if (namespace !== undefined) return [namespace]
     if (type.namespaced) return namespaces ?? ['']
+    if (this.#options.rolesOnly === true) return type === namespaceType ? (namespaces ?? []) : []
     return this.#options.namespaces !== undefined && type.group === group ? [] : ['']
   }
 
   #start(type: ResourceType, options: CacheOptions): Shared {
-    const { kube, logger, signal } = this.#options
+    const { kube, logger, signal, rolesOnly } = this.#options
     const scopes = this.#scopes(type, options)
     const labels = { resource: type.plural }
     const store = new Store<KubeObject>(type, scopes, logger, () => this.#errors.inc(labels))
     const reflectors = scopes.map(
-      (namespace) =>
+      (scope) =>
         new Reflector<KubeObject>({
           sender: senderOf(kube, `reflector/${type.plural}`),
           type,
           store,
           logger,
-          namespace: namespace === '' ? undefined : namespace,
+          ...(rolesOnly === true && type === namespaceType ? { name: scope } : {}),
+          namespace: scope === '' || !type.namespaced ? undefined : scope,
           labelSelector: options.labelSelector,
           fieldSelector: options.fieldSelector,
           metadataOnly: options.metadataOnly === true,

@@ -70,3 +70,23 @@ export const subjectAccessReviewType = define(
   'subjectaccessreviews',
   false,
 )
+export const localSubjectAccessReviewType = define(
+  'authorization.k8s.io',
+  'v1',
+  'LocalSubjectAccessReview',
+  'localsubjectaccessreviews',
+)
+export const selfSubjectRulesReviewType = define(
+  'authorization.k8s.io',
+  'v1',
+  'SelfSubjectRulesReview',
+  'selfsubjectrulesreviews',
+  false,
+)
+export const selfSubjectAccessReviewType = define(
+  'authorization.k8s.io',
+  'v1',
+  'SelfSubjectAccessReview',
+  'selfsubjectaccessreviews',
+  false,
+)

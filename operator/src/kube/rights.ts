@@ -1,0 +1,133 @@
+// What this process may do in a namespace, held against what it needs: found out before the first reflector starts, so that what is
+// missing is said once, with how to grant it, and not as a refusal of each request.
+
+import type { KubeClient } from './client.ts'
+import { pathOf } from './client.ts'
+import { selfSubjectAccessReviewType, selfSubjectRulesReviewType } from './types.ts'
+
+/** As a Role has it. */
+export interface NeededRule {
+  readonly apiGroups?: readonly string[]
+  readonly resources?: readonly string[]
+  readonly resourceNames?: readonly string[]
+  readonly verbs: readonly string[]
+}
+
+/** Verbs that are missing on resources of one group. */
+export interface MissingRight {
+  readonly verbs: readonly string[]
+  /** `pods`, `pipelines.penstock.dev` */
+  readonly resource: string
+  /** Objects that it is about; all if there are none. */
+  readonly names: readonly string[]
+}
+
+interface Granted {
+  readonly verbs?: readonly string[]
+  readonly apiGroups?: readonly string[]
+  readonly resources?: readonly string[]
+  readonly resourceNames?: readonly string[]
+}
+
+/** What of the rules this process may not do in a namespace. */
+export async function missingRights(
+  kube: KubeClient,
+  namespace: string,
+  needed: readonly NeededRule[],
+  signal: AbortSignal,
+): Promise<readonly MissingRight[]> {
+  const { status } = await kube.request<{ status: { resourceRules?: readonly Granted[]; incomplete?: boolean } }>(
+    'POST',
+    pathOf(selfSubjectRulesReviewType),
+    { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectRulesReview', spec: { namespace } },
+    { signal },
+  )
+  const granted = status.resourceRules ?? []
+  const missing = new Map<string, MissingRight & { readonly names: string[] }>()
+  for (const { apiGroups = [], resources = [], resourceNames = [undefined], verbs } of needed) {
+    for (const question of questions(apiGroups, resources, resourceNames)) {
+      const lacking: string[] = []
+      for (const verb of verbs) {
+        if (granted.some((rule) => covers(rule, question, verb))) continue
+        // Not every authorizer can list what it allows; each can be asked.
+        if (status.incomplete === true && (await isAllowed(kube, namespace, question, verb, signal))) continue
+        lacking.push(verb)
+      }
+      if (lacking.length === 0) continue
+      const { group, name } = question
+      const resource = group === '' ? question.resource : `${question.resource}.${group}`
+      const key = `${lacking.join()} ${resource} ${name === undefined}`
+      const known = missing.get(key) ?? { verbs: lacking, resource, names: [] }
+      missing.set(key, known)
+      if (name !== undefined) known.names.push(name)
+    }
+  }
+  return [...missing.values()]
+}
+
+interface Question {
+  readonly group: string
+  readonly resource: string
+  readonly name: string | undefined
+}
+
+function* questions(
+  groups: readonly string[],
+  resources: readonly string[],
+  names: readonly (string | undefined)[],
+): Iterable<Question> {
+  for (const group of groups)
+    for (const resource of resources) for (const name of names) yield { group, resource, name }
+}
+
+function covers(rule: Granted, { group, resource, name }: Question, verb: string): boolean {
+  const has = (list: readonly string[] | undefined, wanted: string) =>
+    list?.includes(wanted) === true || list?.includes('*') === true
+  const { resourceNames = [] } = rule
+  return (
+    has(rule.verbs, verb) &&
+    has(rule.apiGroups, group) &&
+    has(rule.resources, resource) &&
+    (resourceNames.length === 0 || (name !== undefined && resourceNames.includes(name)))
+  )
+}
+
+async function isAllowed(
+  kube: KubeClient,
+  namespace: string,
+  { group, resource, name }: Question,
+  verb: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const [plural, subresource] = resource.split('/')
+  const resourceAttributes = { namespace, group, resource: plural, subresource, name, verb }
+  const { status } = await kube.request<{ status: { allowed: boolean } }>(
+    'POST',
+    pathOf(selfSubjectAccessReviewType),
+    { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectAccessReview', spec: { resourceAttributes } },
+    { signal },
+  )
+  return status.allowed
+}
+
+/** Commands of kubectl that grant what is missing in a namespace to an account. */
+export function grantsOf(namespace: string, account: string, missing: readonly MissingRight[]): string[] {
+  const bySet = new Map<string, { readonly verbs: string; readonly names: readonly string[]; resources: string[] }>()
+  for (const { verbs, resource, names } of missing) {
+    const key = `${verbs.join()} ${names.join()}`
+    const known = bySet.get(key) ?? { verbs: verbs.join(), names, resources: [] }
+    bySet.set(key, known)
+    known.resources.push(resource)
+  }
+  return [...bySet.values()].flatMap(({ verbs, names, resources }, index) => {
+    const role = `penstock-operator-missing-${index + 1}`
+    const named = names.map((name) => ` --resource-name=${name}`).join('')
+    return [
+      `kubectl create role ${role} -n ${namespace} --verb=${verbs} --resource=${resources.map(asArgument).join()}${named}`,
+      `kubectl create rolebinding ${role} -n ${namespace} --role=${role} --serviceaccount=${account}`,
+    ]
+  })
+}
+
+/** kubectl takes a subresource behind the group: `pipelines.penstock.dev/status`. */
+const asArgument = (resource: string) => resource.replace(/^([a-z]+)\/([a-z]+)(\..*)?$/, '$1$3/$2')
