@@ -92,6 +92,8 @@ async function npmVolumes(): Promise<string[]> {
   return mounts.flatMap(([from, to]) => (from !== undefined && existsSync(from) ? ['--volume', `${from}:${to}`] : []))
 }
 
+const built = new Set(['node_modules', 'dist', 'packed'])
+
 async function fingerprint(paths: readonly string[]): Promise<string> {
   const hash = createHash('sha256')
   const add = async (path: string): Promise<void> => {
@@ -100,7 +102,7 @@ async function fingerprint(paths: readonly string[]): Promise<string> {
     if (facts === undefined) return
     if (facts.isDirectory()) {
       for (const entry of (await readdir(full)).sort()) {
-        if (entry !== 'node_modules' && entry !== 'dist' && !entry.endsWith('.test.ts')) await add(join(path, entry))
+        if (!built.has(entry) && !entry.endsWith('.test.ts')) await add(join(path, entry))
       }
       return
     }

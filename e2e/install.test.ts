@@ -291,7 +291,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
       // What an image holds of packages runs on every architecture.
       expect(paths.filter((path) => path.endsWith('.node'))).toEqual([])
       const own = paths.filter((path) => /^app\/(agent|operator)\//.test(path))
-      expect(own).toContain('app/agent/dist/main.js')
+      expect(own).toContain(config.Entrypoint.at(-1)?.slice(1))
       expect(own.filter((path) => /\.test\.|\/src\//.test(path))).toEqual([])
     }
   })

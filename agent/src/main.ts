@@ -6,34 +6,15 @@ import { mkdirSync } from 'node:fs'
 import { enableCompileCache } from 'node:module'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { type Command, commands as described } from './cli/commands.ts'
 import { exitCodeOf, exitCodes } from './cli/exit-codes.ts'
 import { errorText, PenstockError } from './errors.ts'
 import { closest } from './schema/problems.ts'
 import { version } from './version.ts'
 
-interface Command {
-  /** File name in cli/. */
-  readonly file: string
-  readonly help: string
-  readonly alias?: true
-}
-
 const commands: Readonly<Record<string, Command>> = {
-  run: { file: 'run', help: 'Run the agent. This is what happens without a sub-command.' },
-  validate: { file: 'validate', help: 'Check a configuration without running it.' },
-  test: { file: 'test', help: 'Run the unit tests of a configuration.' },
-  graph: { file: 'graph', help: 'Print the topology of a configuration.' },
-  list: { file: 'list', help: 'List the types of components.' },
-  explain: { file: 'explain', help: 'Print the page of a component, function, metric or error code.' },
-  remap: { file: 'remap', help: 'Evaluate a remap program, or try it line by line.' },
-  vrl: { file: 'remap', help: 'Same as remap.', alias: true },
-  tap: { file: 'tap', help: 'Show events that pass through a running agent.' },
-  top: { file: 'top', help: 'Show what the components of a running agent do.' },
-  buffer: { file: 'buffer', help: 'Look into a disk buffer: buffer inspect PATH.' },
-  generate: { file: 'generate', help: 'Print a skeleton of a configuration, or its JSON Schema.' },
-  'generate-schema': { file: 'generate-schema', help: 'Same as generate --schema.', alias: true },
-  'convert-config': { file: 'convert-config', help: 'Same as generate --from.', alias: true },
-  completion: { file: 'completion', help: 'Print a completion script for a shell.' },
+  ...described,
+  completion: { load: () => import('./cli/completion.ts'), help: 'Print a completion script for a shell.' },
 }
 
 function usage(): string {
@@ -70,14 +51,9 @@ async function main(argv: readonly string[]): Promise<number> {
     throw new PenstockError('PEN_USAGE', `There is no command "${name}". ${hint}`)
   }
   if (name !== 'run') quietlyEndWithReader()
-  const module = (await import(new URL(`./cli/${command.file}${extension}`, import.meta.url).href)) as {
-    run(argv: readonly string[]): Promise<number>
-  }
-  return module.run(isCommand ? argv.slice(1) : argv)
+  const { run } = await command.load()
+  return run(isCommand ? argv.slice(1) : argv)
 }
-
-/** Sources run as they are, images run compiled files. */
-const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
 
 /** `penstock-agent list | head -1` is not an error. */
 function quietlyEndWithReader(): void {

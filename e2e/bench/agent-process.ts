@@ -8,10 +8,10 @@ import type { Place } from './scenarios.ts'
 
 const here = dirname(fileURLToPath(import.meta.url))
 export const root = join(here, '../..')
-/** The agent as its image runs it: compiled. Types stripped at start would cost half a second in every measurement. */
+/** The agent as its image runs it: packed, with its flags. Types stripped at start would cost half a second in every measurement. */
 const image = readFileSync(join(root, 'agent/Dockerfile'), 'utf8')
 const entrypoint = JSON.parse(/^ENTRYPOINT (.*)$/m.exec(image)?.[1] ?? '') as readonly string[]
-const agentCommand = [process.execPath, ...entrypoint.slice(1, -1), join(root, 'agent/dist/main.js')] as const
+const agentCommand = [process.execPath, ...entrypoint.slice(1, -1), join(root, 'agent/packed/main.js')] as const
 const agentEnv = { ...process.env, MALLOC_ARENA_MAX: /\bMALLOC_ARENA_MAX=(\d+)/.exec(image)?.[1] }
 
 /** Seconds of CPU, user and system, of all children of this process that have ended. */
@@ -67,15 +67,12 @@ users: [{name: bench, user: {}}]
 `
 }
 
-/** Compiles the agent; throws if it does not compile. */
+/** Packs the agent as for its image; throws if that fails. */
 export function buildAgent(): void {
-  execFileSync(
-    process.execPath,
-    [join(root, 'node_modules/typescript/bin/tsc'), '-p', join(root, 'agent/tsconfig.build.json')],
-    {
-      stdio: ['ignore', 2, 2],
-    },
-  )
+  execFileSync('npm', ['run', '--silent', 'build:image', '--workspace', 'agent'], {
+    cwd: root,
+    stdio: ['ignore', 2, 2],
+  })
 }
 
 export function startAgent(folder: string, config: object): ChildProcess {

@@ -10,6 +10,7 @@ import {
   shells,
 } from '../schema/completion.ts'
 import { type Flags, flagHelp, parseArgs } from './args.ts'
+import { type Command, commands } from './commands.ts'
 import { exitCodes } from './exit-codes.ts'
 import { referencePages } from './pages.ts'
 
@@ -17,20 +18,8 @@ export const flags = {
   help: { type: 'boolean', short: 'h', help: 'Print this text.' },
 } as const satisfies Flags
 
-const commands = [
-  { name: 'run', help: 'Run the agent.' },
-  { name: 'validate', help: 'Check a configuration without running it.' },
-  { name: 'test', help: 'Run the unit tests of a configuration.' },
-  { name: 'graph', help: 'Print the topology of a configuration.' },
-  { name: 'list', help: 'List the types of components.' },
-  { name: 'explain', help: 'Print a page of the reference.' },
-  { name: 'remap', help: 'Evaluate a remap program.' },
-  { name: 'tap', help: 'Show events that pass through a running agent.' },
-  { name: 'top', help: 'Show what the components of a running agent do.' },
-  { name: 'buffer', help: 'Look into a disk buffer.' },
-  { name: 'generate', help: 'Print a skeleton of a configuration, or its JSON Schema.' },
-  { name: 'completion', help: 'Print a completion script for a shell.' },
-] as const
+/** The command that this file is. */
+const self: Command = { load: async () => ({ run, flags }), help: 'Print a completion script for a shell.' }
 
 export async function run(argv: readonly string[]): Promise<number> {
   const { flags: given, words } = parseArgs(argv, flags)
@@ -43,24 +32,18 @@ export async function run(argv: readonly string[]): Promise<number> {
     throw new PenstockError('PEN_USAGE', `Name a shell: penstock-agent completion ${shells.join('|')}.`)
   }
   const described: CompletionCommand[] = []
-  for (const { name, help } of commands) {
-    described.push({ name, help, flags: await flagsOf(name), words: wordsOf(name) })
+  for (const [name, command] of Object.entries({ ...commands, completion: self })) {
+    if (command.alias) continue
+    described.push({ name, help: command.help, flags: await flagsOf(command), words: wordsOf(name) })
   }
   const root = described.find((command) => command.name === 'run')?.flags ?? []
   process.stdout.write(completionScript(shell, 'penstock-agent', root, described))
   return exitCodes.ok
 }
 
-/** Sources run as they are, images run compiled files. */
-const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
-
-async function flagsOf(command: string): Promise<readonly CompletionFlag[]> {
-  const module = (await import(new URL(`./${command}${extension}`, import.meta.url).href)) as {
-    flags?: Flags
-    flagTable?: Flags
-    configFlags?: Flags
-  }
-  const table = module.flags ?? module.flagTable ?? module.configFlags ?? {}
+async function flagsOf(command: Command): Promise<readonly CompletionFlag[]> {
+  const { flags, flagTable } = await command.load()
+  const table = flags ?? flagTable ?? {}
   return Object.entries(table).map(([name, flag]) => ({
     name,
     short: flag.short,

@@ -1,7 +1,6 @@
 // The HTTP client of every component: one pool of connections for each origin, requests with whole bodies, no redirects.
 // Only the part of undici that this needs is loaded, and only for the first request: all of it costs 10 MB more.
 
-import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { brotliDecompressSync, gunzipSync, inflateSync, zstdDecompressSync } from 'node:zlib'
 import type { Dispatcher, Pool } from 'undici'
@@ -10,6 +9,7 @@ import { openConnection } from '../net/connect.ts'
 import type { ChooseProxy, ProxyAddress } from '../net/proxy.ts'
 import type { TlsSettings } from '../net/tls.ts'
 import type { ComponentEvents } from '../telemetry/component-events.ts'
+import { version } from '../version.ts'
 
 export interface HttpRequest {
   readonly method: string
@@ -37,16 +37,8 @@ export interface HttpClientOptions {
   readonly connectTimeoutMs?: number
 }
 
-let userAgentText: string | undefined
-
 /** Value of `User-Agent`. */
-export function userAgent(): string {
-  if (userAgentText === undefined) {
-    const manifest: unknown = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
-    userAgentText = `Penstock/${(manifest as { version: string }).version}`
-  }
-  return userAgentText
-}
+export const userAgent = `Penstock/${version}`
 
 // The path is not part of undici's promises, so a test holds it; the lock file holds the version.
 let poolClass: typeof Pool | undefined
@@ -178,7 +170,7 @@ export class HttpClient {
 function dispatchOptions(request: HttpRequest, proxy: ProxyAddress | undefined): Dispatcher.DispatchOptions {
   const { method, url, body } = request
   const headers: Record<string, string> = { ...request.headers }
-  headers['user-agent'] ??= userAgent()
+  headers['user-agent'] ??= userAgent
   headers['accept-encoding'] ??= 'identity'
   let path = `${url.pathname}${url.search}`
   if (proxy !== undefined && url.protocol === 'http:') {

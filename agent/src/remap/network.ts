@@ -5,6 +5,7 @@
 import { MessageChannel, Worker } from 'node:worker_threads'
 import type { CallSite } from './function.ts'
 import { SyncPort } from './sync-port.ts'
+import { fileBeside } from './worker-file.ts'
 
 export type NetworkRequest =
   | {
@@ -77,8 +78,7 @@ class Helper {
   readonly #requests: SyncPort<NetworkRequest, NetworkAnswer>
 
   constructor() {
-    // The compiled file stands beside this one under the same ending.
-    const worker = new Worker(new URL(import.meta.url.replace(/network(\.[jt]s)(?:\?.*)?$/, 'network-worker$1')), {
+    const worker = new Worker(fileBeside('network-worker', import.meta.url), {
       stdout: false,
       stderr: false,
     })

@@ -14,6 +14,7 @@ import type { TagMode } from './metric-target.ts'
 import type { CompileOptions, Runs } from './program.ts'
 import { answerAt } from './sync-port.ts'
 import { fromTagged, type Tagged, toTagged } from './tagged.ts'
+import { fileBeside } from './worker-file.ts'
 
 /** What the worker compiles. */
 export interface RemoteSetup {
@@ -114,9 +115,10 @@ export class RemoteProgram {
 
   #start(): Worker {
     const { port1, port2 } = new MessageChannel()
-    // The compiled file stands beside this one under the same ending.
-    const file = new URL(import.meta.url.replace(/remote(\.[jt]s)(?:\?.*)?$/, 'remote-worker$1'))
-    const worker = new Worker(file, { workerData: { ...this.#setup, port: port2 }, transferList: [port2] })
+    const worker = new Worker(fileBeside('remote-worker', import.meta.url), {
+      workerData: { ...this.#setup, port: port2 },
+      transferList: [port2],
+    })
     answerAt(port1, (question: WorkerQuestion) => this.#answer(question))
     port1.unref()
     worker.on('message', (message: FromWorker) => {

@@ -150,7 +150,7 @@ export const messageBroker = defineSink({
       tls: tlsSettings,
       egress: proxy.egress,
       credentials,
-      clientVersion: userAgent().replace('/', '-').toLowerCase(),
+      clientVersion: userAgent.replace('/', '-').toLowerCase(),
       connectTimeoutMs: retries.connection_timeout_secs * 1000,
       answerTimeoutMs: timeoutMs,
       keepAliveMs: retries.keep_alive_secs * 1000,

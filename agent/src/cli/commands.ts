@@ -1,0 +1,37 @@
+// The sub-commands but `completion`, which describes them. Each is loaded when it is called: a running agent holds nothing but
+// what it needs.
+
+import type { Flags } from './args.ts'
+
+export interface Command {
+  readonly load: () => Promise<CommandModule>
+  readonly help: string
+  readonly alias?: true
+}
+
+interface CommandModule {
+  run(argv: readonly string[]): Promise<number>
+  /** Its flags, under one name or the other; an alias has none of its own. */
+  readonly flags?: Flags
+  readonly flagTable?: Flags
+}
+
+export const commands: Readonly<Record<string, Command>> = {
+  run: { load: () => import('./run.ts'), help: 'Run the agent. This is what happens without a sub-command.' },
+  validate: { load: () => import('./validate.ts'), help: 'Check a configuration without running it.' },
+  test: { load: () => import('./test.ts'), help: 'Run the unit tests of a configuration.' },
+  graph: { load: () => import('./graph.ts'), help: 'Print the topology of a configuration.' },
+  list: { load: () => import('./list.ts'), help: 'List the types of components.' },
+  explain: {
+    load: () => import('./explain.ts'),
+    help: 'Print the page of a component, function, metric or error code.',
+  },
+  remap: { load: () => import('./remap.ts'), help: 'Evaluate a remap program, or try it line by line.' },
+  vrl: { load: () => import('./remap.ts'), help: 'Same as remap.', alias: true },
+  tap: { load: () => import('./tap.ts'), help: 'Show events that pass through a running agent.' },
+  top: { load: () => import('./top.ts'), help: 'Show what the components of a running agent do.' },
+  buffer: { load: () => import('./buffer.ts'), help: 'Look into a disk buffer: buffer inspect PATH.' },
+  generate: { load: () => import('./generate.ts'), help: 'Print a skeleton of a configuration, or its JSON Schema.' },
+  'generate-schema': { load: () => import('./generate-schema.ts'), help: 'Same as generate --schema.', alias: true },
+  'convert-config': { load: () => import('./convert-config.ts'), help: 'Same as generate --from.', alias: true },
+}

@@ -1,0 +1,91 @@
+// The agent as its image holds it: packed into few files. What finds files by its own address, or loads libraries late, must
+// find them from there too.
+
+import { execFile, execFileSync } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { version } from './version.ts'
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 120_000 })
+const packed = fileURLToPath(new URL('../packed', import.meta.url))
+let folder = ''
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'penstock-packed-'))
+  execFileSync('npm', ['run', '--silent', 'build:image'], { cwd: join(packed, '..'), stdio: 'ignore' })
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+/** What the packed agent prints. */
+function agent(args: readonly string[], input = ''): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const child = execFile(process.execPath, [join(packed, 'main.js'), ...args], (error, out, err) => {
+      if (error === null) resolve(out)
+      else reject(new Error(`${args.join(' ')}: ${err}${out}`))
+    })
+    child.stdin?.end(input)
+  })
+}
+
+test('its version and every command are there', async () => {
+  expect(await agent(['--version'])).toBe(`penstock-agent ${version}\n`)
+  expect(await agent(['completion', 'bash'])).toContain('validate')
+  expect(await agent(['explain', 'parse_json'])).toContain('parse_json')
+})
+
+test('its sources stay small in memory: none has a letter beyond Latin-1', () => {
+  for (const file of readdirSync(packed).filter((name) => name.endsWith('.js'))) {
+    expect(/[^\0-\xff]/.exec(readFileSync(join(packed, file), 'utf8'))?.[0], file).toBeUndefined()
+  }
+})
+
+test('libraries that functions load late are found, and letters mean what they meant', async () => {
+  const program = String.raw`
+    key = "0123456789abcdef0123456789abcdef"
+    iv = "0123456789abcdef01234567"
+    [
+      parse_etld!("www.shop.co.uk").etld,
+      parse_user_agent!("Mozilla/5.0 (X11; Linux x86_64; rv:130.0) Gecko/20100101 Firefox/130.0").browser.family,
+      decode_snappy!(encode_snappy!("brook")),
+      validate_json_schema!("{\"mail\": 1}", "PATH", true),
+      decrypt!(encrypt!("sluice", "XCHACHA20-POLY1305", key: key, iv: iv), "XCHACHA20-POLY1305", key: key, iv: iv),
+      strip_whitespace("　weir "),
+    ]
+  `.replace('PATH', join(folder, 'schema.json'))
+  await writeFile(join(folder, 'schema.json'), '{"type": "object"}')
+  const file = join(folder, 'late.vrl')
+  await writeFile(file, program)
+  expect(JSON.parse(await agent(['remap', '--program', file], '{}\n'))).toEqual([
+    'co.uk',
+    'Firefox',
+    'brook',
+    true,
+    'sluice',
+    'weir',
+  ])
+})
+
+test('a program that asks the network has its workers', async () => {
+  await using server = createServer((_request, response) => response.end('from the gate'))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  const path = join(folder, 'network.json')
+  const source = `.answer = http_request!("http://127.0.0.1:${port}/")`
+  const config = {
+    data_dir: folder,
+    remap: { network: true },
+    sources: { in: { type: 'stdin' } },
+    transforms: { ask: { type: 'remap', inputs: ['in'], source } },
+    sinks: { out: { type: 'console', inputs: ['ask'], encoding: { codec: 'json' } } },
+  }
+  await writeFile(path, JSON.stringify(config))
+  expect(JSON.parse(await agent(['-q', '--config', path], 'knock\n'))).toMatchObject({
+    message: 'knock',
+    answer: 'from the gate',
+  })
+})
