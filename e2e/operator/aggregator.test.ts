@@ -1,9 +1,16 @@
 // Workloads of Agents, and above all the volumes of an aggregator, on a real API server with its StatefulSet and Job controllers. There is no kubelet: what pods come to
 // is said here. That an agent empties its buffers is tested in agent/src/bundle/drain.test.ts.
 
+import { readFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { parseAllDocuments } from 'yaml'
 import { type Cluster, missingForCluster, startCluster } from '../cluster/cluster.ts'
-import { type ConditionLike, eventually, OperatorProcess, prepare, system } from './process.ts'
+import { root } from '../command.ts'
+import { type ConditionLike, CutWire, eventually, OperatorProcess, prepare, system } from './process.ts'
+import { Replica } from './replica.ts'
 
 const missing = missingForCluster(0)
 const set = 'penstock-hub'
@@ -19,6 +26,34 @@ interface Live {
   // biome-ignore lint/suspicious/noExplicitAny: objects of many kinds
   readonly spec: any
   readonly status?: { readonly conditions?: readonly ConditionLike[] }
+}
+
+/** The status page of a web server, which counts how often it is asked for. */
+class StatusPage implements AsyncDisposable {
+  asked = 0
+  readonly #server: Server
+
+  private constructor() {
+    this.#server = createServer((_, response) => {
+      this.asked++
+      response.end('Total Accesses: 7\nUptime: 5\n')
+    })
+  }
+
+  static async start(): Promise<StatusPage> {
+    const page = new StatusPage()
+    await new Promise<void>((done) => page.#server.listen(0, '127.0.0.1', done))
+    return page
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/server-status?auto`
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.closeAllConnections()
+    await new Promise((done) => this.#server.close(done))
+  }
 }
 
 describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '' : ` (${missing})`}`, () => {
@@ -227,5 +262,113 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
       clearInterval(watch)
     }
     expect([...seen].sort()).toEqual([3, 5])
+  })
+
+  test('one replica at a time scrapes: the next when it is gone or gives up, and nothing else begins anew', async () => {
+    await using page = await StatusPage.start()
+    // The role of agents, as the manifest of the installation has it: what they need beyond it would fail.
+    const installed = parseAllDocuments(readFileSync(join(root, 'operator/install.yaml'), 'utf8'))
+    const isRole = ({ metadata }: Live) => metadata.name === 'penstock-agent-aggregator'
+    await cluster.apply(...installed.map((one) => one.toJS() as Live).filter(isRole))
+    await cluster.apply({
+      apiVersion: 'penstock.dev/v1alpha1',
+      kind: 'ClusterPipeline',
+      metadata: { name: 'figures' },
+      spec: {
+        mode: 'Aggregator',
+        sources: [
+          {
+            name: 'web',
+            type: 'webserver_metrics',
+            config: { endpoints: [page.url], scrape_interval_secs: 1 },
+          },
+          { name: 'talk', type: 'demo_logs', config: { format: 'json', interval: 0.1 } },
+        ],
+        sinks: [{ name: 'none', type: 'blackhole' }],
+      },
+    })
+    // The first revision shall have it: of a later one the agents would have to report.
+    await eventually(async () => {
+      expect(await kubectl('get', 'cpl', 'figures', '-o', 'jsonpath={.status.conditions[*].type}')).toContain(
+        'Accepted',
+      )
+    })
+    await cluster.apply({
+      apiVersion: 'penstock.dev/v1alpha1',
+      kind: 'Agent',
+      metadata: { name: 'edge', namespace: system },
+      spec: {
+        mode: 'Aggregator',
+        pipelines: { clusterPipelines: { selector: {} } },
+        aggregator: { replicas: 2 },
+      },
+    })
+    const leases = () => list('leases', '-l', 'penstock.dev/agent=edge')
+    await eventually(async () => {
+      expect((await list('secrets', '-l', 'penstock.dev/agent=edge')).length).toBeGreaterThan(0)
+      expect((await get('deployment', 'penstock-edge')).spec.replicas).toBe(2)
+      expect(await leases()).toMatchObject([{ metadata: { ownerReferences: [{ kind: 'Agent', name: 'edge' }] } }])
+    })
+    const holder = async () => (await leases())[0]?.spec?.holderIdentity?.replace(/_.*/, '')
+    const scraped = (replica: Replica) => replica.metric('component_received_events_total', 'webserver_metrics')
+    const talked = (replica: Replica) => replica.metric('component_received_events_total', 'demo_logs')
+    const leads = (replica: Replica) => replica.metric('singleton_leader')
+
+    await using owned = new AsyncDisposableStack()
+    const wires = new Map<Replica, CutWire>()
+    const start = async (pod: string) => {
+      const wire = owned.use(await CutWire.start(cluster))
+      const { kubeconfig } = wire
+      const replica = owned.use(await Replica.start(cluster, { agent: 'edge', pod, pipeline: 'figures', kubeconfig }))
+      wires.set(replica, wire)
+    }
+    await Promise.all(['penstock-edge-a', 'penstock-edge-b', 'penstock-edge-c'].map(start))
+    const replicas = new Set(wires.keys())
+    const leader = async () => {
+      const leading: Replica[] = []
+      for (const replica of replicas) if ((await leads(replica)) === 1) leading.push(replica)
+      expect(leading).toHaveLength(1)
+      return leading[0] as Replica
+    }
+    const first = await eventually(async () => {
+      for (const replica of replicas) expect(await talked(replica)).toBeGreaterThan(0)
+      expect(await scraped(await leader())).toBeGreaterThan(0)
+      return leader()
+    })
+    const asked = page.asked
+    await eventually(() => expect(page.asked).toBeGreaterThan(asked + 2))
+    expect(await holder()).toBe(first.pod)
+    for (const replica of replicas) if (replica !== first) expect(await scraped(replica)).toBe(0)
+
+    // Without the API server it stops before another can begin, and goes on with the rest; then it is gone without a word.
+    wires.get(first)?.cut()
+    await eventually(async () => expect(await leads(first)).toBe(0))
+    const last = await scraped(first)
+    const then = await talked(first)
+    await eventually(async () => expect(await talked(first)).toBeGreaterThan(then + 5))
+    expect(await scraped(first)).toBe(last)
+    expect(await first.metric('singleton_lease_failures_total')).toBeGreaterThan(0)
+    await first.end('SIGKILL')
+    replicas.delete(first)
+
+    // Another takes over, and goes on with all else that it runs.
+    const before = new Map(await Promise.all([...replicas].map(async (one) => [one, await talked(one)] as const)))
+    const second = await eventually(leader)
+    await eventually(async () => expect(await scraped(second)).toBeGreaterThan(0))
+    expect(second.log).toContain('"previous":"silent"')
+    expect(await holder()).toBe(second.pod)
+    expect(await talked(second)).toBeGreaterThan(before.get(second) as number)
+    expect(await second.metric('config_reloads_total')).toBe(1)
+
+    // Asked to end, it gives up before it is gone: nobody waits for the claim to end.
+    replicas.delete(second)
+    const [third] = [...replicas] as [Replica]
+    expect(await scraped(third)).toBe(0)
+    expect(await second.end('SIGTERM')).toBe(0)
+    expect(second.log).toContain('The Lease is given up.')
+    await eventually(async () => expect(await scraped(third)).toBeGreaterThan(0))
+    expect(third.log).toContain('"previous":"given_up"')
+    expect(await holder()).toBe(third.pod)
+    expect(await third.metric('config_reloads_total')).toBe(1)
   })
 })

@@ -27,6 +27,7 @@ import {
   deploymentType,
   horizontalPodAutoscalerType,
   jobType,
+  leaseType,
   namespaceType,
   networkPolicyType,
   nodeType,
@@ -44,7 +45,15 @@ import { type Entry, older, renderBundle, shardKey } from '../render/bundle.ts'
 import { type Fragment, fragmentOf, fragmentsOf } from '../render/fragment.ts'
 import { digestFile, renderManifest } from '../render/manifest.ts'
 import { place, slotBytes } from '../render/slots.ts'
-import { clusterName, configSlots, labels, secretSlots, workloadName } from '../workloads/names.ts'
+import {
+  clusterName,
+  configSlots,
+  labels,
+  leaseName,
+  leaseNames,
+  secretSlots,
+  workloadName,
+} from '../workloads/names.ts'
 import type { WorkloadInput } from '../workloads/pod.ts'
 import { renderDrains, renderWorkloads, type Manifest as Workload, workloadProblems } from '../workloads/render.ts'
 import { AgentSecrets, type Contents, unwatchedMs, ValueReader } from './agent-secrets.ts'
@@ -302,6 +311,14 @@ export class AgentController implements AsyncDisposable {
         status: 'False',
         reason: 'NamespaceNotAllowed',
         message: `Agents of mode Node are honoured in these namespaces only: ${this.#context.settings.agentNamespaces.join(', ')}; set --agent-namespaces to allow "${namespace}".`,
+      }
+    }
+    if (mode === 'Aggregator' && leaseName(agent, this.#agents.values()) === undefined) {
+      return {
+        type: 'Accepted',
+        status: 'False',
+        reason: 'InvalidConfig',
+        message: `Agents of mode Aggregator: a namespace may have ${leaseNames.length}; "${namespace}" has more. Make it in another one.`,
       }
     }
     const [problem] = workloadProblems(agent)
@@ -810,6 +827,7 @@ export class AgentController implements AsyncDisposable {
       operatorNamespace: settings.namespace,
       egressPorts: ports,
       podMonitors: await client.serves(podMonitorType, { signal }),
+      lease: leaseName(agent, this.#agents.values()),
       ...(settings.metricsTokenSecret === '' ? {} : { metricsTokenSecret: settings.metricsTokenSecret }),
       ...this.#options.workloadInput?.(agent),
     }
@@ -888,7 +906,8 @@ export class AgentController implements AsyncDisposable {
   ): Promise<void> {
     const id = `${manifest.kind}/${manifest.metadata.name}`
     const cache = this.#owned.get(manifest.kind)
-    // ConfigMaps are cached without their content, PodMonitors not at all: those are looked at by themselves.
+    // ConfigMaps are cached without their content, PodMonitors and Leases, which change all the time, not at all: those are looked at by
+    // themselves.
     const whole = cache !== undefined && type !== configMapType
     const live = whole
       ? cache.get(type.namespaced ? agent.metadata.namespace : undefined, manifest.metadata.name)
@@ -1178,6 +1197,7 @@ function isSameQuantity(live: unknown, wanted: unknown): boolean {
 }
 
 function typeOf(manifest: Workload): ResourceType {
-  for (const type of [...ownedTypes, podMonitorType, secretType, nodeType]) if (type.kind === manifest.kind) return type
+  for (const type of [...ownedTypes, leaseType, podMonitorType, secretType, nodeType])
+    if (type.kind === manifest.kind) return type
   throw new TypeError(`Objects of kind ${manifest.kind} are not applied for an Agent.`)
 }

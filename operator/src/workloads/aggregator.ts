@@ -43,6 +43,9 @@ export function describeAggregator(agent: Agent, input: WorkloadInput, add: Desc
   const replicas = autoscaling === undefined ? { replicas: aggregator.replicas ?? 1 } : {}
   const template = aggregatorTemplate(agent, input)
 
+  // Nobody's at first: who holds it is written by the agents.
+  if (input.lease !== undefined)
+    add({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { ...metadata, name: input.lease } })
   add({
     apiVersion: 'v1',
     kind: 'Service',
@@ -132,7 +135,9 @@ export function describeAggregator(agent: Agent, input: WorkloadInput, add: Desc
 
 function aggregatorTemplate(agent: Agent, input: WorkloadInput) {
   const aggregator = agent.spec.aggregator ?? {}
-  const container = agentContainer(agent, input, [], {
+  // With one replica as well: while it is replaced there are two, and more replicas shall not mean other pods.
+  const election = input.lease === undefined ? [] : ['--lease', input.lease]
+  const container = agentContainer(agent, input, election, {
     requests: { cpu: '250m', memory: '256Mi' },
     limits: { memory: '1Gi' },
   })

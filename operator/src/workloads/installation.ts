@@ -5,6 +5,7 @@
 import { kinds } from '../api/kinds.ts'
 import { apiVersion, version as apiVersionName, group } from '../api/object.ts'
 import { type Describe, type Manifest, synthesise } from './manifest.ts'
+import { leaseNames } from './names.ts'
 import { agentRoles } from './render.ts'
 
 export const operatorName = 'penstock-operator'
@@ -85,6 +86,13 @@ export const agentNamespaceRules: readonly Rule[] = [
   { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: [...read, ...write] },
   { apiGroups: ['autoscaling'], resources: ['horizontalpodautoscalers'], verbs: [...read, ...write] },
   { apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'], verbs: [...read, ...write] },
+  // Made for agents, which write into them who leads. Server-side apply names what it creates, so that this may be limited by name.
+  {
+    apiGroups: ['coordination.k8s.io'],
+    resources: ['leases'],
+    resourceNames: leaseNames,
+    verbs: ['get', 'create', 'patch'],
+  },
   { apiGroups: ['monitoring.coreos.com'], resources: ['podmonitors'], verbs: [...read, ...write] },
   // Agents that come with the installation.
   { apiGroups: [group], resources: ['agents'], verbs: write },
@@ -120,6 +128,13 @@ export const agentRoleRules: Readonly<Record<string, readonly Rule[]>> = {
   [agentRoles.Aggregator]: [
     { apiGroups: [''], resources: ['namespaces'], verbs: read },
     { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: read },
+    // By PUT alone, which names what it creates.
+    {
+      apiGroups: ['coordination.k8s.io'],
+      resources: ['leases'],
+      resourceNames: leaseNames,
+      verbs: ['get', 'create', 'update'],
+    },
     ...reviews,
   ],
 }

@@ -1,6 +1,7 @@
 // Names and labels of everything that an Agent owns, and the paths inside its pods. Who writes an object and who mounts it
 // read its name here.
 
+import { createHash } from 'node:crypto'
 import type { Agent } from '../api/agent.ts'
 import type { OwnerReference } from '../api/object.ts'
 import { apiVersion } from '../api/object.ts'
@@ -9,6 +10,12 @@ import { apiVersion } from '../api/object.ts'
 export const configSlots = 8
 /** Secrets with the values that a bundle refers to. */
 export const secretSlots = 4
+
+/**
+ * Leases by which the replicas of an Aggregator choose one of them. Their names are fixed, as the role of agents is: it reaches these
+ * Leases and no other one of a namespace.
+ */
+export const leaseNames: readonly string[] = Array.from({ length: 64 }, (_, slot) => `penstock-aggregator-${slot}`)
 
 export const fieldManager = 'penstock-operator'
 
@@ -51,6 +58,26 @@ export function claimOrdinal(agent: Named, claim: string): number | undefined {
 }
 export const drainJobName = (agent: Named, ordinal: number) => `${workloadName(agent)}-drain-${ordinal}`
 export const authorityName = (agent: Named) => `${workloadName(agent)}-ca`
+/**
+ * The Lease of an Aggregator: the one that its name leads to, or the next that no older one of its namespace has. Undefined where they
+ * have all.
+ */
+export function leaseName(agent: Named, agents: Iterable<Agent>): string | undefined {
+  const { namespace, name } = agent.metadata
+  const ofNamespace = [...agents].filter(
+    (one) => one.spec.mode === 'Aggregator' && one.metadata.namespace === namespace,
+  )
+  const age = ({ metadata }: Named) => `${metadata.creationTimestamp ?? ''} ${metadata.name}`
+  const taken = new Set<string>()
+  for (const one of ofNamespace.toSorted((left, right) => (age(left) < age(right) ? -1 : 1))) {
+    const first = createHash('sha256').update(one.metadata.name).digest().readUInt32BE(0) % leaseNames.length
+    const free = [...leaseNames.slice(first), ...leaseNames.slice(0, first)].find((lease) => !taken.has(lease))
+    if (one.metadata.name === name) return free
+    if (free !== undefined) taken.add(free)
+  }
+  return undefined
+}
+
 /** Of an object without namespace: two Agents of one name in two namespaces must not share it. */
 export const clusterName = (agent: Named) => `penstock-agent-${agent.metadata.namespace}-${agent.metadata.name}`
 

@@ -33,6 +33,8 @@ export interface WorkloadInput {
   readonly podMonitors?: boolean
   /** The Secret of the Agent's namespace whose `token` may read `/metrics`. */
   readonly metricsTokenSecret?: string
+  /** Aggregators: the Lease by which the replicas choose the one that runs sources of which one runs each. */
+  readonly lease?: string | undefined
 }
 
 export type Resources = NonNullable<AgentSpec['resources']>

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Agent, AgentSpec } from '../api/agent.ts'
+import { agentRoleRules } from './installation.ts'
+import { leaseName } from './names.ts'
 import { strategicMerge } from './pod-template.ts'
 import { type Manifest, renderDrains, renderWorkloads, type WorkloadInput, workloadProblems } from './render.ts'
 
@@ -126,6 +128,46 @@ test('an aggregator without storage is a Deployment, with storage a StatefulSet 
   const set = of(manifests, 'StatefulSet')['spec'] as Deep
   expect(set['persistentVolumeClaimRetentionPolicy']).toEqual({ whenScaled: 'Retain', whenDeleted: 'Delete' })
   expect(set['volumeClaimTemplates']?.[0]?.['spec']?.['resources']).toEqual({ requests: { storage: '20Gi' } })
+})
+
+test('the replicas of an aggregator choose one of them by a Lease of the Agent, however many there are', () => {
+  const lease = leaseName(hub({}), [hub({})])
+  for (const replicas of [1, 3]) {
+    const manifests = renderWorkloads(hub({ replicas }), { ...input, lease })
+    expect(of(manifests, 'Lease')).toEqual({
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: expect.objectContaining({
+        name: lease,
+        ownerReferences: [expect.objectContaining({ uid: 'uid-1' })],
+        labels: expect.objectContaining({ 'penstock.dev/agent': 'hub' }),
+      }),
+    })
+    const pod = of(manifests, 'Deployment')['spec']?.['template']?.['spec'] as Deep
+    const args = named(pod['containers'] as Deep, 'agent')['args'] as unknown as string[]
+    expect(args[args.indexOf('--lease') + 1]).toBe(lease)
+  }
+  expect(kindsOf(renderWorkloads(node(), { ...input, lease: undefined }))).not.toContain('Lease')
+})
+
+test('each Aggregator of a namespace has a Lease of its own that the role of agents reaches, and keeps it', () => {
+  const made = Array.from({ length: 70 }, (_, index) => {
+    const one = agent({ mode: 'Aggregator' }, `hub-${index}`)
+    const creationTimestamp = `2026-01-01T00:00:${String(index % 60).padStart(2, '0')}Z`
+    return { ...one, metadata: { ...one.metadata, creationTimestamp } }
+  })
+  const of64 = made.filter(({ metadata: { creationTimestamp } }) => creationTimestamp < '2026-01-01T00:00:54Z')
+  const chosen = new Map(of64.map((one) => [one.metadata.name, leaseName(one, of64)]))
+  expect(new Set(chosen.values()).size).toBe(of64.length)
+  const { resourceNames, verbs } =
+    agentRoleRules['penstock-agent-aggregator']?.find(({ resources }) => resources?.includes('leases')) ?? {}
+  expect(verbs).toEqual(['get', 'create', 'update'])
+  for (const lease of chosen.values()) expect(resourceNames).toContain(lease)
+  // What comes later, or is elsewhere, takes none of them.
+  const elsewhere = { ...hub({}), metadata: { ...hub({}).metadata, namespace: 'other' } }
+  const more = [...made.toReversed(), elsewhere, node()]
+  for (const one of of64) expect(leaseName(one, more)).toBe(chosen.get(one.metadata.name))
+  expect(made.map((one) => leaseName(one, more)).filter((lease) => lease === undefined)).toHaveLength(6)
 })
 
 test('the Job that empties a volume is the agent without sources, and none of its pods', () => {
