@@ -291,6 +291,8 @@ test('a pipeline that cannot be built keeps its old version, and the others go o
   const last = bundleFiles(merged(reader('shop', 'a'), reader('shop', 'c')))
   project(bundleDir, last.files)
   await eventually(() => expect(operator.last).toMatchObject({ revision: last.rev, failed: [] }))
+  // The operator is asked whether it comes back.
+  expect(operator.last?.leftovers).toEqual([{ kind: 'cursors', id: 'uid-b', pipeline: 'shop/b' }])
   log('shop', 'web', 'three')
   await eventually(() => expect([read('a').at(-1), read('c').at(-1)]).toEqual(['three', 'three']))
   expect(read('b')).toEqual(['one', 'two'])

@@ -13,7 +13,16 @@ export const bundleSchema = 1
 export interface HeartbeatAnswer {
   /** How often it wants to hear from this agent. */
   readonly periodMs?: number
+  /** Keys of the leftovers that were asked about and that nothing needs any more. */
+  readonly gone?: readonly string[]
 }
+
+/** What an agent has on its disk for what it does not run: the buffer of a sink by its id, the positions of a pipeline by its uid. */
+export type Leftover =
+  | { readonly kind: 'buffer'; readonly id: string }
+  | { readonly kind: 'cursors'; readonly id: string; readonly pipeline: string }
+
+export const leftoverKey = ({ kind, id }: Leftover): string => `${kind} ${id}`
 
 /** Of heartbeats: within these bounds an operator may choose. */
 export const heartbeatPeriods = { leastMs: 1000, usualMs: 30_000, mostMs: 300_000 } as const

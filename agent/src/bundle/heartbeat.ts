@@ -7,7 +7,8 @@ import { type Logger, type LogRecord, subscribe } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Topology } from '../topology/run.ts'
 import { version } from '../version.ts'
-import { type HeartbeatAnswer, heartbeatPeriods, pipelineOf } from './format.ts'
+import { type HeartbeatAnswer, heartbeatPeriods, type Leftover, pipelineOf } from './format.ts'
+import type { Leftovers } from './leftovers.ts'
 import { type OperatorAddress, OperatorClient } from './operator-client.ts'
 import { type BundleRunner, type Failure, nameOf } from './runner.ts'
 
@@ -17,6 +18,7 @@ export interface HeartbeatOptions extends OperatorAddress {
   readonly namespace: string
   readonly logger: Logger
   readonly metrics: Metrics
+  readonly leftovers?: Leftovers | undefined
 }
 
 export interface ComponentReport {
@@ -73,6 +75,8 @@ export interface HeartbeatBody {
   readonly failed: readonly string[]
   /** Those that did something since the last report. */
   readonly pipelines: Readonly<Record<string, PipelineReport>>
+  /** On its disk, for what it does not run: the operator is asked whether that is gone. */
+  readonly leftovers?: readonly Leftover[]
 }
 
 const timeoutMs = 10_000
@@ -148,7 +152,7 @@ export class Heartbeat {
   }
 
   async #send(): Promise<void> {
-    const { logger, metrics } = this.#options
+    const { logger, metrics, leftovers } = this.#options
     const counts = metrics.byComponent(counted)
     try {
       const signal = AbortSignal.any([this.#ending.signal, AbortSignal.timeout(timeoutMs)])
@@ -158,7 +162,9 @@ export class Heartbeat {
       }
       this.#told = counts
       this.#lastErrors.clear()
-      this.#periodMs = periodIn(answer.body)
+      const { periodMs, gone } = answerIn(answer.body)
+      this.#periodMs = periodMs
+      leftovers?.told(gone)
       if (this.#failing) logger.info('The operator takes heartbeats again.')
       this.#failing = false
     } catch (error) {
@@ -170,7 +176,8 @@ export class Heartbeat {
   }
 
   #body(counts: ReadonlyMap<string, Counts>): HeartbeatBody {
-    const { node, pod, namespace } = this.#options
+    const { node, pod, namespace, leftovers } = this.#options
+    const left = leftovers?.found() ?? []
     const { failures, ...state } = this.#runner.state
     return {
       schema: 1,
@@ -183,6 +190,7 @@ export class Heartbeat {
       failures: failures.slice(0, mostFailures),
       failed: failures.map((failure) => failure.pipeline),
       pipelines: this.#reports(counts),
+      ...(left.length === 0 ? {} : { leftovers: left }),
     }
   }
 
@@ -272,17 +280,19 @@ export class Heartbeat {
   }
 }
 
-/** The period that an answer asks for; the usual one if it asks for none. */
-function periodIn(body: Buffer): number {
+/** What an answer says; the usual period if it asks for none. */
+function answerIn(body: Buffer): Required<HeartbeatAnswer> {
   const { leastMs, usualMs, mostMs } = heartbeatPeriods
   let answer: HeartbeatAnswer | null
   try {
     answer = JSON.parse(body.toString('utf8')) as HeartbeatAnswer | null
   } catch {
-    return usualMs // an operator of another version, or a proxy before it
+    answer = null // an operator of another version, or a proxy before it
   }
-  const period = answer?.periodMs
-  return typeof period === 'number' && Number.isFinite(period) ? Math.min(mostMs, Math.max(leastMs, period)) : usualMs
+  const { periodMs: period, gone } = answer ?? {}
+  const periodMs =
+    typeof period === 'number' && Number.isFinite(period) ? Math.min(mostMs, Math.max(leastMs, period)) : usualMs
+  return { periodMs, gone: Array.isArray(gone) ? gone : [] }
 }
 
 /** Part of a buffer that is taken, from 0 to 1. */

@@ -19,6 +19,7 @@ import { askOperator, askServer, ReaderAccess } from './access.ts'
 import { Election } from './election.ts'
 import { Heartbeat, useOf } from './heartbeat.ts'
 import { Inquiries } from './inquiries.ts'
+import { Leftovers } from './leftovers.ts'
 import { type OperatorAddress, OperatorClient } from './operator-client.ts'
 import { BundleRunner } from './runner.ts'
 import { Sidecar } from './sidecar.ts'
@@ -155,6 +156,13 @@ export class BundleMode {
           namespace: process.env['POD_NAMESPACE'] ?? '',
           logger: this.#logger,
           metrics: this.#metrics,
+          leftovers: new Leftovers({
+            dataDir: this.config.globals.dataDir,
+            topology,
+            runner: this.runner,
+            logger: this.#logger,
+            metrics: this.#metrics,
+          }),
         },
         this.runner,
         topology,

@@ -21,6 +21,7 @@ import { labels, tokenAudience } from '../workloads/names.ts'
 import type { OperatorContext, OperatorPart } from './context.ts'
 import type { Delivery } from './delivery.ts'
 import { type Asked, Inquiries } from './inquiries.ts'
+import { Leftovers } from './leftovers.ts'
 import { Observers, observedPaths } from './observers.ts'
 import { forwardedHeader, relay } from './relay.ts'
 
@@ -54,6 +55,7 @@ export class HeartbeatServer implements AsyncDisposable {
   readonly #options: HeartbeatServerOptions
   readonly #inquiries = new Inquiries()
   readonly #observers: Observers
+  readonly #leftovers: Leftovers
   #server: Server | undefined
   readonly #pods: Cache<Pod>
   readonly #reviewed = new Map<string, { readonly until: number; readonly sender: Promise<Asked | undefined> }>()
@@ -66,6 +68,7 @@ export class HeartbeatServer implements AsyncDisposable {
     this.#delivery = delivery
     this.#options = options
     this.#observers = new Observers(context, delivery, this.#inquiries)
+    this.#leftovers = new Leftovers(context.kube.as('heartbeat'), delivery)
     this.#pods = context.caches.cache<Pod>(podType, { labelSelector: labels.agent })
     this.#count = new Counter({
       name: 'penstock_heartbeats_total',
@@ -166,7 +169,9 @@ export class HeartbeatServer implements AsyncDisposable {
     const { agent, ...from } = sender
     this.#delivery.hear(agent, from, heartbeat, evenNow())
     this.#count.inc({ result: 'taken' })
-    give(response, { periodMs: this.#context.settings.heartbeatPeriodMs } satisfies HeartbeatAnswer)
+    const { heartbeatPeriodMs: periodMs } = this.#context.settings
+    const gone = await this.#leftovers.gone(agent, heartbeat.leftovers)
+    give(response, { periodMs, ...(gone.length === 0 ? {} : { gone }) } satisfies HeartbeatAnswer)
   }
 
   /** An agent that asks what it shall look at, or tells what it saw. */

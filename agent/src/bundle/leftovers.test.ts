@@ -1,0 +1,124 @@
+// What a pipeline that was taken out has left on the disk: a real buffer, and positions as a reader keeps them.
+
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { bufferFolder } from '../buffers/folder.ts'
+import { minDiskBuffer } from '../config/component-options.ts'
+import { loadConfigObject } from '../config/load.ts'
+import { silentLogger } from '../telemetry/logger.ts'
+import { Metrics } from '../telemetry/metrics.ts'
+import { Topology } from '../topology/run.ts'
+import { Leftovers, leftoverGraceMs } from './leftovers.ts'
+import type { BundleRunner } from './runner.ts'
+
+vi.setConfig({ testTimeout: 60_000 })
+let dataDir = ''
+beforeEach(() => {
+  dataDir = mkdtempSync(join(tmpdir(), 'penstock-leftovers-'))
+})
+afterEach(() => rmSync(dataDir, { recursive: true, force: true }))
+
+const sinkId = 'shop/a/out'
+
+/** Runs a sink that delivers nothing until its buffer holds events; they stay there. */
+async function leaveEvents(): Promise<void> {
+  const server = createServer((_, response) => response.writeHead(503).end())
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  const loaded = loadConfigObject({
+    data_dir: dataDir,
+    sources: { 'shop/a/in': { type: 'demo_logs', format: 'shuffle', lines: ['x'], interval: 0, count: 40 } },
+    sinks: {
+      [sinkId]: {
+        ...{ type: 'http', inputs: ['shop/a/in'], encoding: { codec: 'json' }, healthcheck: false },
+        uri: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+        buffer: { type: 'disk', max_size: minDiskBuffer },
+      },
+    },
+  })
+  if (!loaded.ok) throw new Error(loaded.problems.map(({ message }) => message).join('\n'))
+  const topology = await Topology.start(loaded.config, { logger: silentLogger, metrics: new Metrics() })
+  await vi.waitFor(() => expect(topology.sinks.get(sinkId)?.buffer.events).toBe(40), { timeout: 30_000 })
+  await topology.stop(0)
+  server.closeAllConnections()
+  await new Promise((done) => server.close(done))
+}
+
+function agent() {
+  const metrics = new Metrics()
+  const state = { running: new Map<string, string>(), state: 'Loaded', sinks: new Map<string, never>() }
+  const runner = {
+    get state() {
+      return { state: state.state }
+    },
+    *pipelines() {
+      for (const [id, uid] of state.running) yield { id, part: { pipeline: { uid } } }
+    },
+  } as unknown as BundleRunner
+  const topology = { sinks: state.sinks, retiringSink: () => undefined }
+  const leftovers = new Leftovers({ dataDir, topology, runner, logger: silentLogger, metrics })
+  return {
+    ...{ state, leftovers },
+    lost: () => metrics.sum('buffer_discarded_events_total', { component_id: sinkId, intentional: 'false' }),
+    /** One heartbeat, to which the operator answers with these. */
+    beat: (gone: readonly string[], at: number) => {
+      const found = leftovers.found()
+      leftovers.told(gone, at)
+      return found
+    },
+  }
+}
+
+const gone = [`buffer ${sinkId}`]
+
+test('a buffer that nothing needs any more is removed after a while, and what it held is counted as lost', async () => {
+  await leaveEvents()
+  const { beat, lost } = agent()
+  const folder = bufferFolder(dataDir, sinkId)
+  expect(beat(gone, 0)).toEqual([{ kind: 'buffer', id: sinkId }])
+  beat(gone, leftoverGraceMs - 1)
+  expect([existsSync(folder), lost()]).toEqual([true, 0])
+  beat(gone, leftoverGraceMs)
+  expect([existsSync(folder), lost()]).toEqual([false, 40])
+  expect(beat(gone, leftoverGraceMs + 1)).toEqual([])
+})
+
+test('the while begins anew when something needs the buffer in between, or it runs again', async () => {
+  mkdirSync(bufferFolder(dataDir, sinkId), { recursive: true })
+  const { beat, state } = agent()
+  const folder = bufferFolder(dataDir, sinkId)
+  beat(gone, 0)
+  beat([], leftoverGraceMs / 2) // the Pipeline was applied again, or is suspended
+  beat(gone, leftoverGraceMs)
+  expect(existsSync(folder)).toBe(true)
+  state.sinks.set(sinkId, undefined as never)
+  expect(beat(gone, 2 * leftoverGraceMs)).toEqual([])
+  expect(existsSync(folder)).toBe(true)
+  state.sinks.clear()
+  // Without a whole bundle nothing is asked, and nothing removed.
+  state.state = 'Waiting'
+  expect(beat(gone, 4 * leftoverGraceMs)).toEqual([])
+  expect(existsSync(folder)).toBe(true)
+})
+
+test('positions go by the uid of their pipeline, which is known after a restart, too', () => {
+  const cursors = join(dataDir, 'cursors', 'uid-a', 'app')
+  mkdirSync(cursors, { recursive: true })
+  writeFileSync(join(cursors, 'checkpoints.json'), '{}')
+  mkdirSync(join(dataDir, 'cursors', 'uid-of-nobody'))
+  const before = agent()
+  before.state.running.set('shop/a', 'uid-a')
+  expect(before.leftovers.found()).toEqual([])
+  const { beat, state } = agent()
+  // It was made again under its name.
+  state.running.set('shop/a', 'uid-new')
+  const key = ['cursors uid-a']
+  expect(beat(key, 0)).toEqual([{ kind: 'cursors', id: 'uid-a', pipeline: 'shop/a' }])
+  expect(existsSync(cursors)).toBe(true)
+  beat(key, leftoverGraceMs)
+  expect(existsSync(join(dataDir, 'cursors', 'uid-a'))).toBe(false)
+  expect(existsSync(join(dataDir, 'cursors', 'uid-of-nobody'))).toBe(true)
+})

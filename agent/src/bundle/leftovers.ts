@@ -1,0 +1,167 @@
+// What lies on the disk for what does not run here any more: buffers of sinks and positions of pipelines that were taken out. That
+// something is not in the bundle says little: it may be suspended, be tried without, or come back. So the operator is asked, which
+// knows what there is; what it calls gone again and again for a while is removed, and what was undelivered is counted as lost.
+
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { inspectBuffer } from '../buffers/disk/inspect.ts'
+import { Ledger, ledgerName } from '../buffers/disk/ledger.ts'
+import { bufferRoot } from '../buffers/folder.ts'
+import type { Logger } from '../telemetry/logger.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import type { Topology } from '../topology/run.ts'
+import { type Leftover, leftoverKey } from './format.ts'
+import type { BundleRunner } from './runner.ts'
+
+export interface LeftoverOptions {
+  readonly dataDir: string
+  readonly topology: Pick<Topology, 'sinks' | 'retiringSink'>
+  readonly runner: Pick<BundleRunner, 'state' | 'pipelines'>
+  readonly logger: Logger
+  readonly metrics: Metrics
+}
+
+/** For so long an operator must call something gone: what is applied again soon finds what it has left. */
+export const leftoverGraceMs = 600_000
+/** Of one heartbeat; the others have their turn when these are gone. */
+const mostAsked = 50
+
+export class Leftovers {
+  readonly #options: LeftoverOptions
+  /** Since when the operator has called them gone. */
+  readonly #goneSince = new Map<string, number>()
+  #asked: readonly Leftover[] = []
+  /** Pipelines by the uids under which positions are kept. */
+  #known: Map<string, string> | undefined
+
+  constructor(options: LeftoverOptions) {
+    this.#options = options
+  }
+
+  /** What the operator is to be asked about. Nothing, unless a whole bundle is in force. */
+  found(): readonly Leftover[] {
+    this.#asked = this.#options.runner.state.state === 'Loaded' ? this.#look() : []
+    return this.#asked
+  }
+
+  /** Takes what the operator calls gone of what was found last. */
+  told(gone: readonly string[], now = performance.now()): void {
+    const asked = new Map(this.#asked.map((leftover) => [leftoverKey(leftover), leftover]))
+    const isGone = new Set(gone)
+    // Something may have come back while the operator was asked.
+    const present = new Set(this.found().map(leftoverKey))
+    for (const key of [...this.#goneSince.keys()]) {
+      if (!asked.has(key) || !present.has(key) || !isGone.has(key)) this.#goneSince.delete(key)
+    }
+    for (const [key, leftover] of asked) {
+      if (!isGone.has(key) || !present.has(key)) continue
+      const since = this.#goneSince.get(key) ?? now
+      this.#goneSince.set(key, since)
+      if (now - since >= leftoverGraceMs) this.#remove(leftover)
+    }
+  }
+
+  #look(): Leftover[] {
+    const { dataDir, topology, runner } = this.#options
+    const running = new Map<string, string>()
+    for (const { id, part } of runner.pipelines()) running.set(part.pipeline.uid, id)
+    const known = this.#learn(running)
+    const buffers = foldersIn(bufferRoot(dataDir)).flatMap((name): Leftover[] => {
+      const id = decoded(name)
+      const isOurs = id !== undefined && id.split('/').length === 3
+      return !isOurs || topology.sinks.has(id) || topology.retiringSink(id) !== undefined
+        ? []
+        : [{ kind: 'buffer', id }]
+    })
+    const cursors = foldersIn(cursorRoot(dataDir)).flatMap((uid): Leftover[] => {
+      const pipeline = known.get(uid)
+      return pipeline === undefined || running.has(uid) ? [] : [{ kind: 'cursors', id: uid, pipeline }]
+    })
+    return [...buffers, ...cursors].slice(0, mostAsked)
+  }
+
+  #remove(leftover: Leftover): void {
+    const { dataDir, logger, metrics } = this.#options
+    const { kind, id } = leftover
+    const path = kind === 'buffer' ? join(bufferRoot(dataDir), encodeURIComponent(id)) : join(cursorRoot(dataDir), id)
+    try {
+      const events = kind === 'buffer' ? eventsIn(path) : 0
+      rmSync(path, { recursive: true, force: true })
+      this.#goneSince.delete(leftoverKey(leftover))
+      if (kind === 'cursors') {
+        logger.info({ pipeline: leftover.pipeline, uid: id }, 'The positions of a pipeline that is gone were removed.')
+        return
+      }
+      const labels = { component_id: id, component_kind: 'sink', buffer_id: id, stage: '0', intentional: 'false' }
+      metrics.counter('buffer_discarded_events_total', labels).add(events)
+      const level = events > 0 ? 'warn' : 'info'
+      logger[level](
+        { component_id: id, events },
+        'The buffer of a sink that is gone was removed; its events are discarded.',
+      )
+    } catch (error) {
+      logger.warn({ path, error }, 'What a pipeline that is gone has left could not be removed; it is tried again.')
+    }
+  }
+
+  /** Remembers which pipeline each uid is: its positions do not say it. */
+  #learn(running: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+    const { dataDir, logger } = this.#options
+    const path = join(dataDir, 'bundle', 'pipelines.json')
+    this.#known ??= readKnown(path)
+    const known = this.#known
+    const before = known.size
+    for (const [uid, id] of running) known.set(uid, id)
+    if (known.size === before) return known
+    const folders = new Set(foldersIn(cursorRoot(dataDir)))
+    for (const uid of known.keys()) if (!running.has(uid) && !folders.has(uid)) known.delete(uid)
+    try {
+      mkdirSync(join(dataDir, 'bundle'), { recursive: true })
+      writeFileSync(`${path}.new`, JSON.stringify(Object.fromEntries(known)), { mode: 0o600 })
+      renameSync(`${path}.new`, path)
+    } catch (error) {
+      logger.warn({ error, path }, 'The names of the pipelines could not be kept; positions of removed ones may stay.')
+    }
+    return known
+  }
+}
+
+const cursorRoot = (dataDir: string) => join(dataDir, 'cursors')
+
+function readKnown(path: string): Map<string, string> {
+  try {
+    return new Map(Object.entries(JSON.parse(readFileSync(path, 'utf8')) as Record<string, string>))
+  } catch {
+    return new Map() // nothing was kept yet
+  }
+}
+
+function foldersIn(folder: string): string[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map((entry) => entry.name)
+      .sort()
+  } catch {
+    return [] // nothing was ever written there
+  }
+}
+
+function decoded(name: string): string | undefined {
+  try {
+    return decodeURIComponent(name)
+  } catch {
+    return undefined // not a folder of ours
+  }
+}
+
+/** Events that nobody has answered for. A buffer that was closed says so in its ledger; any other is looked through. */
+function eventsIn(path: string): number {
+  try {
+    const { state, damaged } = Ledger.read(join(path, ledgerName))
+    if (state !== undefined && !damaged) return state.nextId - state.readId
+  } catch {
+    // No ledger: the segments tell.
+  }
+  return inspectBuffer(path).lag_events
+}

@@ -1,0 +1,75 @@
+import { expect, test } from 'vitest'
+import type { KubeClient } from '../kube/client.ts'
+import type { Fragment } from '../render/fragment.ts'
+import { Delivery } from './delivery.ts'
+import { Leftovers } from './leftovers.ts'
+
+const fragment = (id: string, uid: string, ...sinks: readonly string[]): Fragment =>
+  ({ id, uid, sinks: sinks.map((name) => [`${id}/${name}`, '{}']) }) as unknown as Fragment
+
+const byId = (...fragments: readonly Fragment[]) => new Map(fragments.map((each) => [each.id, each]))
+
+/** An Agent whose stable revision runs some pipelines, and perhaps a candidate others. */
+function asked(
+  stable: readonly Fragment[],
+  options: { candidate?: readonly Fragment[]; objects?: Record<string, string>; away?: boolean; lost?: boolean } = {},
+) {
+  const { candidate, objects = {}, away = false, lost = false } = options
+  const delivery = new Delivery()
+  const revision = (rev: string, fragments: readonly Fragment[]) =>
+    [rev, { rev, shards: [], fragments: byId(...fragments) }] as const
+  delivery.set('system/node', {
+    stable: { rev: 's', shards: [] },
+    candidate: candidate === undefined ? undefined : { rev: 'c', shards: [], percent: 5, salt: 'x' },
+    record: { rolledBack: {}, history: [] },
+    revisions: new Map(
+      lost ? [] : [revision('s', stable), ...(candidate === undefined ? [] : [revision('c', candidate)])],
+    ),
+    selected: byId(...(candidate ?? stable)),
+    evicted: new Map(),
+    why: '',
+  })
+  const requests: string[] = []
+  const get = async (_: unknown, namespace: string | undefined, name: string) => {
+    requests.push(`${namespace}/${name}`)
+    if (away) throw new Error('forbidden')
+    const uid = objects[`${namespace}/${name}`]
+    return uid === undefined ? undefined : { metadata: { name, uid } }
+  }
+  return { leftovers: new Leftovers({ get } as unknown as KubeClient, delivery), requests }
+}
+
+const buffer = { kind: 'buffer', id: 'shop/a/es' }
+const cursors = { kind: 'cursors', id: 'uid-a', pipeline: 'shop/a' }
+const a = fragment('shop/a', 'uid-a', 'es')
+const without = fragment('shop/a', 'uid-a', 'other')
+const other = fragment('shop/b', 'uid-b', 'es')
+
+test.each([
+  { what: 'a Pipeline that is deleted', given: asked([other]), gone: ['buffer shop/a/es', 'cursors uid-a'] },
+  {
+    what: 'one that was made again',
+    given: asked([other], { objects: { 'shop/a': 'uid-new' } }),
+    gone: ['cursors uid-a'],
+  },
+  { what: 'one that is suspended', given: asked([other], { objects: { 'shop/a': 'uid-a' } }), gone: [] },
+  { what: 'one that the candidate is tried without', given: asked([a, other], { candidate: [other] }), gone: [] },
+  { what: 'one that only the candidate has', given: asked([other], { candidate: [a, other] }), gone: [] },
+  { what: 'a sink that is removed', given: asked([without]), gone: ['buffer shop/a/es'] },
+  { what: 'a sink that the candidate is tried without', given: asked([a], { candidate: [without] }), gone: [] },
+  { what: 'an API server that says nothing', given: asked([other], { away: true }), gone: [] },
+  { what: 'revisions that are not known', given: asked([other], { lost: true }), gone: [] },
+])('$what leaves behind what nothing needs: $gone', async ({ given, gone }) => {
+  expect(await given.leftovers.gone('system/node', [buffer, cursors])).toEqual(gone)
+  expect(await given.leftovers.gone('system/unknown', [buffer, cursors])).toEqual([])
+})
+
+test('many agents that ask about a pipeline cost one request, and what makes no sense none', async () => {
+  const { leftovers, requests } = asked([other])
+  for (let agent = 0; agent < 20; agent++) await leftovers.gone('system/node', [buffer, cursors])
+  expect(requests).toEqual(['shop/a'])
+  const nonsense = [{ kind: 'buffer', id: '../../etc' }, { kind: 'buffer', id: 'a/b/../c' }, { kind: 'x' }, 7, null]
+  expect(await leftovers.gone('system/node', nonsense)).toEqual([])
+  expect(await leftovers.gone('system/node', 'all')).toEqual([])
+  expect(requests).toEqual(['shop/a'])
+})

@@ -1,0 +1,100 @@
+// Whether what an agent has on its disk for what it does not run is needed by anything. The answer is yes unless everything is known and
+// says no: neither the revisions that its agents may run, nor what shall run, nor the API server has it.
+
+import { type Leftover, leftoverKey, pipelineOf, type Revision } from '@penstock/agent/bundle/format'
+import { clusterPipelineKind, pipelineKind } from '../api/kinds.ts'
+import type { KubeObject } from '../api/object.ts'
+import type { KubeClient } from '../kube/client.ts'
+import { evenNow } from '../kube/clock.ts'
+import type { Fragment } from '../render/fragment.ts'
+import type { Delivery } from './delivery.ts'
+
+const mostAsked = 50
+/** Many agents ask about the same pipeline, each again and again. */
+const keepMs = 60_000
+const mostKept = 10_000
+
+/** The uid of an object that is there; `absent`; or `unknown`, where the API server does not say. */
+type Existence = { readonly uid: string } | 'absent' | 'unknown'
+
+export class Leftovers {
+  readonly #kube: Pick<KubeClient, 'get'>
+  readonly #delivery: Delivery
+  readonly #asked = new Map<string, { readonly until: number; readonly existence: Promise<Existence> }>()
+
+  constructor(kube: Pick<KubeClient, 'get'>, delivery: Delivery) {
+    this.#kube = kube
+    this.#delivery = delivery
+  }
+
+  /** Keys of those that nothing needs any more. */
+  async gone(agent: string, said: unknown): Promise<string[]> {
+    const leftovers = Array.isArray(said) ? said.slice(0, mostAsked).filter(isLeftover) : []
+    const gone: string[] = []
+    for (const leftover of leftovers) if (await this.#isGone(agent, leftover)) gone.push(leftoverKey(leftover))
+    return gone
+  }
+
+  async #isGone(agent: string, leftover: Leftover): Promise<boolean> {
+    const revisions = this.#revisions(agent)
+    if (revisions === undefined) return false
+    if (leftover.kind === 'cursors') {
+      const { id: uid, pipeline } = leftover
+      if (revisions.some((fragments) => [...fragments.values()].some((fragment) => fragment.uid === uid))) return false
+      const existence = await this.#existence(pipeline)
+      return existence !== 'unknown' && (existence === 'absent' || existence.uid !== uid)
+    }
+    const pipeline = pipelineOf(leftover.id)
+    const found = revisions.map((fragments) => fragments.get(pipeline))
+    if (found.some((fragment) => fragment?.sinks.some(([id]) => id === leftover.id))) return false
+    // The pipeline runs everywhere without this sink.
+    if (found.every((fragment) => fragment !== undefined)) return true
+    if (found.some((fragment) => fragment !== undefined)) return false
+    // It may be suspended, not be accepted, or belong to another Agent now.
+    return (await this.#existence(pipeline)) === 'absent'
+  }
+
+  /** What agents may run or shall; undefined where that is not known. */
+  #revisions(agent: string): readonly ReadonlyMap<string, Fragment>[] | undefined {
+    const delivered = this.#delivery.get(agent)
+    if (delivered?.stable === undefined) return undefined
+    const { stable, candidate, revisions, selected } = delivered
+    const known = [stable, candidate]
+      .filter((revision): revision is Revision => revision !== undefined)
+      .map(({ rev }) => revisions.get(rev)?.fragments)
+    return known.every((fragments) => fragments !== undefined) ? [...known, selected] : undefined
+  }
+
+  async #existence(pipeline: string): Promise<Existence> {
+    const now = evenNow()
+    const known = this.#asked.get(pipeline)
+    if (known !== undefined && known.until > now) return known.existence
+    if (this.#asked.size >= mostKept) this.#asked.clear()
+    const existence = this.#ask(pipeline)
+    this.#asked.set(pipeline, { until: now + keepMs, existence })
+    return existence
+  }
+
+  async #ask(pipeline: string): Promise<Existence> {
+    const [namespace, name] = pipeline.split('/') as [string, string]
+    try {
+      const object =
+        namespace === '_cluster'
+          ? await this.#kube.get<KubeObject>(clusterPipelineKind, undefined, name)
+          : await this.#kube.get<KubeObject>(pipelineKind, namespace, name)
+      return object === undefined ? 'absent' : { uid: object.metadata.uid ?? '' }
+    } catch {
+      return 'unknown' // forbidden, or the API server is away: asked again in a minute
+    }
+  }
+}
+
+const isName = (text: string) => /^[a-z0-9_][a-z0-9_.-]*$/.test(text)
+
+function isLeftover(said: unknown): said is Leftover {
+  if (typeof said !== 'object' || said === null) return false
+  const { kind, id, pipeline } = said as Readonly<Record<string, unknown>>
+  const parts = (text: unknown, count: number) =>
+    typeof text === 'string' && text.length < 1024 && text.split('/').length === count && text.split('/').every(isName)
+  return kind === 'buffer' ? parts(id, 3) : kind === 'cursors' && parts(id, 1) && parts(pipeline, 2)
+}
