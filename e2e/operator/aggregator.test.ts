@@ -12,6 +12,11 @@ import { root } from '../command.ts'
 import { type ConditionLike, CutWire, eventually, OperatorProcess, prepare, system } from './process.ts'
 import { Replica } from './replica.ts'
 
+/** What the manifest of the installation lets the operator and aggregators do in the namespace: what they need beyond it fails. */
+const rights = parseAllDocuments(readFileSync(join(root, 'operator/install.yaml'), 'utf8'))
+  .map((one) => one.toJS() as Live)
+  .filter(({ metadata }) => /^penstock-(agent-aggregator|operator-namespace|operator-agents)$/.test(metadata.name))
+
 const missing = missingForCluster(0)
 const set = 'penstock-hub'
 
@@ -266,10 +271,7 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
 
   test('one replica at a time scrapes: the next when it is gone or gives up, and nothing else begins anew', async () => {
     await using page = await StatusPage.start()
-    // The role of agents, as the manifest of the installation has it: what they need beyond it would fail.
-    const installed = parseAllDocuments(readFileSync(join(root, 'operator/install.yaml'), 'utf8'))
-    const isRole = ({ metadata }: Live) => metadata.name === 'penstock-agent-aggregator'
-    await cluster.apply(...installed.map((one) => one.toJS() as Live).filter(isRole))
+    await cluster.apply(...rights)
     await cluster.apply({
       apiVersion: 'penstock.dev/v1alpha1',
       kind: 'ClusterPipeline',
@@ -370,5 +372,30 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
     expect(third.log).toContain('"previous":"given_up"')
     expect(await holder()).toBe(third.pod)
     expect(await third.metric('config_reloads_total')).toBe(1)
+  })
+
+  test('operator and agents may write the Leases that are theirs, and no other one of the namespace', async () => {
+    await cluster.apply(...rights)
+    const as = (account: string) => ['-n', system, '--as', `system:serviceaccount:${system}:${account}`]
+    const lease = (name: string) => ({
+      input: JSON.stringify({
+        apiVersion: 'coordination.k8s.io/v1',
+        kind: 'Lease',
+        metadata: { name, namespace: system },
+      }),
+    })
+    const apply = (name: string) =>
+      cluster.kubectl([...as('penstock-operator'), 'apply', '--server-side', '-f', '-'], lease(name))
+    const put = (name: string) => {
+      const path = `/apis/coordination.k8s.io/v1/namespaces/${system}/leases/${name}`
+      return cluster.kubectl([...as('penstock-edge'), 'replace', '--raw', path, '-f', '-'], lease(name))
+    }
+    // Of one that is not there both make it, by a request that names it.
+    await apply('penstock-aggregator-0')
+    await put('penstock-aggregator-63')
+    for (const name of ['penstock-operator', 'penstock-aggregator-64']) {
+      await expect(apply(name)).rejects.toThrow('orbidden')
+      await expect(put(name)).rejects.toThrow('orbidden')
+    }
   })
 })
