@@ -153,7 +153,9 @@ export class RolloutStatus implements AsyncDisposable {
       const object = this.#objectOf(artifact)
       if (object === undefined) continue
       const concerned = views.filter(
-        ({ delivered: { selected, evicted } }) => selected.has(artifact.id) || evicted.has(artifact.id),
+        ({ delivered: { selected, evicted, record } }) =>
+          // One that was taken back before it ran anywhere is selected no more.
+          selected.has(artifact.id) || evicted.has(artifact.id) || record.rolledBack[artifact.id] !== undefined,
       )
       const isUnknown = concerned.length === 0 ? isHearing : concerned.some(unheard)
       if (isUnknown && isTold(object)) continue
