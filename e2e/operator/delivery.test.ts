@@ -2,13 +2,15 @@
 // DaemonSet, whose volumes are shown as a kubelet shows them.
 
 import { createHash, randomBytes } from 'node:crypto'
-import { appendFileSync, mkdirSync } from 'node:fs'
+import { appendFileSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
+import type { Bundle } from '@penstock/agent/bundle/format'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type Cluster, missingForCluster, startCluster } from '../cluster/cluster.ts'
 import { freePort } from '../free-port.ts'
 import { Crowd } from './crowd.ts'
-import { Api, Fleet } from './fleet.ts'
+import { Api, Fleet, type ObjectLike, podToken } from './fleet.ts'
 import { type ConditionLike, eventually, heartbeatUrl, OperatorProcess } from './process.ts'
 import { Receiver } from './receiver.ts'
 
@@ -140,6 +142,17 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
       const lines = [texts].flat().map((text) => `${at.toISOString()} stdout F ${text}\n`)
       appendFileSync(join(folder, '0.log'), lines.join(''))
     }
+  }
+
+  const secret = {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'creds', namespace: 'streamed' },
+  }
+  const auth = {
+    strategy: 'basic',
+    user: 'me',
+    password: { valueFrom: { secretKeyRef: { name: 'creds', key: 'password' } } },
   }
 
   const pids = () => fleet.members.map((member) => member.process?.pid)
@@ -401,6 +414,164 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
       expect((await status())?.flow?.lagSeconds).toBe(0)
     }, 120_000)
     await cluster.kubectl(['delete', 'pipeline', '-n', 'shop', 'behind'])
+  })
+
+  describe('asked for by the agents', () => {
+    /** What an agent has, as it keeps it for a restart: the ids of its pipelines. */
+    const given = (index: number): string[] => {
+      const file = join(fleet.members[index]?.folder ?? '', 'data/bundle/last.json')
+      return Object.keys((JSON.parse(readFileSync(file, 'utf8')) as { bundle: Bundle }).bundle.pipelines)
+    }
+    const nodes = async () =>
+      (await api.get('/apis/penstock.dev/v1alpha1/namespaces/penstock-system/agents/node')).status?.['nodes']
+    const streamed = () => eventually(async () => expect(await nodes()).toMatchObject({ current: 3, streamed: 3 }))
+    let lines = 0
+    const told = new Map<number, (text: string) => void>()
+    /** Each pod says something new, and all of it arrives, and nothing twice. */
+    const arrive = async (path: string) => {
+      const before = receiver.at(path).length
+      const said = [...told.values()].map((say) => {
+        const line = `streamed ${lines++}`
+        say(line)
+        return line
+      })
+      await eventually(() => expect(receiver.at(path).slice(before)).toEqual(expect.arrayContaining(said)))
+      const all = receiver.at(path).filter((line) => line.startsWith('streamed '))
+      expect(new Set(all).size, `${path}: ${all}`).toBe(all.length)
+    }
+
+    test('a bundle comes from the operator when the Agent says so, for the pods of the node alone', async () => {
+      const before = pids()
+      // Only in a namespace of its own, with pods on the first node alone.
+      await cluster.kubectl(['create', 'namespace', 'streamed'])
+      told.set(0, await pod('streamed', 'on-0', { app: 'web' }, 0))
+      await cluster.apply(agent({ configDelivery: 'Stream' }))
+      await streamed()
+      expect(pids()).toEqual(before)
+      // From here on what is mounted stays as it is.
+      fleet.frozen = true
+      await cluster.apply(
+        { ...secret, stringData: { password: 'streamed-one' } },
+        pipeline('streamed', 'web', {
+          sources: [{ name: 'app', type: 'orchestrator_logs', selector: { pods: { matchLabels: { app: 'web' } } } }],
+          sinks: [{ name: 'out', type: 'http', config: { ...sink('/streamed/web'), auth } }],
+        }),
+      )
+      const applied = Date.now()
+      await programmed('streamed/web')
+      console.log(`apply to Programmed: ${Date.now() - applied} ms`)
+      await arrive('/streamed/web')
+      expect(given(0)).toContain('streamed/web')
+      for (const other of [1, 2]) expect(given(other)).not.toContain('streamed/web')
+      told.set(2, await pod('streamed', 'on-2', { app: 'web' }, 2))
+      await arrive('/streamed/web')
+      expect(given(2)).toContain('streamed/web')
+      expect(given(1)).not.toContain('streamed/web')
+    })
+
+    test('a secret that rotates reaches the agents that need it, and the log of none', async () => {
+      await cluster.apply({ ...secret, stringData: { password: 'streamed-two' } })
+      await eventually(async () => {
+        await arrive('/streamed/web')
+        const basic = `Basic ${Buffer.from('me:streamed-two').toString('base64')}`
+        expect([...(receiver.authorizations.get('/streamed/web') ?? [])]).toContain(basic)
+      })
+      const logs = operator.log + fleet.members.map((member) => member.output).join('')
+      for (const text of ['streamed-two', Buffer.from('streamed-two').toString('base64')])
+        expect(logs).not.toContain(text)
+    })
+
+    test('only a pod of the Agent itself is given its bundle', async () => {
+      const ask = async (token: string) => {
+        const answer = await fetch(`${heartbeatUrl(port)}/v1/bundle`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${token}` },
+          body: JSON.stringify({ schema: 1, waitMs: 0, busy: [], node: fleet.members[0]?.node }),
+        })
+        return { status: answer.status, file: Buffer.from(await answer.arrayBuffer()) }
+      }
+      expect((await ask('nobody')).status).toBe(401)
+      const impostor = async (name: string, labels: Record<string, string>) => {
+        const made = await api.request<ObjectLike>('POST', '/api/v1/namespaces/penstock-system/pods', {
+          apiVersion: 'v1',
+          kind: 'Pod',
+          metadata: { name, labels },
+          spec: {
+            nodeName: fleet.members[0]?.node,
+            serviceAccountName: 'default',
+            automountServiceAccountToken: false,
+            containers: [{ name: 'app', image: 'app' }],
+          },
+        })
+        const answer = await ask(await podToken(api, 'default', name, made.metadata.uid))
+        await cluster.kubectl(['delete', 'pod', '-n', 'penstock-system', name, '--force', '--grace-period', '0'])
+        return answer.status
+      }
+      expect(await impostor('without-label', {})).toBe(401)
+      expect(await impostor('with-label', { 'penstock.dev/agent': 'node', other: 'true' })).toBe(403)
+      // The agent of the second node names the first: it is given what its own node needs.
+      const own = await ask(readFileSync(join(fleet.members[1]?.folder ?? '', 'token'), 'utf8'))
+      expect(own.status).toBe(200)
+      expect(gunzipSync(own.file).toString()).not.toContain('streamed/web')
+    })
+
+    test('what runs goes on while the operator is away; who starts meanwhile runs what is mounted', async () => {
+      fleet.frozen = false
+      await operator.stop()
+      await arrive('/streamed/web')
+      const [first] = fleet.members
+      if (first === undefined) throw new Error('There are no agents.')
+      const { length } = first.output
+      const { rev } = JSON.parse(readFileSync(join(first.folder, 'data/bundle/last.json'), 'utf8')) as { rev: string }
+      await eventually(() => expect(readFileSync(join(first.folder, 'bundle/manifest.json'), 'utf8')).toContain(rev))
+      first.process?.kill('SIGTERM')
+      await eventually(() => expect(first.output.slice(length)).toContain('delivery=Mounted'))
+      await arrive('/streamed/web')
+      operator = start()
+      await streamed()
+      await arrive('/streamed/web')
+      expect(given(0)).toContain('streamed/web')
+    })
+
+    test('a candidate that agents cannot run is taken back from the nodes that it was tried on', async () => {
+      told.set(1, await pod('streamed', 'on-1', { app: 'web' }, 1))
+      await arrive('/streamed/web')
+      fleet.frozen = true
+      const { revision } = (await api.get('/apis/penstock.dev/v1alpha1/namespaces/penstock-system/agents/node'))
+        .status as { revision: string }
+      await cluster.apply(
+        agent({ configDelivery: 'Stream', rollout: { canary: { percent: 1, minNodes: 1, bake: '2s' } } }),
+        // No program of a tenant may name a file of the agent, be it by a secret: only agents can find that out.
+        { ...secret, metadata: { ...secret.metadata, name: 'wrong' }, stringData: { ca: 'file:/etc/passwd' } },
+        pipeline('streamed', 'wrong', {
+          sinks: [
+            {
+              name: 'out',
+              type: 'http',
+              config: {
+                ...sink('/wrong'),
+                tls: { ca_file: { valueFrom: { secretKeyRef: { name: 'wrong', key: 'ca' } } } },
+              },
+            },
+          ],
+        }),
+      )
+      await eventually(async () => {
+        const { status } = await api.get('/apis/penstock.dev/v1alpha1/namespaces/streamed/pipelines/wrong')
+        const conditions = status?.['conditions'] as readonly ConditionLike[]
+        const said = conditions.find(({ type }) => type === 'Programmed')?.reason
+        expect(said, JSON.stringify(conditions)).toBe('RolledBack')
+      }, 90_000)
+      await eventually(async () => expect(await nodes()).toMatchObject({ current: 3, failed: 0 }))
+      const tried = fleet.members.filter(({ output }) => output.includes('pipeline=streamed/wrong'))
+      expect(tried.length).toBeGreaterThanOrEqual(1)
+      expect(tried.length).toBeLessThan(3)
+      const { status } = await api.get('/apis/penstock.dev/v1alpha1/namespaces/penstock-system/agents/node')
+      expect(status?.['revision']).toBe(revision)
+      await arrive('/streamed/web')
+      await cluster.kubectl(['delete', 'pipeline', '-n', 'streamed', 'wrong', 'web'])
+      fleet.frozen = false
+    })
   })
 
   test('a thousand agents report, each as who it is', async () => {

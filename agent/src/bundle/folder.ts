@@ -25,6 +25,8 @@ export interface Loaded {
   /** Whether it is being tried. */
   readonly candidate: boolean
   readonly secretsEpoch: string
+  /** Tells which part of the revision it is; undefined: all of it. */
+  readonly mark?: string | undefined
   readonly bundle: Bundle
   readonly secrets: Secrets
 }
@@ -39,6 +41,16 @@ export type Look =
   | { readonly state: 'ready'; readonly loaded: Loaded }
   /** Something is missing or of another age. */
   | { readonly state: 'waiting'; readonly rev: string | undefined; readonly reason: string }
+
+/** How the operator delivers, by the manifest that is there; undefined: there is none that can be read. */
+export function deliveryIn(bundleDir: string): 'Mounted' | 'Stream' | undefined {
+  try {
+    const { delivery } = JSON.parse(readFileSync(join(bundleDir, 'manifest.json'), 'utf8')) as Manifest
+    return delivery === 'Stream' ? 'Stream' : 'Mounted'
+  } catch {
+    return undefined // told of when the bundle is looked at
+  }
+}
 
 /** Looks what is there. Nothing is kept; reading the same twice costs the same. */
 export function look(bundleDir: string, secretsDir: string, node: string, agentVersion: string): Look {

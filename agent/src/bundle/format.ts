@@ -56,6 +56,41 @@ export interface Manifest {
   readonly secrets?: Shard | undefined
   readonly secretsEpoch: string
   readonly minAgentVersion: string
+  /** Whether agents ask the operator for their bundle; what is mounted is for when it is away. */
+  readonly delivery?: 'Stream' | undefined
+}
+
+/** What an agent says when it asks for its bundle. */
+export interface StreamBody {
+  readonly schema: number
+  /** How long the operator may hold the request when there is nothing new. */
+  readonly waitMs: number
+  /** What it was given last. */
+  readonly have?: { readonly rev: string; readonly candidate: boolean; readonly mark: string } | undefined
+  /** Pipelines that have lines to read or events to deliver: it keeps them even where no pod of them is on its node any more. */
+  readonly busy: readonly string[]
+}
+
+/** Most pipelines that an agent may name as busy. */
+export const mostBusy = 5000
+
+/**
+ * The first line of an answer, which is compressed as a whole. The bundle is the second line; without one, what the agent has goes on
+ * under another revision.
+ */
+export interface StreamHead {
+  readonly schema: number
+  /** Revision of the whole bundle, of which the answer may hold a part. */
+  readonly rev: string
+  readonly candidate: boolean
+  readonly secretsEpoch: string
+  readonly minAgentVersion: string
+  /** Equal as long as the bundle and the values of its secrets are. */
+  readonly mark: string
+  /** Digest of the second line. */
+  readonly sha256?: string | undefined
+  /** By key: a value in base64, and its digest. */
+  readonly secrets?: Readonly<Record<string, { readonly value: string; readonly sha256: string }>> | undefined
 }
 
 export interface BundlePipeline {
@@ -118,7 +153,7 @@ export function pipelineOf(component: string): string {
   return component.slice(0, component.indexOf('/', component.indexOf('/') + 1))
 }
 
-const maxBundleBytes = 512 * 1024 * 1024
+export const maxBundleBytes = 512 * 1024 * 1024
 
 /** Puts the shards of a revision together and checks every byte. */
 export function readBundle(revision: Revision, files: readonly Buffer[]): Bundle {
@@ -128,6 +163,11 @@ export function readBundle(revision: Revision, files: readonly Buffer[]): Bundle
   if (sha256(text) !== revision.rev) {
     throw new PenstockError('PEN_CONFIG_INVALID', `The shards of revision ${revision.rev} do not add up to it.`)
   }
+  return checkedBundle(text)
+}
+
+/** What the text of a bundle says, if this agent can read it. */
+export function checkedBundle(text: Buffer): Bundle {
   const bundle = JSON.parse(text.toString('utf8')) as Bundle
   if (bundle.schema !== bundleSchema || bundle.interpolation !== 'none') {
     throw new PenstockError(

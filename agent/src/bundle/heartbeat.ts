@@ -68,6 +68,8 @@ export interface HeartbeatBody {
   readonly revision: string | undefined
   readonly candidate: boolean
   readonly secretsEpoch: string | undefined
+  /** Agents before it was there say nothing. */
+  readonly delivery?: 'Mounted' | 'Stream'
   readonly state: string
   readonly reason: string | undefined
   /** At most 20; `failed` names all. */

@@ -23,6 +23,7 @@ import { Leftovers } from './leftovers.ts'
 import { type OperatorAddress, OperatorClient } from './operator-client.ts'
 import { BundleRunner } from './runner.ts'
 import { Sidecar } from './sidecar.ts'
+import { BundleStream } from './stream.ts'
 
 export interface BundleFlags {
   readonly bundle: string
@@ -108,6 +109,10 @@ export class BundleMode {
     this.#sidecar = sidecarOf(flags)
     this.#election = this.#electionOf(flags)
     this.#operator = operatorOf(flags)
+    const stream =
+      this.#operator === undefined
+        ? undefined
+        : new BundleStream({ ...this.#operator, logger, metrics, busy: () => this.runner.busy() })
     const apiHost = process.env['KUBERNETES_SERVICE_HOST']
     this.runner = new BundleRunner({
       bundleDir: flags.bundle,
@@ -116,6 +121,7 @@ export class BundleMode {
       node: this.#node,
       denied: apiHost === undefined || apiHost === '' ? [] : [apiHost],
       openHub: () => this.#openHub(),
+      stream,
       sidecar: this.#sidecar,
       draining: flags.drain === true,
       leadership: this.#election,

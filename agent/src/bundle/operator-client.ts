@@ -25,7 +25,8 @@ export class OperatorClient {
     this.#address = address
   }
 
-  async post(path: string, body: Buffer | object, signal: AbortSignal): Promise<HttpResponse> {
+  /** @param keep bytes of the answer that are kept; the client's usual number if not given */
+  async post(path: string, body: Buffer | object, signal: AbortSignal, keep?: number): Promise<HttpResponse> {
     const { url, tokenFile } = this.#address
     this.#client ??= new HttpClient({ tls: this.#tls(), proxy: () => undefined })
     try {
@@ -40,6 +41,7 @@ export class OperatorClient {
           body: Buffer.isBuffer(body) ? body : Buffer.from(JSON.stringify(body)),
         },
         signal,
+        keep,
       )
     } catch (error) {
       // Its certificate and authority may have been exchanged.

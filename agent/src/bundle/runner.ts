@@ -1,4 +1,4 @@
-// Runs what the mounted bundle says, pipeline by pipeline: what did not change goes on, what cannot be built keeps its old version
+// Runs what the bundle says, the streamed or else the mounted one, pipeline by pipeline: what did not change goes on, what cannot be built keeps its old version
 // and is told of, and the others do not notice. One load at a time; what comes meanwhile is taken together.
 
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
@@ -14,10 +14,11 @@ import { reloadPart } from '../topology/reload.ts'
 import type { Topology } from '../topology/run.ts'
 import type { Leadership } from '../topology/singleton.ts'
 import { version } from '../version.ts'
-import { type Loaded, look, type Secrets, secretKeys, watchFolders } from './folder.ts'
+import { deliveryIn, type Loaded, type Look, look, type Secrets, secretKeys, watchFolders } from './folder.ts'
 import { type Bundle, pipelineOf, sha256 } from './format.ts'
 import { loadPart, markOf, type Part, partsOf } from './part.ts'
 import type { Sidecar } from './sidecar.ts'
+import type { BundleStream } from './stream.ts'
 
 export interface RunnerOptions {
   readonly bundleDir: string
@@ -28,6 +29,8 @@ export interface RunnerOptions {
   readonly denied: readonly string[]
   /** Makes what log sources share, when the first of them is built. */
   openHub(): Promise<object>
+  /** Where the operator is asked for the bundle, if the mounted one says so. */
+  readonly stream?: BundleStream | undefined
   /** Beside the containers of a pod: which pipelines it wants, and where their files are. */
   readonly sidecar?: Sidecar | undefined
   /** Sources do not run. */
@@ -51,6 +54,7 @@ export interface RunnerState {
   readonly revision: string | undefined
   readonly candidate: boolean
   readonly secretsEpoch: string | undefined
+  readonly delivery: 'Mounted' | 'Stream'
   /** `Loaded`: all of the bundle runs, but for `failures`. */
   readonly state: 'Loaded' | 'Waiting' | 'Loading' | 'Stuck'
   readonly reason: string | undefined
@@ -92,6 +96,9 @@ export class BundleRunner {
   #revision: string | undefined
   #candidate = false
   #secretsEpoch: string | undefined
+  /** Which part of the revision is in force; undefined: all of it. */
+  #mark: string | undefined
+  #delivery: RunnerState['delivery'] = 'Mounted'
   #state: RunnerState['state'] = 'Waiting'
   #reason: string | undefined
   #loadingSince: number | undefined
@@ -114,6 +121,7 @@ export class BundleRunner {
       shares: this.#shares,
       account: (id) => this.#shares.get(pipelineOf(id)),
     }
+    if (options.stream !== undefined) options.stream.onChange = () => this.request()
     for (const state of ['running', 'failed'] as const) {
       options.metrics.computed('config_pipelines', { state }, () =>
         state === 'running' ? this.#running.size : this.#failures.size,
@@ -127,6 +135,7 @@ export class BundleRunner {
       revision: this.#revision,
       candidate: this.#candidate,
       secretsEpoch: this.#secretsEpoch,
+      delivery: this.#delivery,
       state: this.#state,
       reason: this.#reason,
       failures,
@@ -142,6 +151,14 @@ export class BundleRunner {
   /** The pipelines that run, with the version of each. */
   *pipelines(): Iterable<{ readonly id: string; readonly part: Part }> {
     for (const [id, { part }] of this.#running) yield { id, part }
+  }
+
+  /** The pipelines whose log files are not all read and gone, or whose sinks have events to deliver. */
+  busy(): string[] {
+    const open = this.#options.metrics.byComponent(['open_files'])
+    const sinks = this.#topology?.sinks
+    const isBusy = (id: string) => (open.get(id)?.open_files ?? 0) > 0 || (sinks?.get(id)?.buffer.events ?? 0) > 0
+    return [...this.#running].flatMap(([id, { components }]) => (components.some(isBusy) ? [id] : []))
   }
 
   /** What programs of a restricted pipeline have written last. */
@@ -166,6 +183,7 @@ export class BundleRunner {
     this.#stopped = true
     this.#unwatch()
     clearInterval(this.#retry)
+    await this.#options.stream?.stop()
     await this.#work
   }
 
@@ -193,8 +211,9 @@ export class BundleRunner {
   }
 
   async #load(): Promise<void> {
-    const { bundleDir, secretsDir, node, logger } = this.#options
-    const seen = look(bundleDir, secretsDir, node, version)
+    const { logger } = this.#options
+    const seen = await this.#look()
+    if (this.#stopped) return
     if (seen.state === 'waiting') {
       if (this.#reason !== seen.reason) {
         logger.info({ revision: seen.rev, reason: seen.reason }, 'Waiting for a whole bundle.')
@@ -205,15 +224,30 @@ export class BundleRunner {
       return
     }
     const { loaded } = seen
-    const same = loaded.rev === this.#revision && loaded.secretsEpoch === this.#secretsEpoch
+    const same =
+      loaded.rev === this.#revision && loaded.secretsEpoch === this.#secretsEpoch && loaded.mark === this.#mark
     if (same && this.#failures.size === 0) {
-      const back = this.#state !== 'Loaded' || this.#candidate !== loaded.candidate
+      const isNews = this.#state !== 'Loaded' || this.#candidate !== loaded.candidate
       this.#settle(loaded)
-      if (back) this.onAttempt()
+      if (isNews) this.onAttempt()
       return
     }
     await this.#apply(loaded)
     if (this.#revision === loaded.rev) this.#keep(loaded)
+  }
+
+  /** What the operator has given, or what is mounted where it does not, or is away. */
+  async #look(): Promise<Look> {
+    const { bundleDir, secretsDir, node, stream } = this.#options
+    if (stream !== undefined) {
+      const delivery = deliveryIn(bundleDir)
+      if (delivery === 'Stream') stream.start()
+      if (delivery === 'Mounted') await stream.stop()
+      else if (stream.follows) await stream.settled()
+      const loaded = stream.current
+      if (loaded !== undefined) return { state: 'ready', loaded }
+    }
+    return look(bundleDir, secretsDir, node, version)
   }
 
   async #apply(loaded: Loaded): Promise<void> {
@@ -249,6 +283,7 @@ export class BundleRunner {
       {
         revision: loaded.rev,
         candidate: loaded.candidate,
+        delivery: this.#delivery,
         pipelines: this.#running.size,
         failed: this.#failures.size,
       },
@@ -261,6 +296,12 @@ export class BundleRunner {
     this.#revision = loaded.rev
     this.#candidate = loaded.candidate
     this.#secretsEpoch = loaded.secretsEpoch
+    this.#mark = loaded.mark
+    this.#delivery = loaded.mark === undefined ? 'Mounted' : 'Stream'
+    for (const delivery of ['Mounted', 'Stream'] as const) {
+      const labels = { delivery: delivery.toLowerCase() }
+      this.#options.metrics.gauge('config_delivery_info', labels).set(delivery === this.#delivery ? 1 : 0)
+    }
     this.#state = 'Loaded'
     this.#reason = undefined
   }

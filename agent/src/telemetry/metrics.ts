@@ -162,6 +162,12 @@ export const metricTable = {
   config_last_reload_success: gauge('Whether all of the last bundle could be put in force, 1 or 0.', [], agent),
   config_reloads_total: counter('Bundles put in force, wholly or in part.', ['result'], agent),
   config_pipelines: gauge('Pipelines of the bundle.', ['state'], agent),
+  config_delivery_info: gauge(
+    'Constant 1; the label tells how the bundle in force has come: mounted, or stream.',
+    ['delivery'],
+    agent,
+  ),
+  config_stream_failures_total: counter('Times that the operator could not be asked for the bundle.', [], agent),
   buffer_utilization: gauge('Part of the fullest buffer of a sink that is taken, from 0 to 1.', [], agent),
   singleton_leader: gauge(
     'Whether this agent is the one of several that runs the sources of which one runs each, 1 or 0.',

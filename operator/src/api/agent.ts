@@ -57,7 +57,10 @@ export const agentSpec = object(
       'Secrets for pulling.',
     ),
     resources: object({ requests: quantities, limits: quantities }, 'Resources of the container.'),
-    configDelivery: oneOf(['Mounted', 'Stream'], 'How configuration reaches the agents.'),
+    configDelivery: oneOf(
+      ['Mounted', 'Stream'],
+      'How configuration reaches the agents: by mounted Secrets, in a minute or so, or from the operator, in seconds, where an agent of a node gets what concerns its node alone. Mounted if not given; Secrets are mounted in any case, for when the operator is away.',
+    ),
     drainSeconds: integer('How long sinks of removed Pipelines may deliver what they hold; 60 if not given.'),
     node: object(
       {
@@ -235,6 +238,7 @@ export const agentStatus = object(
         current: integer('Agents with the newest revision.'),
         failed: integer('Agents that could not load it.'),
         stale: integer('Agents that have not reported for a while.'),
+        streamed: integer('Agents that have their configuration from the operator itself.'),
       },
       'Agents.',
     ),
@@ -248,7 +252,12 @@ export const agentStatus = object(
       'The rendered configuration.',
     ),
     sidecars: object(
-      { pods: integer('Pods with a sidecar.'), current: integer('Up to date.'), stale: integer('Silent.') },
+      {
+        pods: integer('Pods with a sidecar.'),
+        current: integer('Up to date.'),
+        stale: integer('Silent.'),
+        streamed: integer('Those that have their configuration from the operator itself.'),
+      },
       'Sidecars.',
     ),
     history: list(

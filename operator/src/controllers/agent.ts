@@ -43,7 +43,7 @@ import {
 import type { WorkQueue } from '../kube/work-queue.ts'
 import { type Entry, older, renderBundle, shardKey } from '../render/bundle.ts'
 import { type Fragment, fragmentOf, fragmentsOf } from '../render/fragment.ts'
-import { digestFile, renderManifest } from '../render/manifest.ts'
+import { type Digests, digestFile, renderManifest } from '../render/manifest.ts'
 import { place, slotBytes } from '../render/slots.ts'
 import {
   clusterName,
@@ -59,7 +59,7 @@ import { renderDrains, renderWorkloads, type Manifest as Workload, workloadProbl
 import { AgentSecrets, type Contents, unwatchedMs, ValueReader } from './agent-secrets.ts'
 import type { OperatorContext, OperatorPart } from './context.ts'
 import { Controller, ControllerMetrics } from './controller.ts'
-import type { Delivered, Delivery, KnownRevision, Report, RolloutRecord } from './delivery.ts'
+import type { Delivered, Delivery, KnownRevision, Offered, Report, RolloutRecord } from './delivery.ts'
 import { type AgentNode, decide, type Observation, policyOf } from './rollout-plan.ts'
 import { isGood, remembered, undoAnnotation, undoneOf } from './undo.ts'
 import {
@@ -773,7 +773,7 @@ export class AgentController implements AsyncDisposable {
     // What some pod may need that has not said what it runs is not taken away.
     if (!allKnown) for (const id of oldValues.slots.keys()) all.set(id, all.get(id) ?? (oldValues.data(id) as Buffer))
     const digests = digestFile(named)
-    const manifest = renderManifest(stable, candidate, digests)
+    const manifest = renderManifest(stable, candidate, digests, agent?.spec.configDelivery)
     const old = secrets.config
     const items = new Map<string, Buffer>([[digests.file.key, digests.file.data]])
     for (const rev of keep) {
@@ -811,6 +811,8 @@ export class AgentController implements AsyncDisposable {
     )
     const annotation = canonicalJson(delivered.record)
     await secrets.write(placedValues.slots as readonly Contents[], shards, annotation, signal)
+    // Only now: what agents are given is never newer than what a successor of this process finds.
+    this.#delivery.offer(key, agent === undefined ? undefined : offeredOf(agent, delivered, named, digests))
   }
 
   // --- the workload ---
@@ -1079,6 +1081,35 @@ export function fragmentsIn(
   revision: Revision | Candidate | undefined,
 ): ReadonlyMap<string, Fragment> {
   return (revision === undefined ? undefined : delivered.revisions.get(revision.rev)?.fragments) ?? new Map()
+}
+
+/** What the agents may ask for; undefined where they do not. */
+function offeredOf(
+  agent: Agent,
+  delivered: Delivered,
+  values: ReadonlyMap<string, Buffer>,
+  { of: digests, epoch }: Digests,
+): Offered | undefined {
+  const { configDelivery, mode } = agent.spec
+  if (configDelivery !== 'Stream') return undefined
+  const { stable, candidate } = delivered
+  return {
+    mode,
+    account: mode === 'Sidecar' ? undefined : workloadName(agent),
+    stable: stable === undefined ? undefined : { rev: stable.rev, fragments: fragmentsIn(delivered, stable) },
+    candidate:
+      candidate === undefined
+        ? undefined
+        : {
+            rev: candidate.rev,
+            fragments: fragmentsIn(delivered, candidate),
+            percent: candidate.percent,
+            salt: candidate.salt,
+          },
+    secretsEpoch: epoch,
+    values,
+    digests,
+  }
 }
 
 /** The shards of a revision as they stand in the Secrets. */

@@ -4,6 +4,7 @@
 import { type Candidate, heartbeatPeriods, type Revision } from '@penstock/agent/bundle/format'
 import type { HeartbeatBody } from '@penstock/agent/bundle/heartbeat'
 import type { Failure } from '@penstock/agent/bundle/runner'
+import type { Agent } from '../api/agent.ts'
 import { evenNow } from '../kube/clock.ts'
 import type { ShardFile } from '../render/bundle.ts'
 import type { Fragment } from '../render/fragment.ts'
@@ -45,6 +46,24 @@ export interface Delivered {
   why: string
 }
 
+/** What agents that ask for their bundle are given: a state that is in the Secrets already, and stays as it is. */
+export interface Offered {
+  readonly mode: Agent['spec']['mode']
+  /** The ServiceAccount of its pods; undefined where they are the users' own. */
+  readonly account: string | undefined
+  readonly stable: OfferedRevision | undefined
+  readonly candidate: (OfferedRevision & Pick<Candidate, 'percent' | 'salt'>) | undefined
+  readonly secretsEpoch: string
+  /** Secret values by key, and their digests. */
+  readonly values: ReadonlyMap<string, Buffer>
+  readonly digests: Readonly<Record<string, string>>
+}
+
+export interface OfferedRevision {
+  readonly rev: string
+  readonly fragments: ReadonlyMap<string, Fragment>
+}
+
 /** A pod of an agent, as it reported last. */
 export interface Report {
   readonly pod: string
@@ -53,6 +72,8 @@ export interface Report {
   readonly version: string
   readonly startedAt: string
   readonly revision: string | undefined
+  /** Whether the operator gave it its bundle. */
+  readonly isStreamed: boolean
   readonly state: string
   readonly reason: string | undefined
   readonly failures: readonly Failure[]
@@ -75,6 +96,8 @@ export class Delivery {
   /** In so long every agent that is there reports, however late in its period it was. */
   readonly hearingMs: number
   readonly #listeners = new Set<(agent: string) => void>()
+  readonly #offers = new Map<string, Offered>()
+  readonly #takers = new Set<(agent: string) => void>()
 
   constructor(heartbeatPeriodMs: number = heartbeatPeriods.usualMs) {
     this.#periodMs = heartbeatPeriodMs
@@ -107,7 +130,26 @@ export class Delivery {
     this.#delivered.set(agent, delivered)
   }
 
+  /** What is offered for an Agent; undefined: nothing, or nothing yet. */
+  offered(agent: string): Offered | undefined {
+    return this.#offers.get(agent)
+  }
+
+  offer(agent: string, next: Offered | undefined): void {
+    const before = this.#offers.get(agent)
+    if (next === undefined) this.#offers.delete(agent)
+    else if (before === undefined || !isSameOffer(before, next)) this.#offers.set(agent, next)
+    if (this.#offers.get(agent) !== before) for (const taker of this.#takers) taker(agent)
+  }
+
+  /** Hears of an Agent for which something else is offered. */
+  onOffer(taker: (agent: string) => void): Disposable {
+    this.#takers.add(taker)
+    return { [Symbol.dispose]: () => void this.#takers.delete(taker) }
+  }
+
   forget(agent: string): void {
+    this.offer(agent, undefined)
     this.#delivered.delete(agent)
     this.#reports.delete(agent)
     this.changed(agent)
@@ -146,6 +188,7 @@ export class Delivery {
       version: text(body.version),
       startedAt: text(body.startedAt),
       revision: body.revision === undefined ? undefined : text(body.revision),
+      isStreamed: body.delivery === 'Stream',
       state: text(body.state),
       reason: body.reason === undefined ? undefined : text(body.reason),
       failures: listOf(body.failures).slice(0, 20).map(failureOf),
@@ -196,6 +239,17 @@ export class Delivery {
   keepFlows(ids: { has(id: string): boolean }): void {
     for (const id of this.#flows.keys()) if (!ids.has(id)) this.#flows.delete(id)
   }
+}
+
+function isSameOffer(left: Offered, right: Offered): boolean {
+  return (
+    left.mode === right.mode &&
+    left.secretsEpoch === right.secretsEpoch &&
+    left.stable?.rev === right.stable?.rev &&
+    left.candidate?.rev === right.candidate?.rev &&
+    left.candidate?.percent === right.candidate?.percent &&
+    left.candidate?.salt === right.candidate?.salt
+  )
 }
 
 const mostComponents = 200

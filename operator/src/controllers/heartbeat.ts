@@ -1,5 +1,5 @@
-// Where agents report. It runs on every replica: who is asked is made sure of by a review of the token, and what was said is passed
-// on to the leader, who alone keeps it. Pod and node are those of the token, never those that the body names.
+// Where agents report, and ask for their bundles. It runs on every replica: who asks is made sure of by a review of the token, and what
+// was said is passed on to the leader, who alone keeps it. Pod and node are those of the token, never those that the body names.
 
 import { createHash } from 'node:crypto'
 import { createServer as createPlain, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -24,10 +24,18 @@ import { type Asked, Inquiries } from './inquiries.ts'
 import { Leftovers } from './leftovers.ts'
 import { Observers, observedPaths } from './observers.ts'
 import { forwardedHeader, relay } from './relay.ts'
+import { mostHeldMs, Streams } from './streams.ts'
 
 export interface HeartbeatServerOptions {
   /** Where there is none, only a loopback address is served. */
   readonly certificate?: OperatorCertificate
+}
+
+/** Whom a token is of. */
+interface Sender {
+  readonly asked: Asked
+  /** Name of the ServiceAccount. */
+  readonly account: string
 }
 
 type Pod = KubeObject & { readonly spec?: { readonly nodeName?: string } }
@@ -56,9 +64,10 @@ export class HeartbeatServer implements AsyncDisposable {
   readonly #inquiries = new Inquiries()
   readonly #observers: Observers
   readonly #leftovers: Leftovers
+  readonly #streams: Streams
   #server: Server | undefined
   readonly #pods: Cache<Pod>
-  readonly #reviewed = new Map<string, { readonly until: number; readonly sender: Promise<Asked | undefined> }>()
+  readonly #reviewed = new Map<string, { readonly until: number; readonly sender: Promise<Sender | undefined> }>()
   readonly #count: Counter
   /** For the first certificate. */
   #waiting: Disposable | undefined
@@ -69,6 +78,7 @@ export class HeartbeatServer implements AsyncDisposable {
     this.#options = options
     this.#observers = new Observers(context, delivery, this.#inquiries)
     this.#leftovers = new Leftovers(context.kube.as('heartbeat'), delivery)
+    this.#streams = new Streams(context, delivery)
     this.#pods = context.caches.cache<Pod>(podType, { labelSelector: labels.agent })
     this.#count = new Counter({
       name: 'penstock_heartbeats_total',
@@ -122,6 +132,7 @@ export class HeartbeatServer implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#waiting?.[Symbol.dispose]()
+    this.#streams[Symbol.dispose]()
     const server = this.#server
     if (server === undefined) return
     const closed = new Promise<void>((resolve) => server.close(() => resolve()))
@@ -137,11 +148,12 @@ export class HeartbeatServer implements AsyncDisposable {
       return
     }
     const isInquiry = /^\/v1\/inquiries(?:\/[^/]+)?$/.test(pathname)
-    if (request.method !== 'POST' || (pathname !== '/v1/heartbeat' && !isInquiry)) {
+    const isStream = pathname === '/v1/bundle'
+    if (request.method !== 'POST' || (pathname !== '/v1/heartbeat' && !isInquiry && !isStream)) {
       return answer(
         response,
         404,
-        'There is nothing here but POST /v1/heartbeat and /v1/inquiries, GET /v1/tap and /v1/top.',
+        'There is nothing here but POST /v1/heartbeat, /v1/bundle and /v1/inquiries, GET /v1/tap and /v1/top.',
       )
     }
     const token = /^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
@@ -152,7 +164,12 @@ export class HeartbeatServer implements AsyncDisposable {
     }
     const body = await bodyOf(request)
     if (body === undefined) return answer(response, 413, `A heartbeat has at most ${mostBytes} bytes.`)
-    if (isInquiry) return this.#inquire(request, response, sender, pathname, body)
+    if (isInquiry) return this.#inquire(request, response, sender.asked, pathname, body)
+    if (isStream) {
+      if (this.#context.isLeader()) return this.#streams.serve(sender.asked, sender.account, body, response)
+      await this.#relay(request, response, body, mostHeldMs + relayMs)
+      return
+    }
     if (!this.#context.isLeader()) {
       const status = await this.#relay(request, response, body, relayMs)
       this.#count.inc({ result: status === 200 ? 'forwarded' : 'no_leader' })
@@ -166,7 +183,7 @@ export class HeartbeatServer implements AsyncDisposable {
       this.#count.inc({ result: 'refused' })
       return answer(response, 400, `The heartbeat is not understood: ${errorText(error)}`)
     }
-    const { agent, ...from } = sender
+    const { agent, ...from } = sender.asked
     this.#delivery.hear(agent, from, heartbeat, evenNow())
     this.#count.inc({ result: 'taken' })
     const { heartbeatPeriodMs: periodMs } = this.#context.settings
@@ -200,7 +217,7 @@ export class HeartbeatServer implements AsyncDisposable {
     give(response, { inquiries } satisfies InquiriesAnswer)
   }
 
-  #senderOf(token: string): Promise<Asked | undefined> {
+  #senderOf(token: string): Promise<Sender | undefined> {
     const key = createHash('sha256').update(token).digest('base64')
     const now = performance.now()
     const known = this.#reviewed.get(key)
@@ -215,14 +232,14 @@ export class HeartbeatServer implements AsyncDisposable {
     return sender
   }
 
-  async #review(token: string): Promise<Asked | undefined> {
+  async #review(token: string): Promise<Sender | undefined> {
     const { kube } = this.#context
     const user = await userOf(kube.as('heartbeat'), token, tokenAudience)
     const extra = (name: string) => user?.extra?.[`authentication.kubernetes.io/${name}`]?.[0]
-    const namespace = /^system:serviceaccount:([^:]+):/.exec(user?.username ?? '')?.[1]
+    const [, namespace, account] = /^system:serviceaccount:([^:]+):([^:]+)$/.exec(user?.username ?? '') ?? []
     const name = extra('pod-name')
     const uid = extra('pod-uid')
-    if (namespace === undefined || name === undefined || uid === undefined) return undefined
+    if (namespace === undefined || account === undefined || name === undefined || uid === undefined) return undefined
     // Pods of workloads are known already; those with a sidecar are asked for.
     const cached = this.#pods.get(namespace, name)
     const pod = cached?.metadata.uid === uid ? cached : await kube.as('heartbeat').get<Pod>(podType, namespace, name)
@@ -231,7 +248,7 @@ export class HeartbeatServer implements AsyncDisposable {
     const agent = pod.metadata.labels?.[labels.agent] ?? injected
     if (agent === undefined) return undefined
     const node = extra('node-name') ?? pod.spec?.nodeName ?? ''
-    return { agent: objectKey(namespace, agent), pod: name, podUid: uid, node }
+    return { asked: { agent: objectKey(namespace, agent), pod: name, podUid: uid, node }, account }
   }
 
   /** Passes a request on to the leader; gives the status of its answer. */

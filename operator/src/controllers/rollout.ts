@@ -221,7 +221,8 @@ export class RolloutStatus implements AsyncDisposable {
     const failed = new Set([...failing.values()].flat().map((report) => report.podUid)).size
     const total = fragmentsIn(delivered, newest).size
     const sidecar = agent.spec.mode === 'Sidecar'
-    const nodes = { desired, ready: live.length, current, failed, stale }
+    const streamed = live.filter((report) => report.isStreamed).length
+    const nodes = { desired, ready: live.length, current, failed, stale, ...(streamed === 0 ? {} : { streamed }) }
     const programmed = [...fragmentsIn(delivered, newest).keys()].filter((id) => !failing.has(id)).length
     const finding = (status: Finding['status'], reason: Reason, message: string): Finding => ({
       type: 'Programmed',
@@ -261,7 +262,9 @@ export class RolloutStatus implements AsyncDisposable {
           accepted: delivered.selected.size,
           programmed: current === 0 && desired > 0 ? 0 : Math.min(programmed, total),
         },
-        ...(sidecar ? { sidecars: { pods: desired, current, stale } } : { nodes }),
+        ...(sidecar
+          ? { sidecars: { pods: desired, current, stale, ...(streamed === 0 ? {} : { streamed }) } }
+          : { nodes }),
         history: delivered.record.history.map(({ revision: rev, at, result }) => ({
           revision: short(rev),
           at,

@@ -34,6 +34,13 @@ export interface Cache<T extends KubeObject = KubeObject> {
   expect(object: T): void
 }
 
+/** What is kept of each object, where that is less than all of it. */
+export interface Shape {
+  /** Caches of one type whose shapes have one name are the same cache. */
+  readonly name: string
+  of(object: KubeObject): KubeObject
+}
+
 export interface CacheOptions {
   /** Absent: all namespaces that are watched. */
   readonly namespace?: string
@@ -43,6 +50,7 @@ export interface CacheOptions {
   readonly fieldSelector?: string
   /** Only metadata is kept; for Secrets, ConfigMaps, Namespaces and Pods. */
   readonly metadataOnly?: boolean
+  readonly shape?: Shape
 }
 
 /** One shared cache for each (type, options), with many handlers. */

@@ -6,6 +6,7 @@ import { errorText } from '@penstock/agent/errors'
 import type { Logger } from '@penstock/agent/telemetry/logger'
 import { apiVersionOf, type KubeObject, type ResourceType } from '../api/object.ts'
 import { Backoff, pause } from './backoff.ts'
+import type { Shape } from './cache.ts'
 import {
   errorOf,
   KubeError,
@@ -30,6 +31,7 @@ export interface ReflectorOptions<T extends KubeObject> {
   readonly labelSelector?: string | undefined
   readonly fieldSelector?: string | undefined
   readonly metadataOnly?: boolean
+  readonly shape?: Shape | undefined
   readonly logger: Logger
   readonly onRelist?: () => void
   readonly onError?: () => void
@@ -287,12 +289,13 @@ export class Reflector<T extends KubeObject> {
     }
   }
 
-  /** Items of lists have no kind, and metadata has another. */
+  /** Items of lists have no kind, and metadata has another. A shape is a part of its type. */
   #typed(object: T): T {
-    const { type } = this.#options
+    const { type, shape } = this.#options
     const apiVersion = apiVersionOf(type)
-    if (object.apiVersion === apiVersion && object.kind === type.kind) return object
-    return { ...object, apiVersion, kind: type.kind }
+    const kept = shape === undefined ? object : (shape.of(object) as T)
+    if (kept.apiVersion === apiVersion && kept.kind === type.kind) return kept
+    return { ...kept, apiVersion, kind: type.kind }
   }
 
   #path(): string {

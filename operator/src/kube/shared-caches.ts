@@ -93,6 +93,7 @@ export class SharedCaches implements Caches {
       options.labelSelector,
       options.fieldSelector,
       options.metadataOnly,
+      options.shape?.name,
     ])
     let known = this.#shared.get(key)
     if (known === undefined) {
@@ -146,6 +147,7 @@ export class SharedCaches implements Caches {
           labelSelector: options.labelSelector,
           fieldSelector: options.fieldSelector,
           metadataOnly: options.metadataOnly === true,
+          shape: options.shape,
           onRelist: () => this.#relists.inc(labels),
           onError: () => this.#errors.inc(labels),
         }),

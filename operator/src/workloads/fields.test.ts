@@ -23,7 +23,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   managementState: 'controllers/agent.ts',
   pipelines: 'takes() in api/agent.ts',
   rollout: 'controllers/rollout-plan.ts',
-  configDelivery: 'the one way there is; the other one is refused',
+  configDelivery: 'controllers/agent.ts: agents learn it from the manifest of their bundle',
   'node.dataDir.diskBudget': 'controllers/quota.ts',
   'aggregator.workload': 'follows from storage; a rule of the kind holds the two together',
   'sidecar.volumePolicy': 'the one policy there is',

@@ -319,7 +319,6 @@ test('an Agent tells every folder that is none, and limits that contradict each 
 })
 
 test.each([
-  [{ mode: 'Node', configDelivery: 'Stream' }, 'configDelivery'],
   [
     { mode: 'Aggregator', aggregator: { service: { trafficDistribution: 'PreferSameZone' } } },
     'aggregator.service.trafficDistribution',

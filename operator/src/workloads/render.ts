@@ -124,7 +124,6 @@ export function workloadProblems(agent: Agent): Problem[] {
 function unavailable({ spec }: Agent): (readonly [string, string])[] {
   const { aggregator } = spec
   const asked: (readonly [string, unknown, boolean])[] = [
-    ['configDelivery', spec.configDelivery, spec.configDelivery === 'Stream'],
     [
       'aggregator.service.trafficDistribution',
       aggregator?.service?.trafficDistribution,

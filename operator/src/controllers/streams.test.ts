@@ -1,0 +1,238 @@
+// The server's side of a streamed bundle over a real connection; what is offered and which pods there are is the test's.
+
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { gunzipSync } from 'node:zlib'
+import type { Bundle, StreamBody, StreamHead } from '@penstock/agent/bundle/format'
+import { sha256 } from '@penstock/agent/bundle/format'
+import { silentLogger } from '@penstock/agent/telemetry/logger'
+import { Registry } from 'prom-client'
+import { expect, test } from 'vitest'
+import type { KubeObject } from '../api/object.ts'
+import { evenNow } from '../kube/clock.ts'
+import { Store } from '../kube/store.ts'
+import { namespaceType, podType } from '../kube/types.ts'
+import type { Fragment } from '../render/fragment.ts'
+import type { OperatorContext } from './context.ts'
+import { Delivery, type Offered } from './delivery.ts'
+import { lingerMs, NodePods, podPlace } from './node-pods.ts'
+import { Streams } from './streams.ts'
+
+const fragment = (namespace: string, secret?: string): Fragment => ({
+  ...{ id: `${namespace}/p`, uid: namespace, generation: 1, hash: namespace, entry: '{}', sources: [], transforms: [] },
+  subscriptions: [[`${namespace}/p/app`, JSON.stringify({ cursor: namespace, namespaces: [namespace] })]],
+  sinks: [[`${namespace}/p/out`, '{"type":"blackhole"}']],
+  secretRefs: secret === undefined ? [] : [{ key: secret, parts: [] }],
+})
+
+const revision = (rev: string, ...fragments: readonly Fragment[]) => ({
+  rev,
+  fragments: new Map(fragments.map((each) => [each.id, each])),
+})
+
+const values = new Map([
+  ['k-shop', Buffer.from('of the shop')],
+  ['k-bank', Buffer.from('of the bank')],
+])
+const offer = (extra: Partial<Offered> = {}): Offered => ({
+  mode: 'Node',
+  account: 'penstock-node',
+  stable: revision('r1', fragment('shop', 'k-shop'), fragment('bank', 'k-bank')),
+  candidate: undefined,
+  secretsEpoch: 'e1',
+  values,
+  digests: Object.fromEntries([...values].map(([key, value]) => [key, sha256(value)])),
+  ...extra,
+})
+
+const pod = (namespace: string, name: string, nodeName: string, version = '1'): KubeObject =>
+  podPlace.of({
+    ...{ apiVersion: 'v1', kind: 'Pod', spec: { nodeName, containers: [] }, status: {} },
+    metadata: { name, namespace, uid: `uid-${name}`, resourceVersion: version, labels: { app: 'web' } },
+  } as KubeObject)
+
+async function serving() {
+  const stack = new AsyncDisposableStack()
+  const pods = new Store<KubeObject>(podType, [''], silentLogger)
+  const namespaces = new Store<KubeObject>(namespaceType, [''], silentLogger)
+  namespaces.replace([], '', () => true)
+  const delivery = new Delivery()
+  const ending = new AbortController()
+  const context = {
+    ...{ logger: silentLogger, metrics: new Registry(), signal: ending.signal },
+    caches: {
+      cache: (type: typeof podType) => (type === podType ? pods : namespaces),
+      synced: (signal: AbortSignal) => pods.whenSynced(signal),
+    },
+  } as unknown as OperatorContext
+  const streams = new Streams(context, delivery)
+  stack.defer(() => {
+    streams[Symbol.dispose]()
+    ending.abort()
+  })
+  const server = createServer(async (request, response) => {
+    const parts: Buffer[] = []
+    for await (const part of request as AsyncIterable<Buffer>) parts.push(part)
+    const [agent = '', node = '', name = '', account = ''] = String(request.headers['x-who']).split(' ')
+    const asked = { agent, pod: name, podUid: `uid-${name}`, node }
+    await streams.serve(asked, account, Buffer.concat(parts), response)
+  })
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  stack.defer(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  interface Got {
+    readonly status: number
+    readonly text: string
+    readonly head?: StreamHead
+    readonly have?: NonNullable<StreamBody['have']>
+    readonly pipelines?: readonly string[]
+  }
+  /** Asks as the agent of a node. */
+  const ask = async (
+    node: string,
+    body: Partial<StreamBody> = {},
+    who = `system/node ${node} on-${node} penstock-node`,
+  ): Promise<Got> => {
+    const answer = await fetch(url, {
+      method: 'POST',
+      headers: { 'x-who': who },
+      body: JSON.stringify({ schema: 1, waitMs: 20_000, busy: [], ...body }),
+    })
+    const file = Buffer.from(await answer.arrayBuffer())
+    if (answer.status !== 200) return { status: answer.status, text: file.toString() }
+    const [first = '', second] = gunzipSync(file).toString().split('\n')
+    const head = JSON.parse(first) as StreamHead
+    if (second !== undefined) expect(sha256(second)).toBe(head.sha256)
+    const { rev, candidate, mark } = head
+    return {
+      ...{ status: answer.status, text: first, head, have: { rev, candidate, mark } },
+      ...(second === undefined ? {} : { pipelines: Object.keys((JSON.parse(second) as Bundle).pipelines) }),
+    }
+  }
+  const waiting = async () => Number(/^penstock_streams_waiting (\d+)$/m.exec(await context.metrics.metrics())?.[1])
+  return { pods, delivery, ask, waiting, [Symbol.asyncDispose]: () => stack.disposeAsync() }
+}
+
+const unknown = { rev: '', candidate: false, mark: '' }
+
+const until = async (holds: () => Promise<boolean>) => {
+  while (!(await holds())) await new Promise((done) => setTimeout(done, 5))
+}
+
+test('an agent gets what concerns its node, with the secrets of that, and nothing before the pods are known', async () => {
+  await using rig = await serving()
+  rig.delivery.offer('system/node', offer())
+  const early = rig.ask('a')
+  await until(async () => (await rig.waiting()) === 1)
+  rig.pods.replace([pod('shop', 'web', 'a')], '', () => true)
+  const first = await early
+  expect(first).toMatchObject({ status: 200, pipelines: ['shop/p'], head: { rev: 'r1', secretsEpoch: 'e1' } })
+  expect(first.head?.secrets).toEqual({
+    'k-shop': { value: btoa('of the shop'), sha256: sha256('of the shop') },
+  })
+  expect((await rig.ask('b')).pipelines).toEqual([])
+  // What it still has to read it keeps, if that is in the revision.
+  expect((await rig.ask('b', { busy: ['bank/p', 'bank/gone'] })).pipelines).toEqual(['bank/p'])
+})
+
+test('who has the newest waits until there is something newer for it', async () => {
+  await using rig = await serving()
+  rig.pods.replace([pod('shop', 'web', 'a')], '', () => true)
+  rig.delivery.offer('system/node', offer())
+  const { have = unknown } = await rig.ask('a')
+  expect((await rig.ask('a', { have, waitMs: 50 })).status).toBe(204)
+  expect((await rig.ask('a', { have, waitMs: 0 })).status).toBe(204)
+
+  const held = rig.ask('a', { have })
+  const other = rig.ask('b', { have: (await rig.ask('b')).have ?? unknown })
+  await until(async () => (await rig.waiting()) === 2)
+  rig.pods.set(pod('bank', 'teller', 'a'))
+  const grown = await held
+  expect(grown.pipelines).toEqual(['bank/p', 'shop/p'])
+
+  // A change of another namespace's Pipeline: the same content under another revision.
+  const next = rig.ask('a', { have: grown.have ?? unknown })
+  await until(async () => (await rig.waiting()) === 2)
+  const stable = revision('r2', fragment('shop', 'k-shop'), fragment('bank', 'k-bank'), fragment('third'))
+  rig.delivery.offer('system/node', offer({ stable }))
+  for (const same of [await next, await other]) {
+    expect(same.head?.rev).toBe('r2')
+    expect(same.pipelines).toBeUndefined()
+  }
+
+  // A value alone.
+  const { have: newest = unknown } = await next
+  const rotated = rig.ask('a', { have: newest })
+  await until(async () => (await rig.waiting()) === 1)
+  const changed = new Map([...values, ['k-bank', Buffer.from('another')]])
+  const digests = Object.fromEntries([...changed].map(([key, value]) => [key, sha256(value)]))
+  rig.delivery.offer('system/node', offer({ stable, secretsEpoch: 'e2', values: changed, digests }))
+  expect((await rotated).head?.secrets?.['k-bank']?.value).toBe(btoa('another'))
+})
+
+test('the nodes that a candidate is tried on get it, and the others what is stable', async () => {
+  await using rig = await serving()
+  rig.pods.replace([], '', () => true)
+  const candidate = { ...revision('r2', fragment('shop')), percent: 100, salt: 's' }
+  rig.delivery.offer('system/node', offer({ candidate }))
+  const tried = await rig.ask('a')
+  expect(tried.head).toMatchObject({ rev: 'r2', candidate: true })
+  const back = rig.ask('a', { have: tried.have ?? unknown })
+  await until(async () => (await rig.waiting()) === 1)
+  rig.delivery.offer('system/node', offer({ candidate: { ...candidate, percent: 0 } }))
+  expect((await back).head).toMatchObject({ rev: 'r1', candidate: false })
+})
+
+test('a bundle is for the pods of its Agent, and where there is none nobody gets one', async () => {
+  await using rig = await serving()
+  rig.pods.replace([pod('shop', 'web', 'a')], '', () => true)
+  rig.delivery.offer('system/node', offer())
+  const foreign = await rig.ask('a', {}, 'system/node a impostor default')
+  expect(foreign.status).toBe(403)
+  expect(foreign.text).toContain('default')
+  expect(foreign.text).not.toContain('of the shop')
+  expect((await rig.ask('a', { waitMs: 50 }, 'system/other a other penstock-other')).status).toBe(204)
+  // One that waited before there was an offer is refused like any other.
+  rig.delivery.offer('system/node', undefined)
+  const early = rig.ask('a', { waitMs: 500 }, 'system/node a impostor default')
+  await until(async () => (await rig.waiting()) === 1)
+  rig.delivery.offer('system/node', offer())
+  expect((await early).status).toBe(204)
+})
+
+test('pods of users with a sidecar, and aggregators, get all of it', async () => {
+  await using rig = await serving()
+  rig.delivery.offer('shop/sidecar', offer({ mode: 'Sidecar', account: undefined }))
+  const got = await rig.ask('a', {}, 'shop/sidecar a web default')
+  expect(got.pipelines).toEqual(['bank/p', 'shop/p'])
+})
+
+test('a pod that is gone counts for a while', () => {
+  const pods = new Store<KubeObject>(podType, [''], silentLogger)
+  const changed: string[] = []
+  using placed = new NodePods(pods, (node) => changed.push(node))
+  pods.set(pod('shop', 'web', 'a'))
+  pods.set(pod('shop', 'web', 'a', '2')) // only its status has changed
+  expect(changed).toEqual(['a'])
+  pods.remove(pod('shop', 'web', 'a', '3'))
+  placed.sweep(evenNow() + lingerMs / 2)
+  expect(placed.on('a')).toMatchObject([{ namespace: 'shop', labels: { app: 'web' } }])
+  placed.sweep(evenNow() + lingerMs + 1000)
+  expect(placed.on('a')).toEqual([])
+  expect(changed).toEqual(['a', 'a'])
+})
+
+test('of many that wait each is told', async () => {
+  await using rig = await serving()
+  rig.pods.replace([], '', () => true)
+  rig.delivery.offer('system/node', offer())
+  const nodes = Array.from({ length: 200 }, (_, index) => `n${index}`)
+  const { have = unknown } = await rig.ask('a')
+  const answers = nodes.map((node) => rig.ask(node, { have }))
+  await until(async () => (await rig.waiting()) === nodes.length)
+  rig.delivery.offer('system/node', offer({ stable: revision('r2', fragment('shop')) }))
+  expect(new Set((await Promise.all(answers)).map(({ head }) => head?.rev))).toEqual(new Set(['r2']))
+})

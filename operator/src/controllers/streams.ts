@@ -1,0 +1,340 @@
+// Bundles for agents that ask for them. A request is held until something is newer than what the agent has: another revision, another
+// value of a secret, or a pod on its node that a pipeline reads. An agent of a node is given what concerns its node and nothing else.
+// Only the leader answers. What it sends is made when it is sent, a few at a time; who waits costs a connection and some names.
+
+import type { ServerResponse } from 'node:http'
+import { promisify } from 'node:util'
+import { gzip as gzipWithCallback } from 'node:zlib'
+import {
+  bundleSchema,
+  mostBusy,
+  type StreamBody,
+  type StreamHead,
+  sha256,
+  takesCandidate,
+} from '@penstock/agent/bundle/format'
+import { canonicalJson } from '@penstock/agent/config/canonical'
+import { Counter, Gauge } from 'prom-client'
+import type { Cache } from '../kube/cache.ts'
+import { namespaceType, podType } from '../kube/types.ts'
+import { textOf } from '../render/bundle.ts'
+import type { Fragment } from '../render/fragment.ts'
+import { concerned, markOf } from '../render/interest.ts'
+import { minAgentVersion } from '../render/manifest.ts'
+import type { OperatorContext } from './context.ts'
+import type { Delivery, Offered, OfferedRevision } from './delivery.ts'
+import type { Asked } from './inquiries.ts'
+import { NodePods, type PodOnNode, podPlace } from './node-pods.ts'
+
+const gzip = promisify(gzipWithCallback)
+
+/** The longest that a request is held, whatever the agent asks for. */
+export const mostHeldMs = 60_000
+/** Requests that are held at a time; further ones are answered at once, and come back later. */
+const mostHeld = 5000
+/** Answers that are made and sent at a time. */
+const mostSending = 8
+/** Who does not take an answer in this time makes room for others. */
+const sendMs = 15_000
+/** Work on those that wait goes on in turns of this length. */
+const turnMs = 10
+/** Answers that many agents get are made once. */
+const mostKeptBytes = 16 * 1024 * 1024
+
+/** What an agent has, and is. */
+interface Request {
+  readonly asked: Asked
+  readonly account: string
+  readonly have: StreamBody['have']
+  readonly busy: readonly string[]
+}
+
+/** What an agent shall be given. */
+interface Part {
+  readonly offered: Offered
+  readonly revision: OfferedRevision
+  readonly candidate: boolean
+  readonly fragments: readonly Fragment[]
+  readonly mark: string
+}
+
+interface Held {
+  readonly request: Request
+  readonly wake: (part: Part | undefined) => void
+}
+
+export class Streams implements Disposable {
+  readonly #context: OperatorContext
+  readonly #delivery: Delivery
+  /** By uid of the pod. */
+  readonly #held = new Map<string, Held>()
+  /** Those to look at. */
+  readonly #due = new Set<Held>()
+  #turn: NodeJS.Immediate | undefined
+  readonly #slots = new Slots(mostSending)
+  readonly #kept = new Map<string, Promise<Buffer>>()
+  #keptBytes = 0
+  readonly #wholeMarks = new WeakMap<OfferedRevision, string>()
+  #pods: NodePods | undefined
+  #namespaces: Cache | undefined
+  readonly #subscriptions: Disposable[] = []
+  readonly #answers: Counter
+  readonly #bytes: Counter
+
+  constructor(context: OperatorContext, delivery: Delivery) {
+    this.#context = context
+    this.#delivery = delivery
+    const registers = [context.metrics]
+    this.#answers = new Counter({
+      name: 'penstock_streams_total',
+      help: 'Requests of agents for their bundle, by what they were given: bundle, revision (the same bundle under another one), nothing.',
+      labelNames: ['given'],
+      registers,
+    })
+    this.#bytes = new Counter({
+      name: 'penstock_streamed_bytes_total',
+      help: 'Bytes of bundles that agents were given, compressed.',
+      registers,
+    })
+    const held = this.#held
+    new Gauge({
+      name: 'penstock_streams_waiting',
+      help: 'Agents that wait for something newer than they have.',
+      registers,
+      collect() {
+        this.set(held.size)
+      },
+    })
+    this.#subscriptions.push(
+      delivery.onOffer((agent) => {
+        // What was made of the earlier offer may hold values that are gone.
+        this.#kept.clear()
+        this.#keptBytes = 0
+        if (delivery.offered(agent)?.mode === 'Node') this.#followPods()
+        this.#lookAt(({ asked }) => asked.agent === agent)
+      }),
+    )
+  }
+
+  [Symbol.dispose](): void {
+    clearImmediate(this.#turn)
+    for (const subscription of this.#subscriptions) subscription[Symbol.dispose]()
+    for (const { wake } of [...this.#held.values()]) wake(undefined)
+  }
+
+  /** Answers a request when there is something to say, or its time is over. */
+  async serve(asked: Asked, account: string, body: Buffer, response: ServerResponse): Promise<void> {
+    const { have, busy, waitMs } = requestOf(body)
+    const request = { asked, account, have, busy }
+    const offered = this.#delivery.offered(asked.agent)
+    if (offered !== undefined && !isOwn(offered, account)) {
+      this.#answers.inc({ given: 'refused' })
+      const text = `The pod runs as ServiceAccount ${account}; bundles of Agent ${asked.agent} are for ${offered.account}.`
+      response.writeHead(403, { 'content-type': 'application/json' }).end(`${JSON.stringify({ error: text })}\n`)
+      return
+    }
+    const gone = new AbortController()
+    response.on('close', () => gone.abort())
+    const part = await this.#next(request, waitMs, gone.signal)
+    if (gone.signal.aborted) return
+    if (part === undefined) {
+      this.#answers.inc({ given: 'nothing' })
+      response.writeHead(204).end()
+      return
+    }
+    using _ = await this.#slots.take()
+    if (gone.signal.aborted) return
+    const isKnown = have?.mark === part.mark
+    const file = isKnown ? await gzip(JSON.stringify(headOf(part))) : await this.#file(asked.agent, part)
+    this.#answers.inc({ given: isKnown ? 'revision' : 'bundle' })
+    this.#bytes.inc(file.length)
+    await sent(response, file)
+  }
+
+  async #next(request: Request, waitMs: number, gone: AbortSignal): Promise<Part | undefined> {
+    const { podUid } = request.asked
+    // It asks again: what it asked before has been lost on the way.
+    this.#held.get(podUid)?.wake(undefined)
+    const now = this.#partFor(request)
+    if (now !== undefined || gone.aborted || waitMs === 0 || this.#held.size >= mostHeld) return now
+    return new Promise((resolve) => {
+      const held: Held = {
+        request,
+        wake: (part) => {
+          clearTimeout(late)
+          gone.removeEventListener('abort', end)
+          this.#due.delete(held)
+          if (this.#held.get(podUid) === held) this.#held.delete(podUid)
+          resolve(part)
+        },
+      }
+      const end = () => held.wake(undefined)
+      const late = setTimeout(end, waitMs)
+      gone.addEventListener('abort', end)
+      this.#held.set(podUid, held)
+    })
+  }
+
+  /** What is newer than what the agent has; undefined: nothing, or it is not known yet. */
+  #partFor({ asked, account, have, busy }: Request): Part | undefined {
+    const offered = this.#delivery.offered(asked.agent)
+    if (offered === undefined || asked.node === '' || !isOwn(offered, account)) return undefined
+    const candidate = offered.candidate !== undefined && takesCandidate(offered.candidate, asked.node)
+    const revision = candidate ? offered.candidate : offered.stable
+    if (revision === undefined) return undefined
+    const { fragments } = revision
+    let part: Fragment[]
+    let mark: string
+    if (offered.mode === 'Node') {
+      // Before all pods are known, too little would be given.
+      if (this.#pods?.synced !== true || this.#namespaces?.synced !== true) return undefined
+      const labels = (namespace: string) => this.#namespaces?.get(undefined, namespace)?.metadata.labels
+      const chosen = new Set(concerned(fragments, this.#pods.on(asked.node), labels))
+      for (const id of busy) {
+        const fragment = fragments.get(id)
+        if (fragment !== undefined) chosen.add(fragment)
+      }
+      part = [...chosen]
+      mark = markOf(part, offered.digests)
+    } else {
+      part = [...fragments.values()]
+      mark = this.#wholeMarks.get(revision) ?? markOf(part, offered.digests)
+      this.#wholeMarks.set(revision, mark)
+    }
+    if (have?.rev === revision.rev && have.candidate === candidate && have.mark === mark) return undefined
+    return { offered, revision, candidate, fragments: part, mark }
+  }
+
+  /** The compressed answer with a whole bundle. */
+  async #file(agent: string, part: Part): Promise<Buffer> {
+    const key = `${agent} ${part.revision.rev} ${part.candidate} ${part.mark}`
+    const known = this.#kept.get(key)
+    if (known !== undefined) return known
+    const made = fileOf(part)
+    this.#kept.set(key, made)
+    try {
+      const { length } = await made
+      if (this.#kept.get(key) === made) this.#keptBytes += length
+      if (this.#keptBytes > mostKeptBytes) {
+        this.#kept.clear()
+        this.#keptBytes = 0
+      }
+    } catch (error) {
+      this.#kept.delete(key)
+      throw error
+    }
+    return made
+  }
+
+  /** From the first Agent of nodes on: which pods are where. */
+  #followPods(): void {
+    if (this.#pods !== undefined) return
+    const { caches, signal, logger } = this.#context
+    this.#namespaces = caches.cache(namespaceType, { metadataOnly: true })
+    const pods = new NodePods(caches.cache<PodOnNode>(podType, { shape: podPlace }), (node) =>
+      this.#lookAt(({ asked }) => asked.node === node),
+    )
+    this.#pods = pods
+    this.#subscriptions.push(
+      pods,
+      this.#namespaces.subscribe(({ object, previous }) => {
+        const labels = [object, previous].map((each) => canonicalJson(each?.metadata.labels ?? {}))
+        if (labels[0] !== labels[1]) this.#lookAt(() => true)
+      }),
+    )
+    caches.synced(signal).then(
+      () => this.#lookAt(() => true),
+      (error: unknown) => {
+        if (!signal.aborted) logger.error({ error }, 'Which pods are on which node cannot be found out.')
+      },
+    )
+  }
+
+  #lookAt(concerns: (request: Request) => boolean): void {
+    for (const held of this.#held.values()) if (concerns(held.request)) this.#due.add(held)
+    if (this.#due.size > 0) this.#turn ??= setImmediate(() => this.#work())
+  }
+
+  #work(): void {
+    this.#turn = undefined
+    const started = performance.now()
+    for (const held of this.#due) {
+      this.#due.delete(held)
+      const part = this.#partFor(held.request)
+      if (part !== undefined) held.wake(part)
+      if (performance.now() - started > turnMs) break
+    }
+    if (this.#due.size > 0) this.#turn = setImmediate(() => this.#work())
+  }
+}
+
+/** Whether a pod with this account belongs to the workload, and does not only bear its label. */
+function isOwn({ account: own }: Offered, account: string): boolean {
+  return own === undefined || own === account
+}
+
+function headOf({ offered, revision, candidate, mark }: Part): StreamHead {
+  const { secretsEpoch } = offered
+  return { schema: bundleSchema, rev: revision.rev, candidate, secretsEpoch, minAgentVersion, mark }
+}
+
+function fileOf(part: Part): Promise<Buffer> {
+  const { offered, fragments } = part
+  const text = textOf(fragments)
+  const secrets: Record<string, { value: string; sha256: string }> = {}
+  for (const { key } of fragments.flatMap(({ secretRefs }) => secretRefs)) {
+    const value = offered.values.get(key)
+    const digest = offered.digests[key]
+    if (value !== undefined && digest !== undefined) secrets[key] = { value: value.toString('base64'), sha256: digest }
+  }
+  const head: StreamHead = { ...headOf(part), sha256: sha256(text), secrets }
+  return gzip(Buffer.concat([Buffer.from(`${JSON.stringify(head)}\n`), text]), { level: 3 })
+}
+
+/** Sends an answer and waits until it has been taken. */
+function sent(response: ServerResponse, file: Buffer): Promise<void> {
+  return new Promise((resolve) => {
+    const late = setTimeout(() => response.destroy(), sendMs)
+    response.once('close', () => {
+      clearTimeout(late)
+      resolve()
+    })
+    response.writeHead(200, { 'content-type': 'application/gzip', 'content-length': file.length }).end(file)
+  })
+}
+
+/** What an agent says is data of others. */
+function requestOf(body: Buffer): Pick<Request, 'have' | 'busy'> & { readonly waitMs: number } {
+  const { have, busy, waitMs } = JSON.parse(body.toString('utf8')) as Partial<StreamBody>
+  const known =
+    typeof have?.rev === 'string' && typeof have.mark === 'string'
+      ? { rev: have.rev, candidate: have.candidate === true, mark: have.mark }
+      : undefined
+  return {
+    have: known,
+    busy: Array.isArray(busy) ? busy.filter((id) => typeof id === 'string').slice(0, mostBusy) : [],
+    waitMs: typeof waitMs === 'number' && waitMs > 0 ? Math.min(waitMs, mostHeldMs) : 0,
+  }
+}
+
+/** A number of places, for those who come first. */
+class Slots {
+  #free: number
+  readonly #waiting: (() => void)[] = []
+
+  constructor(count: number) {
+    this.#free = count
+  }
+
+  async take(): Promise<Disposable> {
+    if (this.#free > 0) this.#free--
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    return {
+      [Symbol.dispose]: () => {
+        const next = this.#waiting.shift()
+        if (next === undefined) this.#free++
+        else next()
+      },
+    }
+  }
+}
