@@ -47,6 +47,7 @@ const i32Const = (value: number) => [0x41, ...signed(value)]
 const add = 0x6a
 const and = 0x71
 const xor = 0x73
+const shiftLeft = 0x74
 const shiftRight = 0x76
 const [below, atMost] = [0x49, 0x4d]
 const [loop, when, again, end] = [
@@ -77,11 +78,10 @@ function unsigned(value: number): number[] {
   return bytes
 }
 
-/** The entry of table `k` for byte `index` of a local. */
+/** The entry of table `k` for byte `index` of a local: the byte is cut out where it is four times as large, as an address is. */
 function entry(k: number, local: number, index: number): number[] {
-  const byte = [...get(local), ...(index === 0 ? [] : [...i32Const(index * 8), shiftRight])]
-  const masked = index === 3 ? byte : [...byte, ...i32Const(255), and]
-  return [...masked, ...i32Const(2), 0x74, 0x28, 2, ...unsigned(k * 1024)] // i32.shl, i32.load
+  const shift = index === 0 ? [...i32Const(2), shiftLeft] : [...i32Const(index * 8 - 2), shiftRight]
+  return [...get(local), ...shift, ...i32Const(255 * 4), and, 0x28, 2, ...unsigned(k * 1024)] // i32.load
 }
 
 /** Eight bytes at the position and an offset into the register of a lane. */

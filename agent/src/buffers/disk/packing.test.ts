@@ -52,6 +52,8 @@ const values: Record<string, Value> = {
   'long text': 'größer '.repeat(5000),
   'beyond the first plane': '𝒳👩‍👩‍👧',
   'half of a pair': 'a\ud800b',
+  'replacement character': 'a\ufffdb',
+  'replacement character beside half of a pair': `\ufffd${'x'.repeat(300)}\udc00`,
   'no UTF-8': new Bytes(Buffer.from([0xff, 0, 0xfe])),
   'no bytes': new Bytes(Buffer.alloc(0)),
   instant: new Timestamp(1_767_225_600_123, 456_789),

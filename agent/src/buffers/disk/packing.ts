@@ -53,6 +53,7 @@ const longestShort = 255 - tag.shortText
 const blockUnits = 8192
 const utf8Text = 0
 const utf16Text = 1
+const replacement = Buffer.from('\u{fffd}')
 
 type PackMembers = (fields: ValueObject, packer: Packer) => void
 
@@ -372,15 +373,18 @@ export class Packer {
     const text = this.#text
     this.#text = ''
     this.#announced = false
-    // UTF-8 has no place for half of a surrogate pair, which JSON can bring about.
-    const utf8 = text.isWellFormed()
-    const most = 5 + (utf8 ? this.#units * 3 : this.#units * 2)
+    const units = this.#units
     this.#units = 0
-    if (this.#textAt + most > this.#texts.length) {
-      this.#texts = grown(this.#texts, this.#textAt, this.#textAt + most)
+    if (this.#textAt + 5 + units * 3 > this.#texts.length) {
+      this.#texts = grown(this.#texts, this.#textAt, this.#textAt + 5 + units * 3)
     }
     const start = this.#textAt + 5
-    const length = utf8 ? this.#texts.write(text, start) : this.#texts.write(text, start, 'utf16le')
+    let length = this.#texts.write(text, start)
+    // UTF-8 has no place for half of a surrogate pair, which JSON can bring about: a replacement character is there instead.
+    // To look for that is cheaper than to ask the text, which would be copied into one piece first.
+    const isReplaced = length !== units && this.#texts.subarray(start, start + length).includes(replacement)
+    const utf8 = !isReplaced || text.isWellFormed()
+    if (!utf8) length = this.#texts.write(text, start, 'utf16le')
     this.#texts[this.#textAt] = utf8 ? utf8Text : utf16Text
     this.#texts.writeUInt32LE(length, this.#textAt + 1)
     this.#textAt = start + length
