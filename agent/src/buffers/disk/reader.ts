@@ -31,6 +31,14 @@ export interface Damage {
   readonly error?: unknown
 }
 
+/** The piece behind the window, which is read into the second half of the other buffer while the window is worked on. */
+interface Ahead {
+  readonly file: number
+  readonly from: number
+  /** Bytes that were read; 0 if that did not go well. */
+  readonly length: Promise<number>
+}
+
 export class SegmentReader {
   /** Called when `next` may have something that it did not have before. */
   onReadable: () => void = () => {}
@@ -42,11 +50,13 @@ export class SegmentReader {
   #startSegment: number
   #file: number | undefined
   #offset = 0
-  /** Bytes of the file from `#from` on, of which `#length` are there. */
-  #window: Buffer = Buffer.allocUnsafeSlow(2 * pieceBytes)
+  /** Bytes of the file from `#from` on, of which `#length` are there: a part of `#buffer`. */
+  #window: Buffer = Buffer.alloc(0)
+  #buffer: Buffer = Buffer.allocUnsafeSlow(2 * pieceBytes)
   #other: Buffer = Buffer.allocUnsafeSlow(2 * pieceBytes)
   #from = 0
   #length = 0
+  #ahead: Ahead | undefined
   #loading: Promise<void> | undefined
   #closed = false
   /** Where a damaged stretch began, until it has been told. */
@@ -128,7 +138,16 @@ export class SegmentReader {
   }
 
   #leave(): void {
-    if (this.#file !== undefined && this.#loading === undefined) closeSync(this.#file)
+    const file = this.#file
+    const ahead = this.#ahead
+    if (ahead !== undefined) {
+      // What is still being read into must not be used for anything else.
+      this.#ahead = undefined
+      this.#other = Buffer.allocUnsafeSlow(2 * pieceBytes)
+      void ahead.length.then(() => closeSync(ahead.file))
+    } else if (file !== undefined && this.#loading === undefined) {
+      closeSync(file)
+    }
     this.#file = undefined
     this.#segment = undefined
     this.#length = 0
@@ -203,24 +222,49 @@ export class SegmentReader {
 
   async #readOn(segment: Segment, file: number, needed: number): Promise<void> {
     const kept = Math.max(0, this.#from + this.#length - this.#offset)
-    const wanted = Math.max(needed, pieceBytes)
-    const limit = segment.end ?? segment.size
-    const target = this.#other.length >= kept + wanted ? this.#other : Buffer.allocUnsafeSlow(kept + wanted)
-    this.#window.copy(target, 0, this.#length - kept, this.#length)
+    const tail = this.#window.subarray(this.#length - kept, this.#length)
+    const ahead = this.#ahead
+    const ready = (await ahead?.length) ?? 0
+    this.#ahead = undefined
+    const isNext = ahead?.from === this.#offset + kept && kept <= pieceBytes && kept + ready >= needed
     let length = kept
-    const end = Math.min(limit - this.#offset, wanted + kept)
-    while (length < end) {
-      const { bytesRead } = await read(file, target, length, end - length, this.#offset + length)
-      if (bytesRead === 0) break
-      length += bytesRead
+    let target = this.#other
+    if (isNext) {
+      // What was kept goes right before what is there.
+      tail.copy(target, pieceBytes - kept)
+      length += ready
+      this.#window = target.subarray(pieceBytes - kept)
+    } else {
+      const wanted = Math.max(needed, pieceBytes)
+      if (target.length < kept + wanted) target = Buffer.allocUnsafeSlow(kept + wanted)
+      tail.copy(target)
+      const end = Math.min((segment.end ?? segment.size) - this.#offset, wanted + kept)
+      while (length < end) {
+        const { bytesRead } = await read(file, target, length, end - length, this.#offset + length)
+        if (bytesRead === 0) break
+        length += bytesRead
+      }
+      if (length < needed) {
+        throw Object.assign(new Error('The file is shorter than it was.'), { code: 'EIO' })
+      }
+      this.#window = target
     }
-    if (length < needed) {
-      throw Object.assign(new Error('The file is shorter than it was.'), { code: 'EIO' })
-    }
-    this.#other = this.#window.length > 4 * pieceBytes ? Buffer.allocUnsafeSlow(2 * pieceBytes) : this.#window
-    this.#window = target
+    this.#other = this.#buffer.length > 4 * pieceBytes ? Buffer.allocUnsafeSlow(2 * pieceBytes) : this.#buffer
+    this.#buffer = target
     this.#from = this.#offset
     this.#length = length
+    this.#readAhead(segment, file)
+  }
+
+  /** Begins to read the piece behind the window, if all of it is there. */
+  #readAhead(segment: Segment, file: number): void {
+    const from = this.#from + this.#length
+    if (this.#closed || from + pieceBytes > (segment.end ?? segment.size)) return
+    const length = read(file, this.#other, pieceBytes, pieceBytes, from).then(
+      ({ bytesRead }) => bytesRead,
+      () => 0, // it is read again when it is needed
+    )
+    this.#ahead = { file, from, length }
   }
 
   async close(): Promise<void> {
