@@ -9,7 +9,7 @@ import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { buildAgent, endedChildrenCpu, peakRss, place, root, startAgent, startReceiver } from './agent-process.ts'
 import { calibrate } from './calibrate.ts'
-import { buffer, soakFaults } from './disk.ts'
+import { buffer, bufferRestart, soakFaults } from './disk.ts'
 import { commonLine, criLine, jsonLine, linesFile } from './lines.ts'
 import { idle, soak } from './long.ts'
 import { neighbours } from './neighbours.ts'
@@ -143,13 +143,17 @@ async function main(): Promise<number> {
     ...programs,
     'buffer',
     'buffer-parsed',
+    'buffer-restart',
     'idle-500',
     'idle-5000',
     'neighbours',
     'soak',
     'soak-faults',
   ]
-  const wanted = positionals[0] === 'all' ? known.filter((name) => !name.startsWith('soak')) : positionals
+  const wanted =
+    positionals[0] === 'all'
+      ? known.filter((name) => !name.startsWith('soak') && name !== 'buffer-restart')
+      : positionals
   const unknown = wanted.filter((name) => !known.includes(name))
   if (wanted.length === 0 || unknown.length > 0) {
     if (unknown.length > 0) console.error(`There is no scenario "${unknown.join('", "')}".`)
@@ -168,6 +172,7 @@ async function main(): Promise<number> {
     else if (name === 'neighbours') print(await neighbours(Number(values.for ?? 20)), values.json)
     else if (name === 'soak') print(await soak(Number(values.for ?? 600)), values.json)
     else if (name === 'soak-faults') print(await soakFaults(Number(values.for ?? 600)), values.json)
+    else if (name === 'buffer-restart') print(bufferRestart(Number(values.events)), values.json)
     else if (name.startsWith('buffer')) print(buffer(name, events), values.json)
     else if (programs.some((program) => program === name)) print(await measureProgram(name, events), values.json)
     else print(await measure(name, events, runs), values.json)

@@ -32,6 +32,40 @@ export function buffer(scenario: string, events: number): object {
   }
 }
 
+/**
+ * Leaves gigabytes in a disk buffer as a kill does, and opens it in another process: how long until the first batch is there,
+ * without anything in the page cache where that can be had.
+ */
+export function bufferRestart(events: number): object {
+  const file = join(tmpdir(), `penstock-bench-${userInfo().uid}`, 'json-20000.log')
+  linesFile(file, 20_000, jsonLine)
+  const folder = mkdtempSync(join(tmpdir(), 'penstock-buffer-'))
+  try {
+    const script = join(root, 'agent/src/testing/bench-buffer.ts')
+    const run = (part: string) => {
+      const args = ['--conditions=source', script, String(events), file, join(folder, 'out'), 'raw', part]
+      return JSON.parse(execFileSync(process.execPath, args, { encoding: 'utf8' })) as object
+    }
+    const wrote = run('write')
+    const warm = run('first')
+    const isCold = dropPageCache()
+    return { scenario: 'buffer-restart', ...wrote, warm, ...(isCold ? { cold: run('first') } : {}) }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** False where this is not permitted. */
+function dropPageCache(): boolean {
+  try {
+    execFileSync('sync')
+    writeFileSync('/proc/sys/vm/drop_caches', '3')
+    return true
+  } catch {
+    return false
+  }
+}
+
 const blockLines = 5000
 
 /** Part of the maximum rate that is written, and lines that may be on the way before the writer waits. */

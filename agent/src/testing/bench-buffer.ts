@@ -1,6 +1,7 @@
 // Measures a disk buffer without sources and sinks: standard lines in batches as a source hands them on, written with a sync every
-// 500 ms and no reader, then opened anew and read back. Called by the benchmarks as `bench-buffer.ts EVENTS FILE FOLDER`; prints
-// one line of JSON.
+// 500 ms and no reader, then opened anew and read back. Called by the benchmarks as `bench-buffer.ts EVENTS FILE FOLDER [KIND]
+// [PART]`, where the part is `write`, which ends as a kill does, or `first`, which reads no more than the first batch; prints one
+// line of JSON.
 
 import { readFileSync } from 'node:fs'
 import { setImmediate as turn } from 'node:timers/promises'
@@ -14,7 +15,7 @@ import { RepetitionLimit } from '../telemetry/repetition-limit.ts'
 
 const batchEvents = 800 // a quarter of a megabyte
 
-const [eventsText = '', file = '', folder = '', kind = 'raw'] = process.argv.slice(2)
+const [eventsText = '', file = '', folder = '', kind = 'raw', part = 'all'] = process.argv.slice(2)
 const total = Number(eventsText)
 const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1)
 const lineBytes = lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0) / lines.length
@@ -90,6 +91,45 @@ async function read() {
   const used = cpuSeconds() - cpu
   await buffer.close()
   return { events, first, s: seconds, cpu: used }
+}
+
+if (part === 'write') {
+  let synced = false
+  const buffer = open()
+  const heard = () => {
+    synced = true
+  }
+  for (let index = 0; index < total / batchEvents; index++) {
+    const last = index + 1 >= total / batchEvents
+    await buffer.write(logBatch(batches[index % batches.length] as LogEvent[], new Finalizer(last ? heard : undefined)))
+    await turn()
+  }
+  while (!synced) await turn()
+  console.log(JSON.stringify({ disk_mb: round(buffer.bytes / 1e6), events: buffer.events }))
+  process.exit() // the buffer is left open, as by a kill
+}
+
+if (part === 'first') {
+  const started = performance.now()
+  const buffer = open()
+  const opened = performance.now()
+  const readable = Promise.withResolvers<void>()
+  buffer.onReadable = () => readable.resolve()
+  let batch = buffer.take()
+  while (batch === undefined) {
+    await readable.promise
+    batch = buffer.take()
+  }
+  const first = performance.now()
+  console.log(
+    JSON.stringify({
+      events: buffer.events,
+      opened_after_ms: round(opened - started),
+      first_batch_after_ms: round(first - started),
+      since_process_start_ms: round(first),
+    }),
+  )
+  process.exit()
 }
 
 const wrote = await write()
