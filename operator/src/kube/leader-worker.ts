@@ -2,6 +2,7 @@
 // for people. When renewal cannot be confirmed in time the process is ended from here, whatever its main thread is doing.
 
 import { parentPort, workerData } from 'node:worker_threads'
+import { claimed, holderOf, type Lease, leasePath, released } from '@penstock/agent/bundle/lease'
 import { type Access, bodyText, Transport } from './transport.ts'
 
 export interface ElectionSettings {
@@ -20,19 +21,6 @@ export type ElectionMessage =
   | { readonly type: 'leader'; readonly leader: string | undefined }
   | { readonly type: 'failed'; readonly error: string }
   | { readonly type: 'lost'; readonly error: string }
-
-interface Lease {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: { readonly name: string; readonly namespace: string; readonly resourceVersion?: string }
-  readonly spec: {
-    readonly holderIdentity?: string
-    readonly leaseDurationSeconds?: number
-    readonly acquireTime?: string
-    readonly renewTime?: string
-    readonly leaseTransitions?: number
-  }
-}
 
 const settings = workerData as ElectionSettings
 const port = parentPort
@@ -83,9 +71,9 @@ async function attempt(now: number): Promise<boolean> {
     await request('POST', leaseOf(undefined))
     return confirm(now)
   }
-  const { holderIdentity = '' } = lease.spec
+  const holder = holderOf(lease)
   note(lease)
-  if (holderIdentity === settings.identity || holderIdentity === '' || isOver(now)) {
+  if (holder === settings.identity || holder === undefined || isOver(now)) {
     await request('PUT', leaseOf(lease))
     return confirm(now)
   }
@@ -95,7 +83,7 @@ async function attempt(now: number): Promise<boolean> {
 function note(lease: Lease): void {
   const version = lease.metadata.resourceVersion ?? ''
   if (seen?.version !== version) seen = { version, at: clock() }
-  tell(lease.spec.holderIdentity === '' ? undefined : lease.spec.holderIdentity)
+  tell(holderOf(lease))
 }
 
 function tell(now: string | undefined): void {
@@ -125,33 +113,18 @@ function lose(error: string): void {
   setTimeout(() => process.kill(process.pid, 'SIGKILL'), 2_000)
 }
 
-function leaseOf(lease: Lease | undefined): Lease {
-  const now = new Date().toISOString().replace('Z', '000Z')
-  const same = lease?.spec.holderIdentity === settings.identity
-  return {
-    apiVersion: 'coordination.k8s.io/v1',
-    kind: 'Lease',
-    metadata: lease?.metadata ?? { name: settings.name, namespace: settings.namespace },
-    spec: {
-      holderIdentity: settings.identity,
-      leaseDurationSeconds: Math.max(1, Math.round(settings.leaseMs / 1000)),
-      acquireTime: (same ? lease.spec.acquireTime : undefined) ?? now,
-      renewTime: now,
-      leaseTransitions: (lease?.spec.leaseTransitions ?? 0) + (lease === undefined || same ? 0 : 1),
-    },
-  }
-}
+const leaseOf = (lease: Lease | undefined) => claimed(lease, settings, settings.identity, settings.leaseMs)
 
 async function release(): Promise<void> {
   const lease = await request<Lease>('GET')
-  if (lease?.spec.holderIdentity !== settings.identity) return
-  await request('PUT', { ...lease, spec: { ...lease.spec, holderIdentity: '', leaseDurationSeconds: 1 } })
+  if (lease === undefined || holderOf(lease) !== settings.identity) return
+  await request('PUT', released(lease))
 }
 
 /** Undefined when there is no Lease. Another's write in between is an error like any other: the next attempt sees it. */
 async function request<T>(method: 'GET' | 'POST' | 'PUT', body?: object): Promise<T | undefined> {
-  const base = `/apis/coordination.k8s.io/v1/namespaces/${settings.namespace}/leases`
-  const path = method === 'POST' ? base : `${base}/${settings.name}`
+  const own = leasePath(settings)
+  const path = method === 'POST' ? own.slice(0, own.lastIndexOf('/')) : own
   const answer = await transport.send(access, {
     method,
     path,

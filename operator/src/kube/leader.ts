@@ -3,6 +3,7 @@
 // and woke up again does not write on an old claim.
 
 import { Worker } from 'node:worker_threads'
+import { leaseTimes } from '@penstock/agent/bundle/lease'
 import type { Logger } from '@penstock/agent/telemetry/logger'
 import type { KubeConnection } from './connection.ts'
 import type { ElectionMessage, ElectionSettings } from './leader-worker.ts'
@@ -34,7 +35,7 @@ export class LeaderElection implements AsyncDisposable {
   #lost = false
 
   constructor(options: LeaderOptions) {
-    this.#options = { leaseMs: 15_000, renewDeadlineMs: 10_000, retryMs: 2_000, ...options }
+    this.#options = { ...leaseTimes, ...options }
     const { connection, namespace, name, identity, leaseMs, renewDeadlineMs, retryMs } = this.#options
     const workerData: ElectionSettings = {
       access: connection.access,
