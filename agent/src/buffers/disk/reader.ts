@@ -270,6 +270,8 @@ export class SegmentReader {
   async close(): Promise<void> {
     this.#closed = true
     await this.#loading
+    const ahead = this.#ahead
     this.#leave()
+    await ahead?.length
   }
 }
