@@ -201,7 +201,15 @@ export interface SinkContext extends Context {
   readonly proxy: ProxyOptions
   /** Aborts when the time for a graceful stop is over: waits and requests end at once. */
   readonly abandoning: AbortSignal
+  /** In a bundle: keeps what the destination rejects for good. */
+  readonly rejected?: TakeRejected | undefined
 }
+
+/**
+ * Takes events that a destination has rejected, or some of them: `written` gives what the sink had written for the first so many. They
+ * have been counted, and are answered for, by the sink.
+ */
+export type TakeRejected = (events: number, written: (events: number) => readonly string[], message: string) => void
 
 export interface Sink {
   /**

@@ -608,3 +608,76 @@ test('how far reading is behind what is written is told, as long as it is', asyn
     expect(lags(pipeline).filter((lag) => lag !== undefined && lag > 60)).toEqual([])
   expect(await agent.stop()).toBe(0)
 })
+
+test('what a destination rejects for good reaches the dead letter sink, so many a second, and what that rejects goes nowhere', async () => {
+  const { api, kubeConfig } = await cluster()
+  await using _ = api
+  type Letter = { message: string; metadata?: { dropped?: Record<string, string> } }
+  const seen: Record<string, Letter[]> = { '/out': [], '/dead': [] }
+  const refused = new Set(['/out'])
+  const server = createServer((request, response) => {
+    let text = ''
+    request.on('data', (part) => {
+      text += part
+    })
+    request.on('end', () => {
+      const path = request.url ?? ''
+      seen[path]?.push(...(JSON.parse(text) as Letter[]))
+      response.writeHead(refused.has(path) ? 400 : 200).end()
+    })
+  })
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  const { port } = server.address() as AddressInfo
+  const sink = (path: string, input: string) => ({
+    ...{ type: 'http', inputs: [input], encoding: { codec: 'json' }, healthcheck: false },
+    ...{ uri: `http://127.0.0.1:${port}${path}`, batch: { timeout_secs: 0.1 } },
+  })
+  api.set('pods', pod('shop', 'web'))
+  project(secretsDir, {})
+  const { files } = bundleFiles({
+    pipelines: { 'shop/a': { ...identity('uid-a'), deadLetter: { sink: 'shop/a/dead', perSecond: 2 } } },
+    subscriptions: [{ cursor: 'uid-a/app', out: 'shop/a/app', namespaces: ['shop'] }],
+    transforms: {
+      'shop/a/keep': { type: 'remap', inputs: ['shop/a/app'], source: '. = {"text": .message}', reroute_dropped: true },
+    },
+    sinks: { 'shop/a/out': sink('/out', 'shop/a/keep'), 'shop/a/dead': sink('/dead', 'shop/a/keep.dropped') },
+  })
+  project(bundleDir, files)
+  await using agent = new Agent(['--kube-config', kubeConfig])
+  const letters = (text: string) => seen['/dead']?.filter(({ message }) => message.includes(text)) ?? []
+
+  log('shop', 'web', 'first')
+  await eventually(() => expect(letters('first'), agent.err).toHaveLength(1))
+  expect(letters('first')[0]).toMatchObject({
+    message: '{"text":"first"}',
+    metadata: {
+      dropped: {
+        ...{ component_id: 'shop/a/out', component_kind: 'sink', component_type: 'http' },
+        ...{ reason: 'rejected', message: expect.stringContaining('status 400') },
+      },
+    },
+  })
+
+  refused.add('/dead')
+  log('shop', 'web', 'second')
+  await eventually(() => expect(letters('second')).toHaveLength(1))
+  refused.delete('/dead')
+  await eventually(() => {
+    log('shop', 'web', 'third')
+    expect(letters('third').length).toBeGreaterThan(0)
+  })
+  expect(letters('second')).toHaveLength(1)
+
+  for (let line = 0; line < 500; line++) log('shop', 'web', 'flood')
+  await eventually(() =>
+    expect(seen['/out']?.filter((event) => JSON.stringify(event).includes('flood'))).toHaveLength(500),
+  )
+  await eventually(() => {
+    log('shop', 'web', 'last')
+    expect(letters('last').length).toBeGreaterThan(0)
+  })
+  expect(letters('flood').length).toBeLessThan(250)
+  expect(await agent.stop()).toBe(0)
+  server.closeAllConnections()
+  await new Promise((done) => server.close(done))
+})

@@ -105,6 +105,8 @@ export interface BundlePipeline {
   readonly platform?: readonly string[]
   /** Weight of its share of the thread. */
   readonly cpuShare?: number
+  /** The sink for what the destinations of its other sinks reject, and how many a second each of them may send there. */
+  readonly deadLetter?: { readonly sink: string; readonly perSecond?: number | undefined }
 }
 
 export interface BundleSubscription extends Subscription {

@@ -9,6 +9,7 @@ import { errorText, PenstockError } from '../errors.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { BundleParts } from '../topology/build.ts'
+import type { DeadLetterTarget } from '../topology/dead-letters.ts'
 import { FairShare } from '../topology/fair-share.ts'
 import { reloadPart } from '../topology/reload.ts'
 import type { Topology } from '../topology/run.ts'
@@ -120,6 +121,7 @@ export class BundleRunner {
       programLog: (id) => this.#programLog(id),
       shares: this.#shares,
       account: (id) => this.#shares.get(pipelineOf(id)),
+      deadLetter: (id) => this.#deadLetter(id),
     }
     if (options.stream !== undefined) options.stream.onChange = () => this.request()
     for (const state of ['running', 'failed'] as const) {
@@ -392,6 +394,15 @@ export class BundleRunner {
     for (const kept of [this.#running, this.#failures, this.#broken, this.#lines]) kept.delete(id)
     this.#restricted.delete(id)
     this.#shares.close(id)
+  }
+
+  /** Where what the destination of a sink rejects goes. What the sink for that is refused goes nowhere. */
+  #deadLetter(id: string): DeadLetterTarget | undefined {
+    const letter = this.#running.get(pipelineOf(id))?.part.pipeline.deadLetter
+    const topology = this.#topology
+    if (letter === undefined || letter.sink === id || topology === undefined || topology.stopping) return undefined
+    const sink = topology.sinks.get(letter.sink)
+    return sink === undefined ? undefined : { sink, perSecond: letter.perSecond }
   }
 
   #programLog(component: string): ProgramLog | undefined {

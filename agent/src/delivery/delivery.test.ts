@@ -19,19 +19,21 @@ function start(
   const clock = new FakeClock()
   const events = new RecordedEvents()
   const abandon = new AbortController()
+  const kept: string[] = []
   const delivery = new Delivery(
     {
       concurrency: extra.concurrency ?? fixedConcurrency(1),
       rateLimit: extra.rate ?? new RateLimit(Number.MAX_SAFE_INTEGER, 1000),
       retry: extra.retry ?? retry,
       maxBodyBytes: extra.maxBodyBytes,
+      rejected: (count, written, message) => kept.push(`${count} ${written(2).join('')} ${message}`),
     },
     call,
     events,
     abandon.signal,
     clock,
   )
-  return { clock, events, abandon, delivery }
+  return { clock, events, abandon, delivery, kept }
 }
 
 test.each([
@@ -106,6 +108,38 @@ test('after a partial failure only the events that may succeed are sent again', 
   expect(events.counts.get('component_sent_events_total')).toBe(4)
   expect(events.counts.get('component_discarded_events_total intentional=false')).toBe(1)
 })
+
+const refusal = { type: 'request_failed', fields: { status: 400 } } as const
+
+test.each<{ what: string; answer: Attempt; maxBodyBytes?: number; attempts?: number; says: readonly string[] }>([
+  { what: 'refused', answer: { outcome: 'rejected', failure: refusal }, says: ['3 ab request_failed, status 400'] },
+  {
+    what: 'refused in part',
+    answer: { outcome: 'partial', delivered: [0], rejected: [1, 2], retry: [], failure: { ...refusal, code: 'bulk' } },
+    says: ['2 bc bulk, status 400'],
+  },
+  {
+    what: 'too large one by one',
+    answer: { outcome: 'delivered' },
+    maxBodyBytes: 0,
+    says: ['1 a too_large', '1 b too_large', '1 c too_large'],
+  },
+  { what: 'tried often enough', answer: { outcome: 'retry', failure }, attempts: 1, says: ['3 ab request_failed'] },
+  // Its origin may send it again.
+  { what: 'never tried again', answer: { outcome: 'retry', failure }, attempts: 0, says: [] },
+  { what: 'taken', answer: { outcome: 'delivered' }, says: [] },
+])(
+  'events that are $what are shown as they were written: $says',
+  async ({ answer, maxBodyBytes, attempts = 10, says }) => {
+    const { clock, delivery, kept } = start(async () => answer, {
+      retry: { ...retry, attempts },
+      ...(maxBodyBytes === undefined ? {} : { maxBodyBytes }),
+    })
+    delivery.submit(fakeRequest('abc'))
+    await clock.advance(10_000)
+    expect(kept).toEqual(says)
+  },
+)
 
 test('an attempt that takes too long is given up and tried again', async () => {
   const clock = new FakeClock()

@@ -46,7 +46,11 @@ export interface DeliveryOptions {
   readonly maxBodyBytes?: number | undefined
   /** Whether a request is too large by another measure; it is halved too. */
   readonly tooLarge?: ((request: Request) => boolean) | undefined
+  /** Takes what will not be delivered; `written` gives the bytes of the first so many events as text. */
+  readonly rejected?: TakeRejected | undefined
 }
+
+type TakeRejected = (events: number, written: (events: number) => readonly string[], message: string) => void
 
 /** Why events are discarded when a request is given up. */
 const givenUp = 'Service call failed. No retries or retries exhausted.'
@@ -164,7 +168,10 @@ export class Delivery {
           const { delivered, rejected, retry, failure } = attempt
           const share = request.bytes / request.count
           if (delivered.length > 0) this.#events.sent(delivered.length, Math.round(share * delivered.length))
-          if (rejected.length > 0) this.#report(failure, rejected.length)
+          if (rejected.length > 0) {
+            this.#report(failure, rejected.length)
+            this.#keep(request, failure, rejected)
+          }
           const rest = request.divide(delivered, rejected, retry)
           if (rest === undefined) return
           request = rest
@@ -233,7 +240,16 @@ export class Delivery {
 
   #giveUp(request: Request, failure: Failure, status: 'errored' | 'rejected'): void {
     this.#report(failure, request.count)
+    // What an origin may send again is not lost.
+    if (status === 'rejected') this.#keep(request, failure)
     request.end(status)
+  }
+
+  #keep(request: Request, failure: Failure, positions?: readonly number[]): void {
+    const status = failure.fields?.['status']
+    const message = `${failure.code ?? failure.type}${typeof status === 'number' ? `, status ${status}` : ''}`
+    const events = positions?.length ?? request.count
+    this.#options.rejected?.(events, (most) => request.written(most, positions), message)
   }
 
   #report(failure: Failure, events: number): void {
@@ -256,6 +272,7 @@ export class Delivery {
       fields: { ...failure.fields, body_bytes: request.bodyBytes },
     })
     this.#events.discarded(1, false, 'The event is larger than the destination takes.')
+    this.#keep(request, { ...failure, code: failure.code ?? 'too_large' })
     request.end('rejected')
   }
 

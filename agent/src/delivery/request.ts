@@ -127,9 +127,14 @@ export interface Request {
    * must not be used any more.
    */
   divide(delivered: ArrayLike<number>, rejected: ArrayLike<number>, rest: ArrayLike<number>): Request | undefined
+  /** What was written for the first so many events, or of those at these positions, as text; what is very long is cut. */
+  written(most: number, positions?: ArrayLike<number>): string[]
   /** Gives the outcome to everyone who waits, and the memory back. */
   end(status: EventStatus): void
 }
+
+/** Of one event that is shown after it was rejected. */
+const mostWritten = 64 * 1024
 
 export interface Codec {
   /** The bytes as they are sent. Gives the same buffer if nothing is to be done. */
@@ -198,6 +203,18 @@ class SealedRequest implements Request {
     this.owners.select(delivered).release('delivered')
     this.owners.select(rejected).release('rejected')
     return part
+  }
+
+  written(most: number, positions?: ArrayLike<number>): string[] {
+    const { starts, ends } = this.#open
+    const source = this.#source()
+    return Array.from({ length: Math.min(most, positions?.length ?? this.count) }, (_, index) => {
+      const position = positions?.[index] ?? index
+      const start = starts[position] as number
+      const end = ends[position] as number
+      const text = source.toString('utf8', start, Math.min(end, start + mostWritten))
+      return end - start > mostWritten ? `${text}...` : text
+    })
   }
 
   #source(): Buffer {

@@ -238,6 +238,7 @@ class HttpSink implements AskingSink {
         },
         maxBodyBytes: spec.maxBodyBytes,
         tooLarge: spec.tooLarge,
+        rejected: context.rejected,
       },
       call,
       context.events,

@@ -23,6 +23,7 @@ import { type ComponentEvents, CountedEvents } from '../telemetry/component-even
 import type { Logger } from '../telemetry/logger.ts'
 import type { Labels, Metrics } from '../telemetry/metrics.ts'
 import { RepetitionLimit } from '../telemetry/repetition-limit.ts'
+import { DeadLetters, type DeadLetterTarget } from './dead-letters.ts'
 import type { CpuAccount, FairShare } from './fair-share.ts'
 import { type Consumer, Outlet, Pressure } from './fanout.ts'
 import { type Leadership, singletonSource } from './singleton.ts'
@@ -56,6 +57,8 @@ export interface BundleParts {
   /** The thread's time among pipelines, and the account of the one that a component belongs to. */
   readonly shares?: FairShare | undefined
   account?(componentId: string): CpuAccount | undefined
+  /** Where what the destination of a sink rejects for good is kept. */
+  deadLetter?(sinkId: string): DeadLetterTarget | undefined
   /** Which of the agents that share this bundle runs what one alone may run; without it, each does. */
   readonly leadership?: Leadership | undefined
 }
@@ -383,6 +386,7 @@ export async function buildSink(config: SinkConfig, around: Surroundings, kept?:
   const abandon = kept?.abandon ?? new AbortController()
   const abandoning = AbortSignal.any([around.abandoning, abandon.signal])
   const own = parts(around, id, 'sink', declaration.type)
+  const letters = around.bundle?.deadLetter === undefined ? undefined : new DeadLetters(id, declaration.type, around)
   const sink = await built('sink', id, () =>
     declaration.build(config.options, {
       id,
@@ -393,6 +397,7 @@ export async function buildSink(config: SinkConfig, around: Surroundings, kept?:
       events: config.envelope.buffer.type === 'disk' ? keepingEvents(own.events, abandoning) : own.events,
       proxy: config.proxy,
       abandoning,
+      rejected: letters === undefined ? undefined : (...rejected) => letters.take(...rejected),
     }),
   )
   let buffer = kept?.buffer

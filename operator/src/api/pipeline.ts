@@ -204,11 +204,14 @@ export const pipelineSpec = (cluster: boolean) =>
           deadLetter: object(
             {
               sink: required(text('Name of a sink of the Pipeline.', { maxLength: 63 })),
-              maxEventsPerSecond: integer('Events a second at most, on each agent. More are discarded and counted.', {
-                minimum: 1,
-              }),
+              maxEventsPerSecond: integer(
+                'Events a second at most, on each agent; programs and sinks have equal parts of it. More are discarded and counted.',
+                {
+                  minimum: 1,
+                },
+              ),
             },
-            'Where events go that a program gave up on. What the destination of a sink rejects does not come here: it is counted.',
+            'Where events go that a program gave up on, and as text those that the destination of a sink over HTTP rejects for good.',
           ),
         },
         'What is done with failed events.',

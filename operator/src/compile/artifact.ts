@@ -49,6 +49,8 @@ export interface Artifact {
   readonly tenancy: Tenancy
   /** Components of shared objects, which their owners answer for: the rules for connections (T7) and files (T4) pass them over. */
   readonly platform?: readonly string[] | undefined
+  /** The sink for what the destinations of the others reject, and how many a second each of them may send there. */
+  readonly deadLetter?: { readonly sink: string; readonly perSecond?: number | undefined } | undefined
   /** Value of the annotation `penstock.dev/retry`: a new one lets a rolled back content be tried again. */
   readonly retry?: string | undefined
 }
@@ -163,6 +165,7 @@ export function artifactOf(compiled: CompiledPipeline, pipeline: Resource, facts
     secretRefs: compiled.secretRefs,
     tenancy: facts.tenancy,
     ...(compiled.platform.length === 0 ? {} : { platform: compiled.platform }),
+    ...(compiled.deadLetter === undefined ? {} : { deadLetter: compiled.deadLetter }),
   }
   return {
     id: compiled.id,

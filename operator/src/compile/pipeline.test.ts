@@ -424,7 +424,7 @@ spec:
     ])
   })
 
-  test('dead letters of all programs together are no more than they may be', () => {
+  test('dead letters of all programs and sinks together are no more than they may be', () => {
     const { config, problems } = compile(
       pipeline(`sources: [{ name: app, type: orchestrator_logs }]
 transforms:
@@ -433,14 +433,14 @@ transforms:
 sinks:
   - { name: out, type: http, config: { uri: 'https://x', encoding: { codec: json } } }
   - { name: dead, type: http, inputs: [one], config: { uri: 'https://y', encoding: { codec: json } } }
-onError: { deadLetter: { sink: dead, maxEventsPerSecond: 10 } }`),
+onError: { deadLetter: { sink: dead, maxEventsPerSecond: 12 } }`),
     )
     expect(problems).toEqual([])
     for (const name of ['one', 'two']) {
       expect(config.transforms[`shop/checkout/${name}`]).toMatchObject({
         drop_on_error: true,
         reroute_dropped: true,
-        reroute_dropped_limit: 5,
+        reroute_dropped_limit: 4,
       })
     }
     expect(config.sinks['shop/checkout/dead']?.['inputs']).toEqual([
@@ -448,6 +448,26 @@ onError: { deadLetter: { sink: dead, maxEventsPerSecond: 10 } }`),
       'shop/checkout/one.dropped',
       'shop/checkout/two.dropped',
     ])
+  })
+
+  test.each([
+    { dead: "type: http, config: { uri: 'https://y', encoding: { codec: json } }", most: 12, parts: { perSecond: 6 } },
+    { dead: "type: http, config: { uri: 'https://y', encoding: { codec: json } }", most: undefined, parts: {} },
+    // What its owner enforces by what a source has captured cannot be known of what is left of a rejected event.
+    {
+      dead: "type: http, config: { uri: 'https://y/{{ %vector.orchestrator.pod_namespace }}', encoding: { codec: json } }",
+    },
+  ])('what destinations reject goes to the dead letter sink: $dead', ({ dead, most, parts }) => {
+    const limit = most === undefined ? '' : `, maxEventsPerSecond: ${most}`
+    const [checkout, sink] = compileJobText(`sources: [{ name: app, type: orchestrator_logs }]
+transforms: [{ name: one, type: remap, config: { source: '.a = 1' } }]
+sinks:
+  - { name: out, type: http, config: { uri: 'https://x', encoding: { codec: json } } }
+  - { name: dead, inputs: [one], ${dead} }
+onError: { deadLetter: { sink: dead${limit} } }`)
+    const { deadLetter, problems } = compilePipeline(checkout, [checkout, sink], { ownMachine: false })
+    expect(problems).toEqual([])
+    expect(deadLetter).toEqual(parts === undefined ? undefined : { sink: 'shop/checkout/dead', ...parts })
   })
 
   test('what a namespace may read for a shared sink and for its quota counts for all of its Pipelines together', () => {

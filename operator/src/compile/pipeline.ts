@@ -12,7 +12,14 @@ import { kindOf } from '../api/kinds.ts'
 import { type LabelSelector, selects } from '../api/selector.ts'
 import { labelOf, shapeProblems } from '../api/shape.ts'
 import type { AllowedNamespaces } from '../api/source.ts'
-import { type ArtifactMode, type HubLimits, type SecretPart, type SecretRef, secretKey } from './artifact.ts'
+import {
+  type Artifact,
+  type ArtifactMode,
+  type HubLimits,
+  type SecretPart,
+  type SecretRef,
+  secretKey,
+} from './artifact.ts'
 import { type MultilinePreset, multilinePresets } from './multiline.ts'
 import { quantityOf } from './quantity.ts'
 import type { PathKey, Resource } from './resources.ts'
@@ -78,6 +85,8 @@ export interface CompiledPipeline {
   readonly references: readonly string[]
   /** Ids of components that connect to where the platform says, in the Pipeline of a namespace. */
   readonly platform: readonly string[]
+  /** The sink for what the destinations of the others reject. */
+  readonly deadLetter: Artifact['deadLetter']
   /** Where each component stands in the resources, to turn a path of the configuration into a place. */
   readonly origins: ReadonlyMap<string, Origin>
   /** Entries that nothing is known of, as their `ref` leads nowhere or their shape is wrong. */
@@ -243,7 +252,7 @@ class Compilation {
       this.#notePlatform(entry, found)
     }
     this.#checkCaptured(sources)
-    this.#deadLetter(spec, transforms, sinks)
+    const deadLetter = this.#deadLetter(spec, transforms, sinks)
     const tests = this.#tests(spec)
     return {
       id: this.#id,
@@ -257,6 +266,7 @@ class Compilation {
       sourceTypes: [...new Set(sourceTypes)].toSorted(),
       references: [...this.#references].toSorted(),
       platform: [...this.#platform].toSorted(),
+      deadLetter,
       origins: this.#origins,
       unresolved,
       problems: this.#problems,
@@ -764,30 +774,45 @@ class Compilation {
 
   // --- Failed events and tests ---
 
-  /** Events that a program gave up on leave through a port of their own and go to the dead letter sink. */
-  #deadLetter(spec: Table, transforms: Record<string, Table>, sinks: Record<string, Table>): void {
+  /**
+   * Events that a program gave up on leave through a port of their own and go to the dead letter sink. Gives that sink for what
+   * destinations reject.
+   */
+  #deadLetter(
+    spec: Table,
+    transforms: Record<string, Table>,
+    sinks: Record<string, Table>,
+  ): CompiledPipeline['deadLetter'] {
     const letter = isTable(spec['onError']) ? spec['onError']['deadLetter'] : undefined
-    if (!isTable(letter)) return
+    if (!isTable(letter)) return undefined
     const path = ['spec', 'onError', 'deadLetter']
-    const sink = sinks[this.#idOf(String(letter['sink']))]
+    const id = this.#idOf(String(letter['sink']))
+    const sink = sinks[id]
     if (this.#names.get(String(letter['sink'])) !== 'sinks') {
       const known = [...this.#names].filter(([, list]) => list === 'sinks').map(([name]) => name)
       const message = `No sink of this Pipeline is named "${letter['sink']}"`
       this.#report(this.#pipeline, [...path, 'sink'], message, `Known names: ${known.join(', ')}.`)
-      return
+      return undefined
     }
     const dropped: string[] = []
     const programs = Object.entries(transforms).filter(([, { type }]) => type === 'remap')
+    // What a destination rejects has no event any more, and so not what its source has captured: a sink whose owner enforces values by
+    // that (T13), or that uses it itself, does not get it.
+    const takesRejected = sink !== undefined && !JSON.stringify(sink).includes('%vector.')
+    const others = takesRejected ? Object.keys(sinks).filter((each) => each !== id).length : 0
     const most = letter['maxEventsPerSecond']
-    // Programs know nothing of each other: each has its part of the whole.
-    const limit = typeof most === 'number' ? { reroute_dropped_limit: most / programs.length } : {}
-    for (const [id, transform] of programs) {
-      transforms[id] = { drop_on_error: true, drop_on_abort: true, ...transform, reroute_dropped: true, ...limit }
-      dropped.push(`${id}.dropped`)
+    // Programs and sinks know nothing of each other: each has its part of the whole.
+    const part = typeof most === 'number' ? most / (programs.length + others) : undefined
+    const limit = part === undefined ? {} : { reroute_dropped_limit: part }
+    for (const [program, transform] of programs) {
+      transforms[program] = { drop_on_error: true, drop_on_abort: true, ...transform, reroute_dropped: true, ...limit }
+      dropped.push(`${program}.dropped`)
     }
-    if (sink === undefined) return
+    if (sink === undefined) return undefined
     const inputs = sink['inputs'] as readonly string[]
-    sinks[this.#idOf(String(letter['sink']))] = { ...sink, inputs: [...new Set([...inputs, ...dropped])] }
+    sinks[id] = { ...sink, inputs: [...new Set([...inputs, ...dropped])] }
+    if (others === 0) return undefined
+    return { sink: id, ...(part === undefined ? {} : { perSecond: part }) }
   }
 
   #tests(spec: Table): Table[] {

@@ -49,6 +49,7 @@ function build(artifact: Artifact): Fragment {
     hash,
     ...(tenancy.restricted ? { restricted: true, egress: egressOf(tenancy), cpuShare: tenancy.cpuShare } : {}),
     ...(artifact.platform === undefined ? {} : { platform: artifact.platform }),
+    ...(artifact.deadLetter === undefined ? {} : { deadLetter: artifact.deadLetter }),
     ...(secretRefs.length === 0 ? {} : { secrets: byKey(secretRefs) }),
   }
   const subscriptions = artifact.hub.subscriptions.map((subscription) => {

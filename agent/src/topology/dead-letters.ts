@@ -1,0 +1,68 @@
+// What destinations reject for good, on its way to the sink that its pipeline has for it. The events themselves are gone by then: what is
+// left is what the sink has written for each. Best effort: it costs no memory where that sink is held up, and holds up nobody.
+
+import { logBatch } from '../event/batch.ts'
+import { Finalizer } from '../event/finalizer.ts'
+import { LogEvent } from '../event/log.ts'
+import { Timestamp } from '../event/timestamp.ts'
+import type { SinkNode, Surroundings } from './build.ts'
+
+/** Where what one sink's destination rejects goes. */
+export interface DeadLetterTarget {
+  readonly sink: SinkNode
+  /** All that come if not given. */
+  readonly perSecond: number | undefined
+}
+
+export class DeadLetters {
+  readonly #id: string
+  readonly #type: string
+  readonly #around: Surroundings
+  #tokens = 1
+  #filledAt = Number.NEGATIVE_INFINITY
+  /** The other sink's buffer is full: what comes meanwhile is not taken. */
+  #waiting = false
+
+  constructor(id: string, type: string, around: Surroundings) {
+    this.#id = id
+    this.#type = type
+    this.#around = around
+  }
+
+  /** @param written gives what was written for the first so many of the events */
+  take(events: number, written: (events: number) => readonly string[], message: string): void {
+    const target = this.#around.bundle?.deadLetter?.(this.#id)
+    if (target === undefined || this.#waiting || !target.sink.config.declaration.accepts.includes('log')) return
+    const count = Math.min(events, this.#room(target.perSecond))
+    if (count === 0) return
+    this.#tokens -= count
+    const { messageKey, timestampKey, metadataKey } = this.#around.globals.logSchema
+    const facts = { reason: 'rejected', component_id: this.#id, component_type: this.#type, component_kind: 'sink' }
+    const timestamp = Timestamp.now()
+    const letters = written(count).map(
+      (text) =>
+        new LogEvent({
+          [messageKey]: text,
+          [timestampKey]: timestamp,
+          [metadataKey]: { dropped: { ...facts, message } },
+        }),
+    )
+    // Its origin has been told already what became of each.
+    const wait = target.sink.buffer.write(logBatch(letters, new Finalizer()))
+    if (wait === undefined) return
+    this.#waiting = true
+    const go = () => {
+      this.#waiting = false
+    }
+    wait.then(go, go)
+  }
+
+  #room(perSecond: number | undefined): number {
+    if (perSecond === undefined) return Number.POSITIVE_INFINITY
+    const now = performance.now()
+    const most = Math.max(1, perSecond)
+    this.#tokens = Math.min(most, this.#tokens + ((now - this.#filledAt) / 1000) * perSecond)
+    this.#filledAt = now
+    return Math.floor(this.#tokens)
+  }
+}
