@@ -44,7 +44,8 @@ const everything = {
 const key = (object: RenderedObject) =>
   `${object.apiVersion} ${object.kind} ${object.metadata.namespace ?? ''}/${object.metadata.name}`
 const byKey = (objects: readonly RenderedObject[]) => Object.fromEntries(objects.map((object) => [key(object), object]))
-const isHook = (object: RenderedObject) => object.metadata.annotations?.['helm.sh/hook'] !== undefined
+const isHookOf = (metadata: RenderedObject['metadata']) => metadata.annotations?.['helm.sh/hook'] !== undefined
+const isHook = (object: RenderedObject) => isHookOf(object.metadata)
 const find = (objects: readonly RenderedObject[], kind: string, name: string) =>
   objects.find((object) => object.kind === kind && object.metadata.name === name) as RenderedObject & {
     readonly [field: string]: Record<string, unknown>
@@ -79,6 +80,7 @@ function otherThan(value: unknown): unknown {
 const others: Readonly<Record<string, unknown>> = {
   'image.pullPolicy': 'Always',
   'secrets.mode': 'Label',
+  'rbac.scope': 'Namespaced',
   logLevel: 'debug',
   heartbeatPeriod: '10s',
   'webhook.failurePolicy': 'Fail',
@@ -90,6 +92,13 @@ const others: Readonly<Record<string, unknown>> = {
   clusterPipelines: [{ name: 'other', spec: {} }],
   tenantPolicies: [{ name: 'other', spec: {} }],
   extraObjects: [{ kind: 'ConfigMap', apiVersion: 'v1', metadata: { name: 'other' } }],
+}
+/** The least that is said for an installation without ClusterRoles. */
+const rolesOnly = {
+  rbac: { scope: 'Namespaced' },
+  watch: { namespaces: ['shop', 'blog'] },
+  webhook: { enabled: false },
+  crds: { install: false },
 }
 /** What is off by itself, and shows what is set for it only when it is on. */
 const companions = [
@@ -162,7 +171,8 @@ describe.skipIf(missing !== undefined)(`the charts${missing === undefined ? '' :
     for (const path of leaves) {
       // Some need another one to be seen.
       const switched = companions.find((name) => path.startsWith(`${name}.`) && path !== `${name}.enabled`)
-      const alone = path === 'leaderElection.enabled' ? { replicas: 1 } : {}
+      const alone =
+        path === 'leaderElection.enabled' ? { replicas: 1 } : path === 'rbac.scope' ? { ...rolesOnly, rbac: {} } : {}
       const companion = switched === undefined ? alone : nested(`${switched}.enabled`, true)
       const other =
         others[path] ?? otherThan(path.split('.').reduce<unknown>((at, key) => (at as Table)[key], fallback))
@@ -224,7 +234,8 @@ describe.skipIf(missing !== undefined)(`the charts${missing === undefined ? '' :
   })
 
   test('no role can make roles, and only the two roles of agents may be bound', async () => {
-    for (const values of [{}, everything, { watch: { namespaces: ['shop'] } }, { secrets: { mode: 'Namespaced' } }]) {
+    const watching = { watch: { namespaces: ['shop'] } }
+    for (const values of [{}, everything, watching, { secrets: { mode: 'Namespaced' } }, rolesOnly]) {
       for (const object of objectsOf(await helmTemplate(values))) {
         if (object.kind !== 'ClusterRole' && object.kind !== 'Role') continue
         for (const rule of object['rules'] as Record<string, string[]>[]) {
@@ -251,6 +262,73 @@ describe.skipIf(missing !== undefined)(`the charts${missing === undefined ? '' :
     const rules = role['rules'] as unknown as Record<string, string[]>[]
     expect(rules.filter((rule) => rule['resources']?.includes('secrets'))).toEqual([])
     expect(find(objects, 'ClusterRole', 'penstock-operator-secrets')).toBeDefined()
+  })
+
+  test('by Roles alone, nothing belongs to the cluster, and each namespace has what is used in it', async () => {
+    const objects = objectsOf(await helmTemplate(rolesOnly))
+    expect(objects.filter(({ metadata }) => metadata.namespace === undefined).map(key)).toEqual([])
+    const roles = (namespace: string, values: RenderedObject[] = objects) =>
+      values.filter(({ kind, metadata }) => kind === 'Role' && metadata.namespace === namespace && !isHookOf(metadata))
+    const names = (list: readonly RenderedObject[]) => list.map(({ metadata }) => metadata.name).sort()
+    expect(names(roles('shop'))).toEqual([
+      'penstock-admin',
+      'penstock-agent-node',
+      'penstock-edit',
+      'penstock-operator-watch',
+      'penstock-view',
+    ])
+    expect(names(roles('penstock-system'))).toEqual([
+      'penstock-agent-aggregator',
+      'penstock-cli',
+      'penstock-metrics-reader',
+      'penstock-operator',
+      'penstock-operator-agents',
+      'penstock-operator-watch',
+    ])
+    // Each Role of the operator is bound, and grants the Namespace that it is in, by its name.
+    for (const { metadata } of objects.filter(
+      ({ kind, metadata }) => kind === 'Role' && /operator/.test(metadata.name),
+    ))
+      expect(objects.map(key)).toContain(
+        `rbac.authorization.k8s.io/v1 RoleBinding ${metadata.namespace}/${metadata.name}`,
+      )
+    for (const name of ['penstock-operator-watch', 'penstock-agent-node']) {
+      const rules = roles('blog').find(({ metadata }) => metadata.name === name)?.['rules'] as Record<
+        string,
+        string[]
+      >[]
+      const itself = { apiGroups: [''], resources: ['namespaces'], resourceNames: ['blog'], verbs: ['get', 'watch'] }
+      expect(rules).toContainEqual(itself)
+    }
+    const refs = objects.filter(({ kind }) => kind === 'RoleBinding').map((one) => one['roleRef'] as { kind: string })
+    expect(refs.filter(({ kind }) => kind !== 'Role')).toEqual([])
+    const args = JSON.stringify(find(objects, 'Deployment', 'penstock-operator')['spec'])
+    expect(args).toContain('"--watch-namespaces=shop,blog","--rbac-scope=Namespaced"')
+    expect(args).not.toContain('--webhook-address')
+
+    // Values of Secrets where the platform binds the Role for it; Agents in the namespaces of tenants.
+    const more = objectsOf(
+      await helmTemplate(merged(rolesOnly, { secrets: { mode: 'Namespaced' }, tenantAgents: { enabled: true } })),
+    )
+    expect(names(roles('shop', more))).toEqual(
+      expect.arrayContaining(['penstock-agent-aggregator', 'penstock-operator-agents', 'penstock-operator-secrets']),
+    )
+    const watch = roles('shop', more).find(({ metadata }) => metadata.name === 'penstock-operator-watch')
+    const rules = (watch?.['rules'] ?? []) as Record<string, string[]>[]
+    const readable = rules.flatMap((rule) => rule['resources'] ?? [])
+    expect(readable).toContain('configmaps')
+    expect(readable).not.toContain('secrets')
+    expect(more.map(key)).not.toContain('rbac.authorization.k8s.io/v1 RoleBinding shop/penstock-operator-secrets')
+  })
+
+  test('by Roles alone, what belongs to the cluster is refused, all at once', async () => {
+    const wanted = { rbac: { scope: 'Namespaced' }, authorizeClusterPipelines: true }
+    const refused = helmTemplate(
+      merged(wanted, { clusterSinks: [{ name: 'loki', spec: {} }], openshift: { enabled: true } }),
+    )
+    await expect(refused).rejects.toThrow(
+      /watch\.namespaces must name.*webhook\.enabled must be false.*openshift\.enabled must be false.*authorizeClusterPipelines must be false.*clusterSinks must be empty/s,
+    )
   })
 
   test('with a list of namespaces, what is in namespaces is bound in them alone', async () => {

@@ -35,6 +35,39 @@ app.kubernetes.io/component: {{ .component }}
 {{- .Values.agentNamespaces | default (list .Release.Namespace) | sortAlpha | uniq | join "," -}}
 {{- end -}}
 
+{{- /* Says everything at once that cannot be had by Roles alone. */ -}}
+{{- define "penstock.checkScope" -}}
+{{- if eq .Values.rbac.scope "Namespaced" -}}
+{{- $problems := list -}}
+{{- if not .Values.watch.namespaces -}}
+{{- $problems = append $problems "watch.namespaces must name the namespaces whose Pipelines count" -}}
+{{- end -}}
+{{- if gt (len .Values.watch.namespaces) 40 -}}
+{{- $problems = append $problems (printf "watch.namespaces may have at most 40 names; found %d" (len .Values.watch.namespaces)) -}}
+{{- end -}}
+{{- if .Values.webhook.enabled -}}
+{{- $problems = append $problems "webhook.enabled must be false: webhooks are registered in the cluster. Resources are checked in their status instead, and there are no sidecars" -}}
+{{- end -}}
+{{- if .Values.openshift.enabled -}}
+{{- $problems = append $problems "openshift.enabled must be false: a SecurityContextConstraints belongs to the cluster" -}}
+{{- end -}}
+{{- if .Values.podSecurity.labelNamespace -}}
+{{- $problems = append $problems "podSecurity.labelNamespace must be false: a Namespace belongs to the cluster" -}}
+{{- end -}}
+{{- if .Values.authorizeClusterPipelines -}}
+{{- $problems = append $problems "authorizeClusterPipelines must be false: ClusterPipelines are off" -}}
+{{- end -}}
+{{- range $name := list "clusterSinks" "clusterPipelines" "tenantPolicies" -}}
+{{- if index $.Values $name -}}
+{{- $problems = append $problems (printf "%s must be empty: Cluster kinds are off" $name) -}}
+{{- end -}}
+{{- end -}}
+{{- if $problems -}}
+{{- fail (printf "rbac.scope is Namespaced, which does without ClusterRoles:\n  - %s" (join "\n  - " $problems)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{- define "penstock.subjects" -}}
 - kind: ServiceAccount
   name: penstock-operator
@@ -100,6 +133,9 @@ securityContext:
 - --agent-namespaces={{ include "penstock.agentNamespaces" . }}
 {{- with .Values.watch.namespaces }}
 - --watch-namespaces={{ join "," . }}
+{{- end }}
+{{- if eq .Values.rbac.scope "Namespaced" }}
+- --rbac-scope=Namespaced
 {{- end }}
 {{- with .Values.watch.selector }}
 - --watch-namespace-selector={{ . }}

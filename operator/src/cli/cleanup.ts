@@ -4,10 +4,9 @@
 
 import { parseArgs } from 'node:util'
 import { agentKind } from '../api/kinds.ts'
-import type { KubeObject } from '../api/object.ts'
+import type { ResourceType } from '../api/object.ts'
 import { pause } from '../kube/backoff.ts'
-import type { KubeClient } from '../kube/client.ts'
-import { clusterRoleBindingType, deploymentType, podType } from '../kube/types.ts'
+import { clusterRoleBindingType, deploymentType, podType, roleBindingType } from '../kube/types.ts'
 import { defaultsName, operatorName } from '../workloads/installation.ts'
 import { labels } from '../workloads/names.ts'
 import { durationMs } from './arguments.ts'
@@ -18,6 +17,7 @@ export const usage = `Usage: penstock cleanup [FLAGS]
 Ends what must end before an installation is removed: the operator, the Agents that came with it, finalizers.
 
   -n, --namespace NS         of the installation; that of the context
+  --namespaces A,B           of the Agents, where only these may be looked into; all if not given
   --timeout TIME             how long to wait for the operator (45s)
   --kubeconfig FILE, --context NAME   the cluster, as for kubectl
 `
@@ -25,9 +25,14 @@ Ends what must end before an installation is removed: the operator, the Agents t
 export async function run(argv: string[]): Promise<number> {
   const { values } = parseArgs({
     args: argv,
-    options: { ...clusterOptions, timeout: { type: 'string', default: '45s' } },
+    options: { ...clusterOptions, namespaces: { type: 'string' }, timeout: { type: 'string', default: '45s' } },
   })
   const { client, namespace = 'default' } = await connect(values)
+  const within = values.namespaces?.split(',')
+  const everywhere = async (type: ResourceType, labelSelector?: string) => {
+    const scopes = within ?? [undefined]
+    return (await Promise.all(scopes.map((scope) => client.list(type, { namespace: scope, labelSelector })))).flat()
+  }
 
   const deployment = await client.get(deploymentType, namespace, operatorName)
   if (deployment !== undefined) {
@@ -38,29 +43,26 @@ export async function run(argv: string[]): Promise<number> {
     })
     if (!ended) console.error(`The operator did not end in ${values.timeout}.`)
   }
-  for (const { metadata } of await agents(client)) {
+  for (const { metadata } of await everywhere(agentKind)) {
     if ((metadata.finalizers ?? []).length === 0) continue
     const kept = (metadata.finalizers ?? []).filter((name) => !name.startsWith('penstock.dev/'))
     await client.patch(agentKind, metadata.namespace, metadata.name, { metadata: { finalizers: kept } })
     console.log(`Agent ${metadata.namespace}/${metadata.name} waits for the operator no more.`)
   }
-  for (const { metadata } of await agents(client)) {
+  for (const { metadata } of await everywhere(agentKind)) {
     if (metadata.ownerReferences?.some((owner) => owner.kind === 'ConfigMap' && owner.name === defaultsName) !== true)
       continue
     await client.delete(agentKind, metadata.namespace, metadata.name)
     console.log(`Agent ${metadata.namespace}/${metadata.name} ends with the installation.`)
   }
-  const left = new Set((await agents(client)).map(({ metadata }) => `${metadata.namespace}/${metadata.name}`))
-  for (const { metadata } of await client.list<KubeObject>(clusterRoleBindingType, {
-    labelSelector: labels.agentNamespace,
-  })) {
+  const left = new Set((await everywhere(agentKind)).map(({ metadata }) => `${metadata.namespace}/${metadata.name}`))
+  const bindings = within === undefined ? clusterRoleBindingType : roleBindingType
+  for (const { metadata } of await everywhere(bindings, labels.agentNamespace)) {
     const agent = `${metadata.labels?.[labels.agentNamespace]}/${metadata.labels?.[labels.agent]}`
-    if (!left.has(agent)) await client.delete(clusterRoleBindingType, undefined, metadata.name)
+    if (!left.has(agent)) await client.delete(bindings, metadata.namespace, metadata.name)
   }
   return 0
 }
-
-const agents = (client: KubeClient): Promise<readonly KubeObject[]> => client.list<KubeObject>(agentKind)
 
 async function wait(limitMs: number, done: () => Promise<boolean>): Promise<boolean> {
   const limit = AbortSignal.timeout(limitMs)

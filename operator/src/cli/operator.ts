@@ -10,6 +10,7 @@ import { createLogger, type Logger } from '@penstock/agent/telemetry/logger'
 import { version } from '@penstock/agent/version'
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import { kinds } from '../api/kinds.ts'
+import type { KubeObject } from '../api/object.ts'
 import { Artifacts } from '../controllers/artifacts.ts'
 import type { OperatorContext, OperatorPart, OperatorSettings } from '../controllers/context.ts'
 import { ControllerMetrics } from '../controllers/controller.ts'
@@ -18,16 +19,21 @@ import { deliveryParts } from '../controllers/delivery-parts.ts'
 import { judgeOf } from '../controllers/judge.ts'
 import { orphanPart } from '../controllers/orphans.ts'
 import { pipelinePart } from '../controllers/pipeline.ts'
-import { ProbeServer } from '../controllers/probes.ts'
+import { type ProbeOptions, ProbeServer } from '../controllers/probes.ts'
 import { Statuses, type StatusObject } from '../controllers/status.ts'
-import { createKubeClient, guarded } from '../kube/client.ts'
+import { createKubeClient, guarded, type KubeClient } from '../kube/client.ts'
 import { KubeConnection } from '../kube/connection.ts'
 import { EventWriter } from '../kube/events.ts'
 import { LeaderElection } from '../kube/leader.ts'
+import { LocalReviews } from '../kube/local-reviews.ts'
+import { type Reviews, serverReviews } from '../kube/reviews.ts'
 import { SharedCaches } from '../kube/shared-caches.ts'
+import { podType } from '../kube/types.ts'
 import { followCertificatePart, keepCertificatesPart, OperatorCertificate } from '../webhook/certificates.ts'
 import { webhookPart } from '../webhook/server.ts'
+import { labels } from '../workloads/names.ts'
 import { durationMs, oneOf } from './arguments.ts'
+import { Rights } from './rights.ts'
 
 const options = {
   help: { type: 'boolean', short: 'h', default: false },
@@ -37,6 +43,7 @@ const options = {
   'agent-namespaces': { type: 'string' },
   'watch-namespaces': { type: 'string' },
   'watch-namespace-selector': { type: 'string' },
+  'rbac-scope': { type: 'string', default: 'Cluster' },
   'secrets-mode': { type: 'string', default: 'All' },
   'leader-election': { type: 'string', default: 'true' },
   'ref-grace-period': { type: 'string', default: '10m' },
@@ -71,6 +78,8 @@ Where
   --cluster-name NAME             what \`fieldRef: clusterName\` means
 
 What it may do
+  --rbac-scope SCOPE              Cluster; Namespaced: its rights come from Roles in the namespaces to watch, in its own and in
+                                  those of Agents. Nothing beyond them is read or asked: no webhooks, no labels of nodes
   --secrets-mode MODE             All; Label: only Secrets labelled penstock.dev/allow=true; Namespaced: those that
                                   RoleBindings open
   --authorize-cluster-pipelines   creators of ClusterPipelines need the verb \`collect\` on penstock.dev/logs
@@ -131,7 +140,7 @@ export async function run(argv: string[], { webhooksOnly = false } = {}): Promis
 
 async function operate(values: Values, logger: Logger, stop: AbortController, webhooksOnly: boolean): Promise<number> {
   const connection = await KubeConnection.open({ kubeconfig: values.kubeconfig, context: values.context })
-  const settings = settingsOf(values, connection.namespace)
+  const given = settingsOf(values, connection.namespace)
   const metrics = new Registry()
   collectDefaultMetrics({ register: metrics })
   const delay = eventLoopDelay(metrics)
@@ -148,17 +157,28 @@ async function operate(values: Values, logger: Logger, stop: AbortController, we
     perSecond: positive('kube-qps', values['kube-qps']),
     burst: positive('kube-burst', values['kube-burst']),
   })
-  const caches = new SharedCaches({
+  let caches: SharedCaches | undefined
+  const reviews = reviewsOf(given, connection, client, logger, (namespace, name) =>
+    caches?.cache(podType, { labelSelector: labels.agent }).get(namespace, name),
+  )
+  const probesWith = (probes: Pick<ProbeOptions, 'health' | 'readiness'>) =>
+    new ProbeServer({ address: given.httpAddress, reviews, metrics, logger, ...probes })
+  const rights = given.rolesOnly ? new Rights(client, given, logger) : undefined
+  const settings = rights === undefined ? given : await withRights(given, rights, probesWith, stop.signal)
+  if (settings === undefined) {
+    connection.close()
+    return 0
+  }
+  caches = new SharedCaches({
     kube: client,
     logger,
     metrics,
     signal: closing.signal,
     // Agents and what comes with the installation are seen, too, wherever Pipelines are.
-    namespaces:
-      settings.watchNamespaces === undefined
-        ? undefined
-        : [...new Set([...settings.watchNamespaces, ...settings.agentNamespaces, settings.namespace])],
+    namespaces: namespacesOf(settings),
+    rolesOnly: settings.rolesOnly,
   })
+  const known = caches
   const controllerMetrics = new ControllerMetrics(metrics)
   const identity = identityOf(settings)
   const leaderClient = guarded(client, leads)
@@ -171,9 +191,16 @@ async function operate(values: Values, logger: Logger, stop: AbortController, we
     mayWrite: leads,
   })
   const cluster = settings.watchNamespaces === undefined
+  if (!cluster) {
+    const facts = { namespaces: settings.watchNamespaces, left_out: rights?.leftOut }
+    logger.info(
+      facts,
+      'Namespaces are watched one by one: ClusterPipelines, ClusterSources, ClusterSinks and TenantPolicies are off.',
+    )
+  }
   const statuses = new Statuses({
     kube: leaderClient.as('status'),
-    cacheOf: (kind) => (kind.namespaced || cluster ? caches.cache<StatusObject>(kind) : undefined),
+    cacheOf: (kind) => (kind.namespaced || cluster ? known.cache<StatusObject>(kind) : undefined),
     logger,
     metrics: controllerMetrics,
     signal: closing.signal,
@@ -182,6 +209,7 @@ async function operate(values: Values, logger: Logger, stop: AbortController, we
   const artifacts = new Artifacts()
   const context: OperatorContext = {
     kube: client,
+    reviews,
     caches,
     artifacts,
     status: statuses,
@@ -200,6 +228,8 @@ async function operate(values: Values, logger: Logger, stop: AbortController, we
     controllerMetrics,
     apiHosts.filter((host) => host !== ''),
   ).filter((part) => !webhooksOnly || webhookParts.includes(part.name))
+  const allParts =
+    rights === undefined || rights.leftOut.length === 0 ? parts : [...parts, rights.part(() => stop.abort())]
   // Asked for by name, so that readiness waits for them on replicas that do not lead, too.
   for (const kind of kinds) if (kind.namespaced || cluster) caches.cache(kind)
 
@@ -208,17 +238,13 @@ async function operate(values: Values, logger: Logger, stop: AbortController, we
   let partsReady = false
   try {
     if (settings.httpAddress !== '') {
-      const probes = new ProbeServer({
-        address: settings.httpAddress,
-        kube: client,
-        metrics,
-        logger,
+      const probes = probesWith({
         health: () => {
-          const stuck = caches.stuck()
+          const stuck = known.stuck()
           return stuck.length === 0 ? undefined : `no progress for 15 minutes: ${stuck.join(', ')}`
         },
         readiness: () =>
-          stop.signal.aborted ? 'ending' : caches.isSynced && partsReady ? undefined : 'caches are not synced yet',
+          stop.signal.aborted ? 'ending' : known.isSynced && partsReady ? undefined : 'caches are not synced yet',
       })
       started.use(await probes.open())
       logger.info({ port: probes.port, version }, 'The operator has started.')
@@ -237,7 +263,7 @@ async function operate(values: Values, logger: Logger, stop: AbortController, we
       })
     }
     await untilSynced(caches, stop.signal)
-    for (const part of parts) if (!part.leaderOnly) started.use(await part.start(context))
+    for (const part of allParts) if (!part.leaderOnly) started.use(await part.start(context))
     partsReady = true
     if ((election === undefined || (await election.elected(stop.signal))) && !stop.signal.aborted) {
       const leaderContext: OperatorContext = { ...context, kube: leaderClient }
@@ -267,6 +293,47 @@ async function operate(values: Values, logger: Logger, stop: AbortController, we
   // Threads and timers of the parts that were left behind must not keep a process alive that may not write.
   if (lost) process.exit(1)
   return 0
+}
+
+/** The settings with the namespaces in which the operator has its rights; undefined when it is to end before it has any. */
+async function withRights(
+  settings: OperatorSettings,
+  rights: Rights,
+  probesWith: (probes: Pick<ProbeOptions, 'health' | 'readiness'>) => ProbeServer,
+  signal: AbortSignal,
+): Promise<OperatorSettings | undefined> {
+  // While it waits it is alive, and not ready.
+  const probes = probesWith({ health: () => undefined, readiness: () => 'rights are missing: the log tells which' })
+  await using _ = settings.httpAddress === '' ? probes : await probes.open()
+  try {
+    return { ...settings, watchNamespaces: await rights.granted(signal) }
+  } catch (error) {
+    if (signal.aborted) return undefined
+    throw error
+  }
+}
+
+/** All that are looked into; undefined: every one. */
+const namespacesOf = ({ watchNamespaces, agentNamespaces, namespace }: OperatorSettings) =>
+  watchNamespaces === undefined ? undefined : [...new Set([...watchNamespaces, ...agentNamespaces, namespace])]
+
+function reviewsOf(
+  settings: OperatorSettings,
+  connection: KubeConnection,
+  client: KubeClient,
+  logger: Logger,
+  knownPod: (namespace: string, name: string) => KubeObject | undefined,
+): Reviews {
+  const kube = client.as('reviews')
+  if (!settings.rolesOnly) return serverReviews(kube)
+  return new LocalReviews({
+    kube,
+    logger,
+    namespace: settings.namespace,
+    namespaces: namespacesOf(settings) ?? [],
+    ownToken: () => /^Bearer (\S+)$/i.exec(connection.access.headers['authorization'] ?? '')?.[1],
+    knownPod,
+  })
 }
 
 function partsOf(
@@ -314,11 +381,14 @@ function settingsOf(values: Values, ownNamespace: string | undefined): OperatorS
     return items.length === 0 ? undefined : items
   }
   const namespace = values.namespace ?? process.env['POD_NAMESPACE'] ?? ownNamespace ?? 'penstock-system'
+  const rolesOnly = oneOf('rbac-scope', values['rbac-scope'], ['Cluster', 'Namespaced']) === 'Namespaced'
+  if (rolesOnly) refuseClusterScope(values, list(values['watch-namespaces']) ?? [])
   return {
     namespace,
     agentNamespaces: list(values['agent-namespaces']) ?? [namespace],
     watchNamespaces: list(values['watch-namespaces']),
     watchNamespaceSelector: values['watch-namespace-selector'],
+    rolesOnly,
     secretsMode: oneOf('secrets-mode', values['secrets-mode'], ['All', 'Label', 'Namespaced']),
     leaderElection: oneOf('leader-election', values['leader-election'], ['true', 'false']) === 'true',
     refGracePeriodMs: durationMs(values['ref-grace-period']),
@@ -332,6 +402,23 @@ function settingsOf(values: Values, ownNamespace: string | undefined): OperatorS
     clusterName: values['cluster-name'],
     authorizeClusterPipelines: values['authorize-cluster-pipelines'],
   }
+}
+
+/** An agent follows pods and labels of each namespace over one connection, in which API servers allow 100 requests at a time. */
+const mostNamespaces = 40
+
+/** What no Role can grant. */
+function refuseClusterScope(values: Values, namespaces: readonly string[]): void {
+  const refuse = (problem: string) => {
+    throw new PenstockError('PEN_USAGE', `\`--rbac-scope Namespaced\` ${problem}`)
+  }
+  if (namespaces.length === 0) refuse('needs the namespaces to watch: `--watch-namespaces A,B`.')
+  if (namespaces.length > mostNamespaces)
+    refuse(`takes at most ${mostNamespaces} namespaces to watch; found ${namespaces.length}.`)
+  if (values['webhook-address'] !== '')
+    refuse('goes without webhooks, whose registration belongs to the cluster: leave `--webhook-address` out.')
+  if (values['authorize-cluster-pipelines'])
+    refuse('reads no ClusterPipelines: leave `--authorize-cluster-pipelines` out.')
 }
 
 function periodOf(text: string): number {

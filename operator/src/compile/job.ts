@@ -7,7 +7,7 @@ import type { Pipeline } from '../api/pipeline.ts'
 import type { TenantPolicySpec } from '../api/tenant-policy.ts'
 import { type Artifact, artifactOf } from './artifact.ts'
 import { problemsOf, sentence, testPipeline } from './check.ts'
-import { type CompileProblem, compilePipeline, sharedProblems } from './pipeline.ts'
+import { type CompileProblem, compilePipeline, sharedProblems, type Unseen } from './pipeline.ts'
 import { resourceOf } from './resources.ts'
 import { problemsIn } from './shared.ts'
 import { deniedCidrs } from './tenancy.ts'
@@ -21,6 +21,7 @@ export interface CompileJob {
   readonly keys: Readonly<Record<string, readonly string[] | null>>
   readonly apiHosts: readonly string[]
   readonly clusterName: string
+  readonly unseen?: Unseen
 }
 
 /** What is said in a condition. */
@@ -63,6 +64,7 @@ export async function compileJob(job: CompileJob, onCompiled: () => void = () =>
     policy,
     apiHosts: job.apiHosts,
     clusterName: job.clusterName,
+    unseen: job.unseen,
     keysOf: (kind, namespace, name) => {
       const keys = job.keys[`${kind} ${namespace}/${name}`]
       return keys === undefined || keys === null ? undefined : new Set(keys)

@@ -211,6 +211,21 @@ test('what follows from a gap is not told: only the gap', () => {
   ])
 })
 
+test('what an operator cannot see by its rights is told where it is needed', () => {
+  const resources = compileJobText(`sources:
+  - { name: app, type: orchestrator_logs, config: { node_annotation_fields: { node_labels: .node } } }
+  - { name: plain, type: orchestrator_logs, config: { node_annotation_fields: { node_labels: '' } } }
+sinks: [{ name: out, ref: { kind: ClusterSink, name: store } }]`)
+  const [user] = resources
+  const unseen = { clusterKinds: true, nodeLabels: true }
+  const { problems } = compilePipeline(user, [], { ownMachine: false, unseen })
+  expect(problems.map(({ reason, path, message }) => `${reason} ${path}: ${message}`)).toEqual([
+    'SinkNotFound spec.sinks[0].ref.name: ClusterSink "store" is not seen: this operator watches namespaces one by one, and Cluster kinds are off then',
+    'InvalidConfig spec.sources[0].config.node_annotation_fields.node_labels: `node_labels` needs the labels of nodes, which agents with the rights of namespaces cannot see',
+  ])
+  expect(compilePipeline(user, resources.slice(1), { ownMachine: false }).problems).toEqual([])
+})
+
 test('what has no effect is a warning: unused transforms, what comes to no sink, deprecated options', () => {
   const { problems } = compile(
     pipeline(`sources:

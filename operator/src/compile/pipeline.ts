@@ -49,6 +49,13 @@ export interface CompileOptions extends TenancyOptions {
   readonly standalone?: boolean | undefined
   /** What `fieldRef: clusterName` means. */
   readonly clusterName?: string | undefined
+  /** What the operator cannot see by its flags, so that a Pipeline that needs it is told so. */
+  readonly unseen?: Unseen | undefined
+}
+
+export interface Unseen {
+  readonly clusterKinds?: boolean
+  readonly nodeLabels?: boolean
 }
 
 export interface CompileProblem extends Problem {
@@ -328,6 +335,12 @@ class Compilation {
       const where = shared ? 'in the cluster' : `in namespace "${namespace}"`
       const help = known.length === 0 ? `There is no ${kind} ${where}.` : `There are: ${known.join(', ')}.`
       const reason = list === 'sources' ? 'SourceNotFound' : 'SinkNotFound'
+      if (shared && this.#options.unseen?.clusterKinds === true) {
+        const message = `${kind} "${name}" is not seen: this operator watches namespaces one by one, and Cluster kinds are off then`
+        const own = `Use a ${kind.slice('Cluster'.length)} of namespace "${this.#pipeline.namespace}".`
+        this.#report(this.#pipeline, [...path, 'name'], message, own, reason)
+        return undefined
+      }
       this.#report(this.#pipeline, [...path, 'name'], `${kind} "${name}" is not ${where}`, help, reason)
       return undefined
     }
@@ -512,6 +525,12 @@ class Compilation {
       }
       if (own['multiline'] !== undefined)
         multiline = this.#multiline(resource, [...path, 'multiline'], own['multiline'])
+    }
+    const nodeFields = options['node_annotation_fields']
+    if (this.#options.unseen?.nodeLabels === true && isTable(nodeFields) && nodeFields['node_labels']) {
+      const path = [...resolved.path, 'config', 'node_annotation_fields', 'node_labels']
+      const message = '`node_labels` needs the labels of nodes, which agents with the rights of namespaces cannot see'
+      this.#report(resolved.resource, path, message, 'Leave it out, or set it to "".')
     }
     const { extra_label_selector: extraLabels, extra_namespace_label_selector: extraNamespaces, ...rest } = options
     return {

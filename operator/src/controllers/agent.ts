@@ -35,6 +35,7 @@ import {
   podDisruptionBudgetType,
   podMonitorType,
   podType,
+  roleBindingType,
   secretType,
   serviceAccountType,
   serviceType,
@@ -119,6 +120,7 @@ export function agentPart(delivery: Delivery, options: AgentControllerOptions = 
 const ownedTypes: readonly ResourceType[] = [
   serviceAccountType,
   clusterRoleBindingType,
+  roleBindingType,
   configMapType,
   daemonSetType,
   deploymentType,
@@ -196,6 +198,7 @@ export class AgentController implements AsyncDisposable {
     const os = 'kubernetes.io/os'
     this.#otherNodes = caches.cache(nodeType, { metadataOnly: true, labelSelector: `${os},${os}!=linux` })
     for (const type of ownedTypes) {
+      if (type === (context.settings.rolesOnly ? clusterRoleBindingType : roleBindingType)) continue
       this.#owned.set(
         type.kind,
         type === configMapType ? configMaps : caches.cache(type, { labelSelector: labels.agent }),
@@ -211,7 +214,7 @@ export class AgentController implements AsyncDisposable {
     }
     const ofOwner = ({ object }: { object: KubeObject }) => {
       const agent = object.metadata.labels?.[labels.agent]
-      const namespace = object.metadata.namespace ?? object.metadata.labels?.[labels.agentNamespace]
+      const namespace = object.metadata.labels?.[labels.agentNamespace] ?? object.metadata.namespace
       if (agent !== undefined && namespace !== undefined) this.#queue.add(objectKey(namespace, agent))
     }
     this.#subscriptions.push(
@@ -321,7 +324,7 @@ export class AgentController implements AsyncDisposable {
         message: `Agents of mode Aggregator: a namespace may have ${leaseNames.length}; "${namespace}" has more. Make it in another one.`,
       }
     }
-    const [problem] = workloadProblems(agent)
+    const [problem] = workloadProblems(agent, this.#context.settings)
     if (problem === undefined) return this.#recreationRefusal(agent)
     return {
       type: 'Accepted',
@@ -351,10 +354,12 @@ export class AgentController implements AsyncDisposable {
   async #forget(key: string, namespace: string, name: string, signal: AbortSignal): Promise<void> {
     this.#memory.delete(key)
     this.#delivery.forget(key)
-    // Without a namespace it has no owner that the garbage collector knows.
+    // In another namespace, or in none, it has no owner that the garbage collector knows.
     const binding = clusterName({ metadata: { namespace, name } } as Agent)
-    if (this.#owned.get('ClusterRoleBinding')?.get(undefined, binding) !== undefined) {
-      await this.#context.kube.as('agent').delete(clusterRoleBindingType, undefined, binding, { signal })
+    const kube = this.#context.kube.as('agent')
+    for (const type of [clusterRoleBindingType, roleBindingType]) {
+      for (const { metadata } of [...(this.#owned.get(type.kind)?.values() ?? [])])
+        if (metadata.name === binding) await kube.delete(type, metadata.namespace, binding, { signal })
     }
   }
 
@@ -830,6 +835,7 @@ export class AgentController implements AsyncDisposable {
       egressPorts: ports,
       podMonitors: await client.serves(podMonitorType, { signal }),
       lease: leaseName(agent, this.#agents.values()),
+      ...(settings.rolesOnly ? { namespaces: settings.watchNamespaces ?? [] } : {}),
       ...(settings.metricsTokenSecret === '' ? {} : { metricsTokenSecret: settings.metricsTokenSecret }),
       ...this.#options.workloadInput?.(agent),
     }
@@ -844,7 +850,7 @@ export class AgentController implements AsyncDisposable {
       // One that ends is made anew when it is gone.
       if (manifest.kind === 'StatefulSet' && this.#live(agent).set?.metadata.deletionTimestamp !== undefined) continue
       const type = typeOf(manifest)
-      wanted.add(`${manifest.kind}/${manifest.metadata.name}`)
+      wanted.add(idOf(manifest.kind, manifest.metadata))
       await this.#applyOne(agent, memory, type, manifest, signal)
     }
     const volumes = this.#volumes(agent)
@@ -906,18 +912,15 @@ export class AgentController implements AsyncDisposable {
     manifest: Workload,
     signal: AbortSignal,
   ): Promise<void> {
-    const id = `${manifest.kind}/${manifest.metadata.name}`
+    const id = idOf(type.kind, manifest.metadata)
+    const namespace = type.namespaced ? (manifest.metadata.namespace ?? agent.metadata.namespace) : undefined
     const cache = this.#owned.get(manifest.kind)
     // ConfigMaps are cached without their content, PodMonitors and Leases, which change all the time, not at all: those are looked at by
     // themselves.
     const whole = cache !== undefined && type !== configMapType
     const live = whole
-      ? cache.get(type.namespaced ? agent.metadata.namespace : undefined, manifest.metadata.name)
-      : await this.#context.kube
-          .as('agent')
-          .get<KubeObject>(type, type.namespaced ? agent.metadata.namespace : undefined, manifest.metadata.name, {
-            signal,
-          })
+      ? cache.get(namespace, manifest.metadata.name)
+      : await this.#context.kube.as('agent').get<KubeObject>(type, namespace, manifest.metadata.name, { signal })
     const mark = `${live?.metadata.resourceVersion} ${canonicalJson(manifest)}`
     if (live !== undefined) {
       if (memory.verified.get(id) === mark) return
@@ -974,11 +977,13 @@ export class AgentController implements AsyncDisposable {
       for (const object of [...cache.values()]) {
         const { metadata } = object
         if (metadata.labels?.[labels.agent] !== name || metadata.deletionTimestamp !== undefined) continue
+        // Bindings say by a label whose they are.
+        const labelled = metadata.labels[labels.agentNamespace]
         const owned =
-          metadata.namespace === undefined
-            ? metadata.labels[labels.agentNamespace] === namespace
-            : metadata.namespace === namespace && metadata.ownerReferences?.some((owner) => owner.uid === uid) === true
-        if (!owned || wanted.has(`${kind}/${metadata.name}`)) continue
+          labelled === undefined
+            ? metadata.namespace === namespace && metadata.ownerReferences?.some((owner) => owner.uid === uid) === true
+            : labelled === namespace
+        if (!owned || wanted.has(idOf(kind, metadata))) continue
         await this.#context.kube.as('agent').delete(cache.type, metadata.namespace, metadata.name, {
           signal,
           ...(metadata.uid === undefined ? {} : { uid: metadata.uid }),
@@ -1225,6 +1230,11 @@ function isSameQuantity(live: unknown, wanted: unknown): boolean {
   if (typeof live !== 'string' || (typeof wanted !== 'string' && typeof wanted !== 'number')) return false
   const amount = quantityOf(live)
   return amount !== undefined && amount === quantityOf(wanted)
+}
+
+/** Bindings may be in several namespaces under one name. */
+function idOf(kind: string, { namespace, name }: { readonly namespace?: string; readonly name: string }): string {
+  return kind === 'RoleBinding' ? `${kind}/${namespace}/${name}` : `${kind}/${name}`
 }
 
 function typeOf(manifest: Workload): ResourceType {

@@ -9,6 +9,7 @@ import type { KubeObject } from '../api/object.ts'
 import type { Artifact } from '../compile/artifact.ts'
 import type { Caches } from '../kube/cache.ts'
 import type { KubeClient } from '../kube/client.ts'
+import type { Reviews } from '../kube/reviews.ts'
 
 /** From the flags of `penstock operator`. */
 export interface OperatorSettings {
@@ -19,6 +20,8 @@ export interface OperatorSettings {
   /** Undefined: all. With a list, Cluster kinds are off. */
   readonly watchNamespaces: readonly string[] | undefined
   readonly watchNamespaceSelector: string | undefined
+  /** Rights come from Roles in the namespaces that are watched: nothing beyond these can be read, asked or written. */
+  readonly rolesOnly: boolean
   readonly secretsMode: 'All' | 'Label' | 'Namespaced'
   readonly leaderElection: boolean
   /** How long the last good version runs on after something that it refers to is gone. */
@@ -115,6 +118,7 @@ export interface EventRecorder {
 
 export interface OperatorContext {
   readonly kube: KubeClient
+  readonly reviews: Reviews
   readonly caches: Caches
   readonly artifacts: ArtifactStore
   readonly status: StatusWriter

@@ -82,6 +82,13 @@ async function apply(context: OperatorContext, signal: AbortSignal): Promise<voi
       logger.error({ kind: object.kind, config_map: defaultsName }, 'A default resource is of no kind of Penstock.')
       continue
     }
+    if (!kind.namespaced && settings.rolesOnly) {
+      logger.error(
+        { kind: object.kind, name: object.metadata.name, config_map: defaultsName },
+        'A default resource of a Cluster kind is left out: this operator has the rights of namespaces alone.',
+      )
+      continue
+    }
     if (!kind.namespaced && clusterOwner === undefined) {
       const role = await kube.get(clusterRoleType, undefined, operatorName, { signal })
       if (role !== undefined) {

@@ -90,9 +90,10 @@ export class Gatherer implements Disposable {
       }),
     )
     const policy = namespace === undefined ? undefined : this.policies.of(namespace)?.spec
-    const { clusterName } = this.#context.settings
+    const { clusterName, watchNamespaces, rolesOnly } = this.#context.settings
+    const unseen = { clusterKinds: watchNamespaces !== undefined, nodeLabels: rolesOnly }
     const { status: _, ...rest } = pipeline
-    return { pipeline: rest, resources, policy, keys, apiHosts: this.#apiHosts, clusterName }
+    return { pipeline: rest, resources, policy, keys, apiHosts: this.#apiHosts, clusterName, unseen }
   }
 
   /** Names of the keys of a Secret or ConfigMap. Values are forgotten at once. */

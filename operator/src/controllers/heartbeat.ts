@@ -5,16 +5,16 @@ import { createHash } from 'node:crypto'
 import { createServer as createPlain, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { gunzipSync } from 'node:zlib'
+import { type ReadersAnswer, type ReadersBody, readersPath } from '@penstock/agent/bundle/access'
 import type { HeartbeatAnswer } from '@penstock/agent/bundle/format'
 import type { HeartbeatBody } from '@penstock/agent/bundle/heartbeat'
 import { holdMs, type InquiriesAnswer, type InquiriesBody } from '@penstock/agent/bundle/inquiries'
 import { errorText } from '@penstock/agent/errors'
 import { Counter } from 'prom-client'
-import { type KubeObject, objectKey } from '../api/object.ts'
+import { group, type KubeObject, objectKey } from '../api/object.ts'
 import type { Cache } from '../kube/cache.ts'
 import { isNormal } from '../kube/client.ts'
 import { evenNow } from '../kube/clock.ts'
-import { userOf } from '../kube/reviews.ts'
 import { podType } from '../kube/types.ts'
 import { type OperatorCertificate, secureServer } from '../webhook/certificates.ts'
 import { labels, tokenAudience } from '../workloads/names.ts'
@@ -148,12 +148,13 @@ export class HeartbeatServer implements AsyncDisposable {
       return
     }
     const isInquiry = /^\/v1\/inquiries(?:\/[^/]+)?$/.test(pathname)
+    const isReader = pathname === readersPath
     const isStream = pathname === '/v1/bundle'
-    if (request.method !== 'POST' || (pathname !== '/v1/heartbeat' && !isInquiry && !isStream)) {
+    if (request.method !== 'POST' || (pathname !== '/v1/heartbeat' && !isInquiry && !isReader && !isStream)) {
       return answer(
         response,
         404,
-        'There is nothing here but POST /v1/heartbeat, /v1/bundle and /v1/inquiries, GET /v1/tap and /v1/top.',
+        'There is nothing here but POST /v1/heartbeat, /v1/bundle, /v1/inquiries and /v1/readers, GET /v1/tap and /v1/top.',
       )
     }
     const token = /^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
@@ -165,6 +166,7 @@ export class HeartbeatServer implements AsyncDisposable {
     const body = await bodyOf(request)
     if (body === undefined) return answer(response, 413, `A heartbeat has at most ${mostBytes} bytes.`)
     if (isInquiry) return this.#inquire(request, response, sender.asked, pathname, body)
+    if (isReader) return give(response, { allowed: await this.#mayRead(sender.asked, body) } satisfies ReadersAnswer)
     if (isStream) {
       if (this.#context.isLeader()) return this.#streams.serve(sender.asked, sender.account, body, response)
       await this.#relay(request, response, body, mostHeldMs + relayMs)
@@ -217,6 +219,17 @@ export class HeartbeatServer implements AsyncDisposable {
     give(response, { inquiries } satisfies InquiriesAnswer)
   }
 
+  /** Whether whoever has a token may read the metrics of an agent that cannot find that out for itself. */
+  async #mayRead({ agent }: Asked, body: Buffer): Promise<boolean> {
+    const { token } = JSON.parse(body.toString('utf8')) as Partial<ReadersBody>
+    if (typeof token !== 'string') return false
+    const { reviews } = this.#context
+    const user = await reviews.userOf(token)
+    const [namespace] = agent.split('/')
+    const wish = { group, resource: 'metrics', verb: 'get', namespace }
+    return user !== undefined && reviews.mayDo(user, { resourceAttributes: wish })
+  }
+
   #senderOf(token: string): Promise<Sender | undefined> {
     const key = createHash('sha256').update(token).digest('base64')
     const now = performance.now()
@@ -233,8 +246,8 @@ export class HeartbeatServer implements AsyncDisposable {
   }
 
   async #review(token: string): Promise<Sender | undefined> {
-    const { kube } = this.#context
-    const user = await userOf(kube.as('heartbeat'), token, tokenAudience)
+    const { kube, reviews } = this.#context
+    const user = await reviews.userOf(token, tokenAudience)
     const extra = (name: string) => user?.extra?.[`authentication.kubernetes.io/${name}`]?.[0]
     const [, namespace, account] = /^system:serviceaccount:([^:]+):([^:]+)$/.exec(user?.username ?? '') ?? []
     const name = extra('pod-name')

@@ -10,7 +10,7 @@ import { group, objectKey } from '../api/object.ts'
 import type { Pipeline } from '../api/pipeline.ts'
 import type { Artifact } from '../compile/artifact.ts'
 import type { Cache } from '../kube/cache.ts'
-import { mayDo, type User, userOf } from '../kube/reviews.ts'
+import type { User } from '../kube/reviews.ts'
 import { TokenBucket } from '../kube/token-bucket.ts'
 import type { OperatorContext } from './context.ts'
 import type { Delivery, Report } from './delivery.ts'
@@ -197,18 +197,22 @@ export class Observers {
   ): Promise<User> {
     const own = request.headers[tokenHeader]
     const token = typeof own === 'string' ? own : /^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
-    if (token === undefined)
-      throw new Refusal(401, 'A bearer token of a user or ServiceAccount of this cluster is needed.')
+    const { reviews } = this.#context
+    if (token === undefined) throw new Refusal(401, `A bearer token ${reviews.takes} is needed.`)
     if (this.#reviews.takeAfterMs() > 1000) throw new Refusal(429, 'Too many ask at once; try again in a few seconds.')
-    const kube = this.#context.kube.as('observers')
-    const user = await userOf(kube, token)
-    if (user === undefined) throw new Refusal(401, 'The API server does not know this token; it may have expired.')
+    const user = await reviews.userOf(token)
+    if (user === undefined) {
+      const problem = this.#context.settings.rolesOnly
+        ? `This token is not ${reviews.takes}, or it has expired.`
+        : 'The API server does not know this token; it may have expired.'
+      throw new Refusal(401, problem)
+    }
     const resource = kind.plural
     const attributes = {
       ...{ group, resource, verb, namespace, name },
       ...(subresource === undefined ? {} : { subresource }),
     }
-    if (await mayDo(kube, user, { resourceAttributes: attributes })) return user
+    if (await reviews.mayDo(user, { resourceAttributes: attributes })) return user
     const full = subresource === undefined ? resource : `${resource}/${subresource}`
     const where = !kind.namespaced ? '' : namespace === undefined ? ' in all namespaces' : ` in namespace ${namespace}`
     throw new Refusal(

@@ -17,6 +17,7 @@ import {
   networkPolicyType,
   podDisruptionBudgetType,
   podMonitorType,
+  roleBindingType,
   secretType,
   serviceAccountType,
   serviceType,
@@ -86,10 +87,13 @@ export async function sweep(
 ): Promise<readonly string[]> {
   const kube = context.kube.as('orphans')
   const { settings } = context
+  // Agents of nodes are where Pipelines need not be.
+  const places =
+    settings.watchNamespaces === undefined
+      ? [undefined]
+      : [...new Set([...settings.watchNamespaces, ...settings.agentNamespaces, settings.namespace])]
   const agents = (
-    await Promise.all(
-      (settings.watchNamespaces ?? [undefined]).map((namespace) => kube.list<Agent>(agentKind, { namespace, signal })),
-    )
+    await Promise.all(places.map((namespace) => kube.list<Agent>(agentKind, { namespace, signal })))
   ).flat()
   const uids = new Set(agents.map((agent) => agent.metadata.uid))
   const names = new Set(agents.map(keyOf))
@@ -123,13 +127,14 @@ export async function sweep(
       }
     }
   }
-  // Objects without namespace have no owner that the garbage collector knows: their labels name it.
-  if (settings.watchNamespaces === undefined) {
-    for (const object of await listed(clusterRoleBindingType, undefined)) {
+  // Bindings are in no namespace, or in others', and have no owner that the garbage collector knows: their labels name it.
+  const bindings = settings.rolesOnly ? roleBindingType : clusterRoleBindingType
+  const within = settings.rolesOnly ? (settings.watchNamespaces ?? []) : settings.watchNamespaces ? [] : [undefined]
+  for (const namespace of within) {
+    for (const object of await listed(bindings, namespace)) {
       const own = object.metadata.labels ?? {}
       const agent = objectKey(own[labels.agentNamespace], own[labels.agent] ?? '')
-      if (own[labels.agentNamespace] !== undefined && !names.has(agent) && isOld(object))
-        await prune(clusterRoleBindingType, object)
+      if (own[labels.agentNamespace] !== undefined && !names.has(agent) && isOld(object)) await prune(bindings, object)
     }
   }
   return deleted

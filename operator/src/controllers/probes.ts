@@ -7,13 +7,12 @@ import { errorText, PenstockError } from '@penstock/agent/errors'
 import type { Logger } from '@penstock/agent/telemetry/logger'
 import type { Registry } from 'prom-client'
 import { inNetworks } from '../compile/tenancy.ts'
-import type { KubeClient } from '../kube/client.ts'
-import { mayDo, userOf } from '../kube/reviews.ts'
+import type { Reviews } from '../kube/reviews.ts'
 
 export interface ProbeOptions {
   /** Host and port. */
   readonly address: string
-  readonly kube: KubeClient
+  readonly reviews: Reviews
   readonly metrics: Registry
   readonly logger: Logger
   /** Why it is not healthy; undefined if it is. */
@@ -109,8 +108,8 @@ export class ProbeServer implements AsyncDisposable {
   }
 
   async #review(token: string): Promise<boolean> {
-    const kube = this.#options.kube.as('metrics')
-    const user = await userOf(kube, token)
-    return user !== undefined && mayDo(kube, user, { nonResourceAttributes: { path: '/metrics', verb: 'get' } })
+    const { reviews } = this.#options
+    const user = await reviews.userOf(token)
+    return user !== undefined && reviews.mayDo(user, { nonResourceAttributes: { path: '/metrics', verb: 'get' } })
   }
 }

@@ -237,7 +237,8 @@ export function keepCertificatesPart(certificate: OperatorCertificate): Operator
         if (process.env['PENSTOCK_CERTIFICATES'] === 'external') return followMs
         const kept = await keepCertificates(context, new Date())
         certificate.set(kept.server)
-        await trustAuthority(context, kept.server.ca)
+        // Where it has Roles alone there are no webhooks.
+        if (!context.settings.rolesOnly) await trustAuthority(context, kept.server.ca)
         return followMs
       }),
   }

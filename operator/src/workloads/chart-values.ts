@@ -147,6 +147,12 @@ export const chartValues: readonly ChartValue[] = [
   value('webhook.certManager.enabled', false, flag, 'Whether cert-manager makes the certificates, not the operator.'),
   value('webhook.certManager.issuerRef', {}, open, 'Its issuer; one that signs itself if empty.'),
   value(
+    'rbac.scope',
+    'Cluster',
+    choice('Cluster', 'Namespaced'),
+    'Where the rights of operator and agents come from: `Namespaced` renders Roles in `watch.namespaces`, `agentNamespaces` and the namespace of the release, and no ClusterRole. It needs `watch.namespaces` and `webhook.enabled=false`.',
+  ),
+  value(
     'rbac.aggregate',
     true,
     flag,

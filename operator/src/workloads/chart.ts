@@ -8,14 +8,17 @@ import { stringify } from 'yaml'
 import { type CustomResourceDefinition, customResourceDefinitions } from '../api/crds.ts'
 import { valuesFile, valuesSchema, valuesTable } from './chart-values.ts'
 import {
+  agentNamespacedRules,
   agentNamespaceRules,
   agentRoleRules,
   cliRules,
   defaultsClusterRules,
+  metricsReaderRules,
   operatorRules,
   ownNamespaceRules,
   renderInstallation,
   userRoles,
+  watchedNamespaceRules,
 } from './installation.ts'
 import { monitoringFiles } from './monitoring.ts'
 
@@ -81,7 +84,10 @@ const rules = () => ({
   agentNamespace: agentNamespaceRules,
   ownNamespace: ownNamespaceRules,
   cli: cliRules,
+  watched: watchedNamespaceRules,
   agents: agentRoleRules,
+  agentsNamespaced: agentNamespacedRules,
+  metricsReader: metricsReaderRules,
   users: userRoles,
 })
 
@@ -122,6 +128,8 @@ An operator, and an agent on every node. After that a Pipeline is all that a use
 - Nothing in the templates is random or looked up: \`helm template\` gives the same bytes each time.
 - \`agents\`, \`clusterSinks\`, \`clusterPipelines\` and \`tenantPolicies\` stand in the ConfigMap \`penstock-defaults\`, which the operator
   applies once its kinds are served: Helm cannot create an object of a kind that the same release brings.
+- \`rbac.scope=Namespaced\` renders Roles in \`watch.namespaces\` and nothing that belongs to the cluster, but for the CRDs
+  (\`crds.install\`): \`operator/guide/install.md\` tells what is different then.
 - \`helm test penstock\` applies a Pipeline and waits until it is ready.
 
 ## Values

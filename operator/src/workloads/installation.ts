@@ -25,7 +25,7 @@ export interface InstallationOptions {
   readonly version: string
 }
 
-interface Rule {
+export interface Rule {
   readonly apiGroups?: readonly string[]
   readonly resources?: readonly string[]
   readonly resourceNames?: readonly string[]
@@ -67,6 +67,39 @@ export const operatorRules: readonly Rule[] = [
     verbs: ['get', 'patch'],
   },
 ]
+
+/** What a Role cannot grant, or cannot grant as it is above. */
+const beyondNamespaces: ReadonlySet<string> = new Set([
+  ...kinds.filter((kind) => !kind.namespaced).flatMap(({ plural }) => [plural, `${plural}/status`]),
+  ...['namespaces', 'nodes', 'nodes/pods', 'tokenreviews', 'subjectaccessreviews', 'customresourcedefinitions'],
+  ...['clusterroles', 'clusterrolebindings', 'validatingwebhookconfigurations', 'mutatingwebhookconfigurations'],
+])
+
+const withinNamespace = (rules: readonly Rule[]): readonly Rule[] =>
+  rules.flatMap((rule) => {
+    const resources = (rule.resources ?? []).filter((resource) => !beyondNamespaces.has(resource))
+    return resources.length === 0 ? [] : [{ ...rule, resources }]
+  })
+
+/**
+ * What the operator may do in a namespace that it watches where it has Roles alone. Besides, the Namespace itself may be read by its
+ * name: `namespaceItself`.
+ */
+export const watchedNamespaceRules: readonly Rule[] = [
+  ...withinNamespace(operatorRules),
+  { apiGroups: ['authorization.k8s.io'], resources: ['localsubjectaccessreviews'], verbs: ['create'] },
+  // Agents of nodes read pods here, and those that are here themselves do what they do in their own namespace.
+  { apiGroups: [rbac], resources: ['rolebindings'], verbs: [...read, ...write] },
+  { apiGroups: [rbac], resources: ['roles'], resourceNames: Object.values(agentRoles), verbs: ['bind'] },
+]
+
+/** A right to a Namespace by its name is one that a Role in it grants: to read it, and to watch it by its own path. */
+export const namespaceItself = (namespace: string): Rule => ({
+  apiGroups: [''],
+  resources: ['namespaces'],
+  resourceNames: [namespace],
+  verbs: ['get', 'watch'],
+})
 
 /** Cluster-scoped kinds that `penstock-defaults` may hold. */
 export const defaultsClusterRules: readonly Rule[] = [
@@ -138,6 +171,17 @@ export const agentRoleRules: Readonly<Record<string, readonly Rule[]>> = {
     ...reviews,
   ],
 }
+
+/**
+ * The same where they have Roles alone: those of nodes in each namespace that is watched, besides `namespaceItself`, the others in
+ * their own.
+ */
+export const agentNamespacedRules: Readonly<Record<string, readonly Rule[]>> = Object.fromEntries(
+  Object.entries(agentRoleRules).map(([name, rules]) => [name, withinNamespace(rules)]),
+)
+
+/** Who may read `/metrics` where nothing but Roles can tell: the resource is there for that question alone. */
+export const metricsReaderRules: readonly Rule[] = [{ apiGroups: [group], resources: ['metrics'], verbs: ['get'] }]
 
 const authored = ['pipelines', 'sources', 'sinks', 'agents']
 

@@ -39,6 +39,7 @@ export function describeNodeAgent(agent: Agent, input: WorkloadInput, add: Descr
   const flags = [
     ...['--logs-dir', logs],
     ...(mostRotated === undefined ? [] : ['--max-rotated-files', String(mostRotated)]),
+    ...(input.namespaces === undefined ? [] : ['--namespaces', input.namespaces.join()]),
     ...(podMetadata?.source === 'Kubelet' ? ['--kubelet-address', '$(NODE_IP)'] : []),
   ]
   const container = agentContainer(agent, input, flags, {

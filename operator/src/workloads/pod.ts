@@ -29,6 +29,8 @@ export interface WorkloadInput {
   readonly egressPorts?: readonly number[]
   /** Ports at which the API server may be reached, before and after its Service is resolved. */
   readonly apiServerPorts?: readonly number[]
+  /** Namespaces that are watched by Roles alone: an agent gets its rights in each of them, and asks for nothing beyond. */
+  readonly namespaces?: readonly string[]
   /** Whether the cluster serves PodMonitor. */
   readonly podMonitors?: boolean
   /** The Secret of the Agent's namespace whose `token` may read `/metrics`. */

@@ -47,6 +47,34 @@ test('a node agent is a DaemonSet with its account, its binding and its monitor'
   expect(binding['metadata']?.['name']).toBe('penstock-agent-penstock-system-node')
 })
 
+test('where rights come from Roles, a node agent is bound in each namespace that is watched, another in its own', () => {
+  const roles = { ...input, namespaces: ['blog', 'shop'] }
+  const bindings = (agent: Agent) => {
+    const manifests = renderWorkloads(agent, roles)
+    expect(kindsOf(manifests)).not.toContain('ClusterRoleBinding')
+    return manifests
+      .filter(({ kind }) => kind === 'RoleBinding')
+      .map((one) => [one.metadata.namespace, one.metadata.name, (one as unknown as Deep)['roleRef']])
+  }
+  const role = (name: string) => ({ apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name })
+  expect(bindings(node())).toEqual([
+    ['blog', 'penstock-agent-penstock-system-node', role('penstock-agent-node')],
+    ['shop', 'penstock-agent-penstock-system-node', role('penstock-agent-node')],
+  ])
+  expect(bindings(hub({}))).toEqual([
+    ['penstock-system', 'penstock-agent-penstock-system-hub', role('penstock-agent-aggregator')],
+  ])
+  const pod = of(renderWorkloads(node(), roles), 'DaemonSet')['spec']?.['template']?.['spec'] as Deep
+  const args = named(pod['containers'] as Deep, 'agent')['args'] as unknown as string[]
+  expect(args.slice(args.indexOf('--namespaces'))).toEqual(['--namespaces', 'blog,shop'])
+
+  const kubelet = node({ node: { metadata: { source: 'Kubelet' } } })
+  expect(workloadProblems(kubelet)).toEqual([])
+  expect(workloadProblems(kubelet, { rolesOnly: true }).map(({ message }) => message)).toEqual([
+    '`node.metadata.source: Kubelet` needs a right to `nodes/pods`, which an installation by Roles alone cannot give',
+  ])
+})
+
 test('the pod of a node agent has the rights that the sheet allows, and no other', () => {
   const pod = of(renderWorkloads(node(), input), 'DaemonSet')['spec']?.['template']?.['spec'] as Deep
   expect(pod['securityContext']).toEqual({

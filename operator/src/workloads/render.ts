@@ -56,13 +56,7 @@ export function renderWorkloads(agent: Agent, input: WorkloadInput): Manifest[] 
       metadata: { name, ...metadata },
       automountServiceAccountToken: false,
     })
-    add({
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'ClusterRoleBinding',
-      metadata: { name: clusterName(agent), labels: clusterLabels(agent) },
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: agentRoles[mode] },
-      subjects: [{ kind: 'ServiceAccount', name, namespace }],
-    })
+    describeBindings(agent, mode, input, add)
     if (agent.spec.networkPolicy?.mode === 'Generated') describeNetworkPolicy(agent, input, add)
     if (mode === 'Node') describeNodeAgent(agent, input, add)
     else describeAggregator(agent, input, add)
@@ -79,9 +73,14 @@ export function renderDrains(agent: Agent, input: WorkloadInput, ordinals: reado
 }
 
 /** What keeps an Agent from being rendered, beyond what the schema of the kind says. */
-export function workloadProblems(agent: Agent): Problem[] {
+export function workloadProblems(agent: Agent, { rolesOnly = false } = {}): Problem[] {
   const problems = podTemplateProblems(agent)
   const { node, aggregator } = agent.spec
+  if (rolesOnly && node?.metadata?.source === 'Kubelet') {
+    const path = 'node.metadata.source'
+    const message = `\`${path}: Kubelet\` needs a right to \`nodes/pods\`, which an installation by Roles alone cannot give`
+    problems.push({ severity: 'error', path, message, help: 'Leave it out: the API server is asked then.' })
+  }
   for (const [path, value] of unavailable(agent)) {
     const message = `\`${path}: ${value}\` is not available in this version`
     problems.push({ severity: 'error', path, message, help: 'Leave it out.' })
@@ -131,6 +130,22 @@ function unavailable({ spec }: Agent): (readonly [string, string])[] {
     ],
   ]
   return asked.flatMap(([path, value, refused]) => (refused ? [[path, String(value)] as const] : []))
+}
+
+/** What binds an agent's account to its rights: on nodes it reads pods of others, elsewhere it needs nothing beyond its namespace. */
+function describeBindings(agent: Agent, mode: keyof typeof agentRoles, input: WorkloadInput, add: Describe): void {
+  const binding = { name: clusterName(agent), labels: clusterLabels(agent) }
+  const role = { apiGroup: 'rbac.authorization.k8s.io', name: agentRoles[mode] }
+  const subjects = [{ kind: 'ServiceAccount', name: workloadName(agent), namespace: agent.metadata.namespace }]
+  const apiVersion = 'rbac.authorization.k8s.io/v1'
+  if (input.namespaces === undefined) {
+    const roleRef = { ...role, kind: 'ClusterRole' }
+    add({ apiVersion, kind: 'ClusterRoleBinding', metadata: binding, roleRef, subjects })
+    return
+  }
+  const roleRef = { ...role, kind: 'Role' }
+  for (const namespace of mode === 'Node' ? input.namespaces : [agent.metadata.namespace ?? ''])
+    add({ apiVersion, kind: 'RoleBinding', metadata: { ...binding, namespace }, roleRef, subjects })
 }
 
 /** In: who reads metrics. Out: name resolution, the API server, the operator, and where the bundle's components go. */

@@ -1,0 +1,134 @@
+// Before an operator that has Roles alone starts: which namespaces it can work in. What it needs in its own namespace and in those of
+// node agents it waits for, not ready; a namespace of tenants that has not let it in is left out, told of, and looked at again.
+
+import { errorText } from '@penstock/agent/errors'
+import type { Logger } from '@penstock/agent/telemetry/logger'
+import type { OperatorPart, OperatorSettings } from '../controllers/context.ts'
+import { pause } from '../kube/backoff.ts'
+import type { KubeClient } from '../kube/client.ts'
+import { grantsOf, type MissingRight, missingRights, type NeededRule } from '../kube/rights.ts'
+import {
+  agentNamespaceRules,
+  namespaceItself,
+  operatorName,
+  ownNamespaceRules,
+  watchedNamespaceRules,
+} from '../workloads/installation.ts'
+
+const againMs = 10_000
+const lookAgainMs = 60_000
+
+export class Rights {
+  readonly #kube: KubeClient
+  readonly #settings: OperatorSettings
+  readonly #logger: Logger
+  /** What was last said about a namespace: it is said again when it is something else. */
+  readonly #said = new Map<string, string>()
+  /** Of tenants, in which the operator may not do what it needs to. */
+  leftOut: readonly string[] = []
+
+  constructor(kube: KubeClient, settings: OperatorSettings, logger: Logger) {
+    this.#kube = kube.as('rights')
+    this.#settings = settings
+    this.#logger = logger
+  }
+
+  /** The namespaces of those to be watched in which the operator can work; undefined while it cannot work at all. */
+  async usable(signal: AbortSignal): Promise<readonly string[] | undefined> {
+    const { namespace, agentNamespaces, watchNamespaces = [] } = this.#settings
+    const essential = new Set([namespace, ...agentNamespaces])
+    const lacking = new Set<string>()
+    for (const one of new Set([...essential, ...watchNamespaces])) {
+      const missing = await missingRights(this.#kube, one, this.#neededIn(one), signal)
+      if (missing.length > 0) lacking.add(one)
+      this.#say(one, missing, essential.has(one))
+    }
+    if ([...essential].some((one) => lacking.has(one))) return undefined
+    this.leftOut = watchNamespaces.filter((one) => lacking.has(one))
+    return watchNamespaces.filter((one) => !lacking.has(one))
+  }
+
+  /** Waits until the operator can work. */
+  async granted(signal: AbortSignal): Promise<readonly string[]> {
+    for (;;) {
+      try {
+        const usable = await this.usable(signal)
+        if (usable !== undefined) return usable
+      } catch (error) {
+        signal.throwIfAborted()
+        this.#logger.warn({ error: errorText(error) }, 'The rights of the operator cannot be looked up; trying again.')
+      }
+      await pause(againMs, signal)
+      signal.throwIfAborted()
+    }
+  }
+
+  /** Ends the process in order when a namespace that was left out lets the operator in: the next one begins with it. */
+  part(end: () => void): OperatorPart {
+    return {
+      name: 'rights',
+      leaderOnly: false,
+      start: async ({ signal: ending }) => {
+        const stop = new AbortController()
+        const signal = AbortSignal.any([ending, stop.signal])
+        const before = new Set(this.leftOut)
+        const running = (async () => {
+          while (!signal.aborted) {
+            await pause(lookAgainMs, signal)
+            if (signal.aborted) return
+            const usable = (await this.usable(signal).catch(() => undefined)) ?? [] // asked again in a minute
+            const opened = usable.filter((one) => before.has(one))
+            if (opened.length === 0) continue
+            this.#logger.info({ namespaces: opened }, 'Namespaces have let the operator in; it starts anew with them.')
+            end()
+            return
+          }
+        })()
+        return {
+          async [Symbol.asyncDispose]() {
+            stop.abort()
+            await running
+          },
+        }
+      },
+    }
+  }
+
+  #neededIn(namespace: string): readonly NeededRule[] {
+    const { namespace: own, agentNamespaces, secretsMode } = this.#settings
+    const holdsAgents = agentNamespaces.includes(namespace)
+    const watched =
+      secretsMode === 'Namespaced' && !holdsAgents && namespace !== own
+        ? watchedNamespaceRules.map((rule) => ({
+            ...rule,
+            resources: rule.resources?.filter((name) => name !== 'secrets') ?? [],
+          }))
+        : watchedNamespaceRules
+    return [
+      ...watched,
+      namespaceItself(namespace),
+      ...(holdsAgents || namespace === own ? agentNamespaceRules : []),
+      ...(namespace === own ? ownNamespaceRules : []),
+    ]
+  }
+
+  #say(namespace: string, missing: readonly MissingRight[], isEssential: boolean): void {
+    const said = JSON.stringify(missing)
+    if ((this.#said.get(namespace) ?? '[]') === said) return
+    this.#said.set(namespace, said)
+    if (missing.length === 0) {
+      this.#logger.info({ namespace }, 'The rights of the operator in a namespace are complete now.')
+      return
+    }
+    const facts = {
+      namespace,
+      missing: missing.map(({ verbs, resource, names }) =>
+        [verbs.join(', '), resource, ...(names.length === 0 ? [] : [`(${names.join(', ')})`])].join(' '),
+      ),
+      help: `Install the chart with rbac.scope=Namespaced and ${namespace} in watch.namespaces${isEssential ? ' or agentNamespaces' : ''}, or run the commands of \`grant\`.`,
+      grant: grantsOf(namespace, `${this.#settings.namespace}:${operatorName}`, missing),
+    }
+    if (isEssential) this.#logger.error(facts, 'Rights are missing in a namespace; the operator waits for them.')
+    else this.#logger.error(facts, 'Rights are missing in a namespace; it is left out until they are there.')
+  }
+}
