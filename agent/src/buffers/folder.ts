@@ -2,6 +2,7 @@
 // id of a Pipeline's component.
 
 import { createHash } from 'node:crypto'
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** Longest name that is the id itself; file systems take 255 bytes. */
@@ -20,4 +21,16 @@ function folderName(id: string): string {
   const name = encodeURIComponent(id).replace(/^\.+/, (dots) => '%2E'.repeat(dots.length))
   if (name.length <= longestName) return name
   return `${name.slice(0, longestName - 34)}--${createHash('sha256').update(id).digest('hex').slice(0, 32)}`
+}
+
+/** Names of the folders in a folder, in order; none if it is not there. */
+export function foldersIn(folder: string): string[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map((entry) => entry.name)
+      .sort()
+  } catch {
+    return [] // nothing was ever written there
+  }
 }

@@ -1,11 +1,10 @@
 // `--drain`: what the buffers of a former agent hold is delivered by the sinks of the bundle; no source runs. It is how the volume
 // of an aggregator's pod is emptied that will not come back.
 
-import { readdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { inspectBuffer } from '../buffers/disk/inspect.ts'
-import { bufferFolder, bufferRoot } from '../buffers/folder.ts'
+import { bufferFolder, bufferRoot, foldersIn } from '../buffers/folder.ts'
 import { PenstockError } from '../errors.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Topology } from '../topology/run.ts'
@@ -49,14 +48,4 @@ export async function drained(
     'PEN_UNAVAILABLE',
     `Buffers hold events of sinks that are in no Pipeline any more: ${names}. Apply their Pipelines again, or remove the volume.`,
   )
-}
-
-function foldersIn(folder: string): string[] {
-  try {
-    return readdirSync(folder, { withFileTypes: true })
-      .filter((entry) => entry.isDirectory())
-      .map((entry) => entry.name)
-  } catch {
-    return [] // nothing was ever buffered
-  }
 }

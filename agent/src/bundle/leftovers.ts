@@ -2,11 +2,11 @@
 // something is not in the bundle says little: it may be suspended, be tried without, or come back. So the operator is asked, which
 // knows what there is; what it calls gone again and again for a while is removed, and what was undelivered is counted as lost.
 
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { inspectBuffer } from '../buffers/disk/inspect.ts'
 import { Ledger, ledgerName } from '../buffers/disk/ledger.ts'
-import { bufferRoot } from '../buffers/folder.ts'
+import { bufferRoot, foldersIn } from '../buffers/folder.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Topology } from '../topology/run.ts'
@@ -133,17 +133,6 @@ function readKnown(path: string): Map<string, string> {
     return new Map(Object.entries(JSON.parse(readFileSync(path, 'utf8')) as Record<string, string>))
   } catch {
     return new Map() // nothing was kept yet
-  }
-}
-
-function foldersIn(folder: string): string[] {
-  try {
-    return readdirSync(folder, { withFileTypes: true })
-      .filter((entry) => entry.isDirectory())
-      .map((entry) => entry.name)
-      .sort()
-  } catch {
-    return [] // nothing was ever written there
   }
 }
 
