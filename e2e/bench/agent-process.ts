@@ -12,7 +12,8 @@ export const root = join(here, '../..')
 const image = readFileSync(join(root, 'agent/Dockerfile'), 'utf8')
 const entrypoint = JSON.parse(/^ENTRYPOINT (.*)$/m.exec(image)?.[1] ?? '') as readonly string[]
 const agentCommand = [process.execPath, ...entrypoint.slice(1, -1), join(root, 'agent/packed/main.js')] as const
-const agentEnv = { ...process.env, MALLOC_ARENA_MAX: /\bMALLOC_ARENA_MAX=(\d+)/.exec(image)?.[1] }
+const malloc = [...image.matchAll(/\b(MALLOC_\w+)=(\d+)/g)].map(([, name, value]) => [name, value])
+const agentEnv = { ...process.env, ...Object.fromEntries(malloc) }
 
 /** Seconds of CPU, user and system, of all children of this process that have ended. */
 export function endedChildrenCpu(): number {
