@@ -34,7 +34,7 @@ const refusals = [301, 400, 401, 403, 404, 501]
 
 const well: Answer = { status: 200, body: '{"took":1,"errors":false,"items":[]}' }
 
-const seed = 20_260_105
+const seed = 20_260_103
 
 const logs = (messages: readonly string[]) =>
   messages.map((message) => log({ message, timestamp: '2026-01-01T00:00:00Z' }))
