@@ -243,6 +243,7 @@ export class Fleet implements AsyncDisposable {
         ],
         ...['--logs-dir', join(folder, 'logs'), '--kube-config', kubeconfig, '--api-address', ''],
         ...['--operator', operatorUrl, '--operator-token', join(folder, 'token')],
+        ...namespacesOf(member.pod),
       ],
       {
         env: {
@@ -313,6 +314,14 @@ export class Fleet implements AsyncDisposable {
     await Promise.all(this.members.map((member) => this.#end(member)))
     rmSync(this.folder, { recursive: true, force: true })
   }
+}
+
+/** What the workload says of an agent's rights. */
+function namespacesOf(pod: ObjectLike | undefined): string[] {
+  const { containers = [] } = (pod?.spec ?? {}) as { readonly containers?: { readonly args?: string[] }[] }
+  const args = containers[0]?.args ?? []
+  const at = args.indexOf('--namespaces')
+  return at === -1 ? [] : args.slice(at, at + 2)
 }
 
 export const nodeName = (index: number) => `node-${String(index).padStart(4, '0')}`

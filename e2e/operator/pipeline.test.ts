@@ -1,17 +1,36 @@
 // Pipelines on a real API server, with the real operator: what it says of them, for whom, and what it leaves alone. The numbers are
 // those of the acceptance tests of the operator's design.
 
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { makeCertificates } from '../certificates.ts'
 import { type Cluster, missingForCluster, startCluster } from '../cluster/cluster.ts'
 import { execute, inGroups, node, root, until } from '../command.ts'
-import { helmTemplate, missingForHelm, objectsOf, prepareHelm } from '../helm.ts'
-import { Api } from './fleet.ts'
-import { apiVersion, conditionOf, OperatorProcess, type PipelineLike, prepare, saysOf, system } from './process.ts'
+import { freePort } from '../free-port.ts'
+import { helmTemplate, missingForHelm, objectsOf, prepareHelm, type RenderedObject } from '../helm.ts'
+import { Api, Fleet, podToken } from './fleet.ts'
+import {
+  apiVersion,
+  conditionOf,
+  eventually,
+  heartbeatUrl,
+  type OperatorOptions,
+  OperatorProcess,
+  type PipelineLike,
+  prepare,
+  saysOf,
+  system,
+} from './process.ts'
+import { outerAddress, Receiver } from './receiver.ts'
 
 const missing = missingForCluster(0)
+
+interface InstalledOptions extends OperatorOptions {
+  /** A namespace that does not let the operator in. */
+  readonly without: string
+}
 
 const pipeline = (name: string, spec: object = {}, namespace = 'shop') => ({
   apiVersion,
@@ -55,7 +74,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
       'application/apply-patch+yaml',
     )
   const says = (name: string, type: string, wanted: string, namespace = 'shop', kind = 'pipelines') =>
-    until(`${type} of ${namespace}/${name} to be ${wanted}`, 30_000, async () => {
+    until(`${type} of ${namespace}/${name} to be ${wanted}`, 120_000, async () => {
       const found = await get(name, namespace, kind)
       if (saysOf(found, type) === wanted) return found
       throw new Error(`${type}: ${JSON.stringify(conditionOf(found, type))}`)
@@ -355,7 +374,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
   })
 
   describe.skipIf(missingForHelm() !== undefined)('with just the rights that the chart gives it', () => {
-    const rights = ['ServiceAccount', 'Role', 'RoleBinding', 'ClusterRole', 'ClusterRoleBinding']
+    const rights = ['ServiceAccount', 'Secret', 'Role', 'RoleBinding', 'ClusterRole', 'ClusterRoleBinding']
     const secret = (namespace: string, mode: string, labels: object = {}) => ({
       apiVersion: 'v1',
       kind: 'Secret',
@@ -376,14 +395,32 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
       }
     }, 1_800_000)
 
+    /** How the last one was started. */
+    let started: OperatorOptions
+
+    /** A way to the cluster for an account. */
+    async function kubeconfigOf(account: string): Promise<string> {
+      const token = (await cluster.kubectl(['create', 'token', account, '-n', system])).trim()
+      const config = JSON.parse(
+        await cluster.kubectl(['config', 'view', '--raw', '--minify', '--flatten', '-o', 'json']),
+      )
+      for (const user of config.users) user.user = { token }
+      const file = join(cluster.folder, `${account}.kubeconfig`)
+      await writeFile(file, JSON.stringify(config))
+      return file
+    }
+
     /** The operator under its own account, as the chart with these values installs it. */
-    async function installed(values: object): Promise<OperatorProcess> {
+    async function installed(values: object, options: Partial<InstalledOptions> = {}): Promise<OperatorProcess> {
       await operator.stop()
       const ours = ['-l', 'app.kubernetes.io/part-of=penstock', '--ignore-not-found']
       await cluster.kubectl(['delete', 'clusterroles,clusterrolebindings', ...ours])
       await cluster.kubectl(['delete', 'roles,rolebindings', '-A', ...ours])
       const objects = objectsOf(await helmTemplate(values))
-      await cluster.apply(...objects.filter(({ kind }) => rights.includes(kind)))
+      const isLeftOut = ({ metadata }: RenderedObject) => metadata.namespace === options.without
+      await cluster.apply(
+        ...objects.filter((one) => rights.includes(one.kind) && (options.without === undefined || !isLeftOut(one))),
+      )
       const deployment = objects.find(
         ({ kind, metadata }) => kind === 'Deployment' && metadata.name === 'penstock-operator',
       )
@@ -391,19 +428,10 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
         spec: { template: { spec: { containers: { args: string[] }[] } } }
       }
       const args = spec.template.spec.containers[0]?.args ?? []
-      const token = (await cluster.kubectl(['create', 'token', 'penstock-operator', '-n', system])).trim()
-      const kubeconfig = JSON.parse(
-        await cluster.kubectl(['config', 'view', '--raw', '--minify', '--flatten', '-o', 'json']),
-      )
-      for (const user of kubeconfig.users) user.user = { token }
-      const file = join(cluster.folder, 'operator.kubeconfig')
-      await writeFile(file, JSON.stringify(kubeconfig))
-      operator = resources.use(
-        OperatorProcess.start({
-          kubeconfig: file,
-          args: args.filter((arg) => /^--(watch|secrets|agent-namespaces)/.test(arg)),
-        }),
-      )
+      const own = args.filter((arg) => /^--(watch|secrets|agent-namespaces|rbac)/.test(arg))
+      const kubeconfig = await kubeconfigOf('penstock-operator')
+      started = { kubeconfig, ...options, args: [...own, ...(options.args ?? [])] }
+      operator = resources.use(OperatorProcess.start(started))
       return operator.leading()
     }
 
@@ -479,6 +507,129 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
       expect(await delivered('named')).toEqual(['named-seen'])
       expect(await operator.get('/readyz')).toBe('200 ok\n')
     })
+
+    test('with Roles alone, operator and agents do without anything that belongs to the cluster', async () => {
+      const soon = <T>(look: () => Promise<T> | T) => eventually(look, 180_000)
+      const receiver = resources.use(await Receiver.start())
+      const port = await freePort()
+      const values = {
+        rbac: { scope: 'Namespaced' },
+        watch: { namespaces: ['seen', 'unseen'] },
+        webhook: { enabled: false },
+        crds: { install: false },
+      }
+      const kinds = objectsOf(await helmTemplate(values)).map(({ kind }) => kind)
+      expect(kinds.filter((kind) => /^Cluster|Webhook|Definition$|^Namespace$/.test(kind))).toEqual([])
+      await cluster.kubectl(['label', 'ns', 'seen', 'team=blue'])
+      for (const namespace of ['seen', 'unseen']) {
+        const fields =
+          '{"line": .message, "app": .orchestrator.pod_labels.app, "team": .orchestrator.namespace_labels.team}'
+        const config = {
+          uri: `${receiver.url}/${namespace}`,
+          encoding: { codec: 'json' },
+          batch: { timeout_secs: 0.2 },
+        }
+        const roles = { ...program(`.message = encode_json(${fields})`), ...sink('http', config) }
+        await apply(pipeline('roles', roles, namespace))
+      }
+      // One namespace has not let it in yet: it says what is missing, and how to grant it, and works in the other.
+      const flags = ['--http-address', '0.0.0.0:0', '--metrics-token-secret', 'penstock-metrics']
+      await installed(values, { without: 'unseen', heartbeats: port, args: flags })
+      const [complaint] = operator.log.split('\n').filter((line) => line.includes('Rights are missing'))
+      const { namespace, missing: lacks, grant } = JSON.parse(complaint ?? '{}')
+      expect([namespace, lacks]).toEqual(['unseen', expect.arrayContaining(['get, list, watch pods'])])
+      expect(operator.log).toContain('ClusterPipelines, ClusterSources, ClusterSinks and TenantPolicies are off.')
+      await says('roles', 'Accepted', 'True Valid', 'seen')
+      expect((await get('roles', 'unseen')).status).toBeUndefined()
+
+      await soon(() => cluster.kubectl(['get', 'sa', 'penstock-node', '-n', system]))
+      const kubeconfig = await kubeconfigOf('penstock-node')
+      await using fleet = await Fleet.start(api, {
+        agent: 'node',
+        nodes: 1,
+        operatorUrl: heartbeatUrl(port),
+        kubeconfig,
+      })
+      const [member] = fleet.members
+      const made = await api.request<{ metadata: { uid: string } }>('POST', '/api/v1/namespaces/seen/pods', {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { name: 'web', labels: { app: 'web' } },
+        spec: {
+          nodeName: member?.node,
+          containers: [{ name: 'app', image: 'x' }],
+          automountServiceAccountToken: false,
+        },
+      })
+      const logs = join(member?.folder ?? '', 'logs', `seen_web_${made.metadata.uid}`, 'app')
+      mkdirSync(logs, { recursive: true })
+      const write = (line: string) =>
+        appendFileSync(join(logs, '0.log'), `${new Date().toISOString()} stdout F ${line}\n`)
+      await soon(async () =>
+        expect(saysOf(await get('roles', 'seen'), 'Programmed'), member?.output).toBe('True Programmed'),
+      )
+      const came = () => receiver.at('/seen').map((text) => JSON.parse(text))
+      write('one')
+      await soon(() => expect(came()).toContainEqual({ line: 'one', app: 'web', team: 'blue' }))
+      // Labels of a namespace are followed by a right to that namespace alone.
+      await cluster.kubectl(['label', 'ns', 'seen', 'team=green', '--overwrite'])
+      await soon(async () => {
+        write('two')
+        expect(came()).toContainEqual({ line: 'two', app: 'web', team: 'green' })
+      })
+      const connections = connectionsOf(member?.process?.pid ?? 0, cluster.kubeconfig)
+      expect([1, 2]).toContain(connections)
+
+      // Who may report, and who may read metrics.
+      const post = async (path: string, token: string, body: object) => {
+        const headers = { authorization: `Bearer ${token}` }
+        const answer = await fetch(heartbeatUrl(port) + path, { method: 'POST', headers, body: JSON.stringify(body) })
+        return `${answer.status} ${await answer.text()}`
+      }
+      const token = async (account: string, namespace: string, ...audiences: string[]) => {
+        const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${account}/token`
+        const asked = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { audiences } }
+        return (await api.request<{ status: { token: string } }>('POST', path, asked)).status.token
+      }
+      const { name = '', uid } = member?.pod?.metadata ?? {}
+      const ofAgent = await podToken(api, 'penstock-node', name, uid)
+      const [head, claims, signature = ''] = ofAgent.split('.')
+      const stranger = await token('default', 'shop')
+      for (const bad of [
+        await token('default', 'shop', 'penstock-operator'),
+        await token('penstock-node', system), // for the API server
+        await token('penstock-node', system, 'penstock-operator'), // of no pod
+        `${head}.${claims}.${signature.split('').reverse().join('')}`,
+      ])
+        expect(await post('/v1/heartbeat', bad, { schema: 1 })).toMatch(/^401 /)
+      const reader = await soon(async () => {
+        const secret = await api.get(`/api/v1/namespaces/${system}/secrets/penstock-metrics`)
+        return Buffer.from(secret.data?.['token'] ?? '', 'base64').toString() || expect.unreachable()
+      })
+      expect(await post('/v1/readers', ofAgent, { token: reader })).toBe('200 {"allowed":true}\n')
+      expect(await post('/v1/readers', ofAgent, { token: stranger })).toBe('200 {"allowed":false}\n')
+      expect(await post('/v1/readers', reader, { token: reader })).toMatch(/^401 /)
+      const http = `http://${outerAddress()}:${/"port":(\d+),"version"/.exec(operator.log)?.[1]}`
+      const metrics = async (bearer: string) =>
+        (await fetch(`${http}/metrics`, { headers: { authorization: `Bearer ${bearer}` } })).status
+      expect([await metrics(reader), await metrics(stranger), await metrics(await token('default', 'seen'))]).toEqual([
+        200, 403, 403,
+      ])
+      expect(operator.log).not.toMatch(/forbidden/)
+      expect(member?.output).not.toMatch(/forbidden|answered 403/)
+
+      // A pod goes, and its tokens with it.
+      const unused = await podToken(api, 'penstock-node', name, uid)
+      await cluster.kubectl(['delete', 'pod', name, '-n', system, '--force', '--grace-period=0'])
+      expect(await post('/v1/heartbeat', unused, { schema: 1 })).toMatch(/^401 /)
+
+      // What it says is enough to let it in.
+      await Promise.all((grant as string[]).map((command) => cluster.kubectl(command.split(' ').slice(1))))
+      expect(await operator.stop()).toBe(0)
+      operator = await resources.use(OperatorProcess.start(started)).leading()
+      expect(operator.log).not.toContain('Rights are missing')
+      await says('roles', 'Accepted', 'True Valid', 'unseen')
+    }, 600_000)
   })
 
   test('a namespace goes away with everything in it', async () => {
@@ -490,5 +641,22 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
     )
   })
 })
+
+/** Connections of a process to the API server of a kubeconfig. */
+function connectionsOf(pid: number, kubeconfig: string): number {
+  const port = Number(/https:\/\/[\d.]+:(\d+)/.exec(readFileSync(kubeconfig, 'utf8'))?.[1])
+  const remote = `:${port.toString(16).toUpperCase().padStart(4, '0')}`
+  const sockets = new Set<string>()
+  for (const fd of readdirSync(`/proc/${pid}/fd`)) {
+    try {
+      sockets.add(/^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/${pid}/fd/${fd}`))?.[1] ?? '')
+    } catch {
+      // it was closed meanwhile
+    }
+  }
+  const lines = readFileSync(`/proc/${pid}/net/tcp`, 'utf8').split('\n').slice(1, -1)
+  const rows = lines.map((line) => line.trim().split(/\s+/))
+  return rows.filter((row) => row[2]?.endsWith(remote) === true && sockets.has(row[9] ?? '')).length
+}
 
 const accepted = (object: PipelineLike) => [object.metadata.generation, conditionOf(object, 'Accepted')]

@@ -10,7 +10,6 @@ import { createLogger, type Logger } from '@penstock/agent/telemetry/logger'
 import { version } from '@penstock/agent/version'
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import { kinds } from '../api/kinds.ts'
-import type { KubeObject } from '../api/object.ts'
 import { Artifacts } from '../controllers/artifacts.ts'
 import type { OperatorContext, OperatorPart, OperatorSettings } from '../controllers/context.ts'
 import { ControllerMetrics } from '../controllers/controller.ts'
@@ -28,10 +27,8 @@ import { LeaderElection } from '../kube/leader.ts'
 import { LocalReviews } from '../kube/local-reviews.ts'
 import { type Reviews, serverReviews } from '../kube/reviews.ts'
 import { SharedCaches } from '../kube/shared-caches.ts'
-import { podType } from '../kube/types.ts'
 import { followCertificatePart, keepCertificatesPart, OperatorCertificate } from '../webhook/certificates.ts'
 import { webhookPart } from '../webhook/server.ts'
-import { labels } from '../workloads/names.ts'
 import { durationMs, oneOf } from './arguments.ts'
 import { Rights } from './rights.ts'
 
@@ -157,10 +154,7 @@ async function operate(values: Values, logger: Logger, stop: AbortController, we
     perSecond: positive('kube-qps', values['kube-qps']),
     burst: positive('kube-burst', values['kube-burst']),
   })
-  let caches: SharedCaches | undefined
-  const reviews = reviewsOf(given, connection, client, logger, (namespace, name) =>
-    caches?.cache(podType, { labelSelector: labels.agent }).get(namespace, name),
-  )
+  const reviews = reviewsOf(given, connection, client, logger)
   const probesWith = (probes: Pick<ProbeOptions, 'health' | 'readiness'>) =>
     new ProbeServer({ address: given.httpAddress, reviews, metrics, logger, ...probes })
   const rights = given.rolesOnly ? new Rights(client, given, logger) : undefined
@@ -169,7 +163,7 @@ async function operate(values: Values, logger: Logger, stop: AbortController, we
     connection.close()
     return 0
   }
-  caches = new SharedCaches({
+  const caches = new SharedCaches({
     kube: client,
     logger,
     metrics,
@@ -178,7 +172,6 @@ async function operate(values: Values, logger: Logger, stop: AbortController, we
     namespaces: namespacesOf(settings),
     rolesOnly: settings.rolesOnly,
   })
-  const known = caches
   const controllerMetrics = new ControllerMetrics(metrics)
   const identity = identityOf(settings)
   const leaderClient = guarded(client, leads)
@@ -200,7 +193,7 @@ async function operate(values: Values, logger: Logger, stop: AbortController, we
   }
   const statuses = new Statuses({
     kube: leaderClient.as('status'),
-    cacheOf: (kind) => (kind.namespaced || cluster ? known.cache<StatusObject>(kind) : undefined),
+    cacheOf: (kind) => (kind.namespaced || cluster ? caches.cache<StatusObject>(kind) : undefined),
     logger,
     metrics: controllerMetrics,
     signal: closing.signal,
@@ -240,11 +233,11 @@ async function operate(values: Values, logger: Logger, stop: AbortController, we
     if (settings.httpAddress !== '') {
       const probes = probesWith({
         health: () => {
-          const stuck = known.stuck()
+          const stuck = caches.stuck()
           return stuck.length === 0 ? undefined : `no progress for 15 minutes: ${stuck.join(', ')}`
         },
         readiness: () =>
-          stop.signal.aborted ? 'ending' : known.isSynced && partsReady ? undefined : 'caches are not synced yet',
+          stop.signal.aborted ? 'ending' : caches.isSynced && partsReady ? undefined : 'caches are not synced yet',
       })
       started.use(await probes.open())
       logger.info({ port: probes.port, version }, 'The operator has started.')
@@ -322,7 +315,6 @@ function reviewsOf(
   connection: KubeConnection,
   client: KubeClient,
   logger: Logger,
-  knownPod: (namespace: string, name: string) => KubeObject | undefined,
 ): Reviews {
   const kube = client.as('reviews')
   if (!settings.rolesOnly) return serverReviews(kube)
@@ -332,7 +324,6 @@ function reviewsOf(
     namespace: settings.namespace,
     namespaces: namespacesOf(settings) ?? [],
     ownToken: () => /^Bearer (\S+)$/i.exec(connection.access.headers['authorization'] ?? '')?.[1],
-    knownPod,
   })
 }
 

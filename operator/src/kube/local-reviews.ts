@@ -19,8 +19,6 @@ export interface LocalReviewOptions {
   readonly namespaces: readonly string[]
   /** Our own token: it is for the audience that those of others for the API server are for. */
   readonly ownToken: () => string | undefined
-  /** A pod that is known already. */
-  readonly knownPod?: (namespace: string, name: string) => KubeObject | undefined
   /** Least time between two looks at the keys that a token of an unknown key causes; 30 s if not given. */
   readonly renewMs?: number
 }
@@ -183,11 +181,8 @@ export class LocalReviews implements Reviews {
     if (!this.#namespaces.has(namespace)) return false
     try {
       if ((await this.#account(namespace, serviceaccount.name))?.metadata.uid !== serviceaccount.uid) return false
-      if (pod !== undefined) {
-        const known = this.#options.knownPod?.(namespace, pod.name)
-        if (known?.metadata.uid === pod.uid) return true
-        return (await this.#get(podType, namespace, pod.name))?.metadata.uid === pod.uid
-      }
+      // Asked each time, as a review would be: a cache may show what is gone.
+      if (pod !== undefined) return (await this.#get(podType, namespace, pod.name))?.metadata.uid === pod.uid
       if (secret !== undefined) {
         const found = await this.#get<Secret>(secretType, namespace, secret.name)
         if (secret.uid !== '') return found?.metadata.uid === secret.uid
