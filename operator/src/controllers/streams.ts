@@ -87,7 +87,7 @@ export class Streams implements Disposable {
     const registers = [context.metrics]
     this.#answers = new Counter({
       name: 'penstock_streams_total',
-      help: 'Requests of agents for their bundle, by what they were given: bundle, revision (the same bundle under another one), nothing.',
+      help: 'Requests of agents for their bundle, by what they were given: bundle, revision (the same bundle under another one), nothing, or refused.',
       labelNames: ['given'],
       registers,
     })
@@ -125,8 +125,8 @@ export class Streams implements Disposable {
   /** Answers a request when there is something to say, or its time is over. */
   async serve(asked: Asked, account: string, body: Buffer, response: ServerResponse): Promise<void> {
     const { have, busy, waitMs } = requestOf(body)
-    const request = { asked, account, have, busy }
     const offered = this.#delivery.offered(asked.agent)
+    const request = { asked, account, have, busy: knownOf(busy, offered) }
     if (offered !== undefined && !isOwn(offered, account)) {
       this.#answers.inc({ given: 'refused' })
       const text = `The pod runs as ServiceAccount ${account}; bundles of Agent ${asked.agent} are for ${offered.account}.`
@@ -266,6 +266,13 @@ export class Streams implements Disposable {
     }
     if (this.#due.size > 0) this.#turn = setImmediate(() => this.#work())
   }
+}
+
+/** The ids among these that mean something, as the revisions have them: thousands that wait name the same ones. */
+function knownOf(ids: readonly string[], offered: Offered | undefined): readonly string[] {
+  if (offered === undefined) return ids
+  const { stable, candidate } = offered
+  return ids.flatMap((id) => (stable?.fragments.get(id) ?? candidate?.fragments.get(id))?.id ?? [])
 }
 
 /** Whether a pod with this account belongs to the workload, and does not only bear its label. */
