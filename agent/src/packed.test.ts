@@ -3,7 +3,7 @@
 
 import { execFile, execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -13,11 +13,18 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { version } from './version.ts'
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 120_000 })
-const packed = fileURLToPath(new URL('../packed', import.meta.url))
+const workspace = fileURLToPath(new URL('..', import.meta.url))
 let folder = ''
+let packed = ''
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'penstock-packed-'))
-  execFileSync('npm', ['run', '--silent', 'build:image'], { cwd: join(packed, '..'), stdio: 'ignore' })
+  const app = join(folder, 'agent')
+  packed = join(app, 'packed')
+  await mkdir(app)
+  for (const name of ['package.json', 'reference']) await symlink(join(workspace, name), join(app, name))
+  await symlink(join(workspace, '../node_modules'), join(folder, 'node_modules'))
+  const build = ['run', '--silent', 'build:image', '--', '--dir', packed]
+  execFileSync('npm', build, { cwd: workspace, stdio: 'ignore' })
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
