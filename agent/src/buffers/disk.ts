@@ -136,6 +136,8 @@ export class DiskBuffer implements SinkBuffer {
   /** How long syncs take of late, at most. */
   #syncTook = 0
   #failedSyncs = 0
+  /** The end of what may not be on the disk after attempts to sync it, until it is done: the ledger does not call it safe. */
+  #unsafeUntil: Position | undefined
   #releasing: Promise<void> | undefined
   #ledgerTimer: NodeJS.Timeout | undefined
   #closing: Promise<void> | undefined
@@ -678,11 +680,15 @@ export class DiskBuffer implements SinkBuffer {
     const synced = { segment: newest?.sequence ?? 0, offset: newest?.end ?? 0 }
     let status: 'delivered' | 'errored' = 'delivered'
     try {
-      if (this.#failedSyncs > 0) this.#writeAgain()
+      const isRepaired = this.#failedSyncs > 0
+      if (isRepaired) this.#writeAgain()
       await this.#store.sync()
-      this.#synced = synced
-      this.#syncedId = nextId
       this.#failedSyncs = 0
+      if (isRepaired || this.#unsafeUntil === undefined || !isBefore(this.#done, this.#unsafeUntil)) {
+        this.#unsafeUntil = undefined
+        this.#synced = synced
+        this.#syncedId = nextId
+      }
     } catch (error) {
       this.#syncFailed(error)
       if (this.#failedSyncs > 0 && this.#doneId < nextId) {
@@ -704,7 +710,11 @@ export class DiskBuffer implements SinkBuffer {
   #syncFailed(error: unknown): void {
     this.#store.abandonNewest()
     const attempt = ++this.#failedSyncs
-    if (attempt >= syncAttempts) this.#failedSyncs = 0
+    if (attempt >= syncAttempts) {
+      const { newest } = this.#store
+      this.#failedSyncs = 0
+      this.#unsafeUntil = { segment: newest?.sequence ?? 0, offset: newest?.end ?? 0 }
+    }
     this.#error(
       'writer_failed',
       codeOf(error),
