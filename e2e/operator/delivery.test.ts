@@ -435,7 +435,10 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
         say(line)
         return line
       })
-      await eventually(() => expect(receiver.at(path).slice(before)).toEqual(expect.arrayContaining(said)))
+      await eventually(() => {
+        const agents = fleet.members.map((member) => member.output.slice(-1500)).join('\n')
+        expect(receiver.at(path).slice(before), agents).toEqual(expect.arrayContaining(said))
+      }, 120_000)
       const all = receiver.at(path).filter((line) => line.startsWith('streamed '))
       expect(new Set(all).size, `${path}: ${all}`).toBe(all.length)
     }
