@@ -5,13 +5,16 @@ import { defineConfig } from 'vitest/config'
 const resolve = { conditions: ['source'] }
 const ssr = { resolve }
 
+/** A test that ends is not judged by its time: machines are slow at times. */
+const patience = { testTimeout: 60_000, hookTimeout: 120_000 }
+
 export default defineConfig({
   test: {
     // Many tests wait for servers and processes of their own; with a worker for each core the cores would be idle.
     maxWorkers: Math.max(3, availableParallelism()),
     projects: [
-      { resolve, ssr, test: { name: 'agent', include: ['agent/src/**/*.test.ts'], maxConcurrency: 20 } },
-      { resolve, ssr, test: { name: 'operator', include: ['operator/src/**/*.test.ts'] } },
+      { resolve, ssr, test: { name: 'agent', include: ['agent/src/**/*.test.ts'], maxConcurrency: 20, ...patience } },
+      { resolve, ssr, test: { name: 'operator', include: ['operator/src/**/*.test.ts'], ...patience } },
       {
         resolve,
         ssr,
