@@ -233,7 +233,7 @@ describe.skipIf(missing !== undefined)(`the charts${missing === undefined ? '' :
     ])
   })
 
-  test('no role can make roles, and only the two roles of agents may be bound', async () => {
+  test('no role can make roles, and only the roles of agents may be bound', async () => {
     const watching = { watch: { namespaces: ['shop'] } }
     for (const values of [{}, everything, watching, { secrets: { mode: 'Namespaced' } }, rolesOnly]) {
       for (const object of objectsOf(await helmTemplate(values))) {
@@ -248,8 +248,9 @@ describe.skipIf(missing !== undefined)(`the charts${missing === undefined ? '' :
           expect(resources, where).not.toContain('pods/exec')
           if (resources.includes('roles') || resources.includes('clusterroles')) {
             for (const verb of verbs) expect(['get', 'bind'], where).toContain(verb)
-            if (verbs.includes('bind'))
-              expect(resourceNames, where).toEqual(['penstock-agent-node', 'penstock-agent-aggregator'])
+            if (!verbs.includes('bind')) continue
+            const ofCluster = resources.includes('clusterroles') ? ['penstock-agent-events'] : []
+            expect(resourceNames, where).toEqual(['penstock-agent-node', 'penstock-agent-aggregator', ...ofCluster])
           }
         }
       }

@@ -98,6 +98,8 @@ export interface SourceContext extends Context {
   readonly metrics?: Metrics
   /** Whether it takes the place of a source of its id that has just ended in this process, as in a reload. */
   readonly replaces?: boolean
+  /** Where one agent of several runs it: when its predecessor was last known to run, by that one's clock; undefined if there was none. */
+  readonly precededUntil?: (() => number | undefined) | undefined
   /** In a bundle: what the source may read. */
   readonly subscription?: Subscription | undefined
   /** In a bundle: what its sources share, such as one watch of the pods. The source that can use it knows its class. */

@@ -27,6 +27,7 @@ import { eventstoreMetrics } from './sources/eventstore_metrics.ts'
 import { file } from './sources/file.ts'
 import { internalLogs } from './sources/internal_logs.ts'
 import { internalMetrics } from './sources/internal_metrics.ts'
+import { orchestratorEvents } from './sources/orchestrator_events.ts'
 import { orchestratorLogs } from './sources/orchestrator_logs.ts'
 import { stdin } from './sources/stdin.ts'
 import { webserverMetrics } from './sources/webserver_metrics.ts'
@@ -41,6 +42,7 @@ export const components: readonly AnyDeclaration[] = [
   erased(file),
   erased(internalLogs),
   erased(internalMetrics),
+  erased(orchestratorEvents),
   erased(orchestratorLogs),
   erased(stdin),
   erased(webserverMetrics),

@@ -1,7 +1,7 @@
 // Workloads of Agents, and above all the volumes of an aggregator, on a real API server with its StatefulSet and Job controllers. There is no kubelet: what pods come to
 // is said here. That an agent empties its buffers is tested in agent/src/bundle/drain.test.ts.
 
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -15,7 +15,9 @@ import { Replica } from './replica.ts'
 /** What the manifest of the installation lets the operator and aggregators do in the namespace: what they need beyond it fails. */
 const rights = parseAllDocuments(readFileSync(join(root, 'operator/install.yaml'), 'utf8'))
   .map((one) => one.toJS() as Live)
-  .filter(({ metadata }) => /^penstock-(agent-aggregator|operator-namespace|operator-agents)$/.test(metadata.name))
+  .filter(({ metadata }) =>
+    /^penstock-(agent-aggregator|agent-events|operator-namespace|operator-agents)$/.test(metadata.name),
+  )
 
 const missing = missingForCluster(0)
 const set = 'penstock-hub'
@@ -268,9 +270,11 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
     expect([...seen].sort()).toEqual([3, 5])
   })
 
-  test('one replica at a time scrapes: the next when it is gone or gives up, and nothing else begins anew', async () => {
+  test('one replica at a time scrapes and collects events: the next when it is gone or gives up, and nothing else begins anew', async () => {
     await using page = await StatusPage.start()
     await cluster.apply(...rights)
+    // What a pod has mounted: the account of the agent.
+    const account = join(cluster.folder, 'events-kubeconfig')
     await cluster.apply({
       apiVersion: 'penstock.dev/v1alpha1',
       kind: 'ClusterPipeline',
@@ -282,6 +286,11 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
             name: 'web',
             type: 'webserver_metrics',
             config: { endpoints: [page.url], scrape_interval_secs: 1 },
+          },
+          {
+            name: 'events',
+            type: 'orchestrator_events',
+            config: { kube_config_file: account, extra_field_selector: 'reason=Tried,regarding.kind=Pod' },
           },
           { name: 'talk', type: 'demo_logs', config: { format: 'json', interval: 0.1 } },
         ],
@@ -310,6 +319,31 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
       expect((await get('deployment', 'penstock-edge')).spec.replicas).toBe(2)
       expect(await leases()).toMatchObject([{ metadata: { ownerReferences: [{ kind: 'Agent', name: 'edge' }] } }])
     })
+    const kubeconfig = await cluster.kubectl([
+      'config',
+      'view',
+      '--raw',
+      '-o',
+      'json',
+      '--kubeconfig',
+      cluster.kubeconfig,
+    ])
+    const token = (await kubectl('create', 'token', 'penstock-edge')).trim()
+    const { users, ...rest } = JSON.parse(kubeconfig)
+    const signedIn = users.map(({ name }: { name: string }) => ({ name, user: { token } }))
+    writeFileSync(account, JSON.stringify({ ...rest, users: signedIn }))
+    /** Something happens in a namespace that is not the agent's. */
+    const happens = (name: string, reason = 'Tried') =>
+      cluster.apply({
+        apiVersion: 'events.k8s.io/v1',
+        kind: 'Event',
+        metadata: { name, namespace: 'default' },
+        eventTime: new Date().toISOString().replace('Z', '000Z'),
+        regarding: { apiVersion: 'v1', kind: 'Pod', namespace: 'default', name: 'web' },
+        ...{ reason, note: name, type: 'Normal', action: 'Try' },
+        ...{ reportingController: 'penstock.dev/test', reportingInstance: 'test' },
+      })
+    const collected = (replica: Replica) => replica.metric('component_received_events_total', 'orchestrator_events')
     const holder = async () => (await leases())[0]?.spec?.holderIdentity?.replace(/_.*/, '')
     const scraped = (replica: Replica) => replica.metric('component_received_events_total', 'webserver_metrics')
     const talked = (replica: Replica) => replica.metric('component_received_events_total', 'demo_logs')
@@ -340,6 +374,10 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
     await eventually(() => expect(page.asked).toBeGreaterThan(asked + 2))
     expect(await holder()).toBe(first.pod)
     for (const replica of replicas) if (replica !== first) expect(await scraped(replica)).toBe(0)
+    await happens('not-asked-for', 'Other')
+    await happens('one')
+    await eventually(async () => expect(await collected(first)).toBe(1))
+    for (const replica of replicas) if (replica !== first) expect(await collected(replica)).toBe(0)
 
     // Without the API server it stops before another can begin, and goes on with the rest; then it is gone without a word.
     wires.get(first)?.cut()
@@ -351,12 +389,15 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
     expect(await first.metric('singleton_lease_failures_total')).toBeGreaterThan(0)
     await first.end('SIGKILL')
     replicas.delete(first)
+    await happens('two')
 
     // Another takes over, and goes on with all else that it runs.
     const before = new Map(await Promise.all([...replicas].map(async (one) => [one, await talked(one)] as const)))
     const second = await eventually(leader)
     await eventually(async () => expect(await scraped(second)).toBeGreaterThan(0))
     expect(second.log).toContain('"previous":"silent"')
+    // What happened while nobody led, and what the first may not have handed on.
+    await eventually(async () => expect(await collected(second)).toBe(2))
     expect(await holder()).toBe(second.pod)
     expect(await talked(second)).toBeGreaterThan(before.get(second) as number)
     expect(await second.metric('config_reloads_total')).toBe(1)

@@ -192,6 +192,25 @@ test('one that is silent is followed when its claim is over, and has stopped bef
   expect(leaders()).toEqual([other])
 })
 
+test('who leads knows when its predecessor was last known to, by that one alone', async () => {
+  const server = new LeaseServer()
+  server.make()
+  const time = new FakeClock()
+  const first = new TestAgent(server, time, 'a')
+  await time.advance(30_000)
+  expect([first.election.leads, first.election.precededUntil]).toEqual([true, undefined])
+  const renewed = Date.parse(server.lease?.spec?.renewTime ?? '')
+  first.wire = cut
+  const second = new TestAgent(server, time, 'b')
+  await time.advance(60_000)
+  expect([second.election.leads, second.election.precededUntil]).toEqual([true, renewed])
+  // What begins long after was not taken over.
+  await time.advance(60_000)
+  expect([second.election.leads, second.election.precededUntil]).toEqual([true, undefined])
+  await first.stop()
+  await second.stop()
+})
+
 test('one that stops gives its claim up, and the next begins with its next look', async () => {
   const { time, agents, server, leaders } = setUp(2)
   await passUntil(time, () => leaders().length === 1, 5000)

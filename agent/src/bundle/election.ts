@@ -41,6 +41,9 @@ interface Seen {
   readonly at: number
 }
 
+/** How long into a term a source that begins takes the place of one of the predecessor's. */
+const takeOverMs = 60_000
+
 interface Term {
   readonly over: AbortController
   /** When the claim was last confirmed: the moment before the request that confirmed it. */
@@ -66,6 +69,10 @@ export class Election implements Leadership {
   #uid: string | undefined
   #leader: string | undefined
   #failing = false
+  #precededUntil: number | undefined
+  #ledSince = Number.NEGATIVE_INFINITY
+  /** A claim of ours was confirmed since `#precededUntil` was set. */
+  #served = false
   readonly #waiting = new Set<() => void>()
 
   constructor(options: ElectionOptions) {
@@ -79,6 +86,12 @@ export class Election implements Leadership {
   get leads(): boolean {
     const { clock, renewDeadlineMs } = this.#options
     return this.#term !== undefined && clock.now() - this.#term.confirmedAt < renewDeadlineMs
+  }
+
+  get precededUntil(): number | undefined {
+    // A source that begins later in the term is not one that was taken over.
+    const isTakenOver = this.#options.clock.now() - this.#ledSince < takeOverMs
+    return isTakenOver ? this.#precededUntil : undefined
   }
 
   /** Who leads has something to run: without members nothing is asked of the API. */
@@ -178,6 +191,12 @@ export class Election implements Leadership {
     const holder = holderOf(lease)
     if (!this.#isFree(lease, before)) return holder
     if (this.#leaving && this.#term === undefined) return undefined
+    // A claim of ours that was never confirmed says nothing of when somebody led.
+    if (holder !== identity || this.#served) {
+      const renewed = Date.parse(lease?.spec?.renewTime ?? '')
+      this.#precededUntil = Number.isNaN(renewed) ? undefined : renewed
+      this.#served = false
+    }
     const taken = await this.#put(this.#claim(lease))
     if (taken === undefined) return undefined
     const isFirst = lease?.spec?.leaseTransitions === undefined
@@ -223,7 +242,9 @@ export class Election implements Leadership {
     const late = `The Lease was not renewed for ${renewDeadlineMs / 1000} s.`
     term.cancelFence = clock.after(leftMs, () => this.#end(late, 'warn'))
     this.#term = term
+    this.#served = true
     if (isNew) {
+      this.#ledSince = before
       this.#leader = identity
       this.#log.info({ previous }, 'This agent leads: it runs the sources that one alone may run.')
       for (const resume of this.#waiting) resume()

@@ -182,6 +182,8 @@ export interface TestSourceOptions {
   readonly dataDir?: string
   /** Whether the source takes the place of one that has just ended, as in a reload. */
   readonly replaces?: boolean
+  /** When a predecessor on another agent was last known to run. */
+  readonly precededUntil?: () => number | undefined
   /** Proxies, and where connections may not go. */
   readonly proxy?: ProxyOptions & { readonly egress?: EgressOptions }
   /** Whether a sink wants the origin to be acknowledged after delivery only; true if not given. */
@@ -209,6 +211,7 @@ export async function startSource(type: string, options: object, extra: TestSour
     acknowledgements: extra.acknowledgements ?? true,
     stopping: stopping.signal,
     replaces: extra.replaces ?? false,
+    precededUntil: extra.precededUntil,
     output: {
       send(batch, origin) {
         events.received(batch.count)

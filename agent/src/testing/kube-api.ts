@@ -1,4 +1,4 @@
-// A Kubernetes API server for tests: lists, watches and single reads of pods, namespaces and nodes on loopback, with versions,
+// A Kubernetes API server for tests: lists, watches and single reads of pods, namespaces, nodes and events on loopback, with versions,
 // pages, bookmarks and selectors as the real one has them, and with its faults on demand.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -16,7 +16,7 @@ export interface ApiObject {
   readonly [key: string]: unknown
 }
 
-type Resource = 'pods' | 'namespaces' | 'nodes'
+type Resource = 'pods' | 'namespaces' | 'nodes' | 'events'
 
 interface Change {
   readonly version: number
@@ -35,8 +35,9 @@ export class KubeApi implements AsyncDisposable {
     pods: new Map(),
     namespaces: new Map(),
     nodes: new Map(),
+    events: new Map(),
   }
-  readonly #changes: Record<Resource, Change[]> = { pods: [], namespaces: [], nodes: [] }
+  readonly #changes: Record<Resource, Change[]> = { pods: [], namespaces: [], nodes: [], events: [] }
   readonly #watchers = new Set<Watcher>()
   #server: Server | undefined
   #port = 0
@@ -154,9 +155,10 @@ export class KubeApi implements AsyncDisposable {
     this.requests.push(request.url ?? '')
     const url = new URL(request.url ?? '/', this.url)
     const failure = this.failures.shift()
-    const match = /^\/api\/v1\/(?:watch\/)?(?:namespaces\/([^/]+)\/)?(pods|namespaces|nodes)(?:\/([^/]+))?$/.exec(
-      url.pathname,
-    )
+    const match =
+      /^\/apis?\/(?:events\.k8s\.io\/)?v1\/(?:watch\/)?(?:namespaces\/([^/]+)\/)?(pods|namespaces|nodes|events)(?:\/([^/]+))?$/.exec(
+        url.pathname,
+      )
     const asked = match?.[1] ?? (match?.[2] === 'namespaces' ? match[3] : undefined)
     if (failure !== undefined) sendStatus(response, failure)
     else if (match !== null && this.within?.includes(asked ?? '') === false) sendStatus(response, 403)

@@ -158,6 +158,7 @@ export async function buildSource(config: SourceConfig, around: Surroundings, re
       proxy: config.proxy,
       metrics: around.metrics,
       replaces,
+      precededUntil: () => around.bundle?.leadership?.precededUntil,
       subscription: config.subscription,
       hub: around.bundle?.hub,
       turns: turnsOf(id, around),

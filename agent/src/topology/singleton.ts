@@ -12,6 +12,11 @@ export interface Leadership {
   term(signal: AbortSignal): Promise<AbortSignal | undefined>
   /** Whether it leads now: by the clock, so that it is right before a timer could tell, as when the process stood still. */
   readonly leads: boolean
+  /**
+   * At the beginning of a term: until when, in milliseconds of its own clock, another or an earlier process was last known to lead; undefined if
+   * none did.
+   */
+  readonly precededUntil: number | undefined
 }
 
 /** The source for one term: with what stops it, and what it hands its batches on to. */
@@ -31,7 +36,7 @@ export async function singletonSource(
   const guarded: SourceOutput = {
     send(batch, origin) {
       if (leadership.leads) return output.send(batch, origin)
-      finalizeBatch(batch, 'dropped')
+      finalizeBatch(batch, 'errored') // not delivered: no position moves past it
       return undefined
     },
   }

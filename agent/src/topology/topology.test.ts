@@ -274,6 +274,7 @@ async function start(text: string, options: Partial<TopologyOptions> = {}) {
 class Office implements Leadership {
   members = 0
   leads = false
+  readonly precededUntil = undefined
   #term = new AbortController()
   #began = Promise.withResolvers<void>()
 
@@ -334,7 +335,7 @@ test('a source for one of several agents runs while this one leads, and nothing 
   // The clock says that the term is over before anything could be told: another agent hands it on.
   leadership.end(false)
   feed('in').send('five')
-  expect(feed('in').statuses).toEqual(['delivered', 'delivered'])
+  expect(feed('in').statuses).toEqual(['delivered', 'errored'])
   expect(collector('out').messages).toEqual(['one', 'two', 'three', 'four'])
   expect([feeds.get('other')?.length, collectors.get('out')?.length]).toEqual([1, 1])
   expect(running.topology.sources.size).toBe(2)

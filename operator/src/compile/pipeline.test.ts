@@ -410,6 +410,38 @@ metadata: { name: shop, labels: { tier: gold } }
     })
   })
 
+  test('reads the events of its own namespace alone, where a TenantPolicy names the source (T3, T9)', () => {
+    const tried = (config: string, more = '', policy = true) => {
+      const [own, sink] = compileJobText(
+        `${more}sources: [{ name: app, type: orchestrator_events, config: ${config} }]\nsinks: [{ name: out, type: blackhole }]`,
+      )
+      const allowed = { namespaceSelector: {}, allowedSources: ['orchestrator_events'] }
+      const compiled = compilePipeline(own, [own, sink], {
+        ownMachine: false,
+        ...(policy ? { policy: allowed } : {}),
+      })
+      return { ...compiled, messages: compiled.problems.map(({ message }) => message) }
+    }
+    expect(tried('{}', '', false).messages).toEqual([
+      'Type `orchestrator_events` of sources is not allowed in this namespace (T9)',
+    ])
+    const { messages, sources, mode } = tried('{ extra_field_selector: type=Warning }')
+    expect([messages, mode]).toEqual([[], 'Aggregator'])
+    expect(sources['shop/checkout/app']).toEqual({
+      type: 'orchestrator_events',
+      namespaces: ['shop'],
+      extra_field_selector: 'type=Warning',
+    })
+    expect(tried('{ namespaces: [blog], kube_config_file: /k, data_dir: /d }').messages).toEqual([
+      '`data_dir` is not allowed in a namespaced resource (T3)',
+      '`kube_config_file` is not allowed in a namespaced resource (T3)',
+      '`namespaces` is not allowed in a namespaced resource (T3)',
+    ])
+    expect(tried('{}', 'mode: Node\n').messages).toContain(
+      'Sources of type orchestrator_events need `mode: Aggregator`; found Node',
+    )
+  })
+
   test('enforced options see what the source captured, where no program can write, and nothing else (T13)', () => {
     const shared = (
       label: string,

@@ -236,7 +236,10 @@ class Compilation {
         podLogs.push(this.#podLogs(entry, found, options, spec))
       else {
         this.#refuseSelectors(entry, found)
-        sources[this.#idOf(entry.name)] = { type, ...options }
+        // Whoever wrote the options, a Pipeline of a namespace reads no other (T3).
+        const isBound = canonicalType('source', type) === 'orchestrator_events' && !this.#cluster
+        const bound = isBound ? { namespaces: [this.#pipeline.namespace] } : {}
+        sources[this.#idOf(entry.name)] = { type, ...options, ...bound }
         this.#notePlatform(entry, found)
       }
     }
@@ -376,6 +379,11 @@ class Compilation {
         this.#report(this.#pipeline, ['spec', 'sources'], message, 'Make a Pipeline of each.')
       }
       return elsewhere.length > 0 ? 'Aggregator' : 'Node'
+    }
+    if (mode !== 'Aggregator' && types.includes('orchestrator_events')) {
+      const message = `Sources of type orchestrator_events need \`mode: Aggregator\`; found ${mode}`
+      const help = 'Every agent would collect all events. Set `spec.mode` to Aggregator, or leave it out.'
+      this.#report(this.#pipeline, ['spec', 'mode'], message, help)
     }
     if (mode !== 'Node' && types.includes('orchestrator_logs')) {
       this.#report(

@@ -37,6 +37,7 @@ export const aggregatorSources: ReadonlySet<string> = new Set([
   'cloud_queue',
   'webserver_metrics',
   'eventstore_metrics',
+  'orchestrator_events',
 ])
 
 const clusterSources = new Set(['stdin', 'internal_metrics', 'internal_logs'])
@@ -45,6 +46,8 @@ const clusterSinks = new Set(['console', 'file'])
 /** Options of orchestrator_logs that the operator sets, or that look beyond the namespace (T3). */
 const ownedOptions = ['data_dir', 'kube_config_file', 'logs_dir', 'self_node_name']
 const wideOptions = ['extra_field_selector', 'extra_namespace_label_selector']
+/** The same of orchestrator_events: whose events are read is not the author's choice (T3). */
+const ownedEventOptions = ['data_dir', 'kube_config_file', 'namespaces']
 
 /** Functions that reach the agent's environment, its host or the network (T6). */
 const hostFunctions = new Set(['get_env_var', 'get_hostname', 'dns_lookup', 'reverse_dns', 'http_request'])
@@ -120,6 +123,15 @@ export function optionViolations(
   const declaration = findComponent(kind, type)
   const isPodLogs = declaration?.type === 'orchestrator_logs'
   if (isPodLogs) violations.push(...podLogViolations(given, options))
+  if (declaration?.type === 'orchestrator_events') {
+    const help = 'It is set for the Pipeline, which reads the events of its own namespace.'
+    for (const option of options.ownMachine ? ['namespaces'] : ownedEventOptions) {
+      if (given[option] === undefined) continue
+      violations.push({ path: [option], message: `\`${option}\` ${notHere} (T3)`, help })
+    }
+    if (options.ownMachine) return violations
+    given = Object.fromEntries(Object.entries(given).filter(([option]) => !ownedEventOptions.includes(option)))
+  }
   if (options.ownMachine) return violations
   if (declaration !== undefined) {
     const { schema } = optionsOf(declaration)

@@ -49,6 +49,7 @@ import { place, slotBytes } from '../render/slots.ts'
 import {
   clusterName,
   configSlots,
+  eventsBindingName,
   labels,
   leaseName,
   leaseNames,
@@ -355,11 +356,12 @@ export class AgentController implements AsyncDisposable {
     this.#memory.delete(key)
     this.#delivery.forget(key)
     // In another namespace, or in none, it has no owner that the garbage collector knows.
-    const binding = clusterName({ metadata: { namespace, name } } as Agent)
+    const agent = { metadata: { namespace, name } } as Agent
+    const bindings = [clusterName(agent), eventsBindingName(agent)]
     const kube = this.#context.kube.as('agent')
     for (const type of [clusterRoleBindingType, roleBindingType]) {
       for (const { metadata } of [...(this.#owned.get(type.kind)?.values() ?? [])])
-        if (metadata.name === binding) await kube.delete(type, metadata.namespace, binding, { signal })
+        if (bindings.includes(metadata.name)) await kube.delete(type, metadata.namespace, metadata.name, { signal })
     }
   }
 
@@ -832,6 +834,7 @@ export class AgentController implements AsyncDisposable {
       image: settings.agentImage,
       operatorUrl: settings.heartbeatUrl,
       operatorNamespace: settings.namespace,
+      readsEvents: settings.agentNamespaces.includes(agent.metadata.namespace ?? ''),
       egressPorts: ports,
       podMonitors: await client.serves(podMonitorType, { signal }),
       lease: leaseName(agent, this.#agents.values()),

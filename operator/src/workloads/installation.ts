@@ -6,7 +6,7 @@ import { kinds } from '../api/kinds.ts'
 import { apiVersion, version as apiVersionName, group } from '../api/object.ts'
 import { type Describe, type Manifest, synthesise } from './manifest.ts'
 import { leaseNames } from './names.ts'
-import { agentRoles } from './render.ts'
+import { agentRoles, eventsRole } from './render.ts'
 
 export const operatorName = 'penstock-operator'
 export const webhookName = 'penstock-webhook'
@@ -58,7 +58,12 @@ export const operatorRules: readonly Rule[] = [
   { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
   { apiGroups: ['apiextensions.k8s.io'], resources: ['customresourcedefinitions'], verbs: read },
   { apiGroups: [rbac], resources: ['clusterrolebindings'], verbs: [...read, ...write] },
-  { apiGroups: [rbac], resources: ['clusterroles'], resourceNames: Object.values(agentRoles), verbs: ['bind'] },
+  {
+    apiGroups: [rbac],
+    resources: ['clusterroles'],
+    resourceNames: [...Object.values(agentRoles), eventsRole],
+    verbs: ['bind'],
+  },
   { apiGroups: [rbac], resources: ['clusterroles'], resourceNames: [operatorName], verbs: ['get'] },
   {
     apiGroups: ['admissionregistration.k8s.io'],
@@ -151,6 +156,8 @@ const reviews: readonly Rule[] = [
   { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },
 ]
 
+const eventRules: readonly Rule[] = [{ apiGroups: ['events.k8s.io'], resources: ['events'], verbs: read }]
+
 /** The roles of agents. They are fixed: the operator may bind them, and can neither make nor change a role. */
 export const agentRoleRules: Readonly<Record<string, readonly Rule[]>> = {
   [agentRoles.Node]: [
@@ -160,7 +167,6 @@ export const agentRoleRules: Readonly<Record<string, readonly Rule[]>> = {
   ],
   [agentRoles.Aggregator]: [
     { apiGroups: [''], resources: ['namespaces'], verbs: read },
-    { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: read },
     // By PUT alone, which names what it creates.
     {
       apiGroups: ['coordination.k8s.io'],
@@ -170,15 +176,17 @@ export const agentRoleRules: Readonly<Record<string, readonly Rule[]>> = {
     },
     ...reviews,
   ],
+  [eventsRole]: eventRules,
 }
 
 /**
  * The same where they have Roles alone: those of nodes in each namespace that is watched, besides `namespaceItself`, the others in
- * their own.
+ * their own, whose events they may read.
  */
-export const agentNamespacedRules: Readonly<Record<string, readonly Rule[]>> = Object.fromEntries(
-  Object.entries(agentRoleRules).map(([name, rules]) => [name, withinNamespace(rules)]),
-)
+export const agentNamespacedRules: Readonly<Record<string, readonly Rule[]>> = {
+  [agentRoles.Node]: withinNamespace(agentRoleRules[agentRoles.Node] ?? []),
+  [agentRoles.Aggregator]: withinNamespace([...(agentRoleRules[agentRoles.Aggregator] ?? []), ...eventRules]),
+}
 
 /** Who may read `/metrics` where nothing but Roles can tell: the resource is there for that question alone. */
 export const metricsReaderRules: readonly Rule[] = [{ apiGroups: [group], resources: ['metrics'], verbs: ['get'] }]

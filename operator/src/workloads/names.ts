@@ -81,6 +81,9 @@ export function leaseName(agent: Named, agents: Iterable<Agent>): string | undef
 /** Of an object without namespace: two Agents of one name in two namespaces must not share it. */
 export const clusterName = (agent: Named) => `penstock-agent-${agent.metadata.namespace}-${agent.metadata.name}`
 
+/** The binding by which an agent reads the events of the cluster; no name of an Agent makes `clusterName` give it. */
+export const eventsBindingName = (agent: Named) => `penstock-events-${agent.metadata.namespace}-${agent.metadata.name}`
+
 /** What chooses the pods of an Agent; a selector cannot be changed, so nothing else may go in here. */
 export const podLabels = (agent: Named): Record<string, string> => ({
   [labels.name]: 'penstock-agent',

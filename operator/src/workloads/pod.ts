@@ -31,6 +31,8 @@ export interface WorkloadInput {
   readonly apiServerPorts?: readonly number[]
   /** Namespaces that are watched by Roles alone: an agent gets its rights in each of them, and asks for nothing beyond. */
   readonly namespaces?: readonly string[]
+  /** Aggregators: whether the agent may read the events of the whole cluster, because its namespace is the platform's. */
+  readonly readsEvents?: boolean
   /** Whether the cluster serves PodMonitor. */
   readonly podMonitors?: boolean
   /** The Secret of the Agent's namespace whose `token` may read `/metrics`. */

@@ -47,6 +47,21 @@ test('a node agent is a DaemonSet with its account, its binding and its monitor'
   expect(binding['metadata']?.['name']).toBe('penstock-agent-penstock-system-node')
 })
 
+test('of aggregators, those of the platform alone read the events of the cluster', () => {
+  const rolesOf = (one: Agent, readsEvents: boolean) =>
+    renderWorkloads(one, { ...input, readsEvents })
+      .filter(({ kind }) => kind === 'ClusterRoleBinding')
+      .map((binding) => [binding.metadata.name, (binding as unknown as Deep)['roleRef']?.['name']])
+  const own = ['penstock-agent-penstock-system-hub', 'penstock-agent-aggregator']
+  expect(rolesOf(hub({}), false)).toEqual([own])
+  expect(rolesOf(hub({}), true)).toEqual([own, ['penstock-events-penstock-system-hub', 'penstock-agent-events']])
+  expect(rolesOf(node(), true)).toEqual([['penstock-agent-penstock-system-node', 'penstock-agent-node']])
+  for (const [role, rules] of Object.entries(agentRoleRules)) {
+    const reads = rules.some(({ resources }) => resources?.includes('events'))
+    expect([role, reads]).toEqual([role, role === 'penstock-agent-events'])
+  }
+})
+
 test('where rights come from Roles, a node agent is bound in each namespace that is watched, another in its own', () => {
   const roles = { ...input, namespaces: ['blog', 'shop'] }
   const bindings = (agent: Agent) => {

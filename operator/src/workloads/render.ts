@@ -11,6 +11,7 @@ import {
   authorityName,
   clusterLabels,
   clusterName,
+  eventsBindingName,
   kubeletPort,
   objectLabels,
   ownedBy,
@@ -24,8 +25,11 @@ import { podTemplateProblems } from './pod-template.ts'
 export type { Manifest } from './manifest.ts'
 export type { WorkloadInput } from './pod.ts'
 
-/** Roles that the chart ships; an operator may bind these two and no other. */
+/** Roles that the chart ships; an operator may bind these, the one for events, and no other. */
 export const agentRoles = { Node: 'penstock-agent-node', Aggregator: 'penstock-agent-aggregator' } as const
+
+/** To read the events of the whole cluster. Apart, because a tenant can use the account of an Aggregator in its own namespace. */
+export const eventsRole = 'penstock-agent-events'
 
 /**
  * The objects of an Agent, in the order in which they are applied. An Agent with problems (`workloadProblems`) is not rendered:
@@ -141,6 +145,10 @@ function describeBindings(agent: Agent, mode: keyof typeof agentRoles, input: Wo
   if (input.namespaces === undefined) {
     const roleRef = { ...role, kind: 'ClusterRole' }
     add({ apiVersion, kind: 'ClusterRoleBinding', metadata: binding, roleRef, subjects })
+    if (mode !== 'Aggregator' || input.readsEvents !== true) return
+    const metadata = { ...binding, name: eventsBindingName(agent) }
+    const events = { ...roleRef, name: eventsRole }
+    add({ apiVersion, kind: 'ClusterRoleBinding', metadata, roleRef: events, subjects })
     return
   }
   const roleRef = { ...role, kind: 'Role' }

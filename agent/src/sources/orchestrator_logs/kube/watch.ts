@@ -30,11 +30,17 @@ export interface Followed {
 export interface FollowHooks<T extends KubeObject> {
   /** The whole list. Called once at first, and whenever the list was read anew. */
   replaced(objects: readonly T[]): void
+  /** Takes a list page by page, so that it is never held as a whole; `replaced` then gets none. May get a page again. */
+  page?(objects: readonly T[]): Promise<void> | undefined
   changed(object: T): void
+  /** Asked after each change: nothing more is read before what it gives, if anything, resolves. */
+  room?(): Promise<void> | undefined
   removed(object: T): void
   /** The API cannot be reached or answers with an error; it is tried again. */
   failed(error: Error): void
   listed(): void
+  /** Everything up to this version has been told: a list was read, or a bookmark or a removal came. */
+  passed?(version: string): void
 }
 
 const pageSize = 500
@@ -49,17 +55,23 @@ export async function follow<T extends KubeObject>(
   client: KubeClient,
   followed: Followed,
   hooks: FollowHooks<T>,
-  options: { readonly fromCache: boolean; readonly signal: AbortSignal },
+  options: {
+    readonly fromCache: boolean
+    readonly signal: AbortSignal
+    /** The version to go on from; no list is read as long as the server knows it. */
+    readonly from?: string | undefined
+  },
 ): Promise<void> {
   const { signal } = options
-  let version: string | undefined
+  let version = options.from
   let failures = 0
   while (!signal.aborted) {
     try {
       if (version === undefined) {
-        const list = await readList<T>(client, followed, options.fromCache, signal)
+        const list = await readList<T>(client, followed, options.fromCache, signal, hooks)
         hooks.listed()
         hooks.replaced(list.items)
+        hooks.passed?.(list.version)
         version = list.version
       }
       const ended: WatchEnd = await watch<T>(client, followed, version, hooks, signal)
@@ -111,6 +123,7 @@ async function readList<T>(
   followed: Followed,
   fromCache: boolean,
   signal: AbortSignal,
+  hooks: { page?(objects: readonly T[]): Promise<void> | undefined },
 ): Promise<{ readonly items: T[]; readonly version: string }> {
   const items: T[] = []
   let token = ''
@@ -126,7 +139,9 @@ async function readList<T>(
     }
     if (status !== 200) throw refused(followed, status, body)
     const answer = (followed.single === true ? listOf(body as KubeObject) : body) as ListAnswer<T>
-    for (const item of answer.items ?? []) items.push(item)
+    if (hooks.page === undefined) for (const item of answer.items ?? []) items.push(item)
+    else await hooks.page(answer.items ?? [])
+    signal.throwIfAborted()
     token = answer.metadata?.continue ?? ''
     if (token === '') return { items, version: answer.metadata?.resourceVersion ?? '' }
   }
@@ -206,9 +221,15 @@ async function watch<T extends KubeObject>(
           break
         }
         seen++
-        version = event.object.metadata.resourceVersion ?? version
+        const reached = event.object.metadata.resourceVersion
         if (event.type === 'DELETED') hooks.removed(event.object)
-        else if (event.type !== 'BOOKMARK') hooks.changed(event.object)
+        else if (event.type !== 'BOOKMARK') {
+          hooks.changed(event.object)
+          const full = hooks.room?.()
+          if (full !== undefined) await full
+        }
+        version = reached ?? version
+        if (reached !== undefined && (event.type === 'DELETED' || event.type === 'BOOKMARK')) hooks.passed?.(reached)
       }
     } catch (error) {
       if (signal.aborted || (seen === 0 && !silent.signal.aborted)) throw error

@@ -1,0 +1,320 @@
+// How far the events of the cluster have been delivered: a version of the API to go on from, and, for the case that the API server
+// has forgotten that version, the time of the newest event with the uids and versions of those around it.
+// Versions are compared for equality alone. The file is replaced as a whole, and moves only past what has been answered without a gap.
+
+import { mkdirSync, readFileSync } from 'node:fs'
+import { open, rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import { errorText, PenstockError } from '../../errors.ts'
+import { type BatchStatus, Finalizer } from '../../event/finalizer.ts'
+import type { ComponentEvents } from '../../telemetry/component-events.ts'
+
+/** From a change to its writing: the most that a crash doubles. */
+const writeAfterMs = 500
+/** How often it is written that the events are followed, though none come. */
+const aliveEveryMs = 10_000
+/** Events are written by many clocks, and some with a delay: those so much older than the newest may still be new. */
+export const marginMs = 60_000
+/** Most events around the newest that are remembered; with more, a list that is read anew may repeat some. */
+const maxKnown = 10_000
+
+/** What of an event is remembered. */
+export interface Seen {
+  readonly uid: string
+  readonly version: string
+  readonly ms: number
+}
+
+interface Pending {
+  readonly seen: readonly Seen[]
+  /** Where a watch goes on after it; undefined within a list, which has no order. */
+  version: string | undefined
+  answered: boolean
+}
+
+interface Saved {
+  readonly version: string | undefined
+  readonly uid: string | undefined
+  readonly ms: number
+  readonly known: readonly (readonly [string, string, number])[]
+}
+
+/** The position in the events of the cluster, or of one namespace. */
+export class Cursor {
+  readonly #moved: () => void
+  /** Delivered. */
+  #version: string | undefined
+  #uid: string | undefined
+  #ms: number
+  readonly #delivered: Map<string, Seen>
+  /** Handed on. */
+  #pending: Pending[] = []
+  /** Versions in flight, by uid. */
+  readonly #handedOn = new Map<string, string>()
+  /** Times of delivered events count only once all before them are delivered, too. */
+  #newestMs: number
+  #generation = 0
+  lost = false
+  /** Told when something was given up and is to be read again. */
+  onLost: () => void = () => {}
+
+  constructor(saved: Partial<Saved>, moved: () => void) {
+    this.#moved = moved
+    this.#version = saved.version
+    this.#uid = saved.uid
+    this.#ms = saved.ms ?? Number.NEGATIVE_INFINITY
+    this.#newestMs = this.#ms
+    this.#delivered = new Map((saved.known ?? []).map(([uid, version, ms]) => [uid, { uid, version, ms }]))
+  }
+
+  /** Where a watch goes on: after all that was handed on. */
+  get reach(): string | undefined {
+    return this.#pending.findLast(({ version }) => version !== undefined)?.version ?? this.#version
+  }
+
+  /** Events of a list that last happened before are not new. */
+  get floorMs(): number {
+    return this.#ms - marginMs
+  }
+
+  get inFlight(): number {
+    return this.#pending.length
+  }
+
+  /** Whether exactly this state of an event has been handed on. */
+  has({ uid, version }: Seen): boolean {
+    return (this.#handedOn.get(uid) ?? this.#delivered.get(uid)?.version) === version
+  }
+
+  /** The finalizer for events that are handed on. */
+  handOn(seen: readonly Seen[], version: string | undefined): Finalizer {
+    const pending: Pending = { seen, version, answered: false }
+    const generation = this.#generation
+    this.#pending.push(pending)
+    for (const one of seen) this.#handedOn.set(one.uid, one.version)
+    return new Finalizer((status: BatchStatus) => {
+      if (generation !== this.#generation) return
+      if (status === 'errored') {
+        this.lost = true
+        this.onLost()
+        this.#moved()
+        return
+      }
+      pending.answered = true
+      for (const one of seen) {
+        if (this.#handedOn.get(one.uid) === one.version) this.#handedOn.delete(one.uid)
+        this.#delivered.delete(one.uid)
+        this.#delivered.set(one.uid, one)
+      }
+      this.#advance()
+    })
+  }
+
+  /** There is nothing to hand on up to a version. */
+  skip(version: string): void {
+    const last = this.#pending.at(-1)
+    if (last?.seen.length === 0) last.version = version
+    else this.#pending.push({ seen: [], version, answered: true })
+    this.#advance()
+  }
+
+  /** Begins anew after what was delivered: what is in flight is handed on again. */
+  rewind(): void {
+    this.#generation++
+    this.#pending = []
+    this.#handedOn.clear()
+    this.lost = false
+  }
+
+  /** Goes on from a time, or a margin before it, as no version is known. */
+  beginAt(ms: number): void {
+    this.rewind()
+    this.#version = undefined
+    this.#ms = ms
+    this.#newestMs = ms
+  }
+
+  #advance(): void {
+    let moved = 0
+    for (const { answered, seen, version } of this.#pending) {
+      if (!answered) break
+      moved++
+      for (const { uid, ms } of seen) {
+        this.#uid = uid
+        // A time to come would make all other events old.
+        this.#newestMs = Math.max(this.#newestMs, Math.min(ms, Date.now()))
+      }
+      if (version === undefined) continue
+      this.#version = version
+      this.#ms = this.#newestMs
+    }
+    if (moved === 0) return
+    this.#pending.splice(0, moved)
+    if (this.#delivered.size > maxKnown) {
+      const surplus = this.#delivered.size - maxKnown
+      for (const uid of [...this.#delivered.keys()].slice(0, surplus)) this.#delivered.delete(uid)
+    }
+    this.#moved()
+  }
+
+  save(): Saved {
+    for (const [uid, { ms }] of this.#delivered) if (ms < this.floorMs) this.#delivered.delete(uid)
+    return {
+      version: this.#version,
+      uid: this.#uid,
+      ms: this.#ms,
+      known: [...this.#delivered.values()].map(({ uid, version, ms }) => [uid, version, ms]),
+    }
+  }
+}
+
+interface Document {
+  readonly version: '1'
+  /** When the events were last followed. */
+  readonly at: number
+  readonly cursors: Readonly<Record<string, Saved>>
+}
+
+/** Positions whose source has ended and whose last answers are to come: the one that takes its place goes on with them. */
+const opened = new Map<string, Cursors>()
+
+export class Cursors {
+  readonly #path: string
+  readonly #events: ComponentEvents
+  readonly #cursors = new Map<string, Cursor>()
+  readonly #saved: Document | undefined
+  #users = 0
+  #timer: NodeJS.Timeout | undefined
+  #alive: NodeJS.Timeout | undefined
+  #writing: Promise<void> = Promise.resolve()
+  #at: number | undefined
+  #none: (() => void)[] = []
+
+  static open(directory: string, events: ComponentEvents): Cursors {
+    const path = join(directory, 'cursor.json')
+    let cursors = opened.get(path)
+    if (cursors === undefined) {
+      cursors = new Cursors(path, events)
+      opened.set(path, cursors)
+    }
+    cursors.#users++
+    cursors.#alive ??= setInterval(() => cursors.#soon(), aliveEveryMs).unref()
+    return cursors
+  }
+
+  private constructor(path: string, events: ComponentEvents) {
+    this.#path = path
+    this.#events = events
+    this.#saved = read(path)
+    this.#at = this.#saved?.at
+  }
+
+  /** When the events were last followed here. */
+  get at(): number | undefined {
+    return this.#at
+  }
+
+  /** The position of a stream; `isKnown` is false where there was none. */
+  cursor(stream: string): { readonly cursor: Cursor; readonly isKnown: boolean } {
+    const open = this.#cursors.get(stream)
+    if (open !== undefined) return { cursor: open, isKnown: true }
+    const saved = Object.hasOwn(this.#saved?.cursors ?? {}, stream) ? this.#saved?.cursors[stream] : undefined
+    const cursor = new Cursor(saved ?? {}, () => this.#soon())
+    this.#cursors.set(stream, cursor)
+    return { cursor, isKnown: saved !== undefined && (saved.version !== undefined || typeof saved.ms === 'number') }
+  }
+
+  /** Waits for the answers that are to come, and writes where it is. */
+  async close(): Promise<void> {
+    if (this.#users === 1) {
+      clearInterval(this.#alive)
+      this.#alive = undefined
+    }
+    while (this.#inFlight) await new Promise<void>((resolve) => this.#none.push(resolve))
+    this.#users--
+    if (this.#users > 0) return
+    clearInterval(this.#alive)
+    this.#alive = undefined
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    await this.#write()
+    if (this.#users === 0) opened.delete(this.#path)
+  }
+
+  get #inFlight(): boolean {
+    return [...this.#cursors.values()].some(({ inFlight, lost }) => inFlight > 0 && !lost)
+  }
+
+  /** Something was answered for. */
+  settle(): void {
+    if (this.#inFlight) return
+    for (const resolve of this.#none.splice(0)) resolve()
+  }
+
+  #soon(): void {
+    this.settle()
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined
+      void this.#write()
+    }, writeAfterMs)
+  }
+
+  #write(): Promise<void> {
+    this.#writing = this.#writing.then(async () => {
+      try {
+        await this.#replace()
+      } catch (error) {
+        this.#events.error({
+          type: 'writer_failed',
+          stage: 'processing',
+          message: 'The position in the events could not be written; after a restart some may come twice.',
+          fields: { file: this.#path, error: errorText(error) },
+        })
+      }
+    })
+    return this.#writing
+  }
+
+  async #replace(): Promise<void> {
+    this.#at = Date.now()
+    const cursors = [...this.#cursors].map(([stream, cursor]) => [stream, cursor.save()] as const)
+    const document: Document = { version: '1', at: this.#at, cursors: Object.fromEntries(cursors) }
+    const file = await open(`${this.#path}.new`, 'w', 0o600)
+    try {
+      await file.writeFile(JSON.stringify(document))
+      await file.datasync()
+    } finally {
+      await file.close()
+    }
+    await rename(`${this.#path}.new`, this.#path)
+  }
+}
+
+export function makeDirectory(dataDir: string, id: string): string {
+  const directory = join(dataDir, id)
+  try {
+    mkdirSync(directory, { recursive: true })
+  } catch (error) {
+    throw new PenstockError(
+      'PEN_DATA_DIR',
+      `Could not create subdirectory "${id}" inside of data dir "${dataDir}": ${errorText(error)}. Make the directory writable, or set \`data_dir\` to one that is.`,
+      { cause: error },
+    )
+  }
+  return directory
+}
+
+/** What was written; undefined if there is no whole file. */
+function read(path: string): Document | undefined {
+  try {
+    const document = JSON.parse(readFileSync(path, 'utf8')) as Document
+    const isWhole =
+      typeof document.at === 'number' &&
+      Object.values(document.cursors).every(
+        ({ known, version }) => Array.isArray(known) && ['string', 'undefined'].includes(typeof version),
+      )
+    return isWhole ? document : undefined
+  } catch {
+    return undefined // the first start, or a file that was cut off
+  }
+}

@@ -1,0 +1,75 @@
+// A Kubernetes event as a log event. What the API server gives is taken for what it is only after a look: an event can be written by
+// anybody who may make one.
+
+import type { Globals } from '../../component.ts'
+import { LogEvent } from '../../event/log.ts'
+import type { Timestamp } from '../../event/timestamp.ts'
+import type { ValueObject } from '../../event/value.ts'
+import { parseRfc3339 } from '../../formats/datetime.ts'
+import type { KubeObject } from '../orchestrator_logs/kube/watch.ts'
+
+export type KubeEvent = KubeObject & Readonly<Record<string, unknown>>
+
+/** An event that has what a position needs. */
+export interface Occurrence {
+  readonly uid: string
+  readonly version: string
+  /** When it last happened. */
+  readonly last: Timestamp
+  readonly event: LogEvent
+}
+
+type Table = Readonly<Record<string, unknown>>
+
+const isTable = (value: unknown): value is Table => typeof value === 'object' && value !== null && !Array.isArray(value)
+const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined)
+const timeOf = (value: unknown) => (typeof value === 'string' ? parseRfc3339(value) : undefined)
+
+/** What is wrong with an object, or the event that it is. */
+export function readEvent(object: unknown, schema: Globals['logSchema']): Occurrence | string {
+  if (!isTable(object) || !isTable(object['metadata'])) return 'It has no metadata.'
+  const { metadata } = object
+  const uid = textOf(metadata['uid'])
+  const version = textOf(metadata['resourceVersion'])
+  if (uid === undefined || version === undefined) return 'It has no uid or no resourceVersion.'
+  const series = isTable(object['series']) ? object['series'] : {}
+  const source = isTable(object['deprecatedSource']) ? object['deprecatedSource'] : {}
+  const made = timeOf(object['eventTime']) ?? timeOf(metadata['creationTimestamp'])
+  const first = timeOf(object['deprecatedFirstTimestamp']) ?? made
+  const last = timeOf(series['lastObservedTime']) ?? timeOf(object['deprecatedLastTimestamp']) ?? made
+  if (last === undefined) return 'It has no time that can be read.'
+  const count = [series['count'], object['deprecatedCount']].find((value) => Number.isSafeInteger(value)) as number
+  const fields: ValueObject = {
+    [schema.messageKey]: textOf(object['note']) ?? '',
+    [schema.timestampKey]: last,
+    [schema.sourceTypeKey]: 'orchestrator_events',
+    orchestrator: {
+      event_name: textOf(metadata['name']),
+      event_namespace: textOf(metadata['namespace']),
+      event_uid: uid,
+      type: textOf(object['type']),
+      reason: textOf(object['reason']),
+      action: textOf(object['action']),
+      count: count > 0 ? count : 1,
+      first_timestamp: first ?? last,
+      last_timestamp: last,
+      regarding: reference(object['regarding']),
+      related: reference(object['related']),
+      reporting_controller: textOf(object['reportingController']) ?? textOf(source['component']),
+      reporting_instance: textOf(object['reportingInstance']) ?? textOf(source['host']),
+    },
+  }
+  return { uid, version, last, event: new LogEvent(fields) }
+}
+
+function reference(value: unknown): ValueObject | undefined {
+  if (!isTable(value)) return undefined
+  return {
+    api_version: textOf(value['apiVersion']),
+    kind: textOf(value['kind']),
+    namespace: textOf(value['namespace']),
+    name: textOf(value['name']),
+    uid: textOf(value['uid']),
+    field_path: textOf(value['fieldPath']),
+  }
+}
