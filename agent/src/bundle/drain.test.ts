@@ -133,7 +133,7 @@ test('a buffer whose sink is in no Pipeline any more is named, and kept', async 
   await leaveEvents(url, () => state.refused)
   state.open = true
   await using drain = start(bundle(url, 'other'), '--drain')
-  expect(await drain.closed).toBe(69)
+  expect(await drain.closed, drain.said()).toBe(69)
   expect(drain.said()).toMatch(/no Pipeline any more: shop\/a\/out/)
   const [kept] = readdirSync(join(folder, 'data/buffer/v2')).filter((name) => name.includes('shop%2Fa'))
   expect(kept).toBeDefined()

@@ -79,13 +79,18 @@ export async function reloadPart(topology: Topology, part: Config, owned: Iterab
 }
 
 /** The sink whose buffer a new one takes over with what is in it: the unchanged one, or on disk that in the same folder. */
-function keptSink(topology: Topology, config: SinkConfig): SinkNode | undefined {
+async function keptSink(topology: Topology, config: SinkConfig): Promise<SinkNode | undefined> {
   const old = topology.sinks.get(config.id)
   if (old?.config.bufferFingerprint === config.bufferFingerprint) return old
   if (config.envelope.buffer.type !== 'disk') return undefined
   if (old !== undefined) return old.buffer.durable ? old : undefined
   const retiring = topology.retiringSink(config.id)
   if (retiring?.buffer.durable !== true) return undefined
+  if (retiring.abandon.signal.aborted || retiring.driver.closesBuffer) {
+    // It ends, and what it leaves is in the files: they are opened anew when it has closed them.
+    await topology.retired(retiring)
+    return undefined
+  }
   retiring.driver.release()
   return retiring
 }
@@ -98,7 +103,7 @@ async function replace(topology: Topology, next: Config, diff: ConfigDiff): Prom
     for (const id of [...diff.sinks.changed, ...diff.sinks.added]) {
       const config = next.sinks.get(id)
       if (config === undefined) continue
-      sinks.set(id, await buildSink(config, around, keptSink(topology, config)))
+      sinks.set(id, await buildSink(config, around, await keptSink(topology, config)))
     }
     for (const id of [...diff.transforms.changed, ...diff.transforms.added]) {
       const config = next.transforms.get(id)

@@ -302,6 +302,11 @@ export class Topology {
     return [...this.#retiring.keys()].findLast((node) => node.config.id === id)
   }
 
+  /** Resolves when a sink that was taken out has closed what it had, or has had time enough to. */
+  async retired(node: SinkNode): Promise<void> {
+    await within(this.#retiring.get(node) ?? Promise.resolve(), closeMs)
+  }
+
   /** Whether a sink that runs or retires has this buffer. */
   holds(buffer: SinkBuffer): boolean {
     const nodes = [...this.sinks.values(), ...this.#retiring.keys()]

@@ -16,6 +16,7 @@ export class SinkDriver {
   #pumping = false
   #released = false
   #ownsBuffer = true
+  #closesBuffer = false
   /** What the sink asked to wait for. */
   #wait: Promise<void> | undefined
   #drained: (() => void) | undefined
@@ -88,6 +89,11 @@ export class SinkDriver {
     return this.#ownsBuffer
   }
 
+  /** Whether the buffer is being closed, so that nobody can have it before it is. */
+  get closesBuffer(): boolean {
+    return this.#closesBuffer
+  }
+
   /** Stops taking from the buffer, which is another's from now on. */
   release(): void {
     this.#ownsBuffer = false
@@ -112,6 +118,8 @@ export class SinkDriver {
     }
     await this.#wait
     await this.#sink.close()
-    if (this.#ownsBuffer) await this.#buffer.close()
+    if (!this.#ownsBuffer) return
+    this.#closesBuffer = true
+    await this.#buffer.close()
   }
 }

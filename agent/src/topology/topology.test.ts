@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, expect, test, vi } from 'vitest'
 import { parse } from 'yaml'
+import type { SinkBuffer } from '../buffers/buffer.ts'
 import { bufferFolder } from '../buffers/folder.ts'
 import {
   defineSink,
@@ -97,9 +98,9 @@ class Collector implements Sink {
       this.#resume = resolve
     })
   }
-  resume(): void {
+  resume(answer = this.answer): void {
     this.hangs = false
-    for (const batch of this.held.splice(0)) batch.finalizer.release(1, this.answer)
+    for (const batch of this.held.splice(0)) batch.finalizer.release(1, answer)
     this.#resume()
   }
   async close(): Promise<void> {
@@ -726,6 +727,34 @@ test('a sink that comes back while its disk buffer is emptied gets the rest of i
   await vi.waitFor(() => expect(collector('out').messages).toEqual(['b', 'c']))
   first.resume()
   await vi.waitFor(() => expect(running.metrics.sum('buffer_events')).toBe(0))
+})
+
+test('a sink that comes back while its disk buffer is closed gets what is inside', async () => {
+  await using data = await dataFolder()
+  await using running = await start(onDisk(data.folder), { drainMs: 1 })
+  const first = collector('out')
+  first.hangs = true
+  const slow = vi.spyOn(running.topology.sinks.get('out')?.buffer as SinkBuffer, 'close')
+  const closing = new Promise<() => void>((begun) => {
+    slow.mockImplementation(async () => {
+      await new Promise<void>((go) => begun(go))
+      slow.mockRestore()
+      await running.topology.retiringSink('out')?.buffer.close()
+    })
+  })
+  for (const message of ['a', 'b']) {
+    void feed('in').send(message)
+    await new Promise((resolve) => setImmediate(resolve)) // what comes in one turn is done together
+  }
+  const without = `data_dir: ${data.folder}\nsources: {in: {type: feed}}\nsinks: {other: {type: collect, inputs: [in]}}`
+  await reload(running.topology, configOf(without))
+  await vi.waitFor(() => expect(running.topology.retiringSink('out')?.abandon.signal.aborted).toBe(true))
+  first.resume('errored')
+  const go = await closing
+  const coming = reload(running.topology, configOf(onDisk(data.folder)))
+  go()
+  expect(await coming).toMatchObject({ outcome: 'reloaded' })
+  await vi.waitFor(() => expect(collector('out').messages).toEqual(['a', 'b']))
 })
 
 test.each([
