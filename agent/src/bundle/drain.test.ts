@@ -9,6 +9,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { inspectBuffer } from '../buffers/disk/inspect.ts'
+import { bufferFolder } from '../buffers/folder.ts'
 import { bundleFiles, project, type TestBundle } from '../testing/bundle.ts'
 
 vi.setConfig({ testTimeout: 90_000 })
@@ -103,6 +105,8 @@ async function leaveEvents(endpoint: string, refused: () => number) {
   write(numbers(0, 200))
   await using _ = start(bundle(endpoint)) // killed at the end: a graceful stop would go on trying
   await eventually(() => expect(refused()).toBeGreaterThan(0))
+  // What the sink has got need not be written yet: until it is, it is the file's to give it again.
+  await eventually(() => expect(inspectBuffer(bufferFolder(join(folder, 'data'), 'shop/a/out')).lag_events).toBe(200))
 }
 
 test('what a former agent has left in its buffer is delivered, nothing else is read, and the process ends', async () => {
