@@ -520,6 +520,13 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
       }
       const kinds = objectsOf(await helmTemplate(values)).map(({ kind }) => kind)
       expect(kinds.filter((kind) => /^Cluster|Webhook|Definition$|^Namespace$/.test(kind))).toEqual([])
+      // As a new installation finds it: without Pipelines, and without what an operator of the cluster has delivered.
+      await operator.stop()
+      for (const namespace of ['seen', 'unseen']) await cluster.kubectl(['delete', 'pl', '--all', '-n', namespace])
+      const { spec } = await api.get('/apis/penstock.dev/v1alpha1/namespaces/penstock-system/agents/node')
+      await cluster.kubectl(['delete', 'plagent', 'node', '-n', system])
+      await cluster.kubectl(['delete', 'secrets,daemonsets', '-n', system, '-l', 'penstock.dev/agent=node'])
+      await cluster.apply({ apiVersion, kind: 'Agent', metadata: { name: 'node', namespace: system }, spec })
       await cluster.kubectl(['label', 'ns', 'seen', 'team=blue'])
       for (const namespace of ['seen', 'unseen']) {
         const fields =
