@@ -8,7 +8,7 @@ import { Crowd } from './crowd.ts'
 import { Api } from './fleet.ts'
 import { eventually, heartbeatUrl, OperatorProcess } from './process.ts'
 
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 120_000 })
+vi.setConfig({ testTimeout: 600_000, hookTimeout: 600_000 })
 const missing = missingForCluster(0)
 
 describe.skipIf(missing !== undefined)(`replicas${missing === undefined ? '' : ` (${missing})`}`, () => {

@@ -7,7 +7,7 @@ import { freePort } from '../free-port.ts'
 import { Api, Fleet } from './fleet.ts'
 import { type ConditionLike, eventually, heartbeatUrl, OperatorProcess } from './process.ts'
 
-vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
+vi.setConfig({ testTimeout: 600_000, hookTimeout: 600_000 })
 const missing = missingForCluster(0)
 const bakeMs = 5000
 
