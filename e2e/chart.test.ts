@@ -155,7 +155,7 @@ describe.skipIf(missing !== undefined)(`the charts${missing === undefined ? '' :
     }
   })
 
-  test('every value of values.yaml has its effect', { timeout: 300_000 }, async () => {
+  test('every value of values.yaml has its effect', { timeout: 600_000 }, async () => {
     const fallback = parse(readFileSync(join(chart(), 'values.yaml'), 'utf8')) as Record<string, unknown>
     const schema = JSON.parse(readFileSync(join(chart(), 'values.schema.json'), 'utf8')) as Schema
     const without: string[] = []

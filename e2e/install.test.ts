@@ -250,7 +250,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
     )
   }
 
-  test('helm brings up an operator and an agent on each node', { timeout: 300_000 }, async () => {
+  test('helm brings up an operator and an agent on each node', { timeout: 600_000 }, async () => {
     const older = await olderChart()
     try {
       await release('install', older, '--create-namespace')
@@ -263,7 +263,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
     expect(pods.flatMap((pod) => pod.restarts)).toEqual([0, 0, 0])
   })
 
-  test('metrics are read with the token that the chart made, and with no other', { timeout: 60_000 }, async () => {
+  test('metrics are read with the token that the chart made, and with no other', { timeout: 600_000 }, async () => {
     const { data } = JSON.parse(await kubectl('-n', system, 'get', 'secret', 'penstock-metrics', '-o', 'json'))
     const token = Buffer.from(data.token, 'base64').toString()
     const list = JSON.parse(await kubectl('-n', system, 'get', 'pods', '-o', 'json'))
@@ -296,7 +296,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
     }
   })
 
-  test('a Pipeline is all that it takes: lines of a pod arrive, enriched', { timeout: 180_000 }, async () => {
+  test('a Pipeline is all that it takes: lines of a pod arrive, enriched', { timeout: 600_000 }, async () => {
     await cluster.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop', labels: { team: 'blue' } } })
     await cluster.apply(secret(firstPassword), pipeline('one'))
     const program = `let n = 0; setInterval(() => console.log(JSON.stringify({ n: n++, level: 'info' })), 400)`
@@ -426,7 +426,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
     expect(all.filter((line) => line['mark'] === 'bad')).toEqual([])
   })
 
-  test('a wrong Pipeline is refused with all its problems, and nothing changes', { timeout: 60_000 }, async () => {
+  test('a wrong Pipeline is refused with all its problems, and nothing changes', { timeout: 600_000 }, async () => {
     const refusal = (change: (spec: ReturnType<typeof pipeline>['spec']) => object) => {
       const base = pipeline('four')
       const input = JSON.stringify({ ...base, spec: { ...base.spec, ...change(base.spec) } })
@@ -453,7 +453,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
 
   /** A node that no operator runs on. */
   let lost: string
-  test('a node is lost, and the others go on', { timeout: 120_000 }, async () => {
+  test('a node is lost, and the others go on', { timeout: 600_000 }, async () => {
     const list = JSON.parse(
       await kubectl('-n', system, 'get', 'pods', '-l', 'app.kubernetes.io/name=penstock-operator', '-o', 'json'),
     )
@@ -468,7 +468,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
     })
   })
 
-  test('a Job with a sidecar completes, and its last line is delivered', { timeout: 180_000 }, async () => {
+  test('a Job with a sidecar completes, and its last line is delivered', { timeout: 600_000 }, async () => {
     await kubectl('label', 'namespace', 'shop', 'penstock.dev/inject=strict')
     const files = structuredClone(pipeline('job')) as ReturnType<typeof pipeline>
     const sink = files.spec.sinks[0]
@@ -538,7 +538,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
     ).toEqual([['penstock-agent', 'Always']])
   })
 
-  test('an entry of a strict namespace that asks wrongly is refused', { timeout: 60_000 }, async () => {
+  test('an entry of a strict namespace that asks wrongly is refused', { timeout: 600_000 }, async () => {
     const pod = {
       apiVersion: 'v1',
       kind: 'Pod',
@@ -622,7 +622,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
     }
   })
 
-  test('uninstalling and deleting the namespaces come to an end', { timeout: 240_000 }, async () => {
+  test('uninstalling and deleting the namespaces come to an end', { timeout: 600_000 }, async () => {
     await helmHere(['uninstall', 'penstock', '-n', system, '--wait', '--timeout', '150s']).catch(
       async (error: Error) => {
         throw new Error(`${error.message}\n${await scene()}`)

@@ -225,7 +225,7 @@ describe.skipIf(missing !== undefined)(`the agent on a node${missing === undefin
     }
   })
 
-  test('the rotation of the kubelet loses nothing and doubles nothing', { timeout: 240_000 }, async () => {
+  test('the rotation of the kubelet loses nothing and doubles nothing', { timeout: 600_000 }, async () => {
     const count = 24_000
     // About 300 KB/s for 20 s: the kubelet looks every 3 s, and each time the file has passed its limit.
     const program = `
@@ -272,7 +272,7 @@ describe.skipIf(missing !== undefined)(`the agent on a node${missing === undefin
     expect(new Set(entries.map((entry) => JSON.parse(entry.line).n)).size, 'entries in Loki').toBe(count)
   })
 
-  test('lines that were written before a pod was deleted arrive, with its metadata', { timeout: 120_000 }, async () => {
+  test('lines that were written before a pod was deleted arrive, with its metadata', { timeout: 600_000 }, async () => {
     await cluster.apply({
       apiVersion: 'v1',
       kind: 'Pod',

@@ -94,7 +94,7 @@ describe.skipIf(missing !== undefined)(`admission${missing === undefined ? '' : 
     return JSON.parse(answer).response
   }
 
-  test('the authority of the Secret is the one that the API server is told', { timeout: 120_000 }, async () => {
+  test('the authority of the Secret is the one that the API server is told', { timeout: 600_000 }, async () => {
     const { data } = await until('the certificate', 60_000, () => get('secret', 'penstock-operator-tls', '-n', system))
     for (const kind of ['validatingwebhookconfiguration', 'mutatingwebhookconfiguration']) {
       const found = await until(`the caBundle of the ${kind}`, 60_000, async () => {
@@ -107,7 +107,7 @@ describe.skipIf(missing !== undefined)(`admission${missing === undefined ? '' : 
     }
   })
 
-  test('a process apart from the operator checks as the operator does', { timeout: 120_000 }, async () => {
+  test('a process apart from the operator checks as the operator does', { timeout: 600_000 }, async () => {
     const verdict = await until('an answer', 60_000, () => review(pipeline('wrong', '.a = parse_json(.message)')))
     expect(verdict).toMatchObject({ allowed: false, status: { message: expect.stringContaining('E103') } })
     expect(await review(pipeline('good', '.a = 1'))).toMatchObject({ allowed: true })

@@ -250,7 +250,7 @@ Its logs are not read.
     })
 
     // From here on an operator and agents run, so what the tests before have written as status is overwritten.
-    describe('with an operator of two replicas, and agents', { timeout: 240_000 }, () => {
+    describe('with an operator of two replicas, and agents', { timeout: 600_000 }, () => {
       let fleet: Fleet
       let leader: OperatorProcess
       let second: OperatorProcess

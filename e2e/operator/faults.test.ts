@@ -105,7 +105,7 @@ describe.skipIf(missing !== undefined)(`the operator in trouble${missing === und
       .sort(([left], [right]) => (left < right ? -1 : 1))
   }
 
-  test(`the operator is killed 50 times at random moments (seed ${seed})`, { timeout: 280_000 }, async () => {
+  test(`the operator is killed 50 times at random moments (seed ${seed})`, { timeout: 600_000 }, async () => {
     const random = seeded(seed)
     for (let kill = 0; kill < 50; kill++) {
       const operator = start()
