@@ -3,11 +3,12 @@
 
 import { setTimeout as wait } from 'node:timers/promises'
 import { defineSource, type OptionProblem } from '../component.ts'
+import { componentDirectory } from '../data-dir.ts'
 import { logBatch } from '../event/batch.ts'
 import { list, oneOf, optional, path, seconds, string } from '../schema/options.ts'
 import { version } from '../version.ts'
 import { untilTaken } from './hand-on.ts'
-import { type Cursor, Cursors, makeDirectory, marginMs, type Seen } from './orchestrator_events/cursor.ts'
+import { type Cursor, Cursors, marginMs, type Seen } from './orchestrator_events/cursor.ts'
 import { type KubeEvent, type Occurrence, readEvent } from './orchestrator_events/log-event.ts'
 import { KubeClient } from './orchestrator_logs/kube/client.ts'
 import { inClusterTarget, kubeConfigTarget } from './orchestrator_logs/kube/config.ts'
@@ -60,7 +61,7 @@ export const orchestratorEvents = defineSource({
   async build(options, context) {
     const { events, output, stopping } = context
     const { logSchema, dataDir } = context.globals
-    const directory = makeDirectory(options.data_dir ?? dataDir, context.id)
+    const directory = componentDirectory(options.data_dir ?? dataDir, context.id)
     const target =
       options.kube_config_file === undefined ? inClusterTarget() : kubeConfigTarget(options.kube_config_file)
     const client = new KubeClient(await target, `Penstock/${version}`)

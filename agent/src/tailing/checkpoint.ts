@@ -2,10 +2,10 @@
 // The file is replaced as a whole: written beside, synced, renamed. A whole file beside it is a replacement that was
 // interrupted before its rename, so it is the newer one.
 
-import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs'
+import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs'
 import { open, rename } from 'node:fs/promises'
 import { join } from 'node:path'
-import { errorText, PenstockError } from '../errors.ts'
+import { componentDirectory } from '../data-dir.ts'
 import type { Fingerprint } from './fingerprint.ts'
 
 interface Entry {
@@ -38,16 +38,7 @@ export class Checkpoints {
     componentId: string,
     options: { readonly ignoreOlderMs?: number | undefined; readonly ignoreAll?: boolean } = {},
   ) {
-    const directory = join(dataDir, componentId)
-    try {
-      mkdirSync(directory, { recursive: true })
-    } catch (error) {
-      throw new PenstockError(
-        'PEN_DATA_DIR',
-        `Could not create subdirectory "${componentId}" inside of data dir "${dataDir}": ${errorText(error)}. Make the directory writable, or set \`data_dir\` to one that is.`,
-        { cause: error },
-      )
-    }
+    const directory = componentDirectory(dataDir, componentId)
     this.#path = join(directory, 'checkpoints.json')
     this.#newPath = join(directory, 'checkpoints.new.json')
     this.#options = options

@@ -2,10 +2,10 @@
 // has forgotten that version, the time of the newest event with the uids and versions of those around it.
 // Versions are compared for equality alone. The file is replaced as a whole, and moves only past what has been answered without a gap.
 
-import { mkdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { open, rename } from 'node:fs/promises'
 import { join } from 'node:path'
-import { errorText, PenstockError } from '../../errors.ts'
+import { errorText } from '../../errors.ts'
 import { type BatchStatus, Finalizer } from '../../event/finalizer.ts'
 import type { ComponentEvents } from '../../telemetry/component-events.ts'
 
@@ -288,20 +288,6 @@ export class Cursors {
     }
     await rename(`${this.#path}.new`, this.#path)
   }
-}
-
-export function makeDirectory(dataDir: string, id: string): string {
-  const directory = join(dataDir, id)
-  try {
-    mkdirSync(directory, { recursive: true })
-  } catch (error) {
-    throw new PenstockError(
-      'PEN_DATA_DIR',
-      `Could not create subdirectory "${id}" inside of data dir "${dataDir}": ${errorText(error)}. Make the directory writable, or set \`data_dir\` to one that is.`,
-      { cause: error },
-    )
-  }
-  return directory
 }
 
 /** What was written; undefined if there is no whole file. */
