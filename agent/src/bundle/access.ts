@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { PenstockError } from '../errors.ts'
-import type { KubeClient } from '../sources/orchestrator_logs/kube/client.ts'
+import type { KubeClient } from '../kube/client.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { OperatorClient } from './operator-client.ts'
 

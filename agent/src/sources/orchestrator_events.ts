@@ -5,14 +5,14 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { defineSource, type OptionProblem } from '../component.ts'
 import { componentDirectory } from '../data-dir.ts'
 import { logBatch } from '../event/batch.ts'
+import { KubeClient } from '../kube/client.ts'
+import { inClusterTarget, kubeConfigTarget } from '../kube/config.ts'
+import { type FollowHooks, follow } from '../kube/watch.ts'
 import { list, oneOf, optional, path, seconds, string } from '../schema/options.ts'
 import { version } from '../version.ts'
 import { untilTaken } from './hand-on.ts'
 import { type Cursor, Cursors, marginMs, type Seen } from './orchestrator_events/cursor.ts'
 import { type KubeEvent, type Occurrence, readEvent } from './orchestrator_events/log-event.ts'
-import { KubeClient } from './orchestrator_logs/kube/client.ts'
-import { inClusterTarget, kubeConfigTarget } from './orchestrator_logs/kube/config.ts'
-import { type FollowHooks, follow } from './orchestrator_logs/kube/watch.ts'
 
 /** A position that is older than the predecessor's claim by so much is not that of the predecessor. */
 const staleMs = 30_000

@@ -6,7 +6,7 @@ import { LogEvent } from '../../event/log.ts'
 import type { Timestamp } from '../../event/timestamp.ts'
 import type { ValueObject } from '../../event/value.ts'
 import { parseRfc3339 } from '../../formats/datetime.ts'
-import type { KubeObject } from '../orchestrator_logs/kube/watch.ts'
+import type { KubeObject } from '../../kube/watch.ts'
 
 export type KubeEvent = KubeObject & Readonly<Record<string, unknown>>
 

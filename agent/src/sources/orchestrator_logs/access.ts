@@ -1,12 +1,12 @@
 // What the source asks of the Kubernetes API: it follows the pods of its node, their namespaces and the node, and looks up
 // single pods that the selectors of the watch may have left out.
 
+import type { KubeClient } from '../../kube/client.ts'
+import { type Followed, type FollowHooks, follow, type KubeObject } from '../../kube/watch.ts'
 import type { ComponentEvents } from '../../telemetry/component-events.ts'
 import type { Logger } from '../../telemetry/logger.ts'
 import { KeptPods } from './kept-pods.ts'
-import type { KubeClient } from './kube/client.ts'
-import { KubeletPods } from './kube/kubelet.ts'
-import { type Followed, type FollowHooks, follow, type KubeObject } from './kube/watch.ts'
+import { KubeletPods } from './kubelet.ts'
 import { LeftOut } from './left-out.ts'
 import { folderOf, type PodMetadata, type PodObject, parseFolder } from './pod-metadata.ts'
 import { notExcluded } from './selection.ts'

@@ -2,7 +2,7 @@
 // never changed, so that whoever made something from one sees by its identity whether it is out of date.
 
 import type { ValueObject } from '../../event/value.ts'
-import type { KubeObject } from './kube/watch.ts'
+import type { KubeObject } from '../../kube/watch.ts'
 import { excludedContainers } from './selection.ts'
 
 interface ContainerStatus {

@@ -6,7 +6,7 @@ import { type ClientHttp2Session, connect as connectHttp2, constants } from 'nod
 import type { Agent as HttpsAgent } from 'node:https'
 import type { Readable } from 'node:stream'
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls'
-import { errorText, PenstockError } from '../../../errors.ts'
+import { errorText, PenstockError } from '../errors.ts'
 import type { KubeTarget } from './config.ts'
 
 // Only for servers of HTTP/1.1, and not by `import`: that also loads the client of `fetch`, 16 MB in every agent.

@@ -6,7 +6,7 @@ import type { AddressInfo, Server, Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Certificates, type Issued, makeCertificates } from '../../../testing/certificates.ts'
+import { type Certificates, type Issued, makeCertificates } from '../testing/certificates.ts'
 import { KubeClient } from './client.ts'
 import { inClusterTarget, kubeConfigTarget } from './config.ts'
 

@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import { errorText, PenstockError } from '../../../errors.ts'
+import { errorText, PenstockError } from '../errors.ts'
 
 export interface KubeTarget {
   readonly server: URL

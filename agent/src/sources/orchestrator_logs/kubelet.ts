@@ -2,10 +2,10 @@
 // misses one. The API server has no part in it, and no watch is open.
 
 import { setTimeout as wait } from 'node:timers/promises'
-import { PenstockError } from '../../../errors.ts'
-import { folderOf, type PodObject } from '../pod-metadata.ts'
-import type { KubeClient } from './client.ts'
-import type { FollowHooks } from './watch.ts'
+import { PenstockError } from '../../errors.ts'
+import type { KubeClient } from '../../kube/client.ts'
+import type { FollowHooks } from '../../kube/watch.ts'
+import { folderOf, type PodObject } from './pod-metadata.ts'
 
 const pollMs = 10_000
 /** Between two questions, however many are missed. */

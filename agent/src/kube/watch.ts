@@ -1,7 +1,7 @@
 // Follows a kind of object of the Kubernetes API: reads the list, then watches from there, for ever.
 // A watch that ends goes on from the last version seen; only when the server has forgotten that version is the list read anew.
 
-import { errorText, PenstockError } from '../../../errors.ts'
+import { errorText, PenstockError } from '../errors.ts'
 import type { KubeClient } from './client.ts'
 
 export interface KubeObject {
