@@ -2,6 +2,7 @@
 // A watch that ends goes on from the last version seen; only when the server has forgotten that version is the list read anew.
 
 import { errorText, PenstockError } from '../errors.ts'
+import type { ComponentEvents } from '../telemetry/component-events.ts'
 import type { KubeClient } from './client.ts'
 
 export interface KubeObject {
@@ -41,6 +42,25 @@ export interface FollowHooks<T extends KubeObject> {
   listed(): void
   /** Everything up to this version has been told: a list was read, or a bookmark or a removal came. */
   passed?(version: string): void
+}
+
+/** What all that follow tell of it. */
+export function followReports(
+  events: ComponentEvents,
+  resource: string,
+): Pick<FollowHooks<KubeObject>, 'failed' | 'listed'> {
+  return {
+    failed: (error) =>
+      events.error({
+        type: 'reader_failed',
+        stage: 'processing',
+        code: 'kubernetes_lifecycle',
+        message: 'Following objects of the Kubernetes API failed; trying again.',
+        fields: { resource, error },
+        level: 'warn',
+      }),
+    listed: () => events.count('k8s_reflector_relists_total', 1, { resource }),
+  }
 }
 
 const pageSize = 500
@@ -155,11 +175,14 @@ const listOf = (object: KubeObject) => ({
 /**
  * One object is watched by its own path: the collection with a field selector is a question about all of them, which no Role of a
  * namespace answers.
+ * @param path of an object, of the group without a name
  */
+export function watchPathOf(path: string): string {
+  return path.replace(/^\/api\/v1\//, '/api/v1/watch/')
+}
+
 function watched(followed: Followed): Followed {
-  return followed.single === true
-    ? { ...followed, path: followed.path.replace('/api/v1/', '/api/v1/watch/') }
-    : followed
+  return followed.single === true ? { ...followed, path: watchPathOf(followed.path) } : followed
 }
 
 function refused(followed: Followed, status: number, body: unknown): PenstockError {

@@ -7,7 +7,7 @@ import { componentDirectory } from '../data-dir.ts'
 import { logBatch } from '../event/batch.ts'
 import { KubeClient } from '../kube/client.ts'
 import { inClusterTarget, kubeConfigTarget } from '../kube/config.ts'
-import { type FollowHooks, follow } from '../kube/watch.ts'
+import { type FollowHooks, follow, followReports } from '../kube/watch.ts'
 import { list, oneOf, optional, path, seconds, string } from '../schema/options.ts'
 import { version } from '../version.ts'
 import { untilTaken } from './hand-on.ts'
@@ -130,6 +130,7 @@ export const orchestratorEvents = defineSource({
         labelSelector: options.extra_label_selector,
         fieldSelector: options.extra_field_selector,
       }
+      const reports = followReports(events, followed.name)
       let isRelisting = false
       let pauseMs = firstPauseMs
       while (!stopping.aborted) {
@@ -166,21 +167,14 @@ export const orchestratorEvents = defineSource({
             if (!signal.aborted) cursor.skip(reached)
           },
           failed(error) {
-            events.error({
-              type: 'reader_failed',
-              stage: 'processing',
-              code: 'kubernetes_lifecycle',
-              message: 'Following objects of the Kubernetes API failed; trying again.',
-              fields: { resource: followed.name, error },
-              level: 'warn',
-            })
+            reports.failed(error)
             failures++
             // A version of another life of the cluster is refused for ever.
             if (failures < failuresToRelist || isRelisting) return
             isRelisting = true
             again.abort()
           },
-          listed: () => events.count('k8s_reflector_relists_total', 1, { resource: followed.name }),
+          listed: reports.listed,
         }
         const from = isRelisting ? undefined : cursor.reach
         await follow<KubeEvent>(client, followed, hooks, { fromCache: false, signal, from })

@@ -3,6 +3,7 @@
 
 import type { IncomingMessage } from 'node:http'
 import { errorText } from '@penstock/agent/errors'
+import { watchPathOf } from '@penstock/agent/kube/watch'
 import type { Logger } from '@penstock/agent/telemetry/logger'
 import { apiVersionOf, type KubeObject, type ResourceType } from '../api/object.ts'
 import { Backoff, pause } from './backoff.ts'
@@ -302,12 +303,8 @@ export class Reflector<T extends KubeObject> {
     return pathOf(this.#options.type, this.#options.namespace, this.#options.name)
   }
 
-  /**
-   * A watch of one object by its own path: one of the collection with a field selector is a question about all of them, which no
-   * Role of a namespace answers.
-   */
   #watchPath(): string {
-    return this.#options.name === undefined ? this.#path() : this.#path().replace(/^\/api\/v1\//, '/api/v1/watch/')
+    return this.#options.name === undefined ? this.#path() : watchPathOf(this.#path())
   }
 
   #selectors() {

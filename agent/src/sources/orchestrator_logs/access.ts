@@ -2,7 +2,7 @@
 // single pods that the selectors of the watch may have left out.
 
 import type { KubeClient } from '../../kube/client.ts'
-import { type Followed, type FollowHooks, follow, type KubeObject } from '../../kube/watch.ts'
+import { type Followed, type FollowHooks, follow, followReports, type KubeObject } from '../../kube/watch.ts'
 import type { ComponentEvents } from '../../telemetry/component-events.ts'
 import type { Logger } from '../../telemetry/logger.ts'
 import { KeptPods } from './kept-pods.ts'
@@ -191,16 +191,7 @@ export class KubeAccess {
         this.#changed(isPods(followed.name) ? folderOf(object) : undefined)
       },
       removed: (object) => hooks.removed(object),
-      failed: (error) =>
-        this.#events.error({
-          type: 'reader_failed',
-          stage: 'processing',
-          code: 'kubernetes_lifecycle',
-          message: 'Following objects of the Kubernetes API failed; trying again.',
-          fields: { resource: followed.name, error },
-          level: 'warn',
-        }),
-      listed: () => this.#events.count('k8s_reflector_relists_total', 1, { resource: followed.name }),
+      ...followReports(this.#events, followed.name),
     }
     const fromApi = () => follow<T>(this.#client, followed, all, { fromCache: this.#options.fromCache, signal })
     if (followed.name !== 'pods' || this.#kubelet === undefined) return fromApi()
