@@ -11,7 +11,7 @@ import { version } from '@penstock/agent/version'
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import { kinds } from '../api/kinds.ts'
 import { Artifacts } from '../controllers/artifacts.ts'
-import type { OperatorContext, OperatorPart, OperatorSettings } from '../controllers/context.ts'
+import { namespacesOf, type OperatorContext, type OperatorPart, type OperatorSettings } from '../controllers/context.ts'
 import { ControllerMetrics } from '../controllers/controller.ts'
 import { defaultsPart } from '../controllers/defaults.ts'
 import { deliveryParts } from '../controllers/delivery-parts.ts'
@@ -305,10 +305,6 @@ async function withRights(
     throw error
   }
 }
-
-/** All that are looked into; undefined: every one. */
-const namespacesOf = ({ watchNamespaces, agentNamespaces, namespace }: OperatorSettings) =>
-  watchNamespaces === undefined ? undefined : [...new Set([...watchNamespaces, ...agentNamespaces, namespace])]
 
 function reviewsOf(
   settings: OperatorSettings,

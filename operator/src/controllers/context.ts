@@ -43,6 +43,12 @@ export interface OperatorSettings {
   readonly authorizeClusterPipelines: boolean
 }
 
+/** All that are looked into; undefined: every one. */
+export function namespacesOf(settings: OperatorSettings): string[] | undefined {
+  const { watchNamespaces, agentNamespaces, namespace } = settings
+  return watchNamespaces && [...new Set([...watchNamespaces, ...agentNamespaces, namespace])]
+}
+
 export interface ArtifactChange {
   readonly id: string
   readonly current: Artifact | undefined

@@ -24,7 +24,7 @@ import {
   statefulSetType,
 } from '../kube/types.ts'
 import { labels } from '../workloads/names.ts'
-import type { OperatorContext, OperatorPart } from './context.ts'
+import { namespacesOf, type OperatorContext, type OperatorPart } from './context.ts'
 
 const everyMs = 3_600_000
 const leastAgeMs = 600_000
@@ -88,10 +88,7 @@ export async function sweep(
   const kube = context.kube.as('orphans')
   const { settings } = context
   // Agents of nodes are where Pipelines need not be.
-  const places =
-    settings.watchNamespaces === undefined
-      ? [undefined]
-      : [...new Set([...settings.watchNamespaces, ...settings.agentNamespaces, settings.namespace])]
+  const places = namespacesOf(settings) ?? [undefined]
   const agents = (
     await Promise.all(places.map((namespace) => kube.list<Agent>(agentKind, { namespace, signal })))
   ).flat()
