@@ -112,26 +112,3 @@ function* linesIn(body: string): Generator<number> {
     if (body[at + 10] === '>') yield Number(body.slice(at + 1, at + 10))
   }
 }
-
-/** Random numbers that are the same for the same seed. */
-export class Chance {
-  #state: number
-
-  constructor(seed: number) {
-    this.#state = seed >>> 0
-  }
-
-  /** A number from 0 to 1. */
-  next(): number {
-    this.#state = (Math.imul(this.#state, 1_664_525) + 1_013_904_223) >>> 0
-    return this.#state / 2 ** 32
-  }
-
-  between(least: number, most: number): number {
-    return Math.floor(least + this.next() * (most - least + 1))
-  }
-
-  pick<T>(items: readonly T[]): T {
-    return items[this.between(0, items.length - 1)] as T
-  }
-}

@@ -1,13 +1,14 @@
 // Faults of everything around the agent: what went in is compared with what came out. Random moments follow a seed, which is
-// printed with a failure; `npx node e2e/faults/kills.ts` kills as often as you like.
+// printed with a failure; `npx node --conditions=source e2e/faults/kills.ts` kills as often as you like.
 
 import { execFileSync } from 'node:child_process'
 import { appendFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
+import { Random } from '@penstock/agent/testing/random'
 import { expect, test } from 'vitest'
 import { relay } from '../relay.ts'
-import { Chance, Destination, lineOf } from './destination.ts'
+import { Destination, lineOf } from './destination.ts'
 import { killAgain, nextId, syncedId, syncedOffset } from './kills.ts'
 import { compiledShim, preload } from './shim.ts'
 import { eventually, impatientSink, onDisk, Victim } from './victim.ts'
@@ -77,7 +78,7 @@ test.each([
   { name: 'disk', buffer: onDisk() },
   { name: 'memory', buffer: { max_events: 1000 } },
 ])('a network that is cut and slow loses nothing: $name', async ({ buffer }) => {
-  const chance = new Chance(seed)
+  const chance = new Random(seed)
   await using destination = await new Destination().start()
   await using network = await relay(destination.url)
   await using victim = new Victim()

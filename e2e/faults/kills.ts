@@ -1,5 +1,6 @@
-// `npx node e2e/faults/kills.ts [--kills N] [--seed N]`: kills an agent under load at random moments, every other time with a power
-// cut to follow: of what was not yet synced a random part is then missing, torn or overwritten. Three ways through one agent:
+// `npx node --conditions=source e2e/faults/kills.ts [--kills N] [--seed N]`: kills an agent under load at random moments, every
+// other time with a power cut to follow: of what was not yet synced a random part is then missing, torn or overwritten. Three ways
+// through one agent:
 //
 // - `file`: a file through a disk buffer. Nothing may be lost.
 // - `memory`: a file through a memory buffer, whose positions follow delivery. Nothing may be lost.
@@ -24,7 +25,8 @@ import {
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { Chance, Destination, lineOf, type Mood } from './destination.ts'
+import { Random } from '@penstock/agent/testing/random'
+import { Destination, lineOf, type Mood } from './destination.ts'
 import { eventually, impatientSink, onDisk, Victim } from './victim.ts'
 
 const linesPerSecond = 4000
@@ -95,7 +97,7 @@ class Feed {
 }
 
 export async function killAgain(kills: number, seed: number, longestMs = 2000): Promise<KillReport> {
-  const chance = new Chance(seed)
+  const chance = new Random(seed)
   await using destination = await new Destination().start()
   await using victim = new Victim()
   const files = { file: victim.path('file.log'), memory: victim.path('memory.log') }
@@ -241,7 +243,7 @@ function lossesOf(victim: Victim): Promise<number> {
 }
 
 /** Does to a buffer what a loss of power may do: whatever was not synced is there, gone, torn or something else. */
-export function cutPower(folder: string, chance: Chance): void {
+export function cutPower(folder: string, chance: Random): void {
   if (!existsSync(join(folder, 'buffer.db'))) return
   const [segment, offset] = [syncedSegment(folder), syncedOffset(folder)]
   for (const name of readdirSync(folder)) {

@@ -1,6 +1,7 @@
 // Faults while everything changes: the operator is killed again and again, two of them run at once, the API server is killed, etcd
 // forgets its past while the operator is cut off. What holds in the end is what a calm run would have given.
 
+import { Random } from '@penstock/agent/testing/random'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Cluster, missingForCluster, startCluster } from '../cluster/cluster.ts'
 import { until } from '../command.ts'
@@ -14,7 +15,6 @@ import {
   prepare,
   restartApiServer,
   saysOf,
-  seeded,
 } from './process.ts'
 
 const missing = missingForCluster(0)
@@ -59,17 +59,17 @@ describe.skipIf(missing !== undefined)(`the operator in trouble${missing === und
   }
 
   /** Changes some Pipelines: new ones, others' programs, deletions. */
-  async function churn(random: () => number, count: number): Promise<void> {
+  async function churn(random: Random, count: number): Promise<void> {
     const changed = new Map<string, number>()
     const deleted = new Set<string>()
     for (let change = 0; change < count; change++) {
-      const name = `p-${Math.floor(random() * 20)}`
-      if (random() < 0.2) {
+      const name = `p-${random.below(20)}`
+      if (random.chance(0.2)) {
         changed.delete(name)
         if (applied.has(name)) deleted.add(name)
       } else {
         deleted.delete(name)
-        changed.set(name, Math.floor(random() * specs.length))
+        changed.set(name, random.below(specs.length))
       }
     }
     if (deleted.size > 0) {
@@ -106,10 +106,10 @@ describe.skipIf(missing !== undefined)(`the operator in trouble${missing === und
   }
 
   test(`the operator is killed 50 times at random moments (seed ${seed})`, { timeout: 600_000 }, async () => {
-    const random = seeded(seed)
+    const random = new Random(seed)
     for (let kill = 0; kill < 50; kill++) {
       const operator = start()
-      const moment = 100 + random() * 2_400
+      const moment = 100 + random.next() * 2_400
       const changes = churn(random, 3)
       // From the first instruction to the middle of a status write: the moment is what is tried here.
       await Promise.all([changes, new Promise((done) => setTimeout(done, moment))])
@@ -136,12 +136,12 @@ describe.skipIf(missing !== undefined)(`the operator in trouble${missing === und
     const other = start([])
     await other.logged('Another process leads.')
     await until('the other to be ready', 30_000, async () => (await other.get('/readyz')).startsWith('200'))
-    await churn(seeded(seed + 1), 10)
+    await churn(new Random(seed + 1), 10)
     await settled()
     expect(await other.writes()).toBe(0)
 
     await one.kill()
-    await churn(seeded(seed + 2), 10)
+    await churn(new Random(seed + 2), 10)
     await other.leading()
     await settled()
 
@@ -165,16 +165,16 @@ describe.skipIf(missing !== undefined)(`the operator in trouble${missing === und
     sleeper.signal('SIGCONT')
     expect(await sleeper.ended()).not.toBe(0)
     expect(await leaseHolder()).toBe(writes)
-    await churn(seeded(seed + 3), 6)
+    await churn(new Random(seed + 3), 6)
     await settled()
     await other.stop()
   })
 
   test('the API server is killed in the middle of changes, and comes back', async () => {
     const operator = await start().leading()
-    await churn(seeded(seed + 4), 10)
+    await churn(new Random(seed + 4), 10)
     await restartApiServer(cluster)
-    await churn(seeded(seed + 5), 10)
+    await churn(new Random(seed + 5), 10)
     await settled()
     expect(operator.running).toBe(true)
     await operator.stop()

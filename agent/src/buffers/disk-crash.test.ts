@@ -11,6 +11,7 @@ import { type Batch, finalizeBatch } from '../event/batch.ts'
 import type { LogEvent } from '../event/log.ts'
 import { crc32c } from '../formats/crc32c.ts'
 import { BufferRun, numbered } from '../testing/buffer-run.ts'
+import { Random } from '../testing/random.ts'
 import { inspectBuffer } from './disk/inspect.ts'
 import { Ledger, type LedgerState, ledgerName } from './disk/ledger.ts'
 
@@ -216,17 +217,6 @@ async function write(run: BufferRun, batch: Batch): Promise<void> {
   await turn()
 }
 
-class Chance {
-  #state: number
-  constructor(seed: number) {
-    this.#state = seed
-  }
-  below(limit: number): number {
-    this.#state = (Math.imul(this.#state, 1_664_525) + 1_013_904_223) >>> 0
-    return Math.floor((this.#state / 2 ** 32) * limit)
-  }
-}
-
 /** What happened to each event, by the number of steps that were done then. */
 class History {
   readonly written: number[] = []
@@ -271,7 +261,7 @@ class History {
 }
 
 /** Makes the folder as it may be if all ends after so many steps; gives the numbers of its files too. */
-function crashed(step: number, power: Chance | undefined): { folder: string; names: Map<string, number> } {
+function crashed(step: number, power: Random | undefined): { folder: string; names: Map<string, number> } {
   const names = new Map<string, number>()
   const files = new Map<number, Buffer>()
   const isKept = keptSteps(step, power)
@@ -304,7 +294,7 @@ function kill(): void {
   for (const [name, file] of names) disk.names.set(join(folder, name), file)
 }
 
-function changed(before: Buffer, step: Extract<Step, { op: 'write' | 'truncate' }>, torn: Chance | undefined): Buffer {
+function changed(before: Buffer, step: Extract<Step, { op: 'write' | 'truncate' }>, torn: Random | undefined): Buffer {
   if (step.op === 'truncate') return Buffer.concat([before], step.size)
   const bytes = torn === undefined ? step.bytes : step.bytes.subarray(0, torn.below(step.bytes.length))
   const after = Buffer.concat([before], Math.max(before.length, step.at + bytes.length))
@@ -313,7 +303,7 @@ function changed(before: Buffer, step: Extract<Step, { op: 'write' | 'truncate' 
 }
 
 /** Which steps are on the disk: all after a kill; those covered by a sync, and any others, after a loss of power. */
-function keptSteps(step: number, power: Chance | undefined): (boolean | 'torn')[] {
+function keptSteps(step: number, power: Random | undefined): (boolean | 'torn')[] {
   if (power === undefined) return new Array(step).fill(true)
   const kept: (boolean | 'torn')[] = new Array(step).fill(false)
   let open: number[] = []
@@ -341,7 +331,7 @@ function keptSteps(step: number, power: Chance | undefined): (boolean | 'torn')[
 }
 
 /** Opens what a crash has left, and compares what comes out with what went in. */
-async function examine(history: History, step: number, power: Chance | undefined, what: string): Promise<void> {
+async function examine(history: History, step: number, power: Random | undefined, what: string): Promise<void> {
   const live = disk.folder
   const { folder } = crashed(step, power)
   const ledger = join(folder, ledgerName)
@@ -380,7 +370,7 @@ async function examine(history: History, step: number, power: Chance | undefined
 }
 
 /** A few runs in which much happens: segments fill, are given back and used again, syncs come and fail. */
-async function live(history: History, chance: Chance, failing: boolean): Promise<void> {
+async function live(history: History, chance: Random, failing: boolean): Promise<void> {
   for (let round = 0; round < 3; round++) {
     const run = start()
     for (let turns = 0; turns < 25; turns++) {
@@ -413,7 +403,7 @@ test.each([
   { what: 'a disk whose syncs fail now and then', failing: true, seed: 12 },
 ])('no crash between two system calls loses what was safe: $what (seed $seed)', async ({ failing, seed }) => {
   const history = new History()
-  const chance = new Chance(seed)
+  const chance = new Random(seed)
   await live(history, chance, failing)
   vi.useRealTimers()
   expect(history.before('heard', steps.length).length).toBeGreaterThan(100)

@@ -22,6 +22,7 @@ import type { LogEvent } from '../event/log.ts'
 import { crc32c } from '../formats/crc32c.ts'
 import { BufferRun, least, numbered } from '../testing/buffer-run.ts'
 import { metric } from '../testing/events.ts'
+import { Random } from '../testing/random.ts'
 import { headerBytes, type RecordHeader, readHeader, writeHeader } from './disk/record.ts'
 import { recordsIn } from './disk/segment.ts'
 
@@ -427,11 +428,8 @@ test.skipIf(process.platform !== 'linux')('ten gigabytes are opened without bein
 })
 
 test('random damage never costs more than what it touches, and every loss is counted (seed 7)', async () => {
-  let state = 7
-  const random = (below: number) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-    return Math.floor((state / 2 ** 32) * below)
-  }
+  const chance = new Random(7)
+  const random = (below: number) => chance.below(below)
   for (let round = 0; round < 25; round++) {
     rmSync(folder, { recursive: true, force: true })
     next = 0

@@ -6,7 +6,7 @@ import type { Clock } from '../delivery/clock.ts'
 import { silentLogger } from '../telemetry/logger.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import { FakeClock } from '../testing/clock.ts'
-import { Random } from '../testing/fuzz/random.ts'
+import { Random } from '../testing/random.ts'
 import { Election, type LeaseApi } from './election.ts'
 import type { Lease } from './lease.ts'
 

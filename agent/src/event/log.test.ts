@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { writeJson, writeJsonTo } from '../formats/json.ts'
+import { Random } from '../testing/random.ts'
 import { Body } from './body.ts'
 import { LogEvent } from './log.ts'
 import { Float, type Value, type ValueObject } from './value.ts'
@@ -9,11 +10,8 @@ const names = ['b', 'env', 'message', 'z', 'ä', '10']
 
 test('size and JSON of an event of which some fields changed are those of one that has them from the start', () => {
   // Often enough for shapes to be known; the same numbers each time.
-  let state = 20260101
-  const random = (below: number) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-    return Math.floor((state / 4_294_967_296) * below)
-  }
+  const chance = new Random(20260101)
+  const random = (below: number) => chance.below(below)
   for (let round = 0; round < 3000; round++) {
     const fields: ValueObject = { message: `line ${round}`, level: 'info', in: { a: 1, b: [true] } }
     for (const name of names) if (random(3) === 0) fields[name] = values[random(values.length)]

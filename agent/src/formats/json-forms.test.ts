@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { expect, test } from 'vitest'
+import { Random } from '../testing/random.ts'
 import { isFailedJson, parseJson } from './json.ts'
 import { describe as describeForm, JsonReader } from './json-forms.ts'
 
@@ -57,7 +58,8 @@ test('what nearly has a form that is known is read as the general reader reads i
     '{"n":1,"message":"order accepted and queued","wide":1767225600123456789,"tags":["a, b"],"in":{"path":"/api/items/1234"}}',
   ]
   const pieces = ['"', '\\', '\\u0041', ':', ',', '{', '}', '[', ']', '0', '-', '1.0', 'e5', '.', ' ', '\t', '\u0001', 'ü', '9999999999', '99999999999999999999', 'true', 'null', '1.00000000000000001', '0.99999999999999999'] // biome-ignore format: a table
-  const random = lcg(20260101)
+  const chance = new Random(20260101)
+  const random = (below: number) => chance.below(below)
   for (const base of texts) {
     const reader = readOften(base)
     for (let round = 0; round < 4_000; round++) {
@@ -84,12 +86,3 @@ test('a text of many values has no form, and forms that never come again are giv
     expect(reader.read(text)).toEqual({ [`key_${index}`]: index })
   }
 })
-
-/** Numbers below a limit, the same ones each time. */
-function lcg(seed: number): (below: number) => number {
-  let state = seed
-  return (below) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-    return Math.floor((state / 4_294_967_296) * below)
-  }
-}

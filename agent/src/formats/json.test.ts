@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { Body } from '../event/body.ts'
 import type { Value, ValueObject } from '../event/value.ts'
-import { Random } from '../testing/fuzz/random.ts'
+import { Random } from '../testing/random.ts'
 import { isFailedJson, parseJson, parseJsonDepth, writeJson, writeJsonTo } from './json.ts'
 import { writeJsonStringOf } from './json-bytes.ts'
 

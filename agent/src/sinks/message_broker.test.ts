@@ -5,6 +5,7 @@ import { fakeDestination, unusedPort } from '../testing/destination.ts'
 import { at, log, metric } from '../testing/events.ts'
 import { type BrokerScript, fakeBroker, type SendAnswer } from '../testing/fake-broker.ts'
 import { problemsOf, startSink, type TestSink } from '../testing/harness.ts'
+import { Random } from '../testing/random.ts'
 import { brokerCodec, brokerCompressions } from './message_broker/compression.ts'
 import { fullTopicName, parseServiceAddress, partitionOf } from './message_broker/routing.ts'
 import { commandFrame } from './message_broker/wire.ts'
@@ -616,15 +617,11 @@ test('the rate limit counts sends', async () => {
 
 test('under random faults nothing is lost and the order holds', async () => {
   const seed = 20_260_101
-  let state = seed
-  const random = () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-    return state / 2 ** 32
-  }
+  const random = new Random(seed)
   await using broker = await fakeBroker({
     partitions: () => 3,
     send: (): SendAnswer => {
-      const drawn = random()
+      const drawn = random.next()
       if (drawn < 0.01) return 'reset'
       if (drawn < 0.02) return 'store and reset'
       if (drawn < 0.03) return 'close producer'

@@ -3,9 +3,9 @@ import type { Batch } from '../event/batch.ts'
 import type { LogEvent } from '../event/log.ts'
 import { decodingCodecs, framingMethods } from '../schema/groups.ts'
 import { type Broker, startBroker } from '../testing/amqp-broker.ts'
-import { Random } from '../testing/fuzz/random.ts'
 import { problemsOf, startSource } from '../testing/harness.ts'
 import { framed, goodFrame, hostileBytes, limitedTo } from '../testing/hostile.ts'
+import { Random } from '../testing/random.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 

@@ -6,9 +6,9 @@ import type { Batch } from '../event/batch.ts'
 import type { LogEvent } from '../event/log.ts'
 import { decodingCodecs, framingMethods } from '../schema/groups.ts'
 import { type Answer, type Destination, fakeDestination, type RecordedRequest } from '../testing/destination.ts'
-import { Random } from '../testing/fuzz/random.ts'
 import { problemsOf, startSource, type TestSource } from '../testing/harness.ts'
 import { framed, goodFrame, hostileBytes, limitedTo } from '../testing/hostile.ts'
+import { Random } from '../testing/random.ts'
 
 vi.setConfig({ testTimeout: 20_000 })
 

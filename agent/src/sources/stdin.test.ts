@@ -5,9 +5,9 @@ import { loadConfigObject } from '../config/load.ts'
 import type { LogEvent } from '../event/log.ts'
 import { Timestamp } from '../event/timestamp.ts'
 import { decodingCodecs, framingMethods } from '../schema/groups.ts'
-import { Random } from '../testing/fuzz/random.ts'
 import { startSource, type TestSource } from '../testing/harness.ts'
 import { framed, goodFrame, hostileBytes, limitedTo } from '../testing/hostile.ts'
+import { Random } from '../testing/random.ts'
 
 afterEach(() => {
   vi.restoreAllMocks()

@@ -4,7 +4,7 @@ import { writeNative } from '../codecs/encoding/native.ts'
 import { Body } from '../event/body.ts'
 import { LogEvent } from '../event/log.ts'
 import type { DecodingCodec, FramingMethod } from '../schema/groups.ts'
-import type { Random } from './fuzz/random.ts'
+import type { Random } from './random.ts'
 
 /** A frame that the codec takes, with this text in it. */
 export function goodFrame(codec: DecodingCodec, text: string): Buffer {

@@ -6,8 +6,8 @@ import type { LogEvent } from '../event/log.ts'
 import type { MetricEvent } from '../event/metric.ts'
 import { type Answer, fakeDestination, fakeDestinationAt, type RecordedRequest, unusedPort } from './destination.ts'
 import { log } from './events.ts'
-import { Random } from './fuzz/random.ts'
 import { startSink, type TestSink } from './harness.ts'
+import { Random } from './random.ts'
 
 /** A sink of the table. */
 export interface FaultySink {

@@ -4,6 +4,7 @@ import type { MetricEvent } from '../../event/metric.ts'
 import { Timestamp } from '../../event/timestamp.ts'
 import { Bytes, Float, Regex, type Value, type ValueObject } from '../../event/value.ts'
 import { log, metric } from '../../testing/events.ts'
+import { Random } from '../../testing/random.ts'
 import { Packer, Unpacker } from './packing.ts'
 
 const packer = new Packer()
@@ -104,11 +105,8 @@ test('objects of one shape inside each other', () => {
 })
 
 test('random events of random shapes', () => {
-  let state = 20_260_101
-  const random = (below: number) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-    return Math.floor((state / 2 ** 32) * below)
-  }
+  const chance = new Random(20_260_101)
+  const random = (below: number) => chance.below(below)
   const kinds = Object.values(values)
   const value = (depth: number): Value => {
     const pick = random(10)

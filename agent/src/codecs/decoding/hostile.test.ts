@@ -6,9 +6,9 @@ import { expect, test, vi } from 'vitest'
 import { LogEvent } from '../../event/log.ts'
 import { decoding, decodingCodecs, framing, framingMethods } from '../../schema/groups.ts'
 import { parseOptions } from '../../schema/validate.ts'
-import { Random } from '../../testing/fuzz/random.ts'
 import { testGlobals } from '../../testing/harness.ts'
 import { framed, goodFrame, hostileBytes, limitedTo } from '../../testing/hostile.ts'
+import { Random } from '../../testing/random.ts'
 import { compileDecoder, type Decoded, type Decoder } from './decoder.ts'
 
 vi.setConfig({ testTimeout: 60_000 })

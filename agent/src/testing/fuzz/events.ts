@@ -2,7 +2,7 @@
 
 import { Timestamp } from '../../event/timestamp.ts'
 import { type Float, float, setField, stringFromBytes, type Value, type ValueObject } from '../../event/value.ts'
-import type { Random } from './random.ts'
+import type { Random } from '../random.ts'
 
 /** Names of fields: short ones that programs meet often, and those that lead astray. */
 export const anyNames: readonly string[] = [

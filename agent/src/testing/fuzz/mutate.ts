@@ -1,8 +1,8 @@
 // Damaged programs: valid ones with tokens and characters left out, doubled, exchanged or put in, as hostile as can be.
 
 import { tokenize } from '../../remap/lexer.ts'
+import type { Random } from '../random.ts'
 import { examples, randomProgram } from './programs.ts'
-import type { Random } from './random.ts'
 
 const pieces: readonly string[] = [
   '(',

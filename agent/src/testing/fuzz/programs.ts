@@ -8,8 +8,8 @@ import { functions } from '../../remap/functions.ts'
 import { type Kind, kinds } from '../../remap/kind.ts'
 import { tokenize } from '../../remap/lexer.ts'
 import { parseProgram } from '../../remap/parser.ts'
+import type { Random } from '../random.ts'
 import { anyNames, fewNames, floats, integers, strings } from './events.ts'
-import type { Random } from './random.ts'
 
 const wants = ['string', 'integer', 'float', 'boolean', 'timestamp', 'regex', 'null', 'array', 'object'] as const
 type Want = (typeof wants)[number]

@@ -1,12 +1,12 @@
 // Runs cases one after another until the time is up or one shows a problem. Every case has a seed of its own, so that it can be
 // run again alone.
 
+import { Random } from '../random.ts'
 import { type Case, type Problem, runCase } from './case.ts'
 import { anyNames, fewNames, randomObject } from './events.ts'
 import { minimised } from './minimise.ts'
 import { damagedProgram } from './mutate.ts'
 import { randomProgram } from './programs.ts'
-import { Random } from './random.ts'
 
 export interface FuzzOptions {
   /** Seed of the first case; the next one has the next. */

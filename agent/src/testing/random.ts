@@ -23,6 +23,11 @@ export class Random {
     return Math.floor(this.next() * limit)
   }
 
+  /** An integer from the least to the most, both included. */
+  between(least: number, most: number): number {
+    return least + this.below(most - least + 1)
+  }
+
   chance(probability: number): boolean {
     return this.next() < probability
   }
