@@ -104,6 +104,16 @@ test('objects of one shape inside each other', () => {
   }
 })
 
+test('objects of the same members in different orders', () => {
+  for (let round = 0; round < 40; round++) {
+    const rows = Array.from({ length: 9 }, (_, index) => {
+      const [a, b] = [`a${index % 3}`, `b${index % 2}`]
+      return index % 2 === 0 ? { a, b } : { b: 'other', a: 'one' }
+    })
+    expect(thereAndBack(rows.map((fields) => new LogEvent(fields))).map((event) => event.fields)).toEqual(rows)
+  }
+})
+
 test('random events of random shapes', () => {
   const chance = new Random(20_260_101)
   const random = (below: number) => chance.below(below)

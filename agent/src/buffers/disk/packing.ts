@@ -67,7 +67,7 @@ interface ShapePacker {
 
 const shapePackers = new WeakMap<Shape, ShapePacker>()
 
-/** Distinguishes records, so that what was said in one is not taken for said in the next. */
+/** Distinguishes records, those that are packed and those that are read: what was said in one is not said in the next. */
 let records = 0
 const nothing: unique symbol = Symbol('nothing')
 
@@ -406,6 +406,8 @@ type UnpackMembers = (unpacker: Unpacker) => ValueObject
 /** How objects of a shape are made again; kept, because the shapes of one record are those of the next. */
 interface ShapeUnpacker {
   seen: number
+  /** The record in which it was last defined. */
+  record: number
   unpack: UnpackMembers
 }
 
@@ -451,6 +453,7 @@ export class Unpacker {
   #textAt = 0
   #text = ''
   #unit = 0
+  #record = 0
   #shapes: ShapeUnpacker[] = []
 
   /** @param textAt where in the bytes the blocks of text begin */
@@ -477,6 +480,7 @@ export class Unpacker {
     this.#view = viewOf(bytes)
     this.#at = 0
     this.#textAt = textAt
+    this.#record = ++records
     this.#shapes = []
     if (textAt < bytes.length) this.#nextBlock()
   }
@@ -607,13 +611,19 @@ export class Unpacker {
 
   #defined(): ShapeUnpacker {
     const names = Array.from({ length: this.#unsigned() }, () => this.value() as string)
-    const key = JSON.stringify(names)
+    let key = JSON.stringify(names)
     let shape = unpackers.get(key)
+    // Objects whose members were made in another order are another shape of the same names, with last values of its own.
+    while (shape?.record === this.#record) {
+      key += '+'
+      shape = unpackers.get(key)
+    }
     if (shape === undefined) {
       if (unpackers.size >= mostUnpackers) unpackers.clear()
-      shape = { seen: 0, unpack: slowly(names) }
+      shape = { seen: 0, record: 0, unpack: slowly(names) }
       unpackers.set(key, shape)
     }
+    shape.record = this.#record
     if (++shape.seen === worthIt) shape.unpack = compileUnpack(names)
     this.#shapes.push(shape)
     return shape
