@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os'
-import { defineConfig } from 'vitest/config'
+import { configDefaults, defineConfig } from 'vitest/config'
 
 // The workspaces import each other by name; in development the names lead to the sources.
 const resolve = { conditions: ['source'] }
@@ -8,13 +8,22 @@ const ssr = { resolve }
 /** A test that ends is not judged by its time: machines are slow at times. */
 const patience = { testTimeout: 60_000, hookTimeout: 120_000 }
 
+/** Tests that start whole processes of the agent or of the command: each start costs a second of CPU time. */
+const processes = '**/*.process.test.ts'
+const exclude = [...configDefaults.exclude, processes]
+
 export default defineConfig({
   test: {
     // Many tests wait for servers and processes of their own; with a worker for each core the cores would be idle.
     maxWorkers: Math.max(3, availableParallelism()),
     projects: [
-      { resolve, ssr, test: { name: 'agent', include: ['agent/src/**/*.test.ts'], maxConcurrency: 20, ...patience } },
-      { resolve, ssr, test: { name: 'operator', include: ['operator/src/**/*.test.ts'], ...patience } },
+      {
+        resolve,
+        ssr,
+        test: { name: 'agent', include: ['agent/src/**/*.test.ts'], exclude, maxConcurrency: 20, ...patience },
+      },
+      { resolve, ssr, test: { name: 'operator', include: ['operator/src/**/*.test.ts'], exclude, ...patience } },
+      { resolve, ssr, test: { name: 'processes', include: [`{agent,operator}/src/${processes}`], ...patience } },
       {
         resolve,
         ssr,

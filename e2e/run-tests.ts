@@ -1,7 +1,7 @@
-// Everything that this machine can run: unit tests, conformance cases, components against real servers, the agent on a
-// real cluster. The last line is `N passed, N failed, N skipped`; what is skipped is listed with its reason.
+// Everything that this machine can run: unit tests, conformance cases, whole processes, components against real servers, the
+// agent on a real cluster. The last line is `N passed, N failed, N skipped`; what is skipped is listed with its reason.
 //
-//   npm test [-- --only unit|conformance|fuzz|integration|e2e]
+//   npm test [-- --only unit|conformance|fuzz|processes|integration|e2e]
 //
 // Real servers and a cluster need packages and builds. As root on Debian they are installed, after saying so; elsewhere
 // what is missing is named and its tests are skipped. PENSTOCK_TEST_INSTALL=0 forbids installing, 1 allows it anywhere.
@@ -34,7 +34,7 @@ interface Score {
   readonly skips: string[]
 }
 
-const stages = ['unit', 'conformance', 'fuzz', 'integration', 'e2e'] as const
+const stages = ['unit', 'conformance', 'fuzz', 'processes', 'integration', 'e2e'] as const
 type Stage = (typeof stages)[number]
 
 const started = Date.now()
@@ -61,12 +61,16 @@ async function main(): Promise<number> {
     if (run('unit'))
       add(total, 'unit', await runVitest(folder, 'unit', ['--project', 'agent', '--project', 'operator']))
     if (run('conformance')) add(total, 'conformance', await runConformance())
-    // Integration tests wait for servers most of the time: the minute of fuzzing passes beside them.
-    const fuzzed = run('fuzz') ? runFuzz() : undefined
-    if (run('integration')) {
-      add(total, 'integration', await runVitest(folder, 'integration', ['--project', 'e2e', 'e2e/components/']))
+    // Integration tests wait for servers most of the time: fuzzing and the tests of whole processes pass beside them.
+    const beside = async () => {
+      if (run('fuzz')) add(total, 'fuzz', await runFuzz())
+      if (run('processes')) add(total, 'processes', await runVitest(folder, 'processes', ['--project', 'processes']))
     }
-    if (fuzzed !== undefined) add(total, 'fuzz', await fuzzed)
+    const integration = async () => {
+      const args = ['--project', 'e2e', 'e2e/components/']
+      if (run('integration')) add(total, 'integration', await runVitest(folder, 'integration', args))
+    }
+    await Promise.all([beside(), integration()])
     if (run('e2e')) {
       // Two lanes, as both wait most of the time: one for the cluster with nodes and the agent alone, one for the operator. What
       // needs nodes stays in one lane, because there is one such cluster at a time.
