@@ -77,8 +77,11 @@ function otherThan(value: unknown): unknown {
   if (typeof value === 'string') return 'other'
   return Array.isArray(value) ? ['other'] : { other: 'other' }
 }
+const digest = (digit: string) => `sha256:${digit.repeat(64)}`
 const others: Readonly<Record<string, unknown>> = {
+  'image.digest': digest('0'),
   'image.pullPolicy': 'Always',
+  'agentImage.digest': digest('0'),
   'secrets.mode': 'Label',
   'rbac.scope': 'Namespaced',
   logLevel: 'debug',
@@ -148,6 +151,7 @@ describe.skipIf(missing !== undefined)(`the charts${missing === undefined ? '' :
       ['webhook.failPolicy=Fail', 'failPolicy'],
       ['replicas=many', 'replicas'],
       ['webhook.failurePolicy=Maybe', 'failurePolicy'],
+      ['image.digest=sha256:0', 'digest'],
     ] as const) {
       const result = await execute(helmCommand, [...args, set])
       expect(result.code, set).not.toBe(0)
@@ -180,6 +184,20 @@ describe.skipIf(missing !== undefined)(`the charts${missing === undefined ? '' :
       if ((await render(merged(companion, nested(path, other)))) === before) without.push(path)
     }
     expect(without).toEqual([])
+  })
+
+  test('an image with a digest is named by it, wherever it is named', async () => {
+    const images = {
+      image: { repository: 'registry.example/operator', digest: digest('a'), tag: 'unused' },
+      agentImage: { repository: 'registry.example/agent', digest: digest('b') },
+    }
+    const text = await helmTemplate(merged({ webhook: { replicas: 2 } }, images))
+    const named = text.match(/registry\.example\S*/g) ?? []
+    const operator = `registry.example/operator@${digest('a')}`
+    const agent = `registry.example/agent@${digest('b')}`
+    // Two Deployments, each with the agents' image; the Job that cleans up, and the test.
+    expect(named.sort()).toEqual([agent, agent, operator, operator, operator, operator])
+    expect(text).not.toMatch(/penstock\/(operator|agent):/)
   })
 
   test('operators that could not agree on a leader are refused', async () => {

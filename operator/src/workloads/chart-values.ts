@@ -27,6 +27,7 @@ const open: Form = { type: 'object', additionalProperties: true }
 const texts: Form = { type: 'object', additionalProperties: { type: 'string' } }
 const names: Form = { type: 'array', items: { type: 'string' } }
 const objects: Form = { type: 'array', items: { type: 'object', additionalProperties: true } }
+const digest: Form = { type: 'string', pattern: '^(sha256:[0-9a-f]{64})?$' }
 const choice = (...values: string[]): Form => ({ type: 'string', enum: values })
 const dnsName = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$'
 const named = (more: Record<string, Form> = {}): Form => ({
@@ -42,11 +43,11 @@ const named = (more: Record<string, Form> = {}): Form => ({
 export const chartValues: readonly ChartValue[] = [
   value('image.repository', 'penstock/operator', text, 'Image of the operator.'),
   value('image.tag', '', text, 'Its tag; the version of the chart if empty.'),
-  value('image.digest', '', text, 'Its digest, such as `sha256:…`; goes before the tag.'),
+  value('image.digest', '', digest, 'Its digest, such as `sha256:…`; goes before the tag.'),
   value('image.pullPolicy', 'IfNotPresent', choice('Always', 'IfNotPresent', 'Never'), 'When the image is pulled.'),
   value('agentImage.repository', 'penstock/agent', text, 'Image of agents that name none.'),
   value('agentImage.tag', '', text, 'Its tag; the version of the chart if empty.'),
-  value('agentImage.digest', '', text, 'Its digest; goes before the tag.'),
+  value('agentImage.digest', '', digest, 'Its digest; goes before the tag.'),
   value(
     'imagePullSecrets',
     [],

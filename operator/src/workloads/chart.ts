@@ -117,7 +117,7 @@ function withTemplates(root: string, chart: string, files: Map<string, string>):
 const readme = () => `# The penstock chart
 
 \`\`\`sh
-helm install penstock oci://REGISTRY/penstock --namespace penstock-system --create-namespace
+helm install penstock oci://REGISTRY/charts/penstock --namespace penstock-system --create-namespace
 \`\`\`
 
 An operator, and an agent on every node. After that a Pipeline is all that a user adds; see \`operator/guide\`.
