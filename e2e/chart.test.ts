@@ -268,7 +268,11 @@ describe.skipIf(missing !== undefined)(`the charts${missing === undefined ? '' :
             for (const verb of verbs) expect(['get', 'bind'], where).toContain(verb)
             if (!verbs.includes('bind')) continue
             const ofCluster = resources.includes('clusterroles') ? ['penstock-agent-events'] : []
-            expect(resourceNames, where).toEqual(['penstock-agent-node', 'penstock-agent-aggregator', ...ofCluster])
+            const bound = ['penstock-agent-node', 'penstock-agent-aggregator', ...ofCluster]
+            // Bound in the namespaces of Agents, this role is bound there alone.
+            const ofAgents =
+              object.metadata.name === 'penstock-operator-namespace' ? ['penstock-agent-election'] : bound
+            expect(resourceNames, where).toEqual(ofAgents)
           }
         }
       }

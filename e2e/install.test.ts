@@ -110,6 +110,10 @@ async function olderChart(): Promise<string> {
   await edit('files/crds/pipelines.penstock.dev.yaml', (crd) => {
     delete crd.spec.versions[0].schema.openAPIV3Schema.properties.spec.properties.suspend
   })
+  // Any aggregator could write the Leases of every other one.
+  await edit('files/rules.json', ({ agents }) => {
+    agents['penstock-agent-aggregator'].push(...agents['penstock-agent-election'])
+  })
   return folder
 }
 
@@ -585,12 +589,16 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
     }
     const suspend = () => kubectl('explain', 'pipelines.spec.suspend')
     await expect(suspend()).rejects.toThrow('does not exist')
+    const rights = () =>
+      kubectl('get', 'clusterrole', 'penstock-agent-aggregator', '-o', 'jsonpath={.rules[*].resources}')
+    expect(await rights()).toContain('"leases"')
     const [before, agents] = [await kept(), await agentPods()]
     await release('upgrade', chart())
     expect(JSON.parse(await helmHere(['list', '-n', system, '-o', 'json']))).toMatchObject([
       { name: 'penstock', revision: '2', status: 'deployed' },
     ])
     await waitFor('the newer kind', 30_000, suspend)
+    expect(await rights()).not.toContain('"leases"')
     await isReady('plagent', system, 'node')
     await isReady('pl', 'shop', 'checkout')
     expect(await kept()).toEqual(before)

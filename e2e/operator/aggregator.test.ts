@@ -1,7 +1,7 @@
 // Workloads of Agents, and above all the volumes of an aggregator, on a real API server with its StatefulSet and Job controllers. There is no kubelet: what pods come to
-// is said here. That an agent empties its buffers is tested in agent/src/bundle/drain.test.ts.
+// is said here. That an agent empties its buffers is tested in agent/src/bundle/drain.process.test.ts.
 
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -9,20 +9,19 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { type Cluster, missingForCluster, startCluster } from '../cluster/cluster.ts'
 import { root } from '../command.ts'
-import { type ConditionLike, CutWire, eventually, OperatorProcess, prepare, system } from './process.ts'
+import { type ConditionLike, CutWire, eventually, OperatorProcess, prepare, signIn, system } from './process.ts'
 import { Replica } from './replica.ts'
 
-/** What the manifest of the installation lets the operator and aggregators do in the namespace: what they need beyond it fails. */
+/** What the manifest of the installation lets the operator and aggregators do: what they need beyond it fails. */
 const rights = parseAllDocuments(readFileSync(join(root, 'operator/install.yaml'), 'utf8'))
   .map((one) => one.toJS() as Live)
-  .filter(({ metadata }) =>
-    /^penstock-(agent-aggregator|agent-events|operator-namespace|operator-agents)$/.test(metadata.name),
-  )
+  .filter(({ kind }) => /^(ServiceAccount|(Cluster)?Role(Binding)?)$/.test(kind))
 
 const missing = missingForCluster(0)
 const set = 'penstock-hub'
 
 interface Live {
+  readonly kind: string
   readonly metadata: {
     readonly name: string
     readonly uid: string
@@ -119,7 +118,9 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
   beforeAll(async () => {
     cluster = resources.use(await startCluster())
     await prepare(cluster)
-    const { kubeconfig } = cluster
+    await cluster.apply(...rights)
+    const kubeconfig = join(cluster.folder, 'operator-kubeconfig')
+    await signIn(cluster, 'penstock-operator', kubeconfig)
     await resources.use(OperatorProcess.start({ kubeconfig, args: ['--leader-election=false'] })).leading()
     await apply({ size: '1024Mi', retention: { whenScaled: 'Drain' } })
     await eventually(async () => {
@@ -272,7 +273,6 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
 
   test('one replica at a time scrapes and collects events: the next when it is gone or gives up, and nothing else begins anew', async () => {
     await using page = await StatusPage.start()
-    await cluster.apply(...rights)
     // What a pod has mounted: the account of the agent.
     const account = join(cluster.folder, 'events-kubeconfig')
     await cluster.apply({
@@ -319,19 +319,7 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
       expect((await get('deployment', 'penstock-edge')).spec.replicas).toBe(2)
       expect(await leases()).toMatchObject([{ metadata: { ownerReferences: [{ kind: 'Agent', name: 'edge' }] } }])
     })
-    const kubeconfig = await cluster.kubectl([
-      'config',
-      'view',
-      '--raw',
-      '-o',
-      'json',
-      '--kubeconfig',
-      cluster.kubeconfig,
-    ])
-    const token = (await kubectl('create', 'token', 'penstock-edge')).trim()
-    const { users, ...rest } = JSON.parse(kubeconfig)
-    const signedIn = users.map(({ name }: { name: string }) => ({ name, user: { token } }))
-    writeFileSync(account, JSON.stringify({ ...rest, users: signedIn }))
+    await signIn(cluster, 'penstock-edge', account)
     /** Something happens in a namespace that is not the agent's. */
     const happens = (name: string, reason = 'Tried') =>
       cluster.apply({
@@ -362,7 +350,7 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
     const leader = async () => {
       const leading: Replica[] = []
       for (const replica of replicas) if ((await leads(replica)) === 1) leading.push(replica)
-      expect(leading).toHaveLength(1)
+      expect(leading, [...replicas].map(({ pod, log }) => `${pod}: ${log}`).join('\n')).toHaveLength(1)
       return leading[0] as Replica
     }
     const first = await eventually(async () => {
@@ -414,28 +402,86 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
     expect(await third.metric('config_reloads_total')).toBe(1)
   })
 
-  test('operator and agents may write the Leases that are theirs, and no other one of the namespace', async () => {
-    await cluster.apply(...rights)
-    const as = (account: string) => ['-n', system, '--as', `system:serviceaccount:${system}:${account}`]
-    const lease = (name: string) => ({
-      input: JSON.stringify({
-        apiVersion: 'coordination.k8s.io/v1',
-        kind: 'Lease',
-        metadata: { name, namespace: system },
-      }),
+  test('operator and agents may write the Leases that are theirs, and no other one of any namespace', async () => {
+    const rbac = { apiGroup: 'rbac.authorization.k8s.io' }
+    const bindingOf = (name: string, namespace: string, role: string) => ({
+      apiVersion: `${rbac.apiGroup}/v1`,
+      kind: 'RoleBinding',
+      metadata: { name, namespace },
+      roleRef: { ...rbac, kind: 'ClusterRole', name: role },
+      subjects: [{ kind: 'ServiceAccount', name: 'penstock-operator', namespace: system }],
     })
-    const apply = (name: string) =>
-      cluster.kubectl([...as('penstock-operator'), 'apply', '--server-side', '-f', '-'], lease(name))
-    const put = (name: string) => {
-      const path = `/apis/coordination.k8s.io/v1/namespaces/${system}/leases/${name}`
-      return cluster.kubectl([...as('penstock-edge'), 'replace', '--raw', path, '-f', '-'], lease(name))
+    // A namespace of tenants into which the platform lets the operator.
+    await cluster.apply(
+      { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } },
+      bindingOf('penstock-operator-agents', 'shop', 'penstock-operator-namespace'),
+      {
+        apiVersion: 'penstock.dev/v1alpha1',
+        kind: 'Agent',
+        metadata: { name: 'hub', namespace: 'shop' },
+        spec: { mode: 'Aggregator', pipelines: { namespaceSelector: {} } },
+      },
+    )
+    const ofHub = ['-n', 'shop', '-l', 'penstock.dev/agent=hub', '-o', 'name']
+    const bindings = async () => (await cluster.kubectl(['get', 'rolebindings', ...ofHub])).split('\n').filter(Boolean)
+    const leases = async () => (await cluster.kubectl(['get', 'leases', ...ofHub])).split('\n').filter(Boolean)
+    const nameOf = (line = '') => line.replace(/.*\//, '')
+    await eventually(async () => {
+      expect(await bindings()).toHaveLength(1)
+      expect((await leases()).map(nameOf)).toEqual((await bindings()).map(nameOf))
+    })
+    const written = nameOf((await bindings())[0])
+    // The other one, of the platform, has its own.
+    await eventually(async () => expect(await list('rolebindings', '-l', 'penstock.dev/agent=hub')).toHaveLength(1))
+    // Taken away by somebody, it is there again.
+    await cluster.kubectl(['delete', 'rolebinding', written, '-n', 'shop'])
+    await eventually(async () => expect(await bindings()).toHaveLength(1))
+
+    const as = (account: string, home: string) => ['--as', `system:serviceaccount:${home}:${account}`]
+    const lease = (name: string, namespace: string) => ({
+      input: JSON.stringify({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name, namespace } }),
+    })
+    const apply = (object: { readonly input: string }) =>
+      cluster.kubectl([...as('penstock-operator', system), 'apply', '--server-side', '-f', '-'], object)
+    const put = (account: string, home: string, name: string, namespace = home) => {
+      const path = `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases/${name}`
+      return cluster.kubectl([...as(account, home), 'replace', '--raw', path, '-f', '-'], lease(name, namespace))
     }
     // Of one that is not there both make it, by a request that names it.
-    await apply('penstock-aggregator-0')
-    await put('penstock-aggregator-63')
+    await apply(lease('penstock-aggregator-0', 'shop'))
+    await put('penstock-hub', system, 'penstock-aggregator-63')
+    await put('penstock-hub', 'shop', 'penstock-aggregator-63')
     for (const name of ['penstock-operator', 'penstock-aggregator-64']) {
-      await expect(apply(name)).rejects.toThrow('orbidden')
-      await expect(put(name)).rejects.toThrow('orbidden')
+      await expect(apply(lease(name, 'shop'))).rejects.toThrow('orbidden')
+      await expect(put('penstock-hub', system, name)).rejects.toThrow('orbidden')
     }
+    for (const name of ['penstock-aggregator-0', 'penstock-aggregator-63', written]) {
+      for (const namespace of [system, 'default'])
+        await expect(put('penstock-hub', 'shop', name, namespace), `${namespace}/${name}`).rejects.toThrow('orbidden')
+      await expect(put('penstock-hub', system, name, 'shop')).rejects.toThrow('orbidden')
+    }
+
+    // Nor can the operator let anybody in elsewhere, or in by another name, or to more.
+    // Of a long refusal the end is shown: the rights that it has not.
+    const refused = /orbidden|APIGroups/
+    const binds = (name: string, namespace: string, role: string) =>
+      apply({ input: JSON.stringify(bindingOf(name, namespace, role)) })
+    await binds('penstock-aggregator-7', 'shop', 'penstock-agent-election')
+    for (const [name, namespace, role] of [
+      ['penstock-aggregator-7', 'default', 'penstock-agent-election'],
+      ['mine', 'shop', 'penstock-agent-election'],
+      ['penstock-aggregator-8', 'shop', 'penstock-edit'],
+      ['penstock-operator-agents', 'shop', 'penstock-operator-namespace'],
+    ] as const)
+      await expect(binds(name, namespace, role), `${namespace}/${name} ${role}`).rejects.toThrow(refused)
+    const remove = [...as('penstock-operator', system), '-n', 'shop', 'delete', 'rolebinding']
+    await expect(cluster.kubectl([...remove, 'penstock-operator-agents'])).rejects.toThrow(refused)
+    const wide = { ...bindingOf('penstock-election', '', 'penstock-agent-election'), kind: 'ClusterRoleBinding' }
+    await expect(
+      apply({ input: JSON.stringify({ ...wide, metadata: { name: 'penstock-election' } }) }),
+    ).rejects.toThrow(refused)
+
+    await cluster.kubectl(['-n', 'shop', 'delete', 'plagent', 'hub'])
+    await eventually(async () => expect(await bindings()).toEqual([]))
   })
 })

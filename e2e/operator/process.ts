@@ -205,6 +205,14 @@ export async function prepare(cluster: Cluster, ...namespaces: readonly string[]
   })
 }
 
+/** Writes a kubeconfig by which a ServiceAccount of the operator's namespace reaches the cluster. */
+export async function signIn(cluster: Cluster, account: string, file: string): Promise<void> {
+  const token = (await cluster.kubectl(['create', 'token', account, '-n', system])).trim()
+  const config = JSON.parse(await cluster.kubectl(['config', 'view', '--raw', '--minify', '--flatten', '-o', 'json']))
+  for (const user of config.users) user.user = { token }
+  writeFileSync(file, JSON.stringify(config))
+}
+
 /** Kills the API server and starts it again with the same arguments; what happens in between is the caller's. */
 export async function restartApiServer(cluster: Cluster, between: () => Promise<void> = async () => {}): Promise<void> {
   const file = join(cluster.folder, 'run/kube-apiserver.pid')

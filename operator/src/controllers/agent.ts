@@ -199,7 +199,7 @@ export class AgentController implements AsyncDisposable {
     const os = 'kubernetes.io/os'
     this.#otherNodes = caches.cache(nodeType, { metadataOnly: true, labelSelector: `${os},${os}!=linux` })
     for (const type of ownedTypes) {
-      if (type === (context.settings.rolesOnly ? clusterRoleBindingType : roleBindingType)) continue
+      if (context.settings.rolesOnly && type === clusterRoleBindingType) continue
       this.#owned.set(
         type.kind,
         type === configMapType ? configMaps : caches.cache(type, { labelSelector: labels.agent }),

@@ -3,7 +3,7 @@
 import { silentLogger } from '@penstock/agent/telemetry/logger'
 import { expect, test } from 'vitest'
 import type { KubeObject, ResourceType } from '../api/object.ts'
-import type { KubeClient, ListOptions } from '../kube/client.ts'
+import { type KubeClient, KubeError, type ListOptions } from '../kube/client.ts'
 import type { OperatorSettings } from './context.ts'
 import { sweep } from './orphans.ts'
 
@@ -20,6 +20,10 @@ const objects: readonly (readonly [string, KubeObject['metadata']])[] = [
   ['agents', { name: 'node', namespace: 'penstock-system', uid: 'of-node' }],
   ['secrets', { name: 'kept', namespace: 'penstock-system', labels: label, ownerReferences: [owner('of-node')] }],
   ['secrets', { name: 'left', namespace: 'penstock-system', labels: label, ownerReferences: [owner('gone')] }],
+  ...['left', 'forged'].map((name): readonly [string, KubeObject['metadata']] => [
+    'rolebindings',
+    { name, namespace: 'penstock-system', labels: label, ownerReferences: [owner('gone')] },
+  ]),
   ...(['rolebindings', 'clusterrolebindings'] as const).flatMap((plural) =>
     ['node', 'gone'].map((agent): readonly [string, KubeObject['metadata']] => [
       plural,
@@ -41,7 +45,10 @@ const kube = {
         ([plural, metadata]) => plural === type.plural && (namespace ?? metadata.namespace) === metadata.namespace,
       )
       .map(([, metadata]) => ({ metadata: { creationTimestamp: '2026-01-01T00:00:00Z', ...metadata } })),
-  delete: async () => true,
+  delete: async (_type: ResourceType, _namespace: string | undefined, name: string) => {
+    if (name === 'forged') throw new KubeError('It is forbidden.', { status: 403, reason: 'Forbidden' })
+    return true
+  },
 } as unknown as KubeClient
 
 test.each([
@@ -58,6 +65,6 @@ test.each([
     const own = { namespace: 'penstock-system', agentNamespaces: ['penstock-system'] }
     const settings = { ...own, watchNamespaces, rolesOnly } as unknown as OperatorSettings
     const deleted = await sweep({ kube, settings, logger: silentLogger }, new AbortController().signal)
-    expect(deleted).toEqual(['Secret penstock-system/left', ...bindings])
+    expect(deleted).toEqual(['Secret penstock-system/left', 'RoleBinding penstock-system/left', ...bindings])
   },
 )

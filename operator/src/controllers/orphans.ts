@@ -42,6 +42,7 @@ const namespacedTypes: readonly ResourceType[] = [
   horizontalPodAutoscalerType,
   networkPolicyType,
   podMonitorType,
+  roleBindingType,
 ]
 
 export interface OrphanOptions {
@@ -108,7 +109,8 @@ export async function sweep(
     try {
       if (await kube.delete(type, namespace, name, { uid, signal })) deleted.push(`${type.kind} ${keyOf(object)}`)
     } catch (error) {
-      if (!isNormal(error)) throw error
+      // What the operator may not delete it has not made, whatever the labels say.
+      if (!isNormal(error) && !(error instanceof KubeError && error.status === 403)) throw error
     }
   }
   const labelSelector = `${labels.managedBy}=penstock,${labels.agent}`

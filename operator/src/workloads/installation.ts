@@ -6,7 +6,7 @@ import { kinds } from '../api/kinds.ts'
 import { apiVersion, version as apiVersionName, group } from '../api/object.ts'
 import { type Describe, type Manifest, synthesise } from './manifest.ts'
 import { leaseNames } from './names.ts'
-import { agentRoles, eventsRole } from './render.ts'
+import { agentRoles, electionRole, eventsRole } from './render.ts'
 
 export const operatorName = 'penstock-operator'
 export const webhookName = 'penstock-webhook'
@@ -58,6 +58,7 @@ export const operatorRules: readonly Rule[] = [
   { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
   { apiGroups: ['apiextensions.k8s.io'], resources: ['customresourcedefinitions'], verbs: read },
   { apiGroups: [rbac], resources: ['clusterrolebindings'], verbs: [...read, ...write] },
+  { apiGroups: [rbac], resources: ['rolebindings'], verbs: read },
   {
     apiGroups: [rbac],
     resources: ['clusterroles'],
@@ -94,7 +95,7 @@ export const watchedNamespaceRules: readonly Rule[] = [
   ...withinNamespace(operatorRules),
   { apiGroups: ['authorization.k8s.io'], resources: ['localsubjectaccessreviews'], verbs: ['create'] },
   // Agents of nodes read pods here, and those that are here themselves do what they do in their own namespace.
-  { apiGroups: [rbac], resources: ['rolebindings'], verbs: [...read, ...write] },
+  { apiGroups: [rbac], resources: ['rolebindings'], verbs: write },
   { apiGroups: [rbac], resources: ['roles'], resourceNames: Object.values(agentRoles), verbs: ['bind'] },
 ]
 
@@ -136,6 +137,15 @@ export const agentNamespaceRules: readonly Rule[] = [
   { apiGroups: [group], resources: ['agents'], verbs: write },
 ]
 
+/**
+ * Besides, where roles belong to the cluster: bind an Aggregator to the role for its Leases, in its namespace alone. Bindings have the
+ * names of Leases, so that it can neither change nor delete any other one there.
+ */
+export const electionBindingRules: readonly Rule[] = [
+  { apiGroups: [rbac], resources: ['rolebindings'], resourceNames: leaseNames, verbs: ['get', ...write] },
+  { apiGroups: [rbac], resources: ['clusterroles'], resourceNames: [electionRole], verbs: ['bind'] },
+]
+
 /** What it may do in its own namespace besides. */
 export const ownNamespaceRules: readonly Rule[] = [
   { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: [...read, ...write, 'update'] },
@@ -156,6 +166,16 @@ const reviews: readonly Rule[] = [
   { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },
 ]
 
+// By PUT alone, which names what it creates.
+const electionRules: readonly Rule[] = [
+  {
+    apiGroups: ['coordination.k8s.io'],
+    resources: ['leases'],
+    resourceNames: leaseNames,
+    verbs: ['get', 'create', 'update'],
+  },
+]
+
 const eventRules: readonly Rule[] = [{ apiGroups: ['events.k8s.io'], resources: ['events'], verbs: read }]
 
 /** The roles of agents. They are fixed: the operator may bind them, and can neither make nor change a role. */
@@ -165,27 +185,22 @@ export const agentRoleRules: Readonly<Record<string, readonly Rule[]>> = {
     { apiGroups: [''], resources: ['nodes/pods'], verbs: ['get'] },
     ...reviews,
   ],
-  [agentRoles.Aggregator]: [
-    { apiGroups: [''], resources: ['namespaces'], verbs: read },
-    // By PUT alone, which names what it creates.
-    {
-      apiGroups: ['coordination.k8s.io'],
-      resources: ['leases'],
-      resourceNames: leaseNames,
-      verbs: ['get', 'create', 'update'],
-    },
-    ...reviews,
-  ],
+  [agentRoles.Aggregator]: [{ apiGroups: [''], resources: ['namespaces'], verbs: read }, ...reviews],
+  [electionRole]: electionRules,
   [eventsRole]: eventRules,
 }
 
 /**
  * The same where they have Roles alone: those of nodes in each namespace that is watched, besides `namespaceItself`, the others in
- * their own, whose events they may read.
+ * their own, whose Leases they may write and whose events they may read.
  */
 export const agentNamespacedRules: Readonly<Record<string, readonly Rule[]>> = {
   [agentRoles.Node]: withinNamespace(agentRoleRules[agentRoles.Node] ?? []),
-  [agentRoles.Aggregator]: withinNamespace([...(agentRoleRules[agentRoles.Aggregator] ?? []), ...eventRules]),
+  [agentRoles.Aggregator]: withinNamespace([
+    ...(agentRoleRules[agentRoles.Aggregator] ?? []),
+    ...electionRules,
+    ...eventRules,
+  ]),
 }
 
 /** Who may read `/metrics` where nothing but Roles can tell: the resource is there for that question alone. */
@@ -253,7 +268,7 @@ export function renderInstallation({ namespace, version }: InstallationOptions):
       roleRef: role('ClusterRole', operatorName),
       subjects: [account],
     })
-    clusterRole('penstock-operator-namespace', agentNamespaceRules)
+    clusterRole('penstock-operator-namespace', [...agentNamespaceRules, ...electionBindingRules])
     add({
       apiVersion: rbacVersion,
       kind: 'RoleBinding',

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Agent, AgentSpec } from '../api/agent.ts'
-import { agentRoleRules } from './installation.ts'
+import { agentNamespacedRules, agentRoleRules } from './installation.ts'
 import { leaseName } from './names.ts'
 import { strategicMerge } from './pod-template.ts'
 import { type Manifest, renderDrains, renderWorkloads, type WorkloadInput, workloadProblems } from './render.ts'
@@ -60,6 +60,33 @@ test('of aggregators, those of the platform alone read the events of the cluster
     const reads = rules.some(({ resources }) => resources?.includes('events'))
     expect([role, reads]).toEqual([role, role === 'penstock-agent-events'])
   }
+})
+
+test('an Aggregator may write Leases in its own namespace alone, by a binding that goes with it', () => {
+  const lease = leaseName(hub({}), [hub({})]) as string
+  const manifests = renderWorkloads(hub({}), { ...input, lease })
+  expect(of(manifests, 'RoleBinding')).toEqual({
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'RoleBinding',
+    metadata: {
+      name: lease,
+      namespace: 'penstock-system',
+      labels: expect.objectContaining({ 'penstock.dev/agent': 'hub' }),
+      ownerReferences: [expect.objectContaining({ kind: 'Agent', uid: 'uid-1', controller: true })],
+    },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'penstock-agent-election' },
+    subjects: [{ kind: 'ServiceAccount', name: 'penstock-hub', namespace: 'penstock-system' }],
+  })
+  const writers = (rules: typeof agentRoleRules) =>
+    Object.keys(rules).filter((role) => rules[role]?.some(({ resources }) => resources?.includes('leases')))
+  expect(writers(agentRoleRules)).toEqual(['penstock-agent-election'])
+  const wide = manifests.filter(({ kind }) => kind === 'ClusterRoleBinding') as unknown as readonly Deep[]
+  expect(wide.map((binding) => binding['roleRef']?.['name'])).toEqual(['penstock-agent-aggregator'])
+  // Where there are Roles alone, one role in its namespace has it all.
+  expect(writers(agentNamespacedRules)).toEqual(['penstock-agent-aggregator'])
+  const roles = renderWorkloads(hub({}), { ...input, lease, namespaces: ['shop'] })
+  const bound = roles.filter(({ kind }) => kind === 'RoleBinding')
+  expect(bound.map(({ metadata }) => metadata.namespace)).toEqual(['penstock-system'])
 })
 
 test('where rights come from Roles, a node agent is bound in each namespace that is watched, another in its own', () => {
@@ -203,7 +230,7 @@ test('each Aggregator of a namespace has a Lease of its own that the role of age
   const chosen = new Map(of64.map((one) => [one.metadata.name, leaseName(one, of64)]))
   expect(new Set(chosen.values()).size).toBe(of64.length)
   const { resourceNames, verbs } =
-    agentRoleRules['penstock-agent-aggregator']?.find(({ resources }) => resources?.includes('leases')) ?? {}
+    agentRoleRules['penstock-agent-election']?.find(({ resources }) => resources?.includes('leases')) ?? {}
   expect(verbs).toEqual(['get', 'create', 'update'])
   for (const lease of chosen.values()) expect(resourceNames).toContain(lease)
   // What comes later, or is elsewhere, takes none of them.

@@ -25,8 +25,14 @@ import { podTemplateProblems } from './pod-template.ts'
 export type { Manifest } from './manifest.ts'
 export type { WorkloadInput } from './pod.ts'
 
-/** Roles that the chart ships; an operator may bind these, the one for events, and no other. */
+/** Roles that the chart ships; an operator may bind these, those for Leases and for events, and no other. */
 export const agentRoles = { Node: 'penstock-agent-node', Aggregator: 'penstock-agent-aggregator' } as const
+
+/**
+ * To write the Leases of Aggregators. Apart, because it is bound in the namespace of an Agent alone: bound for the cluster, any account of
+ * a tenant could take the Leases of all others.
+ */
+export const electionRole = 'penstock-agent-election'
 
 /** To read the events of the whole cluster. Apart, because a tenant can use the account of an Aggregator in its own namespace. */
 export const eventsRole = 'penstock-agent-events'
@@ -145,7 +151,14 @@ function describeBindings(agent: Agent, mode: keyof typeof agentRoles, input: Wo
   if (input.namespaces === undefined) {
     const roleRef = { ...role, kind: 'ClusterRole' }
     add({ apiVersion, kind: 'ClusterRoleBinding', metadata: binding, roleRef, subjects })
-    if (mode !== 'Aggregator' || input.readsEvents !== true) return
+    if (mode !== 'Aggregator') return
+    if (input.lease !== undefined) {
+      // Named as the Lease is, so that the operator may be kept to these names.
+      const { namespace = '' } = agent.metadata
+      const metadata = { name: input.lease, namespace, labels: objectLabels(agent), ownerReferences: ownedBy(agent) }
+      add({ apiVersion, kind: 'RoleBinding', metadata, roleRef: { ...roleRef, name: electionRole }, subjects })
+    }
+    if (input.readsEvents !== true) return
     const metadata = { ...binding, name: eventsBindingName(agent) }
     const events = { ...roleRef, name: eventsRole }
     add({ apiVersion, kind: 'ClusterRoleBinding', metadata, roleRef: events, subjects })
