@@ -250,7 +250,8 @@ class History {
   }
 
   isDone(batch: Batch): void {
-    for (const event of batch.events) this.done[(event as LogEvent).fields['n'] as number] = steps.length
+    // After a kill it may come once more; what counts is the first time.
+    for (const event of batch.events) this.done[(event as LogEvent).fields['n'] as number] ??= steps.length
     finalizeBatch(batch, 'delivered')
   }
 
@@ -500,6 +501,30 @@ test('what a killed run has left unsynced is not called safe before it is', asyn
   await pass(() => synced() === 15)
   const syncs = steps.filter(({ op }) => op === 'sync')
   expect(syncs.length).toBeGreaterThan(0)
+})
+
+test('what a run could not sync is not called safe by the next', async () => {
+  const first = start()
+  disk.fault = (call) => (call === 'fdatasync' ? 'EIO' : undefined)
+  await fill(first, 0, 3)
+  await pass(() => first.value('buffer_errors_total', { error_code: 'EIO' }) > 0)
+  kill()
+  disk.fault = () => undefined
+  const second = start()
+  const ledger = () => Ledger.read(join(disk.folder, ledgerName)).state
+  const heard: string[] = []
+  await write(
+    second,
+    numbered(15, 5, (status) => heard.push(status)),
+  )
+  await pass(() => heard.length > 0)
+  expect(heard).toEqual(['delivered'])
+  // The kernel took it for written: this sync says nothing of it.
+  expect(ledger()).toMatchObject({ syncedId: 0, unsafe: true })
+  await second.drain()
+  await fill(second, 20, 1)
+  await pass(() => ledger()?.syncedId === 25)
+  expect(ledger()?.unsafe).toBe(false)
 })
 
 test('a sync that hangs holds the writer within half a second, unless all is delivered', async () => {

@@ -123,8 +123,11 @@ export class DiskBuffer implements SinkBuffer {
   /** Everything before is done. */
   #doneId: number
   #done: Position
+  /** What the ledger calls safe. */
   #synced: Position
   #syncedId: number
+  /** The end of what the last sync was for, that went well or was not tried again. */
+  #covered: Position
   #unsynced: Finalizer[] = []
   #unsyncedBytes = 0
   #syncTimer: NodeJS.Timeout | undefined
@@ -136,7 +139,7 @@ export class DiskBuffer implements SinkBuffer {
   /** How long syncs take of late, at most. */
   #syncTook = 0
   #failedSyncs = 0
-  /** The end of what may not be on the disk after attempts to sync it, until it is done: the ledger does not call it safe. */
+  /** The end of what no sync makes safe any more, until it is done. */
   #unsafeUntil: Position | undefined
   #releasing: Promise<void> | undefined
   #ledgerTimer: NodeJS.Timeout | undefined
@@ -190,6 +193,8 @@ export class DiskBuffer implements SinkBuffer {
     this.#done = { ...read }
     this.#synced = synced
     this.#syncedId = found.syncedId
+    this.#covered = synced
+    if (found.unsafe) this.#isUnsafe(this.#end)
     this.#events = nextId - found.readId - gapped
     this.#bytes = segments.reduce((sum, segment) => sum + (segment.end ?? segment.size), 0) - read.offset
     this.#hot = this.#reader.atEnd
@@ -676,25 +681,26 @@ export class DiskBuffer implements SinkBuffer {
     this.#unsynced = []
     this.#syncingSince = this.#unsyncedSince
     this.#unsyncedSince = Number.POSITIVE_INFINITY
-    const { newest, nextId } = this.#store
-    const synced = { segment: newest?.sequence ?? 0, offset: newest?.end ?? 0 }
+    const { nextId } = this.#store
+    const end = this.#end
     let status: 'delivered' | 'errored' = 'delivered'
     try {
-      const isRepaired = this.#failedSyncs > 0
-      if (isRepaired) this.#writeAgain()
+      if (this.#failedSyncs > 0) this.#writeAgain()
       await this.#store.sync()
       this.#failedSyncs = 0
-      if (isRepaired || this.#unsafeUntil === undefined || !isBefore(this.#done, this.#unsafeUntil)) {
+      this.#covered = end
+      if (this.#unsafeUntil === undefined || !isBefore(this.#done, this.#unsafeUntil)) {
         this.#unsafeUntil = undefined
-        this.#synced = synced
+        this.#synced = end
         this.#syncedId = nextId
       }
     } catch (error) {
-      this.#syncFailed(error)
+      this.#syncFailed(error, end)
       if (this.#failedSyncs > 0 && this.#doneId < nextId) {
         this.#unsynced = [...origins, ...this.#unsynced]
         this.#unsyncedSince = Math.min(this.#syncingSince, this.#unsyncedSince)
         this.#syncingSince = Number.POSITIVE_INFINITY
+        this.#writeLedger()
         return
       }
       // Nobody knows what of it is on the disk. Who can send it again is told to, unless it was delivered meanwhile.
@@ -707,13 +713,12 @@ export class DiskBuffer implements SinkBuffer {
   }
 
   /** A sync that fails leaves pages that count as written: it is tried again with what is not done written again. */
-  #syncFailed(error: unknown): void {
+  #syncFailed(error: unknown, end: Position): void {
     this.#store.abandonNewest()
     const attempt = ++this.#failedSyncs
     if (attempt >= syncAttempts) {
-      const { newest } = this.#store
       this.#failedSyncs = 0
-      this.#unsafeUntil = { segment: newest?.sequence ?? 0, offset: newest?.end ?? 0 }
+      this.#isUnsafe(end)
     }
     this.#error(
       'writer_failed',
@@ -725,10 +730,22 @@ export class DiskBuffer implements SinkBuffer {
     )
   }
 
+  /** What lies before this is not tried to be made safe any more. */
+  #isUnsafe(end: Position): void {
+    this.#unsafeUntil = end
+    this.#covered = end
+  }
+
   #writeAgain(): void {
-    const from = isBefore(this.#synced, this.#done) ? this.#done : this.#synced
+    const from = isBefore(this.#covered, this.#done) ? this.#done : this.#covered
     if (this.#store.writeAgain(from)) return
     throw Object.assign(new Error('What could not be synced does not come back as it was written.'), { code: 'EIO' })
+  }
+
+  /** Where the records end. */
+  get #end(): Position {
+    const { newest } = this.#store
+    return { segment: newest?.sequence ?? 0, offset: newest?.end ?? newest?.size ?? 0 }
   }
 
   #state(): LedgerState {
@@ -738,6 +755,7 @@ export class DiskBuffer implements SinkBuffer {
       synced: this.#synced,
       syncedId: this.#syncedId,
       nextId: this.#store.nextId,
+      unsafe: this.#failedSyncs > 0 || this.#unsafeUntil !== undefined,
     }
   }
 

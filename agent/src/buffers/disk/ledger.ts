@@ -34,6 +34,8 @@ export interface LedgerState {
   readonly syncedId: number
   /** Id that the next event gets. */
   readonly nextId: number
+  /** A sync of what lies behind `synced` has failed: the kernel takes it for written, and says nothing of it at the next. */
+  readonly unsafe: boolean
 }
 
 export class Ledger {
@@ -67,10 +69,10 @@ export class Ledger {
   /** Writes the state down (throws if the disk does not take it); it survives an end of the process, and one of the machine after `sync`. */
   write(state: LedgerState): void {
     const slot = Buffer.alloc(slotBytes)
-    this.#sequence = (this.#sequence + 1) >>> 0
+    const sequence = (this.#sequence + 1) >>> 0
     slot.writeUInt32LE(magic, 0)
     slot.writeUInt32LE(ledgerVersion, 8)
-    slot.writeUInt32LE(this.#sequence, 12)
+    slot.writeUInt32LE(sequence, 12)
     slot.writeUInt32LE(state.read.segment, 16)
     slot.writeUInt32LE(state.read.offset, 20)
     slot.writeBigUInt64LE(BigInt(state.readId), 24)
@@ -78,8 +80,10 @@ export class Ledger {
     slot.writeUInt32LE(state.synced.offset, 36)
     slot.writeBigUInt64LE(BigInt(state.nextId), 40)
     slot.writeBigUInt64LE(BigInt(state.syncedId), 48)
+    slot.writeUInt32LE(state.unsafe ? 1 : 0, 56)
     slot.writeUInt32LE(crc32c(slot.subarray(8)), 4)
-    writeSync(this.#file, slot, 0, slotBytes, (this.#sequence & 1) * slotBytes)
+    writeSync(this.#file, slot, 0, slotBytes, (sequence & 1) * slotBytes)
+    this.#sequence = sequence // one that failed is tried again in the same slot: the other is whole
   }
 
   sync(): Promise<void> {
@@ -109,6 +113,7 @@ function readSlots(file: number): { state: LedgerState | undefined; sequence: nu
       synced: { segment: slot.readUInt32LE(32), offset: slot.readUInt32LE(36) },
       nextId: Number(slot.readBigUInt64LE(40)),
       syncedId: Number(slot.readBigUInt64LE(48)),
+      unsafe: slot.readUInt32LE(56) !== 0,
     }
   }
   return { state, sequence, damaged: length > 0 && state === undefined }

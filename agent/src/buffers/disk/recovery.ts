@@ -22,6 +22,8 @@ export interface Recovered {
   /** Up to here everything is on the disk for certain; what follows may be in the page cache only. */
   readonly synced: Position
   readonly syncedId: number
+  /** No sync makes safe what follows that. */
+  readonly unsafe: boolean
   /** Losses that are known already; reading finds those inside segments. */
   readonly gaps: Gaps
   /** Why events are missing, for the log: one sentence for each place. */
@@ -84,6 +86,7 @@ function examine(folder: string, ledger: Ledger, state: LedgerState | undefined,
     read,
     readId: begin,
     ...syncedOf(segments, state, nextId, begin),
+    unsafe: state?.unsafe ?? segments.length > 0,
     gaps,
     findings,
   }
