@@ -1,6 +1,6 @@
 // Agents on nodes that are not there: Node objects, the pods that the real DaemonSet controller makes for them, and for each pod a
 // real agent process. What a kubelet does is done here: it shows the Secrets of the pod's volumes by exchanging a link, gets the
-// pod a token, starts its process again when it ends, and says so in the pod's status.
+// pod a token, starts its process again when it ends, says so in the pod's status, and lets go of a pod that is to end.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -181,7 +181,7 @@ export class Fleet implements AsyncDisposable {
       `/api/v1/namespaces/${namespace}/secrets?labelSelector=${encodeURIComponent(`penstock.dev/agent=${agent}`)}`,
     )
     for (const member of this.members) {
-      const pod = pods.find((each) => each.spec?.nodeName === member.node && !('deletionTimestamp' in each.metadata))
+      const pod = pods.find((each) => each.spec?.nodeName === member.node && !isEnding(each))
       if (pod === undefined) {
         await this.#end(member)
         member.pod = undefined
@@ -197,6 +197,19 @@ export class Fleet implements AsyncDisposable {
       }
       if (member.process === undefined) this.#begin(member)
     }
+    const running = new Set(this.members.map(({ pod }) => pod?.metadata.uid))
+    for (const pod of pods) if (isEnding(pod) && !running.has(pod.metadata.uid)) await this.#remove(pod)
+  }
+
+  /** The last thing that a kubelet does for a pod: before it is gone, a DaemonSet does not put another in its place. */
+  async #remove({ metadata: { name, uid }, spec }: ObjectLike): Promise<void> {
+    if (!this.members.some(({ node }) => node === spec?.nodeName)) return
+    const path = `/api/v1/namespaces/${namespace}/pods/${name}`
+    await this.#api
+      .request('DELETE', path, { gracePeriodSeconds: 0, preconditions: { uid } })
+      .catch((error: unknown) => {
+        if (!/: 40[49] /.test(String(error))) throw error // it is gone, or another one
+      })
   }
 
   /** Shows the volumes as they are now, each in one step. */
@@ -315,6 +328,8 @@ export class Fleet implements AsyncDisposable {
     rmSync(this.folder, { recursive: true, force: true })
   }
 }
+
+const isEnding = ({ metadata }: ObjectLike) => 'deletionTimestamp' in metadata
 
 /** What the workload says of an agent's rights. */
 function namespacesOf(pod: ObjectLike | undefined): string[] {
