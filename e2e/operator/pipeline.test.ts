@@ -508,6 +508,48 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
       expect(await operator.get('/readyz')).toBe('200 ok\n')
     })
 
+    test('where its own namespace is not one of Agents, it keeps there what is its own', async () => {
+      const certificates = ['penstock-operator-ca', 'penstock-operator-tls']
+      const kept = async (kind: string) =>
+        (await api.list(`/api/v1/namespaces/${system}/${kind}`)).map(({ metadata }) => metadata.name)
+      await operator.stop()
+      await cluster.kubectl(['delete', 'secret', ...certificates, '-n', system, '--ignore-not-found'])
+      const { spec } = await api.get(path(system, 'node', 'agents'))
+      await cluster.apply({ apiVersion, kind: 'Agent', metadata: { name: 'here', namespace: 'seen' }, spec })
+      // Whatever else it may read of Secrets, these are its own.
+      const values = { agentNamespaces: ['seen'], secrets: { mode: 'Namespaced' } }
+      await installed(values, { args: ['--webhook-address', '0.0.0.0:0'] })
+      await until('its certificates', 60_000, async () => {
+        const names = await kept('secrets')
+        return certificates.every((name) => names.includes(name))
+      })
+      const lastGood = async () => (await kept('configmaps')).filter((name) => name.startsWith('penstock-last-good-'))
+      const before = await lastGood()
+      await apply(pipeline('stays', {}, 'seen'))
+      await says('stays', 'Accepted', 'True Valid', 'seen')
+      await apply(pipeline('stays', program('. ='), 'seen'))
+      await says('stays', 'Accepted', 'False CompileFailed', 'seen')
+      await until('what was good', 60_000, async () => (await lastGood()).length === before.length + 1)
+      await cluster.kubectl(['delete', 'pl', 'stays', '-n', 'seen'])
+      await until('its end', 60_000, async () => (await lastGood()).length === before.length)
+      expect(operator.log).not.toContain('forbidden')
+
+      // An Agent that comes with the installation is made there, and told why it does not run.
+      const as = ['--as', `system:serviceaccount:${system}:penstock-operator`, '-n', system]
+      const node = { apiVersion, kind: 'Agent', metadata: { name: 'node', namespace: system }, spec }
+      const input = JSON.stringify(node)
+      const flags = ['apply', '--server-side', '--force-conflicts', '--field-manager', 'penstock-defaults', '-f', '-']
+      await cluster.kubectl([...as, ...flags], { input })
+      await says('node', 'Accepted', 'False NamespaceNotAllowed', system, 'agents')
+      for (const name of ['loki', 'penstock-node-sec-0']) {
+        const other = { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace: system } }
+        const made = cluster.kubectl([...as, 'apply', '--server-side', '-f', '-'], { input: JSON.stringify(other) })
+        await expect(made).rejects.toThrow('orbidden')
+      }
+      await operator.stop()
+      await cluster.kubectl(['delete', 'plagent', 'here', '-n', 'seen'])
+    })
+
     test('with Roles alone, operator and agents do without anything that belongs to the cluster', async () => {
       const soon = <T>(look: () => Promise<T> | T) => eventually(look, 180_000)
       const receiver = resources.use(await Receiver.start())

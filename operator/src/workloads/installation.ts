@@ -146,8 +146,19 @@ export const electionBindingRules: readonly Rule[] = [
   { apiGroups: [rbac], resources: ['clusterroles'], resourceNames: [electionRole], verbs: ['bind'] },
 ]
 
-/** What it may do in its own namespace besides. */
+/** What it may do in its own namespace, whether there may be Agents in it or not. */
 export const ownNamespaceRules: readonly Rule[] = [
+  // Its certificates.
+  {
+    apiGroups: [''],
+    resources: ['secrets'],
+    resourceNames: [authoritySecretName, certificateSecretName],
+    verbs: ['get', 'create', 'patch'],
+  },
+  // The last good versions of Pipelines.
+  { apiGroups: [''], resources: ['configmaps'], verbs: [...read, ...write] },
+  // Those of the installation are here unless it says otherwise.
+  { apiGroups: [group], resources: ['agents'], verbs: write },
   { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: [...read, ...write, 'update'] },
   // Before it is removed, it is ended first.
   { apiGroups: ['apps'], resources: ['deployments'], resourceNames: [operatorName], verbs: ['get', 'patch'] },
