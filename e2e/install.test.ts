@@ -434,9 +434,12 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
     const refusal = (change: (spec: ReturnType<typeof pipeline>['spec']) => object) => {
       const base = pipeline('four')
       const input = JSON.stringify({ ...base, spec: { ...base.spec, ...change(base.spec) } })
-      return cluster.kubectl(['apply', '--dry-run=server', '-f', '-'], { input }).then(
-        () => 'nothing was refused',
-        (error: Error) => error.message,
+      // The API server takes what the webhook has not answered about within five seconds.
+      return waitFor('a refusal', 90_000, () =>
+        cluster.kubectl(['apply', '--dry-run=server', '-f', '-'], { input }).then(
+          () => undefined,
+          (error: Error) => error.message,
+        ),
       )
     }
     const program = (source: string) => ({ name: 'parse', type: 'remap', config: { source } })
