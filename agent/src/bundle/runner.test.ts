@@ -32,6 +32,18 @@ vi.mock('../registry.ts', async (original) => {
   }
 })
 
+/** What was read of files at once, while the reader waits for it. */
+const reads = vi.hoisted(() => ({ bytes: 0 }))
+vi.mock('node:fs', async (original) => {
+  const real = await original<typeof import('node:fs')>()
+  const readSync = (...args: Parameters<typeof real.readSync>) => {
+    const length = real.readSync(...args)
+    reads.bytes += length
+    return length
+  }
+  return { ...real, readSync }
+})
+
 /** What sinks have got, by id of the pipeline, and what is held back. */
 const got = new Map<string, string[]>()
 const hanging = new Set<string>()
@@ -540,6 +552,26 @@ test('what came on the other stream beside a group that waits is not doubled by 
   await eventually(() => expect(got.get('shop/p')).toContain('next'))
   const expected = ['before', 'one', 'two', 'round 2', 'round 3', 'Error\n  at a\n  at b', 'next']
   expect(got.get('shop/p')).toEqual(expected)
+})
+
+test('how far reading is behind is found by looking at what waits once, however often it is asked for', async () => {
+  await using api = await KubeApi.start()
+  const lines = Array.from({ length: 3000 }, (_, index) => `line ${index} ${'x'.repeat(60)}`)
+  podOf(api, 'shop', lines.map((line) => criLine(line)).join(''))
+  hanging.add('shop/p')
+  await using rig = await Rig.start(api, reader('shop', { sink: { buffer: { type: 'memory', max_events: 100 } } }))
+  const lag = () => rig.metrics.sum('log_lag_seconds', { component_id: 'shop/p/app' })
+  await eventually(() => {
+    expect(lag()).toBeGreaterThan(0)
+    const before = reads.bytes
+    for (let look = 0; look < 10; look++) expect(lag()).toBeGreaterThan(0)
+    expect(reads.bytes - before).toBe(0)
+  })
+  hanging.clear()
+  for (const batch of held) batch.finalizer.release(1, 'delivered')
+  for (const resume of resumes) resume()
+  await eventually(() => expect(got.get('shop/p')?.at(-1)).toBe(lines.at(-1)))
+  await eventually(() => expect(lag()).toBe(0))
 })
 
 test('with rights in some namespaces alone, pods and labels are followed in each of them, and nothing else is asked for', async () => {

@@ -27,6 +27,8 @@ import {
 } from './tailed-file.ts'
 
 const chunkBytes = 64 * 1024
+/** What is read to see when the next line was written. */
+const glanceBytes = 4 * 1024
 const coalesceMs = 10
 const beatMs = 1000
 /** How long a new file may be held back for what belongs to it. */
@@ -693,17 +695,23 @@ export class Tailer<State> {
       .map((file) => ({ file, size: sizeOf(file), unreadSince: this.#unreadSince(file, timeOf) }))
   }
 
-  /** Looks at the lines from where reading will go on: only they say when they were written. */
+  /** Looks at the lines from where reading will go on: only they say when they were written. Looked at once for each position. */
   #unreadSince(file: TailedFile<State>, timeOf: LineTime): number | undefined {
     if (this.#stopped || file.closed || file.gzip || file.discarding) return undefined
+    if (file.unread?.offset === file.offset) return file.unread.since
     const slab = this.pool.take()
     try {
-      const length = readSync(file.descriptor, slab.buffer, 0, slab.buffer.length, file.offset)
-      slab.base = file.offset
-      slab.split(0, length, this.#options.delimiter, this.#options.maxLineBytes)
-      for (let line = 0; line < slab.count; line++) {
-        const time = timeOf(slab.buffer, slab.starts[line] as number, slab.ends[line] as number)
-        if (time !== undefined) return time
+      // Nearly always the first line says it: a whole chunk is read only where that is longer.
+      for (const most of [Math.min(glanceBytes, slab.buffer.length), slab.buffer.length]) {
+        const length = readSync(file.descriptor, slab.buffer, 0, most, file.offset)
+        slab.split(0, length, this.#options.delimiter, this.#options.maxLineBytes)
+        for (let line = 0; line < slab.count; line++) {
+          const since = timeOf(slab.buffer, slab.starts[line] as number, slab.ends[line] as number)
+          if (since === undefined) continue
+          file.unread = { offset: file.offset, since }
+          return since
+        }
+        if (length < most) break
       }
     } catch {
       // The next read meets the same error, and tells of it.

@@ -88,6 +88,8 @@ export class TailedFile<State> {
   offset: number
   /** End of what has been read, whole line or not. */
   readTo = -1
+  /** When the line at a position was written, which was looked at last. */
+  unread: { readonly offset: number; readonly since: number } | undefined
   /** Up to where the hooks have been told that it was written. */
   writtenTo: number
   progress: Progress
