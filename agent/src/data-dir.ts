@@ -1,18 +1,32 @@
-// A component's own directory in `data_dir`, for what it must know after a restart.
+// Directories in `data_dir`, for what must be known after a restart.
 
-import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
 import { errorText, PenstockError } from './errors.ts'
 
+/** Makes a directory, and those above it, if it is not there: a loss of power takes it no more away than what is synced into it. */
+export function makeDirectory(path: string, mode = 0o777): void {
+  const first = mkdirSync(path, { recursive: true, mode })
+  if (first === undefined) return
+  for (let made = resolve(path); made.length >= first.length; made = dirname(made)) {
+    const parent = openSync(dirname(made), 'r')
+    try {
+      fsyncSync(parent)
+    } finally {
+      closeSync(parent)
+    }
+  }
+}
+
 /**
- * Makes the directory, if it is not there.
+ * Makes a component's own directory, if it is not there.
  * @returns its path
  * @throws PEN_DATA_DIR where it cannot be made
  */
 export function componentDirectory(dataDir: string, id: string): string {
   const directory = join(dataDir, id)
   try {
-    mkdirSync(directory, { recursive: true })
+    makeDirectory(directory)
   } catch (error) {
     throw new PenstockError(
       'PEN_DATA_DIR',

@@ -4,7 +4,7 @@
 
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, unlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { type Batch, finalizeBatch } from '../event/batch.ts'
@@ -25,6 +25,8 @@ type Step =
   /** A sync covers what came before it began; one that failed makes the kernel forget of it. */
   | { readonly op: 'sync' | 'failed'; readonly file: number; readonly began: number }
   | { readonly op: 'sync_folder'; readonly began: number }
+  /** The folder itself and those above it. */
+  | { readonly op: 'make_folder' | 'sync_parent'; readonly path: string }
 
 const disk = vi.hoisted(() => ({
   folder: '',
@@ -84,9 +86,22 @@ vi.mock('node:fs', async (original) => {
   }
   const mocked = {
     ...real,
+    mkdirSync(path: string, options: object) {
+      const first = real.mkdirSync(path, options) as unknown as string | undefined
+      const made: string[] = []
+      for (let at = path; ours(path) && first !== undefined && at.length >= first.length; at = dirname(at))
+        made.push(at)
+      for (const at of made.reverse()) note({ op: 'make_folder', path: at })
+      return first
+    },
+    fsyncSync(file: number) {
+      real.fsyncSync(file)
+      note({ op: 'sync_parent', path: opened(file).path })
+    },
     openSync(path: string, flags?: string | number, mode?: number) {
       check('open', path)
       const file = real.openSync(path, flags as string, mode)
+      if (disk.folder.startsWith(`${path}/`)) disk.open.set(file, { file: -1, path })
       if (!ours(path)) return file
       if (path !== disk.folder && !disk.names.has(path)) {
         disk.names.set(path, ++disk.files)
@@ -164,7 +179,7 @@ const runs = new Set<BufferRun>()
 
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'penstock-crash-'))
-  disk.folder = join(root, 'live')
+  disk.folder = join(root, 'data', 'live')
   disk.fault = () => undefined
   disk.room = Number.POSITIVE_INFINITY
   disk.steps.length = 0
@@ -266,10 +281,11 @@ function crashed(step: number, power: Random | undefined): { folder: string; nam
   const names = new Map<string, number>()
   const files = new Map<number, Buffer>()
   const isKept = keptSteps(step, power)
+  const isGone = power !== undefined && isFolderLost(step, power)
   for (let index = 0; index < step; index++) {
     const at = steps[index] as Step
     const kept = isKept[index]
-    if (!kept) continue
+    if (!kept || isGone) continue
     if (at.op === 'write' || at.op === 'truncate') {
       files.set(at.file, changed(files.get(at.file) ?? Buffer.alloc(0), at, kept === 'torn' ? power : undefined))
     } else if (at.op === 'create') {
@@ -284,6 +300,16 @@ function crashed(step: number, power: Random | undefined): { folder: string; nam
   const folder = mkdtempSync(join(root, 'crash-'))
   for (const [name, file] of names) writeFileSync(join(folder, name), files.get(file) ?? '')
   return { folder, names }
+}
+
+/** Whether the folder itself is gone, or one above it: one that no sync of its parent has covered may be. */
+function isFolderLost(step: number, power: Random): boolean {
+  const done = steps.slice(0, step)
+  return done.some((made, index) => {
+    if (made.op !== 'make_folder') return false
+    const isSynced = (after: Step) => after.op === 'sync_parent' && after.path === dirname(made.path)
+    return !done.slice(index).some(isSynced) && power.chance(0.5)
+  })
 }
 
 /** Goes on as after a kill: what the run that was in force does from now on is no part of it any more. */

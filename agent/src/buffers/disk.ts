@@ -4,8 +4,9 @@
 // As long as the sink keeps up it gets the events from memory, and the files are only written (`hot`). When it falls behind, it
 // gets them from the files until it has caught up (`cold`). Memory is bounded in both.
 
-import { mkdirSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { makeDirectory } from '../data-dir.ts'
 import { PenstockError } from '../errors.ts'
 import { type Batch, finalizeBatch, logBatch, metricBatch } from '../event/batch.ts'
 import { Finalizer } from '../event/finalizer.ts'
@@ -150,7 +151,7 @@ export class DiskBuffer implements SinkBuffer {
   static open(options: DiskBufferOptions, context: DiskBufferContext): DiskBuffer {
     const { folder } = context
     try {
-      mkdirSync(folder, { recursive: true, mode: 0o700 })
+      makeDirectory(folder, 0o700)
       const lock = lockFolder(join(folder, lockName))
       try {
         return new DiskBuffer(options, context, lock)
