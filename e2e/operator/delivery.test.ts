@@ -2,7 +2,7 @@
 // DaemonSet, whose volumes are shown as a kubelet shows them.
 
 import { createHash, randomBytes } from 'node:crypto'
-import { appendFileSync, mkdirSync, readFileSync } from 'node:fs'
+import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import type { Bundle } from '@penstock/agent/bundle/format'
@@ -40,6 +40,8 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
       nodes: 3,
       operatorUrl: heartbeatUrl(port),
       kubeconfig: cluster.kubeconfig,
+      // Ten minutes otherwise.
+      args: ['--leftover-seconds', '1'],
     })
     await eventually(() => {
       for (const member of fleet.members) expect(member.output).toContain('Penstock has started')
@@ -414,6 +416,30 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
       expect((await status())?.flow?.lagSeconds).toBe(0)
     }, 120_000)
     await cluster.kubectl(['delete', 'pipeline', '-n', 'shop', 'behind'])
+  })
+
+  test('what a deleted Pipeline has left on a node goes when the operator says so, and nothing of one that is there', async () => {
+    const say = await pod('shop', 'leaver')
+    const keys = ['shop/deleted', 'shop/suspended']
+    await cluster.apply(...keys.map((key) => pipeline('shop', key.slice('shop/'.length))))
+    await programmed(...keys)
+    const positions = await Promise.all(
+      keys.map(async (key) => {
+        const path = `/apis/penstock.dev/v1alpha1/namespaces/shop/pipelines/${key.slice('shop/'.length)}`
+        return join(fleet.members[0]?.folder ?? '', 'data/cursors', (await api.get(path)).metadata.uid ?? '')
+      }),
+    )
+    const there = () => positions.map((folder) => existsSync(folder))
+    say('read')
+    await eventually(() => {
+      for (const key of keys) expect(receiver.at(`/${key}`)).toContain('read')
+      expect(there()).toEqual([true, true])
+    })
+    await cluster.apply(pipeline('shop', 'suspended', { suspend: true }))
+    await cluster.kubectl(['-n', 'shop', 'delete', 'pl', 'deleted'])
+    await eventually(() => expect(there(), fleet.members[0]?.output.slice(-1500)).toEqual([false, true]), 180_000)
+    expect(fleet.members[0]?.output).toContain('The positions of a pipeline that is gone were removed.')
+    await cluster.kubectl(['-n', 'shop', 'delete', 'pl', 'suspended'])
   })
 
   describe('asked for by the agents', () => {

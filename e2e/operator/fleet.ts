@@ -103,6 +103,8 @@ export interface FleetOptions {
   readonly kubeconfig: string
   /** Further environment of each agent. */
   readonly env?: NodeJS.ProcessEnv
+  /** Further arguments. */
+  readonly args?: readonly string[]
 }
 
 interface Member {
@@ -239,7 +241,7 @@ export class Fleet implements AsyncDisposable {
   }
 
   #begin(member: Member): void {
-    const { operatorUrl, kubeconfig, env } = this.#options
+    const { operatorUrl, kubeconfig, env, args = [] } = this.#options
     const { folder } = member
     const child = spawn(
       resolve(root, 'node_modules/.bin/node'),
@@ -257,6 +259,7 @@ export class Fleet implements AsyncDisposable {
         ...['--logs-dir', join(folder, 'logs'), '--kube-config', kubeconfig, '--api-address', ''],
         ...['--operator', operatorUrl, '--operator-token', join(folder, 'token')],
         ...namespacesOf(member.pod),
+        ...args,
       ],
       {
         env: {

@@ -12,7 +12,7 @@ import { loadConfigObject } from '../config/load.ts'
 import { silentLogger } from '../telemetry/logger.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import { Topology } from '../topology/run.ts'
-import { Leftovers, leftoverGraceMs } from './leftovers.ts'
+import { Leftovers, leftoverGraceMs, mostAsked } from './leftovers.ts'
 import type { BundleRunner } from './runner.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
@@ -121,4 +121,28 @@ test('positions go by the uid of their pipeline, which is known after a restart,
   beat(key, leftoverGraceMs)
   expect(existsSync(join(dataDir, 'cursors', 'uid-a'))).toBe(false)
   expect(existsSync(join(dataDir, 'cursors', 'uid-of-nobody'))).toBe(true)
+})
+
+test('of many that are there, those that something needs keep none of the others from their turn', () => {
+  const { beat, state } = agent()
+  // Suspended, and 250 of them.
+  const needed = Array.from({ length: 5 * mostAsked }, (_, index) => `shop/a-${String(index).padStart(3, '0')}/out`)
+  const ids = [...needed, sinkId]
+  for (const id of ids) mkdirSync(bufferFolder(dataDir, id), { recursive: true })
+  const asked = new Set<string>()
+  for (let turn = 0; turn < 6; turn++) {
+    const found = beat(gone, 0)
+    expect(found).toHaveLength(mostAsked)
+    for (const { id } of found) asked.add(id)
+  }
+  expect([...asked].sort()).toEqual(ids.toSorted())
+  // It is called gone in each of its turns, and nothing is said of it in those of others.
+  for (let turn = 0; turn < 6; turn++) beat(gone, leftoverGraceMs - 1)
+  expect(existsSync(bufferFolder(dataDir, sinkId))).toBe(true)
+  for (let turn = 0; turn < 6; turn++) beat(gone, leftoverGraceMs)
+  expect(existsSync(bufferFolder(dataDir, sinkId))).toBe(false)
+  for (const id of needed) expect(existsSync(bufferFolder(dataDir, id))).toBe(true)
+  // What runs again is asked about no more, whoever's turn it is.
+  for (const id of needed) state.sinks.set(id, undefined as never)
+  expect(beat([], leftoverGraceMs)).toEqual([])
 })

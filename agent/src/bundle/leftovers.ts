@@ -19,28 +19,39 @@ export interface LeftoverOptions {
   readonly runner: Pick<BundleRunner, 'state' | 'pipelines'>
   readonly logger: Logger
   readonly metrics: Metrics
+  /** For so long an operator must call something gone. */
+  readonly graceMs?: number | undefined
 }
 
-/** For so long an operator must call something gone: what is applied again soon finds what it has left. */
+/** By itself: what is applied again soon finds what it has left. */
 export const leftoverGraceMs = 600_000
-/** Of one heartbeat; the others have their turn when these are gone. */
-const mostAsked = 50
+/** Of one heartbeat; the others have their turn in the next ones. */
+export const mostAsked = 50
 
 export class Leftovers {
   readonly #options: LeftoverOptions
+  readonly #graceMs: number
   /** Since when the operator has called them gone. */
   readonly #goneSince = new Map<string, number>()
   #asked: readonly Leftover[] = []
+  /** The last one asked about: the next turn begins behind it. */
+  #last = ''
   /** Pipelines by the uids under which positions are kept. */
   #known: Map<string, string> | undefined
 
   constructor(options: LeftoverOptions) {
     this.#options = options
+    this.#graceMs = options.graceMs ?? leftoverGraceMs
   }
 
-  /** What the operator is to be asked about. Nothing, unless a whole bundle is in force. */
+  /** What the operator is to be asked about next. Nothing, unless a whole bundle is in force. */
   found(): readonly Leftover[] {
-    this.#asked = this.#options.runner.state.state === 'Loaded' ? this.#look() : []
+    const present = [...this.#present()].sort(([left], [right]) => (left < right ? -1 : 1))
+    const behind = present.findIndex(([key]) => key > this.#last)
+    const start = present.length <= mostAsked || behind === -1 ? 0 : behind
+    const turn = [...present.slice(start), ...present.slice(0, start)].slice(0, mostAsked)
+    this.#last = turn.at(-1)?.[0] ?? ''
+    this.#asked = turn.map(([, leftover]) => leftover)
     return this.#asked
   }
 
@@ -49,20 +60,23 @@ export class Leftovers {
     const asked = new Map(this.#asked.map((leftover) => [leftoverKey(leftover), leftover]))
     const isGone = new Set(gone)
     // Something may have come back while the operator was asked.
-    const present = new Set(this.found().map(leftoverKey))
+    const present = this.#present()
     for (const key of [...this.#goneSince.keys()]) {
-      if (!asked.has(key) || !present.has(key) || !isGone.has(key)) this.#goneSince.delete(key)
+      // Those whose turn it was not stay what they were called last.
+      if (!present.has(key) || (asked.has(key) && !isGone.has(key))) this.#goneSince.delete(key)
     }
     for (const [key, leftover] of asked) {
       if (!isGone.has(key) || !present.has(key)) continue
       const since = this.#goneSince.get(key) ?? now
       this.#goneSince.set(key, since)
-      if (now - since >= leftoverGraceMs) this.#remove(leftover)
+      if (now - since >= this.#graceMs) this.#remove(leftover)
     }
   }
 
-  #look(): Leftover[] {
+  /** All that is there, by key. */
+  #present(): ReadonlyMap<string, Leftover> {
     const { dataDir, topology, runner } = this.#options
+    if (runner.state.state !== 'Loaded') return new Map()
     const running = new Map<string, string>()
     for (const { id, part } of runner.pipelines()) running.set(part.pipeline.uid, id)
     const known = this.#learn(running)
@@ -77,7 +91,7 @@ export class Leftovers {
       const pipeline = known.get(uid)
       return pipeline === undefined || running.has(uid) ? [] : [{ kind: 'cursors', id: uid, pipeline }]
     })
-    return [...buffers, ...cursors].slice(0, mostAsked)
+    return new Map([...buffers, ...cursors].map((leftover) => [leftoverKey(leftover), leftover]))
   }
 
   #remove(leftover: Leftover): void {

@@ -40,6 +40,7 @@ export interface BundleFlags {
   readonly pipelines: string | undefined
   readonly 'drain-seconds': number | undefined
   readonly 'removed-drain-seconds': number | undefined
+  readonly 'leftover-seconds': number | undefined
   readonly 'max-rotated-files': number | undefined
   readonly 'kubelet-address': string | undefined
   readonly namespaces: string | undefined
@@ -153,6 +154,7 @@ export class BundleMode {
       Math.max(0, ...[...topology.sinks.values()].map(({ buffer }) => useOf(buffer))),
     )
     const address = this.#operator
+    const grace = this.#flags['leftover-seconds']
     if (address !== undefined) {
       const heartbeat = new Heartbeat(
         {
@@ -168,6 +170,7 @@ export class BundleMode {
             runner: this.runner,
             logger: this.#logger,
             metrics: this.#metrics,
+            graceMs: grace === undefined ? undefined : grace * 1000,
           }),
         },
         this.runner,

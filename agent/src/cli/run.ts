@@ -100,6 +100,10 @@ export const flagTable = {
     type: 'number',
     help: 'With --bundle: how long sinks of removed Pipelines may deliver what they hold (60). What is on disk then stays there.',
   },
+  'leftover-seconds': {
+    type: 'number',
+    help: 'With --bundle: how long the operator must say that nothing needs the buffers and positions of removed Pipelines any more before they are removed, too (600).',
+  },
   drain: {
     type: 'boolean',
     help: 'With --bundle: deliver what the buffers in --data-dir hold, and end. No source runs.',
