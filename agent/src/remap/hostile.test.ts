@@ -111,17 +111,21 @@ const tried = functions.filter(({ name }) => !['dns_lookup', 'reverse_dns', 'htt
 test.each(tried.map((declaration) => ({ declaration, name: declaration.name })))(
   '$name ends well with any value',
   ({ declaration }) => {
+    // Assertions cost more than most calls do: what is wrong is collected.
+    const wrong: string[] = []
     for (const source of variants(declaration)) {
       const compiled = compileProgram(source, { keepResult: true })
       if (!compiled.ok) continue // the parameter takes constants only
-      for (const value of shallow) {
+      for (const [index, value] of shallow.entries()) {
         const result = compiled.program.run({ x: value }, noMetadata, true)
-        const shown = isFailure(result) ? `${result.outcome}: ${result.message}` : ''
-        expect(shown, source).not.toMatch(/^fatal: the program could not go on: (?!Invalid string length)/)
-        expect(({} as Record<string, unknown>)['polluted']).toBeUndefined()
+        if (isFailure(result) && result.outcome === 'fatal' && !result.message.includes('Invalid string length')) {
+          wrong.push(`${source}, value ${index}: ${result.message.slice(0, 200)}`)
+        }
+        if ('polluted' in {}) wrong.push(`${source}, value ${index}: the prototype of objects has another member`)
       }
       for (const value of deep) compiled.program.run({ x: value }, noMetadata, true)
     }
+    expect(wrong).toEqual([])
   },
 )
 
@@ -164,6 +168,7 @@ test.each([
   ['parse_bytes', `${'0'.repeat(mebi)}\n!`, 'unit: "B"'],
   ['parse_timestamp', `${' '.repeat(mebi)}x`, 'format: "%+"'],
   ['parse_duration', `${'0'.repeat(mebi)}`, 'unit: "s"'],
+  ['uuid_from_friendly_id', 'z'.repeat(mebi)],
   ['parse_csv', `${'"'.repeat(mebi)}x`],
   ['parse_query_string', `${'a=%'.repeat(mebi / 4)}`],
   ['parse_etld', `${'a.'.repeat(mebi / 2)}`],

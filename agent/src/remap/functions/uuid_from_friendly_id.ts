@@ -4,6 +4,7 @@ import { defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
 import { valueText } from '../text.ts'
 
+const limit = 1n << 128n
 const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
 export const uuidFromFriendlyId = defineFunction({
@@ -27,9 +28,9 @@ export const uuidFromFriendlyId = defineFunction({
       for (const character of value) {
         const digit = digits.indexOf(character)
         if (digit < 0) return failure(`failed to decode friendly id: ${valueText(character)} is no digit of base 62`)
-        number = number * 62n + BigInt(digit)
+        if (number < limit) number = number * 62n + BigInt(digit) // a text without end would make numbers without end
       }
-      if (value === '' || number >= 1n << 128n) return failure('failed to decode friendly id: it is empty or too large')
+      if (value === '' || number >= limit) return failure('failed to decode friendly id: it is empty or too large')
       const hex = number.toString(16).padStart(32, '0')
       return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
     },
