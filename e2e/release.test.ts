@@ -1,0 +1,235 @@
+// `.ci/release` as far as it goes without a registry, a builder and a key: what it refuses, what it would run, and the files of a
+// release, made from a repository of its own. CONTRIBUTING.md tells how all of it is tried.
+
+import { createHash } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { version } from '@penstock/agent/version'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { present } from './cluster/cluster.ts'
+import { command, execute, node, root } from './command.ts'
+import { helm, helmCommand, missingForHelm, objectsOf, prepareHelm, type RenderedObject } from './helm.ts'
+
+const missing = missingForHelm() ?? (present('git') ? undefined : 'git is missing')
+const zeros = `sha256:${'0'.repeat(64)}`
+const operator = `registry.example/penstock/operator@${zeros}`
+const agent = `registry.example/penstock/agent@${zeros}`
+
+describe.skipIf(missing !== undefined)(`a release${missing === undefined ? '' : ` (${missing})`}`, () => {
+  let folder: string
+  let repository: string
+  const env = { PATH: `${dirname(helmCommand)}:${process.env['PATH']}` }
+  const git = (...args: string[]) =>
+    command('git', ['-c', 'user.name=Test', '-c', 'user.email=test@example.org', ...args], { cwd: repository })
+  const release = (...args: string[]) =>
+    execute(join(repository, '.ci/release'), args, { cwd: folder, env, timeoutMs: 600_000 })
+
+  beforeAll(async () => {
+    await prepareHelm()
+    folder = await mkdtemp(join(process.env['PENSTOCK_TEST_RUN'] ?? tmpdir(), 'release-'))
+    repository = join(folder, 'repository')
+    const manifests = ['package.json', 'agent/package.json', 'operator/package.json', 'e2e/package.json']
+    for (const path of ['.ci', '.npmrc', 'package-lock.json', ...manifests, 'charts', 'operator/install.yaml']) {
+      await mkdir(dirname(join(repository, path)), { recursive: true })
+      await cp(join(root, path), join(repository, path), { recursive: true })
+    }
+    await git('init', '--quiet')
+    await git('add', '--all')
+    await git('commit', '--quiet', '--message', 'everything')
+  })
+  afterAll(() => rm(folder, { recursive: true, force: true }))
+
+  test('what is wrong with its arguments is said at once, and nothing is made', async () => {
+    const out = join(folder, 'full')
+    await mkdir(out)
+    await writeFile(join(out, 'file'), '')
+    const args = ['--registry', 'https://Registry/x', '--platforms', 'windows/amd64', '--builder', 'me', '--out', out]
+    const more = ['--sign', 'none', '--signing-config', join(folder, 'none'), '--base', '--force', 'v1']
+    const { code, stderr } = await release('v1.0', ...args, ...more)
+    expect(code).toBe(78)
+    for (const word of ['VERSION', 'expected', '--force', '--base', '--registry', '--platforms', '--builder', '--out'])
+      expect(stderr).toContain(word)
+    expect(stderr.match(/--signing-config/g)).toHaveLength(2)
+    expect(await readdir(out)).toEqual(['file'])
+  })
+
+  test('another version, or what is not committed, is refused', async () => {
+    const args = ['--registry', 'registry.example/penstock', '--dry-run']
+    const other = await release('99.0.0', ...args)
+    expect(other.code).toBe(78)
+    for (const file of [
+      'package.json',
+      'agent/package.json',
+      'operator/package.json',
+      'charts/penstock-crds/Chart.yaml',
+    ])
+      expect(other.stderr).toContain(`${file} says`)
+
+    await writeFile(join(repository, 'new'), '')
+    const dirty = await release(version, ...args)
+    await rm(join(repository, 'new'))
+    expect(dirty.code).toBe(78)
+    expect(dirty.stderr).toContain('?? new')
+    expect(existsSync(join(repository, 'dist'))).toBe(false)
+  })
+
+  test('what is taken from the base is told with its sum, and with its package or without', async () => {
+    const program = await readFile(join(root, '.ci/documents.mjs'))
+    const options = { input: program, env: { SOURCE_DATE_EPOCH: '0' } }
+    const base = await command(node, ['--input-type=module', '-', 'base'], options)
+    const { versions, files } = JSON.parse(base) as { versions: { node: string }; files: BaseFile[] }
+    expect(`v${versions.node}`).toBe((await command(node, ['--version'])).trim())
+    expect(files.map(({ file }) => file).join(' ')).toContain('libc.so')
+    // The package of a library is a fact about the machine; that of another file must not be made up.
+    const owned = { file: '/lib/libc.so.6', sha256: 'c'.repeat(64), package: debian }
+    const free = { file: '/lib/libown.so', sha256: 'f'.repeat(64) }
+    for (const { file, sha256, package: from } of files) {
+      const sum = createHash('sha256').update(readFileSync(file)).digest('hex')
+      expect(sha256, file).toBe(sum)
+      if (from !== undefined)
+        expect(from, file).toMatchObject({ name: expect.stringMatching(/./), version: expect.stringMatching(/^\d/) })
+    }
+    await writeFile(
+      join(folder, 'base.json'),
+      JSON.stringify({ versions: { node: '26.0.0', v8: '14' }, files: [owned, free] }),
+    )
+    const args = [join(root, '.ci/documents.mjs'), 'sbom', 'agent', agent, join(folder, 'base.json')]
+    const empty = JSON.stringify({ metadata: { component: {} }, components: [] })
+    const sbom = JSON.parse(await command(node, args, { ...options, input: empty })) as { components: Component[] }
+    expect(
+      sbom.components.map(({ type, name, purl, components }) => [type, name, purl, components?.map((one) => one.name)]),
+    ).toEqual([
+      ['platform', 'node', 'pkg:generic/node@26.0.0', ['node-v8']],
+      ['file', '/lib/libown.so', undefined, undefined],
+      ['library', 'libc6', 'pkg:deb/debian/libc6@2.36-9%2Bdeb12u1?arch=amd64&distro=debian-12', ['/lib/libc.so.6']],
+    ])
+  })
+
+  test('a dry run shows each command, and writes the files with the images named by digest', async () => {
+    const out = join(folder, 'out')
+    const registry = ['--registry', 'registry.example/penstock', '--source', 'https://git.example/penstock']
+    const files = ['--out', out, '--sign', 'cosign.key']
+    const { code, stdout, stderr } = await release(version, ...registry, '--dry-run', ...files)
+    expect(code, stderr).toBe(0)
+
+    // In this order: what is signed is there, and the chart is the last that comes.
+    const steps = stdout.split('\n').filter((line) => /^\+ (buildah|cosign|helm push)/.test(line))
+    const told = steps.map((line) => {
+      const [, tool, verb] = line.split(' ')
+      const [subject] = /checksums\.txt$|[^/ ]+\.tgz|penstock(-release)?\/[\w/-]+/.exec(line) ?? []
+      const [type] = /--type \S+/.exec(line) ?? []
+      return [tool, verb, subject, ...(type === undefined ? [] : [type])].join(' ')
+    })
+    expect(told).toEqual([
+      'buildah build penstock-release/operator',
+      'buildah manifest penstock-release/operator',
+      'buildah build penstock-release/agent',
+      'buildah manifest penstock-release/agent',
+      'cosign sign-blob checksums.txt',
+      'cosign sign penstock/operator',
+      'cosign attest penstock/operator --type cyclonedx',
+      'cosign attest penstock/operator --type slsaprovenance1',
+      'cosign sign penstock/agent',
+      'cosign attest penstock/agent --type cyclonedx',
+      'cosign attest penstock/agent --type slsaprovenance1',
+      `helm push penstock-crds-${version}.tgz`,
+      'cosign sign penstock/charts/penstock-crds',
+      'cosign attest penstock/charts/penstock-crds --type slsaprovenance1',
+      `helm push penstock-${version}.tgz`,
+      'cosign sign penstock/charts/penstock',
+      'cosign attest penstock/charts/penstock --type slsaprovenance1',
+    ])
+    for (const step of steps.filter((line) => line.includes('cosign '))) expect(step).toContain(' --key cosign.key ')
+    const builds = steps.filter((line) => line.startsWith('+ buildah build'))
+    const commit = (await git('rev-parse', 'HEAD')).trim()
+    const time = (await git('log', '-1', '--format=%ct')).trim()
+    for (const step of builds) {
+      expect(step).toContain(`--timestamp ${time} --platform linux/amd64\\,linux/arm64`)
+      expect(step).toContain(`revision=${commit}`)
+    }
+
+    const chart = join(out, `penstock-${version}.tgz`)
+    const rendered = objectsOf(await helm(['template', 'penstock', chart, '--kube-version', '1.36.0']))
+    const manifest = objectsOf(await readFile(join(out, 'install.yaml'), 'utf8'))
+    for (const objects of [rendered, manifest]) {
+      const images = imagesOf(objects)
+      expect(new Set(images)).toEqual(new Set([operator, agent]))
+    }
+    const metadata = parse(await helm(['show', 'chart', join(out, `penstock-crds-${version}.tgz`)]))
+    expect(metadata).toMatchObject({ name: 'penstock-crds', version, appVersion: version })
+    expect(await helm(['show', 'readme', chart])).toContain(`| \`agentImage.digest\` | \`"${zeros}"\` |`)
+
+    const read = (name: string) => JSON.parse(readFileSync(join(out, name), 'utf8'))
+    // What the lock file says that an image holds, with the versions.
+    for (const [name, has, hasNot] of [
+      // The last ones are needed for development, too.
+      [
+        'agent',
+        ['undici', 'prom-client', 'yaml', 'tslib', '@opentelemetry/api'],
+        ['@kubernetes/client-node', 'vitest'],
+      ],
+      ['operator', ['@kubernetes/client-node', 'undici', 'yaml', 'tslib'], ['vitest', 'rolldown', 'fengari']],
+    ] as const) {
+      const sbom = read(`${name}.cdx.json`) as { specVersion: string; metadata: Named; components: Component[] }
+      const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')).packages
+      const purls = sbom.components.map(({ purl }) => decodeURIComponent(purl))
+      for (const one of has) expect(purls).toContain(`pkg:npm/${one}@${lock[`node_modules/${one}`].version}`)
+      for (const one of hasNot) expect(purls.filter((purl) => purl.startsWith(`pkg:npm/${one}@`))).toEqual([])
+      expect(sbom.metadata.timestamp).toBe(new Date(Number(time) * 1000).toISOString())
+      expect(sbom.metadata.component.name).toBe(`penstock-${name}`)
+    }
+    const provenance = read('provenance.json')
+    expect(provenance.subject.map(({ name }: { name: string }) => name)).toEqual([
+      'registry.example/penstock/operator',
+      'registry.example/penstock/agent',
+      `penstock-${version}.tgz`,
+      `penstock-crds-${version}.tgz`,
+    ])
+    expect(provenance.predicate.buildDefinition.resolvedDependencies[0]).toEqual({
+      uri: `git+https://git.example/penstock@${commit}`,
+      digest: { gitCommit: commit },
+    })
+    expect(provenance.predicate).toEqual(read('provenance.predicate.json'))
+    await command('sha256sum', ['--check', '--strict', 'checksums.txt'], { cwd: out })
+    const sums = await readFile(join(out, 'checksums.txt'), 'utf8')
+    expect(sums.trim().split('\n').length).toBe((await readdir(out)).length - 1)
+  })
+})
+
+const debian = {
+  name: 'libc6',
+  version: '2.36-9+deb12u1',
+  architecture: 'amd64',
+  system: { ID: 'debian', VERSION_ID: '12' },
+}
+
+interface BaseFile {
+  readonly file: string
+  readonly sha256: string
+  readonly package?: { readonly name: string; readonly version: string }
+}
+interface Component {
+  readonly type: string
+  readonly name: string
+  readonly purl: string
+  readonly components?: readonly Component[]
+}
+interface Named {
+  readonly timestamp: string
+  readonly component: { readonly name: string }
+}
+
+/** Every image that an object names: of a container, or of agents. */
+function imagesOf(objects: readonly RenderedObject[]): string[] {
+  const found: string[] = []
+  JSON.stringify(objects, (key, value) => {
+    if (key === 'image' && typeof value === 'string') found.push(value)
+    if (typeof value === 'string' && value.startsWith('--agent-image='))
+      found.push(value.slice('--agent-image='.length))
+    return value
+  })
+  return found
+}
