@@ -6,9 +6,10 @@ import { errorText, PenstockError } from './errors.ts'
 
 /** Makes a directory, and those above it, if it is not there: a loss of power takes it no more away than what is synced into it. */
 export function makeDirectory(path: string, mode = 0o777): void {
-  const first = mkdirSync(path, { recursive: true, mode })
+  const whole = resolve(path)
+  const first = mkdirSync(whole, { recursive: true, mode })
   if (first === undefined) return
-  for (let made = resolve(path); made.length >= first.length; made = dirname(made)) {
+  for (let made = whole; made.length >= first.length; made = dirname(made)) {
     const parent = openSync(dirname(made), 'r')
     try {
       fsyncSync(parent)
