@@ -12,11 +12,14 @@ import type { Environment } from './interpolate.ts'
 import type { Raw } from './merge.ts'
 import { type Located, member, problemAt } from './place.ts'
 
+/** One object, so that it is compiled once. */
+const members = { enrichment_tables: enrichmentOption }
+
 /** Reads the tables; what is wrong with one is told where it stands. */
 export function readTables(raw: Raw, environment: Environment, problems: Problem[]): Tables | undefined {
   const located = raw.globals.get('enrichment_tables')
   if (located === undefined) return undefined
-  const parsed = parseOptions({ enrichment_tables: enrichmentOption }, { enrichment_tables: located.value })
+  const parsed = parseOptions(members, { enrichment_tables: located.value })
   // What is wrong with the setting itself is told when the settings are checked.
   if (!parsed.ok || parsed.value.enrichment_tables === undefined) return undefined
   const zone = raw.globals.get('timezone')?.value

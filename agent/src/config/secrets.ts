@@ -16,6 +16,9 @@ interface Use {
   readonly key: string
 }
 
+/** One object, so that it is compiled once. */
+const members = { secret: secretOption }
+
 /**
  * Replaces the placeholders of all components and settings. Gives the files that the secrets came from, to be watched.
  * @param fetch whether to read the secrets; without, a stand-in takes their place, for checks that run elsewhere
@@ -24,7 +27,7 @@ export async function putSecretsIn(raw: Raw, fetch: boolean, problems: Problem[]
   const setting = raw.globals.get('secret')
   const uses = usesOf(raw)
   if (setting === undefined && uses.length === 0) return []
-  const checked = parseOptions({ secret: secretOption }, { secret: setting?.value })
+  const checked = parseOptions(members, { secret: setting?.value })
   // What is wrong with the setting itself is told when the settings are checked.
   if (!checked.ok) return []
   const backends = checked.value.secret ?? {}

@@ -8,7 +8,8 @@ import { join } from 'node:path'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { run as validate } from '../cli/validate.ts'
-import { type SinkDeclaration, sinkEnvelope } from '../component.ts'
+import type { SinkDeclaration } from '../component.ts'
+import { optionsOf } from '../config/component-options.ts'
 import { loadConfig, loadConfigObject } from '../config/load.ts'
 import { renderProblems } from '../config/render.ts'
 import { errorText } from '../errors.ts'
@@ -17,7 +18,6 @@ import { LogEvent } from '../event/log.ts'
 import { MetricEvent } from '../event/metric.ts'
 import { mergeProxy } from '../net/proxy.ts'
 import { components } from '../registry.ts'
-import { objectSchema } from '../schema/options.ts'
 import { parseOptions } from '../schema/validate.ts'
 import { membersOf, type Schema, variantsOf } from '../schema/walk.ts'
 import { CountedEvents } from '../telemetry/component-events.ts'
@@ -111,7 +111,7 @@ const table: Readonly<Record<string, readonly Place[]>> = {
 }
 
 const sinks = components.filter((component): component is SinkDeclaration => component.kind === 'sink')
-const schemaOf = ({ options }: SinkDeclaration): Schema => objectSchema({ ...options, ...sinkEnvelope })
+const schemaOf = (sink: SinkDeclaration): Schema => optionsOf(sink).schema
 
 /** Paths of the secret options below a schema. */
 function secretPaths(schema: Schema, path = ''): string[] {
@@ -133,7 +133,7 @@ function markedPaths(value: unknown, path = ''): string[] {
 const common = { tls: { key_pass: marker }, request: { retry_attempts: 0, timeout_secs: 5 } }
 
 /** The options of a row, with what all sinks share. */
-function optionsOf(type: string, place: Place, address: string): Record<string, unknown> {
+function givenOptions(type: string, place: Place, address: string): Record<string, unknown> {
   const own = place(address)
   if (type === 'message_broker') return { ...common, ...own }
   return { ...common, request: { ...common.request, headers: { 'x-key': headerMarker } }, ...own }
@@ -144,7 +144,7 @@ const rows = Object.entries(table).flatMap(([type, places]) => places.map((place
 test('the table has every secret option of every sink', () => {
   for (const sink of sinks) {
     const wanted = new Set(secretPaths(schemaOf(sink)))
-    const found = (table[sink.type] ?? []).flatMap((place) => markedPaths(optionsOf(sink.type, place, 'http://h')))
+    const found = (table[sink.type] ?? []).flatMap((place) => markedPaths(givenOptions(sink.type, place, 'http://h')))
     expect({ sink: sink.type, missing: [...wanted].filter((path) => !found.includes(path)) }).toEqual({
       sink: sink.type,
       missing: [],
@@ -165,7 +165,7 @@ function around(shown: string, form: string): string {
 /** Runs a sink to its end and gives all that it said anywhere. */
 async function said(type: string, options: Record<string, unknown>): Promise<string> {
   const declaration = sinks.find((sink) => sink.type === type) as SinkDeclaration
-  const parsed = parseOptions({ ...declaration.options, ...sinkEnvelope }, options)
+  const parsed = parseOptions(optionsOf(declaration).members, options)
   if (!parsed.ok) throw new Error(parsed.problems.map(({ path, message }) => `${path}: ${message}`).join())
   const dataDir = await mkdtemp(join(tmpdir(), 'penstock-secrets-'))
   const lines: string[] = []
@@ -237,7 +237,7 @@ describe.each(rows)('$type $index', ({ type, place }) => {
 
   test('nothing shows when nobody listens', async () => {
     const port = await unusedPort()
-    const shown = await said(type, optionsOf(type, place, `${isBroker ? 'pulsar' : 'http'}://127.0.0.1:${port}`))
+    const shown = await said(type, givenOptions(type, place, `${isBroker ? 'pulsar' : 'http'}://127.0.0.1:${port}`))
     expect(shown).toMatch(/cannot be reached|ECONNREFUSED|failed/i)
     expectHidden('A refused connection', shown)
   })
@@ -259,14 +259,14 @@ describe.each(rows)('$type $index', ({ type, place }) => {
               ? { body: JSON.stringify({ access_token: marker, token_endpoint: `${issuer.url}/token` }) }
               : { status, body: repeated(request) },
         )
-        const options = optionsOf(type, place, refusing.url)
+        const options = givenOptions(type, place, refusing.url)
         const { oauth2 } = options['auth'] as { oauth2?: { issuer_url: string } }
         if (oauth2 !== undefined) oauth2.issuer_url = issuer.url
         expectHidden(`An answer ${status}`, await said(type, options))
         return
       }
       await using destination = await fakeDestination((request) => ({ status, body: repeated(request) }))
-      const shown = await said(type, optionsOf(type, place, destination.url))
+      const shown = await said(type, givenOptions(type, place, destination.url))
       expect(destination.requests.length).toBeGreaterThan(0)
       expectHidden(`An answer ${status}`, shown)
     },
@@ -278,11 +278,11 @@ describe.each(rows)('$type $index', ({ type, place }) => {
       (request) => ({ status: 302, headers: { location: `http://x/?${marker}` }, body: repeated(request) }),
       (request) => ({ status: 200, body: repeated(request) }),
     )
-    expectHidden('A redirect', await said(type, optionsOf(type, place, destination.url)))
+    expectHidden('A redirect', await said(type, givenOptions(type, place, destination.url)))
   })
 
   test('nothing shows in problems of the options', () => {
-    const options = { type, inputs: ['in'], ...optionsOf(type, place, `${isBroker ? 'pulsar' : 'http'}://h:1`) }
+    const options = { type, inputs: ['in'], ...givenOptions(type, place, `${isBroker ? 'pulsar' : 'http'}://h:1`) }
     for (const path of markedPaths(options)) {
       for (const value of [[marker], { [marker]: 1 }, { value: marker }, `x y://user:${marker}@h`]) {
         const config = loadConfigObject({
@@ -332,7 +332,7 @@ describe('validate', () => {
         {
           type,
           inputs: ['in'],
-          ...optionsOf(type, place, `${type === 'message_broker' ? 'pulsar' : 'http'}://127.0.0.1:${port}`),
+          ...givenOptions(type, place, `${type === 'message_broker' ? 'pulsar' : 'http'}://127.0.0.1:${port}`),
         },
       ]),
     )

@@ -3,19 +3,19 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import {
-  type AnyDeclaration,
-  type Globals,
-  type OptionProblem,
-  type OriginTags,
-  type Sink,
-  type SinkDeclaration,
-  type Source,
-  type SourceDeclaration,
-  sinkEnvelope,
-  type Transform,
-  type TransformDeclaration,
+import type {
+  AnyDeclaration,
+  Globals,
+  OptionProblem,
+  OriginTags,
+  Sink,
+  SinkDeclaration,
+  Source,
+  SourceDeclaration,
+  Transform,
+  TransformDeclaration,
 } from '../component.ts'
+import { optionsOf } from '../config/component-options.ts'
 import { type Batch, logBatch, metricBatch } from '../event/batch.ts'
 import { type BatchStatus, Finalizer } from '../event/finalizer.ts'
 import { LogEvent } from '../event/log.ts'
@@ -88,8 +88,7 @@ export class RecordedEvents implements ComponentEvents {
 }
 
 function parsed(declaration: AnyDeclaration, options: unknown): never {
-  const members = declaration.kind === 'sink' ? { ...declaration.options, ...sinkEnvelope } : declaration.options
-  const checked = parseOptions(members, options)
+  const checked = parseOptions(optionsOf(declaration).members, options)
   if (!checked.ok) throw new Error(checked.problems.map((problem) => `${problem.path}: ${problem.message}`).join('\n'))
   return checked.value as never
 }
