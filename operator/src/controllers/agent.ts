@@ -136,6 +136,8 @@ const ownedTypes: readonly ResourceType[] = [
 interface AgentMemory {
   readonly secrets: AgentSecrets
   uid: string | undefined
+  /** What an earlier process has delivered, until this one decides what shall be. */
+  restored: Delivered | undefined
   /** Changes of what is selected that have been rendered. */
   rendered: { readonly key: string; readonly bundle: Awaited<ReturnType<typeof renderBundle>> } | undefined
   /** Containers' restarts when the candidate's present step began, by uid of the pod. */
@@ -283,12 +285,12 @@ export class AgentController implements AsyncDisposable {
       return undefined
     }
     if (agent.spec.managementState === 'Unmanaged') return undefined
-    if (!this.#context.artifacts.complete) return debounceMs
     let memory = this.#memory.get(key)
     if (memory === undefined || memory.uid !== agent.metadata.uid) {
       memory = {
         secrets: new AgentSecrets(agent, this.#context.kube.as('agent'), this.#secretCache, this.#context.logger),
         uid: agent.metadata.uid,
+        restored: undefined,
         rendered: undefined,
         restarts: undefined,
         verified: new Map(),
@@ -296,6 +298,10 @@ export class AgentController implements AsyncDisposable {
       }
       this.#memory.set(key, memory)
       this.#delivery.forget(key)
+    }
+    if (!this.#context.artifacts.complete) {
+      await this.#offerRestored(key, agent, memory, signal)
+      return debounceMs
     }
     let waitMs = await this.#deliver(key, agent, memory, signal)
     await this.#applyWorkload(agent, memory, signal)
@@ -369,8 +375,9 @@ export class AgentController implements AsyncDisposable {
 
   async #deliver(key: string, agent: Agent, memory: AgentMemory, signal: AbortSignal): Promise<number | undefined> {
     const { secrets } = memory
-    await secrets.read(signal)
-    const delivered = this.#delivery.get(key) ?? this.#restore(key, secrets)
+    if (await secrets.read(signal)) memory.restored = undefined
+    const delivered = this.#delivery.get(key) ?? memory.restored ?? this.#restore(key, secrets)
+    memory.restored = undefined
     const stableFragments = fragmentsIn(delivered, delivered.stable)
     const { entries, record, reasons } = this.#select(agent, delivered, stableFragments)
     delivered.record = record
@@ -402,6 +409,31 @@ export class AgentController implements AsyncDisposable {
     await this.#write(key, delivered, memory, values.of, signal)
     this.#delivery.set(key, delivered)
     return waitMs
+  }
+
+  /**
+   * Compiling all Pipelines anew takes a while, in which pods come and agents start: those that ask are given what is in force
+   * already, as those are that look at what is mounted.
+   */
+  async #offerRestored(key: string, agent: Agent, memory: AgentMemory, signal: AbortSignal): Promise<void> {
+    if (agent.spec.configDelivery !== 'Stream' || memory.restored !== undefined) return
+    const { secrets } = memory
+    await secrets.read(signal)
+    const delivered = this.#restore(key, secrets)
+    memory.restored = delivered
+    const { values } = secrets
+    const named = new Map<string, Buffer>()
+    for (const revision of [delivered.stable, delivered.candidate]) {
+      for (const { secretRefs } of fragmentsIn(delivered, revision).values()) {
+        for (const { key: id } of secretRefs) {
+          const value = values.data(id)
+          if (value === undefined) return // agents would refuse it
+          named.set(id, value)
+        }
+      }
+    }
+    if (delivered.stable !== undefined || delivered.candidate !== undefined)
+      this.#delivery.offer(key, offeredOf(agent, delivered, named, digestFile(named)))
   }
 
   /** What an earlier leader has left in the Secrets. */

@@ -1,0 +1,95 @@
+// What an operator that has just started gives to agents. Caches are stores that the test fills; the Secrets are those that another
+// process has left.
+
+import { silentLogger } from '@penstock/agent/telemetry/logger'
+import { Registry } from 'prom-client'
+import { expect, test, vi } from 'vitest'
+import type { Agent } from '../api/agent.ts'
+import { agentKind } from '../api/kinds.ts'
+import type { KubeObject, ResourceType } from '../api/object.ts'
+import { Store } from '../kube/store.ts'
+import { renderBundle } from '../render/bundle.ts'
+import type { Fragment } from '../render/fragment.ts'
+import { digestFile, renderManifest } from '../render/manifest.ts'
+import { AgentController } from './agent.ts'
+import { Artifacts } from './artifacts.ts'
+import type { OperatorContext } from './context.ts'
+import { Delivery } from './delivery.ts'
+
+const fragment: Fragment = {
+  ...{ id: 'shop/p', uid: 'u', generation: 1, hash: 'sha256:1', sources: [], transforms: [] },
+  entry: JSON.stringify({ uid: 'u', generation: 1, hash: 'sha256:1', secrets: [{ key: 'k', parts: [] }] }),
+  subscriptions: [['shop/p/app', JSON.stringify({ cursor: 'u/app', out: 'shop/p/app', namespaces: ['shop'] })]],
+  sinks: [['shop/p/out', '{"inputs":["shop/p/app"],"type":"blackhole"}']],
+  secretRefs: [{ key: 'k', parts: [] }],
+}
+
+/** An operator that has not compiled all Pipelines yet, beside what its predecessor has written. */
+async function started(configDelivery: 'Stream' | 'Mounted', values: Readonly<Record<string, string>>) {
+  const stack = new AsyncDisposableStack()
+  const { rev, shards } = await renderBundle([{ fragment, createdAt: '' }])
+  const digests = digestFile(new Map([['k', Buffer.from('of the shop')]]))
+  const secrets: Record<string, Readonly<Record<string, Uint8Array | string>>> = {
+    'penstock-node-cfg-0': {
+      'manifest.json': renderManifest({ rev, shards }, undefined, digests, configDelivery),
+      ...Object.fromEntries(shards.map(({ key, data }) => [key, data])),
+    },
+    'penstock-node-sec-0': values,
+  }
+  const asked: string[] = []
+  const kube = {
+    as: () => ({
+      get: async ({ kind }: ResourceType, namespace: string, name: string) => {
+        asked.push(`${kind} ${name}`)
+        const found = kind === 'Secret' ? secrets[name] : undefined
+        if (found === undefined) return undefined
+        const data = Object.entries(found).map(([key, value]) => [key, Buffer.from(value).toString('base64')])
+        return { metadata: { name, namespace, resourceVersion: '1' }, data: Object.fromEntries(data) }
+      },
+    }),
+  }
+  const stores = new Map<string, Store<KubeObject>>()
+  const cache = (type: ResourceType, options: object = {}) => {
+    const key = `${type.kind} ${JSON.stringify(options)}`
+    const known = stores.get(key) ?? new Store<KubeObject>(type, [''], silentLogger)
+    stores.set(key, known)
+    return known
+  }
+  const agent = {
+    ...{ apiVersion: 'penstock.dev/v1alpha1', kind: 'Agent' },
+    metadata: { name: 'node', namespace: 'system', uid: 'a', generation: 1, resourceVersion: '1' },
+    spec: { mode: 'Node', configDelivery },
+  } satisfies Agent
+  cache(agentKind).set(agent as KubeObject)
+  const ending = new AbortController()
+  const context = {
+    ...{ kube, logger: silentLogger, metrics: new Registry(), signal: ending.signal, artifacts: new Artifacts() },
+    caches: { cache, synced: async () => {} },
+    settings: { namespace: 'system', agentNamespaces: ['system'], secretsMode: 'All', rolesOnly: false },
+  } as unknown as OperatorContext
+  const delivery = new Delivery()
+  const controller = stack.use(new AgentController(context, delivery, {}))
+  stack.defer(() => ending.abort())
+  await controller.start()
+  return { delivery, asked, rev, metrics: context.metrics, [Symbol.asyncDispose]: () => stack.disposeAsync() }
+}
+
+test('agents that ask are given what is in force before all Pipelines are compiled anew', async () => {
+  await using operator = await started('Stream', { k: 'of the shop' })
+  await vi.waitFor(() => expect(operator.delivery.offered('system/node')).toBeDefined(), 30_000)
+  const { stable, candidate, values, account } = operator.delivery.offered('system/node') ?? {}
+  expect([stable?.rev, candidate, account]).toEqual([operator.rev, undefined, 'penstock-node'])
+  expect([...(stable?.fragments.keys() ?? [])]).toEqual(['shop/p'])
+  expect(values?.get('k')?.toString()).toBe('of the shop')
+})
+
+test.each([
+  { what: 'a value of it is gone', configDelivery: 'Stream', values: {} },
+  { what: 'agents look at what is mounted', configDelivery: 'Mounted', values: { k: 'of the shop' } },
+] as const)('nothing is given before that where $what', async ({ configDelivery, values }) => {
+  await using operator = await started(configDelivery, values)
+  const pass = /^controller_runtime_reconcile_total\{controller="agent",result="requeue_after"\} [1-9]/m
+  await vi.waitFor(async () => expect(await operator.metrics.metrics()).toMatch(pass), 30_000)
+  expect(operator.delivery.offered('system/node')).toBeUndefined()
+  expect(operator.asked.includes('Secret penstock-node-sec-0')).toBe(configDelivery === 'Stream')
+})
