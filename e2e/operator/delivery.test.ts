@@ -557,6 +557,11 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
       await eventually(() => expect(first.output.slice(length)).toContain('delivery=Mounted'))
       await arrive('/streamed/web')
       operator = start()
+      // What its predecessor has said of the Agent stands until it has heard of the agents itself.
+      await eventually(
+        async () => expect(await operator.get('/metrics')).toMatch(/^penstock_streams_waiting 3$/m),
+        120_000,
+      )
       await streamed()
       await arrive('/streamed/web')
       expect(given(0)).toContain('streamed/web')
