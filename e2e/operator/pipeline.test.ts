@@ -664,6 +664,22 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
       expect([await metrics(reader), await metrics(stranger), await metrics(await token('default', 'seen'))]).toEqual([
         200, 403, 403,
       ])
+      // An Aggregator may write its Leases, and no other ones.
+      const hub = { mode: 'Aggregator', pipelines: { namespaceSelector: {} } }
+      await cluster.apply({ apiVersion, kind: 'Agent', metadata: { name: 'hub', namespace: system }, spec: hub })
+      const mayWrite = async (lease: string, where: string) => {
+        const asked = ['auth', 'can-i', 'update', `leases.coordination.k8s.io/${lease}`, '-n', where]
+        // The exit code says it, too.
+        const said = await cluster
+          .kubectl([...asked, '--as', `system:serviceaccount:${system}:penstock-hub`])
+          .catch(String)
+        return said.trim() === 'yes'
+      }
+      await soon(async () => expect(await mayWrite('penstock-aggregator-0', system)).toBe(true))
+      expect(await mayWrite('penstock-operator', system)).toBe(false)
+      for (const where of ['seen', 'unseen', 'shop']) expect(await mayWrite('penstock-aggregator-0', where)).toBe(false)
+      await cluster.kubectl(['delete', 'plagent', 'hub', '-n', system])
+
       expect(operator.log).not.toMatch(/forbidden/)
       expect(member?.output.slice(before)).not.toMatch(/forbidden|answered 403/)
 
