@@ -483,6 +483,23 @@ test.each([
   await pass(() => dataFiles().length <= 2)
 })
 
+test('a segment that becomes done while another is given back is not missed after a kill', async () => {
+  const first = start()
+  await fill(first, 0, 45)
+  const given = () => steps.filter(({ op }) => op === 'unlink' || op === 'rename').length
+  await first.drain()
+  await pass(() => given() === 2)
+  for (let step = 0; step <= steps.length; step++) {
+    const { folder } = crashed(step, undefined)
+    const live = disk.folder
+    disk.folder = ''
+    const run = start(folder)
+    expect(run.lost, `after ${step} of ${steps.length}`).toBe(0)
+    await end(run)
+    disk.folder = live
+  }
+})
+
 test('a record that a full disk took a part of promises nothing to the next start', async () => {
   const run = start()
   await fill(run, 0, 60)

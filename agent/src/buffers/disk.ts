@@ -597,6 +597,7 @@ export class DiskBuffer implements SinkBuffer {
   }
 
   #releaseIfDone(): void {
+    if (this.#closing !== undefined) return // the next start takes away what is done
     const [oldest] = this.#store.segments
     if (oldest !== undefined && this.#isDone(oldest)) this.#releasing ??= this.#releaseDone()
   }
@@ -629,11 +630,12 @@ export class DiskBuffer implements SinkBuffer {
   /** Gives segments back. The ledger is on the disk before: it must not speak of a segment that is gone. */
   async #releaseDone(): Promise<void> {
     try {
-      this.#ledger.write(this.#state())
-      await this.#ledger.sync()
       for (;;) {
         const [oldest] = this.#store.segments
-        if (this.#closed || oldest === undefined || !this.#isDone(oldest)) break
+        if (oldest === undefined || !this.#isDone(oldest)) break
+        // For each: what is done now may not have been when the one before was given back.
+        this.#ledger.write(this.#state())
+        await this.#ledger.sync()
         await this.#store.release(oldest)
       }
     } catch (error) {
