@@ -2,7 +2,7 @@
 // those of the acceptance tests of the operator's design.
 
 import { appendFileSync, mkdirSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { makeCertificates } from '../certificates.ts'
@@ -21,6 +21,7 @@ import {
   type PipelineLike,
   prepare,
   saysOf,
+  signIn,
   system,
 } from './process.ts'
 import { outerAddress, Receiver } from './receiver.ts'
@@ -400,13 +401,8 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
 
     /** A way to the cluster for an account. */
     async function kubeconfigOf(account: string): Promise<string> {
-      const token = (await cluster.kubectl(['create', 'token', account, '-n', system])).trim()
-      const config = JSON.parse(
-        await cluster.kubectl(['config', 'view', '--raw', '--minify', '--flatten', '-o', 'json']),
-      )
-      for (const user of config.users) user.user = { token }
       const file = join(cluster.folder, `${account}.kubeconfig`)
-      await writeFile(file, JSON.stringify(config))
+      await signIn(cluster, account, file)
       return file
     }
 
