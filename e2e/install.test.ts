@@ -104,7 +104,7 @@ async function olderChart(): Promise<string> {
   const edit = async (path: string, change: (content: any) => void) => {
     const content = parse(await readFile(join(folder, path), 'utf8'))
     change(content)
-    await writeFile(join(folder, path), stringify(content))
+    await writeFile(join(folder, path), path.endsWith('.json') ? JSON.stringify(content) : stringify(content))
   }
   await edit('Chart.yaml', (file) => Object.assign(file, { version: '0.0.1', appVersion: '0.0.1' }))
   await edit('files/crds/pipelines.penstock.dev.yaml', (crd) => {
