@@ -13,7 +13,7 @@ import { KubeApi } from '../testing/kube-api.ts'
 import { heartbeatPeriods, takesCandidate } from './format.ts'
 import type { HeartbeatBody } from './heartbeat.ts'
 
-vi.setConfig({ testTimeout: 60_000 })
+vi.setConfig({ testTimeout: 120_000 })
 const main = fileURLToPath(new URL('../main.ts', import.meta.url))
 
 /** Takes heartbeats, and keeps them. */
@@ -127,7 +127,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-const eventually = (check: () => void) => vi.waitFor(check, { timeout: 30_000, interval: 50 })
+const eventually = (check: () => void) => vi.waitFor(check, { timeout: 55_000, interval: 50 })
 const out = (name: string) => join(folder, `${name}.out`)
 const read = (name: string) =>
   existsSync(out(name)) ? readFileSync(out(name), 'utf8').split('\n').filter(Boolean) : []

@@ -12,9 +12,9 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test, vi } from 'vitest'
 
-vi.setConfig({ testTimeout: 60_000 })
+vi.setConfig({ testTimeout: 120_000 })
 const main = fileURLToPath(new URL('../main.ts', import.meta.url))
-const waiting = { timeout: 30_000, interval: 20 }
+const waiting = { timeout: 55_000, interval: 20 }
 
 /** An agent with its folder, and the two servers that its programs ask. */
 class Scene {

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
-vi.setConfig({ testTimeout: 30_000 })
+vi.setConfig({ testTimeout: 120_000 })
 const main = fileURLToPath(new URL('../main.ts', import.meta.url))
 let folder = ''
 beforeAll(async () => {
@@ -34,7 +34,7 @@ class Running {
   /** Resolves when the log, or the output, says so. */
   async says(text: string, times = 1): Promise<void> {
     await vi.waitFor(() => expect(`${this.err}${this.out}`.split(text).length - 1).toBeGreaterThanOrEqual(times), {
-      timeout: 20_000,
+      timeout: 55_000,
       interval: 20,
     })
   }
