@@ -1,8 +1,19 @@
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { makeDirectory } from './data-dir.ts'
+
+const disk = vi.hoisted(() => ({ fault: undefined as string | undefined }))
+
+vi.mock('node:fs', async (original) => {
+  const real = await original<typeof import('node:fs')>()
+  const fsyncSync = (file: number) => {
+    if (disk.fault !== undefined) throw Object.assign(new Error(`${disk.fault}: fsync`), { code: disk.fault })
+    real.fsyncSync(file)
+  }
+  return { ...real, fsyncSync }
+})
 
 test.each([
   { what: 'a whole path', of: (folder: string) => join(folder, 'a/b') },
@@ -15,6 +26,20 @@ test.each([
     expect(existsSync(join(folder, 'a/b'))).toBe(true)
     makeDirectory(of(folder))
   } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+})
+
+test('a file system that cannot sync folders is none the worse, and one that fails to is told of', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'penstock-data-'))
+  try {
+    disk.fault = 'EINVAL'
+    makeDirectory(join(folder, 'a/b'))
+    expect(existsSync(join(folder, 'a/b'))).toBe(true)
+    disk.fault = 'EIO'
+    expect(() => makeDirectory(join(folder, 'c'))).toThrow('EIO')
+  } finally {
+    disk.fault = undefined
     rmSync(folder, { recursive: true, force: true })
   }
 })

@@ -13,6 +13,9 @@ export function makeDirectory(path: string, mode = 0o777): void {
     const parent = openSync(dirname(made), 'r')
     try {
       fsyncSync(parent)
+    } catch (error) {
+      // Some file systems, above all of networks, cannot sync folders: what they promise of their names is up to them.
+      if (!['EINVAL', 'ENOTSUP'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
     } finally {
       closeSync(parent)
     }
