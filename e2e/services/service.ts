@@ -23,18 +23,22 @@ interface Recipe {
   }
   /** Variables for `service.sh`, such as a version. */
   readonly env?: Readonly<Record<string, string>>
+  /** Several test files use it: in a run of all tests it goes on from one to the next. */
+  readonly shared?: true
 }
 
 const search = { 'discovery.type': 'single-node' }
 const recipes = {
   loki: {
     variable: 'PENSTOCK_TEST_LOKI_URL',
+    shared: true,
     env: { LOKI_AUTH: 'true' }, // tenants are kept apart
     docker: { image: 'grafana/loki:3.7.8', port: 3100, ready: '/ready' },
   },
   victorialogs: { variable: 'PENSTOCK_TEST_VICTORIALOGS_URL' },
   opensearch: {
     variable: 'PENSTOCK_TEST_OPENSEARCH_URL',
+    shared: true,
     docker: {
       image: 'opensearchproject/opensearch:3.6.0',
       port: 9200,
@@ -144,16 +148,17 @@ export async function stopServices(folder: string): Promise<void> {
   for (const name of Object.keys(recipes)) await command(script, [name, 'down'], { env: { SVC_RUN: folder } })
 }
 
-// The runner of the tests shares one server among all test files and ends it itself (PENSTOCK_TEST_RUN is its folder).
+// The runner of the tests (PENSTOCK_TEST_RUN is its folder) ends those itself that test files share. The others end with their
+// file: the rest of the run needs the processor.
 async function startHere(name: ServiceName, recipe: Recipe): Promise<RunningService> {
-  const shared = process.env['PENSTOCK_TEST_RUN']
-  const folder = shared === undefined ? await mkdtemp(join(tmpdir(), 'penstock-service-')) : join(shared, 'services')
-  if (shared === undefined) await chmod(folder, 0o755) // some servers drop root
+  const run = process.env['PENSTOCK_TEST_RUN']
+  const folder = run === undefined ? await mkdtemp(join(tmpdir(), 'penstock-service-')) : join(run, 'services')
+  if (run === undefined) await chmod(folder, 0o755) // some servers drop root
   const env = { ...recipe.env, SVC_RUN: folder }
   const end = async () => {
-    if (shared !== undefined) return
+    if (run !== undefined && recipe.shared === true) return
     await command(script, [name, 'down'], { env })
-    await rm(folder, { recursive: true, force: true })
+    if (run === undefined) await rm(folder, { recursive: true, force: true })
   }
   try {
     const printed = await command(script, [name, 'up'], { env, timeoutMs: 3_600_000 })
