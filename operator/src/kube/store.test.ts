@@ -39,6 +39,22 @@ test('a write whose event was quicker than its answer changes nothing', () => {
   expect(seen).toEqual(['added 1', 'changed 4', 'changed 5', 'changed 6'])
 })
 
+test('a write whose answer comes after its object was deleted does not bring it back', () => {
+  const { store, seen } = made()
+  store.set(object('1'))
+  store.remove(object('5'))
+  store.expect(object('4'))
+  expect(store.get('shop', 'a')).toBeUndefined()
+  // Nor does it take the place of the one that was made meanwhile.
+  store.set(object('9', {}, 'two'))
+  store.expect(object('4'))
+  expect(store.get('shop', 'a')?.metadata.resourceVersion).toBe('9')
+  store.set(object('12', {}, 'three'))
+  store.expect(object('10', {}, 'two'))
+  expect(store.get('shop', 'a')?.metadata.resourceVersion).toBe('12')
+  expect(seen).toEqual(['added 1', 'deleted 5', 'added 9', 'deleted 9', 'added 12'])
+})
+
 test('an object that was deleted and made again is another one', () => {
   const { store, seen } = made()
   store.set(object('1'))

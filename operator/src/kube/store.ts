@@ -9,6 +9,8 @@ import type { Cache, Change, ChangeType, Index, Subscription } from './cache.ts'
 const expectationMs = 30_000
 /** Versions of an object that are remembered: an answer to a write may come after its event. */
 const rememberedVersions = 8
+/** How long removed objects are remembered, for the same reason: longer than a request may last. */
+const rememberRemovedMs = 120_000
 
 interface Entry<T> {
   readonly object: T
@@ -28,6 +30,8 @@ export class Store<T extends KubeObject> implements Cache<T> {
   readonly #onHandlerError: () => void
   readonly #entries = new Map<string, Entry<T>>()
   readonly #expected = new Map<string, Expectation>()
+  /** When objects were removed, by uid, the latest last: an answer to a write may come after that event, too. */
+  readonly #removed = new Map<string, number>()
   readonly #indexes = new Map<string, { readonly keysOf: Index<T>; readonly keys: Map<string, Map<string, T>> }>()
   readonly #handlers = new Set<(change: Change<T>) => void>()
   readonly #waiting = new Set<() => void>()
@@ -101,7 +105,7 @@ export class Store<T extends KubeObject> implements Cache<T> {
     if (version === undefined) return
     const key = keyOf(object)
     const known = this.#entries.get(key)
-    if (known?.versions.includes(version)) return // its event was quicker
+    if (known?.versions.includes(version) || this.#isRemoved(object)) return // its event was quicker
     this.#expected.set(key, { version, uid: object.metadata.uid, until: performance.now() + expectationMs })
     this.#put(key, object)
   }
@@ -154,6 +158,19 @@ export class Store<T extends KubeObject> implements Cache<T> {
     return true
   }
 
+  #isRemoved({ metadata: { uid } }: T): boolean {
+    return uid !== undefined && this.#removed.has(uid)
+  }
+
+  #noteRemoved({ metadata: { uid } }: T): void {
+    const now = performance.now()
+    for (const [old, at] of this.#removed) {
+      if (now - at < rememberRemovedMs) break
+      this.#removed.delete(old)
+    }
+    if (uid !== undefined) this.#removed.set(uid, now)
+  }
+
   #put(key: string, given: T): boolean {
     const entry = this.#entries.get(key)
     const version = given.metadata.resourceVersion ?? ''
@@ -166,8 +183,10 @@ export class Store<T extends KubeObject> implements Cache<T> {
       if (previous !== undefined) removeFrom(index, key, previous)
       addTo(index, key, object)
     }
+    if (object.metadata.uid !== undefined) this.#removed.delete(object.metadata.uid)
     // Deleted and made again between two looks: it is another object.
     if (previous !== undefined && previous.metadata.uid !== object.metadata.uid) {
+      this.#noteRemoved(previous)
       const fine = this.#tell('deleted', previous)
       return this.#tell('added', object) && fine
     }
@@ -178,6 +197,7 @@ export class Store<T extends KubeObject> implements Cache<T> {
     const entry = this.#entries.get(key)
     if (entry === undefined) return true
     this.#entries.delete(key)
+    this.#noteRemoved(entry.object)
     for (const index of this.#indexes.values()) removeFrom(index, key, entry.object)
     return this.#tell('deleted', frozen(stripped(last)), entry.object)
   }
