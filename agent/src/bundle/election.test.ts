@@ -2,7 +2,7 @@
 // there or back, and processes may stand still. The real API server is in e2e/operator/aggregator.test.ts.
 
 import { expect, test } from 'vitest'
-import type { Clock } from '../delivery/clock.ts'
+import type { Clock } from '../clock.ts'
 import { silentLogger } from '../telemetry/logger.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import { FakeClock } from '../testing/clock.ts'

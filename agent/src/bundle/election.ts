@@ -1,7 +1,7 @@
 // Agents that share a bundle choose one of them by a Lease. Only the agent's own clock counts, and what it saw change. It stops to
 // lead well before another can begin: when renewal is not confirmed in time, its term is over, whatever the API server thinks.
 
-import { type Clock, pause, systemClock } from '../delivery/clock.ts'
+import { type Clock, pause, systemClock } from '../clock.ts'
 import { errorText, PenstockError } from '../errors.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'

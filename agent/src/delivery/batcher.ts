@@ -1,12 +1,12 @@
 // Collects events into requests, one open request for each partition. Events are encoded as they arrive, so they are garbage
 // before they are old; what waits is bytes. A request ends when it is full or when its first event is `timeoutMs` old.
 
+import type { Clock } from '../clock.ts'
 import type { Batch } from '../event/batch.ts'
 import { BodyPool } from '../event/body.ts'
 import type { Finalizer } from '../event/finalizer.ts'
 import type { LogEvent } from '../event/log.ts'
 import type { MetricEvent } from '../event/metric.ts'
-import type { Clock } from './clock.ts'
 import { OpenRequest } from './request.ts'
 
 export type AnyEvent = LogEvent | MetricEvent

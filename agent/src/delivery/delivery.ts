@@ -2,8 +2,8 @@
 // its next attempt keeps its slot; the rate limit counts requests, not attempts. Every event of every request ends exactly
 // once: delivered, or counted as discarded.
 
+import { type Clock, pause } from '../clock.ts'
 import type { ComponentEvents, ErrorType } from '../telemetry/component-events.ts'
-import { type Clock, pause } from './clock.ts'
 import type { AttemptResult, ConcurrencyLimit } from './concurrency.ts'
 import type { RateLimit } from './rate-limit.ts'
 import type { Request } from './request.ts'

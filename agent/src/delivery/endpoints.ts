@@ -2,7 +2,7 @@
 // are healthy and have room. An endpoint that fails five times in a row is left alone for a while, longer each time; then one
 // request probes it.
 
-import { type Clock, pause } from './clock.ts'
+import { type Clock, pause } from '../clock.ts'
 import type { ConcurrencyLimit } from './concurrency.ts'
 import type { Attempt, Call } from './delivery.ts'
 

@@ -1,11 +1,11 @@
 // What every sink that speaks HTTP shares: batching, delivery, authentication, TLS, proxies, telemetry, health checks.
 // A sink says where requests go and how events are written; it never touches a connection.
 
+import { systemClock } from '../clock.ts'
 import type { Encoder } from '../codecs/encoding/encoder.ts'
 import type { Sink, SinkContext, SinkEnvelope } from '../component.ts'
 import { AdaptiveConcurrency } from '../delivery/adaptive-concurrency.ts'
 import { type AnyEvent, Batcher } from '../delivery/batcher.ts'
-import { systemClock } from '../delivery/clock.ts'
 import { type ConcurrencyLimit, fixedConcurrency } from '../delivery/concurrency.ts'
 import { type Attempt, type Call, Delivery, withTimeout } from '../delivery/delivery.ts'
 import { Endpoints } from '../delivery/endpoints.ts'

@@ -1,9 +1,9 @@
 // Message broker sink: publishes each event as a message to a topic of Pulsar, by a producer of our own.
 // Messages leave in batches, in order within a partition; an event is delivered when the broker has confirmed its batch.
 
+import { systemClock } from '../clock.ts'
 import { compileEncoder, encodingProblems } from '../codecs/encoding/encoder.ts'
 import { defineSink, type OptionProblem } from '../component.ts'
-import { systemClock } from '../delivery/clock.ts'
 import { RateLimit } from '../delivery/rate-limit.ts'
 import { PenstockError } from '../errors.ts'
 import { LogEvent } from '../event/log.ts'

@@ -1,8 +1,8 @@
 // Adaptive concurrency against invented destinations, on a clock that is turned by hand: the same figures each time. Tests hold
 // them to what is promised; the reference shows them as plots.
 
+import { pause } from '../clock.ts'
 import { AdaptiveConcurrency, type AdaptiveOptions } from '../delivery/adaptive-concurrency.ts'
-import { pause } from '../delivery/clock.ts'
 import { type Attempt, Delivery } from '../delivery/delivery.ts'
 import { RateLimit } from '../delivery/rate-limit.ts'
 import { loggingEvents } from '../telemetry/component-events.ts'

@@ -1,7 +1,7 @@
 // A clock that is turned by hand, for tests: time passes from one timer to the next, and everything that a timer set off has
 // settled before the next one.
 
-import type { Clock } from '../delivery/clock.ts'
+import type { Clock } from '../clock.ts'
 
 interface Timer {
   readonly at: number

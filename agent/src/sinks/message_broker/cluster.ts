@@ -1,6 +1,6 @@
 // The brokers behind a service address: which of them serves a topic, and one connection to each that is needed.
 
-import { pause, systemClock } from '../../delivery/clock.ts'
+import { pause, systemClock } from '../../clock.ts'
 import { Connection, type ConnectionSettings } from './connection.ts'
 import { BrokerFailure, failureOf } from './failure.ts'
 import { type BrokerAddress, parseServiceAddress, placeOf } from './routing.ts'

@@ -2,7 +2,7 @@
 // in order; whatever ends the connection, what has no receipt is sent again in the same order and under the same numbers, so
 // that a broker that removes duplicates can tell. Each send ends exactly once.
 
-import { type Clock, pause } from '../../delivery/clock.ts'
+import { type Clock, pause } from '../../clock.ts'
 import type { ConcurrencyLimit } from '../../delivery/concurrency.ts'
 import type { Failure } from '../../delivery/delivery.ts'
 import type { RateLimit } from '../../delivery/rate-limit.ts'

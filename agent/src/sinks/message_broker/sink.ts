@@ -1,11 +1,11 @@
 // Events to sends: which topic and partition an event belongs to, what its message looks like, and who waits for it.
 // A topic's partitions are asked for before its first event is taken; events that are without a key take turns among them.
 
+import { pause, systemClock } from '../../clock.ts'
 import type { Encoder } from '../../codecs/encoding/encoder.ts'
 import { valueText } from '../../codecs/value-text.ts'
 import type { Sink, SinkContext } from '../../component.ts'
 import { type AnyEvent, Batcher, type BatchLimits } from '../../delivery/batcher.ts'
-import { pause, systemClock } from '../../delivery/clock.ts'
 import type { Failure } from '../../delivery/delivery.ts'
 import { framed, OpenRequest, sealRequest } from '../../delivery/request.ts'
 import { Backoff } from '../../delivery/retry.ts'
