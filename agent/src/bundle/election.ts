@@ -148,7 +148,7 @@ export class Election implements Leadership {
     const { clock, retryMs } = this.#options
     while (this.#members > 0 && !this.#closed) {
       await this.#turn()
-      await pause(clock, retryMs, this.#wake.signal)
+      await pause(retryMs, this.#wake.signal, clock)
     }
     const { lease } = this.#term ?? {}
     this.#end('Nothing is left to run.', 'info')

@@ -145,7 +145,7 @@ test('an attempt that takes too long is given up and tried again', async () => {
   const clock = new FakeClock()
   const abandoning = new AbortController().signal
   const hangs: Call = async (_, signal) => {
-    await pause(clock, 100_000, signal)
+    await pause(100_000, signal, clock)
     signal.throwIfAborted()
     return { outcome: 'delivered' }
   }

@@ -234,7 +234,7 @@ export class Delivery {
       fields: { ...failure.fields, retry: backoff.retries, delay_ms: Math.round(delay) },
       level: 'warn',
     })
-    await pause(this.#clock, delay, this.#abandoning)
+    await pause(delay, this.#abandoning, this.#clock)
     return true
   }
 

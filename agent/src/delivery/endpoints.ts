@@ -119,7 +119,7 @@ export class Endpoints implements ConcurrencyLimit {
     const opens = this.#endpoints.filter((endpoint) => endpoint.closedUntil > now).map((one) => one.closedUntil - now)
     const stop = () => ended.abort()
     signal.addEventListener('abort', stop)
-    await pause(this.#clock, Math.min(60_000, ...opens), ended.signal)
+    await pause(Math.min(60_000, ...opens), ended.signal, this.#clock)
     signal.removeEventListener('abort', stop)
   }
 

@@ -1,6 +1,7 @@
 // Follows a kind of object of the Kubernetes API: reads the list, then watches from there, for ever.
 // A watch that ends goes on from the last version seen; only when the server has forgotten that version is the list read anew.
 
+import { pause } from '../clock.ts'
 import { errorText, PenstockError } from '../errors.ts'
 import type { ComponentEvents } from '../telemetry/component-events.ts'
 import type { KubeClient } from './client.ts'
@@ -112,18 +113,6 @@ export async function follow<T extends KubeObject>(
 function backoff(failures: number): number {
   const limit = Math.min(maxBackoffMs, firstBackoffMs * 2 ** Math.min(failures - 1, 10))
   return limit / 2 + (Math.random() * limit) / 2
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    const timer = setTimeout(done, ms)
-    signal.addEventListener('abort', done)
-  })
 }
 
 interface ListAnswer<T> {

@@ -84,7 +84,7 @@ export async function simulate(destination: Destination): Promise<Second[]> {
   const call = async (): Promise<Attempt> => {
     inFlight++
     const { ms, attempt } = destination.answer(inFlight, Math.floor(clock.now() / 1000))
-    await pause(clock, ms, abandoning.signal)
+    await pause(ms, abandoning.signal, clock)
     inFlight--
     if (attempt === delivered) done++
     else refused++

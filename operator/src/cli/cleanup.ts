@@ -3,9 +3,9 @@
 // Agents that users have made stay, as does everything else of theirs.
 
 import { parseArgs } from 'node:util'
+import { pause } from '@penstock/agent/clock'
 import { agentKind } from '../api/kinds.ts'
 import type { ResourceType } from '../api/object.ts'
-import { pause } from '../kube/backoff.ts'
 import { clusterRoleBindingType, deploymentType, podType, roleBindingType } from '../kube/types.ts'
 import { defaultsName, operatorName } from '../workloads/installation.ts'
 import { labels } from '../workloads/names.ts'

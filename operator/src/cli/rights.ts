@@ -1,10 +1,10 @@
 // Before an operator that has Roles alone starts: which namespaces it can work in. What it needs in its own namespace and in those of
 // node agents it waits for, not ready; a namespace of tenants that has not let it in is left out, told of, and looked at again.
 
+import { pause } from '@penstock/agent/clock'
 import { errorText } from '@penstock/agent/errors'
 import type { Logger } from '@penstock/agent/telemetry/logger'
 import type { OperatorPart, OperatorSettings } from '../controllers/context.ts'
-import { pause } from '../kube/backoff.ts'
 import type { KubeClient } from '../kube/client.ts'
 import { grantsOf, type MissingRight, missingRights, type NeededRule } from '../kube/rights.ts'
 import {

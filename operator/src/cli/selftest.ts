@@ -2,11 +2,11 @@
 // rollout goes step by step, which takes minutes, it is enough that the first agents run it: the steps are no matter of the test.
 
 import { parseArgs } from 'node:util'
+import { pause } from '@penstock/agent/clock'
 import { errorText } from '@penstock/agent/errors'
 import { type Condition, conditionOf } from '../api/conditions.ts'
 import { pipelineKind } from '../api/kinds.ts'
 import { apiVersion, type KubeObject } from '../api/object.ts'
-import { pause } from '../kube/backoff.ts'
 import { durationMs } from './arguments.ts'
 import { clusterOptions, connect } from './cluster.ts'
 

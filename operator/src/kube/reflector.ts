@@ -2,11 +2,12 @@
 // stops by itself: every failure is counted, waited out and tried again.
 
 import type { IncomingMessage } from 'node:http'
+import { pause } from '@penstock/agent/clock'
 import { errorText } from '@penstock/agent/errors'
 import { watchPathOf } from '@penstock/agent/kube/watch'
 import type { Logger } from '@penstock/agent/telemetry/logger'
 import { apiVersionOf, type KubeObject, type ResourceType } from '../api/object.ts'
-import { Backoff, pause } from './backoff.ts'
+import { Backoff } from './backoff.ts'
 import type { Shape } from './cache.ts'
 import {
   errorOf,

@@ -1,6 +1,6 @@
 // The brokers behind a service address: which of them serves a topic, and one connection to each that is needed.
 
-import { pause, systemClock } from '../../clock.ts'
+import { pause } from '../../clock.ts'
 import { Connection, type ConnectionSettings } from './connection.ts'
 import { BrokerFailure, failureOf } from './failure.ts'
 import { type BrokerAddress, parseServiceAddress, placeOf } from './routing.ts'
@@ -142,7 +142,7 @@ export async function reaching<T>(
       const longest = Math.min(retries.min_backoff_ms * 2 ** tried, retries.max_backoff_secs * 1000)
       const delay = longest * (0.5 + Math.random() / 2)
       report(failure, delay)
-      await pause(systemClock, delay, signal)
+      await pause(delay, signal)
     }
   }
 }

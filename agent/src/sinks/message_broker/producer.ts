@@ -139,7 +139,7 @@ export class Producer {
   async #run(): Promise<void> {
     const { abandoning, clock, connectionRetries } = this.#settings
     const rest = this.#restUntilMs - clock.now()
-    if (rest > 0) await pause(clock, rest, abandoning)
+    if (rest > 0) await pause(rest, abandoning, clock)
     while (this.busy && !abandoning.aborted) {
       let session: Session
       try {
@@ -157,7 +157,7 @@ export class Producer {
         if (!this.busy) continue
         const delay = this.#backoff.next() ?? 0
         this.#reportRetry(failure.failure, delay)
-        await pause(clock, delay, abandoning)
+        await pause(delay, abandoning, clock)
         continue
       }
       this.#session = session
@@ -175,7 +175,7 @@ export class Producer {
       // A session that brought nothing is not opened again at once, lest the broker is asked without end.
       const delay = this.#progress ? 0 : (this.#backoff.next() ?? 0)
       this.#reportRetry(failure.failure, delay)
-      if (delay > 0) await pause(clock, delay, abandoning)
+      if (delay > 0) await pause(delay, abandoning, clock)
     }
     this.#running = undefined
   }

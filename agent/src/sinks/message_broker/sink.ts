@@ -215,7 +215,7 @@ export class BrokerSink implements Sink {
           return
         }
         report(failure, delay)
-        await pause(systemClock, delay, abandoning)
+        await pause(delay, abandoning)
       }
     }
   }

@@ -1,6 +1,7 @@
 // What the source asks of the Kubernetes API: it follows the pods of its node, their namespaces and the node, and looks up
 // single pods that the selectors of the watch may have left out.
 
+import { pause } from '../../clock.ts'
 import type { KubeClient } from '../../kube/client.ts'
 import { type Followed, type FollowHooks, follow, followReports, type KubeObject } from '../../kube/watch.ts'
 import type { ComponentEvents } from '../../telemetry/component-events.ts'
@@ -296,15 +297,7 @@ export class KubeAccess {
     const started = Date.now()
     let verdict: Verdict = 'wait'
     for (let delay = lookUpAfterMs; verdict === 'wait' && !signal.aborted; delay = 1000) {
-      await new Promise<void>((resolve) => {
-        const done = () => {
-          clearTimeout(timer)
-          signal.removeEventListener('abort', done)
-          resolve()
-        }
-        const timer = setTimeout(done, delay)
-        signal.addEventListener('abort', done)
-      })
+      await pause(delay, signal)
       if (this.#metadata.pod(folder) !== undefined) break
       try {
         const path = `/api/v1/namespaces/${encodeURIComponent(parts.namespace)}/pods/${encodeURIComponent(parts.name)}`
