@@ -1,21 +1,26 @@
-// CRC-32C (Castagnoli) over large buffers, in WebAssembly. Eight bytes a step by tables, three stretches of the input at a
-// time: the steps of one wait for each other, those of three do not. The module is assembled here, instruction by instruction,
-// so that nothing opaque is shipped.
+// CRC-32C (Castagnoli) over large buffers, in WebAssembly. The bytes are cut into sixteen stretches that lie behind each other,
+// and a step takes the next byte of each: the four bytes of a register are looked up in tables of sixteen entries by its halves,
+// which one instruction does for all sixteen registers. In the end the registers are put together. The module is assembled here,
+// instruction by instruction, so that nothing opaque is shipped.
 
 /** The polynomial, reflected. */
 const polynomial = 0x82f63b78
-/** Bytes that one call into WebAssembly looks at; they lie behind the tables. */
+const lanes = 16
+/** Bytes of a stretch, and of all that are worked on together. */
+const laneBytes = 256
+const blockBytes = lanes * laneBytes
+/** Shorter inputs go byte by byte. */
+const worthIt = 256
+/** Bytes that one call into WebAssembly looks at. */
 const windowBytes = 1 << 18
-/** Stretches that are worked on side by side, and the bytes of each. */
-const lanes = 3
-const laneBytes = 1024
-const tableCount = 8 + 4
-const tableBytes = tableCount * 256 * 4
 
-/**
- * Tables 0 to 7: table `k` gives the checksum of a byte that is followed by `k` zero bytes. Tables 8 to 11: what becomes of byte
- * `k` of a register after the zero bytes of one lane.
- */
+// Memory: the tables, the vectors, a block of zeros, the window.
+const tableCount = 5
+const vectorsAt = tableCount * 256 * 4
+const vectorCount = 9
+const windowAt = vectorsAt + vectorCount * 16 + blockBytes
+
+/** Table 0: the checksum of each byte. Tables 1 to 4: what becomes of byte `k` of a register after the zero bytes of a stretch. */
 function tables(): Uint32Array {
   const all = new Uint32Array(tableCount * 256)
   for (let byte = 0; byte < 256; byte++) {
@@ -23,14 +28,10 @@ function tables(): Uint32Array {
     for (let bit = 0; bit < 8; bit++) value = value & 1 ? (value >>> 1) ^ polynomial : value >>> 1
     all[byte] = value
   }
-  for (let index = 256; index < 8 * 256; index++) {
-    const before = all[index - 256] as number
-    all[index] = (before >>> 8) ^ (all[before & 255] as number)
-  }
   for (let bit = 0; bit < 32; bit++) {
     let register = (1 << bit) >>> 0
     for (let zero = 0; zero < laneBytes; zero++) register = (register >>> 8) ^ (all[register & 255] as number)
-    const table = (8 + (bit >> 3)) * 256
+    const table = (1 + (bit >> 3)) * 256
     for (let byte = 0; byte < 256; byte++) {
       if ((byte >> (bit & 7)) & 1) all[table + byte] = ((all[table + byte] as number) ^ register) >>> 0
     }
@@ -38,24 +39,44 @@ function tables(): Uint32Array {
   return all
 }
 
-// Instructions by the names of the text format. Locals: 0 register, 1 position, 2 end, 3 low half, 4 high half, 5 and 6 the
-// registers of the second and third lane, 7 the end of the first.
-const i32 = 0x7f
-const get = (local: number) => [0x20, local]
-const set = (local: number) => [0x21, local]
-const i32Const = (value: number) => [0x41, ...signed(value)]
-const add = 0x6a
-const and = 0x71
-const xor = 0x73
-const shiftLeft = 0x74
-const shiftRight = 0x76
-const [below, atMost] = [0x49, 0x4d]
-const [loop, when, again, end] = [
-  [0x03, 0x40],
-  [0x04, 0x40],
-  [0x0c, 1],
-  [0x0b, 0x0b],
+/**
+ * What is looked up by halves of a byte: for each byte of a register, what the low half of an index brings and what the high half
+ * does, in this order; then what cuts out a low half.
+ */
+function vectors(table: Uint32Array): Uint8Array {
+  const all = new Uint8Array(vectorCount * 16).fill(15)
+  for (let byte = 0; byte < 4; byte++) {
+    for (let half = 0; half < 16; half++) {
+      all[byte * 32 + half] = (table[half] as number) >>> (byte * 8)
+      all[byte * 32 + 16 + half] = (table[half << 4] as number) >>> (byte * 8)
+    }
+  }
+  return all
+}
+
+// Instructions by the names of the text format.
+type Code = readonly number[]
+const [i32, v128] = [0x7f, 0x7b]
+const get = (local: number): Code => [0x20, local]
+const set = (local: number): Code => [0x21, local]
+const tee = (local: number): Code => [0x22, local]
+const i32Const = (value: number): Code => [0x41, ...signed(value)]
+const i32Load = (offset: number): Code => [0x28, 0, ...unsigned(offset)]
+const [i32Load8, i32Store] = [
+  [0x2d, 0, 0],
+  [0x36, 0, 0],
 ]
+const [add, and, xor, shiftLeft, shiftRight] = [0x6a, 0x71, 0x73, 0x74, 0x76]
+const below = 0x49
+const vector = (operation: number, ...immediate: number[]): Code => [0xfd, ...unsigned(operation), ...immediate]
+const vectorLoad = (offset: number): Code => vector(0, 0, ...unsigned(offset))
+const bytesConst = (bytes: readonly number[]): Code => vector(12, ...bytes)
+const shuffle = (bytes: readonly number[]): Code => vector(13, ...bytes)
+const extractWord = (lane: number): Code => vector(27, lane)
+const replaceByte = (lane: number): Code => vector(23, lane)
+const [vectorAnd, vectorXor, shiftWordsRight] = [vector(78), vector(81), vector(0xad)]
+/** Looks up sixteen bytes in a table of sixteen; every index must be below sixteen. */
+const lookUp = vector(0x100)
 
 function signed(value: number): number[] {
   const bytes: number[] = []
@@ -78,52 +99,131 @@ function unsigned(value: number): number[] {
   return bytes
 }
 
-/** The entry of table `k` for byte `index` of a local: the byte is cut out where it is four times as large, as an address is. */
-function entry(k: number, local: number, index: number): number[] {
+const count = (length: number): number[] => Array.from({ length }, (_, index) => index)
+/** Goes round as long as a position is below an end. */
+const rounds = (at: number, end: number, ...body: Code[]): Code => [
+  ...[0x03, 0x40, ...body.flat()],
+  ...[...get(at), ...get(end), below, 0x0d, 0, 0x0b],
+]
+const advance = (at: number, bytes: number): Code => [...get(at), ...i32Const(bytes), add, ...set(at)]
+
+/** The entry of a table for byte `index` of a local: the byte is cut out where it is four times as large, as an address is. */
+function entry(table: number, local: number, index: number): Code {
   const shift = index === 0 ? [...i32Const(2), shiftLeft] : [...i32Const(index * 8 - 2), shiftRight]
-  return [...get(local), ...shift, ...i32Const(255 * 4), and, 0x28, 2, ...unsigned(k * 1024)] // i32.load
+  return [...get(local), ...shift, ...i32Const(255 * 4), and, ...i32Load(table * 1024)]
 }
 
-/** Eight bytes at the position and an offset into the register of a lane. */
-function step(register: number, offset: number): number[] {
-  const load = (at: number) => [...get(1), 0x28, 0, ...unsigned(offset + at)]
-  const tables = [7, 6, 5, 4].flatMap((k, byte) => [...entry(k, 3, byte), ...(byte === 0 ? [] : [xor])])
-  const more = [3, 2, 1, 0].flatMap((k, byte) => [...entry(k, 4, byte), xor])
-  return [...get(register), ...load(0), xor, ...set(3), ...load(4), ...set(4), ...tables, ...more, ...set(register)]
+/** Byte by byte. Parameters: 0 register, 1 position, 2 end, which is not reached yet. Gives the register. */
+function oneByOne(): { locals: Code; body: Code } {
+  const index = 3
+  const step = [
+    ...[...get(0), ...get(1), ...i32Load8, xor, ...set(index)],
+    ...[...entry(0, index, 0), ...get(0), ...i32Const(8), shiftRight, xor, ...set(0)],
+  ]
+  return { locals: [1, 1, i32], body: [...rounds(1, 2, step, advance(1, 1)), ...get(0)] }
 }
 
-const advance = (bytes: number) => [...get(1), ...i32Const(bytes), add, ...set(1)]
-/** The register of the first lane as it is after the zero bytes of one lane. */
-const afterLane = [0, 1, 2, 3].flatMap((byte) => [...entry(8 + byte, 0, byte), ...(byte === 0 ? [] : [xor])])
+/**
+ * Block by block. Parameters: 0 register, 1 where the bytes begin, 2 where the first block begins, in zeros before them (zeros
+ * leave a register of zero as it is), 3 the end. Changes the first four bytes. Gives the register.
+ */
+function blockByBlock(): { locals: Code; body: Code } {
+  const [register, start, at, end, stretchEnd] = [0, 1, 2, 3, 4]
+  let last = 4
+  const own = (length: number) => count(length).map(() => ++last)
+  const rows = own(16)
+  const others = own(16)
+  const state = own(4)
+  const [index = 0, high = 0] = own(2)
+
+  // Four rounds of shuffling halves into each other turn sixteen bytes of sixteen stretches into sixteen times one byte of each.
+  const interleave = (half: 'low' | 'high', unit: number) => {
+    const from = half === 'low' ? 0 : 8
+    return shuffle(
+      count(8 / unit).flatMap((k) => [0, 16].flatMap((other) => count(unit).map((b) => other + from + k * unit + b))),
+    )
+  }
+  const turn = (from: readonly number[], to: readonly number[]) =>
+    count(8).flatMap((row) => {
+      const pair = [...get(from[row] as number), ...get(from[row + 8] as number)]
+      return [
+        ...[...pair, ...interleave('low', 1), ...set(to[2 * row] as number)],
+        ...[...pair, ...interleave('high', 1), ...set(to[2 * row + 1] as number)],
+      ]
+    })
+  const transpose = [...turn(rows, others), ...turn(others, rows), ...turn(rows, others), ...turn(others, rows)]
+
+  // Constants in the code would be put together anew for each use.
+  const fixed = own(vectorCount)
+  const prepare = fixed.flatMap((local, k) => [...i32Const(vectorsAt + k * 16), ...vectorLoad(0), ...set(local)])
+  const lowHalf = get(fixed[8] as number)
+  const brings = (byte: number, half: 'low' | 'high') => get(fixed[2 * byte + (half === 'low' ? 0 : 1)] as number)
+  const step = (row: number) => [
+    ...[...get(state[0] as number), ...get(row), ...vectorXor, ...tee(index)],
+    ...[...i32Const(4), ...shiftWordsRight, ...lowHalf, ...vectorAnd, ...set(high)],
+    ...[...get(index), ...lowHalf, ...vectorAnd, ...set(index)],
+    ...count(4).flatMap((byte) => [
+      ...[...brings(byte, 'low'), ...get(index), ...lookUp],
+      ...[...brings(byte, 'high'), ...get(high), ...lookUp, ...vectorXor],
+      ...(byte === 3 ? [] : [...get(state[byte + 1] as number), ...vectorXor]),
+      ...set(state[byte] as number),
+    ]),
+  ]
+
+  // The bytes of the registers lie apart: side by side they are words, four in a vector.
+  const pairs = ['low', 'high'] as const
+  const words = pairs.flatMap((half, p) => [
+    ...[...get(state[0] as number), ...get(state[1] as number), ...interleave(half, 1), ...set(index)],
+    ...[...get(state[2] as number), ...get(state[3] as number), ...interleave(half, 1), ...set(high)],
+    ...pairs.flatMap((quarter, q) => [
+      ...[...get(index), ...get(high), ...interleave(quarter, 2), ...set(rows[2 * p + q] as number)],
+    ]),
+  ])
+  const afterStretch = count(4).flatMap((byte) => [...entry(1 + byte, register, byte), ...(byte === 0 ? [] : [xor])])
+  const together = count(lanes).flatMap((lane) => [
+    ...(lane === 0 ? [] : afterStretch),
+    ...[...get(rows[lane >> 2] as number), ...extractWord(lane & 3), ...(lane === 0 ? [] : [xor]), ...set(register)],
+  ])
+
+  const none = bytesConst(count(16).map(() => 0))
+  const begin = count(4).flatMap((byte) => [
+    ...[...none, ...get(register), ...i32Const(8 * byte), shiftRight, ...replaceByte(0), ...set(state[byte] as number)],
+  ])
+  const load = rows.flatMap((row, lane) => [...get(at), ...vectorLoad(lane * laneBytes), ...set(row)])
+  const body = [
+    // The first block begins with a register of zero: what the register is belongs to the first four bytes.
+    ...[...get(start), ...get(start), ...i32Load(0), ...get(register), xor, ...i32Store],
+    ...[...i32Const(0), ...set(register)],
+    ...prepare,
+    ...rounds(
+      at,
+      end,
+      begin,
+      [...get(at), ...i32Const(laneBytes), add, ...set(stretchEnd)],
+      rounds(at, stretchEnd, load, transpose, rows.flatMap(step), advance(at, 16)),
+      words,
+      together,
+      advance(at, blockBytes - laneBytes),
+    ),
+    ...get(register),
+  ]
+  return { locals: [2, 1, i32, last - stretchEnd, v128], body }
+}
 
 function assemble(): Uint8Array<ArrayBuffer> {
-  const threeLanes = [
-    ...[...loop, ...get(1), ...i32Const(lanes * laneBytes), add, ...get(2), atMost, ...when],
-    ...[...i32Const(0), ...set(5), ...i32Const(0), ...set(6), ...get(1), ...i32Const(laneBytes), add, ...set(7)],
-    ...[...loop, ...step(0, 0), ...step(5, laneBytes), ...step(6, 2 * laneBytes), ...advance(8)],
-    ...[...get(1), ...get(7), below, 0x0d, 0, 0x0b], // br_if to the loop, end
-    ...[...afterLane, ...get(5), xor, ...set(0), ...afterLane, ...get(6), xor, ...set(0)],
-    ...[...advance(2 * laneBytes), ...again, ...end],
-  ]
-  const eightBytes = [
-    ...[...loop, ...get(1), ...i32Const(8), add, ...get(2), atMost, ...when],
-    ...[...step(0, 0), ...advance(8), ...again, ...end],
-  ]
-  const oneByte = [
-    ...[...loop, ...get(1), ...get(2), below, ...when],
-    ...[...get(0), ...get(1), 0x2d, 0, 0, xor, ...set(3)], // i32.load8_u
-    ...[...entry(0, 3, 0), ...get(0), ...i32Const(8), shiftRight, xor, ...set(0), ...advance(1), ...again, ...end],
-  ]
-  const code = [1, 5, i32, ...threeLanes, ...eightBytes, ...oneByte, ...get(0), 0x0b] // five more locals
-  const section = (id: number, content: readonly number[]) => [id, ...unsigned(content.length), ...content]
+  const section = (id: number, content: Code) => [id, ...unsigned(content.length), ...content]
   const name = (text: string) => [text.length, ...Buffer.from(text)]
+  const code = [oneByOne(), blockByBlock()].flatMap(({ locals, body }) => {
+    const whole = [...locals, ...body, 0x0b]
+    return [...unsigned(whole.length), ...whole]
+  })
   return Uint8Array.from([
     ...[0, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
-    ...section(1, [1, 0x60, 3, i32, i32, i32, 1, i32]),
-    ...section(3, [1, 0]),
-    ...section(5, [1, 0, ...unsigned(Math.ceil((tableBytes + windowBytes) / 65_536))]),
-    ...section(7, [2, ...name('memory'), 2, 0, ...name('update'), 0, 0]),
-    ...section(10, [1, ...unsigned(code.length), ...code]),
+    ...section(1, [2, 0x60, 3, i32, i32, i32, 1, i32, 0x60, 4, i32, i32, i32, i32, 1, i32]),
+    ...section(3, [2, 0, 1]),
+    ...section(5, [1, 0, ...unsigned(Math.ceil((windowAt + windowBytes) / 65_536))]),
+    ...section(7, [3, ...name('memory'), 2, 0, ...name('bytes'), 0, 0, ...name('blocks'), 0, 1]),
+    ...section(10, [2, ...code]),
   ])
 }
 
@@ -131,13 +231,16 @@ function assemble(): Uint8Array<ArrayBuffer> {
 interface AssemblyGlobal {
   readonly WebAssembly: {
     Module: new (code: Uint8Array) => object
-    Instance: new (module: object) => { exports: { memory: { buffer: ArrayBuffer }; update: Checksum['update'] } }
+    Instance: new (
+      module: object,
+    ) => { exports: Omit<Checksum, 'window'> & { readonly memory: { buffer: ArrayBuffer } } }
   }
 }
 
 interface Checksum {
   readonly window: Uint8Array
-  update(register: number, from: number, to: number): number
+  bytes(register: number, start: number, end: number): number
+  blocks(register: number, start: number, firstBlock: number, end: number): number
 }
 
 let made: Checksum | undefined
@@ -145,20 +248,28 @@ let made: Checksum | undefined
 function checksum(): Checksum {
   if (made !== undefined) return made
   const { WebAssembly } = globalThis as unknown as AssemblyGlobal
-  const { memory, update } = new WebAssembly.Instance(new WebAssembly.Module(assemble())).exports
-  new Uint32Array(memory.buffer).set(tables())
-  made = { window: new Uint8Array(memory.buffer, tableBytes, windowBytes), update }
+  const all = tables()
+  const { memory, bytes, blocks } = new WebAssembly.Instance(new WebAssembly.Module(assemble())).exports
+  new Uint32Array(memory.buffer).set(all)
+  new Uint8Array(memory.buffer, vectorsAt).set(vectors(all))
+  made = { window: new Uint8Array(memory.buffer, windowAt, windowBytes), bytes, blocks }
   return made
 }
 
 /** The checksum of the bytes; with `before`, of those before it and these. */
 export function crc32c(bytes: Uint8Array, before = 0): number {
-  const { window, update } = checksum()
+  const sum = checksum()
   let register = ~before
   for (let from = 0; from < bytes.length; from += windowBytes) {
     const part = bytes.length <= windowBytes ? bytes : bytes.subarray(from, from + windowBytes)
-    window.set(part)
-    register = update(register, tableBytes, tableBytes + part.length)
+    sum.window.set(part)
+    const end = windowAt + part.length
+    if (part.length < worthIt) {
+      register = sum.bytes(register, windowAt, end)
+    } else {
+      const firstBlock = end - Math.ceil(part.length / blockBytes) * blockBytes
+      register = sum.blocks(register, windowAt, firstBlock, end)
+    }
   }
   return ~register >>> 0
 }
