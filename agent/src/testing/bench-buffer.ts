@@ -22,7 +22,9 @@ const lineBytes = lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0) 
 const batches: LogEvent[][] = []
 for (let from = 0; from < lines.length; from += batchEvents) {
   batches.push(
-    lines.slice(from, from + batchEvents).map((line) => {
+    lines.slice(from, from + batchEvents).map((part) => {
+      // As sources make lines: each from its own bytes. Parts of one text would all be as wide as its widest letter.
+      const line = Buffer.from(part).toString()
       if (kind === 'parsed') return new LogEvent(JSON.parse(line) as LogEvent['fields'])
       return new LogEvent({ message: line, file: '/var/log/app.log', host: 'node-1', source_type: 'file' })
     }),
