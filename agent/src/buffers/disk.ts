@@ -195,7 +195,7 @@ export class DiskBuffer implements SinkBuffer {
     this.#synced = synced
     this.#syncedId = found.syncedId
     this.#covered = synced
-    if (found.unsafe) this.#isUnsafe(this.#end)
+    if (found.unsafe) this.#noteUnsafe(this.#end)
     this.#events = nextId - found.readId - gapped
     this.#bytes = segments.reduce((sum, segment) => sum + (segment.end ?? segment.size), 0) - read.offset
     this.#hot = this.#reader.atEnd
@@ -721,7 +721,7 @@ export class DiskBuffer implements SinkBuffer {
     const attempt = ++this.#failedSyncs
     if (attempt >= syncAttempts) {
       this.#failedSyncs = 0
-      this.#isUnsafe(end)
+      this.#noteUnsafe(end)
     }
     this.#error(
       'writer_failed',
@@ -734,7 +734,7 @@ export class DiskBuffer implements SinkBuffer {
   }
 
   /** What lies before this is not tried to be made safe any more. */
-  #isUnsafe(end: Position): void {
+  #noteUnsafe(end: Position): void {
     this.#unsafeUntil = end
     this.#covered = end
   }
