@@ -44,6 +44,8 @@ const keepMs = 60_000
 const mostBytes = 4 * 1024 * 1024
 /** How long the leader may take. */
 const relayMs = 10_000
+/** Connections that wait to be taken: after a restart all agents of a large cluster come at once. The kernel may hold fewer. */
+const backlog = 4096
 
 export function heartbeatPart(delivery: Delivery, options: HeartbeatServerOptions = {}): OperatorPart {
   return {
@@ -119,7 +121,7 @@ export class HeartbeatServer implements AsyncDisposable {
     const { host, port } = split(this.#context.settings.heartbeatAddress)
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject)
-      server.listen(port, host, resolve)
+      server.listen({ port, host, backlog }, resolve)
     })
     this.#context.logger.info({ address: this.address }, 'Agents may report.')
   }
