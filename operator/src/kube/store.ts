@@ -101,12 +101,12 @@ export class Store<T extends KubeObject> implements Cache<T> {
   }
 
   expect(object: T): void {
-    const version = object.metadata.resourceVersion
+    const { uid, resourceVersion: version } = object.metadata
     if (version === undefined) return
     const key = keyOf(object)
     const known = this.#entries.get(key)
-    if (known?.versions.includes(version) || this.#isRemoved(object)) return // its event was quicker
-    this.#expected.set(key, { version, uid: object.metadata.uid, until: performance.now() + expectationMs })
+    if (known?.versions.includes(version) || this.#removed.has(uid ?? '')) return // its event was quicker
+    this.#expected.set(key, { version, uid, until: performance.now() + expectationMs })
     this.#put(key, object)
   }
 
@@ -156,10 +156,6 @@ export class Store<T extends KubeObject> implements Cache<T> {
       return false
     }
     return true
-  }
-
-  #isRemoved({ metadata: { uid } }: T): boolean {
-    return uid !== undefined && this.#removed.has(uid)
   }
 
   #noteRemoved({ metadata: { uid } }: T): void {
