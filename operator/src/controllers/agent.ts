@@ -421,18 +421,11 @@ export class AgentController implements AsyncDisposable {
     await secrets.read(signal)
     const delivered = this.#restore(key, secrets)
     memory.restored = delivered
-    const { values } = secrets
-    const named = new Map<string, Buffer>()
-    for (const revision of [delivered.stable, delivered.candidate]) {
-      for (const { secretRefs } of fragmentsIn(delivered, revision).values()) {
-        for (const { key: id } of secretRefs) {
-          const value = values.data(id)
-          if (value === undefined) return // agents would refuse it
-          named.set(id, value)
-        }
-      }
-    }
-    if (delivered.stable !== undefined || delivered.candidate !== undefined)
+    const wanted = wantedIn(delivered)
+    const needed = valueKeys(delivered, wanted)
+    const named = picked(needed, secrets.values.data)
+    // Agents would refuse one without all of its values.
+    if (wanted.length > 0 && named.size === needed.size)
       this.#delivery.offer(key, offeredOf(agent, delivered, named, digestFile(named)))
   }
 
@@ -784,31 +777,15 @@ export class AgentController implements AsyncDisposable {
     for (const { revision } of this.#delivery.reports(key)) if (revision !== undefined) running.add(revision)
     // Pods with a sidecar that have not reported since this process started are not known.
     if (agent?.spec.mode === 'Sidecar' && !this.#delivery.isStale(undefined, evenNow())) allKnown = false
-    const wanted = [stable?.rev, candidate?.rev].filter((rev) => rev !== undefined)
+    const wanted = wantedIn(delivered)
     const history = delivered.record.history.filter(isGood).map(({ revision }) => revision)
     const keep = [...new Set([...wanted, ...running, ...history])]
     for (const rev of [...delivered.revisions.keys()]) if (!keep.includes(rev)) delivered.revisions.delete(rev)
 
     // Values: all that the revisions at hand refer to, old ones as they are.
-    const all = new Map<string, Buffer>()
     const oldValues = secrets.values
-    for (const rev of keep) {
-      for (const fragment of delivered.revisions.get(rev)?.fragments.values() ?? []) {
-        for (const { key: id } of fragment.secretRefs) {
-          const value = values.get(id) ?? oldValues.data(id)
-          if (value !== undefined) all.set(id, value)
-        }
-      }
-    }
-    const named = new Map<string, Buffer>()
-    for (const rev of wanted) {
-      for (const fragment of delivered.revisions.get(rev)?.fragments.values() ?? []) {
-        for (const { key: id } of fragment.secretRefs) {
-          const value = all.get(id)
-          if (value !== undefined) named.set(id, value)
-        }
-      }
-    }
+    const all = picked(valueKeys(delivered, keep), (id) => values.get(id) ?? oldValues.data(id))
+    const named = picked(valueKeys(delivered, wanted), (id) => all.get(id))
     // What some pod may need that has not said what it runs is not taken away.
     if (!allKnown) for (const id of oldValues.slots.keys()) all.set(id, all.get(id) ?? (oldValues.data(id) as Buffer))
     const digests = digestFile(named)
@@ -1121,6 +1098,32 @@ export function fragmentsIn(
   revision: Revision | Candidate | undefined,
 ): ReadonlyMap<string, Fragment> {
   return (revision === undefined ? undefined : delivered.revisions.get(revision.rev)?.fragments) ?? new Map()
+}
+
+/** The revisions that agents run, or shall run. */
+function wantedIn({ stable, candidate }: Delivered): string[] {
+  return [stable?.rev, candidate?.rev].filter((rev) => rev !== undefined)
+}
+
+/** Keys of the secret values that these revisions refer to. */
+function valueKeys({ revisions }: Delivered, revs: readonly string[]): Set<string> {
+  const keys = new Set<string>()
+  for (const rev of revs) {
+    for (const { secretRefs } of revisions.get(rev)?.fragments.values() ?? []) {
+      for (const { key } of secretRefs) keys.add(key)
+    }
+  }
+  return keys
+}
+
+/** The values of keys, as far as they are found. */
+function picked(keys: Iterable<string>, find: (key: string) => Buffer | undefined): Map<string, Buffer> {
+  const values = new Map<string, Buffer>()
+  for (const key of keys) {
+    const value = find(key)
+    if (value !== undefined) values.set(key, value)
+  }
+  return values
 }
 
 /** What the agents may ask for; undefined where they do not. */
