@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { type CompiledResources, compileFiles, configText } from '../compile/config.ts'
@@ -20,8 +21,11 @@ export const usage = `Usage: penstock run -f PATH [FLAGS]
 Compiles resources and runs them here, on sample pods, until Ctrl-C.
 
   -f, --file PATH            a file or a folder with .yaml files; may be repeated
-  --for TIME                 end after so long, such as 10s
+  --for TIME                 end when it has run for so long, such as 10s
 `
+
+/** Lines of the pods have been seen then. */
+const adviceMs = 3000
 
 export async function run(argv: string[]): Promise<number> {
   const { values } = parseArgs({ args: argv, options: { file: fileOption, for: { type: 'string' } } })
@@ -45,7 +49,7 @@ export async function run(argv: string[]): Promise<number> {
     const config = join(folder, 'agent.json')
     writeFileSync(config, configText(agentConfig(compiled, folder, logsDir, address, api)))
     introduce(compiled, logsDir)
-    const code = await runAgent(config, next(api, paths), limit)
+    const code = await runAgent(config, api, next(api, paths), limit)
     for (const writer of writers) writer.close()
     return code
   } finally {
@@ -86,7 +90,7 @@ function agentConfig(
   return { data_dir: dataDir, api: { enabled: true, address: api }, sources, transforms, sinks }
 }
 
-async function runAgent(config: string, advice: string, limit: number | undefined): Promise<number> {
+async function runAgent(config: string, api: string, advice: string, limit: number | undefined): Promise<number> {
   const main = fileURLToPath(import.meta.resolve('@penstock/agent/main'))
   const agent = spawn(process.execPath, ['--conditions=source', main, '-q', '--config', config], {
     stdio: ['ignore', 'inherit', 'inherit'],
@@ -96,20 +100,37 @@ async function runAgent(config: string, advice: string, limit: number | undefine
   const ignore = () => {}
   process.on('SIGTERM', interrupt)
   process.on('SIGINT', process.stdin.isTTY ? ignore : interrupt)
-  const hint = setTimeout(() => console.error(`\n${advice}\n`), 4000)
-  const end = limit === undefined ? undefined : setTimeout(interrupt, limit)
+  let hint: NodeJS.Timeout | undefined
+  let end: NodeJS.Timeout | undefined
+  const ended = new AbortController()
+  void answering(api, ended.signal).then((answers) => {
+    if (!answers) return
+    hint = setTimeout(() => console.error(`\n${advice}\n`), adviceMs)
+    end = limit === undefined ? undefined : setTimeout(interrupt, limit)
+  })
   try {
     return await new Promise<number>((resolve, reject) => {
       agent.on('error', reject)
       agent.on('exit', (code) => resolve(code ?? 0))
     })
   } finally {
+    ended.abort()
     clearTimeout(hint)
     clearTimeout(end)
     process.off('SIGTERM', interrupt)
     process.off('SIGINT', interrupt)
     process.off('SIGINT', ignore)
   }
+}
+
+/** Waits until the agent runs, which takes some seconds where it is started for the first time; false if that is over before. */
+async function answering(api: string, over: AbortSignal): Promise<boolean> {
+  while (!over.aborted) {
+    const answer = await fetch(`http://${api}/health`, { signal: over }).catch(() => undefined)
+    if (answer?.ok) return true
+    await pause(100, undefined, { signal: over }).catch(() => {}) // the loop ends then
+  }
+  return false
 }
 
 function introduce(compiled: CompiledResources, logsDir: string): void {
