@@ -26,7 +26,7 @@ import {
 } from '../schema/options.ts'
 import { compileGlob, type Glob } from '../tailing/glob.ts'
 import { LineBatch, type LineShape, Lines } from '../tailing/lines.ts'
-import { compileMultiline, MultilineAggregator, multiline } from '../tailing/multiline.ts'
+import { compileMultiline, MultilineAggregator, multiline, multilineProblems } from '../tailing/multiline.ts'
 import { compileDelimiter, type Slab } from '../tailing/slab.ts'
 import { Tailer } from '../tailing/tail.ts'
 import type { TailedFile } from '../tailing/tailed-file.ts'
@@ -120,14 +120,7 @@ export const file = defineSource({
         help: 'Names are those of the Encoding Standard, such as `utf-16le`, `shift_jis` or `windows-1252`.',
       })
     }
-    if (options.multiline !== undefined) {
-      try {
-        compileMultiline(options.multiline)
-      } catch (error) {
-        problems.push({ path: 'multiline', message: `A pattern is not valid: ${(error as Error).message}` })
-      }
-    }
-    return problems
+    return [...problems, ...multilineProblems(options.multiline)]
   },
 
   build(options, context) {

@@ -16,7 +16,7 @@ import { KubeClient } from '../kube/client.ts'
 import { inClusterTarget, kubeConfigTarget } from '../kube/config.ts'
 import { bool, bytes, fieldPath, group, list, oneOf, optional, path, seconds, string, uint } from '../schema/options.ts'
 import { compileGlob, type Glob } from '../tailing/glob.ts'
-import { compileMultiline, MultilineAggregator, multiline } from '../tailing/multiline.ts'
+import { compileMultiline, MultilineAggregator, multiline, multilineProblems } from '../tailing/multiline.ts'
 import { compileDelimiter, type Slab } from '../tailing/slab.ts'
 import { Tailer } from '../tailing/tail.ts'
 import type { LineTime, TailedFile } from '../tailing/tailed-file.ts'
@@ -200,14 +200,7 @@ export const orchestratorLogs = defineSource({
         help: 'Use a name of the TZ database, such as `Europe/Berlin`, or `local`.',
       })
     }
-    if (options.multiline !== undefined) {
-      try {
-        compileMultiline(options.multiline)
-      } catch (error) {
-        problems.push({ path: 'multiline', message: `A pattern is not valid: ${(error as Error).message}` })
-      }
-    }
-    return problems
+    return [...problems, ...multilineProblems(options.multiline)]
   },
 
   async build(options, context) {

@@ -1,5 +1,6 @@
 // Joins lines that belong together, such as stack traces, by two patterns: one that begins a group, one that says how it goes on.
 
+import type { OptionProblem } from '../component.ts'
 import { Bytes, Regex } from '../event/value.ts'
 import { compileRegex } from '../remap/regex.ts'
 import { group, oneOf, optional, string, uint } from '../schema/options.ts'
@@ -44,6 +45,16 @@ export function compileMultiline(options: MultilineOptions): MultilineRule {
   const start = compilePattern(options.start_pattern)
   const condition = compilePattern(options.condition_pattern)
   return { mode: options.mode, timeoutMs: options.timeout_ms, starts: start, meetsCondition: condition }
+}
+
+/** What is wrong with the option `multiline`. */
+export function multilineProblems(options: MultilineOptions | undefined): readonly OptionProblem[] {
+  try {
+    if (options !== undefined) compileMultiline(options)
+    return []
+  } catch (error) {
+    return [{ path: 'multiline', message: `A pattern is not valid: ${(error as Error).message}` }]
+  }
 }
 
 function compilePattern(text: string): (line: string) => boolean {
