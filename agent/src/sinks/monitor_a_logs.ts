@@ -14,10 +14,10 @@ import type { HttpResponse } from '../http/client.ts'
 import { compressionProblems } from '../http/compression.ts'
 import { encoderFailed, httpSink, unhealthy } from '../http/sink.ts'
 import { batch, compression, compressionNames, request, tls, transformer } from '../schema/groups.ts'
-import { bool, oneOf, optional, secret, string, url } from '../schema/options.ts'
+import { bool, optional, url } from '../schema/options.ts'
 import { version } from '../version.ts'
 import { compileReservedNames, nestedInMessage } from './monitor_a/reserved.ts'
-import { apiAddress, defaultSite, siteOf } from './monitor_a/site.ts'
+import { accountOptions, apiAddress, siteOf } from './monitor_a/site.ts'
 
 /** Vendor limits: of a batch, and of a body or a single event before compression. */
 const mostBytes = 4_250_000
@@ -40,15 +40,7 @@ export const monitorALogs = defineSink({
   aliases: ['datadog_logs'],
   accepts: ['log'],
   options: {
-    default_api_key: optional(
-      secret('API key. Required, unless the environment variable `DD_API_KEY` holds it.', { aliases: ['api_key'] }),
-    ),
-    site: optional(
-      string(
-        `Site of the account, ignored if \`endpoint\` or \`region\` is set. Left out: the environment variable \`DD_SITE\`, else \`${defaultSite}\`.`,
-      ),
-    ),
-    region: optional(oneOf(['us', 'eu'], 'Region of the account, ignored if `endpoint` is set.')),
+    ...accountOptions,
     endpoint: optional(
       url('Address of the intake in place of that of the site. Without a path, `/api/v2/logs` is appended.'),
     ),

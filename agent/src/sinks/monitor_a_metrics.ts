@@ -11,10 +11,10 @@ import type { HttpResponse } from '../http/client.ts'
 import { httpSink, joinPath, unhealthy } from '../http/sink.ts'
 import { Normalizer } from '../metrics/normalizer.ts'
 import { batch, request, tls } from '../schema/groups.ts'
-import { oneOf, optional, secret, string, url } from '../schema/options.ts'
+import { oneOf, optional, string, url } from '../schema/options.ts'
 import { normalised } from './metric/normalised.ts'
 import { metricRequests } from './metric/requests.ts'
-import { apiAddress, defaultSite, siteOf } from './monitor_a/site.ts'
+import { accountOptions, apiAddress, siteOf } from './monitor_a/site.ts'
 import { writeSeriesJson, writeSeriesMessage, writeSketches } from './monitor_a_metrics/payload.ts'
 
 /** The secret of an event that is its own key. */
@@ -58,15 +58,7 @@ export const monitorAMetrics = defineSink({
   aliases: ['datadog_metrics'],
   accepts: ['metric'],
   options: {
-    default_api_key: optional(
-      secret('API key. Required, unless the environment variable `DD_API_KEY` holds it.', { aliases: ['api_key'] }),
-    ),
-    site: optional(
-      string(
-        `Site of the account, ignored if \`endpoint\` or \`region\` is set. Left out: the environment variable \`DD_SITE\`, else \`${defaultSite}\`.`,
-      ),
-    ),
-    region: optional(oneOf(['us', 'eu'], 'Region of the account, ignored if `endpoint` is set.')),
+    ...accountOptions,
     endpoint: optional(url('Base address of the intake in place of that of the site.')),
     default_namespace: optional(
       string('Namespace of metrics that have none; a period joins it to the name.', { aliases: ['namespace'] }),

@@ -1,11 +1,25 @@
 // Where monitoring service A is: each account belongs to a site, and each API of the site has a host of its own.
 
 import { joinPath } from '../../http/sink.ts'
+import { oneOf, optional, secret, string } from '../../schema/options.ts'
 
-export const defaultSite = 'datadoghq.com'
+const defaultSite = 'datadoghq.com'
 
 /** Domains of the service; an address below one of them is known to have an API beside it. */
 const sites = ['datadoghq.com', 'datadoghq.eu', 'ddog-gov.com']
+
+/** Options that name an account, of all sinks for it. */
+export const accountOptions = {
+  default_api_key: optional(
+    secret('API key. Required, unless the environment variable `DD_API_KEY` holds it.', { aliases: ['api_key'] }),
+  ),
+  site: optional(
+    string(
+      `Site of the account, ignored if \`endpoint\` or \`region\` is set. Left out: the environment variable \`DD_SITE\`, else \`${defaultSite}\`.`,
+    ),
+  ),
+  region: optional(oneOf(['us', 'eu'], 'Region of the account, ignored if `endpoint` is set.')),
+}
 
 /** The site of the options, else of the environment. */
 export function siteOf(
