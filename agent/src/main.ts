@@ -2,11 +2,8 @@
 // The process: finds the sub-command, runs it and exits with its code. Commands are loaded when they are called, so that a
 // running agent holds nothing but what it needs.
 
-import { mkdirSync } from 'node:fs'
-import { enableCompileCache } from 'node:module'
-import { homedir } from 'node:os'
-import { join } from 'node:path'
 import { type Command, commands as described } from './cli/commands.ts'
+import { keepCompiled } from './cli/compiled.ts'
 import { exitCodeOf, exitCodes } from './cli/exit-codes.ts'
 import { errorText, PenstockError } from './errors.ts'
 import { closest } from './schema/problems.ts'
@@ -63,23 +60,6 @@ function quietlyEndWithReader(): void {
   })
 }
 
-/**
- * Compiling some hundred files at every start costs a sixth of a second, and half a second and 20 MB where they are sources that
- * lose their types; a cache keeps what comes out of it. Its folder is made here and level by level: Node tries for ever where a
- * level can never exist. A pod with a read-only file system has none.
- */
-function keepCompiled(): void {
-  let folder = process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache')
-  for (const level of ['', 'penstock', 'compiled']) {
-    folder = join(folder, level)
-    try {
-      mkdirSync(folder)
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') return // nothing is kept, then
-    }
-  }
-  enableCompileCache(folder)
-}
 keepCompiled()
 
 try {

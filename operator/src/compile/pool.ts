@@ -2,6 +2,7 @@
 // so, and costs nobody else more than the wait for a new thread.
 
 import { Worker } from 'node:worker_threads'
+import { threadEnvironment } from '@penstock/agent/cli/compiled'
 import type { CompileJob, CompileResult } from './job.ts'
 import type { WorkerMessage } from './worker.ts'
 
@@ -105,6 +106,7 @@ class Thread {
   #start(): void {
     const file = import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js'
     const worker = new Worker(new URL(file, import.meta.url), {
+      env: threadEnvironment(),
       // A small space for new objects: compiles are short, and the thread stays for ever.
       resourceLimits: { maxOldGenerationSizeMb: this.#limits.memoryMb, maxYoungGenerationSizeMb: 4 },
     })
