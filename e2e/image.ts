@@ -21,22 +21,27 @@ const inputs: Record<ImageName, readonly string[]> = {
 const shared = ['package.json', 'package-lock.json', '.npmrc', '.dockerignore', 'tsconfig.json']
 
 /** Builds an image, unless its archive is there already, and returns the archive's path. */
-export async function buildImage(name: ImageName): Promise<string> {
+export async function buildImage(name: ImageName, signal?: AbortSignal): Promise<string> {
   const folder = join(cacheFolder, 'images')
   await mkdir(folder, { recursive: true })
   const archive = join(folder, `${name}-${await fingerprint([...shared, ...inputs[name]])}.tar`)
   if (existsSync(archive)) return archive
 
   const images = process.env['CLUSTER_IMAGES'] ?? join(cacheFolder, 'cluster-images')
-  await command(resolve(root, 'e2e/cluster/images.sh'), [], { env: { NODE: node } })
+  const ends = signal === undefined ? {} : { signal }
+  await command(resolve(root, 'e2e/cluster/images.sh'), [], { env: { NODE: node }, ...ends })
   const storage = join(cacheFolder, 'buildah')
   const buildah = (...args: string[]) =>
-    command('flock', [
-      join(folder, '.lock'),
-      'buildah',
-      ...['--root', join(storage, 'root'), '--runroot', join(storage, 'run'), '--storage-driver', 'overlay'],
-      ...args,
-    ])
+    command(
+      'flock',
+      [
+        join(folder, '.lock'),
+        'buildah',
+        ...['--root', join(storage, 'root'), '--runroot', join(storage, 'run'), '--storage-driver', 'overlay'],
+        ...args,
+      ],
+      ends,
+    )
   await buildah('pull', '-q', `oci-archive:${join(images, 'base/node.tar')}`)
   await buildah(
     ...['build', '--isolation', 'chroot', '--pull-never', '--build-arg', 'BASE=localhost/node-base:26'],

@@ -9,7 +9,7 @@
 
 import { existsSync } from 'node:fs'
 import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { cacheFolder } from './cache.ts'
@@ -17,10 +17,19 @@ import { missingForCluster, nodePackages, prepareCluster, present, stopClusters 
 import { execute, root } from './command.ts'
 import { ensureGo } from './go.ts'
 import { prepareHelm } from './helm.ts'
+import { buildImage } from './image.ts'
 import { servicePackages, stopServices, usedServices } from './services/service.ts'
 
 /** Recorded cases; all of them must pass. */
 const conformance = ['remap', 'wire'] as const
+
+/**
+ * Tests on nodes: there is one such cluster at a time, so they run one after the other. One that is not named here waits for the
+ * cluster beside the others, which takes longer and nothing else.
+ */
+const onNodes = ['e2e/install.test.ts', 'e2e/node-agent.test.ts'] as const
+/** Other tests at once beside them: all of them wait for something most of the time. */
+const besideNodes = Math.min(4, Math.max(2, availableParallelism()))
 
 /** Loki's build is long: past this time another store that speaks its protocol stands in. */
 const lokiBuildMs = Number(process.env['PENSTOCK_TEST_LOKI_BUILD_SECS'] ?? 1500) * 1000
@@ -70,17 +79,18 @@ async function main(): Promise<number> {
       const args = ['--project', 'e2e', 'e2e/components/']
       if (run('integration')) add(total, 'integration', await runVitest(folder, 'integration', args))
     }
+    const images = run('e2e') ? buildImages() : undefined
     await Promise.all([beside(), integration()])
     if (run('e2e')) {
-      // Two lanes, as both wait most of the time: one for the cluster with nodes and the agent alone, one for the operator. What
-      // needs nodes stays in one lane, because there is one such cluster at a time.
-      const project = ['--project', 'e2e', '--exclude', 'e2e/components/**']
-      const lanes = { 'e2e-operator': ['e2e/operator/'], 'e2e-others': ['--exclude', 'e2e/operator/**'] }
-      await Promise.all(
-        Object.entries(lanes).map(async ([name, args]) =>
-          add(total, name, await runVitest(folder, name, [...project, ...args])),
-        ),
-      )
+      const lane = async (name: string, args: readonly string[]) =>
+        add(total, name, await runVitest(folder, name, ['--project', 'e2e', ...args]))
+      const nodes = async () => {
+        await images
+        await lane('e2e-nodes', onNodes)
+      }
+      const without = ['e2e/components/**', ...onNodes].flatMap((path) => ['--exclude', path])
+      const others = ['--fileParallelism', '--maxWorkers', String(besideNodes), ...without]
+      await Promise.all([nodes(), lane('e2e-others', others)])
     }
   } catch (error) {
     total.failed++
@@ -151,6 +161,17 @@ async function prepare(): Promise<void> {
   // From here on nothing is fetched or built: a test that lacks something is skipped.
   process.env['PENSTOCK_TEST_INSTALL'] = '0'
   say('Ready to test')
+}
+
+/** The project's images take some minutes when something has changed, which pass beside tests that wait. */
+async function buildImages(): Promise<void> {
+  if (missingForCluster(1) !== undefined) return
+  try {
+    for (const name of ['operator', 'agent'] as const) await buildImage(name, ending.signal)
+  } catch (error) {
+    // The tests that need it try again, and fail with the reason.
+    say(`There is no image yet: ${error instanceof Error ? error.message : error}`)
+  }
 }
 
 async function install(name: string, limitMs: number): Promise<boolean> {
