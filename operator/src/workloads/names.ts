@@ -26,6 +26,8 @@ export const labels = {
   component: 'app.kubernetes.io/component',
   agent: 'penstock.dev/agent',
   agentNamespace: 'penstock.dev/agent-namespace',
+  /** Logs of pods that have it with `true` are not read. */
+  exclude: 'penstock.dev/exclude',
 } as const
 
 export const paths = {

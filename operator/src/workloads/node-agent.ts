@@ -47,8 +47,10 @@ export function describeNodeAgent(agent: Agent, input: WorkloadInput, add: Descr
     limits: { memory: '512Mi' },
   })
   const priority = node.priorityClassName ?? 'system-node-critical'
+  const { labels: templateLabels, annotations } = templateMetadata(agent)
   const template = {
-    metadata: templateMetadata(agent),
+    // What an agent says of a delivery that failed would be read, and fail to be delivered as well.
+    metadata: { labels: { ...templateLabels, [labels.exclude]: 'true' }, annotations },
     spec: {
       serviceAccountName: workloadName(agent),
       automountServiceAccountToken: false,
@@ -96,15 +98,20 @@ export function describeNodeAgent(agent: Agent, input: WorkloadInput, add: Descr
 // The kubelet listens on the node's own address.
 const nodeAddress = { name: 'NODE_IP', valueFrom: { fieldRef: { fieldPath: 'status.hostIP' } } }
 
-// Hands the folder over, with what a former user of another number has left in it. The image has no shell.
+// Hands the folder over, with what a former user of another number has left in it. The image has no shell. Root without further rights
+// opens only folders of its own, so each is its own while it is gone through; all are, since one that was ended may be half done.
 const handOver = `
 const { chmodSync, lchownSync, lstatSync, readdirSync } = require('node:fs')
 const [folder, user] = [process.argv[1], Number(process.argv[2])]
 const give = (path) => {
-  if (lstatSync(path).isDirectory()) for (const name of readdirSync(path)) give(path + '/' + name)
-  lchownSync(path, user, 0)
+  const found = lstatSync(path)
+  if (found.isDirectory()) {
+    lchownSync(path, 0, 0)
+    for (const name of readdirSync(path)) give(path + '/' + name)
+    lchownSync(path, user, 0)
+  } else if (found.uid !== user || found.gid !== 0) lchownSync(path, user, 0)
 }
-if (lstatSync(folder).uid !== user || lstatSync(folder).gid !== 0) give(folder)
+give(folder)
 chmodSync(folder, 0o750)
 `
 
