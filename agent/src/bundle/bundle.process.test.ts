@@ -382,6 +382,7 @@ test('secrets are put in after parsing, rotate without a restart, and stay out o
 
 test('namespaced pipelines reach no address of the node, and what their programs write stays out of the log', async () => {
   await using operator = await Operator.start()
+  operator.answer = { periodMs: heartbeatPeriods.leastMs }
   let reached = 0
   const paths: string[] = []
   const { createServer: create } = await import('node:http')
@@ -429,6 +430,18 @@ test('namespaced pipelines reach no address of the node, and what their programs
   })
   expect(reached).toBe(0)
   expect(agent.err).not.toContain('a tenant speaks')
+  // What comes again and again is written less often; the operator is told what it was all the same.
+  await eventually(() => expect(agent.err).toContain('The message is being suppressed'))
+  const before = operator.beats.length
+  await eventually(() => expect(operator.beats.length).toBeGreaterThan(before + 1))
+  const complaints = operator.beats
+    .flatMap(({ pipelines }) => Object.values(pipelines['shop/p']?.components ?? {}))
+    .flatMap(({ lastError }) => (lastError === undefined ? [] : [lastError]))
+  expect(complaints).not.toEqual([])
+  for (const { reason, message } of complaints) {
+    expect(message).toContain('rule T7')
+    expect(reason).toBe('ConnectFailed')
+  }
   // What the platform offers may be anywhere, also beside a list of hosts that its tenants may name.
   project(
     bundleDir,

@@ -270,12 +270,15 @@ export class Heartbeat {
   #hear(record: LogRecord): void {
     const { component_id: id, level, message, timestamp } = record
     if (typeof id !== 'string' || !id.includes('/') || (level !== 'error' && level !== 'warn')) return
+    // That a message comes too often to be written each time is no complaint; the message itself has been one.
+    if (record['suppressed_message'] !== undefined) return
     const error = record['error'] as { message?: unknown; code?: unknown } | string | undefined
     const text = typeof error === 'object' ? error?.message : error
     const status = typeof record['status'] === 'number' ? record['status'] : statusIn(text)
     const detail = typeof text === 'string' ? ` ${text}` : status === undefined ? '' : ` Status ${status}.`
+    const code = typeof error === 'object' ? error?.code : record['error_kind']
     this.#lastErrors.set(id, {
-      reason: reasonOf(status, typeof error === 'object' ? error?.code : undefined, String(text ?? '')),
+      reason: reasonOf(status, code, String(text ?? '')),
       message: `${String(message)}${detail}`.slice(0, 512),
       at: String(timestamp),
     })

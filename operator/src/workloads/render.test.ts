@@ -29,6 +29,11 @@ const hub = (aggregator: NonNullable<AgentSpec['aggregator']>, spec: Partial<Age
   agent({ mode: 'Aggregator', aggregator, ...spec }, 'hub')
 
 type Deep = { readonly [member: string]: Deep } & { readonly [index: number]: Deep } & readonly Deep[]
+interface PodWithInit {
+  readonly initContainers: readonly [
+    { readonly command: string[]; readonly securityContext: { readonly capabilities: { readonly add: string[] } } },
+  ]
+}
 const of = (manifests: readonly Manifest[], kind: string) =>
   manifests.find((manifest) => manifest.kind === kind) as unknown as Deep
 const kindsOf = (manifests: readonly Manifest[]) => manifests.map((manifest) => manifest.kind)
@@ -173,11 +178,10 @@ test.skipIf(process.getuid?.() !== 0)('the data folder goes over to whoever runs
     const owners = async () => new Set(await Promise.all((await paths()).map(async (path) => (await lstat(path)).uid)))
     const handOver = async (runAsRoot: boolean) => {
       const set = of(renderWorkloads(node({ node: { runAsRoot } }), input), 'DaemonSet')
-      const init = set['spec']?.['template']?.['spec']?.['initContainers']?.[0]
-      const [, ...args] = init?.['command'] as unknown as string[]
-      const { add } = init?.['securityContext']?.['capabilities'] as unknown as { add: string[] }
-      const rights = ['-all', ...add.map((name) => `+${name.toLowerCase()}`)].join()
-      const here = args.map((arg) => (arg === '/var/lib/penstock' ? folder : arg))
+      const pod = set['spec']?.['template']?.['spec'] as unknown as PodWithInit
+      const [{ command, securityContext }] = pod.initContainers
+      const rights = ['-all', ...securityContext.capabilities.add.map((name) => `+${name.toLowerCase()}`)].join()
+      const here = command.slice(1).map((arg) => (arg === '/var/lib/penstock' ? folder : arg))
       await promisify(execFile)('setpriv', [`--bounding-set=${rights}`, process.execPath, ...here])
     }
     for (const path of await paths()) if (!path.endsWith('link')) await chown(path, 1000, 0)
