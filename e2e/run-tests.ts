@@ -11,7 +11,7 @@ import { existsSync } from 'node:fs'
 import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { parseArgs } from 'node:util'
+import { runScript } from '@penstock/agent/testing/script'
 import { cacheFolder } from './cache.ts'
 import { missingForCluster, nodePackages, prepareCluster, present, stopClusters } from './cluster/cluster.ts'
 import { execute, root } from './command.ts'
@@ -52,14 +52,12 @@ const say = (text: string) => console.log(`[${((Date.now() - started) / 1000).to
 const ending = new AbortController()
 const newScore = (): Score => ({ passed: 0, failed: 0, skipped: 0, failures: [], skips: [] })
 
-async function main(): Promise<number> {
-  const { values } = parseArgs({ options: { only: { type: 'string', multiple: true } } })
-  const wanted = values.only ?? [...stages]
-  for (const name of wanted) {
-    if (!(stages as readonly string[]).includes(name)) {
-      console.error(`--only takes ${stages.join(', ')}; found ${name}.`)
-      return 2
-    }
+async function main(wanted: readonly string[]): Promise<number> {
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => {
+      say(`${signal}: ending`)
+      ending.abort()
+    })
   }
   const run = (stage: Stage) => wanted.includes(stage)
   const total = newScore()
@@ -288,10 +286,9 @@ async function runFuzz(): Promise<Score> {
   return score
 }
 
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, () => {
-    say(`${signal}: ending`)
-    ending.abort()
-  })
-}
-process.exitCode = await main()
+await runScript({
+  call: 'npm test --',
+  about: 'Everything that this machine can run. The last line is `N passed, N failed, N skipped`.',
+  flags: { only: { type: 'list', oneOf: stages, value: 'STAGE', help: `Of ${stages.join(', ')}; may be repeated.` } },
+  run: ({ flags: { only } }) => main(only.length > 0 ? only : stages),
+})

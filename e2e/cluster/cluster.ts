@@ -13,7 +13,7 @@ import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
-import { parseArgs } from 'node:util'
+import { misuse, runScript } from '@penstock/agent/testing/script'
 import { cacheFolder } from '../cache.ts'
 import type { CommandOptions } from '../command.ts'
 import { command, node } from '../command.ts'
@@ -194,19 +194,9 @@ async function freePort(): Promise<number> {
   throw new Error('No port from 12000 to 30000 is free.')
 }
 
-async function main(): Promise<number> {
-  const usage = 'npm run cluster -- up [--nodes N] | down'
-  const { positionals, values } = parseArgs({
-    allowPositionals: true,
-    options: { nodes: { type: 'string', default: '0' } },
-  })
-  const nodes = Number(values.nodes)
-  if (!['up', 'down'].includes(positionals[0] ?? '') || positionals.length !== 1 || !(nodes >= 0 && nodes <= 3)) {
-    console.error(`${usage}\nN is 0 (a control plane alone) to 3.`)
-    return 2
-  }
+async function main(action: string, nodes: number): Promise<number> {
   const external = process.env['KUBECONFIG']
-  if (positionals[0] === 'down') {
+  if (action === 'down') {
     if (external !== undefined) console.error(`KUBECONFIG is set: ${external} is left alone.`)
     else await command(script('down.sh'), ['--purge'], { env: scriptEnvironment(), show: true })
     return 0
@@ -229,4 +219,24 @@ async function main(): Promise<number> {
   return 0
 }
 
-if (import.meta.main) process.exitCode = await main()
+if (import.meta.main) {
+  await runScript({
+    call: 'npm run cluster -- up|down',
+    about:
+      'A Kubernetes of this machine: `up` prints the path of a kubeconfig file, `down` ends it and removes its state.',
+    flags: {
+      nodes: {
+        type: 'string',
+        oneOf: ['0', '1', '2', '3'],
+        value: 'N',
+        help: 'Of `up`: how many nodes, 1 to 3; 0, a control plane alone, if not given.',
+      },
+    },
+    words: true,
+    run({ flags: { nodes }, words: [action = '', ...more] }) {
+      if (!['up', 'down'].includes(action) || more.length > 0) throw misuse('Say what to do: `up` or `down`.')
+      if (action === 'down' && nodes !== undefined) throw misuse('--nodes belongs to `up`.')
+      return main(action, Number(nodes ?? 0))
+    },
+  })
+}

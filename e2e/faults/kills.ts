@@ -24,8 +24,8 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
 import { Random } from '@penstock/agent/testing/random'
+import { runScript } from '@penstock/agent/testing/script'
 import { Destination, lineOf, type Mood } from './destination.ts'
 import { eventually, impatientSink, onDisk, Victim } from './victim.ts'
 
@@ -295,10 +295,19 @@ export const syncedSegment = (folder: string) => slotOf(folder).readUInt32LE(32)
 export const syncedOffset = (folder: string) => slotOf(folder).readUInt32LE(36)
 
 if (import.meta.main) {
-  const { values } = parseArgs({ options: { kills: { type: 'string', default: '200' }, seed: { type: 'string' } } })
-  const seed = Number(values.seed ?? Date.now() % 1_000_000)
-  console.log(`seed ${seed}`)
-  const report = await killAgain(Number(values.kills), seed)
-  console.log(JSON.stringify(report, undefined, 2))
-  process.exitCode = report.problems.length > 0 ? 1 : 0
+  await runScript({
+    call: 'npx node --conditions=source e2e/faults/kills.ts',
+    about:
+      'Kills an agent under load, with power cuts, and compares what went in with what came out. Exit code 1 if lines are missing.',
+    flags: {
+      kills: { type: 'number', whole: true, minimum: 1, value: 'N', help: 'How many (200).' },
+      seed: { type: 'number', whole: true, value: 'N', help: 'Of what happens; another each time if not given.' },
+    },
+    async run({ flags: { kills = 200, seed = Date.now() % 1_000_000 } }) {
+      console.log(`seed ${seed}`)
+      const report = await killAgain(kills, seed)
+      console.log(JSON.stringify(report, undefined, 2))
+      return report.problems.length > 0 ? 1 : 0
+    },
+  })
 }

@@ -8,6 +8,8 @@ const table = {
   meta: { type: 'boolean', short: 'm', env: 'PENSTOCK_TEST_META', help: 'Whether more.' },
   verbose: { type: 'count', short: 'v', help: 'More words.' },
   timezone: { type: 'string', short: 'tz', help: 'Where the clock is.' },
+  runs: { type: 'number', whole: true, help: 'How often.' },
+  only: { type: 'list', oneOf: ['unit', 'fuzz'], help: 'What alone.' },
 } as const satisfies Flags
 
 afterEach(() => {
@@ -18,6 +20,7 @@ test.each([
   { argv: ['-c', 'a', '--config=b', '--config', 'c'], flags: { config: ['a', 'b', 'c'] }, words: [] },
   { argv: ['-vvm', 'x', '-v'], flags: { verbose: 3, meta: true }, words: ['x'] },
   { argv: ['-l5', '-f=yaml'], flags: { limit: 5, format: 'yaml' }, words: [] },
+  { argv: ['--runs', '3', '--only', 'fuzz'], flags: { runs: 3, only: ['fuzz'] }, words: [] },
   { argv: ['-tz', 'UTC'], flags: { timezone: 'UTC' }, words: [] },
   { argv: ['--', '--meta', '-'], flags: { meta: false }, words: ['--meta', '-'] },
   { argv: [], flags: { config: [], limit: undefined, meta: false, verbose: 0 }, words: [] },
@@ -33,6 +36,8 @@ test.each([
   { argv: ['-l', 'many'], says: 'from 1' },
   { argv: ['-l', '0'], says: 'from 1' },
   { argv: ['-f', 'xml'], says: 'json, yaml' },
+  { argv: ['--runs', '1.5'], says: 'a whole number from 0' },
+  { argv: ['--only', 'unit', '--only', 'all'], says: '--only is "all"; it must be one of unit, fuzz.' },
   { argv: ['--meta=yes'], says: 'takes no value' },
   { argv: ['-x'], says: '-x' },
   { argv: ['--constructor'], says: '--constructor' },

@@ -12,10 +12,12 @@ export interface Flag {
   /** Word for the value in the help text. */
   readonly value?: string
   readonly help: string
-  /** The only values, if there are few. */
+  /** The only values, if there are few; of a list, those of each item. */
   readonly oneOf?: readonly string[]
   /** Smallest number. */
   readonly minimum?: number
+  /** A number without fraction. */
+  readonly whole?: boolean
 }
 
 export type Flags = Readonly<Record<string, Flag>>
@@ -51,8 +53,8 @@ export function parseArgs<const F extends Flags>(argv: readonly string[], table:
     }
     const text = attached ?? argv[at++]
     if (text === undefined) throw new PenstockError('PEN_USAGE', `${shown} needs a value.`)
-    if (flag.type === 'list') values[name] = [...((values[name] as string[] | undefined) ?? []), text]
-    else values[name] = flagValue(flag, shown, text)
+    const value = flagValue(flag, shown, text)
+    values[name] = flag.type === 'list' ? [...((values[name] as string[] | undefined) ?? []), value] : value
   }
 
   while (at < argv.length) {
@@ -124,8 +126,10 @@ function flagValue(flag: Flag, shown: string, text: string): string | number {
   }
   if (flag.type !== 'number') return text
   const number = Number(text)
-  if (text.trim() === '' || !Number.isFinite(number) || number < (flag.minimum ?? 0)) {
-    throw new PenstockError('PEN_USAGE', `${shown} is "${text}"; it must be a number from ${flag.minimum ?? 0}.`)
+  const isOne = flag.whole === true ? Number.isSafeInteger(number) : Number.isFinite(number)
+  if (text.trim() === '' || !isOne || number < (flag.minimum ?? 0)) {
+    const expected = `a ${flag.whole === true ? 'whole ' : ''}number from ${flag.minimum ?? 0}`
+    throw new PenstockError('PEN_USAGE', `${shown} is "${text}"; it must be ${expected}.`)
   }
   return number
 }

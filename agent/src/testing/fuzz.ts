@@ -2,25 +2,16 @@
 // code must do what a plain evaluator does, and nothing may throw, hang, change its input or pollute a prototype.
 // Prints a smaller case when it finds a problem; the exit code is 1 then.
 
-import { parseArgs } from 'node:util'
 import { described } from './fuzz/inspect.ts'
 import { fuzz } from './fuzz/run.ts'
+import { runScript } from './script.ts'
 
-function main(argv: readonly string[]): number {
-  const { values } = parseArgs({
-    args: [...argv],
-    options: {
-      seconds: { type: 'string', default: '60' },
-      seed: { type: 'string' },
-      cases: { type: 'string' },
-    },
-  })
-  const seed = values.seed === undefined ? Date.now() % 1_000_000_000 : Number(values.seed)
+function run(seed: number, seconds: number, most: number): number {
   process.stdout.write(`seed ${seed}\n`)
   const { cases, compiled, failed, found } = fuzz({
     seed,
-    seconds: Number(values.seconds),
-    cases: values.cases === undefined ? Number.POSITIVE_INFINITY : Number(values.cases),
+    seconds,
+    cases: most,
     timeoutMs: 10_000,
   })
   process.stdout.write(`${cases} programs, of which ${compiled} compiled; ${failed} runs failed as they should\n`)
@@ -39,4 +30,15 @@ function main(argv: readonly string[]): number {
   return 1
 }
 
-process.exitCode = main(process.argv.slice(2))
+await runScript({
+  call: 'npm run fuzz --',
+  about:
+    'Random programs of the remap language on random events, until the time is up or one shows a problem (exit code 1).',
+  flags: {
+    seconds: { type: 'number', value: 'N', help: 'How long (60).' },
+    seed: { type: 'number', whole: true, value: 'N', help: 'Of the first program; another each time if not given.' },
+    cases: { type: 'number', whole: true, minimum: 1, value: 'N', help: 'How many programs at most.' },
+  },
+  run: ({ flags: { seed = Date.now() % 1_000_000_000, seconds = 60, cases = Number.POSITIVE_INFINITY } }) =>
+    run(seed, seconds, cases),
+})

@@ -1,7 +1,7 @@
 // Runs the recorded cases of the remap language in this process. Outcomes count; types, warnings and spans are scores of
 // their own.
 
-import { readdir, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { type EventMetadata, noMetadata } from '../../event/log.ts'
@@ -51,13 +51,11 @@ interface Outcome {
   readonly scores: readonly (readonly [score: string, met: boolean, detail: string])[]
 }
 
-export async function run(dir: string, only: string[] | undefined): Promise<{ passed: number; failed: number }> {
-  const stems = (await readdir(dir)).filter((name) => name.endsWith('.jsonl')).map((name) => name.slice(0, -6))
-  const chosen = stems.sort().filter((stem) => only === undefined || only.some((pattern) => matches(pattern, stem)))
+export async function run(dir: string, stems: readonly string[]): Promise<{ passed: number; failed: number }> {
   let passed = 0
   let failed = 0
   const scores = new Map<string, { met: number; missed: string[] }>()
-  for (const stem of chosen) {
+  for (const stem of stems) {
     let here = 0
     let all = 0
     for (const line of (await readFile(join(dir, `${stem}.jsonl`), 'utf8')).split('\n')) {
@@ -88,10 +86,6 @@ export async function run(dir: string, only: string[] | undefined): Promise<{ pa
     process.stdout.write(`${score}: ${met} of ${met + missed.length}\n`)
   }
   return { passed, failed }
-}
-
-function matches(pattern: string, stem: string): boolean {
-  return pattern.endsWith('*') ? stem.startsWith(pattern.slice(0, -1)) : pattern === stem
 }
 
 function runCase(test: Case): Outcome {

@@ -23,7 +23,7 @@ async function ran(form: object): Promise<{ passed: number; failed: number; prin
     printed.push(String(text))
     return true
   }) as never)
-  const score = await run(dir, ['ma*'])
+  const score = await run(dir, ['made'])
   return { ...score, printed: printed.join('') }
 }
 

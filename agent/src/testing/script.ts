@@ -1,0 +1,45 @@
+// What the scripts of this repository that people run have in common: their flags are declared in a table, as those of the agent's
+// commands. `--help` prints what there is; what is not understood ends the script with what is wrong, the usage, and exit code 2.
+
+import { type Flags, flagHelp, type ParsedArgs, parseArgs } from '../cli/args.ts'
+import { PenstockError } from '../errors.ts'
+
+export interface Script<F extends Flags> {
+  /** How it is called, without its flags, such as `npm run bench -- SCENARIO…`. */
+  readonly call: string
+  /** What it does, for the help. */
+  readonly about: string
+  readonly flags: F
+  /** Whether words stand beside the flags; `run` says which. */
+  readonly words?: boolean
+  /** Gives the exit code; a `misuse` that it throws is told as one of the flags. */
+  run(given: ParsedArgs<F>): number | Promise<number>
+}
+
+export async function runScript<const F extends Flags>(script: Script<F>): Promise<void> {
+  const help = { help: { type: 'boolean', short: 'h', help: 'Print this text.' } } as const satisfies Flags
+  const table: F & typeof help = { ...script.flags, ...help }
+  const flags = Object.entries(script.flags).map(([name, { type, value = 'VALUE' }]) =>
+    type === 'boolean' || type === 'count' ? `[--${name}]` : `[--${name} ${value}]`,
+  )
+  const usage = `Usage: ${[script.call, ...flags].join(' ')}`
+  try {
+    const given = parseArgs(process.argv.slice(2), table)
+    if (given.flags.help) {
+      console.log(`${usage}\n\n${script.about}\n\n${flagHelp(table)}`)
+      return
+    }
+    const [word] = given.words
+    if (word !== undefined && script.words !== true)
+      throw misuse(`There is no use for "${word}": only flags are expected.`)
+    process.exitCode = await script.run(given)
+  } catch (error) {
+    if (!(error instanceof PenstockError && error.code === 'PEN_USAGE')) throw error
+    console.error(`${error.message}\n${usage}`)
+    process.exitCode = 2
+  }
+}
+
+export function misuse(problem: string): PenstockError {
+  return new PenstockError('PEN_USAGE', problem)
+}
