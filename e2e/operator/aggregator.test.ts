@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { type Cluster, missingForCluster, startCluster } from '../cluster/cluster.ts'
 import { root } from '../command.ts'
+import { Api } from './fleet.ts'
 import { type ConditionLike, CutWire, eventually, OperatorProcess, prepare, signIn, system } from './process.ts'
 import { Replica } from './replica.ts'
 
@@ -31,8 +32,23 @@ interface Live {
   }
   // biome-ignore lint/suspicious/noExplicitAny: objects of many kinds
   readonly spec: any
-  readonly status?: { readonly conditions?: readonly ConditionLike[] }
+  readonly status?: { readonly conditions?: readonly ConditionLike[]; readonly unsupportedNodes?: number }
 }
+
+/** What is looked at, by the way to it. */
+const groups = {
+  agents: 'apis/penstock.dev/v1alpha1',
+  deployments: 'apis/apps/v1',
+  horizontalpodautoscalers: 'apis/autoscaling/v2',
+  jobs: 'apis/batch/v1',
+  leases: 'apis/coordination.k8s.io/v1',
+  persistentvolumeclaims: 'api/v1',
+  pods: 'api/v1',
+  rolebindings: 'apis/rbac.authorization.k8s.io/v1',
+  secrets: 'api/v1',
+  statefulsets: 'apis/apps/v1',
+} as const
+type Kind = keyof typeof groups
 
 /** The status page of a web server, which counts how often it is asked for. */
 class StatusPage implements AsyncDisposable {
@@ -65,13 +81,14 @@ class StatusPage implements AsyncDisposable {
 describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '' : ` (${missing})`}`, () => {
   const resources = new AsyncDisposableStack()
   let cluster: Cluster
+  let api: Api
 
   const kubectl = (...args: string[]) => cluster.kubectl(['-n', system, ...args])
-  const list = async (kind: string, ...more: string[]): Promise<Live[]> =>
-    JSON.parse(await kubectl('get', kind, ...more, '-o', 'json')).items
-  const names = async (kind: string) => (await list(kind)).map(({ metadata }) => metadata.name).sort()
-  const get = async (kind: string, name: string): Promise<Live> =>
-    JSON.parse(await kubectl('get', kind, name, '-o', 'json'))
+  const pathOf = (kind: Kind) => `/${groups[kind]}/namespaces/${system}/${kind}`
+  const list = async (kind: Kind, selector = ''): Promise<Live[]> =>
+    (await api.get<{ items: Live[] }>(`${pathOf(kind)}?labelSelector=${encodeURIComponent(selector)}`)).items
+  const names = async (kind: Kind) => (await list(kind)).map(({ metadata }) => metadata.name).sort()
+  const get = (kind: Kind, name: string) => api.get<Live>(`${pathOf(kind)}/${name}`)
   const apply = (
     storage: object | undefined,
     annotations: Record<string, string> = {},
@@ -89,11 +106,11 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
         aggregator: { ...size, ...(storage === undefined ? {} : { storage }) },
       },
     })
-  const accepted = async () => (await get('plagent', 'hub')).status?.conditions?.find(({ type }) => type === 'Accepted')
+  const accepted = async () => (await get('agents', 'hub')).status?.conditions?.find(({ type }) => type === 'Accepted')
   /** Ends the pod of a Job as a kubelet would. */
   const end = async (job: string, code: number) => {
     const pod = await eventually(async () => {
-      const [first] = await list('pods', '-l', `job-name=${job}`)
+      const [first] = await list('pods', `job-name=${job}`)
       expect(first).toBeDefined()
       return first as Live
     })
@@ -118,21 +135,21 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
   beforeAll(async () => {
     cluster = resources.use(await startCluster())
     await prepare(cluster)
+    api = resources.use(await Api.start(cluster))
     await cluster.apply(...rights)
     const kubeconfig = join(cluster.folder, 'operator-kubeconfig')
     await signIn(cluster, 'penstock-operator', kubeconfig)
     await resources.use(OperatorProcess.start({ kubeconfig, args: ['--leader-election=false'] })).leading()
     await apply({ size: '1024Mi', retention: { whenScaled: 'Drain' } })
     await eventually(async () => {
-      expect(await names('pvc')).toEqual([0, 1, 2].map((ordinal) => `data-${set}-${ordinal}`))
+      expect(await names('persistentvolumeclaims')).toEqual([0, 1, 2].map((ordinal) => `data-${set}-${ordinal}`))
       expect(await names('pods')).toEqual([0, 1, 2].map((ordinal) => `${set}-${ordinal}`))
     })
   })
   afterAll(() => resources.disposeAsync())
 
   test('nodes of another system are counted where agents run on nodes', async () => {
-    const counted = async () =>
-      JSON.parse(await kubectl('get', 'plagent', 'node', '-o', 'json')).status?.unsupportedNodes
+    const counted = async () => (await get('agents', 'node')).status?.unsupportedNodes
     const nodeOf = (name: string, os: string) => ({
       apiVersion: 'v1',
       kind: 'Node',
@@ -148,18 +165,18 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
   test('a foreign change is taken back, and amounts that the API server writes otherwise are none', async () => {
     // Each turn changes the set, so that it is compared with what it shall be.
     for (let turn = 0; turn < 8; turn++) await kubectl('annotate', 'sts', set, '--overwrite', `turn=${turn}`)
-    const policy = async () => (await get('sts', set)).spec.persistentVolumeClaimRetentionPolicy.whenDeleted
+    const policy = async () => (await get('statefulsets', set)).spec.persistentVolumeClaimRetentionPolicy.whenDeleted
     const foreign = { spec: { persistentVolumeClaimRetentionPolicy: { whenDeleted: 'Delete' } } }
     await kubectl('patch', 'sts', set, '--type', 'merge', '-p', JSON.stringify(foreign))
     await eventually(async () => expect(await policy()).toBe('Retain'))
     await eventually(async () => expect(await accepted()).toMatchObject({ status: 'True' }))
-    const { conditions } = (await get('plagent', 'hub')).status ?? {}
+    const { conditions } = (await get('agents', 'hub')).status ?? {}
     expect(conditions?.filter(({ type }) => type === 'Contended')).toEqual([])
-    expect((await get('sts', set)).metadata.annotations).toMatchObject({ turn: '7' })
+    expect((await get('statefulsets', set)).metadata.annotations).toMatchObject({ turn: '7' })
   })
 
   test('scaled down, each volume is emptied by a Job and then removed', async () => {
-    expect((await get('sts', set)).spec.persistentVolumeClaimRetentionPolicy.whenScaled).toBe('Retain')
+    expect((await get('statefulsets', set)).spec.persistentVolumeClaimRetentionPolicy.whenScaled).toBe('Retain')
     await kubectl('scale', 'plagent/hub', '--replicas=1')
     await eventually(async () => expect(await names('jobs')).toEqual([`${set}-drain-1`, `${set}-drain-2`]))
 
@@ -169,7 +186,7 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
     const data = pod.spec.volumes.find(({ name }: { name: string }) => name === 'data')
     expect(data.persistentVolumeClaim).toEqual({ claimName: `data-${set}-2` })
     await eventually(async () => {
-      expect(await names('pvc')).toEqual([`data-${set}-0`, `data-${set}-1`])
+      expect(await names('persistentvolumeclaims')).toEqual([`data-${set}-0`, `data-${set}-1`])
       expect(await names('jobs')).toEqual([`${set}-drain-1`])
     })
   })
@@ -186,7 +203,7 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
       expect(events).toMatch(/DrainFailed: Volume data-penstock-hub-1 could not be emptied/)
       expect(events).toContain(`Drained: Volume data-${set}-2`)
     })
-    expect(await names('pvc')).toEqual([`data-${set}-0`, `data-${set}-1`])
+    expect(await names('persistentvolumeclaims')).toEqual([`data-${set}-0`, `data-${set}-1`])
   })
 
   test('scaled up again, the volume goes back to its pod', async () => {
@@ -195,11 +212,11 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
       expect(await names('jobs')).toEqual([])
       expect(await names('pods')).toEqual([`${set}-0`, `${set}-1`])
     })
-    expect(await names('pvc')).toEqual([`data-${set}-0`, `data-${set}-1`])
+    expect(await names('persistentvolumeclaims')).toEqual([`data-${set}-0`, `data-${set}-1`])
   })
 
   test('another workload, or other claims, are made only when the annotation allows it', async () => {
-    const uid = (await get('sts', set)).metadata.uid
+    const uid = (await get('statefulsets', set)).metadata.uid
     const pods = async () => (await list('pods')).map(({ metadata }) => `${metadata.name} ${metadata.uid}`).sort()
     const before = await pods()
     await apply({ size: '2Gi' })
@@ -210,12 +227,12 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
         message: expect.stringMatching(/spec.aggregator.storage.size: from 1Gi to 2Gi.*penstock.dev\/allow-recreate/),
       }),
     )
-    expect((await get('sts', set)).metadata.uid).toBe(uid)
+    expect((await get('statefulsets', set)).metadata.uid).toBe(uid)
 
     const allowed = { 'penstock.dev/allow-recreate': 'true' }
     await apply({ size: '2Gi' }, allowed)
     await eventually(async () => {
-      const now = await get('sts', set)
+      const now = await get('statefulsets', set)
       expect(now.metadata.uid).not.toBe(uid)
       expect(now.spec.volumeClaimTemplates[0].spec.resources.requests.storage).toBe('2Gi')
       expect(await accepted()).toMatchObject({ status: 'True' })
@@ -227,43 +244,46 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
     await eventually(async () =>
       expect((await accepted())?.message).toContain('without it the StatefulSet becomes a Deployment'),
     )
-    expect(await names('sts')).toEqual([set])
+    expect(await names('statefulsets')).toEqual([set])
     await apply(undefined, allowed)
     await eventually(async () => {
-      expect(await names('sts')).toEqual([])
+      expect(await names('statefulsets')).toEqual([])
       expect(await names('deployments')).toEqual([set])
     })
-    expect(await names('pvc')).toEqual([0, 1, 2].map((ordinal) => `data-${set}-${ordinal}`))
+    expect(await names('persistentvolumeclaims')).toEqual([0, 1, 2].map((ordinal) => `data-${set}-${ordinal}`))
   })
 
   test('with autoscaling the scaler alone says how many pods there are, from the first moment on', async () => {
-    const replicas = async () => (await get('deployment', set)).spec.replicas
+    const replicas = async () => (await get('deployments', set)).spec.replicas
     expect(await replicas()).toBe(3)
     // A change that the operator takes back shows that it has written the whole workload.
     const takenBack = async () => {
       const component = 'app.kubernetes.io/component'
       await kubectl('label', 'deployment', set, '--overwrite', `${component}=x`)
       await eventually(async () => {
-        expect((await get('deployment', set)).metadata.labels?.[component]).toBe('aggregator')
+        expect((await get('deployments', set)).metadata.labels?.[component]).toBe('aggregator')
       })
     }
     const seen = new Set<number>()
     let watching = true
     // One look after another: on a slow machine they would pile up.
     const watched = (async () => {
-      while (watching) seen.add(await replicas())
+      while (watching) {
+        seen.add(await replicas())
+        await new Promise((tick) => setTimeout(tick, 50))
+      }
     })()
     watched.catch(() => {}) // its failure is told where it is awaited
     try {
       await apply(undefined, {}, { autoscaling: { minReplicas: 2, maxReplicas: 9 } })
-      await eventually(async () => expect(await names('hpa')).toEqual([set]))
+      await eventually(async () => expect(await names('horizontalpodautoscalers')).toEqual([set]))
       await takenBack()
       expect(await replicas()).toBe(3)
       await kubectl('scale', 'deployment', set, '--replicas=5')
       await kubectl('annotate', 'deployment', set, 'note=mine')
       await takenBack()
       expect(await replicas()).toBe(5)
-      expect((await get('deployment', set)).metadata.annotations).toMatchObject({ note: 'mine' })
+      expect((await get('deployments', set)).metadata.annotations).toMatchObject({ note: 'mine' })
     } finally {
       watching = false
       await watched
@@ -313,10 +333,10 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
         aggregator: { replicas: 2 },
       },
     })
-    const leases = () => list('leases', '-l', 'penstock.dev/agent=edge')
+    const leases = () => list('leases', 'penstock.dev/agent=edge')
     await eventually(async () => {
-      expect((await list('secrets', '-l', 'penstock.dev/agent=edge')).length).toBeGreaterThan(0)
-      expect((await get('deployment', 'penstock-edge')).spec.replicas).toBe(2)
+      expect((await list('secrets', 'penstock.dev/agent=edge')).length).toBeGreaterThan(0)
+      expect((await get('deployments', 'penstock-edge')).spec.replicas).toBe(2)
       expect(await leases()).toMatchObject([{ metadata: { ownerReferences: [{ kind: 'Agent', name: 'edge' }] } }])
     })
     await signIn(cluster, 'penstock-edge', account)
@@ -432,7 +452,7 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
     })
     const written = nameOf((await bindings())[0])
     // The other one, of the platform, has its own.
-    await eventually(async () => expect(await list('rolebindings', '-l', 'penstock.dev/agent=hub')).toHaveLength(1))
+    await eventually(async () => expect(await list('rolebindings', 'penstock.dev/agent=hub')).toHaveLength(1))
     // Taken away by somebody, it is there again.
     await cluster.kubectl(['delete', 'rolebinding', written, '-n', 'shop'])
     await eventually(async () => expect(await bindings()).toHaveLength(1))

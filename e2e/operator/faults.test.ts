@@ -5,6 +5,7 @@ import { Random } from '@penstock/agent/testing/random'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Cluster, missingForCluster, startCluster } from '../cluster/cluster.ts'
 import { until } from '../command.ts'
+import { Api } from './fleet.ts'
 import {
   apiVersion,
   CutWire,
@@ -42,20 +43,31 @@ const pipeline = (name: string, version: number, namespace = 'shop') => ({
 describe.skipIf(missing !== undefined)(`the operator in trouble${missing === undefined ? '' : ` (${missing})`}`, () => {
   const resources = new AsyncDisposableStack()
   let cluster: Cluster
+  let api: Api
   /** The version of each Pipeline's spec that was applied last; undefined: deleted. */
   const applied = new Map<string, number>()
 
   beforeAll(async () => {
     cluster = resources.use(await startCluster())
     await prepare(cluster, 'shop', 'calm')
+    api = resources.use(await Api.start(cluster))
   })
   afterAll(() => resources[Symbol.asyncDispose]())
 
   const start = (args: readonly string[] = ['--leader-election=false'], kubeconfig = cluster.kubeconfig) =>
     resources.use(OperatorProcess.start({ kubeconfig, args }))
 
+  const path = (namespace: string, name = '') => `/apis/${apiVersion}/namespaces/${namespace}/pipelines${name}`
   async function pipelines(namespace = 'shop'): Promise<readonly PipelineLike[]> {
-    return JSON.parse(await cluster.kubectl(['-n', namespace, 'get', 'pl', '-o', 'json'])).items
+    return (await api.get<{ items: readonly PipelineLike[] }>(path(namespace))).items
+  }
+  /** In turn, as they would be from a file. */
+  async function apply(...objects: readonly ReturnType<typeof pipeline>[]): Promise<void> {
+    for (const object of objects) {
+      const { name, namespace } = object.metadata
+      const asked = `${path(namespace, `/${name}`)}?fieldManager=author&force=true`
+      await api.request('PATCH', asked, object, 'application/apply-patch+yaml')
+    }
   }
 
   /** Changes some Pipelines: new ones, others' programs, deletions. */
@@ -73,10 +85,10 @@ describe.skipIf(missing !== undefined)(`the operator in trouble${missing === und
       }
     }
     if (deleted.size > 0) {
-      await cluster.kubectl(['-n', 'shop', 'delete', 'pl', '--ignore-not-found', ...deleted])
+      for (const name of deleted) await api.request('DELETE', path('shop', `/${name}`))
       for (const name of deleted) applied.delete(name)
     }
-    if (changed.size > 0) await cluster.apply(...[...changed].map(([name, version]) => pipeline(name, version)))
+    await apply(...[...changed].map(([name, version]) => pipeline(name, version)))
     for (const [name, version] of changed) applied.set(name, version)
   }
 
@@ -121,7 +133,7 @@ describe.skipIf(missing !== undefined)(`the operator in trouble${missing === und
     await operator.idle()
 
     // The same resources, applied at once to an operator to which nothing happens.
-    await cluster.apply(...[...applied].map(([name, version]) => pipeline(name, version, 'calm')))
+    await apply(...[...applied].map(([name, version]) => pipeline(name, version, 'calm')))
     await until('the calm run to be done', 60_000, async () =>
       (await state('calm')).every(([, [accepted]]) => accepted !== undefined && accepted !== 'Unknown Pending'),
     )
@@ -183,7 +195,7 @@ describe.skipIf(missing !== undefined)(`the operator in trouble${missing === und
   test('12: cut off while etcd forgets: it lists again, notices what was deleted, and writes nothing else', async () => {
     const wire = resources.use(await CutWire.start(cluster))
     const operator = await start(['--leader-election=false', '--log-level', 'debug'], wire.kubeconfig).leading()
-    await cluster.apply(pipeline('stays', 0), pipeline('goes', 0), pipeline('turns', 0))
+    await apply(pipeline('stays', 0), pipeline('goes', 0), pipeline('turns', 0))
     for (const name of ['stays', 'goes', 'turns']) applied.set(name, 0)
     await settled()
     await operator.idle()
@@ -195,9 +207,9 @@ describe.skipIf(missing !== undefined)(`the operator in trouble${missing === und
         .map((each) => [each.metadata.name, conditionOf(each, 'Accepted'), conditionOf(each, 'ResolvedRefs')])
 
     wire.cut()
-    await cluster.kubectl(['-n', 'shop', 'delete', 'pl', 'goes'])
+    await api.request('DELETE', path('shop', '/goes'))
     applied.delete('goes')
-    await cluster.apply(pipeline('turns', 2))
+    await apply(pipeline('turns', 2))
     applied.set('turns', 2)
     await compact(cluster)
     // What the API server remembers of the past is gone with it: only a new list helps.
@@ -209,16 +221,14 @@ describe.skipIf(missing !== undefined)(`the operator in trouble${missing === und
     expect(operator.log).toContain('The watched version is gone; listing again.')
     expect(said(await pipelines())).toEqual(said(before))
     // A Pipeline of the deleted one's name is a new one: nothing of the old is left.
-    await cluster.apply(pipeline('goes', 3))
+    await apply(pipeline('goes', 3))
     applied.set('goes', 3)
     await settled()
     expect(await operator.stop()).toBe(0)
   })
 
   async function leaseHolder(): Promise<string> {
-    const lease = JSON.parse(
-      await cluster.kubectl(['-n', 'penstock-system', 'get', 'lease', 'penstock-operator', '-o', 'json']),
-    )
-    return lease.spec.holderIdentity
+    const lease = await api.get('/apis/coordination.k8s.io/v1/namespaces/penstock-system/leases/penstock-operator')
+    return String(lease.spec?.['holderIdentity'])
   }
 })
