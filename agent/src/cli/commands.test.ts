@@ -19,6 +19,7 @@ import { run as generate } from './generate.ts'
 import { run as generateSchema } from './generate-schema.ts'
 import { run as graph } from './graph.ts'
 import { run as list } from './list.ts'
+import { run as remap } from './remap.ts'
 import { run as testCommand } from './test.ts'
 import { run as validate } from './validate.ts'
 
@@ -188,6 +189,16 @@ describe('graph', () => {
   n0 --> n2
 `)
   })
+})
+
+test.each([
+  { command: list, argv: ['sinks'], says: '"sinks" is not a flag of list' },
+  { command: remap, argv: ['.a', '=', '1'], says: '"1" is one too many: one program is expected' },
+  { command: remap, argv: ['--program', 'file', '.a'], says: '".a" is one too many' },
+])('words that a command has no use for are refused: $argv', async ({ command, argv, says }) => {
+  const { code, output } = await called(command, ...argv)
+  expect(code).toBe(64)
+  expect(output).toContain(says)
 })
 
 test('list names every component', async () => {

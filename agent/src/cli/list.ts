@@ -1,5 +1,6 @@
 // `list`: the types of components, by kind.
 
+import { PenstockError } from '../errors.ts'
 import { components } from '../registry.ts'
 import { type Flags, flagHelp, parseArgs } from './args.ts'
 import { exitCodes } from './exit-codes.ts'
@@ -12,11 +13,13 @@ export const flags = {
 const kinds = ['source', 'transform', 'sink'] as const
 
 export async function run(argv: readonly string[]): Promise<number> {
-  const { flags: given } = parseArgs(argv, flags)
+  const { flags: given, words } = parseArgs(argv, flags)
   if (given.help) {
     process.stdout.write(`Usage: penstock-agent list [FLAGS]\n\n${flagHelp(flags)}\n`)
     return exitCodes.ok
   }
+  if (words.length > 0)
+    throw new PenstockError('PEN_USAGE', `"${words[0]}" is not a flag of list, which takes nothing else.`)
   const listed = kinds.map((kind) => {
     const own = components.filter((component) => component.kind === kind)
     return [`${kind}s`, own.toSorted((left, right) => (left.type < right.type ? -1 : 1))] as const

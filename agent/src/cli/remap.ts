@@ -48,6 +48,12 @@ export async function run(argv: readonly string[]): Promise<number> {
     return exitCodes.ok
   }
   let source = words[0]
+  if (words.length > (given.program === undefined ? 1 : 0)) {
+    throw new PenstockError(
+      'PEN_USAGE',
+      `"${words.at(-1)}" is one too many: one program is expected, in quotes if it has blanks, or a file by --program.`,
+    )
+  }
   if (given.program !== undefined) {
     try {
       source = readFileSync(given.program, 'utf8')

@@ -27,6 +27,7 @@ export async function run(argv: string[]): Promise<number> {
     args: argv,
     options: { ...clusterOptions, namespaces: { type: 'string' }, timeout: { type: 'string', default: '45s' } },
   })
+  const timeoutMs = durationMs(values.timeout)
   const { client, namespace = 'default' } = await connect(values)
   const within = values.namespaces?.split(',')
   const everywhere = async (type: ResourceType, labelSelector?: string) => {
@@ -38,7 +39,7 @@ export async function run(argv: string[]): Promise<number> {
   if (deployment !== undefined) {
     await client.patch(deploymentType, namespace, operatorName, { spec: { replicas: 0 } })
     const labelSelector = `app.kubernetes.io/name=${operatorName},app.kubernetes.io/component=operator`
-    const ended = await wait(durationMs(values.timeout), async () => {
+    const ended = await wait(timeoutMs, async () => {
       return (await client.list(podType, { namespace, labelSelector })).length === 0
     })
     if (!ended) console.error(`The operator did not end in ${values.timeout}.`)

@@ -103,6 +103,8 @@ test.each([
   { args: 'test -f a.yaml -o sarif', says: '`--output` takes one of text, junit; found `sarif`.' },
   { args: 'explain', says: 'penstock explain NAME' },
   { args: 'explain parse_jsn', says: 'Did you mean "parse_json"?' },
+  // Said before anything is ended.
+  { args: 'cleanup --timeout soon', says: 'A time is written like `10s`' },
   { args: 'convert', says: 'penstock convert -f CONFIG' },
 ])('penstock $args says $says', async ({ args, says }) => {
   const { code, out, err } = await penstock(args)
