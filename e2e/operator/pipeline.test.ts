@@ -348,6 +348,14 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
     await cluster.kubectl(['-n', 'shop', 'delete', 'pl', ...names.slice(1)])
   })
 
+  test('what befalls an object without namespace is among its Events, too', async () => {
+    await cluster.apply({ ...pipeline('wide', program('. =')), kind: 'ClusterPipeline', metadata: { name: 'wide' } })
+    await until('its Event', 60_000, async () =>
+      /Warning +Rejected .*transforms\[parse\] line 1/.test(await cluster.kubectl(['describe', 'cpl', 'wide'])),
+    )
+    await cluster.kubectl(['delete', 'cpl', 'wide'])
+  })
+
   test('it ends in order, starts again, and answers probes and metrics', async () => {
     const metadata = { name: 'goes', namespace: system }
     await cluster.apply({ apiVersion, kind: 'Agent', metadata, spec: { mode: 'Node' } })
@@ -397,7 +405,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
     }, 1_800_000)
 
     /** How the last one was started. */
-    let started: OperatorOptions
+    let started: OperatorOptions | undefined
 
     /** A way to the cluster for an account. */
     async function kubeconfigOf(account: string): Promise<string> {
@@ -482,6 +490,25 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
       expect(operator.log).not.toContain('forbidden')
       await cluster.kubectl(['delete', 'pl', 'label', '-n', 'seen'])
       await cluster.kubectl(['delete', 'pl', 'label', '-n', 'unseen'])
+    })
+
+    test('an Agent where it may not write says so with what grants it, and so does the Pipeline; then both run', async () => {
+      if (started === undefined) await installed({})
+      const beside = { apiVersion, kind: 'Agent', metadata: { name: 'beside', namespace: 'seen' } }
+      await cluster.apply({ ...beside, spec: { mode: 'Sidecar' } })
+      const refused = await says('beside', 'Accepted', 'False NamespaceNotAllowed', 'seen', 'agents')
+      const message = conditionOf(refused, 'Accepted')?.message ?? ''
+      expect(message).toMatch(/^The operator may not write what agents need in namespace "seen" \(.* cannot /)
+      await apply(pipeline('files', { mode: 'Sidecar', sources: [{ name: 'app', type: 'file' }] }, 'seen'))
+      const waits = await says('files', 'Programmed', 'False Pending', 'seen')
+      expect(conditionOf(waits, 'Programmed')?.message).toContain(
+        'Agent seen/beside, which selects it, is not accepted',
+      )
+      const [, grant = ''] = /: kubectl (create rolebinding .*)$/.exec(message) ?? []
+      await cluster.kubectl(grant.split(' '))
+      await says('beside', 'Accepted', 'True Valid', 'seen', 'agents')
+      await says('files', 'Programmed', 'True Programmed', 'seen')
+      await cluster.kubectl(['delete', 'pl/files', 'plagent/beside', 'rolebinding/penstock-operator', '-n', 'seen'])
     })
 
     test('in mode Namespaced it reads Secrets where the platform lets it, and says nothing more elsewhere', async () => {
@@ -687,7 +714,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
       // What it says is enough to let it in.
       await Promise.all((grant as string[]).map((command) => cluster.kubectl(command.split(' ').slice(1))))
       expect(await operator.stop()).toBe(0)
-      operator = await resources.use(OperatorProcess.start(started)).leading()
+      operator = await resources.use(OperatorProcess.start(started as OperatorOptions)).leading()
       expect(operator.log).not.toContain('Rights are missing')
       await says('roles', 'Accepted', 'True Valid', 'unseen')
     }, 600_000)

@@ -179,7 +179,6 @@ async function operate(values: Values, logger: Logger, stop: AbortController, we
     kube: leaderClient.as('events'),
     logger,
     instance: identity,
-    namespace: settings.namespace,
     signal: closing.signal,
     mayWrite: leads,
   })

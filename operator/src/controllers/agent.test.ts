@@ -11,7 +11,7 @@ import { Store } from '../kube/store.ts'
 import { renderBundle } from '../render/bundle.ts'
 import type { Fragment } from '../render/fragment.ts'
 import { digestFile, renderManifest } from '../render/manifest.ts'
-import { AgentController } from './agent.ts'
+import { AgentController, troubleOf } from './agent.ts'
 import { Artifacts } from './artifacts.ts'
 import type { OperatorContext } from './context.ts'
 import { Delivery } from './delivery.ts'
@@ -93,3 +93,39 @@ test.each([
   expect(operator.delivery.offered('system/node')).toBeUndefined()
   expect(operator.asked.includes('Secret penstock-node-sec-0')).toBe(configDelivery === 'Stream')
 })
+
+test.each([
+  {
+    trouble: { restartCount: 3, state: { waiting: { reason: 'CrashLoopBackOff' } }, lastState: ended(1) },
+    says: 'container agent of p ends again and again (exit code 1): kubectl logs p -n system -c agent --previous',
+  },
+  // The same while it is tried once more.
+  {
+    trouble: { restartCount: 4, state: {}, lastState: ended(1) },
+    says: 'container agent of p ends again and again (exit code 1): kubectl logs p -n system -c agent --previous',
+  },
+  {
+    trouble: { restartCount: 1, state: ended(137, 'OOMKilled') },
+    says: 'container agent of p ends again and again (out of memory): kubectl logs p -n system -c agent --previous',
+  },
+  {
+    trouble: { restartCount: 0, state: { waiting: { reason: 'ImagePullBackOff' } } },
+    says: 'the image of container agent of p cannot be had',
+  },
+  {
+    trouble: { restartCount: 0, state: { waiting: { reason: 'CreateContainerConfigError' } } },
+    says: 'container agent of p cannot be made: CreateContainerConfigError',
+  },
+  { trouble: { restartCount: 0, state: { waiting: { reason: 'ContainerCreating' } } }, says: undefined },
+  { trouble: { restartCount: 2, ready: true, lastState: ended(1) }, says: undefined },
+])('of a pod with $trouble it says: $says', ({ trouble, says }) => {
+  const metadata = { name: 'p', namespace: 'system' }
+  const container = { name: 'agent', ready: false, ...trouble }
+  const pod = { apiVersion: 'v1', kind: 'Pod', metadata }
+  expect(troubleOf([{ ...pod, status: { containerStatuses: [container] } }])).toBe(says)
+  expect(troubleOf([{ ...pod, status: { initContainerStatuses: [container] } }])).toBe(says)
+})
+
+function ended(exitCode: number, reason = 'Error') {
+  return { terminated: { exitCode, reason } }
+}

@@ -19,6 +19,7 @@ import { type KubeObject, keyOf, objectKey, type ResourceType } from '../api/obj
 import { type Artifact, type SecretRef, secretValue } from '../compile/artifact.ts'
 import { quantityOf } from '../compile/quantity.ts'
 import type { Cache } from '../kube/cache.ts'
+import { isNormal, KubeError } from '../kube/client.ts'
 import { evenNow } from '../kube/clock.ts'
 import {
   clusterRoleBindingType,
@@ -78,24 +79,32 @@ const debounceMs = 1000
 /** Keys of the values' Secret; longer ones are refused. */
 const mostValueBytes = 64 * 1024
 const mostPemBytes = 256 * 1024
+/** After how long an Agent is looked at again for which the operator had no right to write. */
+const deniedMs = 15_000
 /** How long foreign changes are counted. */
 const contendedMs = 600_000
 const operatorManager = 'penstock-operator'
 /** Of all values of a revision; the other half is for those of the revision before. */
 const mostValuesBytes = (secretSlots * slotBytes) / 2
 
+interface ContainerStatus {
+  readonly name: string
+  readonly restartCount: number
+  readonly ready?: boolean
+  readonly state?: {
+    readonly terminated?: { readonly reason?: string; readonly exitCode?: number }
+    readonly waiting?: { readonly reason?: string }
+  }
+  readonly lastState?: { readonly terminated?: { readonly reason?: string; readonly exitCode?: number } }
+}
+
 /** A pod as far as it matters here. */
 export interface PodObject extends KubeObject {
   readonly spec?: { readonly nodeName?: string }
   readonly status?: {
     readonly phase?: string
-    readonly containerStatuses?: readonly {
-      readonly name: string
-      readonly restartCount: number
-      readonly ready?: boolean
-      readonly state?: { readonly terminated?: { readonly reason?: string; readonly exitCode?: number } }
-      readonly lastState?: { readonly terminated?: { readonly reason?: string; readonly exitCode?: number } }
-    }[]
+    readonly containerStatuses?: readonly ContainerStatus[]
+    readonly initContainerStatuses?: readonly ContainerStatus[]
     readonly conditions?: readonly { readonly type: string; readonly status: string; readonly reason?: string }[]
   }
 }
@@ -144,6 +153,8 @@ interface AgentMemory {
   restarts: { readonly step: string; readonly counts: ReadonlyMap<string, number> } | undefined
   /** Version of each object of the workload that was found to be as it shall be. */
   readonly verified: Map<string, string>
+  /** Events about a decision that is told once it is written. */
+  readonly decided: { readonly type: 'Normal' | 'Warning'; readonly reason: string; readonly message: string }[]
   /** By object: when a foreign change was taken back, and whose the last one was. */
   readonly reverts: Map<string, { readonly times: readonly number[]; readonly manager: string }>
 }
@@ -294,6 +305,7 @@ export class AgentController implements AsyncDisposable {
         rendered: undefined,
         restarts: undefined,
         verified: new Map(),
+        decided: [],
         reverts: new Map(),
       }
       this.#memory.set(key, memory)
@@ -303,8 +315,17 @@ export class AgentController implements AsyncDisposable {
       await this.#offerRestored(key, agent, memory, signal)
       return debounceMs
     }
-    let waitMs = await this.#deliver(key, agent, memory, signal)
-    await this.#applyWorkload(agent, memory, signal)
+    let waitMs: number | undefined
+    try {
+      waitMs = await this.#deliver(key, agent, memory, signal)
+      await this.#applyWorkload(agent, memory, signal)
+    } catch (error) {
+      const refused = this.#refused(agent, error)
+      if (refused === undefined) throw error
+      this.#report(agent, refused.findings, {})
+      if (refused.waitMs === undefined) throw error
+      return refused.waitMs
+    }
     this.#reportWorkload(key, agent, memory)
     if (this.#contended(agent, memory) !== undefined) waitMs = Math.min(waitMs ?? contendedMs, contendedMs / 10)
     if (this.#context.settings.secretsMode !== 'Namespaced') return waitMs
@@ -338,6 +359,30 @@ export class AgentController implements AsyncDisposable {
       status: 'False',
       reason: 'InvalidConfig',
       message: `spec.${problem.path}: ${problem.message}`,
+    }
+  }
+
+  /** What a write that the API server does not let happen says to who looks at the Agent; rights that are missing come unannounced. */
+  #refused(agent: Agent, error: unknown): { findings: readonly Finding[]; waitMs?: number } | undefined {
+    if (!(error instanceof KubeError) || isNormal(error) || ![400, 403, 422].includes(error.status)) return undefined
+    const { namespace } = agent.metadata
+    if (error.status === 403 && error.message.includes(' cannot ')) {
+      const { namespace: own } = this.#context.settings
+      const right = this.#context.settings.rolesOnly
+        ? 'The chart grants it by the value `tenantAgents.enabled`.'
+        : `The chart grants it everywhere by the value \`tenantAgents.enabled\`; for this namespace alone: kubectl create rolebinding penstock-operator -n ${namespace} --clusterrole=penstock-operator-namespace --serviceaccount=${own}:penstock-operator`
+      const message = `The operator may not write what agents need in namespace "${namespace}" (${error.message}). ${right}`
+      return {
+        findings: [{ type: 'Accepted', status: 'False', reason: 'NamespaceNotAllowed', message }],
+        waitMs: deniedMs,
+      }
+    }
+    const message = `The API server refuses what the Agent needs: ${error.message}`
+    return {
+      findings: [
+        { type: 'Accepted', status: 'True', reason: 'Valid', message: '' },
+        { type: 'Available', status: 'False', reason: 'PodsNotReady', message },
+      ],
     }
   }
 
@@ -408,6 +453,7 @@ export class AgentController implements AsyncDisposable {
     const waitMs = undone === undefined ? this.#decide(key, agent, memory, delivered, bundle) : undefined
     await this.#write(key, delivered, memory, values.of, signal)
     this.#delivery.set(key, delivered)
+    for (const { type, reason, message } of memory.decided.splice(0)) this.#event(agent, type, reason, message)
     return waitMs
   }
 
@@ -624,10 +670,13 @@ export class AgentController implements AsyncDisposable {
     const history = (result: string, rev: string) =>
       remembered(delivered.record.history, { revision: rev, at: new Date(now).toISOString(), result })
     delivered.why = ''
+    const decided = (type: 'Normal' | 'Warning', reason: string, message: string) => {
+      if (!memory.decided.some((event) => event.message === message)) memory.decided.push({ type, reason, message })
+    }
     switch (decision.action) {
       case 'promote':
         if (delivered.stable?.rev !== bundle.rev) {
-          this.#event(agent, 'Normal', 'RolledOut', `Revision ${short(bundle.rev)} is rolled out.`)
+          decided('Normal', 'RolledOut', `Revision ${short(bundle.rev)} is rolled out.`)
           delivered.record = { ...withoutStep(delivered.record), history: history('RolledOut', bundle.rev) }
         } else delivered.record = withoutStep(delivered.record)
         delivered.stable = revision
@@ -637,12 +686,7 @@ export class AgentController implements AsyncDisposable {
         delivered.candidate = { ...revision, percent: decision.percent, salt: decision.salt }
         delivered.record = { ...withoutStep(delivered.record), step: 0 }
         memory.restarts = undefined
-        this.#event(
-          agent,
-          'Normal',
-          'RolloutStarted',
-          `Revision ${short(bundle.rev)} goes to ${decision.percent}% of the agents.`,
-        )
+        decided('Normal', 'RolloutStarted', `Revision ${short(bundle.rev)} goes to ${decision.percent}% of the agents.`)
         return policy.canary?.bakeMs ?? policy.step.bakeMs
       case 'step':
         if (candidate === undefined) return undefined
@@ -675,7 +719,7 @@ export class AgentController implements AsyncDisposable {
         }
         delivered.candidate = undefined
         delivered.record = { ...withoutStep(delivered.record), rolledBack, history: history('RolledBack', bundle.rev) }
-        this.#event(agent, 'Warning', 'RolledBack', `Revision ${short(bundle.rev)} is taken back: ${decision.why}.`)
+        decided('Warning', 'RolledBack', `Revision ${short(bundle.rev)} is taken back: ${decision.why}.`)
         // What is left of it is rendered next.
         return 0
       }
@@ -1059,23 +1103,30 @@ export class AgentController implements AsyncDisposable {
             replicas: status.replicas ?? 0,
             selector: `${labels.name}=penstock-agent,${labels.instance}=${agent.metadata.name}`,
           }
-    const unschedulable = this.#podsOf(agent).find((pod) =>
+    const pods = this.#podsOf(agent)
+    const unschedulable = pods.find((pod) =>
       pod.status?.conditions?.some((condition) => condition.reason === 'Unschedulable'),
     )
-    const finding: Finding =
+    if (
       workload !== undefined &&
       ready >= desired &&
       (status.observedGeneration ?? 0) >= (workload.metadata.generation ?? 0)
-        ? yes(`${ready} of ${desired} pods are ready.`)
-        : {
-            type: 'Available',
-            status: 'False',
-            reason: unschedulable === undefined ? 'PodsNotReady' : 'Unschedulable',
-            message:
-              unschedulable === undefined
-                ? `${ready} of ${desired} pods are ready.`
-                : `${ready} of ${desired} pods are ready; ${unschedulable.metadata.name} finds no node.`,
-          }
+    ) {
+      return { finding: yes(`${ready} of ${desired} pods are ready.`), fields }
+    }
+    const why =
+      unschedulable === undefined
+        ? (troubleOf(pods) ??
+          (desired > 0 && pods.length === 0
+            ? `no pod is there: kubectl describe ${kind.toLowerCase()} ${name} -n ${namespace}`
+            : undefined))
+        : `${unschedulable.metadata.name} finds no node`
+    const finding: Finding = {
+      type: 'Available',
+      status: 'False',
+      reason: unschedulable === undefined ? 'PodsNotReady' : 'Unschedulable',
+      message: `${ready} of ${desired} pods are ready${why === undefined ? '' : `; ${why}`}.`,
+    }
     return { finding, fields }
   }
 }
@@ -1195,6 +1246,25 @@ function withoutStep({ step: _, since: __, ...record }: RolloutRecord): RolloutR
 /** Whether a pod has been silent for too long, counted from when it could have been heard first. */
 export function isLost(pod: PodObject, report: Report | undefined, delivery: Delivery, now: number): boolean {
   return delivery.isStale(report, now, Date.parse(pod.metadata.creationTimestamp ?? '') || 0)
+}
+
+/** What keeps a pod from running, in words that stay the same while it is tried again and again. */
+export function troubleOf(pods: Iterable<PodObject>): string | undefined {
+  for (const { metadata, status } of pods) {
+    for (const container of [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])]) {
+      const { name, ready, restartCount, state, lastState } = container
+      const waits = state?.waiting?.reason ?? ''
+      const where = `container ${name} of ${metadata.name}`
+      if (/^Err|Image/.test(waits)) return `the image of ${where} cannot be had`
+      if (/^Create\w+Error$/.test(waits)) return `${where} cannot be made: ${waits}`
+      const end = state?.terminated ?? lastState?.terminated
+      if (ready !== true && restartCount > 0 && end?.exitCode !== undefined && end.exitCode !== 0) {
+        const reason = end.reason === 'OOMKilled' ? 'out of memory' : `exit code ${end.exitCode}`
+        return `${where} ends again and again (${reason}): kubectl logs ${metadata.name} -n ${metadata.namespace} -c ${name} --previous`
+      }
+    }
+  }
+  return undefined
 }
 
 function restartsOf(pod: PodObject): number {

@@ -2,7 +2,7 @@
 // assumed: a Pipeline is programmed when every agent that shall run it has said that it does.
 
 import { errorText } from '@penstock/agent/errors'
-import type { Agent } from '../api/agent.ts'
+import { type Agent, takes } from '../api/agent.ts'
 import { conditionOf, type Finding, type Reason } from '../api/conditions.ts'
 import { agentKind, clusterPipelineKind, clusterSinkKind, type Kind, pipelineKind, sinkKind } from '../api/kinds.ts'
 import { type KubeObject, keyOf, objectKey } from '../api/object.ts'
@@ -11,7 +11,7 @@ import type { Sink } from '../api/sink.ts'
 import type { Artifact } from '../compile/artifact.ts'
 import type { Cache } from '../kube/cache.ts'
 import { evenNow } from '../kube/clock.ts'
-import { podType } from '../kube/types.ts'
+import { namespaceType, podType } from '../kube/types.ts'
 import { labels } from '../workloads/names.ts'
 import { fragmentsIn, isLost, type PodObject, short } from './agent.ts'
 import type { OperatorContext, OperatorPart } from './context.ts'
@@ -88,6 +88,7 @@ export class RolloutStatus implements AsyncDisposable {
   readonly #context: OperatorContext
   readonly #delivery: Delivery
   readonly #agents: Cache<Agent>
+  readonly #namespaces: Cache
   readonly #pods: Cache<PodObject>
   readonly #pipelines: Cache<Pipeline>
   readonly #clusterPipelines: Cache<Pipeline>
@@ -102,6 +103,7 @@ export class RolloutStatus implements AsyncDisposable {
     this.#delivery = delivery
     const { caches } = context
     this.#agents = caches.cache<Agent>(agentKind)
+    this.#namespaces = caches.cache(namespaceType, { metadataOnly: true })
     this.#pods = caches.cache<PodObject>(podType, { labelSelector: labels.agent })
     this.#pipelines = caches.cache<Pipeline>(pipelineKind)
     this.#clusterPipelines = caches.cache<Pipeline>(clusterPipelineKind)
@@ -118,6 +120,7 @@ export class RolloutStatus implements AsyncDisposable {
       this.#delivery.onChange(() => this.#soon()),
       this.#context.artifacts.subscribe(() => this.#soon()),
       this.#pods.subscribe(() => this.#soon()),
+      this.#agents.subscribe(() => this.#soon()),
     )
     this.#look = setInterval(() => this.#soon(), lookMs)
     return this
@@ -432,7 +435,12 @@ export class RolloutStatus implements AsyncDisposable {
         return finding('False', 'NodesFailed', `${failed.length} agents of ${key}: ${failureText(failed, id)}`)
       }
     }
-    if (views.length === 0) return finding('False', 'Pending', 'No Agent has taken it up yet.')
+    if (views.length === 0) {
+      const refused = this.#refusedFor(artifact)
+      const why =
+        refused === undefined ? '' : ` Agent ${refused.agent}, which selects it, is not accepted: ${refused.why}`
+      return finding('False', 'Pending', `No Agent has taken it up yet.${why}`)
+    }
     const current = agents.reduce((sum, agent) => sum + agent.current, 0)
     const desired = agents.reduce((sum, agent) => sum + agent.desired, 0)
     const message = `${current} of ${desired} agents run it.`
@@ -450,6 +458,17 @@ export class RolloutStatus implements AsyncDisposable {
   }
 
   /** Judged by what each agent told last, and of losses and silence by what was told just now. */
+  /** An Agent that would run a Pipeline, were it accepted. */
+  #refusedFor(artifact: Artifact): { readonly agent: string; readonly why: string } | undefined {
+    const home = artifact.namespace === undefined ? undefined : this.#namespaces.get(undefined, artifact.namespace)
+    for (const agent of this.#agents.values()) {
+      const accepted = conditionOf(agent.status?.conditions, 'Accepted')
+      if (accepted?.status === 'False' && takes(agent, artifact, home?.metadata.labels))
+        return { agent: keyOf(agent), why: accepted.message }
+    }
+    return undefined
+  }
+
   #flowing(id: string, object: Pipeline, views: readonly AgentView[], lag: Lag, now: number): Finding {
     const found = this.#flowingNow(id, object, views, lag, now)
     if (found.status !== 'Unknown') return found

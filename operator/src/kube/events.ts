@@ -12,13 +12,13 @@ export interface EventWriterOptions {
   readonly logger: Logger
   /** Name of this process. */
   readonly instance: string
-  /** Namespace for Events about cluster-scoped objects. */
-  readonly namespace: string
   readonly signal: AbortSignal
   readonly mayWrite: () => boolean
 }
 
 const everyMs = 300_000
+/** Where the API server wants Events about objects without namespace, and `kubectl describe` looks for them. */
+const clusterNamespace = 'default'
 /** Characters of a note that the API server takes. */
 const noteLength = 1024
 
@@ -41,7 +41,7 @@ export class EventWriter {
     this.#last.set(key, now)
     if (this.#last.size > 10_000) this.#forgetOld(now)
     const time = new Date()
-    const where = namespace ?? this.#options.namespace
+    const where = namespace ?? clusterNamespace
     const digest = createHash('sha256').update(`${key}/${time.getTime()}`).digest('hex').slice(0, 16)
     const event = {
       apiVersion: 'events.k8s.io/v1',
