@@ -211,7 +211,8 @@ function checkTypes(nodes: readonly GraphNode[], inputs: Inputs, problems: Probl
       if (from === undefined || node.types === undefined || from.length === 0) continue
       if (from.some((type) => node.types?.includes(type))) continue
       const message = `Data type mismatch between ${input} (${typeNames(from)}) and ${node.id} (${typeNames(node.types)})`
-      problems.push(problemAt(node.located, ['inputs'], { message }))
+      const help = `It takes ${node.types.join(' and ')} events alone; give it other inputs, or use another type of ${node.kind}.`
+      problems.push(problemAt(node.located, ['inputs'], { message, help }))
     }
   }
 }

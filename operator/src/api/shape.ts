@@ -107,10 +107,16 @@ function checkObject(schema: Table, value: Table, path: readonly (string | numbe
       check(below, item, [...path, name], problems)
     } else if (!isOpen) {
       const near = closest(name, Object.keys(members))
+      const below = Object.hasOwn(members, 'config') && Object.hasOwn(members, 'type')
       problems.push({
         path: [...path, name],
         message: `unknown field \`${name}\`, expected ${names(Object.keys(members))}`,
-        help: near === undefined ? undefined : `Did you mean \`${near}\`?`,
+        help:
+          near !== undefined
+            ? `Did you mean \`${near}\`?`
+            : below
+              ? 'Options of the component belong below `config`, indented by one more step.'
+              : undefined,
       })
     }
   }

@@ -67,6 +67,49 @@ async function penstock(args: string, kubeconfig = 'kubeconfig') {
 
 const commands = (await penstock('--help')).out.split('\n').flatMap((line) => /^ {2}(\S+) +\S/.exec(line)?.[1] ?? [])
 
+test.each([
+  {
+    what: 'an option beside config',
+    sinks: '[{ name: out, type: log_aggregator, endpoint: "http://loki:3100", config: {} }]',
+    says: [
+      'unknown field `endpoint`',
+      'help: Options of the component belong below `config`',
+      '(spec.sinks[0].endpoint)',
+    ],
+  },
+  {
+    what: 'logs for a sink of metrics',
+    sinks: '[{ name: out, type: remote_write_metrics, config: { endpoint: "http://prom:9090/write" } }]',
+    says: [
+      'Data type mismatch between app (Log) and out (Metric)',
+      'help: It takes metric events alone; give it other',
+    ],
+  },
+  {
+    what: 'more than an operator takes',
+    sinks: `[{ name: out, type: blackhole }]\n  transforms: [{ name: p, type: filter, config: { condition: '.a == "${'x'.repeat(300_000)}"' } }]`,
+    says: ['`spec` is too long: it has 300', 'may have 262144; divide it', '(spec)'],
+  },
+])('lint tells $what, and what to do', async ({ sinks, says }) => {
+  const file = join(folder, 'wrong.yaml')
+  const head = 'apiVersion: penstock.dev/v1alpha1\nkind: Pipeline\nmetadata: { name: wrong, namespace: shop }\nspec:\n'
+  writeFileSync(file, `${head}  sources: [{ name: app, type: orchestrator_logs }]\n  sinks: ${sinks}\n`)
+  const { code, err, out } = await penstock(`lint -f ${file}`)
+  expect(code).toBe(78)
+  for (const text of says) expect(err + out).toContain(text)
+  rmSync(file)
+})
+
+test('a Pipeline that could not be read is not missed as well', async () => {
+  const file = join(folder, 'named.yaml')
+  writeFileSync(file, 'apiVersion: penstock.dev/v1alpha1\nkind: Pipeline\nmetadata: { name: My.App }\nspec: {}\n')
+  const { code, err, out } = await penstock(`lint -f ${file}`)
+  expect(code).toBe(78)
+  expect(err + out).toContain('`metadata.name` must match')
+  expect(err + out).not.toContain('There is no Pipeline')
+  rmSync(file)
+})
+
 test('there are commands', () => {
   expect(commands).toEqual(expect.arrayContaining(['lint', 'tap', 'top', 'why']))
 })

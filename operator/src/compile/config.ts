@@ -13,6 +13,7 @@ import {
   sharedProblems,
   type Table,
 } from './pipeline.ts'
+import { compileLimits, specTooLong } from './pool.ts'
 import { loadResources, type Resource } from './resources.ts'
 import { isShared, problemsOfShared } from './shared.ts'
 
@@ -32,11 +33,17 @@ export interface FilesOptions extends CompileOptions {
   readonly sharedAlone?: boolean
 }
 
+const noPipeline = 'There is no Pipeline among the resources'
+
 /** Reads and compiles the resources of files and folders, and checks the result as an agent would. */
 export function compileFiles(paths: readonly string[], options: FilesOptions): CompiledResources {
   const { resources, problems } = loadResources(paths)
   const compiled = compileResources(resources, options)
-  return { ...compiled, problems: [...problems, ...compiled.problems] }
+  // One that could not be read is told already.
+  const found = problems.some(({ severity }) => severity === 'error')
+    ? compiled.problems.filter(({ message }) => message !== noPipeline)
+    : compiled.problems
+  return { ...compiled, problems: [...problems, ...found] }
 }
 
 export function compileResources(resources: readonly Resource[], options: FilesOptions): CompiledResources {
@@ -53,6 +60,11 @@ export function compileResources(resources: readonly Resource[], options: FilesO
   const used = new Set<string>()
   for (const resource of resources) {
     if (resource.kind !== 'Pipeline' && resource.kind !== 'ClusterPipeline') continue
+    const tooLong = specTooLong(resource.content['spec'], compileLimits)
+    if (tooLong !== undefined && options.ownMachine !== true) {
+      const message = `\`spec\` is too long: ${tooLong}`
+      problems.push({ severity: 'error', path: 'spec', message, ...resource.locate(['spec']) })
+    }
     const compiled = compilePipeline(resource, all, options)
     for (const reference of compiled.references) used.add(reference)
     problems.push(...problemsOf(compiled))
@@ -82,7 +94,7 @@ export function compileResources(resources: readonly Resource[], options: FilesO
   }
   const isEnough = options.sharedAlone === true && resources.some(({ kind }) => isShared(kind))
   if (pipelines.length === 0 && suspended.length === 0 && !isEnough) {
-    problems.push({ severity: 'error', path: '', message: 'There is no Pipeline among the resources' })
+    problems.push({ severity: 'error', path: '', message: noPipeline })
   }
   return { config, pipelines, suspended, problems: distinct(problems) }
 }

@@ -23,6 +23,13 @@ export const compileLimits: CompileLimits = {
   memoryMb: 128,
 }
 
+/** What is said of a spec that no thread is given. */
+export function specTooLong(spec: unknown, { specBytes }: Pick<CompileLimits, 'specBytes'>): string | undefined {
+  const bytes = Buffer.byteLength(JSON.stringify(spec) ?? '')
+  if (bytes <= specBytes) return undefined
+  return `it has ${bytes} bytes as JSON, and may have ${specBytes}; divide it into several Pipelines, or its data into fewer programs`
+}
+
 /** On a machine with more to do than it can, CPU time passes slowly: the wait has an end, too. */
 const patience = 10
 
@@ -44,11 +51,8 @@ export class CompilePool implements AsyncDisposable {
   }
 
   compile(job: CompileJob): Promise<CompileResult> {
-    const bytes = Buffer.byteLength(JSON.stringify(job.pipeline.spec))
-    if (bytes > this.#limits.specBytes) {
-      const message = `spec: it has ${bytes} bytes as JSON, and may have ${this.#limits.specBytes}`
-      return Promise.resolve(refused('InvalidConfig', message))
-    }
+    const tooLong = specTooLong(job.pipeline.spec, this.#limits)
+    if (tooLong !== undefined) return Promise.resolve(refused('InvalidConfig', `spec: ${tooLong}`))
     if (this.#closed) return Promise.reject(new Error('The compiler is closed.'))
     return new Promise((resolve, reject) => {
       this.#waiting.push({ job, resolve, reject })
