@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { expect, test } from 'vitest'
 import { LogEvent } from '../../event/log.ts'
 import type { MetricEvent } from '../../event/metric.ts'
@@ -112,6 +113,27 @@ test('objects of the same members in different orders', () => {
     })
     expect(thereAndBack(rows.map((fields) => new LogEvent(fields))).map((event) => event.fields)).toEqual(rows)
   }
+})
+
+test('objects of the same members in thousands of orders take no more time than others', { timeout: 30_000 }, () => {
+  const rows = Array.from({ length: 4000 }, (_, order) => {
+    const left = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
+    const fields: ValueObject = {}
+    for (let rest = order; left.length > 0; ) {
+      const [name = ''] = left.splice(rest % left.length, 1)
+      fields[name] = `${name} of ${order % 7}`
+      rest = Math.floor(rest / (left.length + 1))
+    }
+    return fields
+  })
+  let back: LogEvent[] = []
+  for (let round = 0; round < 30; round++) back = thereAndBack(rows.map((fields) => new LogEvent(fields)))
+  expect(
+    isDeepStrictEqual(
+      back.map(({ fields }) => fields),
+      rows,
+    ),
+  ).toBe(true)
 })
 
 test('random events of random shapes', () => {

@@ -406,12 +406,19 @@ type UnpackMembers = (unpacker: Unpacker) => ValueObject
 /** How objects of a shape are made again; kept, because the shapes of one record are those of the next. */
 interface ShapeUnpacker {
   seen: number
-  /** The record in which it was last defined. */
-  record: number
   unpack: UnpackMembers
 }
 
-const unpackers = new Map<string, ShapeUnpacker>()
+/** Shapes of the same names: objects whose members were made in another order are another shape, with last values of its own. */
+interface Namesakes {
+  readonly shapes: ShapeUnpacker[]
+  /** How many of them a record has defined, and which it was. */
+  defined: number
+  record: number
+}
+
+const unpackers = new Map<string, Namesakes>()
+let unpackersKept = 0
 /** Records with objects of a shape for which generated code is worth its while. */
 const worthIt = 8
 const mostUnpackers = 2000
@@ -611,22 +618,33 @@ export class Unpacker {
 
   #defined(): ShapeUnpacker {
     const names = Array.from({ length: this.#unsigned() }, () => this.value() as string)
-    let key = JSON.stringify(names)
-    let shape = unpackers.get(key)
-    // Objects whose members were made in another order are another shape of the same names, with last values of its own.
-    while (shape?.record === this.#record) {
-      key += '+'
-      shape = unpackers.get(key)
-    }
+    const namesakes = this.#namesakes(JSON.stringify(names))
+    const index = namesakes.defined++
+    let shape = namesakes.shapes[index]
     if (shape === undefined) {
-      if (unpackers.size >= mostUnpackers) unpackers.clear()
-      shape = { seen: 0, record: 0, unpack: slowly(names) }
-      unpackers.set(key, shape)
+      shape = { seen: 0, unpack: slowly(names) }
+      namesakes.shapes.push(shape)
+      unpackersKept++
     }
-    shape.record = this.#record
     if (++shape.seen === worthIt) shape.unpack = compileUnpack(names)
     this.#shapes.push(shape)
     return shape
+  }
+
+  #namesakes(key: string): Namesakes {
+    if (unpackersKept >= mostUnpackers) {
+      unpackers.clear()
+      unpackersKept = 0
+    }
+    let found = unpackers.get(key)
+    if (found === undefined) {
+      found = { shapes: [], defined: 0, record: this.#record }
+      unpackers.set(key, found)
+    } else if (found.record !== this.#record) {
+      found.record = this.#record
+      found.defined = 0
+    }
+    return found
   }
 
   #units(length: number): string {
