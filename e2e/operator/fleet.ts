@@ -74,6 +74,14 @@ export class Api implements AsyncDisposable {
     return (await this.get<{ items: readonly ObjectLike[] }>(path)).items
   }
 
+  /** Names and versions of what a list would hold, which is much less. */
+  async metadata(path: string): Promise<readonly Pick<ObjectLike, 'metadata'>[]> {
+    const headers = { accept: 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1' }
+    const answer = await fetch(this.url + path, { headers })
+    if (!answer.ok) throw new Error(`GET ${path}: ${answer.status} ${(await answer.text()).slice(0, 500)}`)
+    return ((await answer.json()) as { items: readonly ObjectLike[] | null }).items ?? []
+  }
+
   async find(path: string): Promise<ObjectLike | undefined> {
     try {
       return await this.get(path)
@@ -125,6 +133,7 @@ export class Fleet implements AsyncDisposable {
   readonly members: Member[] = []
   readonly #ending = new AbortController()
   #work: Promise<void> | undefined
+  #secrets: { readonly list: readonly ObjectLike[]; readonly mark: string } = { list: [], mark: '' }
   #beat: NodeJS.Timeout | undefined
   /** While true the volumes are shown as they are. */
   frozen = false
@@ -176,12 +185,9 @@ export class Fleet implements AsyncDisposable {
 
   async #pass(): Promise<void> {
     const { agent } = this.#options
-    const pods = await this.#api.list(
-      `/api/v1/namespaces/${namespace}/pods?labelSelector=${encodeURIComponent(`penstock.dev/agent=${agent}`)}`,
-    )
-    const secrets = await this.#api.list(
-      `/api/v1/namespaces/${namespace}/secrets?labelSelector=${encodeURIComponent(`penstock.dev/agent=${agent}`)}`,
-    )
+    const selector = encodeURIComponent(`penstock.dev/agent=${agent}`)
+    const pods = await this.#api.list(`/api/v1/namespaces/${namespace}/pods?labelSelector=${selector}`)
+    await this.#look(`/api/v1/namespaces/${namespace}/secrets?labelSelector=${selector}`)
     for (const member of this.members) {
       const pod = pods.find((each) => each.spec?.nodeName === member.node && !isEnding(each))
       if (pod === undefined) {
@@ -189,7 +195,7 @@ export class Fleet implements AsyncDisposable {
         member.pod = undefined
         continue
       }
-      if (!this.frozen) this.#show(member, secrets)
+      if (!this.frozen) this.#show(member)
       if (member.pod?.metadata.uid !== pod.metadata.uid) {
         await this.#end(member)
         member.pod = pod
@@ -214,9 +220,18 @@ export class Fleet implements AsyncDisposable {
       })
   }
 
+  /** Reads the Secrets when one of them has changed: there are many looks, and megabytes in them. */
+  async #look(path: string): Promise<void> {
+    const markOf = (list: readonly Pick<ObjectLike, 'metadata'>[]) =>
+      list.map(({ metadata }) => `${metadata.name} ${metadata.resourceVersion}`).join()
+    if (this.#secrets.mark === markOf(await this.#api.metadata(path))) return
+    const list = await this.#api.list(path)
+    this.#secrets = { list, mark: markOf(list) }
+  }
+
   /** Shows the volumes as they are now, each in one step. */
-  #show(member: Member, secrets: readonly ObjectLike[]): void {
-    const mark = secrets.map(({ metadata }) => `${metadata.name} ${metadata.resourceVersion}`).join()
+  #show(member: Member): void {
+    const { list: secrets, mark } = this.#secrets
     if (mark === member.shown) return
     member.shown = mark
     for (const [volume, kind] of [
