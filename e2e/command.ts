@@ -84,6 +84,10 @@ export async function command(name: string, args: readonly string[], options: Co
   return result.stdout
 }
 
+/** A look after another takes at most half of the time: what is waited for is to be done meanwhile, on the same machine. */
+export const restAfter = (startedAt: number) =>
+  new Promise((tick) => setTimeout(tick, Math.max(200, performance.now() - startedAt)))
+
 /** Tries until what is returned is neither false nor undefined, and gives up with the last error after the time. */
 export async function until<T>(
   what: string,
@@ -92,6 +96,7 @@ export async function until<T>(
 ): Promise<T> {
   const end = Date.now() + timeoutMs
   for (;;) {
+    const startedAt = performance.now()
     let problem: unknown
     try {
       const value = await attempt()
@@ -100,7 +105,7 @@ export async function until<T>(
       problem = error
     }
     if (Date.now() > end) throw new Error(`Gave up waiting for ${what}.`, { cause: problem })
-    await new Promise((tick) => setTimeout(tick, 200))
+    await restAfter(startedAt)
   }
 }
 

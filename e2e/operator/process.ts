@@ -7,7 +7,7 @@ import { request } from 'node:http'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Cluster } from '../cluster/cluster.ts'
-import { node, root, until } from '../command.ts'
+import { node, restAfter, root, until } from '../command.ts'
 
 export const system = 'penstock-system'
 export const apiVersion = 'penstock.dev/v1alpha1'
@@ -181,11 +181,12 @@ export const heartbeatUrl = (port: number) => `http://127.0.0.1:${port}`
 export async function eventually<T>(look: () => Promise<T> | T, limitMs = 60_000): Promise<T> {
   const end = Date.now() + limitMs
   for (;;) {
+    const startedAt = performance.now()
     try {
       return await look()
     } catch (error) {
       if (Date.now() > end) throw error
-      await new Promise((done) => setTimeout(done, 200))
+      await restAfter(startedAt)
     }
   }
 }
