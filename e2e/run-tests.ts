@@ -28,7 +28,7 @@ const conformance = ['remap', 'wire'] as const
  * cluster beside the others, which takes longer and nothing else.
  */
 const onNodes = ['e2e/install.test.ts', 'e2e/node-agent.test.ts'] as const
-/** Other tests at once beside them: all of them wait for something most of the time. */
+/** Other tests at once beside them. */
 const besideNodes = Math.min(4, Math.max(2, availableParallelism()))
 
 /** Loki's build is long: past this time another store that speaks its protocol stands in. */
@@ -68,28 +68,24 @@ async function main(wanted: readonly string[]): Promise<number> {
     if (run('unit'))
       add(total, 'unit', await runVitest(folder, 'unit', ['--project', 'agent', '--project', 'operator']))
     if (run('conformance')) add(total, 'conformance', await runConformance())
-    // Integration tests wait for servers most of the time: fuzzing and the tests of whole processes pass beside them.
-    const beside = async () => {
+    // Two rows beside each other, as tests wait for something most of the time: what takes servers and nodes, of which there is one
+    // of each at a time, and what runs by itself. Images that have changed are built meanwhile.
+    const vitest = async (name: string, args: readonly string[]) =>
+      add(total, name, await runVitest(folder, name, ['--project', 'e2e', ...args]))
+    const images = run('e2e') ? buildImages() : undefined
+    const shared = async () => {
+      if (run('integration')) await vitest('integration', ['e2e/components/'])
+      await images
+      if (run('e2e')) await vitest('e2e-nodes', onNodes)
+    }
+    const alone = async () => {
       if (run('fuzz')) add(total, 'fuzz', await runFuzz())
       if (run('processes')) add(total, 'processes', await runVitest(folder, 'processes', ['--project', 'processes']))
-    }
-    const integration = async () => {
-      const args = ['--project', 'e2e', 'e2e/components/']
-      if (run('integration')) add(total, 'integration', await runVitest(folder, 'integration', args))
-    }
-    const images = run('e2e') ? buildImages() : undefined
-    await Promise.all([beside(), integration()])
-    if (run('e2e')) {
-      const lane = async (name: string, args: readonly string[]) =>
-        add(total, name, await runVitest(folder, name, ['--project', 'e2e', ...args]))
-      const nodes = async () => {
-        await images
-        await lane('e2e-nodes', onNodes)
-      }
       const without = ['e2e/components/**', ...onNodes].flatMap((path) => ['--exclude', path])
-      const others = ['--fileParallelism', '--maxWorkers', String(besideNodes), ...without]
-      await Promise.all([nodes(), lane('e2e-others', others)])
+      const some = ['--fileParallelism', '--maxWorkers', String(besideNodes), ...without]
+      if (run('e2e')) await vitest('e2e-others', some)
     }
+    await Promise.all([shared(), alone()])
   } catch (error) {
     total.failed++
     total.failures.push(`the run itself: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`)
