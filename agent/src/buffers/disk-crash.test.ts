@@ -34,8 +34,8 @@ const disk = vi.hoisted(() => ({
   fault: (_call: string, _path: string): string | undefined => undefined,
   /** Bytes that the next writes take, of those they were given. */
   room: Number.POSITIVE_INFINITY,
-  /** Called with what lets a sync go on. */
-  hang: (go: () => void): unknown => go(),
+  /** Called with what lets a sync go on, and whether to fail. */
+  hang: (go: () => void, _fails: boolean): unknown => go(),
   steps: [] as unknown[],
   names: new Map<string, number>(),
   open: new Map<number, { file: number; path: string }>(),
@@ -72,8 +72,11 @@ vi.mock('node:fs', async (original) => {
     const began = disk.steps.length
     const error = failure(call, path)
     if (error !== undefined) {
-      if (id > 0) note({ op: 'failed', file: id, began })
-      setImmediate(done, error)
+      const failed = () => {
+        if (id > 0) note({ op: 'failed', file: id, began })
+        done(error)
+      }
+      setImmediate(() => disk.hang(failed, true))
       return
     }
     const go = () =>
@@ -82,7 +85,7 @@ vi.mock('node:fs', async (original) => {
         else if (failed === null && id === 0) note({ op: 'sync_folder', began })
         done(failed)
       })
-    disk.hang(go)
+    disk.hang(go, false)
   }
   const mocked = {
     ...real,
@@ -341,7 +344,9 @@ function keptSteps(step: number, power: Random | undefined): (boolean | 'torn')[
   for (let index = 0; index < step; index++) {
     const at = steps[index] as Step
     if (at.op === 'sync' || at.op === 'failed') {
-      const covered = (other: number) => other < at.began && (steps[other] as { file: number }).file === at.file
+      // A failure may also be of what was written meanwhile: the kernel tells of it once.
+      const until = at.op === 'failed' ? index : at.began
+      const covered = (other: number) => other < until && (steps[other] as { file: number }).file === at.file
       if (at.op === 'failed') chance(open.filter(covered))
       else for (const other of open.filter(covered)) kept[other] = true
       open = open.filter((other) => !covered(other))
@@ -568,6 +573,46 @@ test('what a run could not sync is not called safe by the next', async () => {
   await fill(second, 20, 1)
   await pass(() => ledger()?.syncedId === 25)
   expect(ledger()?.unsafe).toBe(false)
+})
+
+test('what is written while a sync fails for the last time is not called safe before it is written again', async () => {
+  const history = new History()
+  const run = start()
+  const put = async () => {
+    await write(run, history.batch(5, 'x'.repeat(100)))
+    history.isWritten()
+  }
+  const deliver = async () => {
+    for (let batch = run.buffer.take(); batch !== undefined; batch = run.buffer.take()) history.isDone(batch)
+    await turn()
+  }
+  let failures = 0
+  let fail: (() => void) | undefined
+  const isNewest = (path: string) => path.endsWith(dataFiles().at(-1) as string)
+  disk.fault = (call, path) =>
+    call === 'fdatasync' && failures < 3 && isNewest(path) && ++failures > 0 ? 'EIO' : undefined
+  disk.hang = (go, fails) => {
+    if (fails && failures === 3) fail = go
+    else go()
+  }
+  for (const failed of [1, 2]) {
+    await put()
+    await pass(() => run.value('buffer_errors_total') === failed)
+    await deliver() // else nothing more is taken in
+  }
+  await put()
+  await pass(() => fail !== undefined)
+  await deliver()
+  await put()
+  fail?.()
+  await pass(() => history.told.has(19))
+  vi.useRealTimers()
+  const failed = steps.findLastIndex(({ op }) => op === 'failed')
+  const { file, began } = steps[failed] as Extract<Step, { op: 'failed' }>
+  const meanwhile = steps.slice(began, failed).filter((step) => step.op === 'write' && step.file === file)
+  expect(meanwhile).toHaveLength(1)
+  expect(history.heard[19]).toBeDefined()
+  for (let crash = 0; crash < 10; crash++) await examine(history, steps.length, new Random(crash), `crash ${crash}`)
 })
 
 test('a sync that hangs holds the writer within half a second, unless all is delivered', async () => {

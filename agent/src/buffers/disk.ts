@@ -140,6 +140,8 @@ export class DiskBuffer implements SinkBuffer {
   /** How long syncs take of late, at most. */
   #syncTook = 0
   #failedSyncs = 0
+  /** Since a sync has failed none has gone well: the kernel may take for written what was written before or meanwhile. */
+  #doubtful = false
   /** The end of what no sync makes safe any more, until it is done. */
   #unsafeUntil: Position | undefined
   #releasing: Promise<void> | undefined
@@ -688,8 +690,9 @@ export class DiskBuffer implements SinkBuffer {
     const end = this.#end
     let status: 'delivered' | 'errored' = 'delivered'
     try {
-      if (this.#failedSyncs > 0) this.#writeAgain()
+      if (this.#doubtful) this.#writeAgain()
       await this.#store.sync()
+      this.#doubtful = false
       this.#failedSyncs = 0
       this.#covered = end
       if (this.#unsafeUntil === undefined || !isBefore(this.#done, this.#unsafeUntil)) {
@@ -718,6 +721,7 @@ export class DiskBuffer implements SinkBuffer {
   /** A sync that fails leaves pages that count as written: it is tried again with what is not done written again. */
   #syncFailed(error: unknown, end: Position): void {
     this.#store.abandonNewest()
+    this.#doubtful = true
     const attempt = ++this.#failedSyncs
     if (attempt >= syncAttempts) {
       this.#failedSyncs = 0
@@ -758,7 +762,7 @@ export class DiskBuffer implements SinkBuffer {
       synced: this.#synced,
       syncedId: this.#syncedId,
       nextId: this.#store.nextId,
-      unsafe: this.#failedSyncs > 0 || this.#unsafeUntil !== undefined,
+      unsafe: this.#doubtful || this.#unsafeUntil !== undefined,
     }
   }
 
