@@ -153,7 +153,7 @@ describe.skipIf(missing !== undefined)(
       expect(result.stdout).toBe(`Pipeline shop/web
   Accepted     True    Valid
   Programmed   False   NodesFailed: 1 of 2 agents failed.
-  Ready        False   NodesFailed: 1 of 2 agents failed.
+  Ready        False   NodesFailed
   source    app (orchestrator_logs)
   transform parse (remap)
             3 errors; the last: FunctionCallError: parse_json: expected value (n9, 2026-01-01T00:00:00Z)

@@ -284,7 +284,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
     await apply(pipeline('second', {}, 'small'))
     const over = await says('second', 'Accepted', 'False QuotaExceeded', 'small')
     expect(conditionOf(over, 'Accepted')?.message).toBe(
-      'The namespace may have 1 Pipelines, and this is number 2 by age',
+      'The namespace may have 1 Pipelines, and this is number 2 by age (TenantPolicy "small"; the youngest gives way)',
     )
     await says('first', 'Accepted', 'True Valid', 'small')
     await cluster.kubectl(['-n', 'small', 'delete', 'pl', 'first'])
@@ -292,7 +292,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
     await apply(pipeline('second', sink('http', { uri: 'https://x', encoding: { codec: 'json' } }), 'small'))
     const refused = await says('second', 'Accepted', 'False ForbiddenOption', 'small')
     expect(conditionOf(refused, 'Accepted')?.message).toContain(
-      'Type `http` of sinks is not allowed in this namespace (T9)',
+      'Type `http` of sinks is not allowed in this namespace (T9) (The TenantPolicy allows blackhole)',
     )
     const policy = await until('the status of the policy', 20_000, async () => {
       const found = JSON.parse(await cluster.kubectl(['get', 'pltp', 'small', '-o', 'json']))

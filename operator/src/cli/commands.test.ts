@@ -100,6 +100,19 @@ test.each([
   rmSync(file)
 })
 
+test('resources of the platform are checked without a Pipeline', async () => {
+  const file = join(folder, 'policy.yaml')
+  const policy = (cpu: string) =>
+    `apiVersion: penstock.dev/v1alpha1\nkind: TenantPolicy\nmetadata: { name: p }\nspec: { namespaceSelector: {}, ${cpu} }\n`
+  writeFileSync(file, policy('quota: { pipelines: 2 }'))
+  expect(await penstock(`lint -f ${file}`)).toMatchObject({ code: 0 })
+  writeFileSync(file, policy('quota: { pipelines: two }'))
+  const { code, err, out } = await penstock(`lint -f ${file}`)
+  expect(code).toBe(78)
+  expect(err + out).toContain('must be a whole number; found "two"')
+  rmSync(file)
+})
+
 test('a Pipeline that could not be read is not missed as well', async () => {
   const file = join(folder, 'named.yaml')
   writeFileSync(file, 'apiVersion: penstock.dev/v1alpha1\nkind: Pipeline\nmetadata: { name: My.App }\nspec: {}\n')

@@ -63,8 +63,11 @@ export function statusText(pipeline: Pipeline): string {
       `  The operator has not looked at generation ${metadata.generation} yet${status?.observedGeneration === undefined ? '; is it running?' : ''}`,
     )
   }
+  const told = new Set([''])
   for (const { type, status: holds, reason, message } of status?.conditions ?? []) {
-    lines.push(`  ${type.padEnd(12)} ${holds.padEnd(7)} ${reason}${message === '' ? '' : `: ${message}`}`)
+    // Those that sum up repeat what they are about.
+    lines.push(`  ${type.padEnd(12)} ${holds.padEnd(7)} ${reason}${told.has(message) ? '' : `: ${message}`}`)
+    told.add(message)
   }
   const components = new Map((status?.components ?? []).map((component) => [component.name, component]))
   const inputsOf = (entry: { readonly inputs?: readonly string[] | undefined }) =>

@@ -272,6 +272,12 @@ export function sentence(problem: CompileProblem, spec: unknown): string {
   return where === '' ? message : `${where}${/^line \d+ col \d+: /.test(message) ? ' ' : ': '}${message}`
 }
 
+/** The sentence, and what may be done, where something is known. */
+export function advice(problem: CompileProblem, spec: unknown): string {
+  const help = problem.help === undefined ? '' : ` (${problem.help.replace(/\.$/, '')})`
+  return `${sentence(problem, spec)}${help}`
+}
+
 /** `spec.transforms[0].config.source` as `transforms[parse].config.source`, by the name of the entry. */
 function componentOf(path: string, spec: unknown): string {
   const match = /^spec\.(sources|transforms|sinks)\[(\d+)\](.*)$/.exec(path)

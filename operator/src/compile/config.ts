@@ -29,7 +29,7 @@ export interface CompiledResources {
 export interface FilesOptions extends CompileOptions {
   /** For configurations that are shown: `***` stands where a value of a Secret would. */
   readonly redacted?: boolean
-  /** Whether Sources and Sinks may be without a Pipeline that uses them. */
+  /** Whether resources may be without a Pipeline that uses them. */
   readonly sharedAlone?: boolean
 }
 
@@ -92,7 +92,8 @@ export function compileResources(resources: readonly Resource[], options: FilesO
     if (isShared(resource.kind) && !used.has(name)) problems.push(...problemsOfShared(resource, options))
     else if (['Agent', 'TenantPolicy'].includes(resource.kind)) problems.push(...sharedProblems(resource))
   }
-  const isEnough = options.sharedAlone === true && resources.some(({ kind }) => isShared(kind))
+  const isAlone = (kind: string) => isShared(kind) || ['Agent', 'TenantPolicy'].includes(kind)
+  const isEnough = options.sharedAlone === true && resources.some(({ kind }) => isAlone(kind))
   if (pipelines.length === 0 && suspended.length === 0 && !isEnough) {
     problems.push({ severity: 'error', path: '', message: noPipeline })
   }

@@ -6,7 +6,7 @@ import type { KubeObject } from '../api/object.ts'
 import type { Pipeline } from '../api/pipeline.ts'
 import type { TenantPolicySpec } from '../api/tenant-policy.ts'
 import { type Artifact, artifactOf } from './artifact.ts'
-import { problemsOf, sentence, testPipeline } from './check.ts'
+import { advice, problemsOf, sentence, testPipeline } from './check.ts'
 import { type CompileProblem, compilePipeline, sharedProblems, type Unseen } from './pipeline.ts'
 import { resourceOf } from './resources.ts'
 import { problemsIn } from './shared.ts'
@@ -126,10 +126,22 @@ export async function compileJob(job: CompileJob, onCompiled: () => void = () =>
   }
 }
 
+/** So many problems are told in a condition, as long as they are no longer than that together. */
+const mostTold = 5
+const mostCharacters = 1000
+
 function verdict(problems: readonly CompileProblem[], spec: unknown): Verdict {
   const [first] = problems as [CompileProblem, ...CompileProblem[]]
-  const others = problems.length === 1 ? '' : ` (and ${problems.length - 1} more)`
-  return { status: 'False', reason: first.reason, message: `${sentence(first, spec)}${others}` }
+  const sentences = [...new Set(problems.map((problem) => advice(problem, spec)))]
+  let message = sentences[0] as string
+  let told = 1
+  for (const next of sentences.slice(1, mostTold)) {
+    if (message.length + next.length > mostCharacters) break
+    message += `; ${next}`
+    told++
+  }
+  const others = told === sentences.length ? '' : ` (and ${sentences.length - told} more)`
+  return { status: 'False', reason: first.reason, message: `${message}${others}` }
 }
 
 /** What is wrong with a resource by its shape alone, as one sentence. */

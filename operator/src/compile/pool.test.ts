@@ -53,6 +53,25 @@ test('compiles in a thread; equal resources give equal artifacts', { timeout: 60
   })
 })
 
+test('a condition tells all that is wrong with what may be done, as far as there is room', async () => {
+  await using pool = new CompilePool(1)
+  const given = job('.a = 1')
+  const [source, ...sinks] = [{ name: 'app', type: 'orchestrator_log' }, ...'abcdef'].map((name) =>
+    typeof name === 'string' ? { name, type: 'blackhol' } : name,
+  )
+  const message = async (spec: object) => {
+    const { accepted } = await pool.compile({ ...given, pipeline: { ...given.pipeline, spec } as Pipeline })
+    return accepted.message
+  }
+  const both = await message({ ...given.pipeline.spec, sources: [source], sinks: sinks.slice(0, 1) })
+  expect(both).toContain('did you mean `blackhole`?')
+  expect(both).toMatch(/^s.*; s/)
+  expect(both).not.toMatch(/\(and \d/)
+  const many = await message({ ...given.pipeline.spec, sinks })
+  expect(many).toMatch(/ \(and \d more\)$/)
+  expect(many.length).toBeLessThan(1100)
+})
+
 test('tests that take too long cost their Pipeline alone, and the next one gets a new thread', {
   timeout: 120_000,
 }, async () => {

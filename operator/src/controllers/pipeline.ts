@@ -345,10 +345,11 @@ export class PipelineController implements AsyncDisposable {
     const { namespace } = pipeline.metadata
     const diskBytesOf = (each: Pipeline) => this.#known.get(`${each.kind} ${keyOf(each)}`)?.result.diskBufferBytes ?? 0
     if (namespace !== undefined) {
-      const quota = this.#gathered.policies.of(namespace)?.spec.quota
+      const policy = this.#gathered.policies.of(namespace)
+      const quota = policy?.spec.quota
       const peers = this.#gathered.pipelines.get('Pipeline')?.find('namespace', namespace) ?? []
       const problem = quota === undefined ? undefined : namespaceQuotaProblem(pipeline, peers, diskBytesOf, quota)
-      if (problem !== undefined) return problem
+      if (problem !== undefined) return `${problem} (TenantPolicy "${policy?.metadata.name}"; the youngest gives way)`
     }
     if (artifact.diskBufferBytes === 0) return undefined
     for (const agent of this.#agentsFor(artifact)) {

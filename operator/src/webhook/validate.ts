@@ -5,7 +5,7 @@ import { canonicalJson } from '@penstock/agent/config/canonical'
 import type { Reason } from '../api/conditions.ts'
 import type { Kind } from '../api/kinds.ts'
 import type { KubeObject } from '../api/object.ts'
-import { sentence } from '../compile/check.ts'
+import { advice } from '../compile/check.ts'
 import type { CompileProblem } from '../compile/pipeline.ts'
 
 /** Everything that a reconcile would find in an object, were it applied now; warnings too. */
@@ -44,7 +44,7 @@ export async function validate(
   const errors = problems.filter((problem) => problem.severity === 'error' && !mendable.has(problem.reason))
   const notes = problems.filter((problem) => !errors.includes(problem))
   const spec = specOf(object)
-  const text = (problem: CompileProblem) => lineOf(problem, spec)
+  const text = (problem: CompileProblem) => advice(problem, spec)
   if (errors.length === 0) return { allowed: true, message: '', warnings: warningsOf(notes.map(text)) }
 
   // An object that was wrong before may be changed as long as it gets wrong in no new way: a release that is stricter than
@@ -65,11 +65,6 @@ export async function validate(
 
 const isError = (problem: CompileProblem) => problem.severity === 'error'
 const specOf = (object: KubeObject) => (object as { spec?: unknown }).spec ?? null
-
-function lineOf(problem: CompileProblem, spec: unknown): string {
-  const help = problem.help === undefined ? '' : ` (${problem.help.replace(/\.$/, '')})`
-  return `${sentence(problem, spec)}${help}`
-}
 
 function warningsOf(lines: readonly string[]): string[] {
   const shown = [...new Set(lines)]
