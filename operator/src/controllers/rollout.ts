@@ -457,7 +457,6 @@ export class RolloutStatus implements AsyncDisposable {
       : finding('True', 'Programmed', message)
   }
 
-  /** Judged by what each agent told last, and of losses and silence by what was told just now. */
   /** An Agent that would run a Pipeline, were it accepted. */
   #refusedFor(artifact: Artifact): { readonly agent: string; readonly why: string } | undefined {
     const home = artifact.namespace === undefined ? undefined : this.#namespaces.get(undefined, artifact.namespace)
@@ -469,6 +468,7 @@ export class RolloutStatus implements AsyncDisposable {
     return undefined
   }
 
+  /** Judged by what each agent told last, and of losses and silence by what was told just now. */
   #flowing(id: string, object: Pipeline, views: readonly AgentView[], lag: Lag, now: number): Finding {
     const found = this.#flowingNow(id, object, views, lag, now)
     if (found.status !== 'Unknown') return found

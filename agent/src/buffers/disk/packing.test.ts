@@ -115,7 +115,7 @@ test('objects of the same members in different orders', () => {
   }
 })
 
-test('objects of the same members in thousands of orders take no more time than others', { timeout: 30_000 }, () => {
+test('objects of the same members in thousands of orders', () => {
   const rows = Array.from({ length: 4000 }, (_, order) => {
     const left = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
     const fields: ValueObject = {}
