@@ -1,7 +1,16 @@
 // The real process with folders that change as those of a pod do, sample pod logs, an API server and an operator on loopback.
 
 import { type ChildProcess, spawn } from 'node:child_process'
-import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -68,10 +77,13 @@ class Agent implements AsyncDisposable {
   err = ''
   readonly #closed: Promise<number>
 
-  constructor(args: readonly string[], env: Record<string, string> = {}) {
+  /** @param wrapper a program that starts the agent, with its arguments */
+  constructor(args: readonly string[], env: Record<string, string> = {}, wrapper: readonly string[] = []) {
+    const [program = process.execPath, ...before] = [...wrapper, process.execPath]
     this.child = spawn(
-      process.execPath,
+      program,
       [
+        ...before,
         '--conditions=source',
         main,
         '--bundle',
@@ -579,6 +591,30 @@ test('what is over a limit is dropped and counted, or waits in its file; other c
     metrics,
   )?.[1]
   expect(Number(dropped)).toBe(900 - kept)
+  expect(await agent.stop()).toBe(0)
+})
+
+test('log files that are closed to the agent are told with what opens them', async () => {
+  const { api, kubeConfig } = await cluster()
+  await using _ = api
+  await using operator = await Operator.start()
+  operator.answer = { periodMs: heartbeatPeriods.leastMs }
+  for (const name of ['open', 'closed']) api.set('pods', pod('shop', name))
+  project(secretsDir, {})
+  project(bundleDir, bundleFiles(reader('shop', 'p')).files)
+  for (const name of ['open', 'closed']) log('shop', name, name)
+  chmodSync(join(logs, 'shop_closed_closed-uid', 'app', '0.log'), 0)
+  // Root reads what is closed, too, unless it has given up the right to.
+  const wrapper = process.getuid?.() === 0 ? ['setpriv', '--bounding-set=-all'] : []
+  const flags = ['--kube-config', kubeConfig, '--operator', operator.url, '--operator-token', join(folder, 'token')]
+  await using agent = new Agent(flags, {}, wrapper)
+  await eventually(() => {
+    expect(read('p')).toEqual(['open'])
+    const errors = operator.beats.flatMap(({ pipelines }) => pipelines['shop/p']?.components['app']?.lastError ?? [])
+    expect(errors.map(({ reason }) => reason)).toContain('LogsUnreadable')
+    expect(errors[0]?.message).toContain('0.log')
+    expect(errors[0]?.message).toContain('node.runAsRoot: true')
+  })
   expect(await agent.stop()).toBe(0)
 })
 

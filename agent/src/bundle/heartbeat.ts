@@ -156,6 +156,7 @@ export class Heartbeat {
   async #send(): Promise<void> {
     const { logger, metrics, leftovers } = this.#options
     const counts = metrics.byComponent(counted)
+    const said = [...this.#lastErrors]
     try {
       const signal = AbortSignal.any([this.#ending.signal, AbortSignal.timeout(timeoutMs)])
       const answer = await this.#client.post('/v1/heartbeat', this.#body(counts), signal)
@@ -163,7 +164,8 @@ export class Heartbeat {
         throw new PenstockError('PEN_REQUEST_FAILED', `The operator answered with status ${answer.status}.`)
       }
       this.#told = counts
-      this.#lastErrors.clear()
+      // What was said while this was sent is for the next one.
+      for (const [id, error] of said) if (this.#lastErrors.get(id) === error) this.#lastErrors.delete(id)
       const { periodMs, gone } = answerIn(answer.body)
       this.#periodMs = periodMs
       leftovers?.told(gone)
@@ -277,13 +279,17 @@ export class Heartbeat {
     const status = typeof record['status'] === 'number' ? record['status'] : statusIn(text)
     const detail = typeof text === 'string' ? ` ${text}` : status === undefined ? '' : ` Status ${status}.`
     const code = typeof error === 'object' ? error?.code : record['error_kind']
+    const closed = record['component_kind'] === 'source' && /\b(EACCES|EPERM)\b/.test(`${code} ${text}`)
     this.#lastErrors.set(id, {
-      reason: reasonOf(status, code, String(text ?? '')),
-      message: `${String(message)}${detail}`.slice(0, 512),
+      reason: closed ? 'LogsUnreadable' : reasonOf(status, code, String(text ?? '')),
+      message: `${String(message)}${detail}${closed ? unreadableHelp : ''}`.slice(0, 512),
       at: String(timestamp),
     })
   }
 }
+
+/** For nodes whose log files are closed to the group that agents have. */
+const unreadableHelp = ' Set `node.runAsRoot: true` of the Agent, or open the files to the group 0.'
 
 /** What an answer says; the usual period if it asks for none. */
 function answerIn(body: Buffer): Required<HeartbeatAnswer> {
