@@ -53,6 +53,17 @@ test('compiles in a thread; equal resources give equal artifacts', { timeout: 60
   })
 })
 
+test('a thread that was started ahead takes what comes, before it is ready and after', {
+  timeout: 60_000,
+}, async () => {
+  await using pool = new CompilePool(1)
+  pool.warm()
+  const [first, second] = await Promise.all([pool.compile(job('.a = 1')), pool.compile(job('.a ='))])
+  expect([first.accepted.status, second.accepted.status]).toEqual(['True', 'False'])
+  pool.warm()
+  expect((await pool.compile(job('.b = 1'))).accepted.status).toBe('True')
+})
+
 test('a condition tells all that is wrong with what may be done, as far as there is room', async () => {
   await using pool = new CompilePool(1)
   const given = job('.a = 1')

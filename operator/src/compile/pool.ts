@@ -60,6 +60,11 @@ export class CompilePool implements AsyncDisposable {
     })
   }
 
+  /** Starts the threads before there is anything to do: loading the library takes the first author seconds otherwise. */
+  warm(): void {
+    for (const thread of this.#threads) thread.warm()
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true
     for (const { reject } of this.#waiting.splice(0)) reject(new Error('The compiler is closed.'))
@@ -78,6 +83,7 @@ class Thread {
   readonly #limits: CompileLimits
   readonly #onFree: () => void
   #worker: Worker | undefined
+  #ready = false
   #task: Task | undefined
   #timer: NodeJS.Timeout | undefined
   #cpuAtStart = 0
@@ -94,9 +100,13 @@ class Thread {
 
   take(task: Task): void {
     this.#task = task
-    if (this.#worker === undefined)
-      this.#start() // the job is sent when it is ready
-    else this.#send()
+    // Before it is ready the job is not sent: it is when it is.
+    if (this.#worker === undefined) this.#start()
+    else if (this.#ready) this.#send()
+  }
+
+  warm(): void {
+    if (this.#worker === undefined && !this.#closed) this.#start()
   }
 
   async close(): Promise<void> {
@@ -115,6 +125,7 @@ class Thread {
       resourceLimits: { maxOldGenerationSizeMb: this.#limits.memoryMb, maxYoungGenerationSizeMb: 4 },
     })
     this.#worker = worker
+    this.#ready = false
     worker.on('message', (message: WorkerMessage) => {
       if (this.#worker === worker) this.#hear(message)
     })
@@ -134,6 +145,7 @@ class Thread {
   #hear(message: WorkerMessage): void {
     switch (message.type) {
       case 'ready':
+        this.#ready = true
         if (this.#task !== undefined) this.#send()
         return
       case 'compiled':

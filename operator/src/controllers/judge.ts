@@ -22,6 +22,7 @@ export function judgeOf(
   const gathered = new Gatherer(context, apiHosts)
   gathered.policies.start(() => {})
   const pool = new CompilePool(1)
+  if (context.settings.webhookAddress !== '') pool.warm()
   context.signal.addEventListener('abort', () => {
     gathered[Symbol.dispose]()
     void pool[Symbol.asyncDispose]()
