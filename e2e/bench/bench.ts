@@ -122,7 +122,15 @@ function print(figures: object, json: boolean): void {
   }
   const { scenario, ...rest } = figures as { scenario: string }
   console.log(scenario)
-  for (const [name, value] of Object.entries(rest)) console.log(`  ${name.padEnd(20)} ${value}`)
+  const show = (part: object, indent: string) => {
+    for (const [name, value] of Object.entries(part)) {
+      if (typeof value === 'object') {
+        console.log(`${indent}${name}`)
+        show(value, `${indent}  `)
+      } else console.log(`${indent}${name.padEnd(20)} ${value}`)
+    }
+  }
+  show(rest, '  ')
 }
 
 async function figuresOf(name: string, events: number, runs: number, seconds: number | undefined): Promise<object> {
