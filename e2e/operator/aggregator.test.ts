@@ -82,6 +82,7 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
   const resources = new AsyncDisposableStack()
   let cluster: Cluster
   let api: Api
+  let operator: OperatorProcess
 
   const kubectl = (...args: string[]) => cluster.kubectl(['-n', system, ...args])
   const pathOf = (kind: Kind) => `/${groups[kind]}/namespaces/${system}/${kind}`
@@ -139,7 +140,7 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
     await cluster.apply(...rights)
     const kubeconfig = join(cluster.folder, 'operator-kubeconfig')
     await signIn(cluster, 'penstock-operator', kubeconfig)
-    await resources.use(OperatorProcess.start({ kubeconfig, args: ['--leader-election=false'] })).leading()
+    operator = await resources.use(OperatorProcess.start({ kubeconfig, args: ['--leader-election=false'] })).leading()
     await apply({ size: '1024Mi', retention: { whenScaled: 'Drain' } })
     await eventually(async () => {
       expect(await names('persistentvolumeclaims')).toEqual([0, 1, 2].map((ordinal) => `data-${set}-${ordinal}`))
@@ -503,5 +504,21 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
 
     await cluster.kubectl(['-n', 'shop', 'delete', 'plagent', 'hub'])
     await eventually(async () => expect(await bindings()).toEqual([]))
+  })
+
+  test('rights in the whole cluster go with the namespace of their Agent, also when no operator is left', async () => {
+    const spec = { mode: 'Aggregator', pipelines: { namespaceSelector: {} } }
+    await cluster.apply({
+      apiVersion: 'penstock.dev/v1alpha1',
+      kind: 'Agent',
+      metadata: { name: 'last', namespace: 'shop' },
+      spec,
+    })
+    const bindings = () =>
+      cluster.kubectl(['get', 'clusterrolebindings', '-l', 'penstock.dev/agent=last', '-o', 'name'])
+    await eventually(async () => expect(await bindings()).toContain('penstock-agent-shop-last'))
+    expect(await operator.stop()).toBe(0)
+    await cluster.kubectl(['delete', 'namespace', 'shop', '--wait=false'])
+    await eventually(async () => expect(await bindings()).toBe(''), 120_000)
   })
 })

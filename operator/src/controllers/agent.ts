@@ -889,6 +889,7 @@ export class AgentController implements AsyncDisposable {
       operatorNamespace: settings.namespace,
       readsEvents: settings.agentNamespaces.includes(agent.metadata.namespace ?? ''),
       egressPorts: ports,
+      namespaceUid: this.#namespaces.get(undefined, agent.metadata.namespace ?? '')?.metadata.uid,
       podMonitors: await client.serves(podMonitorType, { signal }),
       lease: leaseName(agent, this.#agents.values()),
       ...(settings.rolesOnly ? { namespaces: settings.watchNamespaces ?? [] } : {}),

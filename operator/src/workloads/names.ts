@@ -99,7 +99,7 @@ export const objectLabels = (agent: Named): Record<string, string> => ({
   [labels.agent]: agent.metadata.name,
 })
 
-/** Labels of objects without namespace: they have no owner that the garbage collector knows, and are found by these. */
+/** Labels of objects without namespace: an Agent cannot be their owner, and they are found by these. */
 export const clusterLabels = (agent: Named): Record<string, string> => ({
   ...objectLabels(agent),
   [labels.agentNamespace]: agent.metadata.namespace ?? '',
@@ -108,4 +108,10 @@ export const clusterLabels = (agent: Named): Record<string, string> => ({
 export function ownedBy(agent: Named): OwnerReference[] {
   const { name, uid } = agent.metadata
   return uid === undefined ? [] : [{ apiVersion, kind: 'Agent', name, uid, controller: true, blockOwnerDeletion: true }]
+}
+
+/** Owner of an Agent's objects without namespace: they go with its namespace, also when no operator is left to delete them. */
+export function ownedByNamespaceOf(agent: Named, uid: string | undefined): OwnerReference[] {
+  const name = agent.metadata.namespace
+  return name === undefined || uid === undefined ? [] : [{ apiVersion: 'v1', kind: 'Namespace', name, uid }]
 }

@@ -33,6 +33,8 @@ export interface WorkloadInput {
   readonly namespaces?: readonly string[]
   /** Aggregators: whether the agent may read the events of the whole cluster, because its namespace is the platform's. */
   readonly readsEvents?: boolean
+  /** The `uid` of the Agent's namespace, with which go its bindings that are in none. */
+  readonly namespaceUid?: string | undefined
   /** Whether the cluster serves PodMonitor. */
   readonly podMonitors?: boolean
   /** The Secret of the Agent's namespace whose `token` may read `/metrics`. */

@@ -52,6 +52,13 @@ test('a node agent is a DaemonSet with its account, its binding and its monitor'
       manifest.kind === 'ClusterRoleBinding' ? undefined : 'uid-1',
     )
   }
+  // What is in no namespace cannot be the Agent's; it goes with the namespace.
+  const [wide] = renderWorkloads(node(), { ...input, namespaceUid: 'uid-n' }).filter(
+    ({ kind }) => kind === 'ClusterRoleBinding',
+  )
+  expect(wide?.metadata.ownerReferences).toEqual([
+    { apiVersion: 'v1', kind: 'Namespace', name: 'penstock-system', uid: 'uid-n' },
+  ])
   const binding = of(manifests, 'ClusterRoleBinding')
   expect(binding['roleRef']).toMatchObject({ kind: 'ClusterRole', name: 'penstock-agent-node' })
   expect(binding['metadata']?.['name']).toBe('penstock-agent-penstock-system-node')

@@ -15,6 +15,7 @@ import {
   kubeletPort,
   objectLabels,
   ownedBy,
+  ownedByNamespaceOf,
   podLabels,
   workloadName,
 } from './names.ts'
@@ -145,12 +146,13 @@ function unavailable({ spec }: Agent): (readonly [string, string])[] {
 /** What binds an agent's account to its rights: on nodes it reads pods of others, elsewhere it needs nothing beyond its namespace. */
 function describeBindings(agent: Agent, mode: keyof typeof agentRoles, input: WorkloadInput, add: Describe): void {
   const binding = { name: clusterName(agent), labels: clusterLabels(agent) }
+  const wide = { ...binding, ownerReferences: ownedByNamespaceOf(agent, input.namespaceUid) }
   const role = { apiGroup: 'rbac.authorization.k8s.io', name: agentRoles[mode] }
   const subjects = [{ kind: 'ServiceAccount', name: workloadName(agent), namespace: agent.metadata.namespace }]
   const apiVersion = 'rbac.authorization.k8s.io/v1'
   if (input.namespaces === undefined) {
     const roleRef = { ...role, kind: 'ClusterRole' }
-    add({ apiVersion, kind: 'ClusterRoleBinding', metadata: binding, roleRef, subjects })
+    add({ apiVersion, kind: 'ClusterRoleBinding', metadata: wide, roleRef, subjects })
     if (mode !== 'Aggregator') return
     if (input.lease !== undefined) {
       // Named as the Lease is, so that the operator may be kept to these names.
@@ -159,7 +161,7 @@ function describeBindings(agent: Agent, mode: keyof typeof agentRoles, input: Wo
       add({ apiVersion, kind: 'RoleBinding', metadata, roleRef: { ...roleRef, name: electionRole }, subjects })
     }
     if (input.readsEvents !== true) return
-    const metadata = { ...binding, name: eventsBindingName(agent) }
+    const metadata = { ...wide, name: eventsBindingName(agent) }
     const events = { ...roleRef, name: eventsRole }
     add({ apiVersion, kind: 'ClusterRoleBinding', metadata, roleRef: events, subjects })
     return
