@@ -4,7 +4,7 @@
 
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { cacheFolder } from './cache.ts'
 import { command, node, root } from './command.ts'
@@ -45,7 +45,7 @@ export async function buildImage(name: ImageName, signal?: AbortSignal): Promise
   await buildah('pull', '-q', `oci-archive:${join(images, 'base/node.tar')}`)
   await buildah(
     ...['build', '--isolation', 'chroot', '--pull-never', '--build-arg', 'BASE=localhost/node-base:26'],
-    ...(await npmVolumes()),
+    ...(await npmVolumes(folder)),
     ...['-f', `${name}/Dockerfile`, '-t', imageName(name), '.'],
   )
   await buildah('push', '-q', imageName(name), `oci-archive:${archive}.${process.pid}:${imageName(name)}`)
@@ -84,14 +84,17 @@ export async function contentOf(archive: string): Promise<ImageContent> {
   return { config, architecture, paths }
 }
 
-// The user's npm settings and npm's cache, so that npm inside the build asks where npm outside would ask. npm's home and
-// global folder there are those of the base image.
-async function npmVolumes(): Promise<string[]> {
+// The user's npm settings and npm's cache, so that npm inside the build asks where npm outside would ask, and asks about nothing that
+// the cache has: the lock file says what it must be. npm's home and global folder there are those of the base image.
+async function npmVolumes(folder: string): Promise<string[]> {
   const get = async (name: string) => (await command('npm', ['config', 'get', name])).trim()
+  const settings = join(folder, 'npmrc')
+  const global = await readFile(await get('globalconfig'), 'utf8').catch(() => '') // most have none
+  await writeFile(settings, `${global}\nprefer-offline=true\n`)
   const mounts = [
     [await get('userconfig'), '/.npmrc:ro'],
     [await get('userconfig'), '/root/.npmrc:ro'],
-    [await get('globalconfig'), '/usr/local/etc/npmrc:ro'],
+    [settings, '/usr/local/etc/npmrc:ro'],
     [await get('cache'), '/.npm'],
   ]
   return mounts.flatMap(([from, to]) => (from !== undefined && existsSync(from) ? ['--volume', `${from}:${to}`] : []))
