@@ -50,7 +50,17 @@ describe.skipIf(missing !== undefined)(`a release${missing === undefined ? '' : 
     const more = ['--sign', 'none', '--signing-config', join(folder, 'none'), '--base', '--force', 'v1']
     const { code, stderr } = await release('v1.0', ...args, ...more)
     expect(code).toBe(2)
-    for (const word of ['Usage:', 'VERSION', 'expected', '--force', '--base', '--registry', '--platforms', '--builder', '--out'])
+    for (const word of [
+      'Usage:',
+      'VERSION',
+      'expected',
+      '--force',
+      '--base',
+      '--registry',
+      '--platforms',
+      '--builder',
+      '--out',
+    ])
       expect(stderr).toContain(word)
     expect(stderr.match(/--signing-config/g)).toHaveLength(2)
     expect(await readdir(out)).toEqual(['file'])
