@@ -84,6 +84,8 @@ export interface HeartbeatBody {
 const timeoutMs = 10_000
 /** Attempts to load that come close together are told of together. */
 const soonMs = 100
+/** What could not be said is said again after so long, then after twice as long each time, until it is as rare as it is otherwise. */
+const retryMs = 1000
 const mostFailures = 20
 
 const counted = [
@@ -109,7 +111,8 @@ export class Heartbeat {
   #timer: NodeJS.Timeout | undefined
   #sending: Promise<void> | undefined
   #again = false
-  #failing = false
+  /** Attempts in a row that failed. */
+  #failed = 0
   readonly #unsubscribe: () => void
 
   constructor(options: HeartbeatOptions, runner: BundleRunner, topology: Topology) {
@@ -148,9 +151,13 @@ export class Heartbeat {
       this.#sending = undefined
       // What happened while it was sent is told soon. Else: spread, so that the agents of a cluster do not all speak at once.
       if (this.#again) this.#schedule(soonMs)
-      else if (this.#timer === undefined) this.#schedule(this.#periodMs * (0.8 + Math.random() * 0.4))
+      else if (this.#timer === undefined) this.#schedule(this.#nextMs() * (0.8 + Math.random() * 0.4))
       this.#again = false
     })
+  }
+
+  #nextMs(): number {
+    return this.#failed === 0 ? this.#periodMs : Math.min(this.#periodMs, retryMs * 2 ** (this.#failed - 1))
   }
 
   async #send(): Promise<void> {
@@ -169,13 +176,14 @@ export class Heartbeat {
       const { periodMs, gone } = answerIn(answer.body)
       this.#periodMs = periodMs
       leftovers?.told(gone)
-      if (this.#failing) logger.info('The operator takes heartbeats again.')
-      this.#failing = false
+      if (this.#failed > 0) logger.info('The operator takes heartbeats again.')
+      this.#failed = 0
     } catch (error) {
       if (this.#ending.signal.aborted) return
       metrics.counter('heartbeat_failures_total').add(1)
-      if (!this.#failing) logger.warn({ error: errorText(error) }, 'The operator could not be told; the agent goes on.')
-      this.#failing = true
+      if (this.#failed === 0)
+        logger.warn({ error: errorText(error) }, 'The operator could not be told; the agent goes on.')
+      this.#failed++
     }
   }
 

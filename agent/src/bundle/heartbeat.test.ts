@@ -1,0 +1,52 @@
+// When heartbeats are sent; what they say is seen in bundle.process.test.ts.
+
+import { afterEach, expect, test, vi } from 'vitest'
+import { silentLogger } from '../telemetry/logger.ts'
+import { Metrics } from '../telemetry/metrics.ts'
+import type { Topology } from '../topology/run.ts'
+import { heartbeatPeriods } from './format.ts'
+import { Heartbeat } from './heartbeat.ts'
+import { OperatorClient } from './operator-client.ts'
+import type { BundleRunner } from './runner.ts'
+
+afterEach(() => {
+  vi.useRealTimers()
+  vi.restoreAllMocks()
+})
+
+test('what the operator did not hear is said again soon, then less often, and as usual once it was heard', async () => {
+  vi.useFakeTimers()
+  const sent: number[] = []
+  let away = true
+  vi.spyOn(OperatorClient.prototype, 'post').mockImplementation(async () => {
+    sent.push(Date.now())
+    if (away) throw new Error('connection refused')
+    return { status: 200, headers: new Map(), body: Buffer.from('{}') }
+  })
+  const runner = { state: { failures: [] }, pipelines: () => [], onAttempt: () => {} } as unknown as BundleRunner
+  const none = new Map<string, never>()
+  const topology = { sources: none, transforms: none, sinks: none } as unknown as Topology
+  const place = { url: 'https://operator', tokenFile: '/none', caFile: '/none', node: 'n', pod: 'p', namespace: 's' }
+  const metrics = new Metrics()
+  const heartbeat = new Heartbeat({ ...place, logger: silentLogger, metrics }, runner, topology)
+  /** Until so many more were sent: seconds between each and the one before. */
+  const gaps = async (count: number) => {
+    const from = sent.length
+    while (sent.length < from + count) await vi.advanceTimersByTimeAsync(10)
+    return sent.slice(from).map((at, index) => (at - (sent[from + index - 1] ?? at)) / 1000)
+  }
+  await gaps(1)
+  const usual = heartbeatPeriods.usualMs / 1000
+  for (const [index, gap] of (await gaps(8)).entries()) {
+    const expected = Math.min(usual, 2 ** index)
+    expect(gap).toBeGreaterThanOrEqual(expected * 0.79)
+    expect(gap).toBeLessThanOrEqual(expected * 1.21)
+  }
+  expect(metrics.sum('heartbeat_failures_total', {})).toBe(9)
+  away = false
+  for (const gap of (await gaps(3)).slice(1)) expect(gap).toBeGreaterThanOrEqual(usual * 0.79)
+  away = true
+  await gaps(1)
+  expect((await gaps(1))[0]).toBeLessThanOrEqual(1.21)
+  await heartbeat.stop()
+})
