@@ -8,3 +8,12 @@ export function expectClean(result: CommandResult): void {
   expect(result.code, result.stderr).toBe(0)
   expect(result.stdout + result.stderr).not.toContain('ERROR')
 }
+
+/** Nor anything to warn of, such as a request that was tried again; that a busy machine let it stand still says nothing of it. */
+export function expectNoWarning(result: CommandResult): void {
+  expectClean(result)
+  const said = (result.stdout + result.stderr)
+    .split('\n')
+    .filter((line) => !line.includes('The event loop stood still'))
+  expect(said.join('\n')).not.toContain('WARN')
+}

@@ -6,11 +6,11 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runAgent } from '../agent.ts'
-import type { CommandResult } from '../command.ts'
 import { until } from '../command.ts'
 import { administer, type BrokerMessage, readTopics, tokenOf } from '../pulsar.ts'
 import type { RunningService } from '../services/service.ts'
 import { restartService, service } from '../services/service.ts'
+import { expectNoWarning } from './expect-clean.ts'
 
 const pulsar = service('pulsar')
 // An address in the environment says nothing of tokens, and brings no client to read with.
@@ -21,11 +21,6 @@ const why = from === undefined ? '' : ` (${from})`
 const newTopic = (name: string) => `${name}-${randomUUID()}`
 const lines = (events: readonly object[]) => events.map((event) => `${JSON.stringify(event)}\n`).join('')
 const input = { type: 'stdin', decoding: { codec: 'json' } }
-
-function expectClean(result: CommandResult): void {
-  expect(result.code, result.stderr).toBe(0)
-  expect(result.stdout + result.stderr).not.toMatch(/ERROR|WARN/)
-}
 
 describe.skipIf(from !== undefined)(`message_broker and Pulsar${why}`, () => {
   let server: RunningService
@@ -102,7 +97,7 @@ describe.skipIf(from !== undefined)(`message_broker and Pulsar${why}`, () => {
       lines(messages.map((message) => ({ message, host: 'h1' }))),
     )
 
-    expectClean(result)
+    expectNoWarning(result)
     const { avro: avroTopic, ...plain } = codecTopics
     const topics = [...Object.values(plain), ...Object.values(compressionTopics), ...Object.values(aloneTopics)]
     const found = await readTopics(server, 300 * (topics.length + 1), [...topics, `avro:${avroTopic}`])
@@ -156,7 +151,7 @@ describe.skipIf(from !== undefined)(`message_broker and Pulsar${why}`, () => {
       },
     }
 
-    expectClean(await runAgent(config, lines(events)))
+    expectNoWarning(await runAgent(config, lines(events)))
 
     const found = await readTopics(server, 200, [topic])
     expect(found).toHaveLength(200)
@@ -210,7 +205,7 @@ describe.skipIf(from !== undefined)(`message_broker and Pulsar${why}`, () => {
           args: ['--require-healthy'],
         },
       )
-      expectClean(result)
+      expectNoWarning(result)
       expect(values(await readTopics(server, 1, [topic]), topic)).toEqual(['a'])
     } finally {
       issuer.close()
