@@ -7,9 +7,9 @@ import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { pause } from '@penstock/agent/clock'
 import { type CompiledResources, compileFiles, configText } from '../compile/config.ts'
 import { durationMs, fileOption, resourcePaths } from './arguments.ts'
 import { printProblems } from './problems.ts'
@@ -128,7 +128,7 @@ async function answering(api: string, over: AbortSignal): Promise<boolean> {
   while (!over.aborted) {
     const answer = await fetch(`http://${api}/health`, { signal: over }).catch(() => undefined)
     if (answer?.ok) return true
-    await pause(100, undefined, { signal: over }).catch(() => {}) // the loop ends then
+    await pause(100, over)
   }
   return false
 }
