@@ -33,20 +33,22 @@ export interface FilesOptions extends CompileOptions {
   readonly sharedAlone?: boolean
 }
 
-const noPipeline = 'There is no Pipeline among the resources'
+const isOfPlatform = (kind: string) => kind === 'Agent' || kind === 'TenantPolicy'
 
 /** Reads and compiles the resources of files and folders, and checks the result as an agent would. */
 export function compileFiles(paths: readonly string[], options: FilesOptions): CompiledResources {
   const { resources, problems } = loadResources(paths)
-  const compiled = compileResources(resources, options)
-  // One that could not be read is told already.
-  const found = problems.some(({ severity }) => severity === 'error')
-    ? compiled.problems.filter(({ message }) => message !== noPipeline)
-    : compiled.problems
-  return { ...compiled, problems: [...problems, ...found] }
+  const isWhole = !problems.some(({ severity }) => severity === 'error')
+  const compiled = compileResources(resources, options, isWhole)
+  return { ...compiled, problems: [...problems, ...compiled.problems] }
 }
 
-export function compileResources(resources: readonly Resource[], options: FilesOptions): CompiledResources {
+/** @param isWhole false if some could not be read, which is told already: no Pipeline is missed then */
+export function compileResources(
+  resources: readonly Resource[],
+  options: FilesOptions,
+  isWhole = true,
+): CompiledResources {
   const all = new Resources(resources)
   const problems: Problem[] = []
   const config = {
@@ -90,12 +92,11 @@ export function compileResources(resources: readonly Resource[], options: FilesO
   for (const resource of resources) {
     const name = `${resource.kind} ${resource.namespace === '' ? '' : `${resource.namespace}/`}${resource.name}`
     if (isShared(resource.kind) && !used.has(name)) problems.push(...problemsOfShared(resource, options))
-    else if (['Agent', 'TenantPolicy'].includes(resource.kind)) problems.push(...sharedProblems(resource))
+    else if (isOfPlatform(resource.kind)) problems.push(...sharedProblems(resource))
   }
-  const isAlone = (kind: string) => isShared(kind) || ['Agent', 'TenantPolicy'].includes(kind)
-  const isEnough = options.sharedAlone === true && resources.some(({ kind }) => isAlone(kind))
-  if (pipelines.length === 0 && suspended.length === 0 && !isEnough) {
-    problems.push({ severity: 'error', path: '', message: noPipeline })
+  const isEnough = options.sharedAlone === true && resources.some(({ kind }) => isShared(kind) || isOfPlatform(kind))
+  if (isWhole && pipelines.length === 0 && suspended.length === 0 && !isEnough) {
+    problems.push({ severity: 'error', path: '', message: 'There is no Pipeline among the resources' })
   }
   return { config, pipelines, suspended, problems: distinct(problems) }
 }
