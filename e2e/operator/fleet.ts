@@ -52,11 +52,18 @@ export class Api implements AsyncDisposable {
     return new Api(proxy, url)
   }
 
-  async request<T>(method: string, path: string, body?: unknown, type = 'application/json'): Promise<T> {
+  async request<T>(
+    method: string,
+    path: string,
+    body?: unknown,
+    type = 'application/json',
+    accept = 'application/json',
+  ): Promise<T> {
     for (let attempt = 0; ; attempt++) {
       const answer = await fetch(this.url + path, {
         method,
-        ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': type } }),
+        headers: { accept, ...(body === undefined ? {} : { 'content-type': type }) },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       })
       const text = await answer.text()
       if (answer.ok) return JSON.parse(text) as T
@@ -76,10 +83,9 @@ export class Api implements AsyncDisposable {
 
   /** Names and versions of what a list would hold, which is much less. */
   async metadata(path: string): Promise<readonly Pick<ObjectLike, 'metadata'>[]> {
-    const headers = { accept: 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1' }
-    const answer = await fetch(this.url + path, { headers })
-    if (!answer.ok) throw new Error(`GET ${path}: ${answer.status} ${(await answer.text()).slice(0, 500)}`)
-    return ((await answer.json()) as { items: readonly ObjectLike[] | null }).items ?? []
+    const accept = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1'
+    const list = await this.request<{ items: readonly ObjectLike[] | null }>('GET', path, undefined, undefined, accept)
+    return list.items ?? []
   }
 
   async find(path: string): Promise<ObjectLike | undefined> {
