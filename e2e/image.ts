@@ -90,7 +90,7 @@ async function npmVolumes(folder: string): Promise<string[]> {
   const get = async (name: string) => (await command('npm', ['config', 'get', name])).trim()
   const settings = join(folder, 'npmrc')
   const global = await readFile(await get('globalconfig'), 'utf8').catch(() => '') // most have none
-  await writeFile(settings, `${global}\nprefer-offline=true\n`)
+  await writeFile(settings, `${global}\nprefer-offline=true\n`, { mode: 0o600 }) // there may be tokens in it
   const mounts = [
     [await get('userconfig'), '/.npmrc:ro'],
     [await get('userconfig'), '/root/.npmrc:ro'],
