@@ -257,6 +257,48 @@ test('pipelines of two namespaces read their own pods over one connection, and t
   expect(await agent.stop()).toBe(0)
 })
 
+/** A bundle of an operator that has many agents: so long each may wait at its start. */
+function spread(bundle: TestBundle, startSpreadMs: number): Record<string, string | Buffer> {
+  const { files } = bundleFiles(bundle)
+  return { ...files, 'manifest.json': JSON.stringify({ ...JSON.parse(String(files['manifest.json'])), startSpreadMs }) }
+}
+/** So long that no test sees its end; timers know nothing longer than 24 days. */
+const forever = 20 * 86_400_000
+const asked = (api: KubeApi) => api.requests.filter((path) => /^\/api\/v1\/(pods|namespaces|nodes)/.test(path))
+
+test('where there are many agents, one that starts asks the API server after a pause, and a stop ends the pause', async () => {
+  const { api, kubeConfig } = await cluster()
+  await using _ = api
+  api.set('pods', pod('shop', 'web'))
+  log('shop', 'web', 'one')
+  project(secretsDir, {})
+  project(bundleDir, spread(reader('shop', 'all'), forever))
+  await using agent = new Agent(['--kube-config', kubeConfig])
+  await eventually(() => expect(agent.err).toContain('The bundle is in force.'))
+  expect(agent.err).toContain('asking the Kubernetes API after a pause')
+  expect(await agent.stop()).toBe(0)
+  expect(asked(api)).toEqual([])
+
+  project(bundleDir, spread(reader('shop', 'all'), 1))
+  await using next = new Agent(['--kube-config', kubeConfig])
+  await eventually(() => expect(read('all'), next.err).toEqual(['one']))
+  expect(await next.stop()).toBe(0)
+})
+
+test('what a later bundle brings waits for no pause', async () => {
+  const { api, kubeConfig } = await cluster()
+  await using _ = api
+  api.set('pods', pod('shop', 'web'))
+  log('shop', 'web', 'one')
+  project(secretsDir, {})
+  project(bundleDir, spread({ pipelines: {}, sinks: {} }, forever))
+  await using agent = new Agent(['--kube-config', kubeConfig])
+  await eventually(() => expect(agent.err).toContain('The bundle is in force.'))
+  project(bundleDir, spread(reader('shop', 'all'), forever))
+  await eventually(() => expect(read('all'), agent.err).toEqual(['one']))
+  expect(await agent.stop()).toBe(0)
+})
+
 test('a pipeline that cannot be built keeps its old version, and the others go on', async () => {
   const { api, kubeConfig } = await cluster()
   await using _ = api

@@ -44,9 +44,19 @@ export type Look =
 
 /** How the operator delivers, by the manifest that is there; undefined: there is none that can be read. */
 export function deliveryIn(bundleDir: string): 'Mounted' | 'Stream' | undefined {
+  const manifest = manifestIn(bundleDir)
+  return manifest && (manifest.delivery === 'Stream' ? 'Stream' : 'Mounted')
+}
+
+/** The most that an agent shall wait at its start before it asks the API server. */
+export function startSpreadIn(bundleDir: string): number {
+  const ms = manifestIn(bundleDir)?.startSpreadMs
+  return typeof ms === 'number' && ms > 0 ? ms : 0
+}
+
+function manifestIn(bundleDir: string): Manifest | undefined {
   try {
-    const { delivery } = JSON.parse(readFileSync(join(bundleDir, 'manifest.json'), 'utf8')) as Manifest
-    return delivery === 'Stream' ? 'Stream' : 'Mounted'
+    return JSON.parse(readFileSync(join(bundleDir, 'manifest.json'), 'utf8')) as Manifest
   } catch {
     return undefined // told of when the bundle is looked at
   }

@@ -58,6 +58,8 @@ export interface Manifest {
   readonly minAgentVersion: string
   /** Whether agents ask the operator for their bundle; what is mounted is for when it is away. */
   readonly delivery?: 'Stream' | undefined
+  /** An agent that starts waits for a random part of this before it asks the API server for pods; absent: it does not. */
+  readonly startSpreadMs?: number | undefined
 }
 
 /** What an agent says when it asks for its bundle. */

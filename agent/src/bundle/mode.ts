@@ -17,6 +17,7 @@ import type { Topology, TopologyOptions } from '../topology/run.ts'
 import { version } from '../version.ts'
 import { askOperator, askServer, ReaderAccess } from './access.ts'
 import { Election } from './election.ts'
+import { startSpreadIn } from './folder.ts'
 import { Heartbeat, useOf } from './heartbeat.ts'
 import { Inquiries } from './inquiries.ts'
 import { Leftovers } from './leftovers.ts'
@@ -248,10 +249,21 @@ export class BundleMode {
       dataDir: this.config.globals.dataDir,
       namespaces: this.#flags.namespaces?.split(',').filter((name) => name !== ''),
       maxRotatedFiles: this.#flags['max-rotated-files'],
+      startDelayMs: this.#startDelayMs(),
       logger: this.#logger,
       events: new CountedEvents(this.#metrics, this.#logger, this.#limit, identity),
     })
     return this.#hub
+  }
+
+  /** Agents of many nodes may start together; what a later bundle brings to one that runs waits for nothing. */
+  #startDelayMs(): number {
+    if (this.runner.state.revision !== undefined) return 0
+    const delayMs = Math.round(Math.random() * startSpreadIn(this.#flags.bundle))
+    if (delayMs > 0) {
+      this.#logger.info({ delay_ms: delayMs }, 'There are many agents; asking the Kubernetes API after a pause.')
+    }
+    return delayMs
   }
 }
 

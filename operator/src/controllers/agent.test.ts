@@ -8,9 +8,11 @@ import type { Agent } from '../api/agent.ts'
 import { agentKind } from '../api/kinds.ts'
 import type { KubeObject, ResourceType } from '../api/object.ts'
 import { Store } from '../kube/store.ts'
+import { daemonSetType } from '../kube/types.ts'
 import { renderBundle } from '../render/bundle.ts'
 import type { Fragment } from '../render/fragment.ts'
 import { digestFile, renderManifest } from '../render/manifest.ts'
+import { labels } from '../workloads/names.ts'
 import { AgentController, troubleOf } from './agent.ts'
 import { Artifacts } from './artifacts.ts'
 import type { OperatorContext } from './context.ts'
@@ -31,21 +33,34 @@ async function started(configDelivery: 'Stream' | 'Mounted', values: Readonly<Re
   const digests = digestFile(new Map([['k', Buffer.from('of the shop')]]))
   const secrets: Record<string, Readonly<Record<string, Uint8Array | string>>> = {
     'penstock-node-cfg-0': {
-      'manifest.json': renderManifest({ rev, shards }, undefined, digests, configDelivery),
+      'manifest.json': renderManifest({ rev, shards }, undefined, digests, { delivery: configDelivery }),
       ...Object.fromEntries(shards.map(({ key, data }) => [key, data])),
     },
     'penstock-node-sec-0': values,
   }
   const asked: string[] = []
+  const written = new Map<string, KubeObject>()
+  const artifacts = new Artifacts()
+  let version = 1
   const kube = {
     as: () => ({
       get: async ({ kind }: ResourceType, namespace: string, name: string) => {
         asked.push(`${kind} ${name}`)
+        if (written.has(`${kind} ${name}`)) return written.get(`${kind} ${name}`)
         const found = kind === 'Secret' ? secrets[name] : undefined
         if (found === undefined) return undefined
         const data = Object.entries(found).map(([key, value]) => [key, Buffer.from(value).toString('base64')])
         return { metadata: { name, namespace, resourceVersion: '1' }, data: Object.fromEntries(data) }
       },
+      apply: async (type: ResourceType, object: KubeObject) => {
+        const { namespace, name } = object.metadata
+        const cached = [...stores.values()].find((store) => store.type === type)?.get(namespace, name)
+        const resourceVersion = String(++version)
+        const next = { ...cached, ...object, metadata: { ...object.metadata, resourceVersion } }
+        written.set(`${object.kind} ${name}`, next)
+        return next
+      },
+      serves: async () => false,
     }),
   }
   const stores = new Map<string, Store<KubeObject>>()
@@ -63,7 +78,8 @@ async function started(configDelivery: 'Stream' | 'Mounted', values: Readonly<Re
   cache(agentKind).set(agent as KubeObject)
   const ending = new AbortController()
   const context = {
-    ...{ kube, logger: silentLogger, metrics: new Registry(), signal: ending.signal, artifacts: new Artifacts() },
+    ...{ kube, logger: silentLogger, metrics: new Registry(), signal: ending.signal, artifacts },
+    ...{ status: { report: () => {} }, events: { record: () => {} } },
     caches: { cache, synced: async () => {} },
     settings: { namespace: 'system', agentNamespaces: ['system'], secretsMode: 'All', rolesOnly: false },
   } as unknown as OperatorContext
@@ -71,7 +87,10 @@ async function started(configDelivery: 'Stream' | 'Mounted', values: Readonly<Re
   const controller = stack.use(new AgentController(context, delivery, {}))
   stack.defer(() => ending.abort())
   await controller.start()
-  return { delivery, asked, rev, metrics: context.metrics, [Symbol.asyncDispose]: () => stack.disposeAsync() }
+  return {
+    ...{ delivery, asked, written, rev, cache, artifacts, metrics: context.metrics },
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  }
 }
 
 test('agents that ask are given what is in force before all Pipelines are compiled anew', async () => {
@@ -92,6 +111,40 @@ test.each([
   await vi.waitFor(async () => expect(await operator.metrics.metrics()).toMatch(pass), 30_000)
   expect(operator.delivery.offered('system/node')).toBeUndefined()
   expect(operator.asked.includes('Secret penstock-node-sec-0')).toBe(configDelivery === 'Stream')
+})
+
+test('the more nodes a DaemonSet counts, the longer its agents may wait at their start; a count that is not there changes nothing', async () => {
+  await using operator = await started('Mounted', { k: 'of the shop' })
+  const daemonSets = operator.cache(daemonSetType, { labelSelector: labels.agent })
+  const daemonSet: KubeObject = {
+    ...{ apiVersion: 'apps/v1', kind: 'DaemonSet' },
+    metadata: { name: 'penstock-node', namespace: 'system', labels: { [labels.agent]: 'node' }, resourceVersion: '1' },
+  }
+  const count = (desiredNumberScheduled: number, observedGeneration?: number) =>
+    daemonSets.replace(
+      [{ ...daemonSet, status: { desiredNumberScheduled, observedGeneration } } as KubeObject],
+      '',
+      () => true,
+    )
+  const spread = () => {
+    const secret = operator.written.get('Secret penstock-node-cfg-0') as { data?: Record<string, string> } | undefined
+    return JSON.parse(Buffer.from(secret?.data?.['manifest.json'] ?? '', 'base64').toString() || '{}').startSpreadMs
+  }
+  count(600, 1)
+  operator.artifacts.markComplete()
+  await vi.waitFor(() => expect(spread()).toBe(10_000), 30_000)
+  // The operator has made it anew, and nobody has counted yet.
+  count(0)
+  const passes = async () => {
+    const text = await operator.metrics.metrics()
+    const counts = text.matchAll(/^controller_runtime_reconcile_total{controller="agent",.*} (\d+)$/gm)
+    return [...counts].reduce((sum, [, count]) => sum + Number(count), 0)
+  }
+  const before = await passes()
+  await vi.waitFor(async () => expect(await passes()).toBeGreaterThan(before), 30_000)
+  expect(spread()).toBe(10_000)
+  count(20, 2)
+  await vi.waitFor(() => expect(spread()).toBeUndefined(), 30_000)
 })
 
 test.each([

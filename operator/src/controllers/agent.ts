@@ -45,7 +45,7 @@ import {
 import type { WorkQueue } from '../kube/work-queue.ts'
 import { type Entry, older, renderBundle, shardKey } from '../render/bundle.ts'
 import { type Fragment, fragmentOf, fragmentsOf } from '../render/fragment.ts'
-import { type Digests, digestFile, renderManifest } from '../render/manifest.ts'
+import { type Digests, digestFile, renderManifest, startSpreadOf } from '../render/manifest.ts'
 import { place, slotBytes } from '../render/slots.ts'
 import {
   clusterName,
@@ -484,6 +484,7 @@ export class AgentController implements AsyncDisposable {
       revisions: new Map(),
       selected: new Map(),
       evicted: new Map(),
+      startSpreadMs: 0,
       why: '',
     }
     const { config, annotation } = secrets
@@ -491,6 +492,7 @@ export class AgentController implements AsyncDisposable {
     if (text === undefined) return delivered
     try {
       const manifest = JSON.parse(text.toString('utf8')) as Manifest
+      delivered.startSpreadMs = manifest.startSpreadMs ?? 0
       if (annotation !== undefined) delivered.record = JSON.parse(annotation) as RolloutRecord
       const named = [manifest.stable, manifest.candidate].filter((revision) => revision !== undefined)
       // Those that a rollout may go back to are not named in the manifest; agents need not know of them.
@@ -833,7 +835,11 @@ export class AgentController implements AsyncDisposable {
     // What some pod may need that has not said what it runs is not taken away.
     if (!allKnown) for (const id of oldValues.slots.keys()) all.set(id, all.get(id) ?? (oldValues.data(id) as Buffer))
     const digests = digestFile(named)
-    const manifest = renderManifest(stable, candidate, digests, agent?.spec.configDelivery)
+    if (agent !== undefined) delivered.startSpreadMs = this.#startSpread(agent, delivered.startSpreadMs)
+    const manifest = renderManifest(stable, candidate, digests, {
+      delivery: agent?.spec.configDelivery,
+      startSpreadMs: delivered.startSpreadMs,
+    })
     const old = secrets.config
     const items = new Map<string, Buffer>([[digests.file.key, digests.file.data]])
     for (const rev of keep) {
@@ -873,6 +879,17 @@ export class AgentController implements AsyncDisposable {
     await secrets.write(placedValues.slots as readonly Contents[], shards, annotation, signal)
     // Only now: what agents are given is never newer than what a successor of this process finds.
     this.#delivery.offer(key, agent === undefined ? undefined : offeredOf(agent, delivered, named, digests))
+  }
+
+  /** The most that node agents wait at their start before they ask the API server. */
+  #startSpread(agent: Agent, before: number): number {
+    if (agent.spec.mode !== 'Node') return 0
+    const { namespace } = agent.metadata
+    const workload = this.#owned.get('DaemonSet')?.get(namespace, workloadName(agent)) as WorkloadObject | undefined
+    const { observedGeneration, desiredNumberScheduled } = workload?.status ?? {}
+    // Before its nodes are counted it says 0.
+    if (observedGeneration === undefined || desiredNumberScheduled === undefined) return before
+    return startSpreadOf(desiredNumberScheduled, before)
   }
 
   // --- the workload ---
@@ -1091,9 +1108,7 @@ export class AgentController implements AsyncDisposable {
     const name = workloadName(agent)
     const kind =
       mode === 'Node' ? 'DaemonSet' : agent.spec.aggregator?.storage === undefined ? 'Deployment' : 'StatefulSet'
-    const workload = this.#owned.get(kind)?.get(namespace, name) as
-      | (KubeObject & { status?: WorkloadStatus })
-      | undefined
+    const workload = this.#owned.get(kind)?.get(namespace, name) as WorkloadObject | undefined
     const status = workload?.status ?? {}
     const desired = status.desiredNumberScheduled ?? status.replicas ?? 0
     const ready = status.numberReady ?? status.readyReplicas ?? 0
@@ -1131,6 +1146,8 @@ export class AgentController implements AsyncDisposable {
     return { finding, fields }
   }
 }
+
+type WorkloadObject = KubeObject & { readonly status?: WorkloadStatus }
 
 interface WorkloadStatus {
   readonly observedGeneration?: number

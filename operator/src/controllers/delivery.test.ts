@@ -15,6 +15,7 @@ function delivery(...selected: readonly string[]): Delivery {
     revisions: new Map(),
     selected: new Map(selected.map((id) => [id, {} as Fragment])),
     evicted: new Map(),
+    startSpreadMs: 0,
     why: '',
   })
   return made

@@ -42,6 +42,8 @@ export interface Delivered {
   selected: ReadonlyMap<string, Fragment>
   /** Left out because of the size, with the reason. */
   evicted: ReadonlyMap<string, string>
+  /** The most that an agent waits at its start before it asks the API server. */
+  startSpreadMs: number
   /** Why a candidate fails but is not taken back, or waits. */
   why: string
 }

@@ -27,6 +27,7 @@ function asked(
     ),
     selected: byId(...(candidate ?? stable)),
     evicted: new Map(),
+    startSpreadMs: 0,
     why: '',
   })
   const requests: string[] = []

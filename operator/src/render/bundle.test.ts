@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import type { Artifact } from '../compile/artifact.ts'
 import { renderBundle, textOf } from './bundle.ts'
 import { fragmentOf, fragmentsOf } from './fragment.ts'
-import { digestFile, renderManifest } from './manifest.ts'
+import { digestFile, renderManifest, startSpreadOf } from './manifest.ts'
 import { place } from './slots.ts'
 
 function artifact(id: string, extra: Partial<Artifact> = {}): Artifact {
@@ -145,4 +145,20 @@ test('a manifest names revisions, shards and the age of the secrets', () => {
   })
   expect(text).not.toContain('secret"')
   expect(digestFile(new Map([['k1', Buffer.from('other')]])).epoch).not.toBe(digests.epoch)
+})
+
+test('the more nodes, the longer agents may wait at their start; about a step nothing is written again and again', () => {
+  const digests = digestFile(new Map())
+  const manifest = (startSpreadMs: number) =>
+    JSON.parse(renderManifest(undefined, undefined, digests, { startSpreadMs }).toString())
+  const seen: number[] = []
+  let spread = 0
+  for (const nodes of [0, 1, 50, 51, 99, 100, 99, 81, 100, 79, 499, 500, 5000, 401, 399, 41, 40]) {
+    spread = startSpreadOf(nodes, spread)
+    seen.push(manifest(spread).startSpreadMs ?? 0)
+  }
+  expect(seen).toEqual([
+    ...[0, 0, 0, 1000, 1000, 2000, 2000, 2000, 2000, 1000, 8000, 10_000, 10_000, 10_000, 8000, 1000, 0],
+  ])
+  expect(manifest(0)).not.toHaveProperty('startSpreadMs')
 })

@@ -25,11 +25,17 @@ export function digestFile(values: ReadonlyMap<string, Buffer>): Digests {
   return { of: digests, epoch, file: { key: `s${epoch}.json.gz`, sha256: sha256(data), bytes: text.length, data } }
 }
 
+export interface ManifestOptions {
+  readonly delivery?: 'Mounted' | 'Stream' | undefined
+  /** The most that an agent waits at its start before it asks the API server. */
+  readonly startSpreadMs?: number | undefined
+}
+
 export function renderManifest(
   stable: Revision | undefined,
   candidate: Candidate | undefined,
   digests: Digests,
-  delivery?: 'Mounted' | 'Stream',
+  { delivery, startSpreadMs = 0 }: ManifestOptions = {},
 ): Buffer {
   const plain = ({ rev, shards }: Revision) => ({
     rev,
@@ -46,6 +52,23 @@ export function renderManifest(
     secretsEpoch: digests.epoch,
     minAgentVersion,
     ...(delivery === 'Stream' ? { delivery } : {}),
+    ...(startSpreadMs === 0 ? {} : { startSpreadMs }),
   }
   return Buffer.from(canonicalJson(manifest))
+}
+
+/** So that not much more than 50 agents ask the API server in a second when all of them start: coarse, as each step is a write. */
+const startSpreads = [
+  { nodes: 500, ms: 10_000 },
+  { nodes: 400, ms: 8_000 },
+  { nodes: 300, ms: 6_000 },
+  { nodes: 200, ms: 4_000 },
+  { nodes: 100, ms: 2_000 },
+  { nodes: 51, ms: 1_000 },
+]
+
+/** The most that an agent of so many waits at its start. A fleet that grows and shrinks about a step stays on the upper one. */
+export function startSpreadOf(nodes: number, before: number): number {
+  const of = (count: number) => startSpreads.find((step) => count >= step.nodes)?.ms ?? 0
+  return Math.max(of(nodes), Math.min(before, of(nodes / 0.8)))
 }

@@ -4,6 +4,7 @@
 
 import { existsSync, statfsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { pause } from '../../clock.ts'
 import type { RateLimitOptions, Subscription } from '../../component.ts'
 import { KubeClient } from '../../kube/client.ts'
 import type { KubeTarget } from '../../kube/config.ts'
@@ -33,6 +34,8 @@ export interface HubOptions {
   readonly maxRotatedFiles?: number | undefined
   /** Part of the disk with the logs that is free, from 0 to 1. */
   readonly freeSpace?: (() => number) | undefined
+  /** How long the API is not asked after the first source has started. */
+  readonly startDelayMs?: number | undefined
 }
 
 const slabBytes = 64 * 1024
@@ -72,6 +75,7 @@ export class PodLogHub {
   #started: { readonly listed: Promise<void>; readonly ended: Promise<void> } | undefined
   #forget: NodeJS.Timeout | undefined
   readonly #freeSpace: () => number
+  readonly #startDelayMs: number
 
   constructor(options: HubOptions) {
     this.node = options.node
@@ -79,6 +83,7 @@ export class PodLogHub {
     this.cursorsDir = join(options.dataDir, 'cursors')
     this.maxRotatedFiles = options.maxRotatedFiles
     this.#freeSpace = options.freeSpace ?? (() => freePart(this.root))
+    this.#startDelayMs = options.startDelayMs ?? 0
     this.client = new KubeClient(options.target, `Penstock/${version}`)
     this.#kubelet = options.kubelet === undefined ? undefined : new KubeClient(options.kubelet, `Penstock/${version}`)
     this.#discovery = new SharedDiscovery(this.root)
@@ -106,10 +111,21 @@ export class PodLogHub {
   /** Follows pods, namespaces and the node from the first source on; resolves when they are known. */
   listed(): Promise<void> {
     if (this.#started === undefined) {
-      this.#started = this.access.start(this.#ending.signal)
-      this.#forget = setInterval(() => this.#expire(), 1000)
+      const access = this.#start()
+      this.#started = {
+        listed: access.then((started) => started?.listed),
+        ended: access.then((started) => started?.ended),
+      }
     }
     return this.#started.listed
+  }
+
+  async #start() {
+    const { signal } = this.#ending
+    if (this.#startDelayMs > 0) await pause(this.#startDelayMs, signal)
+    if (signal.aborted) return undefined
+    this.#forget = setInterval(() => this.#expire(), 1000)
+    return this.access.start(signal)
   }
 
   find(rules: DiscoveryRules, hooks: DiscoveryHooks): Finder {
