@@ -4,7 +4,7 @@
 import { float, type Value, type ValueObject } from '../event/value.ts'
 import { parseTimestamp, type Strftime } from './datetime.ts'
 import { parseDecimal, parseInteger } from './number.ts'
-import { bounded, compileBounded } from './regex-linear.ts'
+import { bounded, type Pattern } from './regex-linear.ts'
 import type { Zone } from './timezone.ts'
 
 /** What stopped the parsing of a line. */
@@ -24,15 +24,15 @@ const common = String.raw`^\s*(?:-|(?<host>[^\n]*?))\s+(?:-|(?<identity>[^\n]*?)
 // what is written otherwise needs the patterns above.
 const usualCommon = String.raw`^(?:-|(?<host>\S+)) (?:-|(?<identity>\S+)) (?:-|(?<user>\S+)) \[(?<timestamp>[^\][]+)\] "(?<message>(?<method>\w+) (?<path>[^"\s\\][^"\s]*) (?<protocol>[^"\s]+))" (?:-|(?<status>\d+)) (?:-|(?<size>\d+))`
 
-const commonLines = [new RegExp(`${usualCommon}$`), compileBounded(`${common}\\s*$`, '')]
+const commonLines = [new RegExp(`${usualCommon}$`), bounded(new RegExp(`${common}\\s*$`))]
 // What stands after the agent is not looked at; an agent that begins with `-` is none.
 const combinedLines = [
   new RegExp(String.raw`${usualCommon} "(?<referrer>-|(?![-\s])[^"]*)" "(?:-|(?<agent>[^-\s"][^"]*|))"`),
-  compileBounded(String.raw`${common}\s+(?:-|"(?:-|\s*(?<referrer>[^]*?)"))\s+(?:-|"(?:-|\s*(?<agent>[^]*?)"))`, ''),
+  bounded(new RegExp(String.raw`${common}\s+(?:-|"(?:-|\s*(?<referrer>[^]*?)"))\s+(?:-|"(?:-|\s*(?<agent>[^]*?)"))`)),
 ]
 
 /** The groups of the first pattern that matches. */
-export function firstMatch(patterns: readonly RegExp[], line: string): Readonly<Record<string, string>> | undefined {
+export function firstMatch(patterns: readonly Pattern[], line: string): Readonly<Record<string, string>> | undefined {
   for (const pattern of patterns) {
     const match = pattern.exec(line)
     if (match !== null) return match.groups
@@ -44,14 +44,14 @@ const errorHead = String.raw`^\s*(?:-|\[(?:-|(?<timestamp>[^[]*))\])\s+(?:-|\[(?
 const errorLines = [
   // As the server writes them, with a client.
   /^\[(?!-\])(?<timestamp>[^\][]+)\] \[(?!-\])(?<module>[^:\][]*):(?<severity>[^:\][]+)\] \[pid (?<pid>\d+)(?::tid (?<thread>[^\][\s]+))?\] \[client (?!-\])(?<client>[^\s\][:]+):(?<port>\d+)\] (?<message>[^\s\][-][^\][\n]*)$/,
-  compileBounded(
-    String.raw`${errorHead}(?:-|\[\s*client\s*(?:-|(?<client>[^\n]*:?):(?<port>[^[]*))\])\s(?:-|(?<message>[^\n]*))\s*$`,
-    '',
+  bounded(
+    new RegExp(
+      String.raw`${errorHead}(?:-|\[\s*client\s*(?:-|(?<client>[^\n]*:?):(?<port>[^[]*))\])\s(?:-|(?<message>[^\n]*))\s*$`,
+    ),
   ),
   // Of servers with threads: what stands before and after the client are two messages.
-  compileBounded(
-    String.raw`^\s*\[(?<timestamp>[^\]]+)\]\s+\[(?:-|(?<module>[^:]+)):(?<severity>[^\]]+)\]\s+\[pid\s+(?<pid>\d+)(?::tid\s+(?<thread>\d+))?\]\s+(?<message1>[^[]*?:\s+(?:[^[]*?:\s+)?)?(?:\[client\s+(?<client>[^\n]+?):(?<port>\d+)\]\s+)?(?<message2>[^\n]*)\s*$`,
-    '',
+  bounded(
+    /^\s*\[(?<timestamp>[^\]]+)\]\s+\[(?:-|(?<module>[^:]+)):(?<severity>[^\]]+)\]\s+\[pid\s+(?<pid>\d+)(?::tid\s+(?<thread>\d+))?\]\s+(?<message1>[^[]*?:\s+(?:[^[]*?:\s+)?)?(?:\[client\s+(?<client>[^\n]+?):(?<port>\d+)\]\s+)?(?<message2>[^\n]*)\s*$/,
   ),
 ]
 
@@ -121,13 +121,13 @@ export function parseErrorLog(line: string, timestampPattern: Strftime, zone: Zo
 
 // The lines of nginx: of its default format, of its error log, of its ingress controller.
 const nginxHead = String.raw`^\s*(?:-|(?<ADDR>\S+))\s+-\s+(?:-|(?<USER>\S+))\s+\[(?<timestamp>TIME)\]\s+"(?<request>[^"]*)"\s+`
-const nginx = (time: string, address: string, user: string, pattern: string): RegExp[] => {
+const nginx = (time: string, address: string, user: string, pattern: string): Pattern[] => {
   const head = nginxHead.replace('TIME', time).replace('ADDR', address).replace('USER', user)
   // Lines as nginx writes them have one blank between fields, and no bracket in the date.
   const usual = (head + pattern).replace(`(?<timestamp>${time})`, String.raw`(?<timestamp>[^\]\n]+)`)
   return [
     new RegExp(usual.replaceAll(String.raw`\s+`, ' ').replaceAll(String.raw`\s*`, '')),
-    compileBounded(head + pattern, ''),
+    bounded(new RegExp(head + pattern)),
   ]
 }
 
