@@ -2,10 +2,10 @@
 // with records of its own, would cost 6 MB and a third of the time of a start. The modules of `dist` stay what the npm package holds
 // and the operator imports.
 
-import { defineConfig, type Plugin } from 'rolldown'
+import { defineConfig, type Plugin, type RolldownOptions } from 'rolldown'
 
 /** Those that are loaded where they are needed, if ever. */
-const lazy = ['@aws-sdk/client-sqs', 'amqplib', 'prom-client', 'undici']
+export const lazy = ['@aws-sdk/client-sqs', 'amqplib', 'prom-client', 'undici']
 
 /** One letter beyond Latin-1 doubles the size of a source in memory, where it stays; escaped it means the same. */
 const narrow: Plugin = {
@@ -18,14 +18,9 @@ const narrow: Plugin = {
   },
 }
 
-export default defineConfig({
-  input: {
-    main: 'src/main.ts',
-    'remote-worker': 'src/remap/remote-worker.ts',
-    'network-worker': 'src/remap/network-worker.ts',
-  },
+/** What the operator's pack has in common with this one. */
+export const packing = {
   platform: 'node',
-  external: lazy,
   plugins: [narrow],
   output: {
     dir: 'packed',
@@ -37,4 +32,14 @@ export default defineConfig({
     chunkFileNames: '[name]-[hash].js',
     comments: false,
   },
+} as const satisfies RolldownOptions
+
+export default defineConfig({
+  ...packing,
+  input: {
+    main: 'src/main.ts',
+    'remote-worker': 'src/remap/remote-worker.ts',
+    'network-worker': 'src/remap/network-worker.ts',
+  },
+  external: lazy,
 })

@@ -1,30 +1,23 @@
 // The agent as its image holds it: packed into few files. What finds files by its own address, or loads libraries late, must
 // find them from there too.
 
-import { execFile, execFileSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { pack } from './testing/pack.ts'
 import { version } from './version.ts'
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 120_000 })
-const workspace = fileURLToPath(new URL('..', import.meta.url))
 let folder = ''
 let packed = ''
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'penstock-packed-'))
-  const app = join(folder, 'agent')
-  packed = join(app, 'packed')
-  await mkdir(app)
-  for (const name of ['package.json', 'reference']) await symlink(join(workspace, name), join(app, name))
-  await symlink(join(workspace, '../node_modules'), join(folder, 'node_modules'))
-  const build = ['run', '--silent', 'build:image', '--', '--dir', packed]
-  execFileSync('npm', build, { cwd: workspace, stdio: 'ignore' })
+  packed = pack(folder, 'agent')
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
 

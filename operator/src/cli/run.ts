@@ -10,6 +10,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { pause } from '@penstock/agent/clock'
+import { fileBeside } from '@penstock/agent/remap/worker-file'
 import { type CompiledResources, compileFiles, configText } from '../compile/config.ts'
 import { durationMs, fileOption, resourcePaths } from './arguments.ts'
 import { printProblems } from './problems.ts'
@@ -91,7 +92,7 @@ function agentConfig(
 }
 
 async function runAgent(config: string, api: string, advice: string, limit: number | undefined): Promise<number> {
-  const main = fileURLToPath(import.meta.resolve('@penstock/agent/main'))
+  const main = fileURLToPath(fileBeside('agent', import.meta.url))
   const agent = spawn(process.execPath, ['--conditions=source', main, '-q', '--config', config], {
     stdio: ['ignore', 'inherit', 'inherit'],
   })

@@ -3,6 +3,7 @@
 
 import { Worker } from 'node:worker_threads'
 import { threadEnvironment } from '@penstock/agent/cli/compiled'
+import { fileBeside } from '@penstock/agent/remap/worker-file'
 import type { CompileJob, CompileResult } from './job.ts'
 import type { WorkerMessage } from './worker.ts'
 
@@ -118,8 +119,7 @@ class Thread {
   }
 
   #start(): void {
-    const file = import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js'
-    const worker = new Worker(new URL(file, import.meta.url), {
+    const worker = new Worker(fileBeside('worker', import.meta.url), {
       env: threadEnvironment(),
       // A small space for new objects: compiles are short, and the thread stays for ever.
       resourceLimits: { maxOldGenerationSizeMb: this.#limits.memoryMb, maxYoungGenerationSizeMb: 4 },

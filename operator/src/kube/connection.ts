@@ -3,8 +3,8 @@
 
 import { readFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
-import { registerHooks } from 'node:module'
 import { errorText, PenstockError } from '@penstock/agent/errors'
+import { kubeConfig } from './kubeconfig.ts'
 import { type Access, type Exchange, Transport } from './transport.ts'
 
 export interface ConnectionOptions {
@@ -87,27 +87,6 @@ export class KubeConnection {
 
 /** What the library takes for the cluster where it finds none. */
 const nowhere = 'http://localhost:8080'
-
-/**
- * The library's reader of kubeconfigs, loaded when the API server is spoken to, and not by commands that only compile. It imports
- * everything that is generated of the API, 750 files and 46 MB at every start, for two names that it does not use here: it
- * gets these two alone.
- */
-async function kubeConfig() {
-  const ending = import.meta.url.slice(import.meta.url.lastIndexOf('.'))
-  const hooks = registerHooks({
-    resolve: (specifier, context, next) =>
-      specifier === './gen/index.js' && context.parentURL?.endsWith('/@kubernetes/client-node/dist/config.js') === true
-        ? next(new URL(`./generated${ending}`, import.meta.url).href, context)
-        : next(specifier, context),
-  })
-  try {
-    const { KubeConfig } = await import('@kubernetes/client-node/dist/config.js')
-    return new KubeConfig()
-  } finally {
-    hooks.deregister()
-  }
-}
 
 async function readAccess(options: ConnectionOptions): Promise<{ access: Access; namespace: string | undefined }> {
   const config = await kubeConfig()

@@ -5,6 +5,7 @@
 import { Worker } from 'node:worker_threads'
 import { leaseTimes } from '@penstock/agent/bundle/lease'
 import { threadEnvironment } from '@penstock/agent/cli/compiled'
+import { fileBeside } from '@penstock/agent/remap/worker-file'
 import type { Logger } from '@penstock/agent/telemetry/logger'
 import type { KubeConnection } from './connection.ts'
 import type { ElectionMessage, ElectionSettings } from './leader-worker.ts'
@@ -48,8 +49,7 @@ export class LeaderElection implements AsyncDisposable {
       retryMs,
       confirmed: this.#confirmed,
     }
-    const file = import.meta.url.endsWith('.ts') ? './leader-worker.ts' : './leader-worker.js'
-    this.#worker = new Worker(new URL(file, import.meta.url), { workerData, env: threadEnvironment() })
+    this.#worker = new Worker(fileBeside('leader-worker', import.meta.url), { workerData, env: threadEnvironment() })
     this.#worker.on('message', (message: ElectionMessage) => this.#hear(message))
     this.#worker.on('error', (error) => {
       this.#options.logger.error({ error }, 'The thread of the leader election failed.')

@@ -1,0 +1,181 @@
+// The operator and the command as their image holds them: packed into few files. What is loaded late, and what is started as a thread
+// or a process, must be found from there too, and what was left out must not be missed.
+
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import { pack } from '@penstock/agent/testing/pack'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
+const quickstart = resolve(import.meta.dirname, '../../examples/quickstart')
+let folder = ''
+let packed = ''
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'penstock-packed-'))
+  packed = pack(folder, 'operator')
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+interface Said {
+  readonly code: number
+  readonly out: string
+  readonly err: string
+}
+
+const node = (...args: readonly string[]): Promise<Said> =>
+  new Promise((done) => {
+    execFile(process.execPath, args, { cwd: folder }, (error, out, err) =>
+      done({ code: error === null ? 0 : Number(error.code), out, err }),
+    )
+  })
+
+const penstock = (...args: readonly string[]) => node(join(packed, 'main.js'), ...args)
+
+const scripts = () => readdirSync(packed).filter((name) => name.endsWith('.js'))
+
+/** A kubeconfig for a server that speaks plain HTTP. */
+async function kubeconfigFor(server: ReturnType<typeof createServer>): Promise<string> {
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const file = join(folder, 'kubeconfig')
+  const config = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': 'one',
+    contexts: [{ name: 'one', context: { cluster: 'one', user: 'one' } }],
+    clusters: [{ name: 'one', cluster: { server: address, 'insecure-skip-tls-verify': true } }],
+    users: [{ name: 'one', user: { token: 'secret' } }],
+  }
+  await writeFile(file, JSON.stringify(config))
+  return file
+}
+
+test('every command is there', async () => {
+  const names = (await penstock('--help')).out.split('\n').flatMap((line) => /^ {2}(\S+) +\S/.exec(line)?.[1] ?? [])
+  expect(names).toEqual(expect.arrayContaining(['operator', 'webhook', 'cleanup', 'lint', 'run']))
+  for (const name of names) {
+    const { code, out, err } = await penstock(name, '--help')
+    expect({ name, code, err }).toEqual({ name, code: 0, err: '' })
+    expect(out).toMatch(new RegExp(`^Usage: penstock (?:${name}|operator)\\b`))
+  }
+})
+
+test('its sources stay small in memory: none has a letter beyond Latin-1', () => {
+  for (const file of scripts()) {
+    expect(/[^\0-\xff]/.exec(readFileSync(join(packed, file), 'utf8'))?.[0], file).toBeUndefined()
+  }
+})
+
+test('all its parts load, with no library beside them and without what Node has behind `WebSocket`', async () => {
+  // These begin something when they are loaded.
+  const entries = ['main.js', 'agent.js', 'worker.js', 'leader-worker.js', 'remote-worker.js', 'network-worker.js']
+  const parts = scripts().filter((name) => !entries.includes(name))
+  expect(parts.length).toBe(scripts().length - entries.length)
+  const program = join(folder, 'load.mjs')
+  await writeFile(
+    program,
+    `import { isBuiltin, registerHooks } from 'node:module'
+    const foreign = []
+    registerHooks({
+      resolve(name, context, next) {
+        if (!isBuiltin(name) && !/^[./]|^file:/.test(name)) foreign.push(name)
+        return next(name, context)
+      },
+    })
+    for (const part of ${JSON.stringify(parts)}) await import(${JSON.stringify(packed)} + '/' + part)
+    const late = process.moduleLoadList.filter((name) => name.includes('undici'))
+    console.log(JSON.stringify({ foreign, late }))
+    process.exit()`,
+  )
+  const { out, err } = await node(program)
+  expect(err).toBe('')
+  // A library of clients tries to find this one, and does without.
+  expect(JSON.parse(out)).toEqual({ foreign: ['supports-color'], late: [] })
+})
+
+test('resources are compiled, tested and explained; libraries that functions load late are found', async () => {
+  expect(await penstock('lint', '--own-machine', '-f', quickstart)).toMatchObject({ code: 0, err: '' })
+  expect((await penstock('explain', 'parse_json')).out).toContain('parse_json')
+  const program = `
+    key = "0123456789abcdef0123456789abcdef"
+    iv = "0123456789abcdef01234567"
+    .found = [
+      parse_etld!("www.shop.co.uk").etld,
+      parse_user_agent!("Mozilla/5.0 (X11; Linux x86_64; rv:130.0) Gecko/20100101 Firefox/130.0").browser.family,
+      decode_snappy!(encode_snappy!("brook")),
+      decrypt!(encrypt!("sluice", "XCHACHA20-POLY1305", key: key, iv: iv), "XCHACHA20-POLY1305", key: key, iv: iv),
+      strip_whitespace("　weir "),
+    ]`
+  const pipeline = {
+    apiVersion: 'penstock.dev/v1alpha1',
+    kind: 'Pipeline',
+    metadata: { name: 'late', namespace: 'shop' },
+    spec: {
+      sources: [{ name: 'app', type: 'orchestrator_logs' }],
+      transforms: [{ name: 'find', type: 'remap', config: { source: program } }],
+      sinks: [{ name: 'out', type: 'blackhole' }],
+      tests: [
+        {
+          name: 'all are found',
+          insertAt: 'find',
+          input: { log: { message: 'x' } },
+          expect: [{ at: 'find', assert: '.found == ["co.uk", "Firefox", "brook", "sluice", "weir"]' }],
+        },
+      ],
+    },
+  }
+  const file = join(folder, 'late.yaml')
+  await writeFile(file, JSON.stringify(pipeline))
+  expect(await penstock('test', '-f', file)).toMatchObject({ code: 0, err: '' })
+})
+
+test('`penstock run` starts the agent that is packed with it', async () => {
+  const { code, out } = await penstock('run', '-f', quickstart, '--for', '2s')
+  expect(code).toBe(0)
+  expect(out).toContain('"app":"')
+})
+
+test('a kubeconfig is read, and the cluster is asked', async () => {
+  const asked: (string | undefined)[] = []
+  await using server = createServer((request, response) => {
+    asked.push(request.headers.authorization)
+    response.writeHead(404, { 'content-type': 'application/json' })
+    response.end('{"kind":"Status","message":"the server could not find the requested resource"}')
+  })
+  const { code, err } = await penstock('status', '-A', '--kubeconfig', await kubeconfigFor(server))
+  expect(code).toBe(69)
+  expect(err).toContain('Is Penstock installed in this cluster?')
+  expect(asked[0]).toBe('Bearer secret')
+})
+
+test('the threads are there: one takes the Lease, another compiles', async () => {
+  const lease = Promise.withResolvers<string>()
+  await using server = createServer(async (request, response) => {
+    let body = ''
+    for await (const part of request) body += part
+    const created = request.method === 'POST' && request.url?.endsWith('/leases') === true
+    if (created) lease.resolve(JSON.parse(body).spec.holderIdentity)
+    response.writeHead(created ? 201 : 404, { 'content-type': 'application/json' })
+    response.end(created ? body : '{"kind":"Status","message":"not found"}')
+  })
+  const args = ['operator', '--kubeconfig', await kubeconfigFor(server), '--http-address', '127.0.0.1:0']
+  const operator: ChildProcess = spawn(process.execPath, [join(packed, 'main.js'), ...args], { stdio: 'ignore' })
+  const ended = once(operator, 'exit').then(([code]) => `it ended with ${code}`)
+  try {
+    expect(await Promise.race([lease.promise, ended])).not.toMatch(/^it ended/)
+  } finally {
+    operator.kill('SIGKILL')
+    await ended
+  }
+
+  const compiler = new Worker(join(packed, 'worker.js'))
+  expect(await once(compiler, 'message')).toEqual([{ type: 'ready' }])
+  await compiler.terminate()
+})
