@@ -354,6 +354,28 @@ describe.skipIf(missing !== undefined)(`the charts${missing === undefined ? '' :
     )
   })
 
+  test('who applies ClusterPipelines is asked about where webhooks see it, and the operator may apply those of the values', async () => {
+    const collects = (objects: ReturnType<typeof objectsOf>) =>
+      (find(objects, 'ClusterRole', 'penstock-operator')['rules'] as unknown as { verbs: string[] }[]).filter(
+        ({ verbs }) => verbs.includes('collect'),
+      )
+    const effects = (objects: ReturnType<typeof objectsOf>) =>
+      (
+        find(objects, 'ValidatingWebhookConfiguration', 'penstock')['webhooks'] as unknown as { sideEffects: string }[]
+      ).map((webhook) => webhook.sideEffects)
+    const plain = objectsOf(await helmTemplate({ clusterPipelines: [{ name: 'all', spec: {} }] }))
+    expect([collects(plain), effects(plain)]).toEqual([[], ['None', 'None']])
+    const values = { authorizeClusterPipelines: true, webhook: { replicas: 1 } }
+    const asked = objectsOf(await helmTemplate(values))
+    expect([collects(asked), effects(asked)]).toEqual([[], ['NoneOnDryRun', 'None']])
+    for (const name of ['penstock-operator', 'penstock-webhook'])
+      expect(JSON.stringify(find(asked, 'Deployment', name))).toContain('"--authorize-cluster-pipelines"')
+    const own = objectsOf(await helmTemplate({ ...values, clusterPipelines: [{ name: 'all', spec: {} }] }))
+    expect(collects(own)).toEqual([{ apiGroups: ['penstock.dev'], resources: ['logs'], verbs: ['collect'] }])
+    const blind = helmTemplate({ authorizeClusterPipelines: true, webhook: { enabled: false } })
+    await expect(blind).rejects.toThrow('authorizeClusterPipelines needs webhook.enabled')
+  })
+
   test('with a list of namespaces, what is in namespaces is bound in them alone', async () => {
     const objects = objectsOf(await helmTemplate({ watch: { namespaces: ['shop', 'blog'] } }))
     const rules = find(objects, 'ClusterRole', 'penstock-operator')['rules'] as unknown as Record<string, string[]>[]

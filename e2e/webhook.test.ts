@@ -3,10 +3,13 @@
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFile } from 'node:fs/promises'
-import { request } from 'node:https'
+import { readFile, writeFile } from 'node:fs/promises'
+import { createServer, request } from 'node:https'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { makeCertificates } from './certificates.ts'
 import { type Cluster, missingForCluster, startCluster } from './cluster/cluster.ts'
 import { execute, node, root, until } from './command.ts'
 import { freePort } from './free-port.ts'
@@ -41,7 +44,12 @@ describe.skipIf(missing !== undefined)(`admission${missing === undefined ? '' : 
     await cluster.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } })
     const { kubeconfig } = cluster
     heartbeats = await freePort()
-    const args = ['--leader-election=false', '--heartbeat-address', `0.0.0.0:${heartbeats}`]
+    const args = [
+      '--leader-election=false',
+      '--authorize-cluster-pipelines',
+      '--heartbeat-address',
+      `0.0.0.0:${heartbeats}`,
+    ]
     resources.use(OperatorProcess.start({ kubeconfig, args }))
     port = await freePort()
     webhook = spawn(
@@ -49,6 +57,7 @@ describe.skipIf(missing !== undefined)(`admission${missing === undefined ? '' : 
       [
         ...['--conditions=source', join(root, 'operator/src/main.ts'), 'webhook', '--kubeconfig', kubeconfig],
         ...['--namespace', system, '--http-address', '', '--webhook-address', `0.0.0.0:${port}`],
+        '--authorize-cluster-pipelines',
       ],
       { stdio: 'ignore' },
     )
@@ -66,11 +75,14 @@ describe.skipIf(missing !== undefined)(`admission${missing === undefined ? '' : 
     object: { readonly kind: string } & Readonly<Record<string, unknown>>,
     oldObject?: object,
   ): Promise<{ allowed: boolean; status?: { message: string }; warnings?: readonly string[] }> {
+    const asks = { uid: 'u', kind: { kind: object.kind }, operation: 'CREATE', object, oldObject }
+    return JSON.parse(await posted(JSON.stringify({ request: asks }))).response
+  }
+
+  async function posted(body: string): Promise<string> {
     const secret = await get('secret', 'penstock-operator-tls', '-n', system)
     const ca = Buffer.from(secret.data['ca.crt'], 'base64').toString()
-    const asks = { uid: 'u', kind: { kind: object.kind }, operation: 'CREATE', object, oldObject }
-    const body = JSON.stringify({ request: asks })
-    const answer = await new Promise<string>((done, failed) => {
+    return new Promise((done, failed) => {
       const servername = `penstock-webhook.${system}.svc`
       const asked = request({
         host: '127.0.0.1',
@@ -91,7 +103,6 @@ describe.skipIf(missing !== undefined)(`admission${missing === undefined ? '' : 
       })
       asked.end(body)
     })
-    return JSON.parse(answer).response
   }
 
   test('the authority of the Secret is the one that the API server is told', { timeout: 600_000 }, async () => {
@@ -207,6 +218,99 @@ describe.skipIf(missing !== undefined)(`admission${missing === undefined ? '' : 
       return status?.conditions?.find((one: { type: string }) => one.type === 'Stalled')
     })
     expect(stalled).toMatchObject({ status: 'True', message: expect.stringContaining('E103') })
+  })
+
+  test('a ClusterPipeline runs for whom may collect, as admission has seen it, and for nobody else', {
+    timeout: 300_000,
+  }, async () => {
+    const rbac = 'rbac.authorization.k8s.io'
+    const allow = async (name: string, user: string, rules: readonly object[]) => {
+      const roleRef = { apiGroup: rbac, kind: 'ClusterRole', name }
+      const subjects = [{ kind: user === 'bob' ? 'User' : 'Group', name: user, apiGroup: rbac }]
+      const [apiVersion, metadata] = [`${rbac}/v1`, { name }]
+      await cluster.apply({ apiVersion, kind: 'ClusterRole', metadata, rules })
+      await cluster.apply({ apiVersion, kind: 'ClusterRoleBinding', metadata, roleRef, subjects })
+    }
+    const group = ['penstock.dev']
+    const writes = { apiGroups: group, resources: ['clusterpipelines'], verbs: ['get', 'create', 'patch', 'update'] }
+    await allow('bob-writes', 'bob', [writes])
+    await allow('platform', 'platform', [writes, { apiGroups: group, resources: ['logs'], verbs: ['collect'] }])
+    const alice = ['--as', 'alice', '--as-group', 'platform']
+    const bob = ['--as', 'bob']
+    const apply = async (who: readonly string[], value: number, ...more: string[]) => {
+      const source = { name: 'all', type: 'orchestrator_logs' }
+      const transform = { name: 'set', type: 'remap', config: { source: `.a = ${value}` } }
+      const spec = { sources: [source], transforms: [transform], sinks: [{ name: 'out', type: 'blackhole' }] }
+      const file = join(cluster.folder, 'cluster-pipeline.json')
+      const object = { apiVersion: 'penstock.dev/v1alpha1', kind: 'ClusterPipeline', metadata: { name: 'all' }, spec }
+      await writeFile(file, JSON.stringify(object))
+      await cluster.kubectl(['apply', '--server-side', '--force-conflicts', '-f', file, ...who, ...more])
+    }
+    const status = async () => (await get('clusterpipeline', 'all')).status
+    const accepted = (reason: string | RegExp, by: string | undefined) =>
+      until(`the ClusterPipeline to be ${reason}, by ${by}`, 60_000, async () => {
+        const { metadata, status } = await get('clusterpipeline', 'all')
+        const found = status?.conditions?.find((one: { type: string }) => one.type === 'Accepted')
+        if (found?.observedGeneration !== metadata.generation) return undefined
+        return found.reason.match(reason) !== null && status.authorizedBy === by && found
+      })
+    // Stands for the Service that the API server asks where there are nodes.
+    await using certificates = await makeCertificates()
+    await using front = createServer(certificates.server, async (asked, answer) => {
+      const body = await text(asked)
+      await posted(body).then(
+        (reply) => answer.setHeader('content-type', 'application/json').end(reply),
+        (error) => answer.writeHead(502).end(String(error)),
+      )
+    })
+    await new Promise<void>((done) => front.listen(0, '127.0.0.1', done))
+    const url = `https://127.0.0.1:${(front.address() as AddressInfo).port}/validate`
+    const caBundle = (await readFile(certificates.authority)).toString('base64')
+    const rules = [{ apiGroups: group, apiVersions: ['v1alpha1'], operations: ['CREATE', 'UPDATE'] }]
+    const registration = {
+      ...{ apiVersion: 'admissionregistration.k8s.io/v1', kind: 'ValidatingWebhookConfiguration' },
+      metadata: { name: 'authors' },
+      webhooks: [
+        {
+          ...{ name: 'authors.penstock.dev', admissionReviewVersions: ['v1'], sideEffects: 'NoneOnDryRun' },
+          ...{ failurePolicy: 'Fail', timeoutSeconds: 30 },
+          clientConfig: { url, caBundle },
+          rules: rules.map((rule) => ({ ...rule, resources: ['clusterpipelines'] })),
+        },
+      ],
+    }
+    await cluster.apply(registration)
+    // A registration is in force a moment after it is made.
+    await until('the API server to ask', 60_000, async () => {
+      const refused = await apply(bob, 0, '--dry-run=server').catch(String)
+      return refused?.includes('bob may not collect penstock.dev/logs')
+    })
+    await apply(alice, 1, '--dry-run=server')
+    const recorded = async () => (await get('configmaps', '-n', system, '-l', 'penstock.dev/author-of')).items.length
+    expect(await recorded()).toBe(0)
+    await apply(alice, 1)
+    await accepted(/^(Valid|NoMatchingAgent)$/, 'alice')
+    expect(await recorded()).toBe(1)
+    await expect(apply(bob, 2)).rejects.toThrow('bob may not collect penstock.dev/logs')
+
+    // Applied while nobody looks: it is told, and taken when somebody stands for it who may.
+    await cluster.kubectl(['delete', 'validatingwebhookconfiguration', 'authors'])
+    await until('what bob applies to pass', 60_000, async () => (await apply(bob, 3).catch(String)) === undefined)
+    const refused = await accepted('AuthorNotAllowed', undefined)
+    expect(refused).toMatchObject({ status: 'False', message: expect.stringContaining('not known who has applied') })
+    expect((await status()).conditions).toContainEqual(expect.objectContaining({ type: 'Stalled', status: 'True' }))
+    await cluster.apply(registration)
+    const annotate = (who: readonly string[], value: string) =>
+      cluster.kubectl(['annotate', 'clusterpipeline', 'all', `penstock.dev/retry=${value}`, '--overwrite', ...who])
+    // Who may not stands for nothing; he is let pass, for he changes no spec.
+    await until('alice to stand for it', 60_000, async () => {
+      await annotate(bob, `bob ${Date.now()}`)
+      expect((await status()).authorizedBy).toBeUndefined()
+      await annotate(alice, `alice ${Date.now()}`)
+      return (await recorded()) === 2
+    })
+    await accepted(/^(Valid|NoMatchingAgent)$/, 'alice')
+    await cluster.kubectl(['delete', 'validatingwebhookconfiguration', 'authors'])
   })
 
   test('it ends when it is asked to', async () => {

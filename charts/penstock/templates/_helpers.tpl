@@ -65,6 +65,8 @@ app.kubernetes.io/component: {{ .component }}
 {{- if $problems -}}
 {{- fail (printf "rbac.scope is Namespaced, which does without ClusterRoles:\n  - %s" (join "\n  - " $problems)) -}}
 {{- end -}}
+{{- else if and .Values.authorizeClusterPipelines (not .Values.webhook.enabled) -}}
+{{- fail "authorizeClusterPipelines needs webhook.enabled: nothing else sees who applies a ClusterPipeline" -}}
 {{- end -}}
 {{- end -}}
 

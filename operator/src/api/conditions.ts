@@ -29,6 +29,7 @@ export const reasons = [
   'QuotaExceeded',
   'NoMatchingAgent',
   'NameConflict',
+  'AuthorNotAllowed',
   // ResolvedRefs
   'Resolved',
   'SourceNotFound',

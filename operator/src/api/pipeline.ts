@@ -305,7 +305,9 @@ export const pipelineStatus = object(
       },
       'What `kubectl get` shows.',
     ),
-    authorizedBy: text('Who created a ClusterPipeline that reads all namespaces, as the webhook saw it.'),
+    authorizedBy: text(
+      'Who has applied this version of a ClusterPipeline, where `authorizeClusterPipelines` asks for it.',
+    ),
   },
   'What is known about it.',
 )

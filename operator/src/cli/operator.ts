@@ -79,7 +79,8 @@ What it may do
                                   those of Agents. Nothing beyond them is read or asked: no webhooks, no labels of nodes
   --secrets-mode MODE             All; Label: only Secrets labelled penstock.dev/allow=true; Namespaced: those that
                                   RoleBindings open
-  --authorize-cluster-pipelines   creators of ClusterPipelines need the verb \`collect\` on penstock.dev/logs
+  --authorize-cluster-pipelines   who applies a ClusterPipeline needs the verb \`collect\` on penstock.dev/logs, as long as
+                                  it is to run; needs the webhooks, which see who it is
   --ref-grace-period TIME         how long the last good version runs on when what it refers to is gone (10m)
   --leader-election BOOL          false for a single process (true)
   --kube-qps N, --kube-burst N    requests to the API server a second, and at once (50, 100)
@@ -99,7 +100,7 @@ Addresses
   --log-format FORMAT             json, text (json)
 `
 
-/** What answers admission: neither of them writes. */
+/** What answers admission: neither of them writes anything but who has applied a ClusterPipeline. */
 const webhookParts: readonly string[] = ['certificate', 'webhook']
 
 /** How long what is being worked on may take to end. */
@@ -107,7 +108,7 @@ const drainMs = 25_000
 
 type Values = ReturnType<typeof parseArgs<{ options: typeof options }>>['values']
 
-/** @param webhooksOnly answers admission and nothing else: it writes nothing, so it needs no leader */
+/** @param webhooksOnly answers admission and nothing else: it writes nothing that a leader does, so it needs none */
 export async function run(argv: string[], { webhooksOnly = false } = {}): Promise<number> {
   const { values: given } = parseArgs({ args: argv, options })
   const values = webhooksOnly ? { ...given, 'leader-election': 'false', 'heartbeat-address': '' } : given

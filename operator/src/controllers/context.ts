@@ -87,7 +87,7 @@ export interface StatusWriter {
 /** Who says what: the condition types and status members of each part. */
 export const statusParts = {
   /** controllers/pipeline.ts and policy.ts */
-  compile: { conditions: ['Accepted', 'ResolvedRefs'], fields: ['tests', 'usedBy', 'namespaces'] },
+  compile: { conditions: ['Accepted', 'ResolvedRefs'], fields: ['tests', 'usedBy', 'namespaces', 'authorizedBy'] },
   /** controllers/agent.ts */
   workload: {
     conditions: ['Accepted', 'Available', 'Contended'],

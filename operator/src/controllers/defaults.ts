@@ -4,10 +4,11 @@
 
 import { errorText } from '@penstock/agent/errors'
 import { parseAllDocuments } from 'yaml'
-import { kindOf } from '../api/kinds.ts'
+import { clusterPipelineKind, kindOf } from '../api/kinds.ts'
 import type { KubeObject, OwnerReference, ResourceType } from '../api/object.ts'
 import { configMapType } from '../kube/types.ts'
 import { defaultsName, operatorName } from '../workloads/installation.ts'
+import { Authors } from './authors.ts'
 import type { OperatorContext, OperatorPart } from './context.ts'
 import { Controller, type ControllerMetrics } from './controller.ts'
 
@@ -67,6 +68,7 @@ export function defaultsPart(metrics: ControllerMetrics): OperatorPart {
 async function apply(context: OperatorContext, signal: AbortSignal): Promise<void> {
   const kube = context.kube.as('defaults')
   const { settings, logger } = context
+  const authors = Authors.of(context, 'defaults')
   const map = await kube.get<ConfigMap>(configMapType, settings.namespace, defaultsName, { signal })
   if (map === undefined) return
   const owner: OwnerReference = {
@@ -101,11 +103,13 @@ async function apply(context: OperatorContext, signal: AbortSignal): Promise<voi
     const own = kind.namespaced ? (namespace === settings.namespace ? owner : undefined) : clusterOwner
     const metadata = { ...object.metadata, ...(namespace === undefined ? {} : { namespace }) }
     try {
-      await kube.apply(
+      const applied = await kube.apply(
         kind,
         { ...object, metadata: own === undefined ? metadata : { ...metadata, ownerReferences: [own] } },
         { fieldManager: defaultsManager, signal },
       )
+      // Its own webhook may not answer yet.
+      if (kind === clusterPipelineKind) await authors?.recordOwn(applied, object)
     } catch (error) {
       logger.error(
         { error: errorText(error), kind: object.kind, name: object.metadata.name },

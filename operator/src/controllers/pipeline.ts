@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto'
 import { canonicalJson } from '@penstock/agent/config/canonical'
 import { type Agent, takes } from '../api/agent.ts'
 import { type Condition, conditionOf, type Finding } from '../api/conditions.ts'
-import { agentKind, type Kind, kindOf } from '../api/kinds.ts'
+import { agentKind, clusterPipelineKind, type Kind, kindOf } from '../api/kinds.ts'
 import { type KubeObject, keyOf } from '../api/object.ts'
 import type { Pipeline } from '../api/pipeline.ts'
 import type { Source } from '../api/source.ts'
@@ -17,6 +17,7 @@ import { sharedPipeline } from '../compile/shared.ts'
 import type { Cache } from '../kube/cache.ts'
 import { unwatchedMs } from './agent-secrets.ts'
 import type { Artifacts } from './artifacts.ts'
+import { type Author, Authors, reviewAgainMs } from './authors.ts'
 import type { OperatorContext, OperatorPart } from './context.ts'
 import { Controller, type ControllerMetrics } from './controller.ts'
 import { Gatherer, objectOf, plain, referencesOf, secretsOf } from './gather.ts'
@@ -56,6 +57,7 @@ export class PipelineController implements AsyncDisposable {
   readonly #lastGood: LastGood
   readonly #gathered: Gatherer
   readonly #agents: Cache<Agent>
+  readonly #authors: Authors | undefined
   readonly #known = new Map<string, Known>()
   /** Verdicts about Sources and Sinks, by what they were found for. */
   readonly #sharedKnown = new Map<string, { readonly mark: string; readonly verdict: Verdict }>()
@@ -69,6 +71,7 @@ export class PipelineController implements AsyncDisposable {
     this.#options = options
     this.#gathered = new Gatherer(context, options.apiHosts)
     this.#agents = context.caches.cache<Agent>(agentKind)
+    this.#authors = Authors.following(context, 'pipeline')
     this.#lastGood = new LastGood(context.kube.as('pipeline'), context.settings.namespace, context.logger)
     this.#controller = new Controller({
       name: 'pipeline',
@@ -140,6 +143,8 @@ export class PipelineController implements AsyncDisposable {
         if (type !== 'changed' || object.metadata.generation !== previous?.metadata.generation) this.#wakeAll()
       }),
     )
+    if (this.#authors !== undefined)
+      this.#subscriptions.push(this.#authors.subscribe((name) => this.#controller.add(`ClusterPipeline ${name}`)))
     for (const kind of ['Secret', 'ConfigMap'] as const) {
       const cache = this.#gathered.secrets?.[kind]
       if (cache === undefined) continue
@@ -245,12 +250,17 @@ export class PipelineController implements AsyncDisposable {
     const result = await this.#compile(key, pipeline, signal)
     // Before every Pipeline has been compiled once nobody's quota can be told: nothing is said then.
     if (this.#unprimed?.has(key)) return undefined
-    const verdicts = this.#judge(pipeline, result)
+    const author = kind === clusterPipelineKind ? await this.#authors?.look(pipeline, signal) : undefined
+    const verdicts = this.#judge(pipeline, result, author)
     const waitMs = await this.#publish(id, pipeline, result, verdicts, signal)
-    this.#say(kind, pipeline, result, verdicts)
+    this.#say(kind, pipeline, result, verdicts, author)
     const usesSecrets = secretsOf(pipeline).length > 0 || (result.artifact?.secretRefs.length ?? 0) > 0
-    const unwatched = this.#gathered.secrets === undefined && usesSecrets ? unwatchedMs : undefined
-    return waitMs === undefined ? unwatched : Math.min(waitMs, unwatched ?? waitMs)
+    const waits = [
+      waitMs,
+      this.#gathered.secrets === undefined && usesSecrets ? unwatchedMs : undefined,
+      author === undefined ? undefined : reviewAgainMs,
+    ].filter((each) => each !== undefined)
+    return waits.length === 0 ? undefined : Math.min(...waits)
   }
 
   #isWatched({ metadata: { namespace } }: Pipeline): boolean {
@@ -326,10 +336,16 @@ export class PipelineController implements AsyncDisposable {
   }
 
   /** What the compile step could not know: who runs it, and whether it fits. */
-  #judge(pipeline: Pipeline, result: CompileResult): { readonly accepted: Verdict; readonly resolved: Verdict } {
+  #judge(
+    pipeline: Pipeline,
+    result: CompileResult,
+    author: Author | undefined,
+  ): { readonly accepted: Verdict; readonly resolved: Verdict } {
     const { resolved } = result
     if (result.accepted.status !== 'True' || result.artifact === undefined)
       return { accepted: result.accepted, resolved }
+    if (author?.problem !== undefined)
+      return { accepted: { status: 'False', reason: 'AuthorNotAllowed', message: author.problem }, resolved }
     const quota = this.#quotaProblem(pipeline, result.artifact)
     if (quota !== undefined) return { accepted: { status: 'False', reason: 'QuotaExceeded', message: quota }, resolved }
     if (this.#agentsFor(result.artifact).length === 0) {
@@ -442,6 +458,7 @@ export class PipelineController implements AsyncDisposable {
     pipeline: Pipeline,
     result: CompileResult,
     { accepted, resolved }: { readonly accepted: Verdict; readonly resolved: Verdict },
+    author: Author | undefined,
   ): void {
     const { status, events } = this.#context
     const findings: Finding[] = [
@@ -453,7 +470,8 @@ export class PipelineController implements AsyncDisposable {
     const was = (type: 'Accepted' | 'ResolvedRefs') =>
       before?.find((finding) => finding.type === type) ?? conditionOf(conditionsOf(pipeline), type)
     const [acceptedBefore, resolvedBefore] = [was('Accepted'), was('ResolvedRefs')]
-    status.report(kind, pipeline, 'compile', { generation, findings, fields: { tests: result.tests } })
+    const fields = { tests: result.tests, ...(author?.name === undefined ? {} : { authorizedBy: author.name }) }
+    status.report(kind, pipeline, 'compile', { generation, findings, fields })
     if (
       accepted.status === 'False' &&
       (acceptedBefore?.status !== 'False' || acceptedBefore.reason !== accepted.reason)

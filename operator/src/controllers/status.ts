@@ -49,6 +49,7 @@ const terminal: ReadonlySet<string> = new Set<Reason>([
   'QuotaExceeded',
   'NameConflict',
   'NamespaceNotAllowed',
+  'AuthorNotAllowed',
   'RolledBack',
   'Undone',
   'BundleTooLarge',
@@ -245,7 +246,6 @@ export function statusOf(
       lastTransitionTime: known?.status === finding.status ? known.lastTransitionTime : time,
     }
   })
-  if (before['authorizedBy'] !== undefined) status['authorizedBy'] = before['authorizedBy']
   return { ...status, observedGeneration: generation, conditions }
 }
 

@@ -4,7 +4,12 @@
 import { apiVersionOf, type ResourceType } from '../api/object.ts'
 import type { KubeClient } from './client.ts'
 import { pathOf } from './client.ts'
-import { localSubjectAccessReviewType, subjectAccessReviewType, tokenReviewType } from './types.ts'
+import {
+  localSubjectAccessReviewType,
+  selfSubjectReviewType,
+  subjectAccessReviewType,
+  tokenReviewType,
+} from './types.ts'
 
 export interface User {
   readonly username?: string
@@ -56,6 +61,15 @@ export async function userOf(kube: KubeClient, token: string, audience?: string)
   })
   if (status?.authenticated !== true) return undefined
   return audience === undefined || status.audiences?.includes(audience) === true ? status.user : undefined
+}
+
+/** Who this process is to the API server. */
+export async function selfOf(kube: KubeClient): Promise<User> {
+  const { status } = await kube.request<{ status: { userInfo: User } }>('POST', pathOf(selfSubjectReviewType), {
+    apiVersion: apiVersionOf(selfSubjectReviewType),
+    kind: selfSubjectReviewType.kind,
+  })
+  return status.userInfo
 }
 
 export function mayDo(kube: KubeClient, user: User, attempt: Attempt): Promise<boolean> {

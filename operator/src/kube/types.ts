@@ -76,6 +76,13 @@ export const localSubjectAccessReviewType = define(
   'LocalSubjectAccessReview',
   'localsubjectaccessreviews',
 )
+export const selfSubjectReviewType = define(
+  'authentication.k8s.io',
+  'v1',
+  'SelfSubjectReview',
+  'selfsubjectreviews',
+  false,
+)
 export const selfSubjectRulesReviewType = define(
   'authorization.k8s.io',
   'v1',

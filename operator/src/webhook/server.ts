@@ -1,5 +1,5 @@
-// The server of the webhooks. It answers on every replica and holds no state: what it needs is in the caches. A certificate that
-// is renewed is used for the next connection.
+// The server of the webhooks. It answers on every replica and holds no state: what it needs is in the caches. The one thing that it
+// writes is who has applied a ClusterPipeline, where that is asked for. A certificate that is renewed is used for the next connection.
 
 import type { Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -7,10 +7,11 @@ import { canonicalJson } from '@penstock/agent/config/canonical'
 import { errorText } from '@penstock/agent/errors'
 import { Histogram } from 'prom-client'
 import type { Agent } from '../api/agent.ts'
-import { agentKind, clusterPipelineKind, kindOf } from '../api/kinds.ts'
-import { group, type KubeObject } from '../api/object.ts'
+import { agentKind, clusterPipelineKind, type Kind, kindOf } from '../api/kinds.ts'
+import type { KubeObject } from '../api/object.ts'
+import { Authors } from '../controllers/authors.ts'
 import type { OperatorContext, OperatorPart } from '../controllers/context.ts'
-import { mayDo, type User } from '../kube/reviews.ts'
+import type { User } from '../kube/reviews.ts'
 import type { WorkloadInput } from '../workloads/pod.ts'
 import { type OperatorCertificate, secureServer } from './certificates.ts'
 import { injectSidecar, misplacedWarnings, type Pod } from './inject.ts'
@@ -29,6 +30,7 @@ interface AdmissionRequest {
   readonly kind: { readonly kind: string }
   readonly namespace?: string
   readonly operation: string
+  readonly dryRun?: boolean
   readonly object: KubeObject | null
   readonly oldObject: KubeObject | null
   readonly userInfo?: User
@@ -66,6 +68,7 @@ export class WebhookServer implements AsyncDisposable {
   readonly #server: Server
   readonly #duration: Histogram
   readonly #agents
+  readonly #authors: Authors | undefined
   #minor: Promise<number> | undefined
 
   constructor(context: OperatorContext, certificate: OperatorCertificate, options: WebhookOptions) {
@@ -73,6 +76,7 @@ export class WebhookServer implements AsyncDisposable {
     this.#options = options
     this.#judge = options.judge(context)
     this.#agents = context.caches.cache<Agent>(agentKind)
+    this.#authors = Authors.of(context, 'webhook')
     this.#duration = new Histogram({
       name: 'controller_runtime_webhook_latency_seconds',
       help: 'Time to answer the API server.',
@@ -156,13 +160,22 @@ export class WebhookServer implements AsyncDisposable {
   }
 
   async #validate(request: AdmissionRequest): Promise<AdmissionResponse> {
-    const { uid, object, oldObject } = request
+    const { uid, object } = request
     const kind = kindOf(request.kind.kind)
     if (kind === undefined || object === null) return { uid, allowed: true }
-    if (kind === clusterPipelineKind && !(await this.#mayCollect(request))) {
+    const author = kind === clusterPipelineKind ? await this.#authorOf(request) : undefined
+    if (author?.isRefused === true) {
       const message = `${request.userInfo?.username ?? 'The author'} may not collect penstock.dev/logs in all namespaces.`
       return { uid, allowed: false, status: { code: 403, reason: 'Forbidden', message } }
     }
+    const response = await this.#verdictOf(kind, request, object)
+    // What is only tried leaves nothing behind.
+    if (response.allowed && author?.isNew === true && request.dryRun !== true)
+      await this.#authors?.record(object, request.userInfo ?? {})
+    return response
+  }
+
+  async #verdictOf(kind: Kind, { uid, oldObject }: AdmissionRequest, object: KubeObject): Promise<AdmissionResponse> {
     const late = AbortSignal.timeout(budgetMs)
     const tooLate = new Promise<undefined>((done) => late.addEventListener('abort', () => done(undefined)))
     const verdict = await Promise.race([validate(kind, object, oldObject ?? undefined, this.#judge), tooLate])
@@ -177,14 +190,17 @@ export class WebhookServer implements AsyncDisposable {
     }
   }
 
-  /** Whether the author of a ClusterPipeline may read the logs of all namespaces, where that is asked for. */
-  async #mayCollect({ object, oldObject, userInfo }: AdmissionRequest): Promise<boolean> {
-    if (!this.#context.settings.authorizeClusterPipelines) return true
-    const specOf = (one: KubeObject | null) => canonicalJson((one as { spec?: unknown } | null)?.spec ?? null)
-    if (oldObject !== null && oldObject !== undefined && specOf(object) === specOf(oldObject)) return true
-    return mayDo(this.#context.kube.as('webhook'), userInfo ?? {}, {
-      resourceAttributes: { group, resource: 'logs', verb: 'collect' },
-    })
+  /**
+   * Whether the author of a ClusterPipeline may read the logs of all namespaces, where that is asked for; and whether it is to be written
+   * down that this one may. Who changes no spec needs no right, and stands for a spec of which nobody is known if he has it.
+   */
+  async #authorOf({ object, oldObject, userInfo }: AdmissionRequest): Promise<{ isRefused: boolean; isNew: boolean }> {
+    if (this.#authors === undefined || object === null) return { isRefused: false, isNew: false }
+    const specOf = (one: KubeObject) => canonicalJson((one as { spec?: unknown }).spec ?? null)
+    const isSame = oldObject !== null && oldObject !== undefined && specOf(object) === specOf(oldObject)
+    if (isSame && (await this.#authors.knows(object))) return { isRefused: false, isNew: false }
+    const may = await this.#authors.mayCollect(userInfo ?? {})
+    return { isRefused: !may && !isSame, isNew: may }
   }
 
   async #inject({ uid, namespace = '', object }: AdmissionRequest): Promise<AdmissionResponse> {

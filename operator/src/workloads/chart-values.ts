@@ -88,7 +88,7 @@ export const chartValues: readonly ChartValue[] = [
     'authorizeClusterPipelines',
     false,
     flag,
-    'Whether the author of a ClusterPipeline must be allowed to collect logs.',
+    'Whether who applies a ClusterPipeline needs the verb `collect` on `logs` of `penstock.dev`. Needs the webhooks.',
   ),
   value(
     'resources',

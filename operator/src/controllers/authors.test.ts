@@ -1,0 +1,125 @@
+// Who has applied a ClusterPipeline, as admission writes it down and a reconcile believes it. The API server is a table of ConfigMaps and of who may collect.
+
+import { silentLogger } from '@penstock/agent/telemetry/logger'
+import { beforeEach, expect, test, vi } from 'vitest'
+import { clusterPipelineKind } from '../api/kinds.ts'
+import type { KubeObject, ResourceType } from '../api/object.ts'
+import { Store } from '../kube/store.ts'
+import { configMapType } from '../kube/types.ts'
+import { Authors } from './authors.ts'
+import type { OperatorContext } from './context.ts'
+
+const alice = { username: 'alice', groups: ['platform'], extra: { scope: ['all'] } }
+const pipeline = (mark: number, uid = 'u1') =>
+  ({
+    apiVersion: 'penstock.dev/v1alpha1',
+    kind: 'ClusterPipeline',
+    metadata: { name: 'all', uid },
+    spec: { mark },
+  }) as KubeObject
+const { signal } = new AbortController()
+
+let stored: Map<string, KubeObject>
+let mayCollect: Set<string>
+let reviewed: unknown[]
+let pipelines: Store<KubeObject>
+let records: Store<KubeObject>
+beforeEach(() => {
+  stored = new Map()
+  mayCollect = new Set(['alice', 'operator'])
+  reviewed = []
+  pipelines = new Store(clusterPipelineKind, [''], silentLogger)
+  records = new Store(configMapType, [''], silentLogger)
+})
+
+const kube = {
+  as: () => kube,
+  get: async (_: ResourceType, __: string, name: string) => stored.get(name),
+  apply: async (_: ResourceType, object: KubeObject) => {
+    stored.set(object.metadata.name, object)
+    return object
+  },
+  delete: async (_: ResourceType, __: string, name: string) => stored.delete(name),
+  request: async (_: string, path: string, body: { spec: { user: string } }) => {
+    if (path.endsWith('/selfsubjectreviews')) return { status: { userInfo: { username: 'operator' } } }
+    reviewed.push(body.spec)
+    return { status: { allowed: mayCollect.has(body.spec.user) } }
+  },
+}
+function context(): OperatorContext {
+  const cache = (type: ResourceType) => (type === configMapType ? records : pipelines)
+  const settings = { namespace: 'system', authorizeClusterPipelines: true }
+  return { kube, settings, caches: { cache } } as unknown as OperatorContext
+}
+const webhook = () => Authors.of(context(), 'webhook') as Authors
+const reconcile = () => Authors.following(context(), 'pipeline') as Authors
+
+test('what somebody has applied who may is his; groups and scopes count when he is asked about again', async () => {
+  await webhook().record(pipeline(1), alice)
+  expect(await reconcile().look(pipeline(1), signal)).toEqual({ name: 'alice', problem: undefined })
+  expect(reviewed).toEqual([
+    {
+      ...{ user: 'alice', groups: ['platform'], extra: { scope: ['all'] } },
+      resourceAttributes: { group: 'penstock.dev', resource: 'logs', verb: 'collect' },
+    },
+  ])
+})
+
+test.each([
+  ['nothing is known of it', async () => {}, pipeline(1)],
+  ['another content of it was applied', () => webhook().record(pipeline(1), alice), pipeline(2)],
+  ['it was made anew', () => webhook().record(pipeline(1), alice), pipeline(1, 'u2')],
+])('it is refused where %s', async (_, before, now) => {
+  await before()
+  const { name, problem } = await reconcile().look(now, signal)
+  expect(name).toBeUndefined()
+  expect(problem).toContain('It is not known who has applied this version')
+  expect(problem).toContain('kubectl annotate clusterpipeline all penstock.dev/retry')
+})
+
+test('a right that is taken away is noticed within minutes, and so is one that is given', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] })
+  try {
+    const authors = reconcile()
+    await webhook().record(pipeline(1), alice)
+    expect((await authors.look(pipeline(1), signal)).problem).toBeUndefined()
+    mayCollect.clear()
+    expect((await authors.look(pipeline(1), signal)).problem).toBeUndefined()
+    expect(reviewed).toHaveLength(1)
+    vi.advanceTimersByTime(61_000)
+    const { name, problem } = await authors.look(pipeline(1), signal)
+    expect(name).toBe('alice')
+    expect(problem).toMatch(/^"alice", who has applied it, may not `collect` logs\.penstock\.dev/)
+    mayCollect.add('alice')
+    vi.advanceTimersByTime(61_000)
+    expect((await authors.look(pipeline(1), signal)).problem).toBeUndefined()
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+test('the operator answers for what it applies itself, and not for what others have added to it', async () => {
+  const authors = webhook()
+  await authors.recordOwn(pipeline(1), pipeline(2))
+  expect(await authors.knows(pipeline(1))).toBe(false)
+  await authors.recordOwn(pipeline(1), pipeline(1))
+  expect(await reconcile().look(pipeline(1), signal)).toEqual({ name: 'operator', problem: undefined })
+  // Who is known stays.
+  await authors.record(pipeline(3), alice)
+  await authors.recordOwn(pipeline(3), pipeline(3))
+  expect((await reconcile().look(pipeline(3), signal)).name).toBe('alice')
+})
+
+test('records of contents that are gone go, but not one of a write that may be under way', async () => {
+  const author = webhook()
+  for (const mark of [1, 2, 3]) await author.record(pipeline(mark), alice)
+  const old = new Date(Date.now() - 3_600_000).toISOString()
+  const [first, current, young] = [...stored.values()].map((object, index) => ({
+    ...object,
+    metadata: { ...object.metadata, creationTimestamp: index < 2 ? old : new Date().toISOString() },
+  })) as [KubeObject, KubeObject, KubeObject]
+  for (const object of [first, current, young]) records.set(object)
+  pipelines.set(pipeline(2))
+  await reconcile().look(pipeline(2), signal)
+  expect([...stored.keys()]).toEqual([current.metadata.name, young.metadata.name])
+})

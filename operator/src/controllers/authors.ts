@@ -1,0 +1,158 @@
+// Who has applied a ClusterPipeline, and whether they may collect the logs of all namespaces, where `--authorize-cluster-pipelines` asks
+// for it. Admission writes down whom it has seen and let pass; a reconcile believes nothing else. A record is of one object and
+// one content of its spec, so it says nothing about what is applied while nobody answers. It stands in the operator's namespace,
+// where authors cannot write, and not in the object, which stays as its author has made it.
+
+import { createHash } from 'node:crypto'
+import { canonicalJson } from '@penstock/agent/config/canonical'
+import { clusterPipelineKind } from '../api/kinds.ts'
+import { group, type KubeObject } from '../api/object.ts'
+import type { Cache } from '../kube/cache.ts'
+import type { KubeClient } from '../kube/client.ts'
+import { evenNow } from '../kube/clock.ts'
+import { mayDo, selfOf, type User } from '../kube/reviews.ts'
+import { configMapType } from '../kube/types.ts'
+import type { OperatorContext } from './context.ts'
+
+/** Its value is the uid of the ClusterPipeline. */
+const label = 'penstock.dev/author-of'
+const annotations = { user: 'penstock.dev/author', pipeline: 'penstock.dev/pipeline' } as const
+/** How long an answer about a user counts, and after how long a ClusterPipeline is looked at again. */
+const answerMs = 60_000
+export const reviewAgainMs = 300_000
+/** Records of other contents: one of them may be of a write that has yet to arrive. */
+const keptMs = 600_000
+
+interface Following {
+  readonly records: Cache
+  readonly pipelines: Cache
+}
+
+export interface Author {
+  /** Undefined where nobody is known. */
+  readonly name: string | undefined
+  /** Why it must not run. */
+  readonly problem: string | undefined
+}
+
+export class Authors {
+  readonly #kube: KubeClient
+  readonly #namespace: string
+  readonly #following: Following | undefined
+  #sweptAt = Number.NEGATIVE_INFINITY
+  readonly #answers = new Map<string, { readonly allowed: boolean; readonly at: number }>()
+
+  private constructor(kube: KubeClient, namespace: string, following?: Following) {
+    this.#kube = kube
+    this.#namespace = namespace
+    this.#following = following
+  }
+
+  /** Undefined where authors are not asked about. */
+  static of({ kube, settings }: OperatorContext, client: string): Authors | undefined {
+    return settings.authorizeClusterPipelines ? new Authors(kube.as(client), settings.namespace) : undefined
+  }
+
+  /** The same with the records at hand, for those who look again and again. */
+  static following({ kube, settings, caches }: OperatorContext, client: string): Authors | undefined {
+    if (!settings.authorizeClusterPipelines) return undefined
+    const { namespace } = settings
+    const records = caches.cache(configMapType, { metadataOnly: true, namespaces: [namespace], labelSelector: label })
+    return new Authors(kube.as(client), namespace, { records, pipelines: caches.cache(clusterPipelineKind) })
+  }
+
+  /** Hears the names of ClusterPipelines of which something new is known. */
+  subscribe(handler: (name: string) => void): Disposable {
+    const subscription = this.#following?.records.subscribe(({ type, object }) => {
+      const name = object.metadata.annotations?.[annotations.pipeline]
+      if (type !== 'deleted' && name !== undefined) handler(name)
+    })
+    return { [Symbol.dispose]: () => subscription?.[Symbol.dispose]() }
+  }
+
+  mayCollect(user: User): Promise<boolean> {
+    return mayDo(this.#kube, user, { resourceAttributes: { group, resource: 'logs', verb: 'collect' } })
+  }
+
+  /** Whether somebody is known who has applied this content and was allowed to. */
+  async knows(pipeline: KubeObject): Promise<boolean> {
+    return (await this.#userOf(pipeline)) !== undefined
+  }
+
+  /** Writes down who applies this content. It has no owner: until that is stored, it would be taken for gone. */
+  async record(pipeline: KubeObject, user: User): Promise<void> {
+    const { name, uid = '' } = pipeline.metadata
+    await this.#kube.apply(configMapType, {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: {
+        name: recordName(pipeline),
+        namespace: this.#namespace,
+        labels: { 'app.kubernetes.io/managed-by': 'penstock', [label]: uid },
+        annotations: { [annotations.user]: canonicalJson(user), [annotations.pipeline]: name },
+      },
+    })
+  }
+
+  /** Writes down that the operator itself has applied an object, if it is what it has applied and nobody has added to it. */
+  async recordOwn(applied: KubeObject, wanted: KubeObject): Promise<void> {
+    if (contentOf(applied) === contentOf(wanted) && !(await this.knows(applied)))
+      await this.record(applied, await selfOf(this.#kube))
+  }
+
+  async look(pipeline: KubeObject, signal: AbortSignal): Promise<Author> {
+    await this.#sweep(signal)
+    const user = await this.#userOf(pipeline, signal)
+    if (user === undefined) {
+      const again = `kubectl annotate clusterpipeline ${pipeline.metadata.name} penstock.dev/retry="$(date)" --overwrite`
+      const problem = `It is not known who has applied this version: no webhook answered, or authors were not asked about then. Somebody who may \`collect\` logs.${group} has to apply it again, or: ${again}`
+      return { name: undefined, problem }
+    }
+    const name = user.username ?? ''
+    if (await this.#isAllowed(user)) return { name, problem: undefined }
+    const problem = `"${name}", who has applied it, may not \`collect\` logs.${group} in all namespaces: grant it by a ClusterRoleBinding, or have it applied by somebody who may`
+    return { name, problem }
+  }
+
+  async #isAllowed(user: User): Promise<boolean> {
+    const key = canonicalJson(user)
+    const known = this.#answers.get(key)
+    if (known !== undefined && evenNow() - known.at < answerMs) return known.allowed
+    const allowed = await this.mayCollect(user)
+    this.#answers.set(key, { allowed, at: evenNow() })
+    return allowed
+  }
+
+  async #userOf(pipeline: KubeObject, signal?: AbortSignal): Promise<User | undefined> {
+    const name = recordName(pipeline)
+    // The event of a record may come later than that of its object.
+    const found =
+      this.#following?.records.get(this.#namespace, name) ??
+      (await this.#kube.get(configMapType, this.#namespace, name, signal === undefined ? {} : { signal }))
+    const text = found?.metadata.annotations?.[annotations.user]
+    return text === undefined ? undefined : (JSON.parse(text) as User)
+  }
+
+  /** Takes away what is about no content that is there. */
+  async #sweep(signal: AbortSignal): Promise<void> {
+    if (this.#following === undefined || evenNow() - this.#sweptAt < keptMs) return
+    this.#sweptAt = evenNow()
+    const { records, pipelines } = this.#following
+    for (const { metadata } of [...records.values()]) {
+      const { name, annotations: own, creationTimestamp = '' } = metadata
+      const pipeline = pipelines.get(undefined, own?.[annotations.pipeline] ?? '')
+      if (pipeline !== undefined && recordName(pipeline) === name) continue
+      if (Date.now() - Date.parse(creationTimestamp) > keptMs)
+        await this.#kube.delete(configMapType, this.#namespace, name, { signal })
+    }
+  }
+}
+
+const contentOf = (object: KubeObject) => canonicalJson((object as { readonly spec?: unknown }).spec ?? null)
+
+function recordName(pipeline: KubeObject): string {
+  const digest = createHash('sha256')
+    .update(`${pipeline.metadata.uid}\n${contentOf(pipeline)}`)
+    .digest('hex')
+  return `penstock-author-${digest.slice(0, 32)}`
+}
