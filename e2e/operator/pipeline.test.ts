@@ -279,7 +279,16 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
         },
       },
     )
+    // What cannot run takes nothing of the quota, and its place by age once it can.
+    const http = sink('http', { uri: 'https://x', encoding: { codec: 'json' } })
+    await apply(pipeline('broken', http, 'small'))
+    await says('broken', 'Accepted', 'False ForbiddenOption', 'small')
     await apply(pipeline('first', {}, 'small'))
+    await says('first', 'Accepted', 'True Valid', 'small')
+    await apply(pipeline('broken', {}, 'small'))
+    await says('broken', 'Accepted', 'True Valid', 'small')
+    await says('first', 'Accepted', 'False QuotaExceeded', 'small')
+    await cluster.kubectl(['-n', 'small', 'delete', 'pl', 'broken'])
     await says('first', 'Accepted', 'True Valid', 'small')
     await apply(pipeline('second', {}, 'small'))
     const over = await says('second', 'Accepted', 'False QuotaExceeded', 'small')
@@ -289,7 +298,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
     await says('first', 'Accepted', 'True Valid', 'small')
     await cluster.kubectl(['-n', 'small', 'delete', 'pl', 'first'])
     await says('second', 'Accepted', 'True Valid', 'small')
-    await apply(pipeline('second', sink('http', { uri: 'https://x', encoding: { codec: 'json' } }), 'small'))
+    await apply(pipeline('second', http, 'small'))
     const refused = await says('second', 'Accepted', 'False ForbiddenOption', 'small')
     expect(conditionOf(refused, 'Accepted')?.message).toContain(
       'Type `http` of sinks is not allowed in this namespace (T9) (The TenantPolicy allows blackhole)',

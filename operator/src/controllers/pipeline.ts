@@ -22,7 +22,7 @@ import type { OperatorContext, OperatorPart } from './context.ts'
 import { Controller, type ControllerMetrics } from './controller.ts'
 import { Gatherer, objectOf, plain, referencesOf, secretsOf } from './gather.ts'
 import { LastGood } from './last-good.ts'
-import { byAge, diskBudgetProblem, namespaceQuotaProblem } from './quota.ts'
+import { type Claim, claimOf, diskBudgetProblem, namespaceQuotaProblem } from './quota.ts'
 
 export interface PipelinePartOptions {
   readonly artifacts: Artifacts
@@ -59,6 +59,10 @@ export class PipelineController implements AsyncDisposable {
   readonly #agents: Cache<Agent>
   readonly #authors: Authors | undefined
   readonly #known = new Map<string, Known>()
+  /** ClusterPipelines that must not run because of who has applied them. */
+  readonly #unauthorised = new Set<string>()
+  /** What each Pipeline was last seen to take of quotas. */
+  readonly #claims = new Map<string, string>()
   /** Verdicts about Sources and Sinks, by what they were found for. */
   readonly #sharedKnown = new Map<string, { readonly mark: string; readonly verdict: Verdict }>()
   readonly #subscriptions: Disposable[] = []
@@ -121,10 +125,8 @@ export class PipelineController implements AsyncDisposable {
           this.#controller.add(`${kind} ${keyOf(object)}`)
           for (const name of referencesOf(object)) this.#controller.add(name, 'resync')
           for (const name of previous === undefined ? [] : referencesOf(previous)) this.#controller.add(name, 'resync')
-          // Another one may fit into the quota now, or no more.
-          if (type !== 'changed' || (this.#known.get(`${kind} ${keyOf(object)}`)?.result.diskBufferBytes ?? 0) > 0) {
-            this.#wakePeers(object)
-          }
+          // Another one may fit into a quota now.
+          if (type === 'deleted') this.#wakePeers(object)
         }),
       )
     }
@@ -173,13 +175,23 @@ export class PipelineController implements AsyncDisposable {
     for (const key of this.#everyKey()) this.#controller.add(key, 'resync')
   }
 
-  #wakePeers({ metadata }: Pipeline): void {
+  /** Those that share a quota with a Pipeline are looked at once more. */
+  #wakePeers({ metadata: { namespace } }: Pipeline): void {
+    if (this.#unprimed !== undefined) return
+    const policy = namespace === undefined ? undefined : this.#gathered.policies.of(namespace)
     const cache = this.#gathered.pipelines.get('Pipeline')
-    if (metadata.namespace === undefined || this.#unprimed !== undefined) return
-    if (this.#gathered.policies.of(metadata.namespace)?.spec.quota === undefined && !this.#hasDiskBudgets()) return
-    for (const peer of cache?.find('namespace', metadata.namespace) ?? []) {
-      this.#controller.add(`Pipeline ${keyOf(peer)}`, 'resync')
-    }
+    const peers = policy?.spec.quota === undefined ? [] : (cache?.find('namespace', namespace ?? '') ?? [])
+    for (const peer of [...peers, ...(this.#hasDiskBudgets() ? this.#withDiskBuffers() : [])])
+      this.#controller.add(`${peer.kind} ${keyOf(peer)}`, 'resync')
+  }
+
+  /** What a Pipeline takes of quotas may have become another: that concerns those that share them. */
+  #claimed(key: string, pipeline: Pipeline): void {
+    const { wanted, running } = this.#claimOf(pipeline)
+    const claim = JSON.stringify([wanted, running])
+    if (this.#claims.get(key) === claim) return
+    this.#claims.set(key, claim)
+    this.#wakePeers(pipeline)
   }
 
   #hasDiskBudgets(): boolean {
@@ -234,10 +246,10 @@ export class PipelineController implements AsyncDisposable {
   }
 
   async #reconcilePipeline(kind: Kind, key: string, name: string, signal: AbortSignal): Promise<number | undefined> {
-    const id = kind.kind === 'ClusterPipeline' ? `_cluster/${name}` : name
+    const id = kind.kind === 'ClusterPipeline' ? `_cluster/${name}` : name // also of one that is gone
     const pipeline = objectOf(this.#gathered.pipelines.get(kind.kind), name)
     if (pipeline === undefined || !this.#isWatched(pipeline)) {
-      this.#known.delete(key)
+      for (const known of [this.#known, this.#unauthorised, this.#claims]) known.delete(key)
       this.#options.artifacts.remove(id)
       await this.#lastGood.drop(id, signal)
       this.#settled(key)
@@ -248,11 +260,15 @@ export class PipelineController implements AsyncDisposable {
       return undefined
     }
     const result = await this.#compile(key, pipeline, signal)
+    const author = kind === clusterPipelineKind ? await this.#authors?.look(pipeline, signal) : undefined
+    if (author?.problem === undefined) this.#unauthorised.delete(key)
+    else this.#unauthorised.add(key)
+    this.#claimed(key, pipeline)
     // Before every Pipeline has been compiled once nobody's quota can be told: nothing is said then.
     if (this.#unprimed?.has(key)) return undefined
-    const author = kind === clusterPipelineKind ? await this.#authors?.look(pipeline, signal) : undefined
     const verdicts = this.#judge(pipeline, result, author)
     const waitMs = await this.#publish(id, pipeline, result, verdicts, signal)
+    this.#claimed(key, pipeline)
     this.#say(kind, pipeline, result, verdicts, author)
     const usesSecrets = secretsOf(pipeline).length > 0 || (result.artifact?.secretRefs.length ?? 0) > 0
     const waits = [
@@ -358,27 +374,53 @@ export class PipelineController implements AsyncDisposable {
   }
 
   #quotaProblem(pipeline: Pipeline, artifact: Artifact): string | undefined {
-    const { namespace } = pipeline.metadata
-    const diskBytesOf = (each: Pipeline) => this.#known.get(`${each.kind} ${keyOf(each)}`)?.result.diskBufferBytes ?? 0
-    if (namespace !== undefined) {
-      const policy = this.#gathered.policies.of(namespace)
-      const quota = policy?.spec.quota
-      const peers = this.#gathered.pipelines.get('Pipeline')?.find('namespace', namespace) ?? []
-      const problem = quota === undefined ? undefined : namespaceQuotaProblem(pipeline, peers, diskBytesOf, quota)
-      if (problem !== undefined) return `${problem} (TenantPolicy "${policy?.metadata.name}"; the youngest gives way)`
-    }
-    if (artifact.diskBufferBytes === 0) return undefined
+    const claim = this.#claimOf(pipeline)
+    const problem = this.#namespaceProblem(claim)
+    if (problem !== undefined || artifact.diskBufferBytes === 0) return problem
     for (const agent of this.#agentsFor(artifact)) {
-      const peers = [...this.#gathered.pipelines.values()]
-        .flatMap((cache) => [...cache.values()])
-        .filter((each) => {
-          const own = this.#known.get(`${each.kind} ${keyOf(each)}`)?.result.artifact
-          return own !== undefined && own.diskBufferBytes > 0 && this.#selects(agent, own)
+      if (agent.spec.node?.dataDir?.diskBudget === undefined) continue
+      const peers = this.#withDiskBuffers()
+        .filter((each) => this.#artifactsOf(each).some((one) => one !== undefined && this.#selects(agent, one)))
+        .map((each) => {
+          const its = this.#claimOf(each)
+          return this.#namespaceProblem(its) === undefined ? its : { ...its, wanted: undefined }
         })
-      const problem = diskBudgetProblem(pipeline, peers.toSorted(byAge), diskBytesOf, agent)
-      if (problem !== undefined) return problem
+      const found = diskBudgetProblem(claim, peers, agent)
+      if (found !== undefined) return found
     }
     return undefined
+  }
+
+  #namespaceProblem(claim: Claim): string | undefined {
+    const { namespace } = claim.pipeline.metadata
+    const policy = namespace === undefined ? undefined : this.#gathered.policies.of(namespace)
+    const quota = policy?.spec.quota
+    if (namespace === undefined || quota === undefined) return undefined
+    const peers = this.#gathered.pipelines.get('Pipeline')?.find('namespace', namespace) ?? []
+    const problem = namespaceQuotaProblem(
+      claim,
+      peers.map((peer) => this.#claimOf(peer)),
+      quota,
+    )
+    return problem && `${problem} (TenantPolicy "${policy?.metadata.name}"; the youngest gives way)`
+  }
+
+  /** What a Pipeline takes of quotas: by its newest version, if that is refused for nothing else, and by the one that runs. */
+  #claimOf(pipeline: Pipeline): Claim {
+    return claimOf(pipeline, ...this.#artifactsOf(pipeline))
+  }
+
+  #artifactsOf(pipeline: Pipeline): [Artifact | undefined, Artifact | undefined] {
+    const key = `${pipeline.kind} ${keyOf(pipeline)}`
+    const newest = this.#unauthorised.has(key) ? undefined : this.#known.get(key)?.result.artifact
+    const running = this.#options.artifacts.get(idOf(pipeline))
+    return [newest, running?.uid === pipeline.metadata.uid ? running : undefined]
+  }
+
+  #withDiskBuffers(): Pipeline[] {
+    return [...this.#gathered.pipelines.values()]
+      .flatMap((cache) => [...cache.values()])
+      .filter((each) => this.#artifactsOf(each).some((artifact) => (artifact?.diskBufferBytes ?? 0) > 0))
   }
 
   #agentsFor(artifact: Artifact): Agent[] {
@@ -551,6 +593,9 @@ export class PipelineController implements AsyncDisposable {
     return { status: 'True', reason: 'Resolved', message: '' }
   }
 }
+
+const idOf = ({ kind, metadata: { namespace, name } }: Pipeline) =>
+  kind === 'ClusterPipeline' ? `_cluster/${name}` : `${namespace}/${name}`
 
 const conditionsOf = (object: {
   readonly status?: { readonly conditions?: readonly Condition[] | undefined } | undefined

@@ -1,13 +1,11 @@
-// Quotas: how many Pipelines, components and bytes of disk buffers a namespace may have, and how many bytes an Agent's nodes. Where
-// one is exceeded the youngest gives way, then the last by name (T14): never all.
+// Quotas: how many Pipelines, components and bytes of disk buffers a namespace may have, and how many bytes an Agent's nodes. What runs
+// counts, and what would run. Where one is exceeded the youngest gives way, then the last by name (T14): never all.
 
 import type { Agent } from '../api/agent.ts'
 import type { Pipeline } from '../api/pipeline.ts'
 import type { TenantPolicySpec } from '../api/tenant-policy.ts'
+import type { Artifact } from '../compile/artifact.ts'
 import { bytesText, quantityOf } from '../compile/quantity.ts'
-
-/** Bytes of disk buffers of an Agent's nodes, when it names none. */
-const unlimited = Number.POSITIVE_INFINITY
 
 /** The oldest first, then by namespace and name. */
 export function byAge(left: Pipeline, right: Pipeline): number {
@@ -20,51 +18,95 @@ export function byAge(left: Pipeline, right: Pipeline): number {
   return 0
 }
 
+/** What a version of a Pipeline takes of quotas. */
+export interface Need {
+  readonly components: number
+  readonly diskBytes: number
+}
+
+export interface Claim {
+  readonly pipeline: Pipeline
+  /** Of the newest version; undefined: it is refused whatever the quotas are, or nothing is known of it yet. */
+  readonly wanted: Need | undefined
+  /** Of the version that runs. */
+  readonly running: Need | undefined
+}
+
+interface Taken extends Need {
+  readonly pipelines: number
+}
+
 /** Why a Pipeline is over the quota of its namespace; undefined if it is not. */
 export function namespaceQuotaProblem(
-  pipeline: Pipeline,
-  peers: readonly Pipeline[],
-  diskBytesOf: (pipeline: Pipeline) => number,
+  claim: Claim,
+  peers: readonly Claim[],
   quota: NonNullable<TenantPolicySpec['quota']>,
 ): string | undefined {
-  const older = peers.filter((peer) => byAge(peer, pipeline) < 0)
-  if (quota.pipelines !== undefined && older.length >= quota.pipelines) {
-    return `The namespace may have ${quota.pipelines} Pipelines, and this is number ${older.length + 1} by age`
-  }
-  if (quota.components !== undefined) {
-    const sum = [...older, pipeline].reduce((total, each) => total + componentsOf(each), 0)
-    if (sum > quota.components) {
-      return `The namespace may have ${quota.components} components, and with this Pipeline it has ${sum}`
-    }
-  }
   const most = quantityOf(quota.diskBuffer)
-  const own = diskBytesOf(pipeline)
-  if (most !== undefined && own > 0) {
-    const sum = older.reduce((total, each) => total + diskBytesOf(each), own)
-    if (sum > most) {
-      return `The namespace may have ${bytesText(most)} of disk buffers, and with this Pipeline it has ${bytesText(sum)}`
+  return problemOf(claim, peers, (taken, { components, diskBytes }) => {
+    if (quota.pipelines !== undefined && taken.pipelines >= quota.pipelines) {
+      return `The namespace may have ${quota.pipelines} Pipelines, and this is number ${taken.pipelines + 1} by age`
     }
-  }
-  return undefined
+    if (quota.components !== undefined && taken.components + components > quota.components) {
+      return `The namespace may have ${quota.components} components, and with this Pipeline it has ${taken.components + components}`
+    }
+    const sum = taken.diskBytes + diskBytes
+    if (most === undefined || diskBytes === 0 || sum <= most) return undefined
+    return `The namespace may have ${bytesText(most)} of disk buffers, and with this Pipeline it has ${bytesText(sum)}`
+  })
 }
 
 /** Why the disk buffers of a Pipeline do not fit on the nodes of an Agent (T10). */
-export function diskBudgetProblem(
-  pipeline: Pipeline,
-  peers: readonly Pipeline[],
-  diskBytesOf: (pipeline: Pipeline) => number,
-  agent: Agent,
-): string | undefined {
-  const budget = quantityOf(agent.spec.node?.dataDir?.diskBudget) ?? unlimited
-  const own = diskBytesOf(pipeline)
-  if (own === 0 || budget === unlimited) return undefined
-  const older = peers.filter((peer) => byAge(peer, pipeline) < 0)
-  const sum = older.reduce((total, each) => total + diskBytesOf(each), own)
-  if (sum <= budget) return undefined
+export function diskBudgetProblem(claim: Claim, peers: readonly Claim[], agent: Agent): string | undefined {
+  const budget = quantityOf(agent.spec.node?.dataDir?.diskBudget)
+  if (budget === undefined) return undefined
   const name = `${agent.metadata.namespace}/${agent.metadata.name}`
-  return `Agent ${name} has ${bytesText(budget)} for disk buffers, and with this Pipeline ${bytesText(sum)} are asked for (T10)`
+  return problemOf(claim, peers, (taken, { diskBytes }) => {
+    const sum = taken.diskBytes + diskBytes
+    if (diskBytes === 0 || sum <= budget) return undefined
+    return `Agent ${name} has ${bytesText(budget)} for disk buffers, and with this Pipeline ${bytesText(sum)} are asked for (T10)`
+  })
 }
 
-function componentsOf({ spec }: Pipeline): number {
-  return spec.sources.length + (spec.transforms?.length ?? 0) + spec.sinks.length
+/**
+ * What is found for a Pipeline after all that are older have got what they may have. It depends on these alone, so nothing that is younger,
+ * and nothing that is refused and does not run, ever changes it.
+ */
+function problemOf(
+  { pipeline, wanted }: Claim,
+  peers: readonly Claim[],
+  find: (taken: Taken, need: Need) => string | undefined,
+): string | undefined {
+  if (wanted === undefined) return undefined
+  let taken: Taken = { pipelines: 0, components: 0, diskBytes: 0 }
+  const older = peers.filter((peer) => byAge(peer.pipeline, pipeline) < 0)
+  for (const peer of older.toSorted((left, right) => byAge(left.pipeline, right.pipeline))) {
+    const fits = peer.wanted !== undefined && find(taken, peer.wanted) === undefined
+    const need = fits ? peer.wanted : peer.running
+    if (need === undefined) continue
+    const { pipelines, components, diskBytes } = taken
+    taken = {
+      pipelines: pipelines + 1,
+      components: components + need.components,
+      diskBytes: diskBytes + need.diskBytes,
+    }
+  }
+  return find(taken, wanted)
+}
+
+/** What a Pipeline asks for by its newest version, if that may run, and what the version takes that runs. */
+export function claimOf(pipeline: Pipeline, newest: Artifact | undefined, running: Artifact | undefined): Claim {
+  const { sources, transforms = [], sinks } = pipeline.spec
+  return {
+    pipeline,
+    wanted: newest && {
+      components: sources.length + transforms.length + sinks.length,
+      diskBytes: newest.diskBufferBytes,
+    },
+    running: running && { components: componentsIn(running), diskBytes: running.diskBufferBytes },
+  }
+}
+
+function componentsIn({ hub, sources, transforms, sinks }: Artifact): number {
+  return [hub.subscriptions, sources, transforms, sinks].reduce((sum, table) => sum + Object.keys(table).length, 0)
 }
