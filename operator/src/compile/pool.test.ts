@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Pipeline } from '../api/pipeline.ts'
+import { compileJob } from './job.ts'
 import { CompilePool, compileLimits } from './pool.ts'
 
 const job = (source: string, tests: Pipeline['spec']['tests'] = []) => ({
@@ -52,6 +53,24 @@ test('compiles in a thread; equal resources give equal artifacts', { timeout: 60
     message: 'transforms[parse] line 1 col 6: E103 unhandled fallible assignment',
   })
 })
+
+test.each([
+  ['sources', 'orchestrator_log', 'unknown source type `orchestrator_log`', 'did you mean `orchestrator_logs`?'],
+  ['sinks', 'htpp', 'unknown sink type `htpp`', 'did you mean `http`?'],
+  ['sinks', 'remap', 'unknown sink type `remap`', '`remap` is a transform: it belongs below `transforms`'],
+] as const)(
+  'under a TenantPolicy, %s of type %s are told to be unknown before they are told to be forbidden',
+  async (list, type, problem, help) => {
+    const { pipeline, ...rest } = job('.a = 1')
+    const spec = { ...pipeline.spec, [list]: [{ name: 'x', type, config: {} }] }
+    const policy = { namespaceSelector: {}, allowedSinks: ['blackhole'] }
+    const { accepted } = await compileJob({ ...rest, policy, pipeline: { ...pipeline, spec } })
+    expect(accepted).toMatchObject({ status: 'False', reason: 'InvalidConfig' })
+    expect(accepted.message).toContain(problem)
+    expect(accepted.message).toContain(help)
+    expect(accepted.message).not.toContain('T9')
+  },
+)
 
 test('a thread that was started ahead takes what comes, before it is ready and after', {
   timeout: 60_000,

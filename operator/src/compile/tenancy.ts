@@ -61,7 +61,8 @@ export function typeViolations(
   mode: ArtifactMode,
   options: TenancyOptions,
 ): Violation[] {
-  if (options.ownMachine) return []
+  // What there is none of is told of by the check of options, with what it may have meant.
+  if (options.ownMachine || findComponent(kind, type) === undefined) return []
   const path = ['type']
   const own = `\`penstock run\` allows it on your own machine, and so does \`penstock lint --own-machine\`.`
   const { policy } = options
