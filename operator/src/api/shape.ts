@@ -106,24 +106,21 @@ function checkObject(schema: Table, value: Table, path: readonly (string | numbe
     if (below !== undefined) {
       check(below, item, [...path, name], problems)
     } else if (!isOpen) {
-      const near = closest(name, Object.keys(members))
-      const below = Object.hasOwn(members, 'config') && Object.hasOwn(members, 'type')
-      problems.push({
-        path: [...path, name],
-        message: `unknown field \`${name}\`, expected ${names(Object.keys(members))}`,
-        help:
-          near !== undefined
-            ? `Did you mean \`${near}\`?`
-            : below
-              ? 'Options of the component belong below `config`, indented by one more step.'
-              : undefined,
-      })
+      const message = `unknown field \`${name}\`, expected ${names(Object.keys(members))}`
+      problems.push({ path: [...path, name], message, help: helpFor(name, members) })
     }
   }
   for (const name of (schema['required'] ?? []) as readonly string[]) {
     if (value[name] === undefined)
       problems.push({ path: [...path, name], message: `\`${labelOf([...path, name])}\` is missing` })
   }
+}
+
+function helpFor(name: string, members: Readonly<Record<string, Table>>): string | undefined {
+  const near = closest(name, Object.keys(members))
+  if (near !== undefined) return `Did you mean \`${near}\`?`
+  const isComponent = Object.hasOwn(members, 'config') && Object.hasOwn(members, 'type')
+  return isComponent ? 'Options of the component belong below `config`, indented by one more step.' : undefined
 }
 
 function names(words: readonly string[]): string {
