@@ -1,16 +1,13 @@
-// The agent as users run it: its command, a configuration file, standard input.
+// The agent by itself: a configuration file, standard input.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import type { CommandResult } from './command.ts'
-import { execute, root } from './command.ts'
-
-/** What `npx penstock-agent` runs. */
-export const agentCommand = resolve(root, 'node_modules/.bin/penstock-agent')
-const path = `${resolve(root, 'node_modules/.bin')}:${process.env['PATH'] ?? ''}`
+import { execute } from './command.ts'
+import { programOf } from './program.ts'
 
 export type AgentConfig = Record<string, unknown>
 
@@ -36,9 +33,10 @@ export async function runAgent(
   options: { readonly args?: readonly string[]; readonly env?: NodeJS.ProcessEnv; readonly timeoutMs?: number } = {},
 ): Promise<CommandResult> {
   await using files = await agentFolder(config)
-  return await execute(agentCommand, ['--config', files.file, ...(options.args ?? [])], {
+  const { command, args, env } = programOf('agent')
+  return await execute(command, [...args, '--config', files.file, ...(options.args ?? [])], {
     input,
-    env: { PATH: path, ...options.env },
+    env: { ...env, ...options.env },
     timeoutMs: options.timeoutMs ?? 60_000,
   })
 }
@@ -55,8 +53,9 @@ export interface RunningAgent extends AsyncDisposable {
 /** Starts the agent and leaves it running. */
 export async function startAgent(config: AgentConfig, env: NodeJS.ProcessEnv = {}): Promise<RunningAgent> {
   const files = await agentFolder(config)
-  const child = spawn(agentCommand, ['--config', files.file], {
-    env: { ...process.env, PATH: path, ...env },
+  const agent = programOf('agent')
+  const child = spawn(agent.command, [...agent.args, '--config', files.file], {
+    env: { ...process.env, ...agent.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let output = ''

@@ -7,9 +7,10 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { type Cluster, missingForCluster, startCluster } from './cluster/cluster.ts'
-import { execute, node, root, until } from './command.ts'
+import { root, until } from './command.ts'
 import { argoHealth, kstatus, type Watched } from './gitops.ts'
 import { OperatorProcess } from './operator/process.ts'
+import { penstock } from './program.ts'
 
 const missing = missingForCluster(0)
 const guide = join(root, 'operator/guide')
@@ -152,8 +153,7 @@ describe.skipIf(missing !== undefined)(`GitOps${missing === undefined ? '' : ` (
             [...newest.values()].map((one) => JSON.stringify(one)).join('\n---\n'),
           )
           for (const command of ['lint', 'test']) {
-            const args = ['--conditions=source', join(root, 'operator/src/main.ts'), command, '-f', folder]
-            const result = await execute(node, args)
+            const result = await penstock([command, '-f', folder])
             expect(result.code, `${command}: ${result.stdout}${result.stderr}`).toBe(0)
           }
         } finally {

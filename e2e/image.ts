@@ -2,19 +2,20 @@
 // No registry is asked for a base image: the base is made from this machine's Node (cluster/images.sh). An archive is kept
 // in the cache under a hash of everything that goes into it.
 
-import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { cacheFolder } from './cache.ts'
 import { command, node, root } from './command.ts'
+import { fingerprint } from './fingerprint.ts'
 
 export type ImageName = 'agent' | 'operator'
 
 /** The name that pods use. */
 export const imageName = (name: ImageName) => `localhost/penstock/${name}:e2e`
 
-const inputs: Record<ImageName, readonly string[]> = {
+/** The folders that it is made of. */
+export const inputs: Record<ImageName, readonly string[]> = {
   agent: ['agent'],
   operator: ['agent', 'operator'],
 }
@@ -24,7 +25,8 @@ const shared = ['package.json', 'package-lock.json', '.npmrc', '.dockerignore', 
 export async function buildImage(name: ImageName, signal?: AbortSignal): Promise<string> {
   const folder = join(cacheFolder, 'images')
   await mkdir(folder, { recursive: true })
-  const archive = join(folder, `${name}-${await fingerprint([...shared, ...inputs[name]])}.tar`)
+  const made = fingerprint([...shared, ...inputs[name]], await command(node, ['--version']))
+  const archive = join(folder, `${name}-${made}.tar`)
   if (existsSync(archive)) return archive
 
   const images = process.env['CLUSTER_IMAGES'] ?? join(cacheFolder, 'cluster-images')
@@ -98,25 +100,4 @@ async function npmVolumes(folder: string): Promise<string[]> {
     [await get('cache'), '/.npm'],
   ]
   return mounts.flatMap(([from, to]) => (from !== undefined && existsSync(from) ? ['--volume', `${from}:${to}`] : []))
-}
-
-const built = new Set(['node_modules', 'dist', 'packed'])
-
-async function fingerprint(paths: readonly string[]): Promise<string> {
-  const hash = createHash('sha256')
-  const add = async (path: string): Promise<void> => {
-    const full = resolve(root, path)
-    const facts = await stat(full).catch(() => undefined)
-    if (facts === undefined) return
-    if (facts.isDirectory()) {
-      for (const entry of (await readdir(full)).sort()) {
-        if (!built.has(entry) && !entry.endsWith('.test.ts')) await add(join(path, entry))
-      }
-      return
-    }
-    hash.update(`${path}\0`).update(await readFile(full))
-  }
-  for (const path of paths) await add(path)
-  hash.update(await command(node, ['--version']))
-  return hash.digest('hex').slice(0, 16)
 }

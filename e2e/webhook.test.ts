@@ -11,9 +11,10 @@ import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { makeCertificates } from './certificates.ts'
 import { type Cluster, missingForCluster, startCluster } from './cluster/cluster.ts'
-import { execute, node, root, until } from './command.ts'
+import { root, until } from './command.ts'
 import { freePort } from './free-port.ts'
 import { OperatorProcess } from './operator/process.ts'
+import { penstock, programOf } from './program.ts'
 
 const missing = missingForCluster(0)
 const system = 'penstock-system'
@@ -52,14 +53,15 @@ describe.skipIf(missing !== undefined)(`admission${missing === undefined ? '' : 
     ]
     resources.use(OperatorProcess.start({ kubeconfig, args }))
     port = await freePort()
+    const { command, args: main, env } = programOf('operator')
     webhook = spawn(
-      node,
+      command,
       [
-        ...['--conditions=source', join(root, 'operator/src/main.ts'), 'webhook', '--kubeconfig', kubeconfig],
+        ...[...main, 'webhook', '--kubeconfig', kubeconfig],
         ...['--namespace', system, '--http-address', '', '--webhook-address', `0.0.0.0:${port}`],
         '--authorize-cluster-pipelines',
       ],
-      { stdio: 'ignore' },
+      { stdio: 'ignore', env: { ...process.env, ...env } },
     )
     resources.defer(async () => {
       if (webhook.exitCode === null && webhook.signalCode === null) {
@@ -132,17 +134,8 @@ describe.skipIf(missing !== undefined)(`admission${missing === undefined ? '' : 
     await writeFile(ca, Buffer.from(data['ca.crt'], 'base64'))
     const top = (...more: string[]) => {
       const url = `https://127.0.0.1:${heartbeats}`
-      const args = [
-        '--conditions=source',
-        join(root, 'operator/src/main.ts'),
-        'top',
-        '-n',
-        'shop',
-        '--once',
-        '--operator-url',
-        url,
-      ]
-      return execute(node, [...args, ...more], { env: { KUBECONFIG: cluster.kubeconfig } })
+      const args = ['top', '-n', 'shop', '--once', '--operator-url', url]
+      return penstock([...args, ...more], { env: { KUBECONFIG: cluster.kubeconfig } })
     }
     const result = await until('the figures', 60_000, async () => {
       const now = await top('--operator-ca', ca)

@@ -1,19 +1,14 @@
 // The processes of a measurement: the agent as its command, and the process that receives.
 
-import { type ChildProcess, execFileSync, fork, spawn } from 'node:child_process'
+import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { linkSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { programOf } from '../program.ts'
 import type { Place } from './scenarios.ts'
 
 const here = dirname(fileURLToPath(import.meta.url))
 export const root = join(here, '../..')
-/** The agent as its image runs it: packed, with its flags. Types stripped at start would cost half a second in every measurement. */
-const image = readFileSync(join(root, 'agent/Dockerfile'), 'utf8')
-const entrypoint = JSON.parse(/^ENTRYPOINT (.*)$/m.exec(image)?.[1] ?? '') as readonly string[]
-const agentCommand = [process.execPath, ...entrypoint.slice(1, -1), join(root, 'agent/packed/main.js')] as const
-const malloc = [...image.matchAll(/\b(MALLOC_\w+)=(\d+)/g)].map(([, name, value]) => [name, value])
-const agentEnv = { ...process.env, ...Object.fromEntries(malloc) }
 
 /** Seconds of CPU, user and system, of all children of this process that have ended. */
 export function endedChildrenCpu(): number {
@@ -68,24 +63,19 @@ users: [{name: bench, user: {}}]
 `
 }
 
-/** Packs the agent as for its image; throws if that fails. */
-export function buildAgent(): void {
-  execFileSync('npm', ['run', '--silent', 'build:image', '--workspace', 'agent'], {
-    cwd: root,
-    stdio: ['ignore', 2, 2],
-  })
-}
-
+/** Starts the agent as its image runs it: types stripped at start would cost half a second in every measurement. */
 export function startAgent(folder: string, config: object): ChildProcess {
   const path = join(folder, 'agent.json')
   writeFileSync(path, JSON.stringify(config, undefined, 2))
-  const [command, ...args] = agentCommand
-  return spawn(command, [...args, '-q', '--config', path], { stdio: ['ignore', 'ignore', 'inherit'], env: agentEnv })
+  const { command, args, env } = programOf('agent')
+  return spawn(command, [...args, '-q', '--config', path], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+    env: { ...process.env, ...env },
+  })
 }
 
 /** An agent of an operator, with its bundle in the folder. */
 export function startBundleAgent(folder: string, where: Place, apiPort: number): ChildProcess {
-  const [command, ...args] = agentCommand
   const flags = {
     bundle: join(folder, 'bundle'),
     'data-dir': where.dataDir,
@@ -94,9 +84,10 @@ export function startBundleAgent(folder: string, where: Place, apiPort: number):
     'api-address': `127.0.0.1:${apiPort}`,
   }
   const given = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value])
+  const { command, args, env } = programOf('agent')
   return spawn(command, [...args, '-q', ...given], {
     stdio: ['ignore', 'ignore', 'inherit'],
-    env: { ...agentEnv, AGENT_SELF_NODE_NAME: 'bench' },
+    env: { ...process.env, ...env, AGENT_SELF_NODE_NAME: 'bench' },
   })
 }
 

@@ -7,7 +7,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
 import { dirname, join } from 'node:path'
 import { misuse, runScript } from '@penstock/agent/testing/script'
-import { buildAgent, endedChildrenCpu, peakRss, place, root, startAgent, startReceiver } from './agent-process.ts'
+import { programOf } from '../program.ts'
+import { endedChildrenCpu, peakRss, place, root, startAgent, startReceiver } from './agent-process.ts'
 import { calibrate } from './calibrate.ts'
 import { buffer, bufferRestart, soakFaults } from './disk.ts'
 import { commonLine, criLine, jsonLine, linesFile } from './lines.ts'
@@ -176,7 +177,7 @@ await runScript({
     if (names.length === 0) throw misuse(`Name a scenario: ${known.join(', ')}, all.`)
     const unknown = names.filter((name) => !known.includes(name))
     if (unknown.length > 0) throw misuse(`There is no scenario "${unknown.join('", "')}": ${known.join(', ')}, all.`)
-    if (names.some((name) => name !== 'calibrate')) buildAgent()
+    if (names.some((name) => name !== 'calibrate')) programOf('agent') // packed before anything is measured
     for (const name of names) print(await figuresOf(name, events, runs, seconds), json)
     return 0
   },

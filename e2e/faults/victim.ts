@@ -4,13 +4,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { agentCommand } from '../agent.ts'
-import { root } from '../command.ts'
 import { freePort } from '../free-port.ts'
-
-const bin = resolve(root, 'node_modules/.bin')
+import { programOf } from '../program.ts'
 
 export class Victim implements AsyncDisposable {
   readonly folder = mkdtempSync(join(tmpdir(), 'penstock-fault-'))
@@ -43,8 +40,9 @@ export class Victim implements AsyncDisposable {
     const api = { enabled: true, address: `127.0.0.1:${this.#port}` }
     writeFileSync(this.#config, JSON.stringify({ data_dir: this.dataDir, api, ...config }))
     const started = Promise.withResolvers<void>()
-    const child = spawn(agentCommand, ['--config', this.#config, '--log-format', 'json', '-i', '0'], {
-      env: { ...process.env, PATH: `${bin}:${process.env['PATH'] ?? ''}`, ...this.env },
+    const { command, args, env } = programOf('agent')
+    const child = spawn(command, [...args, '--config', this.#config, '--log-format', 'json', '-i', '0'], {
+      env: { ...process.env, ...env, ...this.env },
       stdio: ['pipe', 'ignore', 'pipe'],
     })
     this.#child = child

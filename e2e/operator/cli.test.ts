@@ -12,8 +12,9 @@ import { makeCertificates } from '@penstock/agent/testing/certificates'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { type Cluster, missingForCluster, startCluster } from '../cluster/cluster.ts'
-import { execute, node, root } from '../command.ts'
+import { root } from '../command.ts'
 import { freePort } from '../free-port.ts'
+import { programOf, penstock as runPenstock } from '../program.ts'
 import { Api, Fleet } from './fleet.ts'
 import { eventually, heartbeatUrl, OperatorProcess, system } from './process.ts'
 import { outerAddress } from './receiver.ts'
@@ -39,10 +40,7 @@ describe.skipIf(missing !== undefined)(
     let cluster: Cluster
     let folder: string
 
-    const penstock = (...args: string[]) =>
-      execute(node, ['--conditions=source', join(root, 'operator/src/main.ts'), ...args], {
-        env: { KUBECONFIG: cluster.kubeconfig },
-      })
+    const penstock = (...args: string[]) => runPenstock(args, { env: { KUBECONFIG: cluster.kubeconfig } })
 
     beforeAll(async () => {
       cluster = resources.use(await startCluster())
@@ -356,8 +354,9 @@ Its logs are not read.
       const as = (name: string) => ['--operator-url', secondUrl, '--token', tokens.get(name) ?? '']
       /** A command that goes on; ended by what is waited for. */
       function follow(...args: string[]) {
-        const child: ChildProcess = spawn(node, ['--conditions=source', join(root, 'operator/src/main.ts'), ...args], {
-          env: { ...process.env, KUBECONFIG: cluster.kubeconfig },
+        const { command, args: main, env } = programOf('operator')
+        const child: ChildProcess = spawn(command, [...main, ...args], {
+          env: { ...process.env, ...env, KUBECONFIG: cluster.kubeconfig },
           stdio: ['ignore', 'pipe', 'pipe'],
         })
         const said = { out: '', err: '' }

@@ -5,10 +5,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { project } from '@penstock/agent/testing/bundle'
 import type { Cluster } from '../cluster/cluster.ts'
-import { root } from '../command.ts'
+import { programOf } from '../program.ts'
 
 export interface ObjectLike {
   readonly metadata: {
@@ -264,11 +264,11 @@ export class Fleet implements AsyncDisposable {
   #begin(member: Member): void {
     const { operatorUrl, kubeconfig, env, args = [] } = this.#options
     const { folder } = member
+    const { command, args: main, env: own } = programOf('agent')
     const child = spawn(
-      resolve(root, 'node_modules/.bin/node'),
+      command,
       [
-        '--conditions=source',
-        resolve(root, 'agent/src/main.ts'),
+        ...main,
         ...[
           '--bundle',
           join(folder, 'bundle'),
@@ -285,6 +285,7 @@ export class Fleet implements AsyncDisposable {
       {
         env: {
           ...process.env,
+          ...own,
           AGENT_SELF_NODE_NAME: member.node,
           POD_NAME: member.pod?.metadata.name,
           POD_NAMESPACE: namespace,

@@ -7,9 +7,10 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { makeCertificates } from '../certificates.ts'
 import { type Cluster, missingForCluster, startCluster } from '../cluster/cluster.ts'
-import { execute, inGroups, node, root, until } from '../command.ts'
+import { inGroups, until } from '../command.ts'
 import { freePort } from '../free-port.ts'
 import { helmTemplate, missingForHelm, objectsOf, prepareHelm, type RenderedObject } from '../helm.ts'
+import { penstock } from '../program.ts'
 import { Api, Fleet, podToken } from './fleet.ts'
 import {
   apiVersion,
@@ -101,10 +102,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
     await operator.idle()
     // More than a page of a list: what lists them all sees each once.
     await apply(pipeline('one-more'))
-    const status = await execute(node, [
-      ...['--conditions=source', join(root, 'operator/src/main.ts')],
-      ...['status', '-A', '--kubeconfig', cluster.kubeconfig],
-    ])
+    const status = await penstock(['status', '-A', '--kubeconfig', cluster.kubeconfig])
     const listed = status.stdout.split('\n').filter((line) => line.startsWith('Pipeline '))
     expect(listed.toSorted()).toEqual([...names.map((name) => `Pipeline many/${name}`), 'Pipeline shop/one-more'])
     const before = await api.get<{ items: PipelineLike[] }>(path('many'))

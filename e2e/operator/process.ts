@@ -7,7 +7,8 @@ import { request } from 'node:http'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Cluster } from '../cluster/cluster.ts'
-import { node, restAfter, root, until } from '../command.ts'
+import { restAfter, root, until } from '../command.ts'
+import { programOf } from '../program.ts'
 
 export const system = 'penstock-system'
 export const apiVersion = 'penstock.dev/v1alpha1'
@@ -23,24 +24,11 @@ export interface OperatorOptions {
 /** How often agents report and figures are written: often enough that no test waits for half minutes. */
 const periods = ['--heartbeat-period', '5s', '--status-period', '5s']
 
-/**
- * What Node runs: the sources, or with PENSTOCK_TEST_BUILT=1 what they were built to, as the image runs it in a pod that is limited
- * to 512 MiB: V8 takes half of that for its heap.
- */
-function program(): { readonly args: readonly string[]; readonly env: Readonly<Record<string, string>> } {
-  const { PENSTOCK_TEST_BUILT: built, PENSTOCK_TEST_NODE_FLAGS: more = '' } = process.env
-  const flags = more.split(' ').filter((flag) => flag !== '')
-  if (built !== '1') return { args: [...flags, '--conditions=source', join(root, 'operator/src/main.ts')], env: {} }
-  const text = readFileSync(join(root, 'operator/Dockerfile'), 'utf8')
-  const entry = JSON.parse(/^ENTRYPOINT (\[.*\])$/m.exec(text)?.[1] ?? '[]') as string[]
-  const env = Object.fromEntries(
-    [...text.matchAll(/^ENV (MALLOC_\w+)=(\S+)$/gm)].map(([, name, value]) => [name, value]),
-  )
-  return {
-    args: [...flags, '--max-old-space-size=256', ...entry.slice(1, -1), join(root, 'operator/dist/main.js')],
-    env,
-  }
-}
+/** In a pod that is limited to 512 MiB, V8 takes half of that for its heap. */
+const heap = '--max-old-space-size=256'
+
+/** Further flags of Node, such as for profiles. */
+const nodeFlags = (process.env['PENSTOCK_TEST_NODE_FLAGS'] ?? '').split(' ').filter((flag) => flag !== '')
 
 export class OperatorProcess implements AsyncDisposable {
   readonly #child: ChildProcess
@@ -64,8 +52,9 @@ export class OperatorProcess implements AsyncDisposable {
       heartbeats === undefined
         ? []
         : ['--heartbeat-address', `127.0.0.1:${heartbeats}`, '--heartbeat-url', heartbeatUrl(heartbeats)]
-    const { args: main, env: own } = program()
-    const child = spawn(node, [...main, 'operator', ...flags, ...fast, ...reports, ...args], {
+    const { command, args: main, env: own } = programOf('operator')
+    const given = [...nodeFlags, heap, ...main, 'operator', ...flags, ...fast, ...reports, ...args]
+    const child = spawn(command, given, {
       stdio: ['ignore', 'ignore', 'pipe'],
       env: { ...process.env, ...own, ...env },
     })

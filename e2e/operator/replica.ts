@@ -7,8 +7,9 @@ import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import type { Cluster } from '../cluster/cluster.ts'
-import { node, root, until } from '../command.ts'
+import { until } from '../command.ts'
 import { freePort } from '../free-port.ts'
+import { programOf } from '../program.ts'
 import { system } from './process.ts'
 
 interface SecretLike {
@@ -86,9 +87,10 @@ export class Replica implements AsyncDisposable {
     }
     const own = args.map((value, index) => given[args[index - 1] ?? ''] ?? value)
     const more = ['--kube-config', kubeconfig, '--api-address', `127.0.0.1:${port}`, '--log-format', 'json']
-    const child = spawn(node, ['--conditions=source', join(root, 'agent/src/main.ts'), ...own, ...more], {
+    const { command, args: main, env } = programOf('agent')
+    const child = spawn(command, [...main, ...own, ...more], {
       stdio: ['ignore', 'ignore', 'pipe'],
-      env: { ...process.env, AGENT_SELF_NODE_NAME: 'n1', POD_NAME: pod, POD_NAMESPACE: system },
+      env: { ...process.env, ...env, AGENT_SELF_NODE_NAME: 'n1', POD_NAME: pod, POD_NAMESPACE: system },
     })
     return new Replica(pod, child, folder, port)
   }

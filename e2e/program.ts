@@ -1,0 +1,74 @@
+// What tests start as the agent, the operator or the command: what the image runs, with its flags. It is packed once for what the
+// sources are now, in some seconds, and stays in the cache. PENSTOCK_TEST_SOURCES=1 starts the sources instead.
+
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { pack, packedIn } from '@penstock/agent/testing/pack'
+import { cacheFolder } from './cache.ts'
+import { type CommandOptions, type CommandResult, execute, node, root } from './command.ts'
+import { fingerprint } from './fingerprint.ts'
+import { type ImageName, inputs } from './image.ts'
+
+export interface Program {
+  readonly command: string
+  /** They come before those of the call. */
+  readonly args: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+}
+
+const programs = new Map<ImageName, Program>()
+
+/** How it is started. */
+export function programOf(name: ImageName): Program {
+  const known = programs.get(name)
+  if (known !== undefined) return known
+  const made =
+    process.env['PENSTOCK_TEST_SOURCES'] === '1'
+      ? { command: node, args: ['--conditions=source', resolve(root, name, 'src/main.ts')], env: {} }
+      : packedProgram(name)
+  programs.set(name, made)
+  return made
+}
+
+/** Runs the command to its end, whatever its exit code. */
+export function penstock(args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
+  const { command, args: main, env } = programOf('operator')
+  return execute(command, [...main, ...args], { ...options, env: { ...env, ...options.env } })
+}
+
+function packedProgram(name: ImageName): Program {
+  const text = readFileSync(resolve(root, name, 'Dockerfile'), 'utf8')
+  const entry = JSON.parse(/^ENTRYPOINT (\[.*\])$/m.exec(text)?.[1] ?? '[]') as readonly string[]
+  const env = Object.fromEntries([...text.matchAll(/\b(MALLOC_\w+)=(\S+)/g)].map(([, key, value]) => [key, value]))
+  return { command: node, args: [...entry.slice(1, -1), join(packed(name), 'main.js')], env }
+}
+
+/** Unused ones go after so long; another run may still start an older one. */
+const keptMs = 3 * 24 * 3_600_000
+
+function packed(name: ImageName): string {
+  const folder = join(cacheFolder, 'packed')
+  // The libraries that it loads late are those of this checkout.
+  const target = join(folder, `${name}-${fingerprint(['package-lock.json', ...inputs[name]], root)}`)
+  const now = new Date()
+  if (statSync(target, { throwIfNoEntry: false }) === undefined) {
+    mkdirSync(folder, { recursive: true })
+    for (const old of readdirSync(folder)) {
+      const facts = statSync(join(folder, old), { throwIfNoEntry: false })
+      if (facts !== undefined && now.getTime() - facts.mtimeMs > keptMs) {
+        rmSync(join(folder, old), { recursive: true, force: true })
+      }
+    }
+    const own = mkdtempSync(join(folder, 'new-'))
+    pack(own, name)
+    try {
+      renameSync(own, target)
+    } catch (error) {
+      // Another run was first.
+      if (!['ENOTEMPTY', 'EEXIST'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
+      rmSync(own, { recursive: true })
+    }
+  }
+  utimesSync(target, now, now)
+  return packedIn(target, name)
+}
