@@ -105,6 +105,24 @@ test('objects of one shape inside each other', () => {
   }
 })
 
+test('members that never were the same and then are', () => {
+  const round = (texts: (index: number) => string) => {
+    const rows = Array.from({ length: 30 }, (_, index) => ({
+      text: texts(index),
+      host: 'node-1',
+      child: { text: 'x' },
+    }))
+    expect(thereAndBack(rows.map((fields) => new LogEvent(fields))).map((event) => event.fields)).toEqual(rows)
+    return packed(() => {
+      for (const fields of rows) packer.log(new LogEvent(fields))
+    }).bytes.length
+  }
+  for (let times = 0; times < 20; times++) round((index) => `${times} ${index}`.padEnd(100))
+  const sizes = Array.from({ length: 20 }, () => round(() => 'again and again'.padEnd(100)))
+  expect(sizes[0]).toBeGreaterThan(3000)
+  expect(sizes.at(-1)).toBeLessThan(400)
+})
+
 test('objects of the same members in different orders', () => {
   for (let round = 0; round < 40; round++) {
     const rows = Array.from({ length: 9 }, (_, index) => {

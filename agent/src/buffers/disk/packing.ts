@@ -48,6 +48,8 @@ const tag = {
   shortText: 64,
 } as const
 const longestShort = 255 - tag.shortText
+/** Most bytes of a tag and a length behind it. */
+const headBytes = 6
 
 /** UTF-16 units after which a new block of text begins: a string that outlives its event keeps no more than its block. */
 const blockUnits = 8192
@@ -65,44 +67,74 @@ interface ShapePacker {
   readonly pack: PackMembers
 }
 
-const shapePackers = new WeakMap<Shape, ShapePacker>()
-
 /** Distinguishes records, those that are packed and those that are read: what was said in one is not said in the next. */
 let records = 0
-const nothing: unique symbol = Symbol('nothing')
 
 function shapePacker(shape: Shape): ShapePacker {
-  let known = shapePackers.get(shape)
-  if (known === undefined) {
-    known = { record: 0, id: 0, ...compilePack(shape.names) }
-    shapePackers.set(shape, known)
-  }
-  return known
+  const packer = { record: 0, id: 0, ...compilePack(shape.names) }
+  shape.packer = packer
+  return packer
 }
 
+/** Objects of a shape in a record after which a member that was never the same is taken for one that never is, */
+const oftenEnough = 16
+/** and is not compared in so many records: comparing long texts costs more than packing them. */
+const recordsUnlike = 15
+
 // What was last is noted when the member has been packed: objects of the shape may be nested in each other, and whoever reads
-// knows the member only then.
+// knows the member only then. Nothing is compared before the first object of a record is packed, instead of with a value that
+// stands for nothing: comparing only strings with strings is what makes it cheap.
 function compilePack(names: readonly string[]): { pack: PackMembers; reset: () => void } {
   const each = names.map(
     (name, index) => `value = fields[${JSON.stringify(name)}]
-if (value === last_${index}) packer.same()
-else { if (typeof value === 'string') packer.text(value); else packer.value(value); last_${index} = value }`,
+if (compares_${index} && value === last_${index}) {
+  values[at++] = ${tag.same}
+  same_${index} = true
+} else {
+  if (typeof value === 'string') {
+    if (value.length <= ${longestShort}) values[at++] = ${tag.shortText} + value.length
+    else at = packer.longText(at, value.length)
+    packer.collect(value)
+  } else {
+    packer.at = at
+    packer.value(value)
+    packer.room(${names.length - index} * ${headBytes})
+    values = packer.values
+    at = packer.at
+  }
+  if (unlike_${index} === 0) last_${index} = value
+}`,
   )
-  const lasts = names.map((_, index) => `last_${index}`)
-  const declared = lasts.length === 0 ? '' : `let ${lasts.map((last) => `${last} = nothing`).join(', ')}\n`
-  const body = `${declared}return {
-pack(fields, packer) { let value
-${each.join('\n')} },
-reset() { ${lasts.map((last) => `${last} = nothing`).join('; ')} } }`
-  return new Function('nothing', body)(nothing) as { pack: PackMembers; reset: () => void }
+  const variables = names.map(
+    (_, index) => `let last_${index}, compares_${index} = false, same_${index} = false, unlike_${index} = 0\n`,
+  )
+  const begun = names.map((_, index) => `compares_${index} = unlike_${index} === 0\n`)
+  const resets = names.map(
+    (_, index) => `if (unlike_${index} > 0) unlike_${index}--
+else if (packed >= ${oftenEnough} && !same_${index}) unlike_${index} = ${recordsUnlike}
+same_${index} = compares_${index} = false
+last_${index} = undefined`,
+  )
+  const body = `let packed = 0\n${variables.join('')}return {
+pack(fields, packer) {
+packer.room(${names.length} * ${headBytes})
+let values = packer.values, at = packer.at, value
+${each.join('\n')}
+packer.at = at
+if (packed++ === 0) { ${begun.join('')} } },
+reset() {
+${resets.join('\n')}
+packed = 0 } }`
+  return new Function(body)() as { pack: PackMembers; reset: () => void }
 }
 
 /** Packs the events of one record after the other. */
 export class Packer {
-  /** Values in front, blocks of text behind; both are valid until `begin`. */
-  #values: Buffer = Buffer.allocUnsafeSlow(1 << 17)
-  #view: DataView = viewOf(this.#values)
-  #at = 0
+  // Open to generated code, as are `room`, `longText`, `collect` and `value`.
+  /** Values, of which so many bytes are there; blocks of text lie behind them. Both are valid until `begin`. */
+  values: Buffer = Buffer.allocUnsafeSlow(1 << 17)
+  #view: DataView = viewOf(this.values)
+  at = 0
   #texts: Buffer = Buffer.allocUnsafeSlow(1 << 18)
   #textAt = 0
   /** Text of the block that is being filled. */
@@ -117,7 +149,7 @@ export class Packer {
   /** Forgets what was packed: a new record begins. */
   begin(): void {
     this.#record = ++records
-    this.#at = 0
+    this.at = 0
     this.#textAt = 0
     this.#text = ''
     this.#units = 0
@@ -128,7 +160,7 @@ export class Packer {
 
   /** Bytes so far, about. */
   get size(): number {
-    return this.#at + this.#textAt + this.#units
+    return this.at + this.#textAt + this.#units
   }
 
   get events(): number {
@@ -138,7 +170,7 @@ export class Packer {
   /** Closes the record: the bytes of its values and of its text, in this order. */
   finish(): readonly [values: Buffer, texts: Buffer] {
     if (this.#units > 0 || this.#announced) this.#closeBlock()
-    return [this.#values.subarray(0, this.#at), this.#texts.subarray(0, this.#textAt)]
+    return [this.values.subarray(0, this.at), this.#texts.subarray(0, this.#textAt)]
   }
 
   log(event: LogEvent): void {
@@ -170,13 +202,13 @@ export class Packer {
 
   #begin(described: boolean): void {
     this.#events++
-    this.#room(2)
+    this.room(2)
     if (this.#units >= blockUnits) {
       this.#closeBlock()
-      this.#values[this.#at++] = tag.block
+      this.values[this.at++] = tag.block
       this.#announced = true
     }
-    this.#values[this.#at++] = described ? tag.described : tag.event
+    this.values[this.at++] = described ? tag.described : tag.event
   }
 
   #metadata({ metadata }: LogEvent | MetricEvent): void {
@@ -222,27 +254,29 @@ export class Packer {
     }
   }
 
-  /** A member that is as it was. Called by generated code, as are `text` and `value`. */
-  same(): void {
-    if (this.#at === this.#values.length) this.#room(1)
-    this.#values[this.#at++] = tag.same
-  }
-
   text(text: string): void {
     const { length } = text
-    if (this.#at + 6 > this.#values.length) this.#room(6)
-    if (length <= longestShort) {
-      this.#values[this.#at++] = tag.shortText + length
-    } else {
-      this.#values[this.#at++] = tag.text
-      this.#unsigned(length)
-    }
+    this.room(headBytes)
+    if (length <= longestShort) this.values[this.at++] = tag.shortText + length
+    else this.at = this.longText(this.at, length)
+    this.collect(text)
+  }
+
+  /** What stands for a long text, at a place for which there is room; gives where it ends. */
+  longText(at: number, length: number): number {
+    this.values[at] = tag.text
+    this.at = at + 1
+    this.#unsigned(length)
+    return this.at
+  }
+
+  collect(text: string): void {
     this.#text += text
-    this.#units += length
+    this.#units += text.length
   }
 
   value(value: Value | undefined): void {
-    if (this.#at + 16 > this.#values.length) this.#room(16)
+    if (this.at + 16 > this.values.length) this.room(16)
     switch (typeof value) {
       case 'string':
         this.text(value)
@@ -251,37 +285,37 @@ export class Packer {
         this.#number(value)
         return
       case 'boolean':
-        this.#values[this.#at++] = value ? tag.true : tag.false
+        this.values[this.at++] = value ? tag.true : tag.false
         return
       case 'undefined':
-        this.#values[this.#at++] = tag.absent
+        this.values[this.at++] = tag.absent
         return
       case 'bigint':
         this.#bigint(value)
         return
     }
     if (value === null) {
-      this.#values[this.#at++] = tag.null
+      this.values[this.at++] = tag.null
     } else if (Array.isArray(value)) {
-      this.#values[this.#at++] = tag.array
+      this.values[this.at++] = tag.array
       this.#unsigned(value.length)
       for (let index = 0; index < value.length; index++) this.value(value[index] as Value)
     } else if (value instanceof Timestamp) {
-      this.#values[this.#at] = tag.timestamp
-      this.#view.setFloat64(this.#at + 1, value.ms, true)
-      this.#view.setUint32(this.#at + 9, value.ns, true)
-      this.#at += 13
+      this.values[this.at] = tag.timestamp
+      this.#view.setFloat64(this.at + 1, value.ms, true)
+      this.#view.setUint32(this.at + 9, value.ns, true)
+      this.at += 13
     } else if (value instanceof Float) {
-      this.#values[this.#at++] = tag.boxed
+      this.values[this.at++] = tag.boxed
       this.#double(value.value)
     } else if (value instanceof Bytes) {
-      this.#values[this.#at++] = tag.bytes
+      this.values[this.at++] = tag.bytes
       this.#unsigned(value.bytes.length)
-      this.#room(value.bytes.length)
-      this.#values.set(value.bytes, this.#at)
-      this.#at += value.bytes.length
+      this.room(value.bytes.length)
+      this.values.set(value.bytes, this.at)
+      this.at += value.bytes.length
     } else if (value instanceof Regex) {
-      this.#values[this.#at++] = tag.regex
+      this.values[this.at++] = tag.regex
       this.text(value.source)
       this.text(value.compiled.source)
       this.text(value.compiled.flags)
@@ -295,16 +329,16 @@ export class Packer {
       this.#plain(fields)
       return
     }
-    const packer = shapePacker(shape)
-    this.#room(6)
+    const packer = (shape.packer as ShapePacker | undefined) ?? shapePacker(shape)
+    this.room(6)
     if (packer.record === this.#record) {
-      this.#values[this.#at++] = tag.object
+      this.values[this.at++] = tag.object
       this.#unsigned(packer.id)
     } else {
       packer.record = this.#record
       packer.id = this.#shapes++
       packer.reset()
-      this.#values[this.#at++] = tag.shape
+      this.values[this.at++] = tag.shape
       this.#unsigned(shape.names.length)
       for (const name of shape.names) this.text(name)
     }
@@ -314,8 +348,8 @@ export class Packer {
   #plain(fields: ValueObject): void {
     let count = 0
     for (const name in fields) if (fields[name] !== undefined) count++
-    this.#room(6)
-    this.#values[this.#at++] = tag.plain
+    this.room(6)
+    this.values[this.at++] = tag.plain
     this.#unsigned(count)
     for (const name in fields) {
       const value = fields[name]
@@ -327,45 +361,45 @@ export class Packer {
 
   #number(value: number): void {
     if (value >= 0 && value <= 0x7fffffff && (value | 0) === value) {
-      this.#values[this.#at++] = tag.small
+      this.values[this.at++] = tag.small
       this.#unsigned(value)
     } else {
-      this.#values[this.#at++] = Number.isInteger(value) ? tag.integer : tag.float
+      this.values[this.at++] = Number.isInteger(value) ? tag.integer : tag.float
       this.#double(value)
     }
   }
 
   #bigint(value: bigint): void {
     if (BigInt.asIntN(64, value) === value) {
-      this.#values[this.#at] = tag.big
-      this.#view.setBigInt64(this.#at + 1, value, true)
-      this.#at += 9
+      this.values[this.at] = tag.big
+      this.#view.setBigInt64(this.at + 1, value, true)
+      this.at += 9
     } else {
-      this.#values[this.#at++] = tag.huge
+      this.values[this.at++] = tag.huge
       this.text(String(value))
     }
   }
 
   #double(value: number): void {
-    if (this.#at + 8 > this.#values.length) this.#room(8)
-    this.#view.setFloat64(this.#at, value, true)
-    this.#at += 8
+    if (this.at + 8 > this.values.length) this.room(8)
+    this.#view.setFloat64(this.at, value, true)
+    this.at += 8
   }
 
   #unsigned(value: number): void {
-    if (this.#at + 5 > this.#values.length) this.#room(5)
+    if (this.at + 5 > this.values.length) this.room(5)
     let rest = value
     while (rest > 0x7f) {
-      this.#values[this.#at++] = (rest & 0x7f) | 0x80
+      this.values[this.at++] = (rest & 0x7f) | 0x80
       rest >>>= 7
     }
-    this.#values[this.#at++] = rest
+    this.values[this.at++] = rest
   }
 
-  #room(bytes: number): void {
-    if (this.#at + bytes <= this.#values.length) return
-    this.#values = grown(this.#values, this.#at, this.#at + bytes)
-    this.#view = viewOf(this.#values)
+  room(bytes: number): void {
+    if (this.at + bytes <= this.values.length) return
+    this.values = grown(this.values, this.at, this.at + bytes)
+    this.#view = viewOf(this.values)
   }
 
   // A block: how its text is encoded, its length in bytes, the text.
