@@ -1,5 +1,6 @@
-// A sink's buffer on disk. Events are packed and written as they come; their source hears that they are safe when a sync has
-// covered them, every 500 ms. An event stays until the destination has answered for it, and is read again after a crash.
+// A sink's buffer on disk. Events are packed as they come and written by another thread, record by record; their source hears
+// that they are safe when a sync has covered them, every 500 ms. An event stays until the destination has answered for it, and is
+// read again after a crash.
 //
 // As long as the sink keeps up it gets the events from memory, and the files are only written (`hot`). When it falls behind, it
 // gets them from the files until it has caught up (`cold`). Memory is bounded in both.
@@ -18,7 +19,7 @@ import type { RepetitionLimit } from '../telemetry/repetition-limit.ts'
 import { BufferCounters, type DiskBufferOptions, type SinkBuffer } from './buffer.ts'
 import { isBefore, type Ledger, type LedgerState, type Position } from './disk/ledger.ts'
 import { lockFolder, lockName } from './disk/lock.ts'
-import { Packer, Unpacker } from './disk/packing.ts'
+import { Packer, recycle, Unpacker } from './disk/packing.ts'
 import { type Damage, type ReadRecord, SegmentReader } from './disk/reader.ts'
 import { headerBytes, type RecordKind, recordBytes } from './disk/record.ts'
 import { type Gaps, recover } from './disk/recovery.ts'
@@ -28,6 +29,8 @@ import { type NewRecord, SegmentStore } from './disk/store.ts'
 
 /** Packed bytes of a record, about: it is written when it has so many, or at the end of the turn. */
 const recordTarget = 256 * 1024
+/** Packed bytes that may wait to be written before their writers wait too. */
+const queueLimit = 2 * 1024 * 1024
 /** Estimated size of the events that wait for the sink in memory while it keeps up. */
 const hotLimit = 2 * 1024 * 1024
 /** What was taken in may be unsynced for so long, unless the disk is slower; then no more is taken in. */
@@ -62,6 +65,8 @@ interface RecordState {
   diskBytes: number
   /** Batches in the sink's hands, and one share while the record may get more. */
   parts: number
+  /** The sink has got some of it: the record is among those that are not acknowledged. */
+  handedOn: boolean
   /** Id of the event behind its last, and where it ends: known when it is written. */
   endId: number
   segment: Segment | undefined
@@ -75,11 +80,13 @@ interface HotPart {
   readonly state: RecordState
 }
 
-/** A record that is packed and could not be written. */
+/** A record that is packed and not written yet. */
 interface Unwritten {
   readonly state: RecordState
   readonly record: NewRecord
   readonly origins: Finalizer[]
+  /** When it was packed, on the clock of `performance`. */
+  readonly since: number
 }
 
 interface Waiting {
@@ -109,14 +116,20 @@ export class DiskBuffer implements SinkBuffer {
   /** What the open record consists of; for the case that the sink catches up before it is written. */
   #openParts: HotPart[] = []
   #flushing: NodeJS.Immediate | undefined
+  /** In their order; the first may be on its way to the disk. */
   #unwritten: Unwritten[] = []
+  #unwrittenBytes = 0
+  #writing: Promise<void> | undefined
+  /** There was no room for the first of them, or the disk did not take it. */
+  #stuck = false
   #retry: NodeJS.Timeout | undefined
-  #writing = false
   readonly #waiting: Waiting[] = []
   #admitting = false
   #hot = true
   #hotParts: HotPart[] = []
   #hotBytes = 0
+  /** The last record of which the sink gets the events from memory: it fell behind, and reads the files when this is in them. */
+  #lastHot: RecordState | undefined
   /** Records in the order of their ids that are not all done; the first is the oldest. */
   #unacknowledged: RecordState[] = []
   /** Id of the next event that reading should bring. */
@@ -134,7 +147,7 @@ export class DiskBuffer implements SinkBuffer {
   #syncTimer: NodeJS.Timeout | undefined
   #syncing: Promise<void> | undefined
   #syncBegan = Number.NEGATIVE_INFINITY
-  /** When the first of what no sync covers yet was written, and of what the sync under way covers. */
+  /** When the first of what is written and no sync covers yet was packed, and of what the sync under way covers. */
   #unsyncedSince = Number.POSITIVE_INFINITY
   #syncingSince = Number.POSITIVE_INFINITY
   /** How long syncs take of late, at most. */
@@ -221,7 +234,7 @@ export class DiskBuffer implements SinkBuffer {
   }
 
   get empty(): boolean {
-    return this.#hot && this.#hotParts.length === 0 && this.#waiting.length === 0
+    return this.#hot && this.#lastHot === undefined && this.#hotParts.length === 0 && this.#waiting.length === 0
   }
 
   /** Other limits for what comes; what is inside stays. */
@@ -229,7 +242,7 @@ export class DiskBuffer implements SinkBuffer {
     this.#whenFull = options.whenFull
     this.limit = { bytes: options.maxSize }
     this.#store.maxSize = options.maxSize
-    this.#writeUnwritten()
+    this.#writeOn()
     this.#admitWaiting()
   }
 
@@ -242,25 +255,35 @@ export class DiskBuffer implements SinkBuffer {
       this.#enter(batch)
       return undefined
     }
-    if (this.#whenFull === 'drop_newest') {
-      this.#counters.discarded(batch.count, batch.bytes)
-      this.#context.onDrop?.(batch.count)
-      finalizeBatch(batch, 'dropped')
+    if (this.#whenFull === 'drop_newest' && this.#waiting.length === 0 && !this.#isBusy) {
+      this.#drop(batch)
       return undefined
     }
     return new Promise((admitted) => this.#waiting.push({ batch, admitted }))
   }
 
+  #drop(batch: Batch): void {
+    this.#counters.discarded(batch.count, batch.bytes)
+    this.#context.onDrop?.(batch.count)
+    finalizeBatch(batch, 'dropped')
+  }
+
   #hasRoom(batch: Batch): boolean {
-    if (this.#unwritten.length > 0) return false
+    if (this.#stuck || this.#isBusy) return false
     if (this.#whenFull === 'block' && (this.#unsyncedBytes > unsyncedLimit || this.#isLate())) return false
-    const open = this.#open === undefined ? 0 : this.#packer.size
-    return this.#store.fits(open + headerBytes + Math.min(batch.bytes + batch.count * 8, 2 * recordTarget))
+    const packed = this.#unwrittenBytes + (this.#open === undefined ? 0 : this.#packer.size)
+    return this.#store.fits(packed + headerBytes + Math.min(batch.bytes + batch.count * 8, 2 * recordTarget))
+  }
+
+  /** Whether the disk is still at what came before: that there is no room is a matter of a moment. */
+  get #isBusy(): boolean {
+    return !this.#stuck && this.#unwrittenBytes >= queueLimit
   }
 
   /** Whether what a loss of power would cost is as old as it may be: then no more is added to it. */
   #isLate(): boolean {
-    return performance.now() - Math.min(this.#syncingSince, this.#unsyncedSince) >= syncMs
+    const unwrittenSince = this.#unwritten[0]?.since ?? Number.POSITIVE_INFINITY
+    return performance.now() - Math.min(this.#syncingSince, this.#unsyncedSince, unwrittenSince) >= syncMs
   }
 
   #admitWaiting(): void {
@@ -269,9 +292,12 @@ export class DiskBuffer implements SinkBuffer {
     this.#admitting = true
     for (;;) {
       const first = this.#waiting[0]
-      if (first === undefined || !this.#hasRoom(first.batch)) break
+      if (first === undefined) break
+      const fits = this.#hasRoom(first.batch)
+      if (!fits && (this.#whenFull === 'block' || this.#isBusy)) break
       this.#waiting.shift()
-      this.#enter(first.batch)
+      if (fits) this.#enter(first.batch)
+      else this.#drop(first.batch)
       first.admitted()
     }
     this.#admitting = false
@@ -308,7 +334,17 @@ export class DiskBuffer implements SinkBuffer {
 
   #begin(kind: RecordKind): RecordState {
     this.#packer.begin()
-    return { kind, events: 0, eventBytes: 0, diskBytes: 0, parts: 1, endId: -1, segment: undefined, end: 0 }
+    return {
+      kind,
+      events: 0,
+      eventBytes: 0,
+      diskBytes: 0,
+      parts: 1,
+      handedOn: false,
+      endId: -1,
+      segment: undefined,
+      end: 0,
+    }
   }
 
   /** Packs events from `from` on, as many as a record takes; gives where it stopped. */
@@ -337,13 +373,20 @@ export class DiskBuffer implements SinkBuffer {
     const own =
       type === 'log' ? logBatch(events as LogEvent[], finalizer) : metricBatch(events as MetricEvent[], finalizer)
     const part = { batch: shared ? own.share() : own, bytes, state }
-    if (!this.#hot) {
+    if (!this.#hot || this.#lastHot !== undefined) {
       this.#openParts.push(part)
       return
     }
-    if (state.parts++ === 1) this.#unacknowledged.push(state)
+    this.#handOnPart(part)
+  }
+
+  #handOnPart(part: HotPart): void {
+    const { state } = part
+    state.parts++
+    if (!state.handedOn) this.#unacknowledged.push(state)
+    state.handedOn = true
     this.#hotParts.push(part)
-    this.#hotBytes += bytes
+    this.#hotBytes += part.bytes
   }
 
   readonly #flushSoon = (): void => {
@@ -351,36 +394,75 @@ export class DiskBuffer implements SinkBuffer {
     this.#flush()
   }
 
-  /** Closes the open record and writes it. */
+  /** Closes the open record, which is then written. */
   #flush(): void {
     const state = this.#open
     if (state === undefined) return
     this.#open = undefined
     this.#openParts = []
-    const [values, texts] = this.#packer.finish()
+    const packed = this.#packer.finish()
     const origins = this.#origins
     this.#origins = []
     const { kind, events, eventBytes } = state
-    state.diskBytes = recordBytes({ valueBytes: values.length, textBytes: texts.length })
+    state.diskBytes = recordBytes({ valueBytes: packed.values.length, textBytes: packed.texts.length })
     if (state.diskBytes > segmentLimit) {
       this.#discardOversized(state, origins)
       return
     }
     this.#bytes += state.diskBytes
-    const item = { state, record: { kind, events, eventBytes, values, texts }, origins }
-    if (this.#unwritten.length > 0 || !this.#writeRecord(item)) {
-      // The packer's bytes are the next record's.
-      const record = { ...item.record, values: Buffer.from(values), texts: Buffer.from(texts) }
-      this.#unwritten.push({ ...item, record })
-    }
+    const since = performance.now()
+    this.#unwritten.push({ state, record: { kind, events, eventBytes, packed }, origins, since })
+    this.#unwrittenBytes += state.diskBytes
     // The sink fell behind: from the next record on it reads the files.
-    if (this.#hot && this.#hotBytes > hotLimit && this.#unwritten.length === 0) this.#turnCold()
+    if (this.#hot && this.#hotBytes > hotLimit) this.#lastHot ??= state
+    this.#writeOn()
+  }
+
+  /** Writes what is packed, if that is not being done and nothing is known to be in its way. */
+  #writeOn(): void {
+    if (this.#writing !== undefined || this.#unwritten.length === 0 || this.#closed) return
+    this.#writing = Promise.resolve()
+      .then(() => this.#writeUnwritten())
+      .then(() => {
+        this.#writing = undefined
+        // What came in the moment between.
+        if (!this.#stuck) this.#writeOn()
+      })
+  }
+
+  async #writeUnwritten(): Promise<void> {
+    for (let first = this.#unwritten[0]; first !== undefined; first = this.#unwritten[0]) {
+      if (this.#isDelivered(first.state)) {
+        this.#leaveQueue(first)
+        this.#forgetUnwritten(first)
+      } else if (await this.#writeRecord(first)) {
+        this.#stuck = false
+      } else if (!this.#isDelivered(first.state)) {
+        this.#stuck = true
+        break
+      }
+      this.#admitWaiting()
+    }
+    if (this.#unwritten.length === 0) this.#stuck = false
+    this.#admitWaiting()
+  }
+
+  /** Whether all of a record was delivered from memory meanwhile: there is nothing left to keep. */
+  #isDelivered(state: RecordState): boolean {
+    return state.parts === 1 && state.handedOn
+  }
+
+  #leaveQueue({ state }: Unwritten): void {
+    this.#unwritten.shift()
+    this.#unwrittenBytes -= state.diskBytes
+    if (state === this.#lastHot) this.#turnCold()
   }
 
   /** False if the record must wait for room or for the disk. */
-  #writeRecord({ state, record, origins }: Unwritten): boolean {
+  async #writeRecord(item: Unwritten): Promise<boolean> {
+    const { state, record, origins } = item
     try {
-      const place = this.#store.append(record, Date.now())
+      const place = await this.#store.append(record, Date.now())
       if (place === undefined) return false
       state.segment = place.segment
       state.end = place.end
@@ -389,8 +471,10 @@ export class DiskBuffer implements SinkBuffer {
       this.#writeFailed(error)
       return false
     }
+    this.#leaveQueue(item)
+    recycle(record.packed)
     for (const origin of origins) this.#unsynced.push(origin)
-    if (this.#unsyncedSince === Number.POSITIVE_INFINITY) this.#unsyncedSince = performance.now()
+    this.#unsyncedSince = Math.min(this.#unsyncedSince, item.since)
     this.#unsyncedBytes += state.diskBytes
     // Should the record not survive, the next start knows that it was there.
     this.#writeLedger()
@@ -413,29 +497,12 @@ export class DiskBuffer implements SinkBuffer {
     this.#retry ??= setTimeout(() => {
       this.#retry = undefined
       this.#releaseIfDone()
-      this.#writeUnwritten()
-      this.#admitWaiting()
+      this.#writeOn()
     }, retryMs)
   }
 
-  #writeUnwritten(): void {
-    // What is written is taken by the sink, which may end other events at once: one writer at a time.
-    if (this.#writing) return
-    this.#writing = true
-    while (this.#unwritten.length > 0 && !this.#closed) {
-      const first = this.#unwritten[0] as Unwritten
-      if (first.state.parts === 1 && first.state.events > 0 && this.#unacknowledged.includes(first.state)) {
-        // Delivered from memory meanwhile: there is nothing left to keep.
-        this.#forgetUnwritten(first)
-      } else if (!this.#writeRecord(first)) {
-        break
-      }
-      this.#unwritten.shift()
-    }
-    this.#writing = false
-  }
-
-  #forgetUnwritten({ state, origins }: Unwritten): void {
+  #forgetUnwritten({ state, record, origins }: Unwritten): void {
+    recycle(record.packed)
     for (const origin of origins) origin.release(1, 'delivered')
     this.#unacknowledged.splice(this.#unacknowledged.indexOf(state), 1)
     this.#left(state)
@@ -490,6 +557,7 @@ export class DiskBuffer implements SinkBuffer {
       eventBytes,
       diskBytes: recordBytes(header),
       parts: 1,
+      handedOn: true,
       endId,
       segment,
       end,
@@ -521,12 +589,13 @@ export class DiskBuffer implements SinkBuffer {
     this.#context.logger.error(fields, 'Events of the disk buffer are lost: their records are damaged or missing.')
   }
 
+  /** All that the sink gets from memory has left the queue: what comes behind it is read. */
   #turnCold(): void {
-    const last = this.#unacknowledged.at(-1)
-    if (last?.segment === undefined) return
+    this.#lastHot = undefined
     this.#hot = false
-    this.#expectedId = last.endId
-    this.#reader.skipTo(last.segment, last.end)
+    const { newest, nextId } = this.#store
+    this.#expectedId = nextId
+    if (newest?.end !== undefined) this.#reader.skipTo(newest, newest.end)
   }
 
   /** All that was written has been read: what is being packed is at hand, and so is what comes. */
@@ -537,17 +606,13 @@ export class DiskBuffer implements SinkBuffer {
     // What the disk does not take is at hand too.
     const parts = [...this.#unwritten.map((item) => this.#partOf(item)), ...this.#openParts]
     this.#openParts = []
-    for (const part of parts) {
-      if (part.state.parts++ === 1) this.#unacknowledged.push(part.state)
-      this.#hotParts.push(part)
-      this.#hotBytes += part.bytes
-    }
+    for (const part of parts) this.#handOnPart(part)
     this.#acknowledge()
   }
 
   /** The events of a record that could not be written yet. */
   #partOf({ state, record }: Unwritten): HotPart {
-    const { values, texts } = record
+    const { values, texts } = record.packed
     const batch = this.#unpacked(state, Buffer.concat([values, texts]), values.length)
     return { batch, bytes: state.eventBytes, state }
   }
@@ -563,10 +628,7 @@ export class DiskBuffer implements SinkBuffer {
   #partEnded(state: RecordState): void {
     state.parts--
     if (state.parts === 0) this.#acknowledge()
-    else if (state.parts === 1 && state.segment === undefined && this.#unwritten[0]?.state === state) {
-      this.#writeUnwritten()
-      this.#admitWaiting()
-    }
+    else if (state.parts === 1 && state === this.#unwritten[0]?.state) this.#writeOn()
   }
 
   /** Moves on over the records that are done. */
@@ -645,7 +707,7 @@ export class DiskBuffer implements SinkBuffer {
       this.#tryAgain()
     }
     this.#releasing = undefined
-    this.#writeUnwritten()
+    this.#writeOn()
     this.#admitWaiting()
   }
 
@@ -808,21 +870,25 @@ export class DiskBuffer implements SinkBuffer {
 
   async #close(): Promise<void> {
     this.onReadable = undefined
-    clearImmediate(this.#flushing)
-    this.#flush()
-    this.#writeUnwritten()
-    clearTimeout(this.#retry)
-    await this.#syncing
-    do await this.#sync()
-    while (this.#failedSyncs > 0)
-    await this.#releasing
+    // As long as syncing lets more in.
+    do {
+      clearImmediate(this.#flushing)
+      this.#flushing = undefined
+      this.#flush()
+      this.#writeOn()
+      await this.#writing
+      clearTimeout(this.#retry)
+      await this.#syncing
+      await this.#sync()
+      await this.#releasing
+    } while (this.#failedSyncs > 0 || this.#open !== undefined || this.#writing !== undefined)
     clearTimeout(this.#ledgerTimer)
     this.#writeLedger()
+    this.#closed = true
+    clearTimeout(this.#syncTimer)
     await this.#ledger.sync().catch((error: unknown) => {
       this.#error('writer_failed', codeOf(error), { error }, 'The ledger of the disk buffer could not be synced.')
     })
-    this.#closed = true
-    clearTimeout(this.#syncTimer)
     const lost = this.#unwritten.reduce((sum, { state }) => sum + state.events, 0)
     if (lost > 0) {
       this.#counters.lost(lost)

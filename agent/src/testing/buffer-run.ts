@@ -1,6 +1,9 @@
 // A disk buffer in a folder as one run of the agent has it, with numbered events that go in and come out.
 
+import { join } from 'node:path'
+import { setImmediate as turn } from 'node:timers/promises'
 import { showBuffer } from '../buffers/buffer.ts'
+import { Ledger, ledgerName } from '../buffers/disk/ledger.ts'
 import { DiskBuffer } from '../buffers/disk.ts'
 import { type Batch, finalizeBatch, logBatch } from '../event/batch.ts'
 import { type BatchStatus, type EventStatus, Finalizer } from '../event/finalizer.ts'
@@ -19,9 +22,11 @@ export class BufferRun {
   readonly metrics = new Metrics()
   readonly buffer: DiskBuffer
   readonly abandoning = new AbortController()
+  readonly #folder: string
   #readable = Promise.withResolvers<void>()
 
   constructor(folder: string, whenFull: 'block' | 'drop_newest' = 'block', maxSize = least) {
+    this.#folder = folder
     this.buffer = DiskBuffer.open(
       { maxSize, whenFull },
       {
@@ -39,6 +44,18 @@ export class BufferRun {
 
   async end(): Promise<void> {
     await this.buffer.close()
+  }
+
+  /** Writes a batch as a record of its own, and waits until the files hold it. */
+  async put(batch: Batch): Promise<void> {
+    const before = this.nextId
+    await this.buffer.write(batch)
+    while (this.nextId < before + batch.count) await turn()
+  }
+
+  /** Number of the next event that the files will hold. */
+  get nextId(): number {
+    return Ledger.read(join(this.#folder, ledgerName)).state?.nextId ?? 0
   }
 
   /** The next batch; undefined if there is nothing at all. */

@@ -6,7 +6,7 @@ import { Timestamp } from '../../event/timestamp.ts'
 import { Bytes, Float, Regex, type Value, type ValueObject } from '../../event/value.ts'
 import { log, metric } from '../../testing/events.ts'
 import { Random } from '../../testing/random.ts'
-import { Packer, Unpacker } from './packing.ts'
+import { Packer, recycle, Unpacker } from './packing.ts'
 
 const packer = new Packer()
 const unpacker = new Unpacker()
@@ -14,8 +14,11 @@ const unpacker = new Unpacker()
 function packed(pack: () => void): { bytes: Buffer; textAt: number; count: number } {
   packer.begin()
   pack()
-  const [values, texts] = packer.finish()
-  return { bytes: Buffer.concat([values, texts]), textAt: values.length, count: packer.events }
+  const record = packer.finish()
+  const { values, texts } = record
+  const bytes = Buffer.concat([values, texts])
+  recycle(record)
+  return { bytes, textAt: values.length, count: packer.events }
 }
 
 function thereAndBack(events: readonly LogEvent[]): LogEvent[] {

@@ -128,14 +128,35 @@ packed = 0 } }`
   return new Function(body)() as { pack: PackMembers; reset: () => void }
 }
 
+/** The bytes of a record: its values, and behind them its text. */
+export interface PackedRecord {
+  readonly values: Buffer
+  readonly texts: Buffer
+}
+
+const none = Buffer.alloc(0)
+const usualValues = 1 << 17
+const usualTexts = 1 << 18
+/** Memory of records that are done with, for the next ones of all buffers: new memory costs as much as packing into it. */
+const spares: PackedRecord[] = []
+const mostSpares = 8
+const largestSpare = 1 << 20
+
+/** The bytes of this record are not used any more. */
+export function recycle({ values, texts }: PackedRecord): void {
+  const [whole, wholeTexts] = [Buffer.from(values.buffer), Buffer.from(texts.buffer)]
+  if (spares.length === mostSpares || whole.length + wholeTexts.length > largestSpare) return
+  spares.push({ values: whole, texts: wholeTexts })
+}
+
 /** Packs the events of one record after the other. */
 export class Packer {
   // Open to generated code, as are `room`, `longText`, `collect` and `value`.
-  /** Values, of which so many bytes are there; blocks of text lie behind them. Both are valid until `begin`. */
-  values: Buffer = Buffer.allocUnsafeSlow(1 << 17)
-  #view: DataView = viewOf(this.values)
+  /** Values, of which so many bytes are there; blocks of text lie behind them. There are none between records. */
+  values: Buffer = none
+  #view: DataView = viewOf(none)
   at = 0
-  #texts: Buffer = Buffer.allocUnsafeSlow(1 << 18)
+  #texts: Buffer = none
   #textAt = 0
   /** Text of the block that is being filled. */
   #text = ''
@@ -146,8 +167,15 @@ export class Packer {
   #shapes = 0
   #events = 0
 
-  /** Forgets what was packed: a new record begins. */
+  /** A new record begins. */
   begin(): void {
+    const { values, texts } = spares.pop() ?? {
+      values: Buffer.allocUnsafeSlow(usualValues),
+      texts: Buffer.allocUnsafeSlow(usualTexts),
+    }
+    this.values = values
+    this.#view = viewOf(values)
+    this.#texts = texts
     this.#record = ++records
     this.at = 0
     this.#textAt = 0
@@ -167,10 +195,13 @@ export class Packer {
     return this.#events
   }
 
-  /** Closes the record: the bytes of its values and of its text, in this order. */
-  finish(): readonly [values: Buffer, texts: Buffer] {
+  /** Closes the record and gives it away; who has it calls `recycle` when it is done with. */
+  finish(): PackedRecord {
     if (this.#units > 0 || this.#announced) this.#closeBlock()
-    return [this.values.subarray(0, this.at), this.#texts.subarray(0, this.#textAt)]
+    const packed = { values: this.values.subarray(0, this.at), texts: this.#texts.subarray(0, this.#textAt) }
+    this.values = none
+    this.#texts = none
+    return packed
   }
 
   log(event: LogEvent): void {

@@ -1,6 +1,7 @@
 // The writing side of a disk buffer: appends records to the newest segment, begins a new one when it is full, syncs in the
-// background and gives segments back. A record is in the page cache when `append` returns: it survives an end of the process
-// at once, and one of the machine after the next `sync`.
+// background and gives segments back. Both are done on the thread pool: a disk that is slow keeps nothing else from going on. A
+// record is in the page cache when `append` resolves: from then on it survives an end of the process, and one of the machine
+// after the next `sync`.
 
 import {
   closeSync,
@@ -15,12 +16,13 @@ import {
   unlink,
   unlinkSync,
   writeSync,
-  writevSync,
+  writev,
 } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { crc32c } from '../../formats/crc32c.ts'
 import type { Position } from './ledger.ts'
+import type { PackedRecord } from './packing.ts'
 import { aligned, headerBytes, type RecordKind, recordBytes, writeHeader } from './record.ts'
 import { mostSegments, openIfThere, recordsIn, type Segment, segmentLimit, segmentName, spareName } from './segment.ts'
 
@@ -32,8 +34,7 @@ export interface NewRecord {
   readonly kind: RecordKind
   readonly events: number
   readonly eventBytes: number
-  readonly values: Buffer
-  readonly texts: Buffer
+  readonly packed: PackedRecord
 }
 
 /** Where a record is. */
@@ -54,6 +55,14 @@ export interface StoreState {
   readonly synced: Position
   readonly maxSize: number
 }
+
+const write = (file: number, pieces: readonly Buffer[], at: number) =>
+  new Promise<number>((resolve, reject) => {
+    writev(file, pieces, at, (error, written) => {
+      if (error === null) resolve(written)
+      else reject(error)
+    })
+  })
 
 const padding = Buffer.alloc(8)
 const copyBytes = 1 << 20
@@ -115,9 +124,12 @@ export class SegmentStore {
     return this.#used - this.#spare + bytes <= this.maxSize
   }
 
-  /** Writes a record behind the last; undefined if there is no room for it. Throws if the disk does not take it. */
-  append(record: NewRecord, writtenAt: number): Place | undefined {
-    const { values, texts } = record
+  /**
+   * Writes a record behind the last; undefined if there is no room for it. Rejects if the disk does not take it. The next one may
+   * come when this has been settled.
+   */
+  async append(record: NewRecord, writtenAt: number): Promise<Place | undefined> {
+    const { values, texts } = record.packed
     const parts = { valueBytes: values.length, textBytes: texts.length }
     const length = recordBytes(parts)
     let segment = this.newest
@@ -145,7 +157,7 @@ export class SegmentStore {
     const unpadded = headerBytes + values.length + texts.length
     const file = this.#file as number
     const pieces = [this.#header, values, texts, padding.subarray(0, aligned(unpadded) - unpadded)]
-    const written = writevSync(file, pieces, start)
+    const written = await write(file, pieces, start)
     if (written < length) {
       this.#takeBack(file, segment)
       throw Object.assign(new Error(`Only ${written} of ${length} bytes could be written.`), { code: 'ENOSPC' })
