@@ -169,6 +169,29 @@ test.each([
 })
 
 test.each([
+  ['rbac-scope', 'Cloud', 'takes one of Cluster, Namespaced'],
+  ['secrets-mode', 'None', 'takes one of All, Label, Namespaced'],
+  ['leader-election', 'maybe', 'takes one of true, false'],
+  ['ref-grace-period', 'soon', 'A time is written like `10s`'],
+  ['heartbeat-period', '6m', 'takes a time from 1s to 5m'],
+  ['status-period', 'often', 'A time is written like `10s`'],
+  ['http-address', '8080', 'takes HOST:PORT'],
+  ['heartbeat-address', '0.0.0.0:99999', 'takes HOST:PORT'],
+  ['webhook-address', ':9444', 'takes HOST:PORT'],
+  ['heartbeat-url', 'operator:9443', 'takes a URL'],
+  ['kube-qps', '0', 'takes a number above zero'],
+  ['kube-burst', 'many', 'takes a number above zero'],
+  ['log-level', 'loud', 'takes one of silent'],
+  ['log-format', 'xml', 'takes one of json, text'],
+])('penstock operator looks at --%s before it looks for a cluster', async (flag, value, says) => {
+  const { code, out, err } = await penstock(`operator --${flag} ${value}`, 'absent')
+  expect([code, out]).toEqual([64, ''])
+  expect(err).toContain(`\`--${flag}\``)
+  expect(err).toContain(says)
+  expect(err).toContain(value)
+})
+
+test.each([
   'status',
   'why a',
   'top',

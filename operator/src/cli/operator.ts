@@ -118,10 +118,8 @@ export async function run(argv: string[], { webhooksOnly = false } = {}): Promis
     console.log(usage)
     return 0
   }
-  const logger = createLogger({
-    level: oneOf('log-level', values['log-level'], ['silent', 'error', 'warn', 'info', 'debug', 'trace']),
-    format: oneOf('log-format', values['log-format'], ['json', 'text']),
-  })
+  const flags = flagsOf(values)
+  const logger = createLogger({ level: flags.logLevel, format: flags.logFormat })
   // A fault in one place must not end what all the others do; it is told, and its part tries again.
   process.on('unhandledRejection', (error) => logger.error({ error }, 'A promise was not waited for.'))
   const stop = new AbortController()
@@ -129,16 +127,16 @@ export async function run(argv: string[], { webhooksOnly = false } = {}): Promis
   process.once('SIGTERM', end)
   process.once('SIGINT', end)
   try {
-    return await operate(values, logger, stop, webhooksOnly)
+    return await operate(flags, logger, stop, webhooksOnly)
   } finally {
     process.off('SIGTERM', end)
     process.off('SIGINT', end)
   }
 }
 
-async function operate(values: Values, logger: Logger, stop: AbortController, webhooksOnly: boolean): Promise<number> {
-  const connection = await KubeConnection.open({ kubeconfig: values.kubeconfig, context: values.context })
-  const given = settingsOf(values, connection.namespace)
+async function operate(flags: Flags, logger: Logger, stop: AbortController, webhooksOnly: boolean): Promise<number> {
+  const connection = await KubeConnection.open(flags.connection)
+  const given = flags.settings(connection.namespace)
   const metrics = new Registry()
   collectDefaultMetrics({ register: metrics })
   const delay = eventLoopDelay(metrics)
@@ -152,8 +150,8 @@ async function operate(values: Values, logger: Logger, stop: AbortController, we
   const client = createKubeClient(connection, {
     metrics,
     logger,
-    perSecond: positive('kube-qps', values['kube-qps']),
-    burst: positive('kube-burst', values['kube-burst']),
+    perSecond: flags.perSecond,
+    burst: flags.burst,
   })
   const reviews = reviewsOf(given, connection, client, logger)
   const probesWith = (probes: Pick<ProbeOptions, 'health' | 'readiness'>) =>
@@ -197,7 +195,7 @@ async function operate(values: Values, logger: Logger, stop: AbortController, we
     logger,
     metrics: controllerMetrics,
     signal: closing.signal,
-    periodMs: durationMs(values['status-period']),
+    periodMs: flags.statusPeriodMs,
   })
   const artifacts = new Artifacts()
   const context: OperatorContext = {
@@ -359,7 +357,24 @@ function partsOf(
   ]
 }
 
-function settingsOf(values: Values, ownNamespace: string | undefined): OperatorSettings {
+/** What the flags say: nothing is opened before all of them are checked. */
+function flagsOf(values: Values) {
+  const settings = settingsOf(values)
+  return {
+    connection: { kubeconfig: values.kubeconfig, context: values.context },
+    logLevel: oneOf('log-level', values['log-level'], ['silent', 'error', 'warn', 'info', 'debug', 'trace']),
+    logFormat: oneOf('log-format', values['log-format'], ['json', 'text']),
+    perSecond: positive('kube-qps', values['kube-qps']),
+    burst: positive('kube-burst', values['kube-burst']),
+    statusPeriodMs: timeOf('status-period', values['status-period']),
+    settings,
+  }
+}
+
+type Flags = ReturnType<typeof flagsOf>
+
+/** The settings, but for what the kubeconfig says where no flag does. */
+function settingsOf(values: Values): (ownNamespace: string | undefined) => OperatorSettings {
   const list = (text: string | undefined) => {
     const items = (text ?? '')
       .split(',')
@@ -367,27 +382,52 @@ function settingsOf(values: Values, ownNamespace: string | undefined): OperatorS
       .filter((item) => item !== '')
     return items.length === 0 ? undefined : items
   }
-  const namespace = values.namespace ?? process.env['POD_NAMESPACE'] ?? ownNamespace ?? 'penstock-system'
   const rolesOnly = oneOf('rbac-scope', values['rbac-scope'], ['Cluster', 'Namespaced']) === 'Namespaced'
   if (rolesOnly) refuseClusterScope(values, list(values['watch-namespaces']) ?? [])
-  return {
-    namespace,
-    agentNamespaces: list(values['agent-namespaces']) ?? [namespace],
+  const agentNamespaces = list(values['agent-namespaces'])
+  const settings = {
     watchNamespaces: list(values['watch-namespaces']),
     watchNamespaceSelector: values['watch-namespace-selector'],
     rolesOnly,
     secretsMode: oneOf('secrets-mode', values['secrets-mode'], ['All', 'Label', 'Namespaced']),
     leaderElection: oneOf('leader-election', values['leader-election'], ['true', 'false']) === 'true',
-    refGracePeriodMs: durationMs(values['ref-grace-period']),
-    httpAddress: values['http-address'],
-    heartbeatAddress: values['heartbeat-address'],
-    heartbeatUrl: values['heartbeat-url'],
+    refGracePeriodMs: timeOf('ref-grace-period', values['ref-grace-period']),
+    httpAddress: addressOf('http-address', values['http-address']),
+    heartbeatAddress: addressOf('heartbeat-address', values['heartbeat-address']),
+    heartbeatUrl: urlOf('heartbeat-url', values['heartbeat-url']),
     heartbeatPeriodMs: periodOf(values['heartbeat-period']),
-    webhookAddress: values['webhook-address'],
+    webhookAddress: addressOf('webhook-address', values['webhook-address']),
     agentImage: values['agent-image'],
     metricsTokenSecret: values['metrics-token-secret'],
     clusterName: values['cluster-name'],
     authorizeClusterPipelines: values['authorize-cluster-pipelines'],
+  }
+  return (ownNamespace) => {
+    const namespace = values.namespace ?? process.env['POD_NAMESPACE'] ?? ownNamespace ?? 'penstock-system'
+    return { ...settings, namespace, agentNamespaces: agentNamespaces ?? [namespace] }
+  }
+}
+
+/** Where to listen, as `HOST:PORT`; empty: nowhere. */
+function addressOf(flag: string, value: string): string {
+  const port = /^(?:\[[^\]]+\]|[^:[\]/@\s]+):(\d+)$/.exec(value)?.[1]
+  if (value === '' || (port !== undefined && Number(port) <= 65_535 && URL.canParse(`tcp://${value}`))) return value
+  throw new PenstockError('PEN_USAGE', `\`--${flag}\` takes HOST:PORT, such as 0.0.0.0:8080; found \`${value}\`.`)
+}
+
+function urlOf(flag: string, value: string): string {
+  if (value === '' || /^https?:$/.test(URL.parse(value)?.protocol ?? '')) return value
+  throw new PenstockError(
+    'PEN_USAGE',
+    `\`--${flag}\` takes a URL such as https://penstock-operator.penstock-system.svc:9443; found \`${value}\`.`,
+  )
+}
+
+function timeOf(flag: string, value: string): number {
+  try {
+    return durationMs(value)
+  } catch (cause) {
+    throw new PenstockError('PEN_USAGE', `\`--${flag}\`: ${errorText(cause)}`, { cause })
   }
 }
 
@@ -409,7 +449,7 @@ function refuseClusterScope(values: Values, namespaces: readonly string[]): void
 }
 
 function periodOf(text: string): number {
-  const ms = durationMs(text)
+  const ms = timeOf('heartbeat-period', text)
   if (ms >= heartbeatPeriods.leastMs && ms <= heartbeatPeriods.mostMs) return ms
   throw new PenstockError('PEN_USAGE', `\`--heartbeat-period\` takes a time from 1s to 5m; found \`${text}\`.`)
 }
