@@ -236,6 +236,8 @@ test('pipelines of two namespaces read their own pods over one connection, and t
     expect(read('jobs')).toEqual(['job one'])
   })
   await eventually(() => expect(operator.last).toMatchObject({ revision: rev, state: 'Loaded', failures: [] }))
+  operator.answer = { periodMs: heartbeatPeriods.leastMs }
+  await eventually(() => expect(operator.last?.reading?.toSorted()).toEqual(['shop/all', 'shop/web-only', 'team/jobs']))
   expect(operator.beats[0]?.authorization).toBe('Bearer agent-token')
   expect(operator.last).toMatchObject({ node: 'node-1', pod: 'agent-x', namespace: 'penstock-system' })
   // One list and one watch of each kind, whatever the number of pipelines.

@@ -23,7 +23,12 @@ test('what the operator did not hear is said again soon, then less often, and as
     if (away) throw new Error('connection refused')
     return { status: 200, headers: new Map(), body: Buffer.from('{}') }
   })
-  const runner = { state: { failures: [] }, pipelines: () => [], onAttempt: () => {} } as unknown as BundleRunner
+  const runner = {
+    state: { failures: [] },
+    pipelines: () => [],
+    reading: () => [],
+    onAttempt: () => {},
+  } as unknown as BundleRunner
   const none = new Map<string, never>()
   const topology = { sources: none, transforms: none, sinks: none } as unknown as Topology
   const place = { url: 'https://operator', tokenFile: '/none', caFile: '/none', node: 'n', pod: 'p', namespace: 's' }

@@ -77,6 +77,8 @@ export interface HeartbeatBody {
   readonly failed: readonly string[]
   /** Those that did something since the last report. */
   readonly pipelines: Readonly<Record<string, PipelineReport>>
+  /** Those that have found files to read, whether anything is written to them or not. Agents before it was there say nothing. */
+  readonly reading?: readonly string[]
   /** On its disk, for what it does not run: the operator is asked whether that is gone. */
   readonly leftovers?: readonly Leftover[]
 }
@@ -202,6 +204,7 @@ export class Heartbeat {
       failures: failures.slice(0, mostFailures),
       failed: failures.map((failure) => failure.pipeline),
       pipelines: this.#reports(counts),
+      reading: this.#runner.reading(),
       ...(left.length === 0 ? {} : { leftovers: left }),
     }
   }

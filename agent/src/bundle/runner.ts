@@ -163,6 +163,14 @@ export class BundleRunner {
     return [...this.#running].flatMap(([id, { components }]) => (components.some(isBusy) ? [id] : []))
   }
 
+  /** The pipelines whose sources have found files. */
+  reading(): string[] {
+    const open = this.#options.metrics.byComponent(['open_files'])
+    const sources = this.#topology?.sources
+    const reads = (id: string) => sources?.has(id) === true && (open.get(id)?.open_files ?? 0) > 0
+    return [...this.#running].flatMap(([id, { components }]) => (components.some(reads) ? [id] : []))
+  }
+
   /** What programs of a restricted pipeline have written last. */
   lines(pipeline: string): readonly ProgramLine[] {
     return this.#lines.get(pipeline) ?? []

@@ -81,6 +81,8 @@ export interface Report {
   readonly failures: readonly Failure[]
   readonly failed: ReadonlySet<string>
   readonly pipelines: HeartbeatBody['pipelines']
+  /** Pipelines that have found files to read; undefined: it does not say. */
+  readonly reading: ReadonlySet<string> | undefined
   /** Since when a pipeline has read events, or holds some, and delivered none. */
   readonly silentSince: ReadonlyMap<string, number>
   /** When it came, in milliseconds since the epoch. */
@@ -185,6 +187,7 @@ export class Delivery {
     const before = reports.get(sender.podUid)
     // An agent speaks for the pipelines of its Agent and for no others. What failed is only looked at for those.
     const selected = this.#delivered.get(agent)?.selected ?? new Map<string, Fragment>()
+    const isSelected = (id: string) => selected.has(id)
     const report: Report = {
       ...sender,
       version: text(body.version),
@@ -197,9 +200,10 @@ export class Delivery {
       failed: new Set(listOf(body.failed).slice(0, mostFailed).map(text)),
       pipelines: Object.fromEntries(
         Object.entries(tableOf(body.pipelines))
-          .filter(([id]) => selected.has(id))
+          .filter(([id]) => isSelected(id))
           .map(([id, said]) => [id, pipelineOf(said)]),
       ),
+      reading: body.reading === undefined ? undefined : new Set(listOf(body.reading).map(text).filter(isSelected)),
       silentSince: new Map(),
       at: now,
     }

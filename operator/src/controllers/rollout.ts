@@ -31,6 +31,10 @@ const fullFrom = 0.75
 const laggingFrom = 60
 const laggingUntil = 30
 
+const nothingRead = 'No events were read.'
+const nothingFound =
+  'No events were read, and no agent has found a log of a pod that it selects. Compare its selectors with the labels of the pods, or ask: kubectl penstock why POD.'
+
 export function rolloutPart(delivery: Delivery): OperatorPart {
   return {
     name: 'rollout',
@@ -57,6 +61,8 @@ interface AgentView {
   readonly failing: ReadonlyMap<string, readonly Report[]>
   /** What live pods said last, summed up by pipeline: most pods say nothing of most pipelines. */
   readonly traffic: ReadonlyMap<string, Traffic>
+  /** Pipelines of which some node has files to read; undefined: not every pod has said. */
+  readonly reading: ReadonlySet<string> | undefined
 }
 
 interface Traffic {
@@ -97,6 +103,8 @@ export class RolloutStatus implements AsyncDisposable {
   #timer: NodeJS.Timeout | undefined
   #look: NodeJS.Timeout | undefined
   #startedAt = 0
+  /** Since when no agent has found a log for a Pipeline. */
+  readonly #unreadSince = new Map<string, number>()
 
   constructor(context: OperatorContext, delivery: Delivery) {
     this.#context = context
@@ -165,7 +173,9 @@ export class RolloutStatus implements AsyncDisposable {
       this.#reportPipeline(artifact, object, concerned, now)
     }
     this.#reportSinks(views)
-    this.#delivery.keepFlows({ has: (id) => this.#context.artifacts.get(id) !== undefined })
+    const isThere = (id: string) => this.#context.artifacts.get(id) !== undefined
+    this.#delivery.keepFlows({ has: isThere })
+    for (const id of this.#unreadSince.keys()) if (!isThere(id)) this.#unreadSince.delete(id)
   }
 
   /** Whether figures of an earlier process are out of date: this one has heard for as long as they are about. */
@@ -209,6 +219,7 @@ export class RolloutStatus implements AsyncDisposable {
       byRevision,
       failing,
       traffic: trafficOf(live),
+      reading: live.length === 0 || live.length < desired ? undefined : readingOf(live),
     }
   }
 
@@ -286,7 +297,12 @@ export class RolloutStatus implements AsyncDisposable {
     const kind = artifact.namespace === undefined ? clusterPipelineKind : pipelineKind
     const programmed = this.#programmed(artifact, object, concerned, agents)
     const lag = lagOf(id, object, concerned)
-    const findings = [programmed, this.#flowing(id, object, concerned, lag, now)]
+    const flowing = this.#flowing(id, object, concerned, lag, now)
+    const isUnread = this.#isUnread(artifact, concerned, now)
+    const findings = [
+      programmed,
+      isUnread && flowing.message === nothingRead ? { ...flowing, message: nothingFound } : flowing,
+    ]
     const before = conditionOf(object.status?.conditions, 'Programmed')
     if (programmed.reason === 'NodesFailed' && before?.reason !== 'NodesFailed') {
       this.#context.events.record(object, 'Warning', 'NodesFailed', programmed.message)
@@ -526,9 +542,27 @@ export class RolloutStatus implements AsyncDisposable {
     if (isSilent) return finding('Unknown', 'NoData', 'Events were read, and none has been delivered yet.')
     // Where events come now and then, a report without any is no news.
     if (eventsIn === 0 && eventsOut === 0 && (flow?.figures(now).eventsOut ?? 0) === 0) {
-      return finding('Unknown', 'NoData', 'No events were read.')
+      return finding('Unknown', 'NoData', nothingRead)
     }
     return finding('True', 'Flowing', 'Events are delivered.')
+  }
+
+  /**
+   * Whether agents have found no log for a Pipeline of pods for some minutes. While one of them is away, what was found out before stands:
+   * pods of an agent that are replaced are no news of a Pipeline.
+   */
+  #isUnread({ id, hub, sources }: Artifact, views: readonly AgentView[], now: number): boolean {
+    const readsPods = hub.subscriptions.length > 0 && Object.keys(sources).length === 0
+    if (!readsPods || views.some(({ reading }) => reading?.has(id) === true)) {
+      this.#unreadSince.delete(id)
+      return false
+    }
+    let since = this.#unreadSince.get(id)
+    if (since === undefined && views.length > 0 && views.every(({ reading }) => reading !== undefined)) {
+      since = now
+      this.#unreadSince.set(id, since)
+    }
+    return since !== undefined && now - since >= flowWindowMs
   }
 
   // --- Sink ---
@@ -622,6 +656,15 @@ interface Reach {
   readonly failing: Map<string, Set<string>>
   readonly reaching: Set<string>
   message: string | undefined
+}
+
+function readingOf(live: readonly Report[]): ReadonlySet<string> | undefined {
+  const all = new Set<string>()
+  for (const { reading } of live) {
+    if (reading === undefined) return undefined
+    for (const id of reading) all.add(id)
+  }
+  return all
 }
 
 function trafficOf(live: readonly Report[]): Map<string, Traffic> {

@@ -1,0 +1,116 @@
+// What reports of agents make of the status of a Pipeline. Caches are stores that the test fills; time is the test's.
+
+import type { HeartbeatBody } from '@penstock/agent/bundle/heartbeat'
+import { silentLogger } from '@penstock/agent/telemetry/logger'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import type { Finding } from '../api/conditions.ts'
+import { agentKind, pipelineKind } from '../api/kinds.ts'
+import type { KubeObject, ResourceType } from '../api/object.ts'
+import type { Artifact } from '../compile/artifact.ts'
+import { evenNow } from '../kube/clock.ts'
+import { Store } from '../kube/store.ts'
+import { podType } from '../kube/types.ts'
+import type { Fragment } from '../render/fragment.ts'
+import { labels } from '../workloads/names.ts'
+import { Artifacts } from './artifacts.ts'
+import type { OperatorContext, StatusContribution } from './context.ts'
+import { Delivery } from './delivery.ts'
+import { RolloutStatus } from './rollout.ts'
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] })
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+/** A Pipeline of pods that two agents run. */
+async function running(sources: Artifact['sources'] = {}) {
+  const stack = new AsyncDisposableStack()
+  const stores = new Map<ResourceType, Store<KubeObject>>()
+  const cache = (type: ResourceType) => {
+    const store = stores.get(type) ?? new Store<KubeObject>(type, [''], silentLogger)
+    stores.set(type, store)
+    return store
+  }
+  const put = (type: ResourceType, namespace: string, name: string, more: object) => {
+    const { metadata, ...rest } = { metadata: {}, ...more }
+    cache(type).set({ apiVersion: 'v1', kind: type.kind, metadata: { namespace, name, ...metadata }, ...rest })
+  }
+  put(agentKind, 'system', 'node', { spec: { mode: 'Node' } })
+  put(pipelineKind, 'shop', 'p', { metadata: { uid: 'u', generation: 1 }, spec: { sources: [], sinks: [] } })
+  for (const name of ['a', 'b'])
+    put(podType, 'system', name, { metadata: { uid: name, labels: { [labels.agent]: 'node' } } })
+  const artifacts = new Artifacts()
+  const subscription = {
+    cursor: 'u/app',
+    podSelector: 'app=web',
+    excludeContainers: [],
+    out: 'shop/p/app',
+    options: {},
+  }
+  artifacts.set({
+    ...{ id: 'shop/p', kind: 'Pipeline', namespace: 'shop', name: 'p', uid: 'u', generation: 1, createdAt: '' },
+    ...{ labels: {}, hash: 'sha256:1', mode: 'Node', hub: { subscriptions: [subscription] }, sources },
+  } as unknown as Artifact)
+  artifacts.markComplete()
+  const delivery = new Delivery()
+  const fragments = new Map([['shop/p', { id: 'shop/p', hash: 'sha256:1' } as Fragment]])
+  delivery.set('system/node', {
+    ...{ stable: { rev: 'r1', shards: [] }, candidate: undefined, record: { rolledBack: {}, history: [] } },
+    ...{ revisions: new Map([['r1', { rev: 'r1', shards: [], fragments }]]), selected: fragments },
+    ...{ evicted: new Map(), startSpreadMs: 0, why: '' },
+  })
+  let flowing: Finding | undefined
+  const ending = new AbortController()
+  stack.defer(() => ending.abort())
+  const context = {
+    ...{ artifacts, signal: ending.signal, logger: silentLogger, events: { record: () => {} } },
+    caches: { cache, synced: async () => {} },
+    status: {
+      report: (_: unknown, object: KubeObject, __: unknown, { findings }: StatusContribution) => {
+        if (object.metadata.name === 'p') flowing = findings.find(({ type }) => type === 'Flowing')
+      },
+    },
+  } as unknown as OperatorContext
+  await stack.use(new RolloutStatus(context, delivery)).start()
+  return {
+    /** Lets time pass, in which agents report that they have found logs for these. */
+    async pass(seconds: number, reading: Readonly<Record<string, readonly string[] | undefined>>) {
+      for (let second = 0; second < seconds; second += 15) {
+        for (const [pod, ids] of Object.entries(reading)) {
+          const body = { revision: 'r1', state: 'Loaded', pipelines: {}, failures: [], failed: [], reading: ids }
+          const sender = { pod, podUid: pod, node: `node-${pod}` }
+          delivery.hear('system/node', sender, body as unknown as HeartbeatBody, evenNow())
+        }
+        await vi.advanceTimersByTimeAsync(15_000)
+      }
+      return flowing?.message
+    },
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  }
+}
+
+const notFound =
+  /^No events were read, and no agent has found a log of a pod that it selects\. .*kubectl penstock why POD/
+
+test('a Pipeline whose selectors no pod matches is told so after some minutes, until a log is found', async () => {
+  await using operator = await running()
+  expect(await operator.pass(240, { a: [], b: [] })).toBe('No events were read.')
+  expect(await operator.pass(120, { a: [], b: [] })).toMatch(notFound)
+  // An agent is replaced: that is no news of the Pipeline.
+  expect(await operator.pass(180, { a: [] })).toMatch(notFound)
+  expect(await operator.pass(30, { a: [], b: ['shop/p'] })).toBe('No events were read.')
+  expect(await operator.pass(240, { a: [], b: [] })).toBe('No events were read.')
+  expect(await operator.pass(120, { a: [], b: [] })).toMatch(notFound)
+})
+
+test.each([
+  ['a pod on one node has a log', { a: [], b: ['shop/p'] }, {}],
+  ['an agent of an older version does not say', { a: [], b: undefined }, {}],
+  ['an agent has not reported', { a: [] }, {}],
+  ['it also reads what are no pods', { a: [], b: [] }, { 'shop/p/queue': { type: 'amqp' } }],
+])('nothing is said of pods where %s', async (_, reading, sources) => {
+  await using operator = await running(sources)
+  expect(await operator.pass(900, reading)).toBe('No events were read.')
+})
