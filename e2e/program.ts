@@ -1,7 +1,7 @@
 // What tests start as the agent, the operator or the command: what the image runs, with its flags. It is packed once for what the
 // sources are now, in some seconds, and stays in the cache. PENSTOCK_TEST_SOURCES=1 starts the sources instead.
 
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { pack, packedIn } from '@penstock/agent/testing/pack'
 import { cacheFolder } from './cache.ts'
@@ -51,7 +51,7 @@ function packed(name: ImageName): string {
   // The libraries that it loads late are those of this checkout.
   const target = join(folder, `${name}-${fingerprint(['package-lock.json', ...inputs[name]], root)}`)
   const now = new Date()
-  if (statSync(target, { throwIfNoEntry: false }) === undefined) {
+  if (!existsSync(target)) {
     mkdirSync(folder, { recursive: true })
     for (const old of readdirSync(folder)) {
       const facts = statSync(join(folder, old), { throwIfNoEntry: false })
@@ -60,13 +60,12 @@ function packed(name: ImageName): string {
       }
     }
     const own = mkdtempSync(join(folder, 'new-'))
-    pack(own, name)
     try {
+      pack(own, name)
       renameSync(own, target)
     } catch (error) {
-      // Another run was first.
-      if (!['ENOTEMPTY', 'EEXIST'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
       rmSync(own, { recursive: true })
+      if (!existsSync(target)) throw error // else another run was first
     }
   }
   utimesSync(target, now, now)
