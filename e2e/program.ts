@@ -1,7 +1,17 @@
 // What tests start as the agent, the operator or the command: what the image runs, with its flags. It is packed once for what the
 // sources are now, in some seconds, and stays in the cache. PENSTOCK_TEST_SOURCES=1 starts the sources instead.
 
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+} from 'node:fs'
 import { join, resolve } from 'node:path'
 import { pack, packedIn } from '@penstock/agent/testing/pack'
 import { cacheFolder } from './cache.ts'
