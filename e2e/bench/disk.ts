@@ -10,6 +10,11 @@ import { peakRss, place, root, rssMb, startAgent, startReceiver } from './agent-
 import { calibrate } from './calibrate.ts'
 import { criLine, jsonLine, linesFile } from './lines.ts'
 
+interface Written {
+  readonly disk_mb: number
+  readonly write_mb_per_s: number
+}
+
 /** Writes and reads back lines (`buffer`), or the objects in them (`buffer-parsed`). */
 export function buffer(scenario: string, events: number): object {
   const file = join(tmpdir(), `penstock-bench-${userInfo().uid}`, 'json-20000.log')
@@ -19,14 +24,15 @@ export function buffer(scenario: string, events: number): object {
     const script = join(root, 'agent/src/testing/bench-buffer.ts')
     const kind = scenario === 'buffer-parsed' ? 'parsed' : 'raw'
     const args = ['--conditions=source', script, String(events), file, join(folder, 'out'), kind]
-    const figures = JSON.parse(execFileSync(process.execPath, args, { encoding: 'utf8' })) as { disk_mb: number }
+    const figures = JSON.parse(execFileSync(process.execPath, args, { encoding: 'utf8' })) as Written
     const blocks = Math.max(1, Math.round(figures.disk_mb))
     const started = performance.now()
     execFileSync('dd', ['if=/dev/zero', `of=${join(folder, 'dd')}`, 'bs=1M', `count=${blocks}`, 'conv=fdatasync'], {
       stdio: 'ignore',
     })
     const dd = (blocks * 1.048576) / ((performance.now() - started) / 1000)
-    return { scenario, ...figures, dd_mb_per_s: Math.round(dd), p_ns: calibrate().p_ns }
+    const ofDd = Math.round((figures.write_mb_per_s / dd) * 100) / 100
+    return { scenario, ...figures, dd_mb_per_s: Math.round(dd), write_of_dd: ofDd, p_ns: calibrate().p_ns }
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
