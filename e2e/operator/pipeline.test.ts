@@ -547,8 +547,26 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
       const { spec } = await api.get(path(system, 'node', 'agents'))
       await cluster.apply({ apiVersion, kind: 'Agent', metadata: { name: 'here', namespace: 'seen' }, spec })
       // Whatever else it may read of Secrets, these are its own.
-      const values = { agentNamespaces: ['seen'], secrets: { mode: 'Namespaced' } }
-      await installed(values, { args: ['--webhook-address', '0.0.0.0:0'] })
+      // What comes with the installation it applies itself, and may, where authors are asked about.
+      const ours = { ...pipeline('ours'), kind: 'ClusterPipeline', metadata: { name: 'ours' } }
+      const defaults = { name: 'penstock-defaults', namespace: system }
+      await cluster.apply({
+        ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: defaults },
+        data: { clusterPipelines: JSON.stringify([ours]) },
+      })
+      const clusterPipelines = [{ name: 'ours', spec: ours.spec }]
+      const values = {
+        ...{ agentNamespaces: ['seen'], secrets: { mode: 'Namespaced' } },
+        ...{ authorizeClusterPipelines: true, clusterPipelines },
+      }
+      await installed(values, { args: ['--webhook-address', '0.0.0.0:0', '--authorize-cluster-pipelines'] })
+      await until('a word about the ClusterPipeline', 60_000, async () => {
+        const found = JSON.parse(await cluster.kubectl(['get', 'cpl', 'ours', '-o', 'json'])) as PipelineLike
+        const by = (found.status as { authorizedBy?: string } | undefined)?.authorizedBy
+        return by === `system:serviceaccount:${system}:penstock-operator` && saysOf(found, 'Accepted') === 'True Valid'
+      })
+      await cluster.kubectl(['delete', 'configmap', 'penstock-defaults', '-n', system])
+      await cluster.kubectl(['delete', 'cpl', 'ours'])
       await until('its certificates', 60_000, async () => {
         const names = await kept('secrets')
         return certificates.every((name) => names.includes(name))
