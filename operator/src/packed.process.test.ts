@@ -73,9 +73,18 @@ test('its sources stay small in memory: none has a letter beyond Latin-1', () =>
   }
 })
 
+/** Those that are started as a process or a thread. */
+const entries = ['main.js', 'agent.js', 'worker.js', 'leader-worker.js', 'remote-worker.js', 'network-worker.js']
+
+test('what its parts start from beside themselves is there', () => {
+  const started = scripts().flatMap((file) =>
+    [...readFileSync(join(packed, file), 'utf8').matchAll(/fileBeside\("([\w-]+)"/g)].map(([, name]) => `${name}.js`),
+  )
+  expect(started.toSorted()).toEqual(entries.filter((name) => name !== 'main.js').toSorted())
+  expect(scripts()).toEqual(expect.arrayContaining(entries))
+})
+
 test('all its parts load, with no library beside them and without what Node has behind `WebSocket`', async () => {
-  // These begin something when they are loaded.
-  const entries = ['main.js', 'agent.js', 'worker.js', 'leader-worker.js', 'remote-worker.js', 'network-worker.js']
   const parts = scripts().filter((name) => !entries.includes(name))
   expect(parts.length).toBe(scripts().length - entries.length)
   const program = join(folder, 'load.mjs')
