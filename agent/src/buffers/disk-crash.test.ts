@@ -5,7 +5,7 @@
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, unlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
-import { setImmediate as turn } from 'node:timers/promises'
+import { setImmediate as immediate } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { type Batch, finalizeBatch } from '../event/batch.ts'
 import type { LogEvent } from '../event/log.ts'
@@ -185,6 +185,11 @@ vi.mock('node:fs', async (original) => {
   return { ...mocked, default: mocked }
 })
 
+/** So many turns of the loop that what was handed over is on its way to the disk. */
+async function turn(): Promise<void> {
+  for (let turns = 0; turns < 3; turns++) await immediate()
+}
+
 /** Writes are done when the call for them has returned, and before anything else happens. */
 const atOnce = (go: () => void) => process.nextTick(go)
 
@@ -193,7 +198,7 @@ function slowly(chance: Random): () => Promise<void> {
   let underWay = 0
   disk.writes = async (go) => {
     underWay++
-    for (let turns = chance.below(6); turns > 0; turns--) await turn()
+    for (let turns = chance.below(6); turns > 0; turns--) await immediate()
     underWay--
     go()
   }

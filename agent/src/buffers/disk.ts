@@ -25,12 +25,15 @@ import { headerBytes, type RecordKind, recordBytes } from './disk/record.ts'
 import { type Gaps, recover } from './disk/recovery.ts'
 import type { Segment } from './disk/segment.ts'
 import { segmentLimit } from './disk/segment.ts'
-import { type NewRecord, SegmentStore } from './disk/store.ts'
+import { type NewRecord, type Place, SegmentStore } from './disk/store.ts'
 
 /** Packed bytes of a record, about: it is written when it has so many, or at the end of the turn. */
 const recordTarget = 256 * 1024
+/** Packed bytes that are worth a write of their own; less is collected for a moment. Each write costs two changes of threads. */
+const writeTarget = 1024 * 1024
+const collectMs = 10
 /** Packed bytes that may wait to be written before their writers wait too. */
-const queueLimit = 2 * 1024 * 1024
+const queueLimit = 3 * 1024 * 1024
 /** Estimated size of the events that wait for the sink in memory while it keeps up. */
 const hotLimit = 2 * 1024 * 1024
 /** What was taken in may be unsynced for so long, unless the disk is slower; then no more is taken in. */
@@ -120,6 +123,7 @@ export class DiskBuffer implements SinkBuffer {
   #unwritten: Unwritten[] = []
   #unwrittenBytes = 0
   #writing: Promise<void> | undefined
+  #collecting: NodeJS.Immediate | undefined
   /** There was no room for the first of them, or the disk did not take it. */
   #stuck = false
   #retry: NodeJS.Timeout | undefined
@@ -415,36 +419,57 @@ export class DiskBuffer implements SinkBuffer {
     this.#unwrittenBytes += state.diskBytes
     // The sink fell behind: from the next record on it reads the files.
     if (this.#hot && this.#hotBytes > hotLimit) this.#lastHot ??= state
-    this.#writeOn()
+    this.#collect()
   }
 
-  /** Writes what is packed, if that is not being done and nothing is known to be in its way. */
+  /** Has what is packed written when it is much, when it has waited for some time, or when a turn of the loop brings nothing more. */
+  #collect(): void {
+    const [first] = this.#unwritten
+    if (first === undefined) return
+    const isDue = this.#unwrittenBytes >= writeTarget || performance.now() - first.since >= collectMs
+    if (isDue) this.#writeOn()
+    else this.#collecting ??= setImmediate(this.#collected)
+  }
+
+  readonly #collected = (): void => {
+    this.#collecting = undefined
+    if (this.#open === undefined) this.#writeOn()
+    else this.#collect()
+  }
+
+  /** Writes some of what is packed, if that is not being done. */
   #writeOn(): void {
     if (this.#writing !== undefined || this.#unwritten.length === 0 || this.#closed) return
     this.#writing = Promise.resolve()
-      .then(() => this.#writeUnwritten())
+      .then(() => this.#writeSome())
       .then(() => {
         this.#writing = undefined
-        // What came in the moment between.
-        if (!this.#stuck) this.#writeOn()
+        if (!this.#stuck) this.#collect()
       })
   }
 
-  async #writeUnwritten(): Promise<void> {
-    for (let first = this.#unwritten[0]; first !== undefined; first = this.#unwritten[0]) {
-      if (this.#isDelivered(first.state)) {
-        this.#leaveQueue(first)
-        this.#forgetUnwritten(first)
-      } else if (await this.#writeRecord(first)) {
-        this.#stuck = false
-      } else if (!this.#isDelivered(first.state)) {
-        this.#stuck = true
-        break
-      }
-      this.#admitWaiting()
+  async #writeSome(): Promise<void> {
+    let first = this.#unwritten[0]
+    for (; first !== undefined && this.#isDelivered(first.state); first = this.#unwritten[0]) {
+      this.#leaveQueue(first)
+      this.#forgetUnwritten(first)
     }
-    if (this.#unwritten.length === 0) this.#stuck = false
+    if (first === undefined) {
+      this.#stuck = false
+    } else {
+      const isWritten = await this.#writeRecords(this.#stuck ? [first] : this.#nextToWrite())
+      this.#stuck = !isWritten && !this.#isDelivered(first.state)
+    }
     this.#admitWaiting()
+  }
+
+  #nextToWrite(): Unwritten[] {
+    let bytes = 0
+    const beyond = this.#unwritten.findIndex(({ state }, index) => {
+      bytes += state.diskBytes
+      return index > 0 && bytes > writeTarget
+    })
+    return this.#unwritten.slice(0, beyond < 0 ? undefined : beyond)
   }
 
   /** Whether all of a record was delivered from memory meanwhile: there is nothing left to keep. */
@@ -455,34 +480,41 @@ export class DiskBuffer implements SinkBuffer {
   #leaveQueue({ state }: Unwritten): void {
     this.#unwritten.shift()
     this.#unwrittenBytes -= state.diskBytes
-    if (state === this.#lastHot) this.#turnCold()
+    if (state === this.#lastHot) this.#turnCold(state)
   }
 
-  /** False if the record must wait for room or for the disk. */
-  async #writeRecord(item: Unwritten): Promise<boolean> {
-    const { state, record, origins } = item
+  /** False if the records must wait for room or for the disk. */
+  async #writeRecords(items: readonly Unwritten[]): Promise<boolean> {
+    let places: readonly Place[]
     try {
-      const place = await this.#store.append(record, Date.now())
-      if (place === undefined) return false
-      state.segment = place.segment
-      state.end = place.end
-      state.endId = place.firstId + record.events
+      places = await this.#store.append(
+        items.map(({ record }) => record),
+        Date.now(),
+      )
     } catch (error) {
       this.#writeFailed(error)
       return false
     }
+    // Should the records not survive, the next start knows that they were there.
+    if (places.length > 0) this.#writeLedger()
+    for (const [index, place] of places.entries()) this.#isWritten(items[index] as Unwritten, place)
+    return places.length > 0
+  }
+
+  #isWritten(item: Unwritten, place: Place): void {
+    const { state, record, origins } = item
+    state.segment = place.segment
+    state.end = place.end
+    state.endId = place.firstId + record.events
     this.#leaveQueue(item)
     recycle(record.packed)
     for (const origin of origins) this.#unsynced.push(origin)
     this.#unsyncedSince = Math.min(this.#unsyncedSince, item.since)
     this.#unsyncedBytes += state.diskBytes
-    // Should the record not survive, the next start knows that it was there.
-    this.#writeLedger()
     this.#partEnded(state)
     if (!this.#hot) this.#reader.onReadable()
     if (this.#unsyncedBytes >= syncEarly && this.#failedSyncs === 0) void this.#sync()
     else this.#syncSoon()
-    return true
   }
 
   #writeFailed(error: unknown): void {
@@ -589,13 +621,14 @@ export class DiskBuffer implements SinkBuffer {
     this.#context.logger.error(fields, 'Events of the disk buffer are lost: their records are damaged or missing.')
   }
 
-  /** All that the sink gets from memory has left the queue: what comes behind it is read. */
-  #turnCold(): void {
+  /** All that the sink gets from memory has left the queue, this as the last: what comes behind it is read. */
+  #turnCold({ segment, end, endId }: RecordState): void {
     this.#lastHot = undefined
     this.#hot = false
     const { newest, nextId } = this.#store
-    this.#expectedId = nextId
-    if (newest?.end !== undefined) this.#reader.skipTo(newest, newest.end)
+    if (segment !== undefined) this.#reader.skipTo(segment, end)
+    else if (newest?.end !== undefined) this.#reader.skipTo(newest, newest.end) // it was not written any more
+    this.#expectedId = segment === undefined ? nextId : endId
   }
 
   /** All that was written has been read: what is being packed is at hand, and so is what comes. */
@@ -875,8 +908,10 @@ export class DiskBuffer implements SinkBuffer {
       clearImmediate(this.#flushing)
       this.#flushing = undefined
       this.#flush()
-      this.#writeOn()
-      await this.#writing
+      do {
+        this.#writeOn()
+        await this.#writing
+      } while (this.#unwritten.length > 0 && !this.#stuck)
       clearTimeout(this.#retry)
       await this.#syncing
       await this.#sync()
@@ -886,6 +921,7 @@ export class DiskBuffer implements SinkBuffer {
     this.#writeLedger()
     this.#closed = true
     clearTimeout(this.#syncTimer)
+    clearImmediate(this.#collecting)
     await this.#ledger.sync().catch((error: unknown) => {
       this.#error('writer_failed', codeOf(error), { error }, 'The ledger of the disk buffer could not be synced.')
     })

@@ -139,7 +139,7 @@ const usualValues = 1 << 17
 const usualTexts = 1 << 18
 /** Memory of records that are done with, for the next ones of all buffers: new memory costs as much as packing into it. */
 const spares: PackedRecord[] = []
-const mostSpares = 8
+const mostSpares = 12
 const largestSpare = 1 << 20
 
 /** The bytes of this record are not used any more. */

@@ -23,7 +23,7 @@ import { promisify } from 'node:util'
 import { crc32c } from '../../formats/crc32c.ts'
 import type { Position } from './ledger.ts'
 import type { PackedRecord } from './packing.ts'
-import { aligned, headerBytes, type RecordKind, recordBytes, writeHeader } from './record.ts'
+import { headerBytes, type RecordKind, recordBytes, writeHeader } from './record.ts'
 import { mostSegments, openIfThere, recordsIn, type Segment, segmentLimit, segmentName, spareName } from './segment.ts'
 
 const syncData = promisify(fdatasync)
@@ -86,7 +86,6 @@ export class SegmentStore {
   /** Segments to be synced that no file here is open for. */
   readonly #unsynced = new Set<Segment>()
   #folderDirty = true
-  readonly #header = Buffer.alloc(headerBytes)
 
   constructor(state: StoreState) {
     this.#folder = state.folder
@@ -125,50 +124,61 @@ export class SegmentStore {
   }
 
   /**
-   * Writes a record behind the last; undefined if there is no room for it. Rejects if the disk does not take it. The next one may
-   * come when this has been settled.
+   * Writes records behind the last, by one call, as many of them as go into one segment; gives where these are, none if there is
+   * no room for the first. Rejects if the disk does not take them. More may come when this has been settled.
    */
-  async append(record: NewRecord, writtenAt: number): Promise<Place | undefined> {
-    const { values, texts } = record.packed
-    const parts = { valueBytes: values.length, textBytes: texts.length }
-    const length = recordBytes(parts)
+  async append(records: readonly NewRecord[], writtenAt: number): Promise<Place[]> {
+    const length = recordBytes(lengthsOf(records[0] as NewRecord))
     let segment = this.newest
     if (this.#file === undefined || this.#broken || segment?.end === undefined || segment.end + length > segmentLimit) {
       segment = this.#begin(length)
-      if (segment === undefined) return undefined
+      if (segment === undefined) return []
     } else if (!this.#makeRoom(segment.end + length - segment.size)) {
-      return undefined
+      return []
     }
-    const start = segment.end as number
-    const firstId = this.nextId
-    writeHeader(
-      {
-        ...parts,
-        kind: record.kind,
-        segment: segment.sequence,
-        firstId,
-        events: record.events,
-        eventBytes: record.eventBytes,
-        checksum: crc32c(texts, crc32c(values)),
-        writtenAt,
-      },
-      this.#header,
-    )
-    const unpadded = headerBytes + values.length + texts.length
     const file = this.#file as number
-    const pieces = [this.#header, values, texts, padding.subarray(0, aligned(unpadded) - unpadded)]
-    const written = await write(file, pieces, start)
-    if (written < length) {
-      this.#takeBack(file, segment)
-      throw Object.assign(new Error(`Only ${written} of ${length} bytes could be written.`), { code: 'ENOSPC' })
+    const start = segment.end as number
+    const places: Place[] = []
+    const pieces: Buffer[] = []
+    let end = start
+    let firstId = this.nextId
+    for (const record of records) {
+      const lengths = lengthsOf(record)
+      const next = end + recordBytes(lengths)
+      if (places.length > 0 && (next > segmentLimit || this.#used + next - segment.size > this.maxSize)) break
+      const { values, texts } = record.packed
+      const header = Buffer.allocUnsafe(headerBytes)
+      writeHeader(
+        {
+          ...lengths,
+          kind: record.kind,
+          segment: segment.sequence,
+          firstId,
+          events: record.events,
+          eventBytes: record.eventBytes,
+          checksum: crc32c(texts, crc32c(values)),
+          writtenAt,
+        },
+        header,
+      )
+      pieces.push(header, values, texts)
+      const unpadded = end + headerBytes + values.length + texts.length
+      if (unpadded < next) pieces.push(padding.subarray(0, next - unpadded))
+      end = next
+      places.push({ segment, end, firstId })
+      firstId += record.events
     }
-    const end = start + length
+    const written = await write(file, pieces, start)
+    if (written < end - start) {
+      this.#takeBack(file, segment)
+      throw Object.assign(new Error(`Only ${written} of ${end - start} bytes could be written.`), { code: 'ENOSPC' })
+    }
     segment.end = end
     this.#used += Math.max(0, end - segment.size)
     segment.size = Math.max(segment.size, end)
-    this.nextId = firstId + record.events
+    this.nextId = firstId
     this.#dirty.set(file, false)
-    return { segment, end, firstId }
+    return places
   }
 
   /** Cuts a part of a record off: its header would promise events to the next start that were never taken in. */
@@ -337,6 +347,8 @@ export class SegmentStore {
     closeSync(this.#folderFile)
   }
 }
+
+const lengthsOf = ({ packed: { values, texts } }: NewRecord) => ({ valueBytes: values.length, textBytes: texts.length })
 
 /** Whether records that are whole lie side by side from a position to the end. */
 function isWholeFrom(segment: Segment, start: number, end: number): boolean {
