@@ -28,8 +28,8 @@ const conformance = ['remap', 'wire'] as const
  * cluster beside the others, which takes longer and nothing else.
  */
 const onNodes = ['e2e/install.test.ts', 'e2e/node-agent.test.ts'] as const
-/** Other tests at once beside them. */
-const besideNodes = Math.min(4, Math.max(2, availableParallelism()))
+/** Other tests at once beside them: they wait for something nearly half of the time. */
+const besideNodes = Math.min(4, 1 + availableParallelism())
 
 /** Loki's build is long: past this time another store that speaks its protocol stands in. */
 const lokiBuildMs = Number(process.env['PENSTOCK_TEST_LOKI_BUILD_SECS'] ?? 1500) * 1000
