@@ -2,15 +2,9 @@ import { mkdtempSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { DiskBuffer } from '../buffers/disk.ts'
 import { bufferFolder } from '../buffers/folder.ts'
-import { logBatch } from '../event/batch.ts'
-import { Finalizer } from '../event/finalizer.ts'
-import { silentLogger } from '../telemetry/logger.ts'
-import { Metrics } from '../telemetry/metrics.ts'
-import { RepetitionLimit } from '../telemetry/repetition-limit.ts'
-import { log } from '../testing/events.ts'
-import { run } from './buffer.ts'
+import { BufferRun, numbered } from '../testing/buffer-run.ts'
+import { run as buffer } from './buffer.ts'
 
 let data = ''
 beforeEach(() => {
@@ -25,38 +19,25 @@ async function called(...argv: string[]): Promise<{ code: number; output: string
     return true
   })
   try {
-    return { code: await run(argv), output }
+    return { code: await buffer(argv), output }
   } finally {
     write.mockRestore()
   }
 }
 
-function open(): DiskBuffer {
-  const context = {
-    folder: bufferFolder(data, 'shop/out'),
-    logger: silentLogger,
-    limit: new RepetitionLimit(0),
-    metrics: new Metrics(),
-    component: { component_id: 'shop/out' },
-    abandoning: new AbortController().signal,
-  }
-  return DiskBuffer.open({ maxSize: 268_435_488, whenFull: 'block' }, context)
-}
+const open = () => new BufferRun(bufferFolder(data, 'shop/out'))
 
-async function fill(buffer: DiskBuffer): Promise<void> {
-  for (let batch = 0; batch < 4; batch++) {
-    void buffer.write(logBatch([log({ a: 1 }), log({ a: 'two' })], new Finalizer()))
-    await new Promise((resolve) => setImmediate(resolve))
-  }
+async function fill(run: BufferRun): Promise<void> {
+  for (let batch = 0; batch < 4; batch++) await run.put(numbered(2 * batch, 2))
 }
 
 test('a buffer is shown with its segments and its lag, and nothing is changed', async () => {
-  const buffer = open()
-  await fill(buffer)
-  buffer.take()?.finalizer.release(1, 'delivered')
+  const run = open()
+  await fill(run)
+  run.buffer.take()?.finalizer.release(1, 'delivered')
   const used = await called('inspect', data, '--format', 'json')
   expect(JSON.parse(used.output)).toMatchObject({ in_use: true })
-  await buffer.close()
+  await run.end()
   const segment = join(bufferFolder(data, 'shop/out'), 'buffer-data-0.dat')
   const before = readFileSync(segment)
 
@@ -77,14 +58,14 @@ test('a buffer is shown with its segments and its lag, and nothing is changed', 
   expect(text.output).toContain('Lag: 6 events')
 
   const again = open() // still whole, and not locked
-  expect(again.events).toBe(6)
-  await again.close()
+  expect(again.buffer.events).toBe(6)
+  await again.end()
 })
 
 test('damage is told, and ends with code 74', async () => {
-  const buffer = open()
-  await fill(buffer)
-  await buffer.close()
+  const run = open()
+  await fill(run)
+  await run.end()
   const file = openSync(join(bufferFolder(data, 'shop/out'), 'buffer-data-0.dat'), 'r+')
   writeSync(file, Buffer.from([0xff]), 0, 1, 60)
   const { code, output } = await called('inspect', data, '--format', 'json')
