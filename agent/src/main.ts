@@ -4,6 +4,7 @@
 
 import { type Command, commands as described } from './cli/commands.ts'
 import { keepCompiled } from './cli/compiled.ts'
+import { leaveMemoryOutOfDumps } from './cli/core-dump.ts'
 import { exitCodeOf, exitCodes } from './cli/exit-codes.ts'
 import { errorText, PenstockError } from './errors.ts'
 import { closest } from './schema/problems.ts'
@@ -60,6 +61,7 @@ function quietlyEndWithReader(): void {
   })
 }
 
+leaveMemoryOutOfDumps()
 keepCompiled()
 
 try {

@@ -1,7 +1,7 @@
 // The real process, from the command line to its exit code.
 
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -115,6 +115,13 @@ test('a signal ends the agent gracefully, with code 0', async () => {
   agent.child.kill('SIGTERM')
   expect(await agent.end()).toBe(0)
   expect(agent.err).toContain('Penstock has stopped.')
+})
+
+test.skipIf(process.platform !== 'linux')('nothing of the memory of an agent is in its core dumps', async () => {
+  const text = 'sources: {in: {type: demo_logs, format: json}}\nsinks: {out: {type: blackhole, inputs: [in]}}'
+  await using agent = new Running(['--config', await config('demo.yaml', text)])
+  await agent.says('Penstock has started.')
+  expect(Number.parseInt(await readFile(`/proc/${agent.child.pid}/coredump_filter`, 'utf8'), 16)).toBe(0)
 })
 
 test('a sink that is not healthy ends the agent with code 78 if that is required', async () => {
