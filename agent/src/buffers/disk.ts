@@ -1,4 +1,4 @@
-// A sink's buffer on disk. Events are packed as they come and written by another thread, record by record; their source hears
+// A sink's buffer on disk. Events are packed as they come and written by another thread, some records at once; their source hears
 // that they are safe when a sync has covered them, every 500 ms. An event stays until the destination has answered for it, and is
 // read again after a crash.
 //
@@ -27,7 +27,7 @@ import type { Segment } from './disk/segment.ts'
 import { segmentLimit } from './disk/segment.ts'
 import { type NewRecord, type Place, SegmentStore } from './disk/store.ts'
 
-/** Packed bytes of a record, about: it is written when it has so many, or at the end of the turn. */
+/** Packed bytes of a record, about: it is closed when it has so many, or at the end of the turn. */
 const recordTarget = 256 * 1024
 /** Packed bytes that are worth a write of their own; less is collected for a moment. Each write costs two changes of threads. */
 const writeTarget = 1024 * 1024
@@ -255,18 +255,22 @@ export class DiskBuffer implements SinkBuffer {
       finalizeBatch(batch, batch.count === 0 ? 'dropped' : 'errored')
       return undefined
     }
-    if (this.#waiting.length === 0 && this.#hasRoom(batch)) {
-      this.#enter(batch)
-      return undefined
-    }
-    if (this.#whenFull === 'drop_newest' && this.#waiting.length === 0 && !this.#isBusy) {
-      this.#drop(batch)
-      return undefined
-    }
-    return new Promise((admitted) => this.#waiting.push({ batch, admitted }))
+    const admission = this.#waiting.length === 0 ? this.#admissionOf(batch) : 'wait'
+    if (admission === 'wait') return new Promise((admitted) => this.#waiting.push({ batch, admitted }))
+    this.#admit(batch, admission)
+    return undefined
   }
 
-  #drop(batch: Batch): void {
+  #admissionOf(batch: Batch): 'enter' | 'drop' | 'wait' {
+    if (this.#hasRoom(batch)) return 'enter'
+    return this.#whenFull === 'drop_newest' && !this.#isBusy ? 'drop' : 'wait'
+  }
+
+  #admit(batch: Batch, admission: 'enter' | 'drop'): void {
+    if (admission === 'enter') {
+      this.#enter(batch)
+      return
+    }
     this.#counters.discarded(batch.count, batch.bytes)
     this.#context.onDrop?.(batch.count)
     finalizeBatch(batch, 'dropped')
@@ -297,11 +301,10 @@ export class DiskBuffer implements SinkBuffer {
     for (;;) {
       const first = this.#waiting[0]
       if (first === undefined) break
-      const fits = this.#hasRoom(first.batch)
-      if (!fits && (this.#whenFull === 'block' || this.#isBusy)) break
+      const admission = this.#admissionOf(first.batch)
+      if (admission === 'wait') break
       this.#waiting.shift()
-      if (fits) this.#enter(first.batch)
-      else this.#drop(first.batch)
+      this.#admit(first.batch, admission)
       first.admitted()
     }
     this.#admitting = false

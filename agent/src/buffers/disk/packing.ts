@@ -361,7 +361,7 @@ export class Packer {
       return
     }
     const packer = (shape.packer as ShapePacker | undefined) ?? shapePacker(shape)
-    this.room(6)
+    this.room(headBytes)
     if (packer.record === this.#record) {
       this.values[this.at++] = tag.object
       this.#unsigned(packer.id)
@@ -379,7 +379,7 @@ export class Packer {
   #plain(fields: ValueObject): void {
     let count = 0
     for (const name in fields) if (fields[name] !== undefined) count++
-    this.room(6)
+    this.room(headBytes)
     this.values[this.at++] = tag.plain
     this.#unsigned(count)
     for (const name in fields) {
