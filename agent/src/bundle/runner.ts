@@ -157,18 +157,21 @@ export class BundleRunner {
 
   /** The pipelines whose log files are not all read and gone, or whose sinks have events to deliver. */
   busy(): string[] {
-    const open = this.#options.metrics.byComponent(['open_files'])
     const sinks = this.#topology?.sinks
-    const isBusy = (id: string) => (open.get(id)?.open_files ?? 0) > 0 || (sinks?.get(id)?.buffer.events ?? 0) > 0
-    return [...this.#running].flatMap(([id, { components }]) => (components.some(isBusy) ? [id] : []))
+    return this.#pipelinesWith((id, openFiles) => openFiles > 0 || (sinks?.get(id)?.buffer.events ?? 0) > 0)
   }
 
   /** The pipelines whose sources have found files. */
   reading(): string[] {
-    const open = this.#options.metrics.byComponent(['open_files'])
     const sources = this.#topology?.sources
-    const reads = (id: string) => sources?.has(id) === true && (open.get(id)?.open_files ?? 0) > 0
-    return [...this.#running].flatMap(([id, { components }]) => (components.some(reads) ? [id] : []))
+    return this.#pipelinesWith((id, openFiles) => openFiles > 0 && sources?.has(id) === true)
+  }
+
+  /** Those of which this is true of a component. */
+  #pipelinesWith(test: (id: string, openFiles: number) => boolean): string[] {
+    const open = this.#options.metrics.byComponent(['open_files'])
+    const isFound = (id: string) => test(id, open.get(id)?.open_files ?? 0)
+    return [...this.#running].flatMap(([id, { components }]) => (components.some(isFound) ? [id] : []))
   }
 
   /** What programs of a restricted pipeline have written last. */
