@@ -148,7 +148,8 @@ export class Authors {
   }
 }
 
-const contentOf = (object: KubeObject) => canonicalJson((object as { readonly spec?: unknown }).spec ?? null)
+/** What an author stands for, in a form to compare. */
+export const contentOf = (object: KubeObject) => canonicalJson((object as { readonly spec?: unknown }).spec ?? null)
 
 function recordName(pipeline: KubeObject): string {
   const digest = createHash('sha256')

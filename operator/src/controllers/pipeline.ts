@@ -246,7 +246,7 @@ export class PipelineController implements AsyncDisposable {
   }
 
   async #reconcilePipeline(kind: Kind, key: string, name: string, signal: AbortSignal): Promise<number | undefined> {
-    const id = kind.kind === 'ClusterPipeline' ? `_cluster/${name}` : name // also of one that is gone
+    const id = idOf(kind.kind, name)
     const pipeline = objectOf(this.#gathered.pipelines.get(kind.kind), name)
     if (pipeline === undefined || !this.#isWatched(pipeline)) {
       for (const known of [this.#known, this.#unauthorised, this.#claims]) known.delete(key)
@@ -413,7 +413,7 @@ export class PipelineController implements AsyncDisposable {
   #artifactsOf(pipeline: Pipeline): [Artifact | undefined, Artifact | undefined] {
     const key = `${pipeline.kind} ${keyOf(pipeline)}`
     const newest = this.#unauthorised.has(key) ? undefined : this.#known.get(key)?.result.artifact
-    const running = this.#options.artifacts.get(idOf(pipeline))
+    const running = this.#options.artifacts.get(idOf(pipeline.kind, keyOf(pipeline)))
     return [newest, running?.uid === pipeline.metadata.uid ? running : undefined]
   }
 
@@ -594,8 +594,8 @@ export class PipelineController implements AsyncDisposable {
   }
 }
 
-const idOf = ({ kind, metadata: { namespace, name } }: Pipeline) =>
-  kind === 'ClusterPipeline' ? `_cluster/${name}` : `${namespace}/${name}`
+/** Of an artifact, by the kind and the key of its Pipeline. */
+const idOf = (kind: string, key: string) => (kind === 'ClusterPipeline' ? `_cluster/${key}` : key)
 
 const conditionsOf = (object: {
   readonly status?: { readonly conditions?: readonly Condition[] | undefined } | undefined

@@ -3,13 +3,12 @@
 
 import type { Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { canonicalJson } from '@penstock/agent/config/canonical'
 import { errorText } from '@penstock/agent/errors'
 import { Histogram } from 'prom-client'
 import type { Agent } from '../api/agent.ts'
 import { agentKind, clusterPipelineKind, type Kind, kindOf } from '../api/kinds.ts'
 import type { KubeObject } from '../api/object.ts'
-import { Authors } from '../controllers/authors.ts'
+import { Authors, contentOf } from '../controllers/authors.ts'
 import type { OperatorContext, OperatorPart } from '../controllers/context.ts'
 import type { User } from '../kube/reviews.ts'
 import type { WorkloadInput } from '../workloads/pod.ts'
@@ -196,8 +195,7 @@ export class WebhookServer implements AsyncDisposable {
    */
   async #authorOf({ object, oldObject, userInfo }: AdmissionRequest): Promise<{ isRefused: boolean; isNew: boolean }> {
     if (this.#authors === undefined || object === null) return { isRefused: false, isNew: false }
-    const specOf = (one: KubeObject) => canonicalJson((one as { spec?: unknown }).spec ?? null)
-    const isSame = oldObject !== null && oldObject !== undefined && specOf(object) === specOf(oldObject)
+    const isSame = oldObject !== null && oldObject !== undefined && contentOf(object) === contentOf(oldObject)
     if (isSame && (await this.#authors.knows(object))) return { isRefused: false, isNew: false }
     const may = await this.#authors.mayCollect(userInfo ?? {})
     return { isRefused: !may && !isSame, isNew: may }
