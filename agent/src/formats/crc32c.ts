@@ -1,7 +1,12 @@
-// CRC-32C (Castagnoli) over large buffers, in WebAssembly. The bytes are cut into sixteen stretches that lie behind each other,
-// and a step takes the next byte of each: the four bytes of a register are looked up in tables of sixteen entries by its halves,
-// which one instruction does for all sixteen registers. In the end the registers are put together. The module is assembled here,
-// instruction by instruction, so that nothing opaque is shipped.
+// CRC-32C (Castagnoli) over large buffers, in WebAssembly. A checksum is a remainder, and adding a multiple of the polynomial
+// leaves it as it is. One multiple has four terms only, so that bytes become zero when they are added to three others further
+// on: of any length eight kilobytes are left, after one pass that adds sixteen bytes at once (Russell's Chorba, arXiv 2412.16398,
+// with a multiple of this polynomial).
+//
+// What is left, or was no longer before, is cut into sixteen stretches that lie behind each other, and a step takes the next byte
+// of each: the four bytes of a register are looked up in tables of sixteen entries by its halves, which one instruction does for
+// all sixteen registers. In the end the registers are put together. The module is assembled here, instruction by instruction, so
+// that nothing opaque is shipped.
 
 /** The polynomial, reflected. */
 const polynomial = 0x82f63b78
@@ -11,14 +16,26 @@ const laneBytes = 256
 const blockBytes = lanes * laneBytes
 /** Shorter inputs go byte by byte. */
 const worthIt = 256
+/**
+ * Bytes from one term of the multiple, x^42568 + x^28592 + x^19928 + 1, to the next ones. There are multiples that end earlier,
+ * but bytes are better not needed again right after they were changed.
+ */
+const distances = [1747, 2830, 5321] as const
+const furthest = distances[2]
+/** Bytes that are left by the pass: blocks that take in the furthest term. Shorter inputs do without the pass. */
+const tailBytes = 2 * blockBytes
+const worthAPass = 2 * tailBytes
+/** Bytes that the pass does in a round. */
+const roundBytes = 64
 /** Bytes that one call into WebAssembly looks at. */
 const windowBytes = 1 << 18
 
-// Memory: the tables, the vectors, a block of zeros, the window.
+// Memory: the tables, the vectors, zeros for a pass to look back on, the window, what a pass leaves.
 const tableCount = 5
 const vectorsAt = tableCount * 256 * 4
 const vectorCount = 9
-const windowAt = vectorsAt + vectorCount * 16 + blockBytes
+const windowAt = vectorsAt + vectorCount * 16 + tailBytes
+const tailAt = windowAt + windowBytes
 
 /** Table 0: the checksum of each byte. Tables 1 to 4: what becomes of byte `k` of a register after the zero bytes of a stretch. */
 function tables(): Uint32Array {
@@ -66,10 +83,14 @@ const [i32Load8, i32Store] = [
   [0x2d, 0, 0],
   [0x36, 0, 0],
 ]
-const [add, and, xor, shiftLeft, shiftRight] = [0x6a, 0x71, 0x73, 0x74, 0x76]
+const [add, subtract, and, xor, shiftLeft, shiftRight] = [0x6a, 0x6b, 0x71, 0x73, 0x74, 0x76]
 const below = 0x49
 const vector = (operation: number, ...immediate: number[]): Code => [0xfd, ...unsigned(operation), ...immediate]
 const vectorLoad = (offset: number): Code => vector(0, 0, ...unsigned(offset))
+const vectorStore = (offset: number): Code => vector(11, 0, ...unsigned(offset))
+const memoryCopy: Code = [0xfc, 10, 0, 0]
+const memoryFill: Code = [0xfc, 11, 0]
+const callBlocks: Code = [0x10, 1]
 const bytesConst = (bytes: readonly number[]): Code => vector(12, ...bytes)
 const shuffle = (bytes: readonly number[]): Code => vector(13, ...bytes)
 const extractWord = (lane: number): Code => vector(27, lane)
@@ -210,20 +231,49 @@ function blockByBlock(): { locals: Code; body: Code } {
   return { locals: [2, 1, i32, last - stretchEnd, v128], body }
 }
 
+/**
+ * A pass, and what it leaves block by block. Parameters: 0 register, 1 where the bytes begin, 2 where the first round begins, in
+ * the zeros before them, 3 where the tail begins, some rounds behind that. Changes the bytes. Gives the register.
+ */
+function afterAPass(): { locals: Code; body: Code } {
+  const [register, start, at, tail, end, to] = [0, 1, 2, 3, 4, 5]
+  // Positions are those of the furthest term, so that no offset is negative.
+  const added = (offset: number) =>
+    distances.flatMap((distance) => [...get(at), ...vectorLoad(offset + furthest - distance), ...vectorXor])
+  const round = count(roundBytes / 16).flatMap((k) => [
+    ...[...get(at), ...get(at), ...vectorLoad(k * 16 + furthest)],
+    ...[...added(k * 16), ...vectorStore(k * 16 + furthest)],
+  ])
+  // To the tail is added what has become of the bytes before it, and nothing of itself.
+  const tailRound = [...[...get(to), ...get(to), ...vectorLoad(tailAt)], ...[...added(0), ...vectorStore(tailAt)]]
+  const body = [
+    ...[...get(start), ...get(start), ...i32Load(0), ...get(register), xor, ...i32Store],
+    ...[...get(tail), ...i32Const(furthest), subtract, ...set(end)],
+    ...[...get(at), ...i32Const(furthest), subtract, ...set(at)],
+    ...rounds(at, end, round, advance(at, roundBytes)),
+    ...[...i32Const(tailAt), ...get(tail), ...i32Const(tailBytes), ...memoryCopy],
+    ...[...get(tail), ...i32Const(0), ...i32Const(tailBytes), ...memoryFill],
+    ...[...i32Const(0), ...set(to), ...i32Const(tailBytes), ...set(end)],
+    ...rounds(to, end, tailRound, advance(at, 16), advance(to, 16)),
+    ...[...i32Const(0), ...i32Const(tailAt), ...i32Const(tailAt), ...i32Const(tailAt + tailBytes), ...callBlocks],
+  ]
+  return { locals: [1, 2, i32], body }
+}
+
 function assemble(): Uint8Array<ArrayBuffer> {
   const section = (id: number, content: Code) => [id, ...unsigned(content.length), ...content]
   const name = (text: string) => [text.length, ...Buffer.from(text)]
-  const code = [oneByOne(), blockByBlock()].flatMap(({ locals, body }) => {
+  const code = [oneByOne(), blockByBlock(), afterAPass()].flatMap(({ locals, body }) => {
     const whole = [...locals, ...body, 0x0b]
     return [...unsigned(whole.length), ...whole]
   })
   return Uint8Array.from([
     ...[0, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
     ...section(1, [2, 0x60, 3, i32, i32, i32, 1, i32, 0x60, 4, i32, i32, i32, i32, 1, i32]),
-    ...section(3, [2, 0, 1]),
-    ...section(5, [1, 0, ...unsigned(Math.ceil((windowAt + windowBytes) / 65_536))]),
-    ...section(7, [3, ...name('memory'), 2, 0, ...name('bytes'), 0, 0, ...name('blocks'), 0, 1]),
-    ...section(10, [2, ...code]),
+    ...section(3, [3, 0, 1, 1]),
+    ...section(5, [1, 0, ...unsigned(Math.ceil((tailAt + tailBytes) / 65_536))]),
+    ...section(7, [4, ...name('memory'), 2, 0, ...name('bytes'), 0, 0, ...name('blocks'), 0, 1, ...name('pass'), 0, 2]),
+    ...section(10, [3, ...code]),
   ])
 }
 
@@ -241,6 +291,7 @@ interface Checksum {
   readonly window: Uint8Array
   bytes(register: number, start: number, end: number): number
   blocks(register: number, start: number, firstBlock: number, end: number): number
+  pass(register: number, start: number, firstRound: number, tail: number): number
 }
 
 let made: Checksum | undefined
@@ -249,10 +300,10 @@ function checksum(): Checksum {
   if (made !== undefined) return made
   const { WebAssembly } = globalThis as unknown as AssemblyGlobal
   const all = tables()
-  const { memory, bytes, blocks } = new WebAssembly.Instance(new WebAssembly.Module(assemble())).exports
+  const { memory, ...functions } = new WebAssembly.Instance(new WebAssembly.Module(assemble())).exports
   new Uint32Array(memory.buffer).set(all)
   new Uint8Array(memory.buffer, vectorsAt).set(vectors(all))
-  made = { window: new Uint8Array(memory.buffer, windowAt, windowBytes), bytes, blocks }
+  made = { window: new Uint8Array(memory.buffer, windowAt, windowBytes), ...functions }
   return made
 }
 
@@ -266,6 +317,10 @@ export function crc32c(bytes: Uint8Array, before = 0): number {
     const end = windowAt + part.length
     if (part.length < worthIt) {
       register = sum.bytes(register, windowAt, end)
+    } else if (part.length >= worthAPass) {
+      const tail = end - tailBytes
+      const firstRound = tail - Math.ceil((tail - windowAt) / roundBytes) * roundBytes
+      register = sum.pass(register, windowAt, firstRound, tail)
     } else {
       const firstBlock = end - Math.ceil(part.length / blockBytes) * blockBytes
       register = sum.blocks(register, windowAt, firstBlock, end)
