@@ -88,7 +88,7 @@ test('no more dropped events leave than the limit allows; the others are counted
   }
   const sent = await runTransform('remap', options, [log({ n: 'x' }), log({ n: 'y' }), log({ n: 'z' })], events)
   expect(fields(sent.get('dropped'))).toMatchObject([{ n: 'x' }])
-  expect(events.counts.get('component_discarded_events_total intentional=true')).toBe(2)
+  expect(events.counts.get('component_discarded_events_total intentional=false')).toBe(2)
 })
 
 /** The transform itself, for tests that look at batches. */

@@ -162,7 +162,8 @@ class Remap {
   #lastError = ''
   #lastAbort = ''
   #dropped: (LogEvent | MetricEvent)[] = []
-  #overLimit = 0
+  #errorsOverLimit = 0
+  #abortsOverLimit = 0
   /** How many events may leave by `dropped` now, as of a time. */
   #tokens: number
   #filledAt = performance.now()
@@ -191,7 +192,8 @@ class Remap {
     this.#errors = 0
     this.#aborts = 0
     this.#dropped = []
-    this.#overLimit = 0
+    this.#errorsOverLimit = 0
+    this.#abortsOverLimit = 0
     const kept = batch.type === 'log' ? this.#sized(this.#logs(program, batch)) : this.#metrics(program, batch)
     this.#report()
     const { finalizer } = batch
@@ -314,8 +316,10 @@ class Remap {
     }
     const { drop_on_abort, drop_on_error, reroute_dropped } = this.#options
     if (!(aborted ? drop_on_abort : drop_on_error)) kept.push(event)
-    else if (reroute_dropped && !this.#mayLeave()) this.#overLimit++
-    else if (reroute_dropped) {
+    else if (reroute_dropped && !this.#mayLeave()) {
+      if (aborted) this.#abortsOverLimit++
+      else this.#errorsOverLimit++
+    } else if (reroute_dropped) {
       this.#dropped.push(this.#annotated(event, aborted ? 'abort' : 'error', failure.given ?? failure.message))
     }
   }
@@ -363,9 +367,9 @@ class Remap {
     if (this.#aborts > 0) {
       logger.debug({ message: this.#lastAbort, events: this.#aborts }, 'Event mapping aborted.')
     }
-    if (this.#overLimit > 0) {
-      events.discarded(this.#overLimit, true, 'More events than `reroute_dropped_limit` a second were to leave.')
-    }
+    const overLimit = 'More events than `reroute_dropped_limit` a second were to leave.'
+    if (this.#errorsOverLimit > 0) events.discarded(this.#errorsOverLimit, false, overLimit)
+    if (this.#abortsOverLimit > 0) events.discarded(this.#abortsOverLimit, true, overLimit)
     if (reroute_dropped) return
     if (drop_on_error && this.#errors > 0) events.discarded(this.#errors, false, 'Mapping failed with event.')
     if (drop_on_abort && this.#aborts > 0) events.discarded(this.#aborts, true, 'Event mapping aborted.')
