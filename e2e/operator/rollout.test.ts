@@ -57,12 +57,12 @@ describe.skipIf(missing !== undefined)(`rollout${missing === undefined ? '' : ` 
     await cluster?.[Symbol.asyncDispose]()
   })
 
-  const pipeline = (name: string, source: string, annotations: Record<string, string> = {}) => ({
+  const pipeline = (name: string, source: string, annotations: Record<string, string> = {}, interval = 1) => ({
     apiVersion: 'penstock.dev/v1alpha1',
     kind: 'ClusterPipeline',
     metadata: { name, annotations },
     spec: {
-      sources: [{ name: 'in', type: 'demo_logs', config: { format: 'json', interval: 1 } }],
+      sources: [{ name: 'in', type: 'demo_logs', config: { format: 'json', interval } }],
       transforms: [{ name: 'edit', type: 'remap', config: { source } }],
       sinks: [{ name: 'out', type: 'blackhole' }],
       mode: 'Node',
@@ -110,6 +110,34 @@ describe.skipIf(missing !== undefined)(`rollout${missing === undefined ? '' : ` 
       const agent = await api.get('/apis/penstock.dev/v1alpha1/namespaces/penstock-system/agents/node')
       expect(agent.status?.['nodes']).toMatchObject({ desired: 4, current: 4, failed: 0 })
     })
+  })
+
+  test('what a new version takes away on purpose is no harm; what it loses is', async () => {
+    const busy = (source: string) => pipeline('busy', source, {}, 0.01)
+    await cluster.apply(busy('.version = 1'))
+    await programmed('busy')
+    // To be compared, an agent must have reported of both.
+    const flowing = { status: 'True', reason: 'Flowing' }
+    await eventually(async () => expect(await conditionOf('busy', 'Flowing')).toMatchObject(flowing), 60_000)
+    const half = 'mod(length(encode_json(.)), 2) == 0'
+    await cluster.apply(busy(`.version = 2\nif ${half} { abort }`))
+    await eventually(async () => {
+      const found = await conditionOf('busy', 'Programmed')
+      expect(found?.reason, found?.message).not.toBe('RolledBack')
+      expect(found).toMatchObject({ status: 'True', reason: 'Programmed', observedGeneration: 2 })
+    }, 120_000)
+    await rolledOut()
+    expect(await conditionOf('busy', 'Flowing')).toMatchObject(flowing)
+    const { status } = await api.get('/apis/penstock.dev/v1alpha1/clusterpipelines/busy')
+    expect(status?.['summary']).toMatchObject({ dropped: '0' })
+
+    await cluster.apply(busy(`.version = 3\nif ${half} { .number = to_int!(.message) }`))
+    await eventually(async () => {
+      expect(await conditionOf('busy', 'Programmed')).toMatchObject({ status: 'False', reason: 'RolledBack' })
+    }, 60_000)
+    await cluster.kubectl(['delete', 'clusterpipeline', 'busy'])
+    await programmed('tried', 'steady')
+    await rolledOut()
   })
 
   test('a candidate that ends the agents of its canaries is taken back, and the others never see it', async () => {

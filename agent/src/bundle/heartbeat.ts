@@ -4,7 +4,7 @@
 import type { SinkBuffer } from '../buffers/buffer.ts'
 import { errorText, PenstockError } from '../errors.ts'
 import { type Logger, type LogRecord, subscribe } from '../telemetry/logger.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
+import type { Labels, Metrics } from '../telemetry/metrics.ts'
 import type { Topology } from '../topology/run.ts'
 import { version } from '../version.ts'
 import { type HeartbeatAnswer, heartbeatPeriods, type Leftover, pipelineOf } from './format.ts'
@@ -43,6 +43,9 @@ export interface PipelineReport {
   /** Since the last report. */
   readonly eventsIn: number
   readonly eventsOut: number
+  /** Taken away on purpose, by a filter or a program; agents before it was there say nothing. */
+  readonly filtered?: number
+  /** Lost: because of an error, a limit, or a buffer that was full. */
   readonly dropped: number
   /** Of log files that were given up before they were read. */
   readonly lostBytes: number
@@ -98,7 +101,20 @@ const counted = [
   'log_bytes_lost_total',
 ] as const
 
-type Counts = Readonly<Record<(typeof counted)[number], number>>
+type Counts = Readonly<Record<(typeof counted)[number] | 'filtered', number>>
+
+function countsIn(metrics: Metrics): Map<string, Counts> {
+  // What a source discards on purpose is over a limit: those events are missing.
+  const isFiltered = ({ intentional, component_kind }: Labels) => intentional === 'true' && component_kind !== 'source'
+  const filtered = metrics.byComponent(['component_discarded_events_total'], isFiltered)
+  const all = metrics.byComponent(counted)
+  return new Map(
+    [...all].map(([id, counts]) => [
+      id,
+      { ...counts, filtered: filtered.get(id)?.component_discarded_events_total ?? 0 },
+    ]),
+  )
+}
 
 export class Heartbeat {
   readonly #options: HeartbeatOptions
@@ -164,7 +180,7 @@ export class Heartbeat {
 
   async #send(): Promise<void> {
     const { logger, metrics, leftovers } = this.#options
-    const counts = metrics.byComponent(counted)
+    const counts = countsIn(metrics)
     const said = [...this.#lastErrors]
     try {
       const signal = AbortSignal.any([this.#ending.signal, AbortSignal.timeout(timeoutMs)])
@@ -211,7 +227,7 @@ export class Heartbeat {
 
   /** What each pipeline did since the agent has started; without those that did nothing. */
   figures(): Readonly<Record<string, PipelineReport>> {
-    return this.#reports(this.#options.metrics.byComponent(counted), new Map())
+    return this.#reports(countsIn(this.#options.metrics), new Map())
   }
 
   #reports(counts: ReadonlyMap<string, Counts>, told = this.#told): Record<string, PipelineReport> {
@@ -221,6 +237,7 @@ export class Heartbeat {
     for (const { id, part } of this.#runner.pipelines()) {
       let eventsIn = 0
       let eventsOut = 0
+      let filtered = 0
       let dropped = 0
       let lostBytes = 0
       let errors = 0
@@ -232,10 +249,11 @@ export class Heartbeat {
       for (const component of byPipeline.get(id) ?? []) {
         const now = counts.get(component)
         const before = told.get(component)
-        const since = (name: (typeof counted)[number]) => Math.max(0, (now?.[name] ?? 0) - (before?.[name] ?? 0))
+        const since = (name: keyof Counts) => Math.max(0, (now?.[name] ?? 0) - (before?.[name] ?? 0))
         const kind = sources.has(component) ? 'source' : transforms.has(component) ? 'transform' : 'sink'
         const sent = since('component_sent_events_total')
-        const lost = since('component_discarded_events_total') + since('buffer_discarded_events_total')
+        const aside = since('filtered')
+        const lost = since('component_discarded_events_total') - aside + since('buffer_discarded_events_total')
         const failed = since('component_errors_total')
         if (kind === 'source') {
           eventsIn += sent
@@ -248,6 +266,7 @@ export class Heartbeat {
           bufferedBytes += buffer?.bytes ?? 0
           bufferUse = Math.max(bufferUse, buffer === undefined ? 0 : useOf(buffer))
         }
+        filtered += aside
         dropped += lost
         lostBytes += since('log_bytes_lost_total')
         errors += failed
@@ -266,6 +285,7 @@ export class Heartbeat {
         hash,
         eventsIn,
         eventsOut,
+        filtered,
         dropped,
         lostBytes,
         errors,

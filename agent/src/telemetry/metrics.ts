@@ -411,12 +411,15 @@ export class Metrics {
   }
 
   /** Sums of some counters for every component that has one. */
-  byComponent<const N extends string>(names: readonly N[]): Map<string, Record<N, number>> {
+  byComponent<const N extends string>(
+    names: readonly N[],
+    counts: (labels: Labels) => boolean = () => true,
+  ): Map<string, Record<N, number>> {
     const sums = new Map<string, Record<N, number>>()
     for (const name of names) {
       for (const series of this.#families.get(name)?.series.values() ?? []) {
         const id = series.labels['component_id']
-        if (id === undefined || !(series instanceof Series)) continue
+        if (id === undefined || !(series instanceof Series) || !counts(series.labels)) continue
         let sum = sums.get(id)
         if (sum === undefined) {
           sum = Object.fromEntries(names.map((each) => [each, 0])) as Record<N, number>

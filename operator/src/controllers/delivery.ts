@@ -2,7 +2,7 @@
 // in memory; a new leader reads what was delivered from the Secrets and hears from every pod within half a minute.
 
 import { type Candidate, heartbeatPeriods, type Revision } from '@penstock/agent/bundle/format'
-import type { HeartbeatBody } from '@penstock/agent/bundle/heartbeat'
+import type { HeartbeatBody, PipelineReport } from '@penstock/agent/bundle/heartbeat'
 import type { Failure } from '@penstock/agent/bundle/runner'
 import type { Agent } from '../api/agent.ts'
 import { evenNow } from '../kube/clock.ts'
@@ -208,8 +208,8 @@ export class Delivery {
       at: now,
     }
     const silentSince = new Map<string, number>()
-    for (const [id, { eventsIn, eventsOut, bufferedEvents }] of Object.entries(report.pipelines)) {
-      if (eventsOut === 0 && eventsIn + bufferedEvents > 0) silentSince.set(id, before?.silentSince.get(id) ?? now)
+    for (const [id, said] of Object.entries(report.pipelines)) {
+      if (isSilent(said)) silentSince.set(id, before?.silentSince.get(id) ?? now)
     }
     reports.set(sender.podUid, { ...report, silentSince })
     const since = before?.startedAt === report.startedAt ? before.at : now - this.#periodMs
@@ -245,6 +245,16 @@ export class Delivery {
   keepFlows(ids: { has(id: string): boolean }): void {
     for (const id of this.#flows.keys()) if (!ids.has(id)) this.#flows.delete(id)
   }
+}
+
+/** Whether nothing was delivered although there was something, and not all of it was taken away on purpose. */
+export function isSilent({
+  eventsIn,
+  eventsOut,
+  filtered = 0,
+  bufferedEvents,
+}: Pick<PipelineReport, 'eventsIn' | 'eventsOut' | 'filtered' | 'bufferedEvents'>): boolean {
+  return eventsOut === 0 && (eventsIn > filtered || bufferedEvents > 0)
 }
 
 function isSameOffer(left: Offered, right: Offered): boolean {
@@ -292,6 +302,7 @@ function pipelineOf(value: unknown): HeartbeatBody['pipelines'][string] {
     hash: text(said['hash']),
     eventsIn: countOf(said['eventsIn']),
     eventsOut: countOf(said['eventsOut']),
+    filtered: countOf(said['filtered']),
     dropped: countOf(said['dropped']),
     lostBytes: countOf(said['lostBytes']),
     errors: countOf(said['errors']),

@@ -54,6 +54,9 @@ export class Flow {
   readonly #lateMs: number
   /** The first slot of which something is known. */
   #since: number | undefined
+  /** Between these moments agents have counted. */
+  #first = Number.POSITIVE_INFINITY
+  #last = Number.NEGATIVE_INFINITY
 
   constructor(lateMs: number) {
     this.#lateMs = lateMs
@@ -62,6 +65,8 @@ export class Flow {
   /** Takes what an agent has counted between two moments. */
   add(from: number, to: number, sums: Sums): void {
     const start = Math.max(from, to - flowWindowMs)
+    this.#first = Math.min(this.#first, start)
+    this.#last = Math.max(this.#last, to)
     const length = to - start
     for (let slot = slotOf(start); slot <= slotOf(to); slot++) {
       const share = length <= 0 ? 1 : (Math.min(to, (slot + 1) * slotMs) - Math.max(start, slot * slotMs)) / length
@@ -97,6 +102,12 @@ export class Flow {
     return this.#sum(this.#window(now))
   }
 
+  /** Of how many milliseconds the figures are: five minutes, or fewer at the beginning. */
+  knownMs(now: number): number {
+    if (!this.#isYoung(now) || this.#last <= this.#first) return flowWindowMs
+    return Math.min(flowWindowMs, Math.max(1000, this.#last - this.#first))
+  }
+
   /** What was told just now. */
   recent(now: number): Readonly<Sums> {
     return this.#sum({ from: slotOf(now) - recentSlots + 1, to: slotOf(now) + 1 })
@@ -117,9 +128,13 @@ export class Flow {
 
   #window(now: number): Span {
     const complete = slotOf(now - this.#lateMs)
-    const isYoung = this.#since === undefined || this.#since > complete - windowSlots
-    const to = isYoung ? slotOf(now) + 1 : complete
+    const to = this.#isYoung(now) ? slotOf(now) + 1 : complete
     return { from: to - windowSlots, to }
+  }
+
+  /** Whether less than the window is known. */
+  #isYoung(now: number): boolean {
+    return this.#since === undefined || this.#since > slotOf(now - this.#lateMs) - windowSlots
   }
 
   #sum({ from, to }: Span): Slot {
@@ -146,7 +161,11 @@ export class Flow {
   #forget(now: number): void {
     const oldest = slotOf(now - this.#lateMs) - windowSlots
     for (const slot of this.#slots.keys()) if (slot < oldest) this.#slots.delete(slot)
-    if (this.#slots.size === 0) this.#since = undefined
+    if (this.#slots.size === 0) {
+      this.#since = undefined
+      this.#first = Number.POSITIVE_INFINITY
+      this.#last = Number.NEGATIVE_INFINITY
+    }
     for (const [name, { slots }] of this.#components) {
       for (const slot of slots.keys()) if (slot < oldest) slots.delete(slot)
       if (slots.size === 0) this.#components.delete(name)

@@ -153,14 +153,14 @@ function judge({ policy, changed, worse, nodes }: Observation, candidate: TriedR
       for (const id of node.crashed || node.stuck ? changed : node.failed) if (changed.has(id)) culprits.add(id)
     }
   }
-  const what =
-    first === undefined
-      ? 'events are lost more than twice as often as before'
-      : first.crashed
-        ? `the agent on ${first.node} ended`
-        : first.stuck
-          ? `the agent on ${first.node} takes too long to load it`
-          : `the agent on ${first.node} could not put it in force`
+  if (first === undefined) {
+    return { culprits, why: 'events fail or are lost more than twice as often as where the version before runs' }
+  }
+  const what = first.crashed
+    ? `the agent on ${first.node} ended`
+    : first.stuck
+      ? `the agent on ${first.node} takes too long to load it`
+      : `the agent on ${first.node} could not put it in force`
   return { culprits, why: `${failing.length} of ${chosen.length} agents failed: ${what}` }
 }
 

@@ -1,6 +1,6 @@
 // What reports of agents make of the status of a Pipeline. Caches are stores that the test fills; time is the test's.
 
-import type { HeartbeatBody } from '@penstock/agent/bundle/heartbeat'
+import type { HeartbeatBody, PipelineReport } from '@penstock/agent/bundle/heartbeat'
 import { silentLogger } from '@penstock/agent/telemetry/logger'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { Finding } from '../api/conditions.ts'
@@ -24,8 +24,8 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** A Pipeline of pods that two agents run. */
-async function running(sources: Artifact['sources'] = {}) {
+/** A Pipeline of pods that two agents run, with the status that an earlier process has left. */
+async function running(sources: Artifact['sources'] = {}, earlier: object = {}) {
   const stack = new AsyncDisposableStack()
   const stores = new Map<ResourceType, Store<KubeObject>>()
   const cache = (type: ResourceType) => {
@@ -38,7 +38,9 @@ async function running(sources: Artifact['sources'] = {}) {
     cache(type).set({ apiVersion: 'v1', kind: type.kind, metadata: { namespace, name, ...metadata }, ...rest })
   }
   put(agentKind, 'system', 'node', { spec: { mode: 'Node' } })
-  put(pipelineKind, 'shop', 'p', { metadata: { uid: 'u', generation: 1 }, spec: { sources: [], sinks: [] } })
+  const putPipeline = (status: object) =>
+    put(pipelineKind, 'shop', 'p', { metadata: { uid: 'u', generation: 1 }, spec: { sources: [], sinks: [] }, status })
+  putPipeline(earlier)
   for (const name of ['a', 'b'])
     put(podType, 'system', name, { metadata: { uid: name, labels: { [labels.agent]: 'node' } } })
   const artifacts = new Artifacts()
@@ -62,14 +64,18 @@ async function running(sources: Artifact['sources'] = {}) {
     ...{ evicted: new Map(), startSpreadMs: 0, why: '' },
   })
   let flowing: Finding | undefined
+  let summary: unknown
   const ending = new AbortController()
   stack.defer(() => ending.abort())
   const context = {
     ...{ artifacts, signal: ending.signal, logger: silentLogger, events: { record: () => {} } },
     caches: { cache, synced: async () => {} },
     status: {
-      report: (_: unknown, object: KubeObject, __: unknown, { findings }: StatusContribution) => {
-        if (object.metadata.name === 'p') flowing = findings.find(({ type }) => type === 'Flowing')
+      report: (_: unknown, object: KubeObject, __: unknown, { findings, fields = {} }: StatusContribution) => {
+        if (object.metadata.name !== 'p') return
+        flowing = findings.find(({ type }) => type === 'Flowing')
+        summary = fields['summary']
+        putPipeline({ ...fields, conditions: findings, observedGeneration: 1 })
       },
     },
   } as unknown as OperatorContext
@@ -87,6 +93,21 @@ async function running(sources: Artifact['sources'] = {}) {
       }
       return flowing?.message
     },
+    /** An agent reports what it did since its last report, and then time passes. */
+    async hear(pod: string, sums: Partial<PipelineReport>, seconds: number) {
+      const none = { eventsIn: 0, eventsOut: 0, filtered: 0, dropped: 0, errors: 0, bufferedEvents: 0, components: {} }
+      const body = {
+        revision: 'r1',
+        state: 'Loaded',
+        pipelines: { 'shop/p': { ...none, ...sums } },
+        reading: ['shop/p'],
+      }
+      const sender = { pod, podUid: pod, node: `node-${pod}` }
+      delivery.hear('system/node', sender, body as unknown as HeartbeatBody, evenNow())
+      await vi.advanceTimersByTimeAsync(seconds * 1000)
+      return `${flowing?.status} ${flowing?.reason}`
+    },
+    summary: () => summary,
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   }
 }
@@ -113,4 +134,44 @@ test.each([
 ])('nothing is said of pods where %s', async (_, reading, sources) => {
   await using operator = await running(sources)
   expect(await operator.pass(900, reading)).toBe('No events were read.')
+})
+
+test('what was just read may be on its way: only a second report without a delivery says that none comes', async () => {
+  await using operator = await running()
+  const isRead = { eventsIn: 1000 }
+  await operator.hear('b', {}, 1)
+  expect(await operator.hear('a', isRead, 28)).toBe('Unknown NoData')
+  expect(await operator.hear('a', isRead, 20)).toBe('False NoEventsDelivered')
+  expect(await operator.hear('a', { ...isRead, eventsOut: 500 }, 20)).toBe('True Flowing')
+})
+
+test('what a filter takes away is neither lost nor late', async () => {
+  await using operator = await running()
+  await operator.hear('b', {}, 1)
+  for (let report = 0; report < 4; report++) {
+    expect(await operator.hear('a', { eventsIn: 100, filtered: 100 }, 30)).toBe('True Flowing')
+  }
+  expect(await operator.hear('a', { eventsIn: 100, filtered: 90, eventsOut: 10 }, 30)).toBe('True Flowing')
+  expect(await operator.hear('a', { eventsIn: 100, filtered: 90, dropped: 10 }, 20)).toBe('False AllEventsDropped')
+  expect(await operator.hear('a', { eventsIn: 100, filtered: 90, dropped: 1, eventsOut: 9 }, 20)).toBe(
+    'False SomeEventsDropped',
+  )
+})
+
+test('figures are those of now from the first minute on', async () => {
+  await using operator = await running()
+  await operator.hear('b', {}, 0)
+  for (let report = 0; report < 4; report++) await operator.hear('a', { eventsIn: 15_000, eventsOut: 14_970 }, 30)
+  expect(operator.summary()).toMatchObject({ inPerSecond: '500', outPerSecond: '500', dropped: '0' })
+})
+
+test('figures of an earlier process stand until as much is known of now', async () => {
+  const flow = { window: '5m', eventsIn: 9000, eventsOut: 9000, dropped: 0, errors: 0, lagSeconds: 0, buffered: 0 }
+  const summary = { agents: '2/2', inPerSecond: '30', outPerSecond: '30', dropped: '0' }
+  await using operator = await running({}, { flow, summary, observedGeneration: 1 })
+  await operator.hear('b', {}, 0)
+  for (let report = 0; report < 4; report++) await operator.hear('a', { eventsIn: 15_000, eventsOut: 15_000 }, 30)
+  expect(operator.summary()).toMatchObject({ inPerSecond: '30', outPerSecond: '30' })
+  for (let report = 0; report < 12; report++) await operator.hear('a', { eventsIn: 15_000, eventsOut: 15_000 }, 30)
+  expect(operator.summary()).toMatchObject({ inPerSecond: '500', outPerSecond: '500' })
 })

@@ -15,7 +15,7 @@ import { namespaceType, podType } from '../kube/types.ts'
 import { labels } from '../workloads/names.ts'
 import { fragmentsIn, isLost, type PodObject, short } from './agent.ts'
 import type { OperatorContext, OperatorPart } from './context.ts'
-import type { Delivered, Delivery, Report } from './delivery.ts'
+import { type Delivered, type Delivery, isSilent, type Report } from './delivery.ts'
 import { type FailingComponent, flowWindowMs, isAbout, rounded, steady, steadyLag } from './flow.ts'
 
 /** Reports come in bursts: what they say is summed up at most so often. */
@@ -68,6 +68,8 @@ interface AgentView {
 interface Traffic {
   eventsIn: number
   eventsOut: number
+  /** Taken away on purpose. */
+  filtered: number
   dropped: number
   /** Of log files that were given up before they were read. */
   lostBytes: number
@@ -79,8 +81,8 @@ interface Traffic {
   lagNode: string
   /** Errors of sinks. */
   sinkErrors: number
-  /** The longest that a pod has delivered nothing although it had something. */
-  silentSince: number | undefined
+  /** The longest that a pod has told of, from one report to another, in which it delivered nothing although it had something. */
+  silentMs: number
 }
 
 /** Whether its present generation has been spoken of before. */
@@ -105,6 +107,8 @@ export class RolloutStatus implements AsyncDisposable {
   #startedAt = 0
   /** Since when no agent has found a log for a Pipeline. */
   readonly #unreadSince = new Map<string, number>()
+  /** Pipelines whose figures began in this process. */
+  readonly #begun = new Set<string>()
 
   constructor(context: OperatorContext, delivery: Delivery) {
     this.#context = context
@@ -176,11 +180,12 @@ export class RolloutStatus implements AsyncDisposable {
     const isThere = (id: string) => this.#context.artifacts.get(id) !== undefined
     this.#delivery.keepFlows({ has: isThere })
     for (const id of this.#unreadSince.keys()) if (!isThere(id)) this.#unreadSince.delete(id)
+    for (const id of this.#begun) if (!isThere(id)) this.#begun.delete(id)
   }
 
-  /** Whether figures of an earlier process are out of date: this one has heard for as long as they are about. */
-  #isWhole(now: number): boolean {
-    return now - this.#startedAt > flowWindowMs + 2 * this.#delivery.hearingMs
+  /** Whether nothing that an earlier process has found out stands any more: this one has heard for as long as figures are about. */
+  #isWhole(id: string, now: number): boolean {
+    return this.#begun.has(id) || now - this.#startedAt > flowWindowMs + 2 * this.#delivery.hearingMs
   }
 
   #objectOf({ namespace, name }: Artifact): Pipeline | undefined {
@@ -334,7 +339,8 @@ export class RolloutStatus implements AsyncDisposable {
     for (const { traffic } of concerned) buffered += traffic.get(id)?.bufferedBytes ?? 0
     flow?.hold(now, buffered)
     const before = status?.flow
-    const isWhole = this.#isWhole(now)
+    if (before === undefined) this.#begun.add(id)
+    const isWhole = this.#isWhole(id, now)
     const components = this.#failing(flow?.failing(now) ?? [], status, isWhole)
     const shown = {
       ...(components.length === 0 ? {} : { components }),
@@ -351,7 +357,7 @@ export class RolloutStatus implements AsyncDisposable {
     const eventsIn = steady(sums.eventsIn, before?.eventsIn)
     const eventsOut = steady(sums.eventsOut, before?.eventsOut)
     const dropped = steady(sums.dropped, before?.dropped)
-    const seconds = flowWindowMs / 1000
+    const seconds = (flow?.knownMs(now) ?? flowWindowMs) / 1000
     return {
       ...shown,
       flow: {
@@ -489,7 +495,7 @@ export class RolloutStatus implements AsyncDisposable {
     const found = this.#flowingNow(id, object, views, lag, now)
     if (found.status !== 'Unknown') return found
     const known = conditionOf(object.status?.conditions, 'Flowing')
-    if (known === undefined || known.observedGeneration !== object.metadata.generation || this.#isWhole(now))
+    if (known === undefined || known.observedGeneration !== object.metadata.generation || this.#isWhole(id, now))
       return found
     // What an earlier process has seen is more than what this one has not seen yet.
     return { type: 'Flowing', status: known.status, reason: known.reason as Reason, message: known.message }
@@ -498,6 +504,7 @@ export class RolloutStatus implements AsyncDisposable {
   #flowingNow(id: string, object: Pipeline, views: readonly AgentView[], lag: Lag, now: number): Finding {
     let eventsIn = 0
     let eventsOut = 0
+    let filtered = 0
     let dropped = 0
     let lostBytes = 0
     let buffered = 0
@@ -508,12 +515,13 @@ export class RolloutStatus implements AsyncDisposable {
       if (traffic === undefined) continue
       eventsIn += traffic.eventsIn
       eventsOut += traffic.eventsOut
+      filtered += traffic.filtered
       dropped += traffic.dropped
       lostBytes += traffic.lostBytes
       buffered += traffic.bufferedEvents
       use = Math.max(use, traffic.bufferUse)
       // What has just been read may be on its way still: only errors, or time, tell that it is not.
-      stuck ||= traffic.sinkErrors > 0 || (traffic.silentSince !== undefined && now - traffic.silentSince >= onTheWayMs)
+      stuck ||= traffic.sinkErrors > 0 || traffic.silentMs >= onTheWayMs
     }
     const finding = (status: Finding['status'], reason: Reason, message: string): Finding => ({
       type: 'Flowing',
@@ -521,7 +529,7 @@ export class RolloutStatus implements AsyncDisposable {
       reason,
       message,
     })
-    if (dropped > 0 && eventsOut === 0 && dropped >= eventsIn) {
+    if (dropped > 0 && eventsOut === 0 && dropped + filtered >= eventsIn) {
       return finding('False', 'AllEventsDropped', 'All events that were read were discarded.')
     }
     const flow = this.#delivery.flow(id)
@@ -532,19 +540,19 @@ export class RolloutStatus implements AsyncDisposable {
       const lost = `${lostBytes} bytes of log files were given up before they were read.`
       return finding('False', 'SomeEventsDropped', `${lost} The metric log_bytes_lost_total tells where and why.`)
     }
-    const isSilent = eventsOut === 0 && (eventsIn > 0 || buffered > 0)
-    if (isSilent && stuck) return finding('False', 'NoEventsDelivered', 'Events were read, and none was delivered.')
+    const silent = isSilent({ eventsIn, eventsOut, filtered, bufferedEvents: buffered })
+    if (silent && stuck) return finding('False', 'NoEventsDelivered', 'Events were read, and none was delivered.')
     if (use >= fullFrom) return finding('False', 'BufferFillingUp', 'A buffer is filling up.')
     const known = conditionOf(object.status?.conditions, 'Flowing')
     if (lag.seconds >= (known?.reason === 'Lagging' ? laggingUntil : laggingFrom)) {
       return finding('False', 'Lagging', laggingText(object, lag))
     }
-    if (isSilent) return finding('Unknown', 'NoData', 'Events were read, and none has been delivered yet.')
-    // Where events come now and then, a report without any is no news.
-    if (eventsIn === 0 && eventsOut === 0 && (flow?.figures(now).eventsOut ?? 0) === 0) {
-      return finding('Unknown', 'NoData', nothingRead)
-    }
-    return finding('True', 'Flowing', 'Events are delivered.')
+    // Where events come, or are sent, now and then, a report without any is no news.
+    const sums = flow?.figures(now)
+    if (eventsOut > 0 || (sums?.eventsOut ?? 0) > 0) return finding('True', 'Flowing', 'Events are delivered.')
+    if (silent) return finding('Unknown', 'NoData', 'Events were read, and none has been delivered yet.')
+    if (eventsIn === 0 && (sums?.eventsIn ?? 0) === 0) return finding('Unknown', 'NoData', nothingRead)
+    return finding('True', 'Flowing', 'All events that are read are taken away by filters or programs.')
   }
 
   /**
@@ -669,26 +677,38 @@ function readingOf(live: readonly Report[]): ReadonlySet<string> | undefined {
 
 function trafficOf(live: readonly Report[]): Map<string, Traffic> {
   const sums = new Map<string, Traffic>()
-  for (const { node, pipelines, silentSince } of live) {
+  for (const { node, pipelines, silentSince, at } of live) {
     for (const [id, said] of Object.entries(pipelines)) {
       let sinkErrors = 0
       for (const { kind, errors } of Object.values(said.components)) if (kind === 'sink') sinkErrors += errors
-      const silent = silentSince.get(id)
+      const silentMs = at - (silentSince.get(id) ?? at)
       const known = sums.get(id)
       if (known === undefined) {
-        const { eventsIn, eventsOut, dropped, lostBytes, bufferedEvents, bufferedBytes, bufferUse, lagSeconds } = said
+        const { eventsIn, eventsOut, filtered = 0, dropped, lostBytes, bufferUse, lagSeconds } = said
+        const { bufferedEvents, bufferedBytes } = said
         sums.set(id, {
-          ...{ eventsIn, eventsOut, dropped, lostBytes, bufferedEvents, bufferedBytes, bufferUse, lagSeconds },
+          ...{
+            eventsIn,
+            eventsOut,
+            filtered,
+            dropped,
+            lostBytes,
+            bufferedEvents,
+            bufferedBytes,
+            bufferUse,
+            lagSeconds,
+          },
           lagNode: node,
           sinkErrors,
-          silentSince: silent,
+          silentMs,
         })
         continue
       }
       known.sinkErrors += sinkErrors
-      if (silent !== undefined) known.silentSince = Math.min(known.silentSince ?? silent, silent)
+      known.silentMs = Math.max(known.silentMs, silentMs)
       known.eventsIn += said.eventsIn
       known.eventsOut += said.eventsOut
+      known.filtered += said.filtered ?? 0
       known.dropped += said.dropped
       known.lostBytes += said.lostBytes
       known.bufferedEvents += said.bufferedEvents
