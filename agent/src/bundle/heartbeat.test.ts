@@ -50,6 +50,11 @@ test('what the operator did not hear is said again soon, then less often, and as
   expect(metrics.sum('heartbeat_failures_total', {})).toBe(9)
   away = false
   for (const gap of (await gaps(3)).slice(1)) expect(gap).toBeGreaterThanOrEqual(usual * 0.79)
+  runner.onAttempt() // a bundle is in force
+  const [atOnce = 0, early = 0, later = 0] = await gaps(3)
+  expect(atOnce).toBeLessThanOrEqual(0.2)
+  expect(early).toBeLessThanOrEqual(5 * 1.21)
+  expect(later).toBeGreaterThanOrEqual(usual * 0.79)
   away = true
   await gaps(1)
   expect((await gaps(1))[0]).toBeLessThanOrEqual(1.21)

@@ -89,6 +89,8 @@ export interface HeartbeatBody {
 const timeoutMs = 10_000
 /** Attempts to load that come close together are told of together. */
 const soonMs = 100
+/** After what was put in force has been told, it is told what comes of it. */
+const firstFiguresMs = 5000
 /** What could not be said is said again after so long, then after twice as long each time, until it is as rare as it is otherwise. */
 const retryMs = 1000
 const mostFailures = 20
@@ -129,6 +131,8 @@ export class Heartbeat {
   #timer: NodeJS.Timeout | undefined
   #sending: Promise<void> | undefined
   #again = false
+  /** What was put in force, or could not be, is told of twice: that it is, and what comes of it. */
+  #isNew = false
   /** Attempts in a row that failed. */
   #failed = 0
   readonly #unsubscribe: () => void
@@ -139,7 +143,10 @@ export class Heartbeat {
     this.#runner = runner
     this.#topology = topology
     this.#unsubscribe = subscribe((record) => this.#hear(record))
-    runner.onAttempt = () => this.#schedule(soonMs)
+    runner.onAttempt = () => {
+      this.#isNew = true
+      this.#schedule(soonMs)
+    }
     options.metrics.counter('heartbeat_failures_total').add(0)
     this.#schedule(soonMs)
   }
@@ -175,7 +182,10 @@ export class Heartbeat {
   }
 
   #nextMs(): number {
-    return this.#failed === 0 ? this.#periodMs : Math.min(this.#periodMs, retryMs * 2 ** (this.#failed - 1))
+    if (this.#failed > 0) return Math.min(this.#periodMs, retryMs * 2 ** (this.#failed - 1))
+    const isNew = this.#isNew
+    this.#isNew = false
+    return isNew ? Math.min(this.#periodMs, firstFiguresMs) : this.#periodMs
   }
 
   async #send(): Promise<void> {
