@@ -98,7 +98,7 @@ export const metricTable = {
     ...buffer,
     'intentional',
   ]),
-  buffer_errors_total: counter('Errors of the buffer.', [...buffer, ...errorLabels]),
+  buffer_errors_total: counter('Errors of the buffer.', ['buffer_id', ...errorLabels]),
   buffer_events: gauge('Events in the buffer.', buffer),
   buffer_byte_size: gauge('Bytes in the buffer.', buffer),
   buffer_max_event_size: gauge('Most events that the buffer holds.', buffer),
