@@ -135,9 +135,9 @@ describe.skipIf(missing !== undefined)(`rollout${missing === undefined ? '' : ` 
     await eventually(async () => {
       expect(await conditionOf('busy', 'Programmed')).toMatchObject({ status: 'False', reason: 'RolledBack' })
     }, 60_000)
+    const before = await rolledOut()
     await cluster.kubectl(['delete', 'clusterpipeline', 'busy'])
-    await programmed('tried', 'steady')
-    await rolledOut()
+    await eventually(async () => expect(await rolledOut()).not.toBe(before), 60_000)
   })
 
   test('a candidate that ends the agents of its canaries is taken back, and the others never see it', async () => {
