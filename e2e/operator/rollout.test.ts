@@ -40,7 +40,8 @@ describe.skipIf(missing !== undefined)(`rollout${missing === undefined ? '' : ` 
     operator = OperatorProcess.start({
       kubeconfig: cluster.kubeconfig,
       heartbeats: port,
-      args: ['--leader-election', 'false'],
+      // Agents tell what a step brings well before it ends.
+      args: ['--leader-election', 'false', '--heartbeat-period', '2s'],
     })
     fleet = await Fleet.start(api, {
       agent: 'node',
@@ -113,7 +114,7 @@ describe.skipIf(missing !== undefined)(`rollout${missing === undefined ? '' : ` 
   })
 
   test('what a new version takes away on purpose is no harm; what it loses is', async () => {
-    const busy = (source: string) => pipeline('busy', source, {}, 0.01)
+    const busy = (source: string) => pipeline('busy', source, {}, 0.005)
     await cluster.apply(busy('.version = 1'))
     await programmed('busy')
     // To be compared, an agent must have reported of both.
