@@ -145,6 +145,19 @@ test('what was just read may be on its way: only a second report without a deliv
   expect(await operator.hear('a', { ...isRead, eventsOut: 500 }, 20)).toBe('True Flowing')
 })
 
+test('batches that are sent every minute are no alarm in between, errors of a sink are', async () => {
+  await using operator = await running()
+  await operator.hear('b', {}, 1)
+  await operator.hear('a', { eventsIn: 10, eventsOut: 10 }, 30)
+  for (let report = 0; report < 4; report++) expect(await operator.hear('a', { eventsIn: 10 }, 30)).toBe('True Flowing')
+  const components = { out: { kind: 'sink', errors: 1, dropped: 0, sent: 0 } } as const
+  expect(await operator.hear('a', { eventsIn: 10, components }, 20)).toBe('False NoEventsDelivered')
+  // The next attempt is a while away.
+  expect(await operator.hear('a', { eventsIn: 10 }, 30)).toBe('False NoEventsDelivered')
+  expect(await operator.hear('a', { eventsIn: 10, eventsOut: 60 }, 30)).toBe('True Flowing')
+  expect(await operator.hear('a', { eventsIn: 10 }, 30)).toBe('True Flowing')
+})
+
 test('what a filter takes away is neither lost nor late', async () => {
   await using operator = await running()
   await operator.hear('b', {}, 1)

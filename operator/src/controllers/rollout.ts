@@ -509,7 +509,8 @@ export class RolloutStatus implements AsyncDisposable {
     let lostBytes = 0
     let buffered = 0
     let use = 0
-    let stuck = false
+    let silentMs = 0
+    let isFailing = false
     for (const view of views) {
       const traffic = view.traffic.get(id)
       if (traffic === undefined) continue
@@ -520,8 +521,8 @@ export class RolloutStatus implements AsyncDisposable {
       lostBytes += traffic.lostBytes
       buffered += traffic.bufferedEvents
       use = Math.max(use, traffic.bufferUse)
-      // What has just been read may be on its way still: only errors, or time, tell that it is not.
-      stuck ||= traffic.sinkErrors > 0 || traffic.silentMs >= onTheWayMs
+      silentMs = Math.max(silentMs, traffic.silentMs)
+      isFailing ||= traffic.sinkErrors > 0
     }
     const finding = (status: Finding['status'], reason: Reason, message: string): Finding => ({
       type: 'Flowing',
@@ -540,16 +541,20 @@ export class RolloutStatus implements AsyncDisposable {
       const lost = `${lostBytes} bytes of log files were given up before they were read.`
       return finding('False', 'SomeEventsDropped', `${lost} The metric log_bytes_lost_total tells where and why.`)
     }
+    const sums = flow?.figures(now)
+    const hasDelivered = eventsOut > 0 || (sums?.eventsOut ?? 0) > 0
     const silent = isSilent({ eventsIn, eventsOut, filtered, bufferedEvents: buffered })
-    if (silent && stuck) return finding('False', 'NoEventsDelivered', 'Events were read, and none was delivered.')
-    if (use >= fullFrom) return finding('False', 'BufferFillingUp', 'A buffer is filling up.')
     const known = conditionOf(object.status?.conditions, 'Flowing')
+    // What has just been read may be on its way still, or in a batch: only errors, or time, tell that it is not. Then it stays so until
+    // something is delivered: between attempts that fail minutes may pass.
+    const isStuck = isFailing || known?.reason === 'NoEventsDelivered' || (silentMs >= onTheWayMs && !hasDelivered)
+    if (silent && isStuck) return finding('False', 'NoEventsDelivered', 'Events were read, and none was delivered.')
+    if (use >= fullFrom) return finding('False', 'BufferFillingUp', 'A buffer is filling up.')
     if (lag.seconds >= (known?.reason === 'Lagging' ? laggingUntil : laggingFrom)) {
       return finding('False', 'Lagging', laggingText(object, lag))
     }
     // Where events come, or are sent, now and then, a report without any is no news.
-    const sums = flow?.figures(now)
-    if (eventsOut > 0 || (sums?.eventsOut ?? 0) > 0) return finding('True', 'Flowing', 'Events are delivered.')
+    if (hasDelivered) return finding('True', 'Flowing', 'Events are delivered.')
     if (silent) return finding('Unknown', 'NoData', 'Events were read, and none has been delivered yet.')
     if (eventsIn === 0 && (sums?.eventsIn ?? 0) === 0) return finding('Unknown', 'NoData', nothingRead)
     return finding('True', 'Flowing', 'All events that are read are taken away by filters or programs.')
