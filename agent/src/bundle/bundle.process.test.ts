@@ -256,7 +256,13 @@ test('pipelines of two namespaces read their own pods over one connection, and t
     expect(read('all')).toContain('web two')
   })
   expect(read('web-only')).toEqual(['web one', 'late one', 'late two'])
+  log('shop', 'web', 'web three')
+  await eventually(() => expect(read('all')).toContain('web three'))
   expect(await agent.stop()).toBe(0)
+  // What it did last is told at the end.
+  const told = (name: 'eventsIn' | 'eventsOut') =>
+    operator.beats.reduce((sum, { pipelines }) => sum + (pipelines['shop/all']?.[name] ?? 0), 0)
+  expect([told('eventsIn'), told('eventsOut')]).toEqual([read('all').length, read('all').length])
 })
 
 /** A bundle of an operator that has many agents: so long each may wait at its start. */

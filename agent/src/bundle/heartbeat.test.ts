@@ -59,4 +59,5 @@ test('what the operator did not hear is said again soon, then less often, and as
   await gaps(1)
   expect((await gaps(1))[0]).toBeLessThanOrEqual(1.21)
   await heartbeat.stop()
+  await heartbeat.close()
 })

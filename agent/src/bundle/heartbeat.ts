@@ -91,6 +91,8 @@ const timeoutMs = 10_000
 const soonMs = 100
 /** After what was put in force has been told, it is told what comes of it. */
 const firstFiguresMs = 5000
+/** So long the end of the agent waits for the operator to hear the rest. */
+const lastMs = 1000
 /** What could not be said is said again after so long, then after twice as long each time, until it is as rare as it is otherwise. */
 const retryMs = 1000
 const mostFailures = 20
@@ -153,10 +155,15 @@ export class Heartbeat {
 
   async stop(): Promise<void> {
     this.#runner.onAttempt = () => {}
-    this.#unsubscribe()
     clearTimeout(this.#timer)
     this.#ending.abort()
     await this.#sending
+  }
+
+  /** After the topology has stopped: tells what it did until then, if there is somebody who hears. */
+  async close(): Promise<void> {
+    if (this.#failed === 0) await this.#send(AbortSignal.timeout(lastMs))
+    this.#unsubscribe()
     await this.#client.close()
   }
 
@@ -172,7 +179,8 @@ export class Heartbeat {
       this.#again = true
       return
     }
-    this.#sending = this.#send().finally(() => {
+    const signal = AbortSignal.any([this.#ending.signal, AbortSignal.timeout(timeoutMs)])
+    this.#sending = this.#send(signal).finally(() => {
       this.#sending = undefined
       // What happened while it was sent is told soon. Else: spread, so that the agents of a cluster do not all speak at once.
       if (this.#again) this.#schedule(soonMs)
@@ -188,12 +196,11 @@ export class Heartbeat {
     return isNew ? Math.min(this.#periodMs, firstFiguresMs) : this.#periodMs
   }
 
-  async #send(): Promise<void> {
+  async #send(signal: AbortSignal): Promise<void> {
     const { logger, metrics, leftovers } = this.#options
     const counts = countsIn(metrics)
     const said = [...this.#lastErrors]
     try {
-      const signal = AbortSignal.any([this.#ending.signal, AbortSignal.timeout(timeoutMs)])
       const answer = await this.#client.post('/v1/heartbeat', this.#body(counts), signal)
       if (answer.status < 200 || answer.status >= 300) {
         throw new PenstockError('PEN_REQUEST_FAILED', `The operator answered with status ${answer.status}.`)

@@ -200,6 +200,7 @@ export class BundleMode {
 
   /** After the topology has stopped. */
   async close(): Promise<void> {
+    await this.#heartbeat?.close()
     await this.#election?.close()
     await this.#hub?.close()
     await this.#reader?.close()
