@@ -301,8 +301,9 @@ export class RolloutStatus implements AsyncDisposable {
     const agents = concerned.map((view) => this.#pipelineOn(artifact, view))
     const kind = artifact.namespace === undefined ? clusterPipelineKind : pipelineKind
     const programmed = this.#programmed(artifact, object, concerned, agents)
-    const lag = lagOf(id, object, concerned)
-    const flowing = this.#flowing(id, object, concerned, lag, now)
+    const traffic = trafficOn(concerned, id)
+    const lag = lagOf(id, object, concerned, traffic)
+    const flowing = this.#flowing(id, object, traffic, lag, now)
     const isUnread = this.#isUnread(artifact, concerned, now)
     const findings = [
       programmed,
@@ -315,7 +316,7 @@ export class RolloutStatus implements AsyncDisposable {
     const current = agents.reduce((sum, agent) => sum + agent.current, 0)
     const desired = agents.reduce((sum, agent) => sum + agent.desired, 0)
     const running = current > 0 && current >= desired ? artifact.generation : object.status?.programmedGeneration
-    const { summary, ...figures } = this.#figures(id, object, concerned, lag, now)
+    const { summary, ...figures } = this.#figures(id, object, traffic, lag, now)
     this.#context.status.report(kind, object, 'rollout', {
       generation: object.metadata.generation ?? artifact.generation,
       findings,
@@ -333,11 +334,9 @@ export class RolloutStatus implements AsyncDisposable {
   }
 
   /** The figures of a Pipeline. Those that stand there go on standing as long as they are about the same. */
-  #figures(id: string, { status }: Pipeline, concerned: readonly AgentView[], lag: Lag, now: number) {
+  #figures(id: string, { status }: Pipeline, traffic: Readonly<Traffic>, lag: Lag, now: number) {
     const flow = this.#delivery.flow(id)
-    let buffered = 0
-    for (const { traffic } of concerned) buffered += traffic.get(id)?.bufferedBytes ?? 0
-    flow?.hold(now, buffered)
+    flow?.hold(now, traffic.bufferedBytes)
     const before = status?.flow
     if (before === undefined) this.#begun.add(id)
     const isWhole = this.#isWhole(id, now)
@@ -491,8 +490,8 @@ export class RolloutStatus implements AsyncDisposable {
   }
 
   /** Judged by what each agent told last, and of losses and silence by what was told just now. */
-  #flowing(id: string, object: Pipeline, views: readonly AgentView[], lag: Lag, now: number): Finding {
-    const found = this.#flowingNow(id, object, views, lag, now)
+  #flowing(id: string, object: Pipeline, traffic: Readonly<Traffic>, lag: Lag, now: number): Finding {
+    const found = this.#flowingNow(id, object, traffic, lag, now)
     if (found.status !== 'Unknown') return found
     const known = conditionOf(object.status?.conditions, 'Flowing')
     if (known === undefined || known.observedGeneration !== object.metadata.generation || this.#isWhole(id, now))
@@ -501,29 +500,8 @@ export class RolloutStatus implements AsyncDisposable {
     return { type: 'Flowing', status: known.status, reason: known.reason as Reason, message: known.message }
   }
 
-  #flowingNow(id: string, object: Pipeline, views: readonly AgentView[], lag: Lag, now: number): Finding {
-    let eventsIn = 0
-    let eventsOut = 0
-    let filtered = 0
-    let dropped = 0
-    let lostBytes = 0
-    let buffered = 0
-    let use = 0
-    let silentMs = 0
-    let isFailing = false
-    for (const view of views) {
-      const traffic = view.traffic.get(id)
-      if (traffic === undefined) continue
-      eventsIn += traffic.eventsIn
-      eventsOut += traffic.eventsOut
-      filtered += traffic.filtered
-      dropped += traffic.dropped
-      lostBytes += traffic.lostBytes
-      buffered += traffic.bufferedEvents
-      use = Math.max(use, traffic.bufferUse)
-      silentMs = Math.max(silentMs, traffic.silentMs)
-      isFailing ||= traffic.sinkErrors > 0
-    }
+  #flowingNow(id: string, object: Pipeline, traffic: Readonly<Traffic>, lag: Lag, now: number): Finding {
+    const { eventsIn, eventsOut, filtered, dropped, lostBytes } = traffic
     const finding = (status: Finding['status'], reason: Reason, message: string): Finding => ({
       type: 'Flowing',
       status,
@@ -541,22 +519,22 @@ export class RolloutStatus implements AsyncDisposable {
       const lost = `${lostBytes} bytes of log files were given up before they were read.`
       return finding('False', 'SomeEventsDropped', `${lost} The metric log_bytes_lost_total tells where and why.`)
     }
-    const sums = flow?.figures(now)
-    const hasDelivered = eventsOut > 0 || (sums?.eventsOut ?? 0) > 0
-    const silent = isSilent({ eventsIn, eventsOut, filtered, bufferedEvents: buffered })
+    const hasDelivered = eventsOut > 0 || (flow?.figures(now).eventsOut ?? 0) > 0
+    const silent = isSilent(traffic)
     const known = conditionOf(object.status?.conditions, 'Flowing')
     // What has just been read may be on its way still, or in a batch: only errors, or time, tell that it is not. Then it stays so until
     // something is delivered: between attempts that fail minutes may pass.
-    const isStuck = isFailing || known?.reason === 'NoEventsDelivered' || (silentMs >= onTheWayMs && !hasDelivered)
+    const isLate = traffic.silentMs >= onTheWayMs && !hasDelivered
+    const isStuck = traffic.sinkErrors > 0 || isLate || known?.reason === 'NoEventsDelivered'
     if (silent && isStuck) return finding('False', 'NoEventsDelivered', 'Events were read, and none was delivered.')
-    if (use >= fullFrom) return finding('False', 'BufferFillingUp', 'A buffer is filling up.')
+    if (traffic.bufferUse >= fullFrom) return finding('False', 'BufferFillingUp', 'A buffer is filling up.')
     if (lag.seconds >= (known?.reason === 'Lagging' ? laggingUntil : laggingFrom)) {
       return finding('False', 'Lagging', laggingText(object, lag))
     }
     // Where events come, or are sent, now and then, a report without any is no news.
     if (hasDelivered) return finding('True', 'Flowing', 'Events are delivered.')
     if (silent) return finding('Unknown', 'NoData', 'Events were read, and none has been delivered yet.')
-    if (eventsIn === 0 && (sums?.eventsIn ?? 0) === 0) return finding('Unknown', 'NoData', nothingRead)
+    if (eventsIn === 0 && (flow?.figures(now).eventsIn ?? 0) === 0) return finding('Unknown', 'NoData', nothingRead)
     return finding('True', 'Flowing', 'All events that are read are taken away by filters or programs.')
   }
 
@@ -680,6 +658,28 @@ function readingOf(live: readonly Report[]): ReadonlySet<string> | undefined {
   return all
 }
 
+const noTraffic = (): Traffic => ({
+  ...{ eventsIn: 0, eventsOut: 0, filtered: 0, dropped: 0, lostBytes: 0, sinkErrors: 0, silentMs: 0 },
+  ...{ bufferedEvents: 0, bufferedBytes: 0, bufferUse: 0, lagSeconds: 0, lagNode: '' },
+})
+
+function addTraffic(sum: Traffic, part: Readonly<Traffic>): void {
+  sum.eventsIn += part.eventsIn
+  sum.eventsOut += part.eventsOut
+  sum.filtered += part.filtered
+  sum.dropped += part.dropped
+  sum.lostBytes += part.lostBytes
+  sum.sinkErrors += part.sinkErrors
+  sum.silentMs = Math.max(sum.silentMs, part.silentMs)
+  sum.bufferedEvents += part.bufferedEvents
+  sum.bufferedBytes += part.bufferedBytes
+  sum.bufferUse = Math.max(sum.bufferUse, part.bufferUse)
+  if (part.lagSeconds > sum.lagSeconds) {
+    sum.lagSeconds = part.lagSeconds
+    sum.lagNode = part.lagNode
+  }
+}
+
 function trafficOf(live: readonly Report[]): Map<string, Traffic> {
   const sums = new Map<string, Traffic>()
   for (const { node, pipelines, silentSince, at } of live) {
@@ -687,45 +687,25 @@ function trafficOf(live: readonly Report[]): Map<string, Traffic> {
       let sinkErrors = 0
       for (const { kind, errors } of Object.values(said.components)) if (kind === 'sink') sinkErrors += errors
       const silentMs = at - (silentSince.get(id) ?? at)
-      const known = sums.get(id)
-      if (known === undefined) {
-        const { eventsIn, eventsOut, filtered = 0, dropped, lostBytes, bufferUse, lagSeconds } = said
-        const { bufferedEvents, bufferedBytes } = said
-        sums.set(id, {
-          ...{
-            eventsIn,
-            eventsOut,
-            filtered,
-            dropped,
-            lostBytes,
-            bufferedEvents,
-            bufferedBytes,
-            bufferUse,
-            lagSeconds,
-          },
-          lagNode: node,
-          sinkErrors,
-          silentMs,
-        })
-        continue
+      let sum = sums.get(id)
+      if (sum === undefined) {
+        sum = noTraffic()
+        sums.set(id, sum)
       }
-      known.sinkErrors += sinkErrors
-      known.silentMs = Math.max(known.silentMs, silentMs)
-      known.eventsIn += said.eventsIn
-      known.eventsOut += said.eventsOut
-      known.filtered += said.filtered ?? 0
-      known.dropped += said.dropped
-      known.lostBytes += said.lostBytes
-      known.bufferedEvents += said.bufferedEvents
-      known.bufferedBytes += said.bufferedBytes
-      known.bufferUse = Math.max(known.bufferUse, said.bufferUse)
-      if (said.lagSeconds > known.lagSeconds) {
-        known.lagSeconds = said.lagSeconds
-        known.lagNode = node
-      }
+      addTraffic(sum, { ...said, filtered: said.filtered ?? 0, sinkErrors, silentMs, lagNode: node })
     }
   }
   return sums
+}
+
+/** Of a Pipeline, on all its Agents. */
+function trafficOn(views: readonly AgentView[], id: string): Traffic {
+  const sum = noTraffic()
+  for (const { traffic } of views) {
+    const part = traffic.get(id)
+    if (part !== undefined) addTraffic(sum, part)
+  }
+  return sum
 }
 
 /** How far reading of a Pipeline is behind, as it is told: as good as what stands there already, if that is about the same. */
@@ -734,16 +714,9 @@ interface Lag {
   readonly node: string
 }
 
-function lagOf(id: string, { status }: Pipeline, views: readonly AgentView[]): Lag {
+function lagOf(id: string, { status }: Pipeline, views: readonly AgentView[], traffic: Readonly<Traffic>): Lag {
   const before = status?.flow?.lagSeconds
-  let seconds = 0
-  let node = ''
-  for (const { traffic } of views) {
-    const said = traffic.get(id)
-    if (said === undefined || said.lagSeconds <= seconds) continue
-    seconds = said.lagSeconds
-    node = said.lagNode
-  }
+  const { lagSeconds: seconds, lagNode: node } = traffic
   // Nodes that are about equally far behind are not told in turns.
   const known = /^Reading on node (\S+) is /.exec(conditionOf(status?.conditions, 'Flowing')?.message ?? '')?.[1]
   const told = views.some(({ live }) =>
