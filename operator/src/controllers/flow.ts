@@ -52,9 +52,7 @@ export class Flow {
   readonly #components = new Map<string, Component>()
   /** How late agents may be: what happened since is not complete. */
   readonly #lateMs: number
-  /** The first slot of which something is known. */
-  #since: number | undefined
-  /** Between these moments agents have counted. */
+  /** Between these moments agents have counted, as far as something of it is known. */
   #first = Number.POSITIVE_INFINITY
   #last = Number.NEGATIVE_INFINITY
 
@@ -134,7 +132,7 @@ export class Flow {
 
   /** Whether less than the window is known. */
   #isYoung(now: number): boolean {
-    return this.#since === undefined || this.#since > slotOf(now - this.#lateMs) - windowSlots
+    return slotOf(this.#first) > slotOf(now - this.#lateMs) - windowSlots
   }
 
   #sum({ from, to }: Span): Slot {
@@ -153,7 +151,6 @@ export class Flow {
     if (known === undefined) {
       known = { eventsIn: 0, eventsOut: 0, dropped: 0, errors: 0, buffered: 0 }
       this.#slots.set(slot, known)
-      this.#since = Math.min(this.#since ?? slot, slot)
     }
     return known
   }
@@ -162,7 +159,6 @@ export class Flow {
     const oldest = slotOf(now - this.#lateMs) - windowSlots
     for (const slot of this.#slots.keys()) if (slot < oldest) this.#slots.delete(slot)
     if (this.#slots.size === 0) {
-      this.#since = undefined
       this.#first = Number.POSITIVE_INFINITY
       this.#last = Number.NEGATIVE_INFINITY
     }
