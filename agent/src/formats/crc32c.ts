@@ -144,6 +144,11 @@ function oneByOne(): { locals: Code; body: Code } {
   return { locals: [1, 1, i32], body: [...rounds(1, 2, step, advance(1, 1)), ...get(0)] }
 }
 
+/** What a register is belongs to the first four bytes: then everything begins with one of zero. */
+const toBytes = (register: number, start: number): Code => [
+  ...[...get(start), ...get(start), ...i32Load(0), ...get(register), xor, ...i32Store],
+]
+
 /**
  * Block by block. Parameters: 0 register, 1 where the bytes begin, 2 where the first block begins, in zeros before them (zeros
  * leave a register of zero as it is), 3 the end. Changes the first four bytes. Gives the register.
@@ -212,8 +217,7 @@ function blockByBlock(): { locals: Code; body: Code } {
   ])
   const load = rows.flatMap((row, lane) => [...get(at), ...vectorLoad(lane * laneBytes), ...set(row)])
   const body = [
-    // The first block begins with a register of zero: what the register is belongs to the first four bytes.
-    ...[...get(start), ...get(start), ...i32Load(0), ...get(register), xor, ...i32Store],
+    ...toBytes(register, start),
     ...[...i32Const(0), ...set(register)],
     ...prepare,
     ...rounds(
@@ -247,7 +251,7 @@ function afterAPass(): { locals: Code; body: Code } {
   // To the tail is added what has become of the bytes before it, and nothing of itself.
   const tailRound = [...[...get(to), ...get(to), ...vectorLoad(tailAt)], ...[...added(0), ...vectorStore(tailAt)]]
   const body = [
-    ...[...get(start), ...get(start), ...i32Load(0), ...get(register), xor, ...i32Store],
+    ...toBytes(register, start),
     ...[...get(tail), ...i32Const(furthest), subtract, ...set(end)],
     ...[...get(at), ...i32Const(furthest), subtract, ...set(at)],
     ...rounds(at, end, round, advance(at, roundBytes)),
