@@ -67,6 +67,40 @@ test('the quick way of reading and the exact reader agree on numbers in every fo
   }
 })
 
+test('the quick way of reading and the exact reader agree on texts of any kind', () => {
+  const random = new Random(20261123)
+  const pick = <T>(items: readonly T[]): T => items[random.below(items.length)] as T
+  // Nanoseconds since 1970, close enough to each other to be one double, and numbers at the edges of what a double holds.
+  const wide = () => `${pick(['', '-'])}17638482900000${String(random.below(100_000)).padStart(5, '0')}`
+  const numbers = ['0', '-0', '7', '1.0', '2.50', '1e3', '9007199254740991', '9007199254740992', '9007199254740993',
+    '9223372036854775807', '-9223372036854775808', '9223372036854775808', '1763848290123456', '12345678901234567.5'] // biome-ignore format: a table
+  const pieces = ['a', ' ', 'é', '\\"', '\\\\', '\\n', '\\u003c', '\\u00e9', '\\\\u003e', '\\ud83d\\ude00', '\\uD83D\\uDE00', '\\ud83d', '\\ude00',
+    '\\\\ud83d', '\\\\u\\ude00', '\\u12', ':1763848290000000123', '":1e5,"', '{', ']', '\\/'] // biome-ignore format: a table
+  const string = () =>
+    `"${Array.from({ length: random.below(4) }, () => pick(pieces.slice(0, random.below(3) === 0 ? pieces.length : 9))).join('')}"`
+  const value = (depth: number): string => {
+    const kind = random.below(depth > 3 ? 4 : 7)
+    if (kind === 0) return string()
+    if (kind === 1) return wide()
+    if (kind === 2) return random.below(4) === 0 ? pick(numbers) : String(random.below(100_000))
+    if (kind === 3) return pick(['true', 'null', '[]', '{}', '0.5'])
+    if (kind === 4) return `[${Array.from({ length: random.below(4) }, () => value(depth + 1)).join(', ')}]`
+    return object(depth + 1)
+  }
+  const object = (depth: number): string => {
+    const members = Array.from(
+      { length: random.below(5) },
+      () => `${pick(['"a"', '"b"', '"10"', '"9"', '"__proto__"', string()])}:${pick(['', ' '])}${value(depth)}`,
+    )
+    return `{${members.join(',')}}`
+  }
+  for (let round = 0; round < 30_000; round++) {
+    const long = random.below(8) === 0 ? `"padding":"${'x'.repeat(600)}",` : ''
+    const text = random.below(2) === 0 ? `{${long}"v":${value(1)},"w":${value(1)}}` : object(0)
+    expect([text, parseJson(text)]).toEqual([text, parseJsonDepth(text, 100)])
+  }
+})
+
 test('an object that events share is written once and noticed when it changes', () => {
   const pod = { name: 'web', labels: { app: 'shop', version: 2 } }
   for (let index = 0; index < 3; index++) {

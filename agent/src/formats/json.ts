@@ -67,7 +67,7 @@ function isEscaped(text: string, at: number): boolean {
 // Where a text may hold a number that `JSON.parse` would not keep as it is: an integral float, an exponent, -0, or 16 digits.
 const doubtful = /\d(?:\.0|[eE]|\d{15})|-0/g
 
-/** True if a number in the text may be such. Strings that look like one are taken for it: the exact reader knows. */
+/** True if a number in the text may be such, other than a wide integer, which is noted. Strings may look like one. */
 function hasInexact(text: string): boolean {
   doubtful.lastIndex = 0
   while (doubtful.test(text)) {
@@ -77,9 +77,17 @@ function hasInexact(text: string): boolean {
     const before = text.charCodeAt(start - 1)
     // A number stands after a colon, a comma, a bracket or a blank. What follows a letter or a quote is part of a string.
     if (before !== 0x3a && before !== 0x2c && before !== 0x5b && before > 0x20) continue
-    if (!isFraction(text, end)) return true
+    if (!isFraction(text, end) && !isWideInteger(text, start, end)) return true
   }
   return false
+}
+
+/** True if the number from `start` on is an integer that is known exactly now. `end` lies behind a digit of it. */
+function isWideInteger(text: string, start: number, end: number): boolean {
+  let at = start
+  while (isNumberPart(text.charCodeAt(at))) at++
+  const token = text.slice(start, at)
+  return at - start > 15 && at >= end && /^-?\d+$/.test(token) && noteWide(token)
 }
 
 /** Digits, signs, points and exponents. */
@@ -107,20 +115,19 @@ function isFraction(text: string, end: number): boolean {
 /** The value of a JSON text. */
 export function parseJson(text: string): Value | FailedJson {
   const first = text.charCodeAt(0)
-  // Lone surrogates can only come from such escapes; the platform lets them pass.
-  if ((first === 0x7b || first === 0x5b) && !text.includes('\\u') && !(text.length > longText && isTooDeep(text))) {
+  if ((first === 0x7b || first === 0x5b) && !hasLoneSurrogate(text) && !(text.length > longText && isTooDeep(text))) {
     try {
-      const value = JSON.parse(text) as Value
+      const value = JSON.parse(text) as Value[] | ValueObject
+      if (text.includes('\\') && isKeyDoubtful(value)) return new Reader(text, maxDepth).read()
+      wideIntegers.length = 0
       // A short text without arrays is not nested too deep, and has no numbers but those after colons.
       if (text.length < maxDepth * 4 && !text.includes('[')) {
-        if (membersAreExact(text)) return value
+        if (membersAreExact(text)) return withWideIntegers(value)
       } else {
         const doubt = doubtAbout(value, 1)
-        if (
-          doubt === 'none' ||
-          (doubt === 'members' ? membersAreExact(text) : doubt === 'items' && !hasInexact(text))
-        ) {
-          return value
+        if (doubt === 'none') return value
+        if (doubt === 'members' ? membersAreExact(text) : doubt === 'items' && !hasInexact(text)) {
+          return withWideIntegers(value)
         }
       }
     } catch {
@@ -128,6 +135,97 @@ export function parseJson(text: string): Value | FailedJson {
     }
   }
   return new Reader(text, maxDepth).read()
+}
+
+/**
+ * True if a key may not be the one in the text. V8 14.6 reads `{"x":0,"\\n":1}` with the key of one backslash once it has read such
+ * a key in that place: it compares the key that it expects with the bytes of the escape. The wrong key always has a backslash.
+ */
+function isKeyDoubtful(value: Value[] | ValueObject): boolean {
+  for (const name in value) {
+    if (name.includes('\\')) return true
+    const member = (value as ValueObject)[name]
+    if (typeof member === 'object' && member !== null && isKeyDoubtful(member as ValueObject)) return true
+  }
+  return false
+}
+
+/**
+ * True if an escape in the text may be half of a surrogate pair without the other, which the platform lets pass. A backslash
+ * before the escape is reason enough to leave the text to the exact reader.
+ */
+function hasLoneSurrogate(text: string): boolean {
+  for (let at = text.indexOf('\\u'); at >= 0; at = text.indexOf('\\u', at + 2)) {
+    if (!isSurrogate(text, at, 0x38, 0x42)) {
+      if (isSurrogate(text, at, 0x43, 0x46)) return true
+      continue
+    }
+    if (text.charCodeAt(at - 1) === 0x5c || !text.startsWith('\\u', at + 6) || !isSurrogate(text, at + 6, 0x43, 0x46)) {
+      return true
+    }
+    at += 10
+  }
+  return false
+}
+
+/** True if the escape at `at` begins with D and a digit between `from` and `to`, in upper or lower case. */
+function isSurrogate(text: string, at: number, from: number, to: number): boolean {
+  if ((text.charCodeAt(at + 2) | 0x20) !== 0x64) return false
+  let digit = text.charCodeAt(at + 3)
+  if (digit > 0x60) digit -= 0x20
+  return digit >= from && digit <= to
+}
+
+// Integers in the text that a double does not hold, such as nanoseconds since 1970: `JSON.parse` has rounded them. Where no two
+// of them were rounded to the same double, the rounded value says which one it was.
+const wideIntegers: { readonly rounded: number; readonly digits: string }[] = []
+/** More of them in one text are left to the exact reader. */
+const maxWideIntegers = 16
+
+/** Notes an integer of more than 15 digits; false if only the exact reader can tell its value. */
+function noteWide(digits: string): boolean {
+  const rounded = Number(digits)
+  if (Number.isSafeInteger(rounded)) return true
+  // The largest of 64 bits have 19 digits; beyond, an integer is read as a float.
+  if (digits.length > 20 || Math.abs(rounded) >= 9.2e18) return false
+  for (const known of wideIntegers) if (known.rounded === rounded) return known.digits === digits
+  if (wideIntegers.length === maxWideIntegers) return false
+  wideIntegers.push({ rounded, digits })
+  return true
+}
+
+/** The value with its wide integers as they stand in the text. It was made by `JSON.parse`, and nobody else has it. */
+function withWideIntegers(value: Value[] | ValueObject): Value {
+  if (wideIntegers.length > 0) {
+    restoreWideIntegers(value)
+    wideIntegers.length = 0 // they are views of the text
+  }
+  return value
+}
+
+function restoreWideIntegers(value: Value[] | ValueObject): void {
+  if (Array.isArray(value)) {
+    for (let index = 0; index < value.length; index++) {
+      const item = value[index] as Value
+      if (typeof item === 'number') value[index] = wideInteger(item)
+      else if (typeof item === 'object' && item !== null) restoreWideIntegers(item as ValueObject)
+    }
+    return
+  }
+  for (const name in value) {
+    const member = value[name]
+    if (typeof member === 'number') {
+      const exact = wideInteger(member)
+      if (exact !== member) setField(value, name, exact)
+    } else if (typeof member === 'object' && member !== null) restoreWideIntegers(member as ValueObject)
+  }
+}
+
+function wideInteger(rounded: number): number | bigint {
+  if (!Number.isSafeInteger(rounded)) {
+    for (const known of wideIntegers) if (known.rounded === rounded) return BigInt(known.digits)
+  }
+  return rounded
 }
 
 /**
@@ -167,12 +265,16 @@ function doubtAbout(value: object | Value, depth: number): Doubt {
   return doubt
 }
 
-/** True if every number after a colon is a plain integer of at most 15 digits or a fraction. Strings may look like a doubt. */
+/**
+ * True if every number after a colon is an integer or a fraction that `JSON.parse` keeps, or a wide integer, which is noted.
+ * Strings may look like a doubt.
+ */
 function membersAreExact(text: string): boolean {
   for (let colon = text.indexOf(':'); colon >= 0; colon = text.indexOf(':', colon + 1)) {
     let at = colon + 1
     let code = text.charCodeAt(at)
     while (code === 0x20) code = text.charCodeAt(++at)
+    const first = at
     const negative = code === 0x2d
     if (negative) code = text.charCodeAt(++at)
     if (code < 0x30 || code > 0x39) {
@@ -186,12 +288,16 @@ function membersAreExact(text: string): boolean {
     }
     const start = at
     while (code >= 0x30 && code <= 0x39) code = text.charCodeAt(++at)
-    if (at - start > 15 || (code | 0x20) === 0x65) return false
+    if ((code | 0x20) === 0x65) return false
     if (code === 0x2e) {
+      // Beyond 15 digits a fraction may be rounded to a whole number.
+      if (at - start > 15) return false
       let digits = 0
       for (code = text.charCodeAt(++at); code >= 0x30 && code <= 0x39; code = text.charCodeAt(++at)) digits |= code
       // All zeros: an integral float.
       if (digits === 0x30 || (code | 0x20) === 0x65) return false
+    } else if (at - start > 15) {
+      if (!noteWide(text.slice(first, at))) return false
     } else if (negative && text.charCodeAt(start) === 0x30) return false
   }
   return true
