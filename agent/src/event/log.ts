@@ -30,7 +30,7 @@ export class LogEvent {
     return this.#size
   }
 
-  /** The shape of the root; null if it has none. */
+  /** The shape of the root; null if its keys are not hot. */
   get shape(): Shape | null {
     if (this.#shape === undefined) this.#shape = shapeOf(this.fields)
     return this.#shape
@@ -47,19 +47,20 @@ export class LogEvent {
    * @param before what the fields were, in the order of `names`
    */
   changedIn(names: readonly string[], before: readonly (Value | undefined)[]): void {
-    if (this.#size < 0 || this.#shape === undefined || this.#shape === null) {
+    if (this.#size < 0) {
       this.changed()
       return
     }
     let size = this.#size
-    let shape: Shape | null = this.#shape
+    // An object that is not hot may become so by the change, or by the look after it.
+    let shape = this.#shape ?? undefined
     for (let index = 0; index < names.length; index++) {
       const name = names[index] as string
       const old = before[index]
       const value = this.fields[name]
       if (value === old) continue
       if (old !== undefined) size -= memberSize(name, old)
-      else if (shape !== null) shape = shape.with(name)
+      else shape = shape?.with(name) ?? undefined
       if (value !== undefined) size += memberSize(name, value)
     }
     this.#size = size

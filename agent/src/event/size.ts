@@ -2,6 +2,7 @@
 
 import type { MetricEvent } from './metric.ts'
 import { type Shape, shapeOf } from './shape.ts'
+import { sharedObject } from './shared-object.ts'
 import { Timestamp } from './timestamp.ts'
 import { Bytes, Float, Regex, type Value, type ValueObject } from './value.ts'
 
@@ -28,21 +29,15 @@ export function memberSize(name: string, value: Value): number {
   return name.length + 4 + valueSize(value)
 }
 
-/** Code that adds up the members of one shape. A nested object that many events share is added up once. */
+/** Code that adds up the members of one shape. */
 function compileSize(names: readonly string[]): (fields: ValueObject) => number {
-  const terms = names.map((name, index) => {
-    const slot = `value_${index}`
-    return `value = fields[${JSON.stringify(name)}]
+  const terms = names.map(
+    (name) => `value = fields[${JSON.stringify(name)}]
 if (typeof value === 'string') size += value.length + ${name.length + 6}
 else if (typeof value === 'number') size += numberSize(value) + ${name.length + 4}
-else if (value !== undefined) {
-  if (value !== ${slot}) { ${slot} = value; size_${index} = valueSize(value) + ${name.length + 4} }
-  size += size_${index}
-}`
-  })
-  const slots = names.map((_, index) => `value_${index}, size_${index} = 0`)
-  const body = `let value${slots.length === 0 ? '' : `, ${slots.join(', ')}`}
-return (fields) => { let size = 2; ${terms.join('\n')} return size }`
+else if (value !== undefined) size += valueSize(value) + ${name.length + 4}`,
+  )
+  const body = `return (fields) => { let size = 2, value; ${terms.join('\n')}\nreturn size }`
   return new Function('valueSize', 'numberSize', body)(valueSize, numberSize) as (fields: ValueObject) => number
 }
 
@@ -67,8 +62,15 @@ export function valueSize(value: Value): number {
       if (value instanceof Bytes) return value.bytes.length + 2
       if (value instanceof Float) return 6
       if (value instanceof Regex) return value.source.length + 2
-      return logSize(value)
+      return objectSize(value)
   }
+}
+
+function objectSize(value: ValueObject): number {
+  const shared = sharedObject(value)
+  if (shared === undefined) return logSize(value)
+  if (shared.size < 0) shared.size = logSize(value)
+  return shared.size
 }
 
 function numberSize(value: number): number {

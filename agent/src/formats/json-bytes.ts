@@ -1,14 +1,16 @@
-// JSON as bytes, straight into the body of a request. Objects with the same sequence of keys share a shape: code generated once
-// writes their members in the order of encoders, keys as constants, strings and whole numbers byte by byte; whatever is rare is
-// written by the plain writer of text. That costs no more than the platform's own writer, knows the order of keys and our boxes,
-// and does not mind strings that are views of a longer one, for which the platform's writer takes twice the time.
-// Nested objects that many events share, such as the metadata of a pod, are recognised by identity and written once.
+// JSON as bytes, straight into the body of a request. For objects whose sequence of keys is hot, generated code writes the
+// members in the order of encoders, keys as constants, strings and whole numbers byte by byte; for all others one loop does the
+// same with keys that are kept as bytes, or sorted for the occasion. Rare values are written by the plain writer of text. That
+// costs no more than the platform's own writer, knows the order of keys and our boxes, and does not mind strings that are views of
+// a longer one, for which the platform's writer takes twice the time. Objects that many events share, such as the metadata of a
+// container, keep their bytes.
 
 import { isUtf8 } from 'node:buffer'
 import type { Body } from '../event/body.ts'
-import { type Shape, shapeOf } from '../event/shape.ts'
+import { collectMembers, type KeyOrder, type Shape, shapeOf } from '../event/shape.ts'
+import { maxKeptJson, sharedObject } from '../event/shared-object.ts'
 import { Timestamp } from '../event/timestamp.ts'
-import type { Value, ValueObject } from '../event/value.ts'
+import { compareKeys, type Value, type ValueObject } from '../event/value.ts'
 
 /** The text of a value, the plain way; given by the caller, which owns the rules. */
 export type WriteValue = (value: Value) => string
@@ -22,13 +24,6 @@ type Bytes = Buffer & { utf8Write(text: string, at: number): number }
  */
 type ObjectWriter = (object: ValueObject, bytes: Bytes, at: number) => number
 
-/** Members whose values were objects, as they were in the last object of the shape. */
-interface Shared {
-  readonly last: (object | undefined)[]
-  /** Their bytes, from the second time on. */
-  readonly bytes: (Buffer | undefined)[]
-}
-
 /** 1 for what does not stand for itself in a JSON string of UTF-8: quotes, backslashes, controls, all that is not ASCII. */
 const special = new Uint8Array(65_536).map((_, code) => (code < 32 || code === 34 || code === 92 || code > 127 ? 1 : 0))
 /** Longer strings are copied by the platform, and looked through after that. */
@@ -41,23 +36,28 @@ const mostRoom = 16_384
 
 /** Makes a writer of objects that falls back to `text` for what is rare. */
 export function compileJsonWriter(text: WriteValue): (object: ValueObject, shape: Shape | null, body: Body) => void {
+  /** Members of the objects that are being written: those of a nested object lie behind those of the object that holds it. */
+  const values: (Value | undefined)[] = []
+  let valuesEnd = 0
+
   /** Any member but a string. */
-  const other = (value: Value, bytes: Bytes, at: number, shared: Shared, index: number): number => {
+  const other = (value: Value, bytes: Bytes, at: number): number => {
     if (typeof value === 'number') return writeNumber(value, bytes, at)
     if (typeof value !== 'object' || value === null || !isPlainObject(value)) return writeAny(value, bytes, at)
-    if (value !== shared.last[index]) {
-      shared.last[index] = value
-      shared.bytes[index] = undefined
-      return writeObject(value, shapeOf(value), bytes, at)
-    }
-    const known = shared.bytes[index]
-    if (known === undefined) {
+    return writeNested(value, bytes, at)
+  }
+
+  const writeNested = (value: ValueObject, bytes: Bytes, at: number): number => {
+    const shared = sharedObject(value)
+    if (shared === undefined) return writeObject(value, shapeOf(value), bytes, at)
+    const { json } = shared
+    if (json === undefined) {
       const end = writeObject(value, shapeOf(value), bytes, at)
-      if (end <= bytes.length) shared.bytes[index] = Buffer.from(bytes.subarray(at, end))
+      if (end <= bytes.length && end - at <= maxKeptJson) shared.json = new Uint8Array(bytes.subarray(at, end))
       return end
     }
-    const end = at + known.length
-    if (end <= bytes.length) bytes.set(known, at)
+    const end = at + json.length
+    if (end <= bytes.length) bytes.set(json, at)
     return end
   }
 
@@ -80,7 +80,7 @@ export function compileJsonWriter(text: WriteValue): (object: ValueObject, shape
     if (typeof value === 'object' && value !== null) {
       if (Array.isArray(value)) return writeArray(value, bytes, at)
       if (value instanceof Timestamp) return writeString(value.toString(), bytes, at)
-      if (isPlainObject(value)) return writeObject(value, shapeOf(value), bytes, at)
+      if (isPlainObject(value)) return writeNested(value, bytes, at)
     }
     return writeText(text(value), bytes, at)
   }
@@ -97,9 +97,51 @@ export function compileJsonWriter(text: WriteValue): (object: ValueObject, shape
   }
 
   const writeObject = (object: ValueObject, shape: Shape | null, bytes: Bytes, at: number): number => {
-    if (shape === null) return writeText(text(object), bytes, at)
-    shape.writer ??= generate(shape.names, other)
-    return (shape.writer as ObjectWriter)(object, bytes, at)
+    if (shape !== null) {
+      shape.writer ??= generate(shape.names, other)
+      return (shape.writer as ObjectWriter)(object, bytes, at)
+    }
+    const base = valuesEnd
+    const order = collectMembers(object, values, base)
+    if (order !== undefined) return writeOrdered(order, base, bytes, at)
+    values.fill(undefined, base)
+    return writeUnordered(object, bytes, at)
+  }
+
+  /** The members from `base` on, in a known order. */
+  const writeOrdered = ({ places, keys }: KeyOrder, base: number, bytes: Bytes, start: number): number => {
+    const { length } = places
+    let at = start
+    valuesEnd = base + length
+    for (let index = 0; index < length; index++) {
+      const place = base + (places[index] as number)
+      const value = values[place]
+      if (value === undefined) continue
+      values[place] = undefined // nothing is kept alive from here
+      const key = keys[index] as Uint8Array
+      for (let byte = 0; byte < key.length; byte++) bytes[at + byte] = key[byte] as number
+      at += key.length
+      at = typeof value === 'string' ? writeString(value, bytes, at) : other(value, bytes, at)
+    }
+    valuesEnd = base
+    return closeObject(bytes, start, at)
+  }
+
+  /** Any object: its keys may be anything, and may never come again. */
+  const writeUnordered = (object: ValueObject, bytes: Bytes, start: number): number => {
+    const names: string[] = []
+    for (const name in object) if (object[name] !== undefined) names.push(name)
+    sortKeys(names)
+    let at = start
+    for (let index = 0; index < names.length; index++) {
+      const name = names[index] as string
+      const value = object[name] as Value
+      bytes[at] = 0x2c
+      at = writeString(name, bytes, at + 1)
+      bytes[at++] = 0x3a
+      at = typeof value === 'string' ? writeString(value, bytes, at) : other(value, bytes, at)
+    }
+    return closeObject(bytes, start, at)
   }
 
   let room = 256
@@ -107,6 +149,7 @@ export function compileJsonWriter(text: WriteValue): (object: ValueObject, shape
     const start = body.length
     body.reserve(room)
     for (;;) {
+      valuesEnd = 0
       const end = writeObject(object, shape, body.buffer as Bytes, start)
       if (end <= body.buffer.length) {
         body.length = end
@@ -115,6 +158,33 @@ export function compileJsonWriter(text: WriteValue): (object: ValueObject, shape
       }
       body.reserve(end - start)
     }
+  }
+}
+
+/** The comma before the first member becomes the bracket. */
+function closeObject(bytes: Bytes, start: number, end: number): number {
+  bytes[start] = 0x7b
+  const at = end === start ? end + 1 : end
+  bytes[at] = 0x7d
+  return at + 1
+}
+
+/** Few keys are sorted soonest by putting each in its place. */
+const fewKeys = 32
+
+function sortKeys(names: string[]): void {
+  if (names.length > fewKeys) {
+    names.sort(compareKeys)
+    return
+  }
+  for (let index = 1; index < names.length; index++) {
+    const name = names[index] as string
+    let place = index
+    while (place > 0 && compareKeys(names[place - 1] as string, name) > 0) {
+      names[place] = names[place - 1] as string
+      place--
+    }
+    names[place] = name
   }
 }
 
@@ -205,18 +275,15 @@ function writeText(text: string, bytes: Bytes, at: number): number {
   return most > bytes.length ? Math.max(most, bytes.length + 1) : at + bytes.utf8Write(text, at)
 }
 
-function generate(
-  names: readonly string[],
-  other: (value: Value, bytes: Bytes, at: number, shared: Shared, index: number) => number,
-): ObjectWriter {
-  const code = names.map((name, index) => {
+function generate(names: readonly string[], other: (value: Value, bytes: Bytes, at: number) => number): ObjectWriter {
+  const code = names.map((name) => {
     const key = Buffer.from(`,${JSON.stringify(name)}:`)
     const constants = Array.from(key, (byte, place) => `b[at + ${place}] = ${byte}`).join('; ')
     return [
       `v = object[${JSON.stringify(name)}]`,
       'if (v !== undefined) {',
       `${constants}; at += ${key.length}`,
-      `at = typeof v === 'string' ? string(v, b, at) : other(v, b, at, shared, ${index})`,
+      "at = typeof v === 'string' ? string(v, b, at) : other(v, b, at)",
       '}',
     ].join('\n')
   })
@@ -225,16 +292,8 @@ function generate(
     'return function write(object, b, start) {',
     'let at = start, v',
     ...code,
-    // The comma before the first member becomes the bracket.
-    'b[start] = 123',
-    'if (at === start) at++',
-    'b[at] = 125',
-    'return at + 1',
+    'return close(b, start, at)',
     '}',
   ].join('\n')
-  const shared: Shared = {
-    last: new Array(names.length).fill(undefined),
-    bytes: new Array(names.length).fill(undefined),
-  }
-  return new Function('string', 'other', 'shared', body)(writeString, other, shared) as ObjectWriter
+  return new Function('string', 'other', 'close', body)(writeString, other, closeObject) as ObjectWriter
 }

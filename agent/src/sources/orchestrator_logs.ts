@@ -9,6 +9,7 @@ import { logBatch } from '../event/batch.ts'
 import type { Finalizer } from '../event/finalizer.ts'
 import { type EventMetadata, LogEvent, noMetadata } from '../event/log.ts'
 import { parsePath, setPath } from '../event/path.ts'
+import { markShared } from '../event/shared-object.ts'
 import { Timestamp } from '../event/timestamp.ts'
 import type { Bytes, ValueObject } from '../event/value.ts'
 import { findZone } from '../formats/timezone.ts'
@@ -437,6 +438,7 @@ export const orchestratorLogs = defineSource({
         protector.annotate(known, file)
         file.metadata = { value: { vector: known }, secrets: {} }
       }
+      for (const value of Object.values(constants)) markShared(value)
       const { orchestrator } = constants
       const usual = usualKeys && Object.keys(constants).sort().join() === 'file,orchestrator,source_type'
       file.orchestrator = usual && !Array.isArray(orchestrator) ? (orchestrator as ValueObject) : undefined

@@ -486,7 +486,7 @@ const unpackers = new Map<string, Namesakes>()
 let unpackersKept = 0
 /** Records with objects of a shape for which generated code is worth its while. */
 const worthIt = 8
-const mostUnpackers = 2000
+const mostUnpackers = 128
 const same = Symbol('same')
 
 /** Members one by one, for shapes that are rare. */
