@@ -1,10 +1,14 @@
 // The processes of a measurement: the agent as its command, and the process that receives.
 
 import { type ChildProcess, fork, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { linkSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { programOf } from '../program.ts'
+import { type Program, programOf } from '../program.ts'
+import type { Delivery } from './delivered.ts'
+import type { Cpus } from './pinning.ts'
+import type { ReceiverMessage } from './receiver.ts'
 import type { Place } from './scenarios.ts'
 
 const here = dirname(fileURLToPath(import.meta.url))
@@ -16,24 +20,73 @@ export function endedChildrenCpu(): number {
   return (Number(fields[13]) + Number(fields[14])) / 100
 }
 
+/** Seconds of CPU, user and system, that a running process has used. */
+export function processCpu(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
+  return (Number(fields[11]) + Number(fields[12])) / 100
+}
+
 export interface Receiver extends AsyncDisposable {
   readonly url: string
   readonly counts: () => Readonly<Record<string, number>>
+  /** All events on all paths. */
+  readonly received: () => number
+  /**
+   * Waits until the condition holds; it is checked after each body. False if nothing arrives for so long; rejects when the agent
+   * ends meanwhile.
+   */
+  readonly until: (condition: () => boolean, idleMs: number, agent: ChildProcess) => Promise<boolean>
+  /** Lines that were there before now are late from now on. */
+  readonly beginClock: () => void
+  readonly delivery: () => Promise<Delivery>
 }
 
-export async function startReceiver(): Promise<Receiver> {
-  const child = fork(join(here, 'receiver.ts'), { execPath: process.execPath })
-  let counts: Record<string, number> = {}
+/** With a number of pods, it checks the lines of that many files in place of counting events. */
+export async function startReceiver(pods = 0): Promise<Receiver> {
+  const child = fork(join(here, 'receiver.ts'), [String(pods)], { execPath: process.execPath })
+  let counts: Readonly<Record<string, number>> = {}
+  let take: ((delivery: Delivery) => void) | undefined
+  let changed: (() => void) | undefined
   const port = await new Promise<number>((resolve) => {
-    child.on('message', (message: { port?: number; counts?: Record<string, number> }) => {
+    child.on('message', (message: ReceiverMessage) => {
       if (message.port !== undefined) resolve(message.port)
-      if (message.counts !== undefined) counts = message.counts
+      if (message.delivery !== undefined) take?.(message.delivery)
+      if (message.counts === undefined) return
+      counts = message.counts
+      changed?.()
     })
   })
   const exited = new Promise((resolve) => child.on('exit', resolve))
   return {
     url: `http://127.0.0.1:${port}`,
     counts: () => counts,
+    received: () => Object.values(counts).reduce((sum, count) => sum + count, 0),
+    until(condition, idleMs, agent) {
+      return new Promise((resolve, reject) => {
+        const gone = () =>
+          finish(() => reject(new Error(`The agent ended with ${agent.signalCode ?? agent.exitCode}.`)))
+        const finish = (settle: () => void) => {
+          clearTimeout(idle)
+          agent.off('exit', gone)
+          changed = undefined
+          settle()
+        }
+        const idle = setTimeout(() => finish(() => resolve(false)), idleMs)
+        changed = () => {
+          if (condition()) finish(() => resolve(true))
+          else idle.refresh()
+        }
+        agent.on('exit', gone)
+        if (agent.exitCode !== null || agent.signalCode !== null) gone()
+        else if (condition()) changed()
+      })
+    },
+    beginClock: () => void child.send({ originMs: Date.now() }),
+    delivery: () =>
+      new Promise((resolve) => {
+        take = resolve
+        child.send({})
+      }),
     // Waits for the end: the CPU time of this child must not be counted in the next measurement.
     async [Symbol.asyncDispose]() {
       child.kill()
@@ -53,7 +106,7 @@ export function place(folder: string, receiver: string, file: string): Place {
   return { logsDir: join(folder, 'pods'), file, kubeConfig, dataDir: join(folder, 'data'), receiver }
 }
 
-function kubeConfigText(server: string): string {
+export function kubeConfigText(server: string): string {
   return `apiVersion: v1
 kind: Config
 current-context: bench
@@ -64,14 +117,31 @@ users: [{name: bench, user: {}}]
 }
 
 /** Starts the agent as its image runs it: types stripped at start would cost half a second in every measurement. */
-export function startAgent(folder: string, config: object): ChildProcess {
+export function startAgent(folder: string, config: object, cpus?: Cpus): ChildProcess {
+  return startProgram(agentProgram(folder, config), cpus)
+}
+
+export function agentProgram(folder: string, config: object): Program {
   const path = join(folder, 'agent.json')
   writeFileSync(path, JSON.stringify(config, undefined, 2))
   const { command, args, env } = programOf('agent')
-  return spawn(command, [...args, '-q', '--config', path], {
-    stdio: ['ignore', 'ignore', 'inherit'],
-    env: { ...process.env, ...env },
-  })
+  return { command, args: [...args, '-q', '--config', path], env }
+}
+
+/** Starts it on the CPU of the agent, where there is more than one. */
+export function startProgram({ command, args, env }: Program, cpus: Cpus | undefined): ChildProcess {
+  const [first, ...rest] = cpus === undefined ? [command, ...args] : ['taskset', '-c', cpus.agent, command, ...args]
+  return spawn(first as string, rest, { stdio: ['ignore', 'ignore', 'inherit'], env: { ...process.env, ...env } })
+}
+
+/** Ends a process and waits until it has ended: first as a node does, then at once. */
+export async function stopProcess(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const exited = once(child, 'exit')
+  child.kill('SIGTERM')
+  const late = setTimeout(() => child.kill('SIGKILL'), 30_000)
+  await exited
+  clearTimeout(late)
 }
 
 /** An agent of an operator, with its bundle in the folder. */

@@ -15,6 +15,7 @@ import { commonLine, criLine, jsonLine, linesFile } from './lines.ts'
 import { idle, soak } from './long.ts'
 import { neighbours } from './neighbours.ts'
 import { aliases, programs, type Scenario, scenarios } from './scenarios.ts'
+import { type Format, type Pace, peak, steady } from './steady.ts'
 
 export interface Figures {
   readonly scenario: string
@@ -134,8 +135,20 @@ function print(figures: object, json: boolean): void {
   show(rest, '  ')
 }
 
-async function figuresOf(name: string, events: number, runs: number, seconds: number | undefined): Promise<object> {
+interface Given {
+  readonly events: number | undefined
+  readonly runs: number
+  readonly seconds: number | undefined
+  readonly mode: Pace
+  readonly format: Format
+}
+
+async function figuresOf(name: string, given: Given): Promise<object> {
+  const { runs, seconds, mode, format } = given
+  const events = given.events ?? 2_000_000
   if (name === 'calibrate') return { scenario: name, ...calibrate() }
+  if (name === 'steady') return steady(mode, format, seconds)
+  if (name === 'peak') return peak(format, given.events)
   if (name.startsWith('idle-')) return idle(name, Number(name.slice(5)), seconds ?? 20)
   if (name === 'neighbours') return neighbours(seconds ?? 20)
   if (name === 'soak') return soak(seconds ?? 600)
@@ -145,7 +158,15 @@ async function figuresOf(name: string, events: number, runs: number, seconds: nu
   return programs.some((program) => program === name) ? measureProgram(name, events) : measure(name, events, runs)
 }
 
+/** Lines that did not come exactly once make every other figure worthless. */
+function faults(figures: object): string | undefined {
+  const { scenario, lost = 0, doubled = 0 } = figures as { scenario: string; lost?: number; doubled?: number }
+  return lost === 0 && doubled === 0 ? undefined : `${scenario}: ${lost} lines were lost, and ${doubled} came twice.`
+}
+
 const known = [
+  'steady',
+  'peak',
   'calibrate',
   ...Object.keys(scenarios),
   ...Object.keys(aliases),
@@ -168,9 +189,21 @@ await runScript({
     events: { type: 'number', whole: true, minimum: 1, value: 'N', help: 'How many, where a count ends it (2000000).' },
     runs: { type: 'number', whole: true, minimum: 1, value: 'N', help: 'Of which the best counts (3).' },
     for: { type: 'number', minimum: 1, value: 'SECONDS', help: 'How long, where time ends it (20; soak: 600).' },
+    mode: {
+      type: 'string',
+      oneOf: ['smooth', 'burst'],
+      value: 'MODE',
+      help: 'How lines come in `steady`: one by one, or those of a second at once (smooth).',
+    },
+    format: {
+      type: 'string',
+      oneOf: ['json', 'raw'],
+      value: 'FORMAT',
+      help: 'Whether `steady` and `peak` parse the lines (json), or leave them as they are.',
+    },
   },
   words: true,
-  async run({ flags: { json, events = 2_000_000, runs = 3, for: seconds }, words }) {
+  async run({ flags: { json, events, runs = 3, for: seconds, mode = 'smooth', format = 'json' }, words }) {
     const names = words.flatMap((name) =>
       name === 'all' ? known.filter((each) => !each.startsWith('soak') && each !== 'buffer-restart') : [name],
     )
@@ -178,7 +211,15 @@ await runScript({
     const unknown = names.filter((name) => !known.includes(name))
     if (unknown.length > 0) throw misuse(`There is no scenario "${unknown.join('", "')}": ${known.join(', ')}, all.`)
     if (names.some((name) => name !== 'calibrate')) programOf('agent') // packed before anything is measured
-    for (const name of names) print(await figuresOf(name, events, runs, seconds), json)
-    return 0
+    let exitCode = 0
+    for (const name of names) {
+      const figures = await figuresOf(name, { events, runs, seconds, mode: mode as Pace, format: format as Format })
+      print(figures, json)
+      const problem = faults(figures)
+      if (problem === undefined) continue
+      console.error(problem)
+      exitCode = 1
+    }
+    return exitCode
   },
 })

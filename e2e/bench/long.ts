@@ -4,7 +4,6 @@ import {
   appendFileSync,
   mkdirSync,
   mkdtempSync,
-  readFileSync,
   renameSync,
   rmSync,
   statSync,
@@ -14,14 +13,9 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { peakRss, place, rssMb, startAgent, startReceiver } from './agent-process.ts'
+import { peakRss, place, processCpu, rssMb, startAgent, startReceiver } from './agent-process.ts'
 import { criLine } from './lines.ts'
 import { scenarios } from './scenarios.ts'
-
-function processCpu(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
-  return (Number(fields[11]) + Number(fields[12])) / 100
-}
 
 /** Share of one core that an agent needs for that many silent pod log files, after it has read them. */
 export async function idle(scenario: string, files: number, seconds: number): Promise<object> {

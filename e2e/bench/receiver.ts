@@ -1,9 +1,12 @@
-// The receiving process of the benchmarks: takes bodies of every format, counts the events in them, and tells the parent. It
-// also answers the few questions that an agent asks the Kubernetes API, so that pod logs are read and enriched as on a node.
+// The receiving process of the benchmarks: takes bodies of every format, counts the events in them, and reports to the parent. It
+// also answers the few requests that an agent sends to the Kubernetes API, so that pod logs are read and enriched as on a node.
+// With a number of pods as its argument it checks the lines of the generator in place of counting events.
 
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { gunzipSync, zstdDecompressSync } from 'node:zlib'
+import { Delivered, type Delivery } from './delivered.ts'
+import { benchNamespaces, benchNode, benchPods } from './pods.ts'
 
 const pod = {
   metadata: {
@@ -23,7 +26,9 @@ const pod = {
 }
 /** Namespaces of the scenario `neighbours`, a pod in each. */
 const tenants = [...Array.from({ length: 9 }, (_, index) => `light-${index}`), 'heavy']
-const objects: Record<string, object[]> = {
+const checkedPods = Number(process.argv[2] ?? 0)
+const delivered = checkedPods > 0 ? new Delivered() : undefined
+const usual: Record<string, object[]> = {
   pods: [
     pod,
     ...tenants.map((namespace) => ({ ...pod, metadata: { name: 'web', namespace, uid: `uid-${namespace}` } })),
@@ -34,8 +39,20 @@ const objects: Record<string, object[]> = {
   nodes: [{ metadata: { name: 'bench', uid: 'node-1', labels: { 'kubernetes.io/os': 'linux' } } }],
 }
 
+const objects: Record<string, object[]> =
+  delivered === undefined
+    ? usual
+    : { pods: benchPods(checkedPods).map((each) => each.object), namespaces: benchNamespaces, nodes: [benchNode] }
+
+export interface ReceiverMessage {
+  readonly port?: number
+  readonly counts?: Readonly<Record<string, number>>
+  readonly delivery?: Delivery
+}
+
+const send = (message: ReceiverMessage) => process.send?.(message)
+
 const counts: Record<string, number> = {}
-let bytes = 0
 
 const server = createServer((request, response) => {
   const url = new URL(request.url ?? '/', 'http://localhost')
@@ -60,16 +77,19 @@ const server = createServer((request, response) => {
   const chunks: Buffer[] = []
   request.on('data', (chunk: Buffer) => chunks.push(chunk))
   request.on('end', () => {
+    const arrived = performance.timeOrigin + performance.now()
     let body = Buffer.concat(chunks)
-    bytes += body.length
     const encoding = request.headers['content-encoding']
     if (encoding === 'gzip') body = gunzipSync(body)
     else if (encoding === 'zstd') body = zstdDecompressSync(body)
-    counts[url.pathname] = (counts[url.pathname] ?? 0) + eventsIn(url.pathname, body)
+    if (delivered !== undefined) {
+      delivered.take(body, arrived)
+      counts[url.pathname] = delivered.received
+    } else counts[url.pathname] = (counts[url.pathname] ?? 0) + eventsIn(url.pathname, body)
     const bulk = url.pathname.endsWith('/_bulk')
     response.writeHead(bulk ? 200 : 204, bulk ? { 'content-type': 'application/json' } : {})
     response.end(bulk ? '{"took":1,"errors":false,"items":[]}' : undefined)
-    process.send?.({ counts, bytes })
+    send({ counts })
   })
 })
 
@@ -87,5 +107,11 @@ function eventsIn(path: string, body: Buffer): number {
 // A watch of the API stays open as long as the agent runs.
 server.requestTimeout = 0
 
-process.on('message', () => process.exit(0))
-server.listen(0, '127.0.0.1', () => process.send?.({ port: (server.address() as AddressInfo).port }))
+// The parent asks for what was delivered, and says from when on lines that were there before are late.
+process.on('message', ({ originMs }: { originMs?: number }) => {
+  if (delivered === undefined) return
+  if (originMs === undefined) send({ delivery: delivered.delivery() })
+  else delivered.originMs = originMs
+})
+process.on('disconnect', () => process.exit(0))
+server.listen(0, '127.0.0.1', () => send({ port: (server.address() as AddressInfo).port }))

@@ -24,14 +24,14 @@ export interface Scenario {
 
 const edits = '. = parse_json!(.message)\n.env = "prod"\n.host = "node-1"\ndel(.request_id)'
 
-const podLogs = (place: Place) => ({
+export const podLogs = (place: Place) => ({
   type: 'orchestrator_logs',
   logs_dir: place.logsDir,
   kube_config_file: place.kubeConfig,
   self_node_name: 'bench',
 })
 
-const httpSink = (place: Place, path: string, inputs: string[], more: object = {}) => ({
+export const httpSink = (place: Place, path: string, inputs: string[], more: object = {}) => ({
   type: 'http',
   inputs,
   uri: `${place.receiver}${path}`,

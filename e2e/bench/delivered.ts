@@ -1,0 +1,129 @@
+// Finds the lines of the generator in what an agent delivers, and proves for each file that none is missing and none came twice.
+// It looks for the marks in the bytes of a body, so that it holds for every format that leaves text as it is.
+
+import { lineMark, pieceMark } from './app-lines.ts'
+
+export interface Delivery {
+  /** Different lines, and those that came again. */
+  readonly received: number
+  readonly doubled: number
+  /** Lines that the runtime wrote in pieces, and which came with pieces missing or repeated. */
+  readonly damaged: number
+  /** Times between a line and its delivery; of lines after the first of each file. */
+  readonly latencyAvgMs: number
+  readonly latencyP99Ms: number
+  /** When the first and the last body arrived with such lines, in milliseconds since 1970; and how many the first held. */
+  readonly firstAtMs: number
+  readonly firstLines: number
+  readonly lastAtMs: number
+}
+
+const line = Buffer.from(lineMark)
+const piece = Buffer.from(pieceMark)
+/** Longer waits count as this long. */
+const maxLatencyMs = 120_000
+
+export class Delivered {
+  readonly #seen: Uint32Array[] = []
+  readonly #latencies = new Uint32Array(maxLatencyMs + 1)
+  #latencySum = 0
+  #timed = 0
+  #received = 0
+  #doubled = 0
+  #damaged = 0
+  #firstAtMs = 0
+  #firstLines = 0
+  #lastAtMs = 0
+
+  /** Lines that were there before that moment are late from then on. */
+  originMs = 0
+
+  get received(): number {
+    return this.#received
+  }
+
+  /** Takes a body as it was before compression; `nowMs` is when it arrived. */
+  take(body: Buffer, nowMs: number): void {
+    let inPieces: Map<number, number> | undefined
+    let timed = 0
+    for (let at = body.indexOf(line); at >= 0; at = body.indexOf(line, at + 36)) {
+      const file = number(body, at + 6, 3)
+      const sequence = number(body, at + 10, 9)
+      const pieces = number(body, at + 20, 2)
+      if (!this.#first(file, sequence)) {
+        this.#doubled++
+        continue
+      }
+      this.#received++
+      if (pieces > 0) {
+        inPieces ??= new Map()
+        inPieces.set(file * 1e9 + sequence, (1 << pieces) - 1)
+      }
+      if (sequence === 0) continue
+      timed++
+      const ms = Math.max(0, nowMs - Math.max(this.originMs, number(body, at + 23, 13)))
+      this.#latencySum += ms
+      const bucket = Math.min(maxLatencyMs, Math.round(ms))
+      this.#latencies[bucket] = (this.#latencies[bucket] as number) + 1
+    }
+    if (timed > 0) {
+      if (this.#firstAtMs === 0) {
+        this.#firstAtMs = nowMs
+        this.#firstLines = timed
+      }
+      this.#lastAtMs = nowMs
+      this.#timed += timed
+    }
+    if (inPieces !== undefined) this.#checkPieces(body, inPieces)
+  }
+
+  /** Every piece of a line that is in this body must be in it, once. */
+  #checkPieces(body: Buffer, missing: Map<number, number>): void {
+    for (let at = body.indexOf(piece); at >= 0; at = body.indexOf(piece, at + 22)) {
+      const key = number(body, at + 6, 3) * 1e9 + number(body, at + 10, 9)
+      const left = missing.get(key)
+      if (left === undefined) continue
+      const bit = 1 << (number(body, at + 20, 2) - 1)
+      missing.set(key, (left & bit) === 0 ? -1 : left ^ bit)
+    }
+    for (const left of missing.values()) if (left !== 0) this.#damaged++
+  }
+
+  #first(file: number, sequence: number): boolean {
+    let bits = this.#seen[file] ?? new Uint32Array(1024)
+    const word = sequence >>> 5
+    if (word >= bits.length) {
+      const larger = new Uint32Array(Math.max(word + 1, bits.length * 2))
+      larger.set(bits)
+      bits = larger
+    }
+    this.#seen[file] = bits
+    const bit = 1 << (sequence & 31)
+    const old = bits[word] as number
+    bits[word] = old | bit
+    return (old & bit) === 0
+  }
+
+  delivery(): Delivery {
+    let left = Math.ceil(this.#timed * 0.99)
+    let p99 = 0
+    while (left > 0 && p99 <= maxLatencyMs) left -= this.#latencies[p99++] as number
+    return {
+      received: this.#received,
+      doubled: this.#doubled,
+      damaged: this.#damaged,
+      latencyAvgMs: this.#timed === 0 ? 0 : this.#latencySum / this.#timed,
+      latencyP99Ms: Math.max(0, p99 - 1),
+      firstAtMs: this.#firstAtMs,
+      firstLines: this.#firstLines,
+      lastAtMs: this.#lastAtMs,
+    }
+  }
+}
+
+/** Anything but digits gives a number that no line has. */
+function number(bytes: Buffer, from: number, count: number): number {
+  let value = 0
+  for (let at = from; at < from + count; at++) value = value * 10 + (bytes[at] as number) - 48
+  return value
+}

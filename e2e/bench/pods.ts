@@ -1,0 +1,84 @@
+// The pods whose logs the agents of the benchmarks read, as the Kubernetes API shows them and as the kubelet names their folders.
+
+import { Random } from '@penstock/agent/testing/random'
+
+export interface BenchPod {
+  readonly namespace: string
+  readonly name: string
+  readonly uid: string
+  readonly container: string
+  /** Folder of the container's logs, below that of all pods. */
+  readonly folder: string
+  readonly object: object
+}
+
+export const benchNode = {
+  metadata: {
+    name: 'bench',
+    uid: '7b0c5b1e-52c2-4f4c-9d8e-1f5d1c0f3a10',
+    labels: {
+      'kubernetes.io/arch': 'amd64',
+      'kubernetes.io/os': 'linux',
+      'topology.kubernetes.io/zone': 'eu-west-1a',
+    },
+  },
+}
+
+const teams = ['shop', 'billing', 'search', 'identity', 'logistics']
+const apps = ['checkout', 'cart-api', 'payments', 'frontend', 'shipping', 'inventory', 'mailer', 'gateway']
+const letters = 'bcdfghjklmnpqrstvwxz2456789'
+
+export function benchPods(count: number): BenchPod[] {
+  const random = new Random(1)
+  const text = (length: number, from: string) => Array.from({ length }, () => from[random.below(from.length)]).join('')
+  const hex = (length: number) => text(length, '0123456789abcdef')
+  return Array.from({ length: count }, (_, index) => {
+    const namespace = random.pick(teams)
+    const app = random.pick(apps)
+    const template = text(9, letters)
+    const name = `${app}-${template}-${text(5, letters)}`
+    const uid = `${hex(8)}-${hex(4)}-4${hex(3)}-a${hex(3)}-${hex(12)}`
+    const image = `registry.example/${namespace}/${app}`
+    const ip = `10.42.${Math.floor(index / 250)}.${(index % 250) + 2}`
+    const started = { running: { startedAt: '2026-01-01T00:00:00Z' } }
+    return {
+      namespace,
+      name,
+      uid,
+      container: app,
+      folder: `${namespace}_${name}_${uid}/${app}`,
+      object: {
+        metadata: {
+          name,
+          namespace,
+          uid,
+          labels: { 'app.kubernetes.io/name': app, 'pod-template-hash': template },
+          annotations: { 'prometheus.io/scrape': 'true' },
+          ownerReferences: [
+            { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: `${app}-${template}`, uid: hex(12), controller: true },
+          ],
+        },
+        spec: { nodeName: benchNode.metadata.name, containers: [{ name: app, image: `${image}:1.${index % 40}` }] },
+        status: {
+          phase: 'Running',
+          podIP: ip,
+          podIPs: [{ ip }],
+          containerStatuses: [
+            {
+              name: app,
+              image: `${image}:1.${index % 40}`,
+              imageID: `${image}@sha256:${hex(64)}`,
+              containerID: `containerd://${hex(64)}`,
+              state: started,
+              ready: true,
+            },
+          ],
+        },
+      },
+    }
+  })
+}
+
+export const benchNamespaces = teams.map((name) => ({
+  metadata: { name, uid: `namespace-${name}`, labels: { 'kubernetes.io/metadata.name': name } },
+}))
