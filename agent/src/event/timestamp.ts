@@ -48,6 +48,31 @@ export class Timestamp {
     return nano === 0 ? `${upToMicro}Z` : `${upToMicro}${threeDigits(nano)}Z`
   }
 
+  /**
+   * Writes what `toString` gives from `at` on; returns the end. Bytes behind the end of the array are dropped, as by any write
+   * to it.
+   */
+  writeTo(bytes: Uint8Array, at: number): number {
+    const second = Math.floor(this.ms / 1000)
+    const milli = this.ms - second * 1000
+    const text = secondText(second)
+    const { length } = text
+    for (let index = 0; index < length; index++) bytes[at + index] = text.charCodeAt(index)
+    let end = at + length
+    if (milli !== 0 || this.ns !== 0) {
+      bytes[end] = 0x2e
+      end = writeThree(milli, bytes, end + 1)
+      if (this.ns !== 0) {
+        const micro = (this.ns / 1000) | 0
+        const nano = this.ns - micro * 1000
+        end = writeThree(micro, bytes, end)
+        if (nano !== 0) end = writeThree(nano, bytes, end)
+      }
+    }
+    bytes[end] = 0x5a
+    return end + 1
+  }
+
   toJSON(): string {
     return this.toString()
   }
@@ -72,6 +97,16 @@ function secondText(second: number): string {
     cachedSecond = second
   }
   return cachedText
+}
+
+function writeThree(value: number, bytes: Uint8Array, at: number): number {
+  const hundreds = (value / 100) | 0
+  const rest = value - hundreds * 100
+  const tens = (rest / 10) | 0
+  bytes[at] = 48 + hundreds
+  bytes[at + 1] = 48 + tens
+  bytes[at + 2] = 48 + rest - tens * 10
+  return at + 3
 }
 
 function threeDigits(value: number): string {

@@ -79,7 +79,7 @@ export function compileJsonWriter(text: WriteValue): (object: ValueObject, shape
     if (typeof value === 'number') return writeNumber(value, bytes, at)
     if (typeof value === 'object' && value !== null) {
       if (Array.isArray(value)) return writeArray(value, bytes, at)
-      if (value instanceof Timestamp) return writeString(value.toString(), bytes, at)
+      if (value instanceof Timestamp) return writeTimestamp(value, bytes, at)
       if (isPlainObject(value)) return writeNested(value, bytes, at)
     }
     return writeText(text(value), bytes, at)
@@ -209,15 +209,24 @@ function writeString(value: string, bytes: Bytes, at: number): number {
   return from + length + 1
 }
 
+function writeTimestamp(value: Timestamp, bytes: Bytes, at: number): number {
+  bytes[at] = 0x22
+  const end = value.writeTo(bytes, at + 1)
+  bytes[end] = 0x22
+  return end + 1
+}
+
 function writeLong(value: string, bytes: Bytes, at: number): number {
   const end = at + value.length + 2
   if (end > bytes.length) return end
+  // A JSON object within a string has quotes: to look for them after a copy would be for nothing.
+  if (value.charCodeAt(0) === 0x7b) return writeText(JSON.stringify(value), bytes, at)
   // As many bytes as characters: all is ASCII, or the buffer is too short for what is not, which comes to light below.
   bytes[at] = 0x22
   if (bytes.utf8Write(value, at + 1) !== value.length) return writeText(JSON.stringify(value), bytes, at)
-  let odd = 0
-  for (let index = at + 1; index < end - 1; index++) odd |= special[bytes[index] as number] as number
-  if (odd !== 0) return writeText(JSON.stringify(value), bytes, at)
+  for (let index = at + 1; index < end - 1; index++) {
+    if (special[bytes[index] as number] !== 0) return writeText(JSON.stringify(value), bytes, at)
+  }
   bytes[end - 1] = 0x22
   return end
 }

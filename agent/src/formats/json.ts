@@ -143,7 +143,7 @@ export function parseJson(text: string): Value | FailedJson {
  */
 function isKeyDoubtful(value: Value[] | ValueObject): boolean {
   for (const name in value) {
-    if (name.includes('\\')) return true
+    for (let index = 0; index < name.length; index++) if (name.charCodeAt(index) === 0x5c) return true
     const member = (value as ValueObject)[name]
     if (typeof member === 'object' && member !== null && isKeyDoubtful(member as ValueObject)) return true
   }
@@ -177,7 +177,7 @@ function isSurrogate(text: string, at: number, from: number, to: number): boolea
 }
 
 // Integers in the text that a double does not hold, such as nanoseconds since 1970: `JSON.parse` has rounded them. Where no two
-// of them were rounded to the same double, the rounded value says which one it was.
+// of them were rounded to the same double, the rounded value says which one it was, wherever in the value it is.
 const wideIntegers: { readonly rounded: number; readonly digits: string }[] = []
 /** More of them in one text are left to the exact reader. */
 const maxWideIntegers = 16

@@ -32,12 +32,20 @@ export const merge = defineFunction({
 })
 
 function merged(to: ValueObject, from: ValueObject, deep: boolean): ValueObject {
+  // The platform copies all members at once; a member that is undefined must not displace one.
+  if (!deep && isComplete(from)) return Object.assign({ ...to }, from)
   const result = { ...to }
-  for (const name of Object.keys(from)) {
+  for (const name in from) {
     const value = from[name]
     if (value === undefined) continue
     const old = deep && isObject(value) ? getField(to, name) : undefined
     setField(result, name, isObject(old) ? merged(old, value as ValueObject, true) : value)
   }
   return result
+}
+
+/** True if `Object.assign` would copy all members as they are. */
+function isComplete(object: ValueObject): boolean {
+  for (const name in object) if (object[name] === undefined || name === '__proto__') return false
+  return true
 }
