@@ -116,6 +116,38 @@ test('a line becomes an event with everything known about its pod', async () => 
   expect(second?.fields['orchestrator']).toBe(first?.fields['orchestrator'])
 })
 
+test('lean metadata says where a line comes from, and what was asked for by a path of its own', async () => {
+  api.set(
+    'pods',
+    pod('web-1', {
+      metadata: {
+        labels: { app: 'web' },
+        annotations: { note: 'hello' },
+        ownerReferences: [{ kind: 'ReplicaSet', name: 'web-5d4' }],
+      },
+    }),
+  )
+  write('shop_web-1_uid-web-1', cri('a par', 'P') + cri('t') + cri('whole'))
+  await using source = await start({ metadata: 'lean', annotation_fields: { pod_uid: '.uid', pod_owner: '' } })
+  const [joined, whole] = (await source.received(2)) as LogEvent[]
+  expect(joined?.fields).toEqual({ ...whole?.fields, message: 'a part' })
+  expect(whole?.fields).toEqual({
+    message: 'whole',
+    source_type: 'orchestrator_logs',
+    stream: 'stdout',
+    timestamp: at('2026-01-01T00:00:02.123456789Z'),
+    uid: 'uid-web-1',
+    orchestrator: {
+      container_image: 'shop/web:1',
+      container_name: 'app',
+      pod_labels: { app: 'web' },
+      pod_name: 'web-1',
+      pod_namespace: 'shop',
+      pod_node_name: 'node-1',
+    },
+  })
+})
+
 test('a new pod is read long before the next walk at the default settings', async () => {
   await using source = await start()
   await vi.waitFor(() => expect(api.watches).toBe(3))

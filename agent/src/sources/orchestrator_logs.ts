@@ -25,6 +25,7 @@ import { version } from '../version.ts'
 import { KubeAccess } from './orchestrator_logs/access.ts'
 import {
   compileAnnotator,
+  metadataPreset,
   namespaceAnnotationFields,
   nodeAnnotationFields,
   podAnnotationFields,
@@ -138,6 +139,7 @@ export const orchestratorLogs = defineSource({
       { default: 'drop' },
     ),
     max_read_bytes: bytes('Bytes after which the next file has its turn.', { default: 2048, minimum: 1 }),
+    metadata: metadataPreset(),
     multiline: multiline(),
     namespace_annotation_fields: namespaceAnnotationFields(),
     node_annotation_fields: nodeAnnotationFields(),
@@ -221,7 +223,9 @@ export const orchestratorLogs = defineSource({
       options.pod_annotation_fields,
       options.insert_namespace_fields ? options.namespace_annotation_fields.namespace_labels : '',
       options.node_annotation_fields.node_labels,
+      options.metadata,
     )
+    const hasFile = options.metadata === 'full'
     const access =
       hub?.access ??
       new KubeAccess(
@@ -284,20 +288,13 @@ export const orchestratorLogs = defineSource({
       timestamp: Timestamp,
       partial: boolean,
     ): void => {
-      if (file.orchestrator !== undefined && !partial) {
-        emitted.push(
-          new LogEvent(
-            {
-              file: file.path,
-              message,
-              orchestrator: file.orchestrator,
-              source_type: 'orchestrator_logs',
-              stream,
-              timestamp,
-            },
-            file.metadata,
-          ),
-        )
+      const { orchestrator } = file
+      if (orchestrator !== undefined && !partial) {
+        const source_type = 'orchestrator_logs'
+        const fields: ValueObject = hasFile
+          ? { file: file.path, message, orchestrator, source_type, stream, timestamp }
+          : { message, orchestrator, source_type, stream, timestamp }
+        emitted.push(new LogEvent(fields, file.metadata))
         return
       }
       const fields: ValueObject = { ...file.constants, [messageKey]: message, stream, [timestampKey]: timestamp }
@@ -429,7 +426,7 @@ export const orchestratorLogs = defineSource({
     }
 
     const annotate = (file: PodFile): void => {
-      const constants: ValueObject = { file: file.path }
+      const constants: ValueObject = hasFile ? { file: file.path } : {}
       setPath(constants, [sourceTypeKey], 'orchestrator_logs')
       annotator.annotate(constants, file)
       file.constants = constants
@@ -440,7 +437,8 @@ export const orchestratorLogs = defineSource({
       }
       for (const value of Object.values(constants)) markShared(value)
       const { orchestrator } = constants
-      const usual = usualKeys && Object.keys(constants).sort().join() === 'file,orchestrator,source_type'
+      const names = Object.keys(constants).sort().join()
+      const usual = usualKeys && names === (hasFile ? 'file,orchestrator,source_type' : 'orchestrator,source_type')
       file.orchestrator = usual && !Array.isArray(orchestrator) ? (orchestrator as ValueObject) : undefined
       file.origin = {
         pod_name: file.name,

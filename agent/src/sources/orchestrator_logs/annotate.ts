@@ -3,7 +3,7 @@
 
 import { parsePath, setPath } from '../../event/path.ts'
 import type { Value, ValueObject } from '../../event/value.ts'
-import { fieldPath, group } from '../../schema/options.ts'
+import { fieldPath, group, oneOf } from '../../schema/options.ts'
 import type { Container, Pod } from './pod-metadata.ts'
 
 const podFieldTexts = {
@@ -24,11 +24,36 @@ const podFieldTexts = {
 
 type PodField = keyof typeof podFieldTexts
 
+/** How much is added to each event. */
+export type MetadataPreset = 'full' | 'lean'
+
+/** Where a log comes from and whose it is: what people search by. */
+const leanFields: ReadonlySet<string> = new Set<PodField>([
+  'container_image',
+  'container_name',
+  'pod_labels',
+  'pod_name',
+  'pod_namespace',
+  'pod_node_name',
+  'pod_owner',
+])
+
+export const metadataPreset = () =>
+  oneOf(
+    ['full', 'lean'],
+    `Which fields are added to each event. \`lean\` leaves out \`file\` and those of the fields below that few people search by, which makes events several hundred bytes smaller. It adds ${[...leanFields].map((name) => `\`${name}\``).join(', ')}, and every field that is given a path other than its default.`,
+    { default: 'full' },
+  )
+
 /** What agents of an operator keep of every event's origin below `%vector.orchestrator`, where no program can write. */
 export const capturedFields: readonly string[] = [...Object.keys(podFieldTexts), 'namespace_labels', 'node_labels']
 
 function field(name: string, text: string) {
-  return fieldPath(`Field for the ${text}. Empty: none.`, { default: `.orchestrator.${name}` })
+  return fieldPath(`Field for the ${text}. Empty: none.`, { default: defaultPath(name) })
+}
+
+function defaultPath(name: string): string {
+  return `.orchestrator.${name}`
 }
 
 export const podAnnotationFields = () => {
@@ -64,18 +89,20 @@ export function compileAnnotator(
   podFields: Readonly<Record<PodField, string>>,
   namespaceLabels: string,
   nodeLabels: string,
+  preset: MetadataPreset,
 ): Annotator {
   const steps: { path: readonly (string | number)[]; read: (subject: Subject) => Value | undefined }[] = []
-  const add = (text: string, read: (subject: Subject) => Value | undefined) => {
+  /** True if the field is added. */
+  const add = (name: string, text: string, read: (subject: Subject) => Value | undefined): boolean => {
+    if (text === '' || (preset === 'lean' && text === defaultPath(name) && !leanFields.has(name))) return false
     const path = parsePath(text)
-    if (text !== '' && path?.root === 'event' && path.segments.length > 0) steps.push({ path: path.segments, read })
+    if (path?.root === 'event' && path.segments.length > 0) steps.push({ path: path.segments, read })
+    return true
   }
-  for (const name of Object.keys(podFieldTexts) as PodField[]) add(podFields[name], readers[name])
-  add(namespaceLabels, (subject) => subject.namespaceLabels)
-  add(nodeLabels, (subject) => subject.nodeLabels)
+  for (const name of Object.keys(podFieldTexts) as PodField[]) add(name, podFields[name], readers[name])
   return {
-    namespaceLabels: namespaceLabels !== '',
-    nodeLabels: nodeLabels !== '',
+    namespaceLabels: add('namespace_labels', namespaceLabels, (subject) => subject.namespaceLabels),
+    nodeLabels: add('node_labels', nodeLabels, (subject) => subject.nodeLabels),
     annotate(fields, subject) {
       for (const { path, read } of steps) {
         const value = read(subject)
@@ -88,8 +115,8 @@ export function compileAnnotator(
 /** All fields where they stand by default. */
 export function usualAnnotator(): Annotator {
   const fields = {} as Record<PodField, string>
-  for (const name of Object.keys(podFieldTexts) as PodField[]) fields[name] = `.orchestrator.${name}`
-  return compileAnnotator(fields, '.orchestrator.namespace_labels', '.orchestrator.node_labels')
+  for (const name of Object.keys(podFieldTexts) as PodField[]) fields[name] = defaultPath(name)
+  return compileAnnotator(fields, defaultPath('namespace_labels'), defaultPath('node_labels'), 'full')
 }
 
 function container(subject: Subject): Container | undefined {
