@@ -161,15 +161,36 @@ export function startBundleAgent(folder: string, where: Place, apiPort: number):
   })
 }
 
-/** Resident memory in MB. */
+/** Waits for the first line that is delivered, and gives the CPU until then: the cost of the start. */
+export async function cpuToFirstLine(receiver: Receiver, agent: ChildProcess): Promise<number> {
+  if (!(await receiver.until(() => receiver.received() > 0, 60_000, agent)))
+    throw new Error('The agent has delivered nothing for a minute.')
+  return processCpu(agent.pid as number)
+}
+
+/** Takes the resident memory from time to time. */
+export function sampleRss(pid: number, intervalMs: number): { readonly samples: number[]; stop(): void } {
+  const samples: number[] = []
+  const timer = setInterval(() => {
+    const mb = rssMb(pid)
+    if (Number.isFinite(mb)) samples.push(mb)
+  }, intervalMs)
+  return { samples, stop: () => clearInterval(timer) }
+}
+
+/** Resident memory in MB; NaN when the process has ended. */
 export function rssMb(pid: number): number {
-  return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
+  return memoryMb(pid, 'VmRSS') ?? Number.NaN
 }
 
 /** Peak resident memory in MB, as long as the process lives. */
 export function peakRss(pid: number): number | undefined {
+  return memoryMb(pid, 'VmHWM')
+}
+
+function memoryMb(pid: number, field: string): number | undefined {
   try {
-    const match = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))
+    const match = new RegExp(`${field}:\\s+(\\d+) kB`).exec(readFileSync(`/proc/${pid}/status`, 'utf8'))
     return match === null ? undefined : Number(match[1]) / 1024
   } catch {
     return undefined // ended meanwhile

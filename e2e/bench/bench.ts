@@ -68,7 +68,9 @@ const known = [
   'buffer',
   'buffer-parsed',
   'buffer-restart',
+  'idle-100',
   'idle-500',
+  'idle-1000',
   'idle-5000',
   'neighbours',
   'soak',
@@ -102,7 +104,7 @@ await runScript({
       name === 'all' ? known.filter((each) => !each.startsWith('soak') && each !== 'buffer-restart') : [name],
     )
     if (names.length === 0) throw misuse(`Name a scenario: ${known.join(', ')}, all.`)
-    const unknown = names.filter((name) => !known.includes(name))
+    const unknown = names.filter((name) => !known.includes(name) && !/^idle-[1-9]\d{0,4}$/.test(name))
     if (unknown.length > 0) throw misuse(`There is no scenario "${unknown.join('", "')}": ${known.join(', ')}, all.`)
     if (names.some((name) => name !== 'calibrate')) programOf('agent') // packed before anything is measured
     let exitCode = 0

@@ -1,11 +1,20 @@
 // Scenarios that a number of events ends. CPU time is that of the agent's process alone, its start included; the best of several
 // runs counts, because neighbours only ever add to it.
 
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
 import { dirname, join } from 'node:path'
-import { endedChildrenCpu, peakRss, place, root, startAgent, startReceiver } from './agent-process.ts'
+import {
+  endedChildrenCpu,
+  peakRss,
+  place,
+  processCpu,
+  type Receiver,
+  root,
+  startAgent,
+  startReceiver,
+} from './agent-process.ts'
 import { calibrate } from './calibrate.ts'
 import { commonLine, criLine, jsonLine, linesFile } from './lines.ts'
 import { aliases, type Scenario, scenarios } from './scenarios.ts'
@@ -15,6 +24,9 @@ export interface Figures {
   readonly events_per_s: number
   readonly mb_per_s: number
   readonly cpu_s_per_million: number
+  /** CPU until the first event was delivered, and that of the others without it. */
+  readonly start_cpu_s: number
+  readonly steady_cpu_s_per_million: number
   readonly peak_rss_mb: number
   readonly p_ns: number
   /** CPU per event in P. */
@@ -25,6 +37,7 @@ async function once(
   scenario: Scenario,
   file: string,
   events: number,
+  oneEventCpu: number,
 ): Promise<Omit<Figures, 'scenario' | 'p_ns' | 'cpu_p'>> {
   const folder = mkdtempSync(join(dirname(file), 'run-'))
   await using receiver = await startReceiver()
@@ -32,6 +45,7 @@ async function once(
     const cpuBefore = endedChildrenCpu()
     const started = performance.now()
     const agent = startAgent(folder, scenario.config(place(folder, receiver.url, file)))
+    const start = startOf(agent, receiver)
     let rss = 0
     let finished = 0
     const code = await new Promise<number | null>((resolve) => {
@@ -60,15 +74,29 @@ async function once(
     }
     const seconds = (finished - started) / 1000
     const cpu = endedChildrenCpu() - cpuBefore
+    const { cpu: startCpu, events: startEvents } = (await start) ?? { cpu: oneEventCpu, events: scenario.paths.length }
+    const others = events - startEvents / Math.max(1, scenario.paths.length)
     const bytes = readFileSizes.get(file) as number
     return {
       events_per_s: Math.round(events / seconds),
       mb_per_s: round(bytes / 1e6 / seconds),
       cpu_s_per_million: round((cpu / events) * 1e6),
+      start_cpu_s: round(startCpu),
+      steady_cpu_s_per_million: round((Math.max(0, cpu - startCpu) / Math.max(1, others)) * 1e6),
       peak_rss_mb: round(rss),
     }
   } finally {
     rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** CPU until the first events were delivered, and how many they were; undefined if none came before the agent ended. */
+async function startOf(agent: ChildProcess, receiver: Receiver): Promise<{ cpu: number; events: number } | undefined> {
+  try {
+    await receiver.until(() => receiver.received() > 0, 600_000, agent)
+    return { cpu: processCpu(agent.pid as number), events: receiver.received() }
+  } catch {
+    return undefined // it ended: its exit code says why
   }
 }
 
@@ -83,12 +111,20 @@ export async function measure(name: string, count: number, runs: number): Promis
   const file = join(cache, `cri-${events}.log`)
   readFileSizes.set(file, linesFile(file, events, criLine))
   const p = calibrate().p_ns
-  let best = await once(scenario, file, events)
+  // A sink that sends nothing does not show when the first event is delivered: there a run with one event stands for the start.
+  const oneEventCpu = scenario.paths.length > 0 ? 0 : await cpuOfOneEvent(scenario, cache)
+  let best = await once(scenario, file, events, oneEventCpu)
   for (let run = 1; run < runs; run++) {
-    const figures = await once(scenario, file, events)
+    const figures = await once(scenario, file, events, oneEventCpu)
     if (figures.cpu_s_per_million < best.cpu_s_per_million) best = figures
   }
   return { scenario: name, ...best, p_ns: p, cpu_p: round((best.cpu_s_per_million * 1000) / p) }
+}
+
+async function cpuOfOneEvent(scenario: Scenario, folder: string): Promise<number> {
+  const file = join(folder, 'cri-1.log')
+  readFileSizes.set(file, linesFile(file, 1, criLine))
+  return (await once(scenario, file, 1, 0)).cpu_s_per_million / 1e6
 }
 
 /** Programs without input or output: measured inside one process by the agent's own test code. */

@@ -6,8 +6,9 @@ import { appendFileSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync,
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { peakRss, place, root, rssMb, startAgent, startReceiver } from './agent-process.ts'
+import { cpuToFirstLine, peakRss, place, processCpu, root, rssMb, startAgent, startReceiver } from './agent-process.ts'
 import { calibrate } from './calibrate.ts'
+import { firstThird, lastThird, mean, round } from './figures.ts'
 import { criLine, jsonLine, linesFile } from './lines.ts'
 
 interface Written {
@@ -149,6 +150,7 @@ export async function soakFaults(seconds: number): Promise<object> {
   try {
     begin()
     append(100)
+    const startCpu = await cpuToFirstLine(receiver, agent)
     const began = performance.now()
     while (received() < written / 2) await wait(20)
     const from = { at: performance.now(), lines: received() }
@@ -157,6 +159,7 @@ export async function soakFaults(seconds: number): Promise<object> {
     const rate = most * load
 
     const started = performance.now()
+    const cpuBefore = processCpu(pid)
     let due = 0
     let last = started
     while (performance.now() - started < seconds * 1000) {
@@ -171,6 +174,7 @@ export async function soakFaults(seconds: number): Promise<object> {
       if (now - started > Math.min(60_000, seconds * 300)) samples.push(rssMb(pid))
       await wait(50)
     }
+    const cores = (processCpu(pid) - cpuBefore) / ((performance.now() - started) / 1000)
     // Whatever is on the way arrives, as long as there is progress.
     for (let [seen, since] = [received(), performance.now()]; received() < written; await wait(50)) {
       if (received() > seen) [seen, since] = [received(), performance.now()]
@@ -178,11 +182,11 @@ export async function soakFaults(seconds: number): Promise<object> {
     }
     await wait(1500) // the last answers are counted
     const counted = await metricsOf('http://127.0.0.1:18689/metrics')
-    const third = Math.max(1, Math.floor(samples.length / 3))
-    const mean = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / values.length
     return {
       scenario: 'soak-faults',
       seconds,
+      start_cpu_s: round(startCpu),
+      cores: round(cores),
       most_events_per_s: Math.round(most),
       rate_events_per_s: Math.round(rate),
       writer_held_s: Math.round(heldMs / 1000),
@@ -195,8 +199,8 @@ export async function soakFaults(seconds: number): Promise<object> {
       still_buffered: counted('buffer_events'),
       unexplained: written - received(),
       request_errors: counted('component_errors_total', 'component_id="out"'),
-      rss_first_third_mb: Math.round(mean(samples.slice(0, third))),
-      rss_last_third_mb: Math.round(mean(samples.slice(-third))),
+      rss_first_third_mb: Math.round(mean(firstThird(samples))),
+      rss_last_third_mb: Math.round(mean(lastThird(samples))),
       peak_rss_mb: Math.round(peakRss(pid) ?? 0),
       segments_at_end: readdirSync(join(where.dataDir, 'buffer/v2/out')).filter((name) => name.endsWith('.dat')).length,
     }

@@ -8,11 +8,12 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Program } from '../program.ts'
 import {
+  cpuToFirstLine,
   kubeConfigText,
   peakRss,
   processCpu,
   type Receiver,
-  rssMb,
+  sampleRss,
   startProgram,
   startReceiver,
   stopProcess,
@@ -61,10 +62,8 @@ export async function measureLoad(load: Load, cpus: Cpus | undefined, agentOf: A
     receiver.beginClock()
     agent = startProgram(agentOf({ ...where, folder }), cpus)
     const pid = agent.pid as number
-    if (!(await receiver.until(() => receiver.received() > 0, idleMs, agent)))
-      throw new Error('The agent delivers nothing.')
-    const startCpu = processCpu(pid)
-    const rss = sampleRss(pid)
+    const startCpu = await cpuToFirstLine(receiver, agent)
+    const rss = sampleRss(pid, sampleMs)
     const begun = load.mode === 'all' ? ready : await underLoad(receiver, writer, agent, ready)
     const { cpuBefore, cpu, written, ms } = { cpuBefore: startCpu, cpu: undefined, ...begun }
     const expected = total(written)
@@ -139,15 +138,6 @@ function loadPlace(folder: string, receiver: string, pods: readonly BenchPod[]):
   const kubeConfig = join(folder, 'kubeconfig')
   writeFileSync(kubeConfig, kubeConfigText(receiver))
   return { logsDir, file: '', kubeConfig, dataDir: join(folder, 'data'), receiver }
-}
-
-function sampleRss(pid: number): { readonly samples: number[]; stop(): void } {
-  const samples: number[] = []
-  const timer = setInterval(() => {
-    const mb = rssMb(pid)
-    if (Number.isFinite(mb)) samples.push(mb)
-  }, sampleMs)
-  return { samples, stop: () => clearInterval(timer) }
 }
 
 const total = (counts: readonly number[]) => counts.reduce((sum, count) => sum + count, 0)

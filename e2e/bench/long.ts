@@ -13,11 +13,21 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { peakRss, place, processCpu, rssMb, startAgent, startReceiver } from './agent-process.ts'
+import {
+  cpuToFirstLine,
+  peakRss,
+  place,
+  processCpu,
+  rssMb,
+  sampleRss,
+  startAgent,
+  startReceiver,
+} from './agent-process.ts'
+import { firstThird, lastThird, mean, round } from './figures.ts'
 import { criLine } from './lines.ts'
 import { scenarios } from './scenarios.ts'
 
-/** Share of one core that an agent needs for that many silent pod log files, after it has read them. */
+/** Share of one core, and memory, that an agent needs for that many silent pod log files, after it has read them. */
 export async function idle(scenario: string, files: number, seconds: number): Promise<object> {
   const folder = mkdtempSync(join(tmpdir(), 'penstock-idle-'))
   await using receiver = await startReceiver()
@@ -28,19 +38,24 @@ export async function idle(scenario: string, files: number, seconds: number): Pr
     writeFileSync(join(container, '0.log'), `${criLine(index)}\n`)
   }
   const agent = startAgent(folder, scenarios['cri-enriched']?.config(where) ?? {})
+  const pid = agent.pid as number
   try {
-    for (let turn = 0; (receiver.counts()['/'] ?? 0) < files; turn++) {
-      if (turn > 1200) throw new Error(`Only ${receiver.counts()['/']} of ${files} lines arrived.`)
-      await wait(100)
-    }
+    const startCpu = await cpuToFirstLine(receiver, agent)
+    if (!(await receiver.until(() => receiver.received() >= files, 120_000, agent)))
+      throw new Error(`Only ${receiver.received()} of ${files} lines arrived.`)
     await wait(15_000) // what is done once after the first lines is not idling
-    const before = processCpu(agent.pid as number)
+    const before = processCpu(pid)
+    const rss = sampleRss(pid, 1000)
     await wait(seconds * 1000)
-    const core = (processCpu(agent.pid as number) - before) / seconds
+    rss.stop()
+    const cores = (processCpu(pid) - before) / seconds
     return {
       scenario,
-      core_percent: Math.round(core * 10_000) / 100,
-      peak_rss_mb: Math.round(peakRss(agent.pid as number) ?? 0),
+      start_cpu_s: round(startCpu),
+      cores: round(cores, 4),
+      core_percent: round(cores * 100, 2),
+      rss_mb: round(mean(rss.samples), 1),
+      peak_rss_mb: Math.round(peakRss(pid) ?? 0),
     }
   } finally {
     agent.kill('SIGKILL')
@@ -56,10 +71,13 @@ export async function soak(seconds: number): Promise<object> {
   const file = join(where.logsDir, 'default_web-1_uid-1/app/0.log')
   writeFileSync(file, '')
   const agent = startAgent(folder, scenarios['cri-json-http']?.config(where) ?? {})
+  const pid = agent.pid as number
   const samples: number[] = []
   const rotated: string[] = []
   let written = 0
   try {
+    appendFileSync(file, `${criLine(written++)}\n`)
+    const startCpu = await cpuToFirstLine(receiver, agent)
     const started = performance.now()
     const perTurn = Math.round((5_000_000 / 318) * 0.1)
     for (let turn = 1; performance.now() - started < seconds * 1000; turn++) {
@@ -73,20 +91,21 @@ export async function soak(seconds: number): Promise<object> {
         rotated.push(name)
         if (rotated.length > 4) unlinkSync(rotated.shift() as string)
       }
-      if (performance.now() - started > Math.min(60_000, seconds * 300)) samples.push(rssMb(agent.pid as number))
+      if (performance.now() - started > Math.min(60_000, seconds * 300)) samples.push(rssMb(pid))
       await wait(Math.max(0, turn * 100 - (performance.now() - started)))
     }
-    for (let turn = 0; (receiver.counts()['/'] ?? 0) < written && turn < 100; turn++) await wait(100)
-    const third = Math.max(1, Math.floor(samples.length / 3))
-    const mean = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / values.length
+    const cores = (processCpu(pid) - startCpu) / ((performance.now() - started) / 1000)
+    await receiver.until(() => receiver.received() >= written, 10_000, agent)
     return {
       scenario: 'soak',
       seconds,
       written,
-      received: receiver.counts()['/'] ?? 0,
-      rss_first_third_mb: Math.round(mean(samples.slice(0, third))),
-      rss_last_third_mb: Math.round(mean(samples.slice(-third))),
-      peak_rss_mb: Math.round(peakRss(agent.pid as number) ?? 0),
+      received: receiver.received(),
+      start_cpu_s: round(startCpu),
+      cores: round(cores),
+      rss_first_third_mb: Math.round(mean(firstThird(samples))),
+      rss_last_third_mb: Math.round(mean(lastThird(samples))),
+      peak_rss_mb: Math.round(peakRss(pid) ?? 0),
     }
   } finally {
     agent.kill('SIGKILL')

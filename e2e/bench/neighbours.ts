@@ -7,7 +7,8 @@ import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { bundleFiles, project, type TestBundle } from '@penstock/agent/testing/bundle'
 import { freePort } from '../free-port.ts'
-import { place, startBundleAgent, startReceiver } from './agent-process.ts'
+import { place, processCpu, startBundleAgent, startReceiver } from './agent-process.ts'
+import { round } from './figures.ts'
 import { criLine } from './lines.ts'
 
 const lightProgram = '. = merge(., object!(parse_json!(.message)))'
@@ -48,7 +49,14 @@ async function taken(port: number): Promise<Map<string, number>> {
   return counts
 }
 
-async function run(paced: boolean, withHeavy: boolean, seconds: number): Promise<Map<string, number>> {
+interface Run {
+  /** Events a second of each pipeline. */
+  readonly rates: ReadonlyMap<string, number>
+  readonly startCpu: number
+  readonly cores: number
+}
+
+async function run(paced: boolean, withHeavy: boolean, seconds: number): Promise<Run> {
   const folder = mkdtempSync(join(tmpdir(), 'penstock-neighbours-'))
   await using receiver = await startReceiver()
   const where = place(folder, receiver.url, '')
@@ -59,22 +67,29 @@ async function run(paced: boolean, withHeavy: boolean, seconds: number): Promise
     return join(container, '0.log')
   })
   const block = Array.from({ length: 500 }, (_, index) => `${criLine(index)}\n`).join('')
-  for (const file of files) writeFileSync(file, paced ? '' : block.repeat(1600))
+  for (const file of files) writeFileSync(file, paced ? `${criLine(0)}\n` : block.repeat(1600))
   mkdirSync(join(folder, 'bundle'))
   project(join(folder, 'bundle'), bundleFiles(bundleOf(names)).files)
   const port = await freePort()
   const agent = startBundleAgent(folder, where, port)
   try {
-    for (let turn = 0; (await taken(port)).size < (paced ? 0 : names.length); turn++) {
+    for (let turn = 0; (await taken(port)).size < names.length; turn++) {
       if (turn > 300) throw new Error('The agent does not read.')
       await wait(100)
     }
+    const startCpu = processCpu(agent.pid as number)
     const started = performance.now()
-    if (!paced) {
-      const before = await taken(port)
-      await wait(seconds * 1000)
+    const before = await taken(port)
+    const finish = async (): Promise<Run> => {
+      const elapsed = (performance.now() - started) / 1000
+      const cores = (processCpu(agent.pid as number) - startCpu) / elapsed
       const after = await taken(port)
-      return new Map(names.map((name) => [name, ((after.get(name) ?? 0) - (before.get(name) ?? 0)) / seconds]))
+      const rate = (name: string) => ((after.get(name) ?? 0) - (before.get(name) ?? 0)) / elapsed
+      return { rates: new Map(names.map((name) => [name, rate(name)])), startCpu, cores }
+    }
+    if (!paced) {
+      await wait(seconds * 1000)
+      return await finish()
     }
     for (let turn = 1; performance.now() - started < seconds * 1000; turn++) {
       // The heavy one gets all it can use; the light ones 2500 lines a second each.
@@ -83,9 +98,7 @@ async function run(paced: boolean, withHeavy: boolean, seconds: number): Promise
       }
       await wait(Math.max(0, turn * 200 - (performance.now() - started)))
     }
-    const elapsed = (performance.now() - started) / 1000
-    const after = await taken(port)
-    return new Map(names.map((name) => [name, (after.get(name) ?? 0) / elapsed]))
+    return await finish()
   } finally {
     agent.kill('SIGKILL')
     rmSync(folder, { recursive: true, force: true })
@@ -97,11 +110,13 @@ export async function neighbours(seconds: number): Promise<object> {
   const figures: Record<string, number> = {}
   for (const paced of [true, false]) {
     for (const withHeavy of [false, true]) {
-      const rates = await run(paced, withHeavy, seconds)
+      const { rates, startCpu, cores } = await run(paced, withHeavy, seconds)
+      figures['start_cpu_s'] ??= round(startCpu)
       const heavy = rates.get('heavy')
       const light = [...rates].filter(([name]) => name !== 'heavy').map(([, rate]) => rate)
       const name = `${paced ? 'paced' : 'full'}_${withHeavy ? 'with' : 'without'}`
       figures[`${name}_light_per_s`] = Math.round(light.reduce((sum, rate) => sum + rate, 0))
+      figures[`${name}_cores`] = round(cores)
       if (heavy !== undefined) figures[`${name}_heavy_per_s`] = Math.round(heavy)
     }
   }

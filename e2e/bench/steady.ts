@@ -2,6 +2,7 @@
 
 import { agentProgram } from './agent-process.ts'
 import { calibrate } from './calibrate.ts'
+import { mean, round } from './figures.ts'
 import { type AgentUnderLoad, type Load, type Measured, measureLoad } from './load.ts'
 import { separateCpus } from './pinning.ts'
 import { httpSink, podLogs } from './scenarios.ts'
@@ -67,10 +68,4 @@ export async function peak(format: Format, count = defaultLoad.count): Promise<o
   const cpus = separateCpus()
   const measured = await measureLoad({ ...defaultLoad, mode: 'all', count }, cpus, penstock(format))
   return { scenario: 'peak', mode: 'all', format, ...loadFigures(measured), p_ns, pinned: cpus !== undefined }
-}
-
-const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length
-
-function round(value: number, places = 3): number {
-  return Math.round(value * 10 ** places) / 10 ** places
 }

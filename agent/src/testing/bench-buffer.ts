@@ -112,6 +112,7 @@ if (part === 'write') {
 }
 
 if (part === 'first') {
+  const startCpu = cpuSeconds()
   const started = performance.now()
   const buffer = open()
   const opened = performance.now()
@@ -126,6 +127,7 @@ if (part === 'first') {
   console.log(
     JSON.stringify({
       events: buffer.events,
+      start_cpu_s: Math.round(startCpu * 1000) / 1000,
       opened_after_ms: round(opened - started),
       first_batch_after_ms: round(first - started),
       since_process_start_ms: round(first),
@@ -134,6 +136,7 @@ if (part === 'first') {
   process.exit()
 }
 
+const startCpu = cpuSeconds()
 const wrote = await write()
 const back = await read()
 if (back.events !== wrote.events) throw new Error(`${back.events} of ${wrote.events} events came back.`)
@@ -141,6 +144,7 @@ const { megabytes } = wrote
 console.log(
   JSON.stringify({
     events: wrote.events,
+    start_cpu_s: Math.round(startCpu * 1000) / 1000,
     disk_mb: round(wrote.disk),
     write_mb_per_s: round(megabytes / wrote.s),
     write_mb_per_cpu_s: round(megabytes / wrote.cpu),
