@@ -1,8 +1,8 @@
 // The processes of a measurement: the agent as its command, and the process that receives.
 
-import { type ChildProcess, fork, spawn } from 'node:child_process'
+import { type ChildProcess, fork, type StdioOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { linkSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { closeSync, linkSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Program, programOf } from '../program.ts'
@@ -128,10 +128,21 @@ export function agentProgram(folder: string, config: object): Program {
   return { command, args: [...args, '-q', '--config', path], env }
 }
 
+export interface BenchProgram extends Program {
+  /** File for its output. Without one, warnings and errors are shown. */
+  readonly output?: string
+}
+
 /** Starts it on the CPU of the agent, where there is more than one. */
-export function startProgram({ command, args, env }: Program, cpus: Cpus | undefined): ChildProcess {
+export function startProgram({ command, args, env, output }: BenchProgram, cpus: Cpus | undefined): ChildProcess {
   const [first, ...rest] = cpus === undefined ? [command, ...args] : ['taskset', '-c', cpus.agent, command, ...args]
-  return spawn(first as string, rest, { stdio: ['ignore', 'ignore', 'inherit'], env: { ...process.env, ...env } })
+  const file = output === undefined ? undefined : openSync(output, 'a')
+  try {
+    const stdio: StdioOptions = file === undefined ? ['ignore', 'ignore', 'inherit'] : ['ignore', file, file]
+    return spawn(first as string, rest, { stdio, env: { ...process.env, ...env } })
+  } finally {
+    if (file !== undefined) closeSync(file)
+  }
 }
 
 /** Ends a process and waits until it has ended: first as a node does, then at once. */

@@ -6,10 +6,11 @@ import { programOf } from '../program.ts'
 import { calibrate } from './calibrate.ts'
 import { measure, measureProgram } from './counted.ts'
 import { buffer, bufferRestart, soakFaults } from './disk.ts'
+import { faults } from './figures.ts'
 import { idle, soak } from './long.ts'
 import { neighbours } from './neighbours.ts'
 import { aliases, programs, scenarios } from './scenarios.ts'
-import { type Format, type Pace, peak, steady } from './steady.ts'
+import { type Format, manyShapes, type Pace, peak, silence, steady } from './steady.ts'
 
 function print(figures: object, json: boolean): void {
   if (json) {
@@ -33,88 +34,146 @@ interface Given {
   readonly events: number | undefined
   readonly runs: number
   readonly seconds: number | undefined
+  readonly rate: number | undefined
   readonly mode: Pace
   readonly format: Format
 }
 
-async function figuresOf(name: string, given: Given): Promise<object> {
-  const { runs, seconds, mode, format } = given
-  const events = given.events ?? 2_000_000
-  if (name === 'calibrate') return { scenario: name, ...calibrate() }
-  if (name === 'steady') return steady(mode, format, seconds)
-  if (name === 'peak') return peak(format, given.events)
-  if (name.startsWith('idle-')) return idle(name, Number(name.slice(5)), seconds ?? 20)
-  if (name === 'neighbours') return neighbours(seconds ?? 20)
-  if (name === 'soak') return soak(seconds ?? 600)
-  if (name === 'soak-faults') return soakFaults(seconds ?? 600)
-  if (name === 'buffer-restart') return bufferRestart(events)
-  if (name.startsWith('buffer')) return buffer(name, events)
-  return programs.some((program) => program === name) ? measureProgram(name, events) : measure(name, events, runs)
+interface Listed {
+  readonly about: string
+  /** Takes minutes, or needs what not every machine has: `all` leaves it out. */
+  readonly long?: true
+  run(given: Given, name: string): object | Promise<object>
 }
 
-/** Lines that did not come exactly once make every other figure worthless. */
-function faults(figures: object): string | undefined {
-  const { scenario, lost = 0, doubled = 0 } = figures as { scenario: string; lost?: number; doubled?: number }
-  return lost === 0 && doubled === 0 ? undefined : `${scenario}: ${lost} lines were lost, and ${doubled} came twice.`
+const usualEvents = 2_000_000
+const counted = (about: string): Listed => ({
+  about,
+  run: ({ events = usualEvents, runs }, name) => measure(name, events, runs),
+})
+const program = (about: string): Listed => ({
+  about: `${about}, without input or output`,
+  run: ({ events = usualEvents }, name) => measureProgram(name, events),
+})
+const silent = (files: number): Listed => ({
+  about: `an agent with ${files.toLocaleString('en')} silent files, for 20 s; any other number works, too`,
+  run: ({ seconds = 20 }, name) => idle(name, Number(name.slice('idle-'.length)), seconds),
+})
+
+const list: Readonly<Record<string, Listed>> = {
+  steady: {
+    about: '10,000 lines of applications a second to 100 pod logs, for 60 s',
+    run: ({ mode, format, seconds, rate }) => steady(mode, format, seconds, rate),
+  },
+  peak: {
+    about: 'a million of these lines, as fast as one CPU takes them',
+    run: ({ format, events }) => peak(format, events),
+  },
+  keys: {
+    about: 'lines each with new keys, beside lines of one shape, for 10 minutes',
+    long: true,
+    run: ({ seconds }) => manyShapes('keys', seconds),
+  },
+  shapes: {
+    about: '20,000 shapes in rotation, beside lines of one shape, for 10 minutes',
+    long: true,
+    run: ({ seconds }) => manyShapes('shapes', seconds),
+  },
+  silence: {
+    about: 'lines to files that were silent for 15 s or more, for 2 minutes',
+    long: true,
+    run: ({ seconds }) => silence(seconds),
+  },
+  calibrate: { about: 'P, and how fast this machine copies and compresses', run: () => calibrate() },
+  ...Object.fromEntries(Object.entries(scenarios).map(([name, { about }]) => [name, counted(about)])),
+  ...Object.fromEntries(Object.entries(aliases).map(([name, other]) => [name, counted(`the same as \`${other}\``)])),
+  ...Object.fromEntries(Object.entries(programs).map(([name, about]) => [name, program(about)])),
+  buffer: { about: 'lines into a disk buffer and back', run: ({ events = usualEvents }, name) => buffer(name, events) },
+  'buffer-parsed': { about: 'the same with objects', run: ({ events = usualEvents }, name) => buffer(name, events) },
+  'buffer-restart': {
+    about: 'a disk buffer as a kill has left it, until its first batch',
+    long: true,
+    run: ({ events = usualEvents }) => bufferRestart(events),
+  },
+  ...Object.fromEntries([100, 500, 1000, 5000].map((files) => [`idle-${files}`, silent(files)])),
+  neighbours: { about: 'nine pipelines beside one that costs much', run: ({ seconds = 20 }) => neighbours(seconds) },
+  soak: {
+    about: '5 MB/s into one file with rotations, for 10 minutes',
+    long: true,
+    run: ({ seconds = 600 }) => soak(seconds),
+  },
+  'soak-faults': {
+    about: 'a disk buffer before a destination that fails every few seconds, for 10 minutes',
+    long: true,
+    run: ({ seconds = 600 }) => soakFaults(seconds),
+  },
 }
 
-const known = [
-  'steady',
-  'peak',
-  'calibrate',
-  ...Object.keys(scenarios),
-  ...Object.keys(aliases),
-  ...programs,
-  'buffer',
-  'buffer-parsed',
-  'buffer-restart',
-  'idle-100',
-  'idle-500',
-  'idle-1000',
-  'idle-5000',
-  'neighbours',
-  'soak',
-  'soak-faults',
-]
+function listed(name: string): Listed | undefined {
+  if (Object.hasOwn(list, name)) return list[name]
+  const files = Number(/^idle-([1-9]\d{0,4})$/.exec(name)?.[1] ?? 0)
+  return files === 0 ? undefined : silent(files)
+}
+
+const known = Object.keys(list)
+const shown = Object.entries(list).map(([name, { about }]) => `  ${name.padEnd(18)} ${about}`)
 
 await runScript({
   call: 'npm run bench -- SCENARIO…',
-  about: `Runs scenarios one after another and prints their figures.\n\nScenarios: ${known.join(', ')}; all of them but those that take long: all`,
+  about: `Runs scenarios one after another and prints their figures, which e2e/bench/README.md explains.
+
+Scenarios:
+${shown.join('\n')}
+  ${'all'.padEnd(18)} all of them but those that take minutes`,
   flags: {
-    json: { type: 'boolean', help: 'An object a line.' },
-    events: { type: 'number', whole: true, minimum: 1, value: 'N', help: 'How many, where a count ends it (2000000).' },
-    runs: { type: 'number', whole: true, minimum: 1, value: 'N', help: 'Of which the best counts (3).' },
-    for: { type: 'number', minimum: 1, value: 'SECONDS', help: 'How long, where time ends it (20; soak: 600).' },
+    json: { type: 'boolean', help: 'Print an object a line.' },
+    for: { type: 'number', minimum: 1, value: 'SECONDS', help: 'How long to measure, where time ends it.' },
+    events: {
+      type: 'number',
+      whole: true,
+      minimum: 1,
+      value: 'N',
+      help: 'How many events, where a count ends it (2000000; of peak 1000000).',
+    },
+    runs: {
+      type: 'number',
+      whole: true,
+      minimum: 1,
+      value: 'N',
+      help: 'How many runs, of which the best counts (3).',
+    },
     mode: {
       type: 'string',
       oneOf: ['smooth', 'burst'],
       value: 'MODE',
-      help: 'How lines come in `steady`: one by one, or those of a second at once (smooth).',
+      help: 'With steady: smooth (lines one by one) or burst (each file gets its lines of a second at once).',
     },
     format: {
       type: 'string',
       oneOf: ['json', 'raw'],
       value: 'FORMAT',
-      help: 'Whether `steady` and `peak` parse the lines (json), or leave them as they are.',
+      help: 'With steady and peak: json (the agent parses the lines) or raw (it leaves them as they are).',
     },
+    rate: { type: 'number', whole: true, minimum: 1, value: 'N', help: 'With steady: lines a second (10000).' },
   },
   words: true,
-  async run({ flags: { json, events, runs = 3, for: seconds, mode = 'smooth', format = 'json' }, words }) {
-    const names = words.flatMap((name) =>
-      name === 'all' ? known.filter((each) => !each.startsWith('soak') && each !== 'buffer-restart') : [name],
-    )
+  async run({ flags: { json, events, runs = 3, for: seconds, rate, mode = 'smooth', format = 'json' }, words }) {
+    const names = words.flatMap((name) => (name === 'all' ? known.filter((each) => list[each]?.long !== true) : [name]))
     if (names.length === 0) throw misuse(`Name a scenario: ${known.join(', ')}, all.`)
-    const unknown = names.filter((name) => !known.includes(name) && !/^idle-[1-9]\d{0,4}$/.test(name))
+    const unknown = names.filter((name) => listed(name) === undefined)
     if (unknown.length > 0) throw misuse(`There is no scenario "${unknown.join('", "')}": ${known.join(', ')}, all.`)
     if (names.some((name) => name !== 'calibrate')) programOf('agent') // packed before anything is measured
+    const given = { events, runs, seconds, rate, mode: mode as Pace, format: format as Format }
     let exitCode = 0
     for (const name of names) {
-      const figures = await figuresOf(name, { events, runs, seconds, mode: mode as Pace, format: format as Format })
-      print(figures, json)
-      const problem = faults(figures)
-      if (problem === undefined) continue
-      console.error(problem)
-      exitCode = 1
+      const made = await listed(name)?.run(given, name)
+      for (const figures of Array.isArray(made) ? made : [made]) {
+        print({ scenario: name, ...figures }, json)
+        const problem = faults(figures)
+        if (problem === undefined) continue
+        console.error(`${name}: ${problem}`)
+        exitCode = 1
+      }
     }
     return exitCode
   },

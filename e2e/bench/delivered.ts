@@ -12,10 +12,18 @@ export interface Delivery {
   /** Times between a line and its delivery; of lines after the first of each file. */
   readonly latencyAvgMs: number
   readonly latencyP99Ms: number
-  /** When the first and the last body arrived with such lines, in milliseconds since 1970; and how many the first held. */
-  readonly firstAtMs: number
-  readonly firstLines: number
-  readonly lastAtMs: number
+  /** When each body with such lines arrived, in milliseconds since 1970, and how many of them were there by then. */
+  readonly arrivals: readonly Arrival[]
+}
+
+export type Arrival = readonly [atMs: number, lines: number]
+
+/** Lines a second between the first body and the last that counts; the first only says when it begins. */
+export function arrivalRate(arrivals: readonly Arrival[], counts: (arrival: Arrival) => boolean): number {
+  const first = arrivals[0]
+  const last = arrivals.findLast(counts)
+  if (first === undefined || last === undefined || last[0] <= first[0]) return 0
+  return ((last[1] - first[1]) / (last[0] - first[0])) * 1000
 }
 
 const line = Buffer.from(lineMark)
@@ -31,9 +39,7 @@ export class Delivered {
   #received = 0
   #doubled = 0
   #damaged = 0
-  #firstAtMs = 0
-  #firstLines = 0
-  #lastAtMs = 0
+  readonly #arrivals: Arrival[] = []
 
   /** Lines that were there before that moment are late from then on. */
   originMs = 0
@@ -67,12 +73,8 @@ export class Delivered {
       this.#latencies[bucket] = (this.#latencies[bucket] as number) + 1
     }
     if (timed > 0) {
-      if (this.#firstAtMs === 0) {
-        this.#firstAtMs = nowMs
-        this.#firstLines = timed
-      }
-      this.#lastAtMs = nowMs
       this.#timed += timed
+      this.#arrivals.push([nowMs, this.#timed])
     }
     if (inPieces !== undefined) this.#checkPieces(body, inPieces)
   }
@@ -114,9 +116,7 @@ export class Delivered {
       damaged: this.#damaged,
       latencyAvgMs: this.#timed === 0 ? 0 : this.#latencySum / this.#timed,
       latencyP99Ms: Math.max(0, p99 - 1),
-      firstAtMs: this.#firstAtMs,
-      firstLines: this.#firstLines,
-      lastAtMs: this.#lastAtMs,
+      arrivals: this.#arrivals,
     }
   }
 }

@@ -17,3 +17,11 @@ export function median(values: readonly number[]): number {
 export function round(value: number, places = 3): number {
   return Math.round(value * 10 ** places) / 10 ** places
 }
+
+/** Why the figures are worth nothing: a line did not come exactly once, or the run failed. */
+export function faults(figures: object): string | undefined {
+  const { lost = 0, doubled = 0, problem } = figures as { lost?: number; doubled?: number; problem?: string }
+  if (problem !== undefined) return problem
+  if (lost === 0 && doubled === 0) return undefined
+  return `Lost lines: ${lost}. Lines delivered again: ${doubled}.`
+}

@@ -2,12 +2,12 @@
 // Start and steady part are apart: the start ends when the first line has been delivered.
 
 import { type ChildProcess, fork } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Program } from '../program.ts'
 import {
+  type BenchProgram,
   cpuToFirstLine,
   kubeConfigText,
   peakRss,
@@ -18,7 +18,7 @@ import {
   startReceiver,
   stopProcess,
 } from './agent-process.ts'
-import type { Delivery } from './delivered.ts'
+import { arrivalRate, type Delivery } from './delivered.ts'
 import { type Cpus, moveSelf } from './pinning.ts'
 import { type BenchPod, benchPods } from './pods.ts'
 import type { Place } from './scenarios.ts'
@@ -26,8 +26,15 @@ import type { WriterPlan, WriterReport } from './writer.ts'
 
 export type Load = Omit<WriterPlan, 'files'> & { readonly pods: number }
 
+export interface LoadPlace extends Place {
+  /** Holds everything of the run, as `/var/log` does on a node. */
+  readonly folder: string
+  /** Links to the newest log of each container, as the kubelet makes them. */
+  readonly containersDir: string
+}
+
 /** Makes what an agent needs below the folder, and says how it is started. */
-export type AgentUnderLoad = (where: Place & { readonly folder: string }) => Program
+export type AgentUnderLoad = (where: LoadPlace) => BenchProgram
 
 /** What was measured, in seconds, MB and lines. */
 export interface Measured {
@@ -48,6 +55,8 @@ export interface Measured {
 /** The agent has ended its work when nothing arrives for so long. */
 const idleMs = 30_000
 const sampleMs = 200
+/** The last body of lines that end waits for more of them: the rate is that of the lines before. */
+const fullShare = 0.95
 
 export async function measureLoad(load: Load, cpus: Cpus | undefined, agentOf: AgentUnderLoad): Promise<Measured> {
   const folder = mkdtempSync(join(tmpdir(), 'penstock-load-'))
@@ -57,36 +66,45 @@ export async function measureLoad(load: Load, cpus: Cpus | undefined, agentOf: A
   const where = loadPlace(folder, receiver.url, pods)
   const writer = startWriter({ ...load, files: pods.map((pod) => join(where.logsDir, pod.folder, '0.log')) })
   let agent: ChildProcess | undefined
+  let output: string | undefined
   try {
     const ready = await writer.report('ready')
+    const program = agentOf(where)
+    output = program.output
     receiver.beginClock()
-    agent = startProgram(agentOf({ ...where, folder }), cpus)
+    agent = startProgram(program, cpus)
     const pid = agent.pid as number
     const startCpu = await cpuToFirstLine(receiver, agent)
     const rss = sampleRss(pid, sampleMs)
-    const begun = load.mode === 'all' ? ready : await underLoad(receiver, writer, agent, ready)
-    const { cpuBefore, cpu, written, ms } = { cpuBefore: startCpu, cpu: undefined, ...begun }
-    const expected = total(written)
+    const all = { cpuBefore: startCpu, cpuAfter: undefined, written: ready.written, ms: 0, endMs: 0 }
+    const part = load.mode === 'all' ? all : await underLoad(receiver, writer, agent, ready)
+    const expected = total(part.written)
     await receiver.until(() => receiver.received() >= expected, idleMs, agent)
-    const used = (cpu ?? processCpu(pid)) - cpuBefore
+    const cpu = (part.cpuAfter ?? processCpu(pid)) - part.cpuBefore
     rss.stop()
     const peak = peakRss(pid) ?? 0
     await stopProcess(agent) // what it sends as it ends counts, too
     const delivery = await receiver.delivery()
-    const spanMs = delivery.lastAtMs - delivery.firstAtMs
-    const later = delivery.received - load.pods - delivery.firstLines
+    const { arrivals } = delivery
+    const linesPerSecond = arrivalRate(arrivals, ([atMs, lines]) =>
+      load.mode === 'all' ? lines <= load.count * fullShare : atMs <= part.endMs,
+    )
+    const lines = expected - total(ready.written) || (arrivals.at(-1)?.[1] ?? 0) - (arrivals[0]?.[1] ?? 0)
     return {
       startCpu,
-      cpu: used,
-      lines: load.mode === 'all' ? later : expected - total(ready.written),
-      seconds: (load.mode === 'all' ? spanMs : ms) / 1000,
-      linesPerSecond: spanMs > 0 ? later / (spanMs / 1000) : 0,
+      cpu,
+      lines,
+      seconds: load.mode === 'all' ? lines / linesPerSecond : part.ms / 1000,
+      linesPerSecond,
       rss: rss.samples,
       peakRss: peak,
       lost: expected - delivery.received + delivery.damaged,
       doubled: delivery.doubled,
       delivery,
     }
+  } catch (error) {
+    if (output === undefined) throw error
+    throw new Error(`${(error as Error).message} Its last output:\n${readFileSync(output, 'utf8').slice(-2000)}`)
   } finally {
     agent?.kill('SIGKILL')
     writer.child.kill()
@@ -100,14 +118,14 @@ async function underLoad(
   writer: Writer,
   agent: ChildProcess,
   ready: WriterReport,
-): Promise<{ cpuBefore: number; cpu: number; written: readonly number[]; ms: number }> {
+): Promise<{ cpuBefore: number; cpuAfter: number; written: readonly number[]; ms: number; endMs: number }> {
   const first = total(ready.written)
   if (!(await receiver.until(() => receiver.received() >= first, idleMs, agent)))
     throw new Error(`Only ${receiver.received()} of the ${first} lines from before the start were delivered.`)
   const cpuBefore = processCpu(agent.pid as number)
   writer.child.send('go')
   const { written, ms } = await writer.report('done')
-  return { cpuBefore, cpu: processCpu(agent.pid as number), written, ms }
+  return { cpuBefore, cpuAfter: processCpu(agent.pid as number), written, ms, endMs: Date.now() }
 }
 
 interface Writer {
@@ -131,13 +149,18 @@ function startWriter(plan: WriterPlan): Writer {
   }
 }
 
-function loadPlace(folder: string, receiver: string, pods: readonly BenchPod[]): Place {
+function loadPlace(folder: string, receiver: string, pods: readonly BenchPod[]): LoadPlace {
   const logsDir = join(folder, 'pods')
-  for (const pod of pods) mkdirSync(join(logsDir, pod.folder), { recursive: true })
-  mkdirSync(join(folder, 'data'))
+  const containersDir = join(folder, 'containers')
+  const dataDir = join(folder, 'data')
+  for (const made of [containersDir, dataDir]) mkdirSync(made)
+  for (const pod of pods) {
+    mkdirSync(join(logsDir, pod.folder), { recursive: true })
+    symlinkSync(join(logsDir, pod.folder, '0.log'), join(containersDir, pod.link))
+  }
   const kubeConfig = join(folder, 'kubeconfig')
   writeFileSync(kubeConfig, kubeConfigText(receiver))
-  return { logsDir, file: '', kubeConfig, dataDir: join(folder, 'data'), receiver }
+  return { folder, logsDir, containersDir, file: '', kubeConfig, dataDir, receiver }
 }
 
 const total = (counts: readonly number[]) => counts.reduce((sum, count) => sum + count, 0)

@@ -9,7 +9,9 @@ export interface BenchPod {
   readonly container: string
   /** Folder of the container's logs, below that of all pods. */
   readonly folder: string
-  readonly object: object
+  /** Name of the link to the container's newest log, in the folder of all links. */
+  readonly link: string
+  readonly object: { readonly metadata: { readonly name: string; readonly namespace: string; readonly uid: string } }
 }
 
 export const benchNode = {
@@ -39,6 +41,7 @@ export function benchPods(count: number): BenchPod[] {
     const name = `${app}-${template}-${text(5, letters)}`
     const uid = `${hex(8)}-${hex(4)}-4${hex(3)}-a${hex(3)}-${hex(12)}`
     const image = `registry.example/${namespace}/${app}`
+    const containerId = hex(64)
     const ip = `10.42.${Math.floor(index / 250)}.${(index % 250) + 2}`
     const started = { running: { startedAt: '2026-01-01T00:00:00Z' } }
     return {
@@ -47,11 +50,15 @@ export function benchPods(count: number): BenchPod[] {
       uid,
       container: app,
       folder: `${namespace}_${name}_${uid}/${app}`,
+      link: `${name}_${namespace}_${app}-${containerId}.log`,
       object: {
+        apiVersion: 'v1',
+        kind: 'Pod',
         metadata: {
           name,
           namespace,
           uid,
+          resourceVersion: '1',
           labels: { 'app.kubernetes.io/name': app, 'pod-template-hash': template },
           annotations: { 'prometheus.io/scrape': 'true' },
           ownerReferences: [
@@ -68,9 +75,10 @@ export function benchPods(count: number): BenchPod[] {
               name: app,
               image: `${image}:1.${index % 40}`,
               imageID: `${image}@sha256:${hex(64)}`,
-              containerID: `containerd://${hex(64)}`,
+              containerID: `containerd://${containerId}`,
               state: started,
               ready: true,
+              restartCount: 0,
             },
           ],
         },

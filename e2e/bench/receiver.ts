@@ -2,7 +2,7 @@
 // also answers the few requests that an agent sends to the Kubernetes API, so that pod logs are read and enriched as on a node.
 // With a number of pods as its argument it checks the lines of the generator in place of counting events.
 
-import { createServer } from 'node:http'
+import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { gunzipSync, zstdDecompressSync } from 'node:zlib'
 import { Delivered, type Delivery } from './delivered.ts'
@@ -28,7 +28,11 @@ const pod = {
 const tenants = [...Array.from({ length: 9 }, (_, index) => `light-${index}`), 'heavy']
 const checkedPods = Number(process.argv[2] ?? 0)
 const delivered = checkedPods > 0 ? new Delivered() : undefined
-const usual: Record<string, object[]> = {
+interface ApiObject {
+  readonly metadata: { readonly name: string; readonly namespace?: string; readonly [member: string]: unknown }
+}
+
+const usual: Record<string, ApiObject[]> = {
   pods: [
     pod,
     ...tenants.map((namespace) => ({ ...pod, metadata: { name: 'web', namespace, uid: `uid-${namespace}` } })),
@@ -39,7 +43,7 @@ const usual: Record<string, object[]> = {
   nodes: [{ metadata: { name: 'bench', uid: 'node-1', labels: { 'kubernetes.io/os': 'linux' } } }],
 }
 
-const objects: Record<string, object[]> =
+const objects: Record<string, readonly ApiObject[]> =
   delivered === undefined
     ? usual
     : { pods: benchPods(checkedPods).map((each) => each.object), namespaces: benchNamespaces, nodes: [benchNode] }
@@ -56,11 +60,8 @@ const counts: Record<string, number> = {}
 
 const server = createServer((request, response) => {
   const url = new URL(request.url ?? '/', 'http://localhost')
-  const resource = /^\/api\/v1\/(\w+)$/.exec(url.pathname)?.[1]
-  if (resource !== undefined) {
-    response.writeHead(200, { 'content-type': 'application/json' })
-    if (url.searchParams.has('watch')) response.flushHeaders()
-    else response.end(JSON.stringify({ metadata: { resourceVersion: '1' }, items: objects[resource] ?? [] }))
+  if (request.method === 'GET' && url.pathname.startsWith('/api/v1/')) {
+    answerAsApi(url, response)
     return
   }
   if (request.method !== 'POST') {
@@ -92,6 +93,24 @@ const server = createServer((request, response) => {
     send({ counts })
   })
 })
+
+/** Lists, single objects, and watches. A watch without a version begins with an event for each object. */
+function answerAsApi(url: URL, response: ServerResponse): void {
+  const segments = url.pathname.slice('/api/v1/'.length).split('/')
+  const [namespace, rest] = segments.length > 2 ? [segments[1], segments.slice(2)] : [undefined, segments]
+  const [resource = '', name] = rest
+  const found = (objects[resource] ?? []).filter(
+    ({ metadata }) =>
+      (namespace === undefined || metadata.namespace === namespace) && (name === undefined || metadata.name === name),
+  )
+  response.writeHead(name === undefined || found.length > 0 ? 200 : 404, { 'content-type': 'application/json' })
+  if (url.searchParams.has('watch')) {
+    response.flushHeaders()
+    if ((url.searchParams.get('resourceVersion') ?? '') !== '') return
+    for (const object of found) response.write(`${JSON.stringify({ type: 'ADDED', object })}\n`)
+  } else if (name !== undefined) response.end(JSON.stringify(found[0] ?? {}))
+  else response.end(JSON.stringify({ metadata: { resourceVersion: '1' }, items: found }))
+}
 
 function eventsIn(path: string, body: Buffer): number {
   if (path.endsWith('/push')) {

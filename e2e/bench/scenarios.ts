@@ -148,4 +148,9 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
 export const aliases: Readonly<Record<string, string>> = { 'object-lane': 'cri-json-http' }
 
 /** Programs that run without any input or output, inside one process. */
-export const programs = ['remap-edit', 'remap-regex', 'remap-filter', 'remap-object'] as const
+export const programs: Readonly<Record<string, string>> = {
+  'remap-edit': '`parse_json` and 4 edits',
+  'remap-regex': '`parse_regex` with 7 groups and a conversion',
+  'remap-filter': '`parse_json` and a condition',
+  'remap-object': '`parse_json`, `for_each`, `map_keys` and `merge`',
+}

@@ -1,8 +1,9 @@
 // Scenarios on the lines of applications: at a steady rate as a node has it, and as fast as one CPU takes them.
 
 import { agentProgram } from './agent-process.ts'
+import type { LineKind } from './app-lines.ts'
 import { calibrate } from './calibrate.ts'
-import { mean, round } from './figures.ts'
+import { firstThird, lastThird, mean, round } from './figures.ts'
 import { type AgentUnderLoad, type Load, type Measured, measureLoad } from './load.ts'
 import { separateCpus } from './pinning.ts'
 import { httpSink, podLogs } from './scenarios.ts'
@@ -22,9 +23,11 @@ export const defaultLoad: Load = {
 
 const program = '. = merge(., object!(parse_json!(.message)))\ndel(.message)'
 
-/** Pod logs with all their metadata to `http` with NDJSON and zstd; with `json` the members of the line become those of the event. */
+/**
+ * Pod logs with all their metadata to `http` with NDJSON and zstd; with `json` the members of the line become those of the event.
+ */
 export const penstock =
-  (format: Format): AgentUnderLoad =>
+  (format: Format, batchSecs = 1): AgentUnderLoad =>
   (where) =>
     agentProgram(where.folder, {
       data_dir: where.dataDir,
@@ -33,6 +36,7 @@ export const penstock =
       sinks: {
         out: httpSink(where, '/', [format === 'json' ? 'edit' : 'pods'], {
           compression: { algorithm: 'zstd', level: 1 },
+          batch: { max_bytes: 1_000_000, timeout_secs: batchSecs },
         }),
       },
     })
@@ -56,10 +60,15 @@ export function loadFigures(measured: Measured): Record<string, number> {
   }
 }
 
-export async function steady(mode: Pace, format: Format, seconds = defaultLoad.seconds): Promise<object> {
+export async function steady(
+  mode: Pace,
+  format: Format,
+  seconds = defaultLoad.seconds,
+  rate = defaultLoad.rate,
+): Promise<object> {
   const { p_ns } = calibrate()
   const cpus = separateCpus()
-  const measured = await measureLoad({ ...defaultLoad, mode, seconds }, cpus, penstock(format))
+  const measured = await measureLoad({ ...defaultLoad, mode, seconds, rate }, cpus, penstock(format))
   return { scenario: 'steady', mode, format, ...loadFigures(measured), p_ns, pinned: cpus !== undefined }
 }
 
@@ -68,4 +77,55 @@ export async function peak(format: Format, count = defaultLoad.count): Promise<o
   const cpus = separateCpus()
   const measured = await measureLoad({ ...defaultLoad, mode: 'all', count }, cpus, penstock(format))
   return { scenario: 'peak', mode: 'all', format, ...loadFigures(measured), p_ns, pinned: cpus !== undefined }
+}
+
+/** Lines of very many shapes, after a run with lines of a single shape and about the same size to compare with. */
+export async function manyShapes(scenario: 'keys' | 'shapes', seconds = 600): Promise<object> {
+  const { p_ns } = calibrate()
+  const cpus = separateCpus()
+  const run = (kind: LineKind, time: number) =>
+    measureLoad({ ...defaultLoad, kind, seconds: time }, cpus, penstock('json'))
+  const one = await run('one-shape', Math.min(60, seconds))
+  const many = await run(scenario, seconds)
+  const [oneCpu, manyCpu] = [one, many].map(({ cpu, lines }) => (cpu / lines) * 1e6) as [number, number]
+  return {
+    scenario,
+    ...loadFigures(many),
+    rss_first_third_mb: round(mean(firstThird(many.rss)), 1),
+    rss_last_third_mb: round(mean(lastThird(many.rss)), 1),
+    cpu_us_per_event: round(manyCpu),
+    one_shape_cpu_us_per_event: round(oneCpu),
+    times_one_shape: round(manyCpu / oneCpu, 2),
+    one_shape_rss_max_mb: round(one.peakRss, 1),
+    lost: one.lost + many.lost,
+    doubled: one.doubled + many.doubled,
+    p_ns,
+    pinned: cpus !== undefined,
+  }
+}
+
+const silenceBatchMs = 50
+
+/** How late a line is that comes after silence. The sink waits a short time for more, so that its wait does not hide the agent's. */
+export async function silence(seconds = 120): Promise<object> {
+  const cpus = separateCpus()
+  const load: Load = { ...defaultLoad, mode: 'silence', seconds }
+  const measured = await measureLoad(load, cpus, penstock('json', silenceBatchMs / 1000))
+  const figures = loadFigures(measured)
+  return {
+    scenario: 'silence',
+    seconds,
+    lines: measured.lines,
+    start_cpu_s: figures['start_cpu_s'],
+    cores: round(measured.cpu / measured.seconds, 4),
+    rss_mean_mb: figures['rss_mean_mb'],
+    rss_max_mb: figures['rss_max_mb'],
+    latency_avg_ms: figures['latency_avg_ms'],
+    latency_p99_ms: figures['latency_p99_ms'],
+    batch_ms: silenceBatchMs,
+    latency_p99_besides_batch_ms: measured.delivery.latencyP99Ms - silenceBatchMs,
+    lost: measured.lost,
+    doubled: measured.doubled,
+    pinned: cpus !== undefined,
+  }
 }

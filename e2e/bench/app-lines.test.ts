@@ -1,0 +1,75 @@
+import { expect, test } from 'vitest'
+import { type AppLine, appLines, appTexts, type LineKind, Stamp } from './app-lines.ts'
+
+const count = 20_000
+
+/** The line as the agent puts it together again. */
+function joined(line: AppLine): string {
+  const prefix = '2026-01-01T00:00:00.000000000Z stdout F '.length
+  return Buffer.concat(line.parts.map(({ bytes }) => bytes.subarray(prefix, -1))).toString()
+}
+
+function stamped(kind: LineKind): string[] {
+  const stamp = new Stamp(1)
+  stamp.tick()
+  return appLines(kind, count, 1).map((line, number) => {
+    stamp.write(line, number % 100, Math.floor(number / 100))
+    return joined(line)
+  })
+}
+
+const shapeOf = (text: string) => Object.keys(JSON.parse(text) as object).join()
+
+test('a seed decides the lines', () => {
+  expect(appTexts('mixed', 1000, 7)).toEqual(appTexts('mixed', 1000, 7))
+  expect(appTexts('mixed', 1000, 7)).not.toEqual(appTexts('mixed', 1000, 8))
+})
+
+test('every line is an object, and they have thousands of key sequences', () => {
+  expect(new Set(stamped('mixed').map(shapeOf)).size).toBeGreaterThan(4000)
+  expect(new Set(stamped('shapes').map(shapeOf)).size).toBe(count)
+  expect(new Set(stamped('keys').map(shapeOf)).size).toBe(count)
+  expect(new Set(stamped('one-shape').map(shapeOf)).size).toBe(1)
+})
+
+test('the common line has about 215 bytes', () => {
+  const common = appTexts('mixed', count, 1).filter((text) => !/"(html|request|ratio|text|stack|dump)":/.test(text))
+  const bytes = common.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
+  expect(Math.abs(bytes / common.length - 215)).toBeLessThan(15)
+})
+
+test.each([
+  ['times in nanoseconds', /"generated_at":1\d{18}[,}]/, 1],
+  ["Go's escapes", /\\u003c/, 0.02],
+  ['nested objects whose keys are not sorted', /"headers":\{"x-zone":"b","accept":/, 0.02],
+  ['floats with more digits than a number keeps', /"ratio":0\.\d{17,}/, 0.02],
+  ['letters of several bytes', /[^\0-\u{ff}]/u, 0.02],
+  ['stack traces of many lines', /(\\n\\tat [^\\]+){8}/, 0.002],
+])('lines hold %s', (_, pattern, share) => {
+  const found = stamped('mixed').filter((text) => pattern.test(text)).length
+  expect(found).toBeGreaterThanOrEqual(count * share)
+})
+
+test('the runtime cuts some lines, within letters too, and no cut changes the line', () => {
+  const cut = appLines('mixed', count, 1).filter(({ parts }) => parts.length > 1)
+  const tags = (line: AppLine) => line.parts.map(({ bytes }) => String.fromCharCode(bytes[38] as number)).join('')
+  expect(cut.length).toBeGreaterThan(50)
+  expect(cut.map(tags).every((text) => /^P+F$/.test(text))).toBe(true)
+  expect(cut.some(({ parts }) => ((parts.at(-1)?.bytes[40] as number) & 0xc0) === 0x80)).toBe(true)
+  expect(cut.some(({ parts }) => (parts[0]?.bytes.length as number) > 16_384)).toBe(true)
+  expect(cut.map(joined).some((text) => text.includes('\u{fffd}'))).toBe(false)
+})
+
+test('file, number and time are written into a line', () => {
+  const [line] = appLines('one-shape', 1, 1) as [AppLine]
+  const before = Date.now()
+  const stamp = new Stamp(1)
+  stamp.tick()
+  stamp.write(line, 42, 1234)
+  const text = line.parts[0]?.bytes.toString() ?? ''
+  const [, prefixTime = ''] = /^(\S+)Z stdout F \{/.exec(text) ?? []
+  const [, ms = '', rest = ''] = /"generated_at":(\d{13})(\d{6}),/.exec(text) ?? []
+  expect(text).toMatch(new RegExp(`"id":"bench-042-000001234-00-${ms}"`))
+  expect(prefixTime).toBe(`${new Date(Number(ms)).toISOString().slice(0, 23)}${rest}`)
+  expect(Number(ms) - before).toBeGreaterThanOrEqual(0)
+})

@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest'
+import { type CommandResult, execute, node } from '../command.ts'
+
+const bench = (...args: readonly string[]): Promise<CommandResult> =>
+  execute(node, ['--conditions=source', 'e2e/bench/bench.ts', ...args])
+
+const fields = [
+  'cores',
+  'cpu_s_per_million',
+  'doubled',
+  'latency_avg_ms',
+  'latency_p99_ms',
+  'lines_per_s',
+  'lost',
+  'p_ns',
+  'rss_max_mb',
+  'rss_mean_mb',
+  'start_cpu_s',
+]
+
+test.each([
+  { args: ['steady', '--for', '2', '--rate', '400'], lines: 800 },
+  { args: ['steady', '--for', '2', '--rate', '400', '--mode', 'burst', '--format', 'raw'], lines: 800 },
+])('npm run bench -- $args delivers every line once', async ({ args, lines }) => {
+  const { code, stdout, stderr } = await bench(...args, '--json')
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  const figures = JSON.parse(stdout) as Record<string, unknown>
+  expect(figures).toMatchObject({ scenario: 'steady', lines, lost: 0, doubled: 0 })
+  for (const field of fields) expect(figures[field], field).toBeTypeOf('number')
+})
+
+test('peak delivers every line once', async () => {
+  const { code, stdout, stderr } = await bench('peak', '--events', '5000', '--json')
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  const figures = JSON.parse(stdout) as Record<string, unknown>
+  expect(figures).toMatchObject({ scenario: 'peak', format: 'json', lost: 0, doubled: 0 })
+  for (const field of fields) expect(figures[field], field).toBeTypeOf('number')
+})
+
+test('a scenario that there is not is a mistake of the call', async () => {
+  const { code, stderr } = await bench('stedy')
+  expect(code).toBe(2)
+  expect(stderr).toContain('There is no scenario "stedy"')
+})
