@@ -9,6 +9,7 @@ import { buffer, bufferRestart, soakFaults } from './disk.ts'
 import { faults } from './figures.ts'
 import { idle, soak } from './long.ts'
 import { neighbours } from './neighbours.ts'
+import { peers } from './peers.ts'
 import { aliases, programs, scenarios } from './scenarios.ts'
 import { type Format, manyShapes, type Pace, peak, silence, steady } from './steady.ts'
 
@@ -84,6 +85,11 @@ const list: Readonly<Record<string, Listed>> = {
     long: true,
     run: ({ seconds }) => silence(seconds),
   },
+  peers: {
+    about: 'steady and peak beside other agents, each for 20 s and in turn',
+    long: true,
+    run: ({ runs, seconds, events }) => peers(runs, seconds, events),
+  },
   calibrate: { about: 'P, and how fast this machine copies and compresses', run: () => calibrate() },
   ...Object.fromEntries(Object.entries(scenarios).map(([name, { about }]) => [name, counted(about)])),
   ...Object.fromEntries(Object.entries(aliases).map(([name, other]) => [name, counted(`the same as \`${other}\``)])),
@@ -140,7 +146,7 @@ ${shown.join('\n')}
       whole: true,
       minimum: 1,
       value: 'N',
-      help: 'How many runs, of which the best counts (3).',
+      help: 'How many runs (3). The best counts; with peers, the median.',
     },
     mode: {
       type: 'string',

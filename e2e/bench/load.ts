@@ -39,8 +39,10 @@ export type AgentUnderLoad = (where: LoadPlace) => BenchProgram
 /** What was measured, in seconds, MB and lines. */
 export interface Measured {
   readonly startCpu: number
-  /** CPU of the part after the start, the lines of that part, and how long it took. */
+  /** CPU after the start until all lines were delivered, and the part of it while lines were written. */
   readonly cpu: number
+  readonly cpuMeanwhile: number
+  /** Lines after the start, and how long writing them took; of lines that were there, how long delivering them took. */
   readonly lines: number
   readonly seconds: number
   readonly linesPerSecond: number
@@ -80,7 +82,8 @@ export async function measureLoad(load: Load, cpus: Cpus | undefined, agentOf: A
     const part = load.mode === 'all' ? all : await underLoad(receiver, writer, agent, ready)
     const expected = total(part.written)
     await receiver.until(() => receiver.received() >= expected, idleMs, agent)
-    const cpu = (part.cpuAfter ?? processCpu(pid)) - part.cpuBefore
+    const cpu = processCpu(pid) - part.cpuBefore
+    const cpuMeanwhile = part.cpuAfter === undefined ? cpu : part.cpuAfter - part.cpuBefore
     rss.stop()
     const peak = peakRss(pid) ?? 0
     await stopProcess(agent) // what it sends as it ends counts, too
@@ -90,9 +93,12 @@ export async function measureLoad(load: Load, cpus: Cpus | undefined, agentOf: A
       load.mode === 'all' ? lines <= load.count * fullShare : atMs <= part.endMs,
     )
     const lines = expected - total(ready.written) || (arrivals.at(-1)?.[1] ?? 0) - (arrivals[0]?.[1] ?? 0)
+    if (lines === 0 || linesPerSecond === 0)
+      throw new Error('Too few lines for a rate: use a larger --events or --for.')
     return {
       startCpu,
       cpu,
+      cpuMeanwhile,
       lines,
       seconds: load.mode === 'all' ? lines / linesPerSecond : part.ms / 1000,
       linesPerSecond,

@@ -18,11 +18,7 @@ export const benchNode = {
   metadata: {
     name: 'bench',
     uid: '7b0c5b1e-52c2-4f4c-9d8e-1f5d1c0f3a10',
-    labels: {
-      'kubernetes.io/arch': 'amd64',
-      'kubernetes.io/os': 'linux',
-      'topology.kubernetes.io/zone': 'eu-west-1a',
-    },
+    labels: { 'kubernetes.io/os': 'linux' },
   },
 }
 
@@ -40,7 +36,7 @@ export function benchPods(count: number): BenchPod[] {
     const template = text(9, letters)
     const name = `${app}-${template}-${text(5, letters)}`
     const uid = `${hex(8)}-${hex(4)}-4${hex(3)}-a${hex(3)}-${hex(12)}`
-    const image = `registry.example/${namespace}/${app}`
+    const image = `${namespace}/${app}`
     const containerId = hex(64)
     const ip = `10.42.${Math.floor(index / 250)}.${(index % 250) + 2}`
     const started = { running: { startedAt: '2026-01-01T00:00:00Z' } }
@@ -59,8 +55,8 @@ export function benchPods(count: number): BenchPod[] {
           namespace,
           uid,
           resourceVersion: '1',
-          labels: { 'app.kubernetes.io/name': app, 'pod-template-hash': template },
-          annotations: { 'prometheus.io/scrape': 'true' },
+          labels: { app, 'pod-template-hash': template },
+          annotations: { owner: namespace },
           ownerReferences: [
             { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: `${app}-${template}`, uid: hex(12), controller: true },
           ],

@@ -1,0 +1,174 @@
+// Penstock and other agents on the same lines, in turn: what one run gets of the machine, the next agent's gets, too. Each has the
+// configuration that its vendor ships, in `peers/`. The OpenTelemetry collector is built from Go modules; other agents take part
+// when the environment names their binaries.
+
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { cacheFolder } from '../cache.ts'
+import { command } from '../command.ts'
+import { fingerprint } from '../fingerprint.ts'
+import { ensureGo } from '../go.ts'
+import type { BenchProgram } from './agent-process.ts'
+import { calibrate } from './calibrate.ts'
+import { median, round } from './figures.ts'
+import { type AgentUnderLoad, type Load, type LoadPlace, measureLoad } from './load.ts'
+import { separateCpus } from './pinning.ts'
+import { benchNode } from './pods.ts'
+import { defaultLoad, loadFigures, penstock } from './steady.ts'
+
+const folder = join(dirname(fileURLToPath(import.meta.url)), 'peers')
+
+/** Other agents print much; it is shown when one ends or delivers nothing. */
+const agent = (where: LoadPlace, command: string, args: readonly string[], env = {}): BenchProgram => ({
+  command,
+  args,
+  env,
+  output: join(where.folder, 'output'),
+})
+
+/** Variables that name binaries, and how each agent is started with its configuration file. */
+const fromEnvironment: Readonly<Record<string, { variable: string; start: (binary: string) => AgentUnderLoad }>> = {
+  vlagent: {
+    variable: 'PENSTOCK_BENCH_VLAGENT',
+    start: (binary) => (where) => {
+      const flags = filled('vlagent.flags', where).split('\n')
+      return agent(
+        where,
+        binary,
+        flags.filter((line) => line.startsWith('-')),
+        { KUBECONFIG: where.kubeConfig },
+      )
+    },
+  },
+  'fluent-bit': {
+    variable: 'PENSTOCK_BENCH_FLUENT_BIT',
+    start: (binary) => (where) => agent(where, binary, ['--config', written('fluent-bit.conf', where)]),
+  },
+  vector: {
+    variable: 'PENSTOCK_BENCH_VECTOR',
+    start: (binary) => (where) => {
+      const user = process.getuid?.() === 0 ? [] : ['--map-root-user']
+      const mount = ['sh', '-c', 'mount --bind "$0" /var/log && exec "$@"', where.folder]
+      const vector = [binary, '--config', written('vector.yaml', where)]
+      return agent(where, 'unshare', ['--mount', ...user, ...mount, ...vector])
+    },
+  },
+}
+
+/** The file with what stands between at-signs replaced by what is so in this run. */
+function filled(name: string, where: LoadPlace): string {
+  const { hostname, port } = new URL(where.receiver)
+  const token = join(where.folder, 'token')
+  const values: Record<string, string> = {
+    URL: where.receiver,
+    HOST: hostname,
+    PORT: port,
+    PODS: where.logsDir,
+    CONTAINERS: where.containersDir,
+    CONTAINERS_TAG: where.containersDir.slice(1).replaceAll('/', '.'),
+    DATA: where.dataDir,
+    KUBECONFIG: where.kubeConfig,
+    NODE: benchNode.metadata.name,
+    TOKEN: token,
+  }
+  writeFileSync(token, 'none')
+  return readFileSync(join(folder, name), 'utf8').replaceAll(/@([A-Z_]+)@/g, (_, value: string) => {
+    const text = values[value]
+    if (text === undefined) throw new Error(`${name} has a place for "${value}", which no run knows.`)
+    return text
+  })
+}
+
+function written(name: string, where: LoadPlace): string {
+  const path = join(where.folder, name)
+  writeFileSync(path, filled(name, where))
+  return path
+}
+
+/** Builds the collector into the user's cache, once for what its modules are. */
+async function collector(): Promise<AgentUnderLoad> {
+  const sources = ['go.mod', 'go.sum', 'main.go'].map((file) => `e2e/bench/peers/otelcol/${file}`)
+  const binary = join(cacheFolder, 'bench', `otelcol-${fingerprint(sources)}`)
+  if (!existsSync(binary)) {
+    mkdirSync(dirname(binary), { recursive: true })
+    await ensureGo()
+    console.error('Building the OpenTelemetry collector.')
+    await command('go', ['build', '-trimpath', '-ldflags', '-s -w', '-o', `${binary}.new`, '.'], {
+      cwd: join(folder, 'otelcol'),
+      env: { GOFLAGS: '-mod=readonly' },
+      timeoutMs: 3_600_000,
+    })
+    renameSync(`${binary}.new`, binary)
+  }
+  return (where) => agent(where, binary, ['--config', written('otelcol.yaml', where)])
+}
+
+const loads: readonly (readonly [name: string, load: Partial<Load>])[] = [
+  ['steady smooth', { mode: 'smooth' }],
+  ['steady burst', { mode: 'burst' }],
+  ['peak', { mode: 'all' }],
+]
+
+/** Figures of each agent under each load: medians of the runs, which follow each other agent by agent. */
+export async function peers(runs: number, seconds = 20, count = defaultLoad.count): Promise<object[]> {
+  const agents = new Map<string, AgentUnderLoad>([
+    ['penstock', penstock('json')],
+    ['opentelemetry', await collector()],
+  ])
+  for (const [name, { variable, start }] of Object.entries(fromEnvironment)) {
+    const binary = process.env[variable]
+    if (binary !== undefined && binary !== '') agents.set(name, start(binary))
+    else console.error(`Without ${name}: ${variable} names no binary.`)
+  }
+  const { p_ns } = calibrate()
+  const cpus = separateCpus()
+  const figures = new Map<string, Record<string, number>[]>()
+  const problems = new Map<string, string>()
+  for (let run = 1; run <= runs; run++) {
+    for (const [loadName, load] of loads) {
+      for (const [name, start] of agents) {
+        const key = `${name}, ${loadName}`
+        try {
+          const measured = loadFigures(await measureLoad({ ...defaultLoad, ...load, seconds, count }, cpus, start))
+          figures.set(key, [...(figures.get(key) ?? []), measured])
+          console.error(`${key}, run ${run}: ${measured['cpu_s_per_million']} CPU-s per million lines`)
+        } catch (error) {
+          const { message } = error as Error
+          problems.set(key, message.split('\n')[0] as string)
+          console.error(`${key}, run ${run}: ${message}`)
+        }
+      }
+    }
+  }
+  return loads.flatMap(([load]) =>
+    [...agents.keys()].map((name) => {
+      const measured = figures.get(`${name}, ${load}`) ?? []
+      const problem = problems.get(`${name}, ${load}`)
+      return {
+        scenario: 'peers',
+        agent: name,
+        load,
+        runs: measured.length,
+        ...summary(measured),
+        p_ns,
+        pinned: cpus !== undefined,
+        ...(problem === undefined ? {} : { problem }),
+      }
+    }),
+  )
+}
+
+/** Medians; of cores also the range, and of what went wrong the sum. */
+function summary(runs: readonly Record<string, number>[]): Record<string, number> {
+  const made: Record<string, number> = {}
+  for (const name of Object.keys(runs[0] ?? {})) {
+    const values = runs.map((run) => run[name] as number)
+    if (name === 'lost' || name === 'doubled') made[name] = values.reduce((sum, value) => sum + value, 0)
+    else made[name] = round(median(values), 4)
+    if (name !== 'cores') continue
+    made['cores_min'] = Math.min(...values)
+    made['cores_max'] = Math.max(...values)
+  }
+  return made
+}
