@@ -16,6 +16,7 @@ const fields = [
   'rss_max_mb',
   'rss_mean_mb',
   'start_cpu_s',
+  'warmup_cpu_s',
 ]
 
 test.each([

@@ -24,7 +24,7 @@ import { type BenchPod, benchPods } from './pods.ts'
 import type { Place } from './scenarios.ts'
 import type { WriterPlan, WriterReport } from './writer.ts'
 
-export type Load = Omit<WriterPlan, 'files'> & { readonly pods: number }
+export type Load = Omit<WriterPlan, 'files' | 'warmupSeconds'> & { readonly pods: number }
 
 export interface LoadPlace extends Place {
   /** Holds everything of the run, as `/var/log` does on a node. */
@@ -39,10 +39,12 @@ export type AgentUnderLoad = (where: LoadPlace) => BenchProgram
 /** What was measured, in seconds, MB and lines. */
 export interface Measured {
   readonly startCpu: number
-  /** CPU after the start until all lines were delivered, and the part of it while lines were written. */
+  /** CPU from then until the steady part begins. */
+  readonly warmupCpu: number
+  /** CPU of the steady part until all lines were delivered, and the part of it while lines were written. */
   readonly cpu: number
   readonly cpuMeanwhile: number
-  /** Lines after the start, and how long writing them took; of lines that were there, how long delivering them took. */
+  /** Lines of the steady part, and how long writing them took; of lines that were there, how long delivering them took. */
   readonly lines: number
   readonly seconds: number
   readonly linesPerSecond: number
@@ -57,6 +59,8 @@ export interface Measured {
 /** The agent has ended its work when nothing arrives for so long. */
 const idleMs = 30_000
 const sampleMs = 200
+/** The platform compiles what is used often in the first seconds. Short runs wait for a part of their time alone. */
+const warmupSeconds = (seconds: number) => Math.min(5, seconds / 4)
 /** The last body of lines that end waits for more of them: the rate is that of the lines before. */
 const fullShare = 0.95
 
@@ -66,7 +70,9 @@ export async function measureLoad(load: Load, cpus: Cpus | undefined, agentOf: A
   await using receiver = await startReceiver(load.pods)
   const pods = benchPods(load.pods)
   const where = loadPlace(folder, receiver.url, pods)
-  const writer = startWriter({ ...load, files: pods.map((pod) => join(where.logsDir, pod.folder, '0.log')) })
+  const warmup = load.mode === 'silence' ? 0 : warmupSeconds(load.seconds)
+  const files = pods.map((pod) => join(where.logsDir, pod.folder, '0.log'))
+  const writer = startWriter({ ...load, seconds: load.seconds + warmup, warmupSeconds: warmup, files })
   let agent: ChildProcess | undefined
   let output: string | undefined
   try {
@@ -78,7 +84,7 @@ export async function measureLoad(load: Load, cpus: Cpus | undefined, agentOf: A
     const pid = agent.pid as number
     const startCpu = await cpuToFirstLine(receiver, agent)
     const rss = sampleRss(pid, sampleMs)
-    const all = { cpuBefore: startCpu, cpuAfter: undefined, written: ready.written, ms: 0, endMs: 0 }
+    const all: Steady = { ...ready, linesBefore: 0, cpuBefore: startCpu, cpuAfter: undefined, endMs: 0 }
     const part = load.mode === 'all' ? all : await underLoad(receiver, writer, agent, ready)
     const expected = total(part.written)
     await receiver.until(() => receiver.received() >= expected, idleMs, agent)
@@ -92,11 +98,13 @@ export async function measureLoad(load: Load, cpus: Cpus | undefined, agentOf: A
     const linesPerSecond = arrivalRate(arrivals, ([atMs, lines]) =>
       load.mode === 'all' ? lines <= load.count * fullShare : atMs <= part.endMs,
     )
-    const lines = expected - total(ready.written) || (arrivals.at(-1)?.[1] ?? 0) - (arrivals[0]?.[1] ?? 0)
+    const arrived = (arrivals.at(-1)?.[1] ?? 0) - (arrivals[0]?.[1] ?? 0)
+    const lines = load.mode === 'all' ? arrived : expected - part.linesBefore
     if (lines === 0 || linesPerSecond === 0)
       throw new Error('Too few lines for a rate: use a larger --events or --for.')
     return {
       startCpu,
+      warmupCpu: part.cpuBefore - startCpu,
       cpu,
       cpuMeanwhile,
       lines,
@@ -118,20 +126,31 @@ export async function measureLoad(load: Load, cpus: Cpus | undefined, agentOf: A
   }
 }
 
-/** Writes at the rate of the plan once every file is known, and takes the CPU of exactly that time. */
+interface Steady extends Omit<WriterReport, 'state'> {
+  /** Lines and CPU before it, and CPU at its end. */
+  readonly linesBefore: number
+  readonly cpuBefore: number
+  readonly cpuAfter: number | undefined
+  readonly endMs: number
+}
+
+/** Writes at the rate of the plan once every file is known, and takes the CPU of exactly the steady part. */
 async function underLoad(
   receiver: Receiver,
   writer: Writer,
   agent: ChildProcess,
   ready: WriterReport,
-): Promise<{ cpuBefore: number; cpuAfter: number; written: readonly number[]; ms: number; endMs: number }> {
+): Promise<Steady> {
+  const pid = agent.pid as number
   const first = total(ready.written)
   if (!(await receiver.until(() => receiver.received() >= first, idleMs, agent)))
     throw new Error(`Only ${receiver.received()} of the ${first} lines from before the start were delivered.`)
-  const cpuBefore = processCpu(agent.pid as number)
   writer.child.send('go')
+  const warm = await writer.report('warm')
+  const cpuBefore = processCpu(pid)
   const { written, ms } = await writer.report('done')
-  return { cpuBefore, cpuAfter: processCpu(agent.pid as number), written, ms, endMs: Date.now() }
+  const cpuAfter = processCpu(pid)
+  return { written, ms: ms - warm.ms, linesBefore: total(warm.written), cpuBefore, cpuAfter, endMs: Date.now() }
 }
 
 interface Writer {

@@ -48,6 +48,7 @@ export function loadFigures(measured: Measured): Record<string, number> {
     lines,
     seconds: round(seconds),
     start_cpu_s: round(measured.startCpu),
+    warmup_cpu_s: round(measured.warmupCpu),
     cores: round(cpuMeanwhile / seconds, 4),
     cpu_s_per_million: round((cpu / lines) * 1e6),
     rss_mean_mb: round(mean(rss), 1),

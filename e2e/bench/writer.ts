@@ -19,14 +19,16 @@ export interface WriterPlan {
   readonly mode: WriterMode
   /** Lines a second, of all files together. */
   readonly rate: number
+  /** How long it writes, and the part of it after which it reports once. */
   readonly seconds: number
+  readonly warmupSeconds: number
   /** How many lines `all` writes. */
   readonly count: number
   readonly seed: number
 }
 
 export interface WriterReport {
-  readonly state: 'ready' | 'done'
+  readonly state: 'ready' | 'warm' | 'done'
   /** Lines in each file, and the milliseconds that writing took. */
   readonly written: readonly number[]
   readonly ms: number
@@ -93,7 +95,9 @@ class PodLog {
 }
 
 async function main(): Promise<void> {
-  const { files, kind, mode, rate, seconds, count, seed } = JSON.parse(process.argv[2] as string) as WriterPlan
+  const { files, kind, mode, rate, seconds, warmupSeconds, count, seed } = JSON.parse(
+    process.argv[2] as string,
+  ) as WriterPlan
   const lines = appLines(kind, preparedLines, seed)
   const stamp = new Stamp(seed)
   const logs = files.map((path, index) => new PodLog(path, index, stamp))
@@ -123,13 +127,16 @@ async function main(): Promise<void> {
 
   const started = performance.now()
   const since = () => performance.now() - started
+  if (mode === 'silence') report('warm', 0)
   if (mode === 'silence') await afterSilence(logs.length, seconds, seed, since, stamp, writeTo)
   if (mode === 'smooth' || mode === 'burst') {
     const linesAtOnce = mode === 'smooth' ? 1 : Math.max(1, Math.round(rate / logs.length))
     const turns = Math.floor((rate * seconds) / linesAtOnce)
+    const warmupTurns = Math.floor((rate * warmupSeconds) / linesAtOnce)
     for (let turn = 0; turn < turns; ) {
       const due = Math.min(turns, Math.ceil((since() / 1000) * (rate / linesAtOnce)))
       for (; turn < due; turn++) {
+        if (turn === warmupTurns) report('warm', since())
         stamp.tick()
         for (let index = 0; index < linesAtOnce; index++) writeTo(turn % logs.length)
       }
