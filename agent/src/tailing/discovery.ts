@@ -1,9 +1,11 @@
 // Finds files to tail: walks folders, watches each with inotify, and walks again at a slow beat, which also covers file
 // systems without inotify. Says of each folder which files it holds now, and of each file that it has changed.
 // A folder that was entered stays entered until it is gone.
-// inotify speaks once for every write. Where there are many, that costs more than the lines: such a folder is polled for a while.
+// inotify reports every write, and Node cannot mask writes out. In a folder with many writes the reports cost more than the lines:
+// discovery calls it busy and stops watching it for a while, and the tailer polls its files.
 
 import { type FSWatcher, readdirSync, statSync, watch } from 'node:fs'
+import { isWorthPolling } from './polling.ts'
 
 export interface DiscoveryRules {
   readonly roots: readonly string[]
@@ -18,8 +20,8 @@ export interface DiscoveryHooks {
   listed(directory: string, files: readonly FoundFile[], watched: boolean): void
   /** Something was written to a file, or it was replaced. */
   changed(path: string): void
-  /** A busy folder has its turn: its files may have grown. */
-  polled(directory: string): void
+  /** `true`: the folder has many writes, and `changed` no longer reports them. `false`: it does again; files may have grown meanwhile. */
+  busy(directory: string, busy: boolean): void
   /** A folder is looked into no more; `listed` has told of no files before. */
   left?(directory: string): void
   /** A folder could not be watched or read. */
@@ -33,6 +35,8 @@ export interface Finder {
   /** Asks the rules again: about one folder and what is below it, or about all. */
   reconsider(directory?: string): void
   rescan(directory: string): void
+  /** Walks a folder if its modification time has changed. */
+  look(directory: string): void
   leave(directory: string): void
   close(): void
 }
@@ -47,18 +51,21 @@ interface Folder {
   watcher: FSWatcher | undefined
   /** Modification time when it was walked last. */
   time: number
-  /** Events since the last beat. */
+  /** Wanted files when it was walked last. */
+  files: number
+  /** Writes that inotify has reported since the last beat. */
   events: number
-  /** Until then it is polled; 0: it is not busy. */
+  /** When watching starts again; 0: the folder is not busy. */
   busyUntil: number
+  /** How long the next busy time lasts. */
+  busyMs: number
   readonly children: Set<string>
 }
 
 const debounceMs = 25
-/** So many events within a beat make a folder busy. */
-const busyEvents = 50
-const busyMs = 10_000
-const pollMs = 25
+/** A busy folder is not watched for this long. The time doubles while the folder stays busy. */
+const minBusyMs = 10_000
+const maxBusyMs = 60_000
 const clockTickMs = 50
 
 export class Discovery implements Finder {
@@ -67,9 +74,7 @@ export class Discovery implements Finder {
   readonly #folders = new Map<string, Folder>()
   readonly #dirty = new Set<string>()
   readonly #unwatchable = new Set<string>()
-  readonly #busy = new Set<string>()
   #timer: NodeJS.Timeout | undefined
-  #pollTimer: NodeJS.Timeout | undefined
   #closed = false
 
   constructor(rules: DiscoveryRules, hooks: DiscoveryHooks) {
@@ -86,44 +91,43 @@ export class Discovery implements Finder {
     for (const directory of [...this.#folders.keys()]) this.#walk(directory)
   }
 
-  /** Walks what may have changed without a word of inotify, and finds out what is busy. To be called every second. */
+  /** Walks folders whose changes inotify may not have reported, and ends busy times. To be called every second. */
   beat(now: number): void {
     for (const root of this.#rules.roots) if (!this.#folders.has(root)) this.#enter(root, true)
     for (const [directory, folder] of this.#folders) {
-      if (folder.busyUntil === 0 && folder.events > busyEvents) this.#becomeBusy(directory, folder, now)
-      else if (folder.busyUntil !== 0 && now >= folder.busyUntil) this.#calmDown(directory, folder)
+      if (folder.busyUntil !== 0 && now >= folder.busyUntil) this.#calmDown(directory, folder)
+      else if (folder.busyUntil === 0 && folder.events === 0) folder.busyMs = minBusyMs
       folder.events = 0
       // Some file systems can be watched but tell nothing.
-      if (timeOf(directory) !== folder.time) this.#walk(directory)
+      this.look(directory)
     }
   }
 
-  #becomeBusy(directory: string, folder: Folder, now: number): void {
+  /** Walks a folder if it has changed. Ends its busy time, so that inotify reports the next steps of a rotation at once. */
+  look(directory: string): void {
+    const folder = this.#folders.get(directory)
+    if (folder === undefined || timeOf(directory) === folder.time) return
+    if (folder.busyUntil === 0) this.#walk(directory)
+    else this.#calmDown(directory, folder)
+  }
+
+  #written(directory: string, folder: Folder): void {
+    folder.events++
+    if (folder.busyUntil !== 0 || !isWorthPolling(folder.events, folder.files)) return
     folder.watcher?.close()
     folder.watcher = undefined
-    folder.busyUntil = now + busyMs
-    this.#busy.add(directory)
-    this.#pollTimer ??= setInterval(() => this.#poll(), pollMs)
+    folder.busyUntil = Date.now() + folder.busyMs
+    folder.busyMs = Math.min(maxBusyMs, folder.busyMs * 2)
+    this.#hooks.busy(directory, true)
   }
 
   #calmDown(directory: string, folder: Folder): void {
     folder.busyUntil = 0
-    this.#busy.delete(directory)
-    if (this.#busy.size === 0) {
-      clearInterval(this.#pollTimer)
-      this.#pollTimer = undefined
-    }
+    folder.events = 0
     this.#watch(directory, folder)
-    // What happened while nobody watched.
+    // Finds changes from the time without a watch.
     this.#walk(directory)
-    this.#hooks.polled(directory)
-  }
-
-  #poll(): void {
-    for (const directory of this.#busy) {
-      if (timeOf(directory) !== this.#folders.get(directory)?.time) this.#walk(directory)
-      this.#hooks.polled(directory)
-    }
+    this.#hooks.busy(directory, false)
   }
 
   /** Asks again which folders below the roots shall be entered, soon. */
@@ -144,7 +148,6 @@ export class Discovery implements Finder {
   close(): void {
     this.#closed = true
     clearTimeout(this.#timer)
-    clearInterval(this.#pollTimer)
     for (const folder of this.#folders.values()) folder.watcher?.close()
     this.#folders.clear()
   }
@@ -162,7 +165,15 @@ export class Discovery implements Finder {
 
   #enter(directory: string, root = false): void {
     // Watched first, read after: nothing can appear in between unseen.
-    const folder: Folder = { watcher: undefined, time: Number.NaN, events: 0, busyUntil: 0, children: new Set() }
+    const folder: Folder = {
+      watcher: undefined,
+      time: Number.NaN,
+      files: 0,
+      events: 0,
+      busyUntil: 0,
+      busyMs: minBusyMs,
+      children: new Set(),
+    }
     if (root) {
       try {
         statSync(directory)
@@ -178,10 +189,11 @@ export class Discovery implements Finder {
   #watch(directory: string, folder: Folder): void {
     try {
       const watcher = watch(directory, { persistent: false }, (event, name) => {
-        folder.events++
         if (name === null) this.#mark(directory)
-        else if (event === 'change') this.#hooks.changed(join(directory, name))
-        else {
+        else if (event === 'change') {
+          this.#hooks.changed(join(directory, name))
+          this.#written(directory, folder)
+        } else {
           this.#mark(directory)
           this.#hooks.changed(join(directory, name))
         }
@@ -247,6 +259,7 @@ export class Discovery implements Finder {
         this.#leave(child)
       }
     }
+    folder.files = files.length
     this.#hooks.listed(directory, files, folder.watcher !== undefined || folder.busyUntil !== 0)
   }
 
@@ -255,8 +268,8 @@ export class Discovery implements Finder {
     if (folder === undefined) return
     this.#folders.delete(directory)
     this.#unwatchable.delete(directory)
-    this.#busy.delete(directory)
     folder.watcher?.close()
+    if (folder.busyUntil !== 0) this.#hooks.busy(directory, false)
     for (const child of folder.children) this.#leave(child)
     this.#hooks.listed(directory, [], false)
     this.#hooks.left?.(directory)

@@ -6,6 +6,7 @@ import { Discovery, type DiscoveryHooks, type DiscoveryRules, type Finder, type 
 interface Folder {
   files: readonly FoundFile[]
   watched: boolean
+  busy: boolean
   readonly views: Set<View>
 }
 
@@ -40,8 +41,10 @@ export class SharedDiscovery {
         changed: (path) => {
           for (const view of this.#viewsOf(parentOf(path))) view.hooks.changed(path)
         },
-        polled: (directory) => {
-          for (const view of this.#viewsOf(directory)) view.hooks.polled(directory)
+        busy: (directory, busy) => {
+          const folder = this.#folders.get(directory)
+          if (folder !== undefined) folder.busy = busy
+          for (const view of this.#viewsOf(directory)) view.hooks.busy(directory, busy)
         },
         failed: (what, path, error) => {
           for (const view of this.#folders.get(path)?.views ?? this.#views) view.hooks.failed(what, path, error)
@@ -63,6 +66,7 @@ export class SharedDiscovery {
       },
       reconsider: (directory) => this.#reconsider(view, directory),
       rescan: (directory) => this.#base.rescan(directory),
+      look: (directory) => this.#base.look(directory),
       leave: (directory) => this.#leave(view, directory),
       close: () => this.#close(view),
     }
@@ -90,7 +94,7 @@ export class SharedDiscovery {
     const views = new Set<View>()
     for (const view of this.#views) if (view.started && this.#wants(view, directory)) views.add(view)
     if (views.size === 0) return false
-    this.#folders.set(directory, { files: [], watched: false, views })
+    this.#folders.set(directory, { files: [], watched: false, busy: false, views })
     return true
   }
 
@@ -140,6 +144,7 @@ export class SharedDiscovery {
       const folder = this.#folders.get(directory)
       if (folder === undefined || folder.views.has(view) || !this.#wants(view, directory)) continue
       folder.views.add(view)
+      if (folder.busy) view.hooks.busy(directory, true)
       tell(view, directory, folder)
     }
   }
@@ -148,6 +153,7 @@ export class SharedDiscovery {
     for (const [name, folder] of [...this.#folders].reverse()) {
       if (name !== directory && !name.startsWith(`${directory}/`)) continue
       if (!folder.views.delete(view)) continue
+      if (folder.busy) view.hooks.busy(name, false)
       view.hooks.listed(name, [], false)
       if (folder.views.size === 0) this.#base.leave(name)
     }

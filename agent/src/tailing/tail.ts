@@ -13,6 +13,7 @@ import { CheckpointWriter } from './checkpoint-writer.ts'
 import { Discovery, type DiscoveryHooks, type Finder, type FoundFile } from './discovery.ts'
 import { type Fingerprint, Fingerprinter } from './fingerprint.ts'
 import { gunzipFrom, type Taken } from './gzip.ts'
+import { maxPollMs, nextPoll, pollIntervalMs, timerSlackMs } from './polling.ts'
 import { leaveProgress, Progress, type ProgressState, takeProgress } from './progress.ts'
 import { type Slab, SlabPool } from './slab.ts'
 import {
@@ -53,7 +54,7 @@ export class Tailer<State> {
   readonly #byDirectory = new Map<string, Set<TailedFile<State>>>()
   readonly #byFingerprint = new Map<Fingerprint, TailedFile<State>>()
   /** Files that are too short for a fingerprint or cannot be opened, with the size at the last attempt. */
-  readonly #waiting = new Map<string, { size: number; polled: boolean }>()
+  readonly #waiting = new Map<string, { size: number; unwatched: boolean }>()
   /** Second files of a fingerprint, by inode, with size and time when that was found. */
   readonly #doubles = new Map<string, { path: string; stamp: string; fingerprint: Fingerprint }>()
   /** Paths whose trouble has been reported. */
@@ -108,7 +109,7 @@ export class Tailer<State> {
     const found: DiscoveryHooks = {
       listed: (directory, files, watched) => this.#listed(directory, files, watched),
       changed: (path) => this.#changed(path),
-      polled: (directory) => this.#polled(directory),
+      busy: (directory, busy) => this.#setBusy(directory, busy),
       failed: (what, path, error) => this.#failed(what, path, error),
     }
     this.#discovery = options.find?.(options.rules, found) ?? new Discovery(options.rules, found)
@@ -153,6 +154,7 @@ export class Tailer<State> {
       clearInterval(beat)
       clearTimeout(this.#coalescing)
       clearTimeout(this.#heldTimer)
+      clearTimeout(this.#pollTimer)
       this.#signal.removeEventListener('abort', onAbort)
       this.#discovery.close()
       await this.#gzipTask
@@ -245,14 +247,16 @@ export class Tailer<State> {
         this.pool.give(slab)
         this.#ready.delete(file)
         this.#atEnd(file)
+        this.#schedule(file)
         return undefined
       }
       read += length
       const waiting = this.#take(file, slab, length)
       if (!slab.held) this.pool.give(slab)
       if (length < capacity) {
-        // A short read is the end; the next change or beat will tell of more.
+        // A short read is the end, until the next change, poll or beat.
         this.#ready.delete(file)
+        this.#schedule(file)
         return waiting
       }
       if (waiting !== undefined) return waiting
@@ -264,6 +268,7 @@ export class Tailer<State> {
     if (file.waitUntil === 0) return false
     if (Date.now() < file.waitUntil && this.#hooks.waits?.(file) === true) {
       this.#held.add(file)
+      this.#schedule(file)
       return true
     }
     file.waitUntil = 0
@@ -343,11 +348,11 @@ export class Tailer<State> {
 
   #truncated(file: TailedFile<State>): void {
     this.#logger.info({ file: file.path }, 'File was truncated; reading it from its beginning.')
-    const { path, polled } = file
+    const { path, unwatched } = file
     this.#close(file)
     file.progress.close()
     this.#checkpoints.delete(file.progress.fingerprint)
-    this.#open(path, polled)
+    this.#open(path, unwatched)
   }
 
   // --- finding ---
@@ -358,8 +363,73 @@ export class Tailer<State> {
     else if (this.#waiting.has(path)) this.#retry(path)
   }
 
-  #polled(directory: string): void {
-    for (const file of this.#byDirectory.get(directory) ?? []) if (!file.closed && !file.gzip) this.#ready.add(file)
+  // --- polling ---
+
+  /** Directories that discovery does not watch, because they have many writes. */
+  readonly #busy = new Set<string>()
+  /** Files that have been read to their end and wait for their next poll. */
+  readonly #polled = new Set<TailedFile<State>>()
+  #pollTimer: NodeJS.Timeout | undefined
+  #pollTimerAt = Number.POSITIVE_INFINITY
+
+  #setBusy(directory: string, busy: boolean): void {
+    if (busy) this.#busy.add(directory)
+    else this.#busy.delete(directory)
+    // Reads what has arrived until now. In a busy folder, this read also schedules the first poll.
+    for (const file of this.#byDirectory.get(directory) ?? []) {
+      file.pollMs = maxPollMs
+      this.#mark(file)
+    }
+  }
+
+  /** Whether the tailer must poll a file because inotify does not report its changes. A silent file behind a link needs only the beat. */
+  #isPolled(file: TailedFile<State>): boolean {
+    return this.#busy.has(file.directory) || (file.unwatched && Date.now() - file.lastData < idleMs)
+  }
+
+  /** Schedules the next poll of a file that has been read to its end or must wait. */
+  #schedule(file: TailedFile<State>): void {
+    if (file.closed || file.gzip || !this.#isPolled(file)) {
+      this.#polled.delete(file)
+      file.pollAt = Number.POSITIVE_INFINITY
+      return
+    }
+    const now = performance.now()
+    const bytes = file.readTo - file.endTo
+    file.pollMs = pollIntervalMs(bytes, now - file.endAt, file.pollMs)
+    file.endAt = now
+    if (bytes > 0) file.endTo = file.readTo
+    file.pollAt = nextPoll(now, file.pollMs)
+    this.#polled.add(file)
+    if (file.pollAt < this.#pollTimerAt) this.#setPollTimer(file.pollAt, now)
+    const isSilent = file.hadNews && bytes <= 0
+    file.hadNews = bytes > 0
+    // The writer may have moved on to another file.
+    if (isSilent && this.#busy.has(file.directory)) this.#discovery.look(file.directory)
+    else if (isSilent) this.#checkPath(file)
+  }
+
+  #setPollTimer(at: number, now: number): void {
+    clearTimeout(this.#pollTimer)
+    this.#pollTimerAt = at
+    this.#pollTimer = setTimeout(this.#poll, at - now)
+  }
+
+  readonly #poll = (): void => {
+    this.#pollTimerAt = Number.POSITIVE_INFINITY
+    const now = performance.now()
+    const due = now + timerSlackMs
+    let next = Number.POSITIVE_INFINITY
+    for (const file of this.#polled) {
+      if (file.pollAt > due) {
+        if (file.pollAt < next) next = file.pollAt
+        continue
+      }
+      this.#polled.delete(file)
+      file.pollAt = Number.POSITIVE_INFINITY
+      this.#ready.add(file)
+    }
+    if (next < Number.POSITIVE_INFINITY) this.#setPollTimer(next, now)
     if (this.#ready.size > 0) this.#wake?.()
   }
 
@@ -378,7 +448,7 @@ export class Tailer<State> {
   #listed(directory: string, files: readonly FoundFile[], watched: boolean): void {
     const present = new Set<TailedFile<State>>()
     const paths = new Set<string>()
-    const unknown: { path: string; polled: boolean }[] = []
+    const unknown: { path: string; unwatched: boolean }[] = []
     for (const { path, link } of files) {
       paths.add(path)
       let stats: Stats
@@ -388,14 +458,14 @@ export class Tailer<State> {
         continue // removed since the folder was read
       }
       const file = this.#byInode.get(inodeOf(stats))
-      const polled = link || !watched
+      const unwatched = link || !watched
       if (file === undefined) {
-        unknown.push({ path, polled })
+        unknown.push({ path, unwatched })
         continue
       }
       present.add(file)
       file.goneSince = undefined
-      file.polled = polled
+      file.unwatched = unwatched
       if (file.path !== path && !this.#pathLeadsTo(file.path, file.inode)) this.#rename(file, path)
     }
     const now = Date.now()
@@ -412,8 +482,13 @@ export class Tailer<State> {
     }
     // The oldest first, so that a restart goes on in the order in which files were written.
     if (unknown.length > 1) unknown.sort((left, right) => createdTime(left.path) - createdTime(right.path))
-    for (const { path, polled } of unknown) this.#open(path, polled)
+    for (const { path, unwatched } of unknown) this.#open(path, unwatched)
     this.#events.gauge('open_files', this.#byInode.size)
+  }
+
+  /** inotify does not report it when a symbolic link gets another target. */
+  #checkPath(file: TailedFile<State>): void {
+    if (file.unwatched && !this.#pathLeadsTo(file.path, file.inode)) this.#discovery.rescan(file.directory)
   }
 
   #pathLeadsTo(path: string, inode: string): boolean {
@@ -454,24 +529,24 @@ export class Tailer<State> {
     } catch {
       return // gone: its folder will say so
     }
-    this.#open(path, waiting.polled)
+    this.#open(path, waiting.unwatched)
   }
 
-  #open(path: string, polled: boolean): void {
+  #open(path: string, unwatched: boolean): void {
     let descriptor: number
     try {
       descriptor = openSync(path, 'r')
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
-      this.#waiting.set(path, { size: -1, polled })
+      this.#waiting.set(path, { size: -1, unwatched })
       this.#reportOnce(path, () => this.#unreadable(path, error))
       return
     }
     let kept = false
     try {
-      kept = this.#admit(path, descriptor, polled)
+      kept = this.#admit(path, descriptor, unwatched)
     } catch (error) {
-      this.#waiting.set(path, { size: -1, polled })
+      this.#waiting.set(path, { size: -1, unwatched })
       this.#reportOnce(path, () => this.#unreadable(path, error))
     } finally {
       if (!kept) closeSync(descriptor)
@@ -489,7 +564,7 @@ export class Tailer<State> {
   }
 
   /** Decides what an open file is: new, known under another name, a double, or too short. True if it is read from now on. */
-  #admit(path: string, descriptor: number, polled: boolean): boolean {
+  #admit(path: string, descriptor: number, unwatched: boolean): boolean {
     const options = this.#options
     const stats = fstatSync(descriptor)
     if (!stats.isFile()) return false
@@ -497,7 +572,7 @@ export class Tailer<State> {
     if (this.#doubles.get(inodeOf(stats))?.stamp === stamp) return false
     const identity = this.#fingerprinter.identify(descriptor, options.stopAtEnd)
     if (identity === undefined) {
-      this.#waiting.set(path, { size: stats.size, polled })
+      this.#waiting.set(path, { size: stats.size, unwatched })
       this.#reportOnce(path, () => this.#events.count('checksum_errors_total', 1, this.#tags({ path })))
       return false
     }
@@ -512,7 +587,7 @@ export class Tailer<State> {
         stats.size >= other.offset &&
         (other.goneSince !== undefined || newer(stats, other))
       ) {
-        this.#switch(other, path, descriptor, stats, polled)
+        this.#switch(other, path, descriptor, stats, unwatched)
         return true
       }
       if (!gzip && other.goneSince === undefined) {
@@ -543,7 +618,7 @@ export class Tailer<State> {
     }
     if (goesOn) inherited.passTo(this.#checkpoints, this.#state)
     const progress = goesOn ? inherited : new Progress(fingerprint, offset, this.#checkpoints, this.#state)
-    const file = new TailedFile<State>({ path, descriptor, stats, gzip, offset, progress, polled })
+    const file = new TailedFile<State>({ path, descriptor, stats, gzip, offset, progress, unwatched })
     this.#events.count(known === undefined ? 'files_added_total' : 'files_resumed_total', 1, this.#tags(file))
     this.#logger.debug({ file: path, position: offset }, known === undefined ? 'Found a file.' : 'Resuming a file.')
     this.#byInode.set(file.inode, file)
@@ -561,13 +636,13 @@ export class Tailer<State> {
   }
 
   /** Goes on in a copy of the file. */
-  #switch(file: TailedFile<State>, path: string, descriptor: number, stats: Stats, polled: boolean): void {
+  #switch(file: TailedFile<State>, path: string, descriptor: number, stats: Stats, unwatched: boolean): void {
     this.#byInode.delete(file.inode)
     this.#closeDescriptor(file)
     file.descriptor = descriptor
     file.inode = inodeOf(stats)
     file.goneSince = undefined
-    file.polled = polled
+    file.unwatched = unwatched
     this.#byInode.set(file.inode, file)
     if (file.path !== path) this.#rename(file, path)
     this.#mark(file)
@@ -578,6 +653,7 @@ export class Tailer<State> {
     this.#measure(file)
     file.closed = true
     this.#ready.delete(file)
+    this.#polled.delete(file)
     this.#byInode.delete(file.inode)
     if (this.#byPath.get(file.path) === file) this.#byPath.delete(file.path)
     if (this.#byFingerprint.get(file.progress.fingerprint) === file) {
@@ -612,10 +688,7 @@ export class Tailer<State> {
       for (const file of [...this.#byInode.values()]) this.#verify(file)
     }
     for (const path of [...this.#waiting.keys()]) this.#retry(path)
-    for (const file of [...this.#byInode.values()]) {
-      // What a symbolic link leads to may be exchanged without a word from its folder.
-      if (file.polled && !this.#pathLeadsTo(file.path, file.inode)) this.#discovery.rescan(file.directory)
-    }
+    for (const file of [...this.#byInode.values()]) this.#checkPath(file)
     this.#tickDue = true
     this.#makeRoom()
     for (const file of [...this.#byInode.values()]) {
@@ -625,7 +698,9 @@ export class Tailer<State> {
     const all = this.#beats % (idleMs / beatMs) === 0
     for (const file of this.#byInode.values()) {
       this.#measure(file)
-      if (all || file.polled || now - file.lastData < idleMs || file.goneSince !== undefined) this.#mark(file)
+      // Polled files have a timer of their own.
+      if (all || file.goneSince !== undefined) this.#mark(file)
+      else if (!this.#polled.has(file) && (file.unwatched || now - file.lastData < idleMs)) this.#mark(file)
     }
     this.#checkpoints.prune((fingerprint) => this.#byFingerprint.has(fingerprint) || this.#isDouble(fingerprint), now)
     if (this.#checkpoints.changed) this.#writer.moved()
@@ -670,7 +745,9 @@ export class Tailer<State> {
       size = 0
     }
     const rest = size - file.offset
-    const atEnd = rest <= 0 || (!this.#ready.has(file) && rest <= this.#options.maxLineBytes)
+    // Bytes that were read and are still ahead of the offset are not a whole line.
+    const isRead = !this.#ready.has(file) && file.readTo === size
+    const atEnd = rest <= 0 || (isRead && rest <= this.#options.maxLineBytes)
     if (atEnd && now - Math.max(goneSince, file.lastData) >= lingerMs) this.#finish(file)
   }
 

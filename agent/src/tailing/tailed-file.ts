@@ -4,6 +4,7 @@ import type { Stats } from 'node:fs'
 import type { Turns } from '../component.ts'
 import type { DiscoveryHooks, DiscoveryRules, Finder } from './discovery.ts'
 import type { FingerprintOptions } from './fingerprint.ts'
+import { maxPollMs } from './polling.ts'
 import type { Progress } from './progress.ts'
 import type { Delimiter, Slab, SlabPool } from './slab.ts'
 
@@ -104,8 +105,17 @@ export class TailedFile<State> {
   waitUntil = 0
   /** A compressed file was read to its end. */
   finished = false
-  /** inotify does not tell of its changes. */
-  polled: boolean
+  /** inotify does not report its changes. */
+  unwatched: boolean
+  /** Milliseconds between two reads while it is polled. */
+  pollMs = maxPollMs
+  /** Time of the next poll by the monotonic clock; infinite while no poll is scheduled. */
+  pollAt = Number.POSITIVE_INFINITY
+  /** When the end of the file was last reached, and its position. */
+  endAt = 0
+  endTo = 0
+  /** Whether the last poll found new bytes. */
+  hadNews = false
   /** Modification time when the fingerprint was last looked at. */
   checkedTime: number
 
@@ -116,7 +126,7 @@ export class TailedFile<State> {
     gzip: boolean
     offset: number
     progress: Progress
-    polled: boolean
+    unwatched: boolean
   }) {
     this.path = opened.path
     this.directory = directoryOf(opened.path)
@@ -127,8 +137,9 @@ export class TailedFile<State> {
     this.gzip = opened.gzip
     this.offset = opened.offset
     this.writtenTo = opened.offset
+    this.endTo = opened.offset
     this.progress = opened.progress
-    this.polled = opened.polled
+    this.unwatched = opened.unwatched
     this.lastData = opened.stats.mtimeMs
     this.checkedTime = opened.stats.mtimeMs
     this.state = undefined as State // set by `opened` before anything else sees the file

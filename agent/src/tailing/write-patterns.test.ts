@@ -1,0 +1,384 @@
+// Files as programs write them: steadily, in bursts, once in a while, with rotations and truncations. The tests check that no line is lost
+// or doubled, that no line waits for long, and that the number of reads follows the rate. The clock is a fake one, so minutes of writing
+// take a second; the file system and inotify are real.
+
+import {
+  closeSync,
+  ftruncateSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { LogEvent } from '../event/log.ts'
+import { loggingEvents } from '../telemetry/component-events.ts'
+import { silentLogger } from '../telemetry/logger.ts'
+import { startSource, type TestSource } from '../testing/harness.ts'
+import { SharedDiscovery } from './shared-discovery.ts'
+import { compileDelimiter } from './slab.ts'
+import { Tailer } from './tail.ts'
+
+/** Calls of the file system while a test looks. */
+const calls = vi.hoisted(() => ({ reads: 0, stats: new Map<string, number>() }))
+vi.mock('node:fs', async (original) => {
+  const real = await original<typeof import('node:fs')>()
+  return {
+    ...real,
+    readSync: (...args: Parameters<typeof real.readSync>) => {
+      calls.reads++
+      return real.readSync(...args)
+    },
+    statSync: (path: string, options: object) => {
+      calls.stats.set(path, (calls.stats.get(path) ?? 0) + 1)
+      return real.statSync(path, options)
+    },
+  }
+})
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'penstock-patterns-'))
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'Date', 'performance'] })
+  calls.reads = 0
+  calls.stats.clear()
+})
+afterEach(() => {
+  vi.useRealTimers()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+/** Lets inotify events and promises through. */
+async function turn(): Promise<void> {
+  for (let pass = 0; pass < 3; pass++) await new Promise((resolve) => setImmediate(resolve))
+}
+
+async function advance(ms: number, each?: (at: number) => void): Promise<void> {
+  for (let at = 0; at < ms; at += 10) {
+    each?.(at)
+    await turn()
+    await vi.advanceTimersByTimeAsync(10)
+  }
+  await turn()
+}
+
+/** Advances the clock until a condition holds; returns by how much. */
+async function advanceUntil(holds: () => boolean, limitMs = 10_000): Promise<number> {
+  let ms = 0
+  while (!holds() && ms < limitMs) {
+    await advance(10)
+    ms += 10
+  }
+  return ms
+}
+
+/** A log that is written line by line, one call each. */
+class Log {
+  readonly path: string
+  #descriptor: number
+  written: string[] = []
+  #rotations = 0
+
+  constructor(path: string) {
+    this.path = path
+    mkdirSync(dirname(path), { recursive: true })
+    this.#descriptor = openSync(path, 'a')
+  }
+
+  write(lines: number, padding = ''): void {
+    for (let line = 0; line < lines; line++) {
+      const text = `${this.path.length} ${this.written.length} ${padding}`
+      this.written.push(text)
+      writeSync(this.#descriptor, `${text}\n`)
+    }
+  }
+
+  writeHalf(): () => void {
+    const text = `half ${this.written.length}`
+    this.written.push(text)
+    writeSync(this.#descriptor, text)
+    return () => writeSync(this.#descriptor, '\n')
+  }
+
+  rotate(): void {
+    this.#untilClockMoves()
+    renameSync(this.path, `${this.path}.${++this.#rotations}`)
+    const before = this.#descriptor
+    this.#descriptor = openSync(this.path, 'a')
+    closeSync(before)
+  }
+
+  truncate(): void {
+    ftruncateSync(this.#descriptor, 0)
+  }
+
+  /** File system clocks tick: two changes of a folder within one tick leave the same modification time. */
+  #untilClockMoves(): void {
+    const probe = join(tmpdir(), `penstock-clock-${process.pid}`)
+    const before = statSync(dirname(this.path)).mtimeMs
+    do writeFileSync(probe, '')
+    while (statSync(probe).mtimeMs <= before)
+    rmSync(probe)
+  }
+
+  close(): void {
+    closeSync(this.#descriptor)
+  }
+}
+
+interface Reader extends AsyncDisposable {
+  /** The lines that each tailer has handed on. */
+  readonly received: readonly (readonly unknown[])[]
+}
+
+const messages = (source: TestSource) => source.sent.map((event) => (event as LogEvent).fields['message'])
+
+async function fileSource(include: string): Promise<Reader> {
+  const source = await startSource('file', { include: [include] })
+  return {
+    get received() {
+      return [messages(source)]
+    },
+    async [Symbol.asyncDispose]() {
+      vi.useRealTimers()
+      await source[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** Several tailers, as the pipelines of a bundle have them: a cursor for each, one watch for all. */
+async function sharedTailers(root: string, count: number): Promise<Reader> {
+  const discovery = new SharedDiscovery(root)
+  const stopping = new AbortController()
+  const received = Array.from({ length: count }, () => [] as unknown[])
+  const dataDir = join(folder, 'data')
+  const running = received.map((lines, index) => {
+    const context = { events: loggingEvents(silentLogger), logger: silentLogger, stopping: stopping.signal }
+    const tailer = new Tailer<undefined>(
+      {
+        rules: { roots: [root], enter: () => true, accept: () => true },
+        find: (rules, hooks) => discovery.open(rules, hooks),
+        fingerprint: { strategy: 'checksum', lines: 1, maxLineBytes: 32_768 },
+        delimiter: compileDelimiter(Buffer.from('\n')),
+        maxLineBytes: 32_768,
+        maxReadBytes: 2048,
+        oldestFirst: true,
+        readFrom: 'beginning',
+        ignoreOlderMs: undefined,
+        ignoreCheckpoints: false,
+        rotateWaitMs: undefined,
+        sweepMs: 60_000,
+        stopAtEnd: false,
+        removeAfterMs: undefined,
+        lastLine: false,
+        dataDir,
+        componentId: `tailer-${index}`,
+        fileTag: false,
+      },
+      {
+        opened: () => undefined,
+        lines(file, slab) {
+          for (let line = 0; line < slab.count; line++) {
+            lines.push(slab.text(slab.starts[line] as number, slab.ends[line] as number))
+          }
+          file.progress.handOn(slab.end).release(1, 'delivered')
+          return undefined
+        },
+        closed: () => undefined,
+      },
+      context,
+    )
+    return tailer.run()
+  })
+  return {
+    received,
+    async [Symbol.asyncDispose]() {
+      vi.useRealTimers()
+      stopping.abort()
+      await Promise.all(running)
+      discovery.close()
+    },
+  }
+}
+
+/** A place for a log, and who reads it. */
+const readers = {
+  'the file source': async () => {
+    const log = new Log(join(folder, 'logs/app.log'))
+    return { log, start: () => fileSource(join(folder, 'logs/*.log*')) }
+  },
+  'the file source behind a symbolic link': async () => {
+    const log = new Log(join(folder, 'real/app.log'))
+    mkdirSync(join(folder, 'links'))
+    symlinkSync(log.path, join(folder, 'links/app.log'))
+    return { log, start: () => fileSource(join(folder, 'links/*.log')) }
+  },
+  'three tailers with one discovery': async () => {
+    const log = new Log(join(folder, 'pods/pod/0.log'))
+    return { log, start: () => sharedTailers(join(folder, 'pods'), 3) }
+  },
+}
+
+const isComplete = (reader: Reader, log: Log) => reader.received.every((lines) => lines.length >= log.written.length)
+
+/** Ways to write to a log. */
+const patterns: Record<string, (log: Log, complete: () => Promise<void>, isLink: boolean) => Promise<void>> = {
+  'a line every 10 ms': (log) => advance(15_000, () => log.write(1)),
+  '60 lines at once every second': (log) => advance(15_000, (at) => log.write(at % 1000 === 0 ? 60 : 0)),
+  'a line now and then': (log) => advance(30_000, (at) => log.write(at % 7000 === 0 ? 1 : 0)),
+  'silence, a burst, silence, a line': async (log) => {
+    await advance(3000)
+    log.write(500)
+    await advance(20_000)
+    log.write(1)
+  },
+  'three megabytes a second': (log) => advance(3000, () => log.write(30, 'x'.repeat(1000))),
+  'lines that come in halves': async (log) => {
+    for (let line = 0; line < 200; line++) {
+      const end = log.writeHalf()
+      await advance(line % 10 === 0 ? 600 : 20)
+      end()
+      await advance(20)
+    }
+  },
+  'a rotation now and then while it is written to': (log) =>
+    advance(15_000, (at) => {
+      log.write(1)
+      if (at % 3700 === 3600) log.rotate()
+    }),
+  // inotify does not report a new target of a link, and the old target has no other name here.
+  'rotations one after the other': (log, _complete, isLink) =>
+    advance(6000, (at) => {
+      log.write(2)
+      if (at % (isLink ? 1200 : 400) === 300) log.rotate()
+    }),
+  'a rotation after the last line': async (log) => {
+    await advance(4000, () => log.write(1))
+    log.rotate()
+    await advance(2000)
+    log.write(1)
+  },
+  'it is cut while it is written to': async (log, complete) => {
+    for (let cut = 0; cut < 4; cut++) {
+      await advance(3000, () => log.write(1))
+      await complete()
+      log.truncate()
+    }
+    await advance(1000, () => log.write(1))
+  },
+}
+
+describe.each(Object.entries(readers))('%s', (name, prepare) => {
+  test.each(Object.entries(patterns))('gets every line once: %s', async (_pattern, write) => {
+    const { log, start } = await prepare()
+    log.write(1)
+    await using reader = await start()
+    const complete = async () => {
+      await advanceUntil(() => isComplete(reader, log))
+    }
+    await complete()
+    await write(log, complete, name.includes('link'))
+    await complete()
+    // Doubled lines would arrive soon.
+    await advance(2000)
+    for (const lines of reader.received) expect(lines.toSorted()).toEqual(log.written.toSorted())
+    log.close()
+  })
+})
+
+test('files of one folder each follow their own rate', async () => {
+  const logs = [0, 1, 2, 3].map((index) => new Log(join(folder, `logs/${index}${'-'.repeat(index)}.log`)))
+  for (const log of logs) log.write(1)
+  await using reader = await fileSource(join(folder, 'logs/*.log'))
+  await advance(10_000, (at) => {
+    logs[0]?.write(30, 'x'.repeat(200))
+    logs[1]?.write(1)
+    logs[2]?.write(at % 1000 === 0 ? 20 : 0)
+    logs[3]?.write(at === 7770 ? 1 : 0)
+  })
+  await advance(500)
+  expect(reader.received[0]?.toSorted()).toEqual(logs.flatMap(({ written }) => written).toSorted())
+  for (const log of logs) log.close()
+})
+
+describe('reads', () => {
+  const start = async () => {
+    const log = new Log(join(folder, 'logs/app.log'))
+    log.write(1)
+    const reader = await fileSource(join(folder, 'logs/*.log'))
+    await advanceUntil(() => isComplete(reader, log))
+    return { log, reader }
+  }
+
+  test.each([
+    { pattern: 'a line every 10 ms', write: (at: number) => (at >= 0 ? 1 : 0) },
+    { pattern: '100 lines at once every second', write: (at: number) => (at % 1000 === 0 ? 100 : 0) },
+  ])('are about four a second, and no line waits longer than one of them: $pattern', async ({ write }) => {
+    const { log, reader } = await start()
+    await using _ = reader
+    calls.reads = 0
+    calls.stats.clear()
+    const seconds = 30
+    const writtenAt: number[] = []
+    let delivered = 0
+    let longest = 0
+    await advance(seconds * 1000, () => {
+      const now = performance.now()
+      for (const count = reader.received[0]?.length ?? 0; delivered < count - 1; delivered++) {
+        longest = Math.max(longest, now - (writtenAt[delivered] as number))
+      }
+      const lines = write(Math.round(now / 10) * 10)
+      log.write(lines)
+      for (let line = 0; line < lines; line++) writtenAt.push(now)
+    })
+    // This includes the times when discovery watches again, to see whether the folder is still busy.
+    expect(calls.reads / seconds).toBeLessThan(6)
+    expect(calls.stats.get(dirname(log.path)) ?? 0).toBeLessThan(seconds * 2.5)
+    expect(delivered).toBeGreaterThan(seconds * 90)
+    expect(longest).toBeLessThanOrEqual(270)
+    log.close()
+  })
+
+  test('bring chunks where much is written', async () => {
+    const { log, reader } = await start()
+    await using _ = reader
+    await advance(2000, () => log.write(20, 'x'.repeat(1000)))
+    calls.reads = 0
+    const before = log.written.length
+    await advance(5000, () => log.write(20, 'x'.repeat(1000)))
+    const bytes = (log.written.length - before) * 1000
+    expect(bytes / calls.reads).toBeGreaterThan(20_000)
+    log.close()
+  })
+
+  test('of a line after silence come at once', async () => {
+    const { log, reader } = await start()
+    await using _ = reader
+    await advance(3000, () => log.write(1))
+    await advance(90_000)
+    calls.reads = 0
+    await advance(60_000)
+    expect(calls.reads).toBeLessThan(20)
+    log.write(1)
+    expect(await advanceUntil(() => isComplete(reader, log))).toBeLessThanOrEqual(30)
+    log.close()
+  })
+
+  test('of the file after a rotation begin long before the next beat', async () => {
+    const { log, reader } = await start()
+    await using _ = reader
+    await advance(3000, () => log.write(1))
+    await advanceUntil(() => isComplete(reader, log))
+    log.rotate()
+    log.write(1)
+    expect(await advanceUntil(() => isComplete(reader, log))).toBeLessThan(600)
+    log.close()
+  })
+})
