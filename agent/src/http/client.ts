@@ -50,6 +50,30 @@ function loadPool(): typeof Pool {
 
 const keptOfBody = 65_536
 
+/** Tags with one name: one object for each value, because counters are found by the identity of their tags. */
+class KnownTags {
+  readonly #name: string
+  readonly #byValue = new Map<string, Readonly<Record<string, string>>>()
+
+  constructor(name: string) {
+    this.#name = name
+  }
+
+  of(value: string): Readonly<Record<string, string>> {
+    let tags = this.#byValue.get(value)
+    if (tags === undefined) {
+      tags = { [this.#name]: value }
+      this.#byValue.set(value, tags)
+    }
+    return tags
+  }
+}
+
+// Few values each: methods, status codes, and error codes of the system and of the client.
+const methods = new KnownTags('method')
+const statuses = new KnownTags('status')
+const errorKinds = new KnownTags('error_kind')
+
 export class HttpClient {
   readonly #options: HttpClientOptions
   readonly #pools = new Map<string, { readonly pool: Pool; readonly proxy: ProxyAddress | undefined }>()
@@ -66,7 +90,7 @@ export class HttpClient {
   send(request: HttpRequest, signal: AbortSignal, keep = keptOfBody): Promise<HttpResponse> {
     const { events } = this.#options
     const start = performance.now()
-    events?.count('http_client_requests_sent_total', 1, { method: request.method })
+    events?.count('http_client_requests_sent_total', 1, methods.of(request.method))
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason)
       let controller: Dispatcher.DispatchController | undefined
@@ -81,8 +105,9 @@ export class HttpClient {
         failed = true
         end()
         const kind = errorKind(error)
-        events?.count('http_client_errors_total', 1, { error_kind: kind })
-        events?.observe('http_client_error_rtt_seconds', (performance.now() - start) / 1000, { error_kind: kind })
+        const tags = errorKinds.of(kind)
+        events?.count('http_client_errors_total', 1, tags)
+        events?.observe('http_client_error_rtt_seconds', (performance.now() - start) / 1000, tags)
         reject(error)
       }
       let status = 0
@@ -109,10 +134,10 @@ export class HttpClient {
             if (failed) return
             end()
             const seconds = (performance.now() - start) / 1000
-            const code = String(status)
-            events?.count('http_client_responses_total', 1, { status: code })
+            const tags = statuses.of(String(status))
+            events?.count('http_client_responses_total', 1, tags)
             events?.observe('http_client_rtt_seconds', seconds)
-            events?.observe('http_client_response_rtt_seconds', seconds, { status: code })
+            events?.observe('http_client_response_rtt_seconds', seconds, tags)
             const raw = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
             resolve({ status, headers, body: decoded(raw, headers.get('content-encoding')) })
           },

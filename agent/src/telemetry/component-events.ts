@@ -101,10 +101,10 @@ export class CountedEvents implements ComponentEvents {
   readonly #outputs = new Map<string, Pair>()
   // A source hands over the same tags object for all batches of a file or a peer: one look-up by identity.
   readonly #origins = new WeakMap<object, Pair>()
-  readonly #receivedBytes = new ByTags()
-  readonly #sentBytes = new ByTags()
-  readonly #others = new Map<string, ByTags>()
-  readonly #histograms = new Map<string, HistogramSeries>()
+  readonly #receivedBytes = new ByTags(made)
+  readonly #sentBytes = new ByTags(made)
+  readonly #others = new Map<string, ByTags<Series>>()
+  readonly #histograms = new Map<string, ByTags<HistogramSeries>>()
 
   constructor(metrics: Metrics, logger: Logger, limit: RepetitionLimit, component: Identity) {
     this.#metrics = metrics
@@ -196,19 +196,18 @@ export class CountedEvents implements ComponentEvents {
   }
 
   observe(name: string, value: number, tags?: Labels): void {
-    const key = tags === undefined ? name : `${name} ${JSON.stringify(tags)}`
-    let series = this.#histograms.get(key)
-    if (series === undefined) {
-      series = this.#metrics.histogram(name, { ...this.#identity, ...tags })
-      this.#histograms.set(key, series)
+    let byTags = this.#histograms.get(name)
+    if (byTags === undefined) {
+      byTags = new ByTags(madeHistogram)
+      this.#histograms.set(name, byTags)
     }
-    series.observe(value)
+    byTags.of(tags, this.#metrics, name, this.#identity).observe(value)
   }
 
   #other(name: string, tags: Labels | undefined): Series {
     let byTags = this.#others.get(name)
     if (byTags === undefined) {
-      byTags = new ByTags()
+      byTags = new ByTags(made)
       this.#others.set(name, byTags)
     }
     return byTags.of(tags, this.#metrics, name, this.#identity)
@@ -219,18 +218,23 @@ const discardedOnPurpose = { intentional: 'true' }
 const discardedByError = { intentional: 'false' }
 
 /** The series of one metric and component, found by the identity of the tags object before its content. */
-class ByTags {
-  #plain: Series | undefined
-  readonly #byIdentity = new WeakMap<object, Series>()
+class ByTags<S> {
+  #plain: S | undefined
+  readonly #byIdentity = new WeakMap<object, S>()
+  readonly #make: (metrics: Metrics, name: string, labels: Labels) => S
 
-  of(tags: Labels | undefined, metrics: Metrics, name: string, identity: Labels): Series {
+  constructor(make: (metrics: Metrics, name: string, labels: Labels) => S) {
+    this.#make = make
+  }
+
+  of(tags: Labels | undefined, metrics: Metrics, name: string, identity: Labels): S {
     if (tags === undefined) {
-      this.#plain ??= made(metrics, name, identity)
+      this.#plain ??= this.#make(metrics, name, identity)
       return this.#plain
     }
     let series = this.#byIdentity.get(tags)
     if (series === undefined) {
-      series = made(metrics, name, { ...identity, ...tags })
+      series = this.#make(metrics, name, { ...identity, ...tags })
       this.#byIdentity.set(tags, series)
     }
     return series
@@ -239,6 +243,10 @@ class ByTags {
 
 function made(metrics: Metrics, name: string, labels: Labels): Series {
   return isGauge(name) ? metrics.gauge(name, labels) : metrics.counter(name, labels)
+}
+
+function madeHistogram(metrics: Metrics, name: string, labels: Labels): HistogramSeries {
+  return metrics.histogram(name, labels)
 }
 
 function isGauge(name: string): boolean {

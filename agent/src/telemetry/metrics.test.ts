@@ -117,6 +117,19 @@ test('an idle series is forgotten and counts on when it changes again', () => {
   expect(metrics.sum('component_sent_events_total')).toBe(6)
 })
 
+test('equal tags in different objects count in one series', () => {
+  const metrics = new Metrics()
+  const events = counted(metrics)
+  const tags = { status: '200' }
+  for (const each of [tags, { status: '200' }, tags]) {
+    events.count('http_client_responses_total', 1, each)
+    events.observe('http_client_response_rtt_seconds', 0.5, each)
+  }
+  const samplesOf = (name: string) => metrics.snapshot().find((snapshot) => snapshot.name === name)?.samples
+  expect(samplesOf('http_client_responses_total')).toMatchObject([{ value: 3 }])
+  expect(samplesOf('http_client_response_rtt_seconds')).toMatchObject([{ histogram: { count: 3, sum: 1.5 } }])
+})
+
 test('a computed gauge is read when it is asked for', () => {
   const metrics = new Metrics()
   let value = 1
