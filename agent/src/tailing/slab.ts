@@ -37,12 +37,13 @@ export class Slab {
     this.count = 0
     this.discarded = 0
     this.#encoding = encodings.unknown
-    const bytes = length === this.buffer.length ? this.buffer : this.buffer.subarray(0, length)
+    const bytes = this.buffer
     const width = delimiter.length
     let at = from
     for (;;) {
+      // Searches all of the buffer: a view of the part that was filled would cost more than a small read.
       const end = delimiter.find(bytes, at)
-      if (end < 0) break
+      if (end < 0 || end + width > length) break
       if (end - at <= maxLineBytes) this.#add(at, end)
       else this.discarded++
       at = end + width

@@ -193,7 +193,7 @@ export class Tailer<State> {
       }
       for (const file of this.#turns()) {
         const waiting = turns === undefined ? this.#turn(file) : turns.spend(() => this.#turn(file))
-        await this.#unlessStopping(waiting)
+        if (waiting !== undefined) await this.#unlessStopping(waiting)
         if (this.#signal.aborted) return
         // A turn of the event loop for the others, about once a chunk.
         if (performance.now() - sliceStart > 1) {
