@@ -68,6 +68,10 @@ interface PodFile {
   namespaceLabels: ValueObject | undefined
   nodeLabels: ValueObject | undefined
   path: string
+  /** Revision of the metadata that the objects above come from. */
+  revision: number
+  /** Tags of `log_bytes_written_total`: one object, by which the counter is found. */
+  readonly writtenTags: { readonly namespace: string }
   /** The path that it is written under; a rotated file has another, which goes on from this one. */
   readonly writtenPath: string
   /** Lines were read. */
@@ -403,6 +407,9 @@ export const orchestratorLogs = defineSource({
     /** Makes what all events of a file share, if what it is made from has changed. */
     const refresh = (tailed: TailedFile<PodFile>): void => {
       const file = tailed.state
+      const { revision } = metadata
+      if (file.revision === revision && file.path === tailed.path) return
+      file.revision = revision
       // For agents of an operator, what was known of a deleted pod holds until its files are read: another has another folder.
       const before = hub === undefined ? undefined : file
       const pod = metadata.pod(file.folder) ?? before?.pod
@@ -537,9 +544,7 @@ export const orchestratorLogs = defineSource({
         const dropped = slab.keep((start, end) => each.takes(end - start, now))
         if (dropped === 0) continue
         tailed.state.dropped += dropped
-        context.events.count('rate_limited_lines_total', dropped, {
-          limit: each === limiter ? 'container' : 'pipeline',
-        })
+        context.events.count('rate_limited_lines_total', dropped, each === limiter ? ofContainer : ofPipeline)
         context.events.discarded(dropped, true, 'The limit of lines or bytes a second is reached.')
       }
       let bytes = 0
@@ -627,6 +632,8 @@ export const orchestratorLogs = defineSource({
             namespaceLabels: annotator.namespaceLabels ? labelsOf(namespace, metadata.pod(folder)) : undefined,
             nodeLabels: annotator.nodeLabels ? metadata.nodeLabels(node) : undefined,
             path: tailed.path,
+            revision: -1,
+            writtenTags: { namespace },
             writtenPath: tailed.path.slice(0, tailed.path.lastIndexOf('.log') + 4),
             begun: false,
             resumed: tailed.progress.note as Resumed | undefined,
@@ -651,8 +658,7 @@ export const orchestratorLogs = defineSource({
           annotate(file)
           return file
         },
-        written: ({ state }, bytes) =>
-          context.events.count('log_bytes_written_total', bytes, { namespace: state.namespace }),
+        written: ({ state }, bytes) => context.events.count('log_bytes_written_total', bytes, state.writtenTags),
         lost(tailed, bytes, reason) {
           const { namespace } = tailed.state
           context.events.count('log_bytes_lost_total', bytes, { namespace, reason })
@@ -837,6 +843,9 @@ const lossTexts = {
   disk_pressure: 'The disk is nearly full; a removed log file is given up before it was read to its end.',
   rotate_wait: 'The time to read a removed file is over; it is given up before it was read to its end.',
 } as const
+
+const ofContainer = { limit: 'container' }
+const ofPipeline = { limit: 'pipeline' }
 
 const streams: readonly Stream[] = ['stdout', 'stderr']
 

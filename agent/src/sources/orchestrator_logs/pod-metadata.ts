@@ -95,6 +95,8 @@ function podFrom(object: PodObject): Pod {
 
 /** Objects by key, whose removal takes effect later, so that late lines still find them. */
 class Kept<T> {
+  /** Grows with every change. */
+  revision = 0
   readonly #objects = new Map<string, T>()
   readonly #removals = new Map<string, number>()
   readonly #delayMs: number
@@ -112,6 +114,7 @@ class Kept<T> {
   }
 
   set(key: string, object: T): void {
+    this.revision++
     this.#objects.set(key, object)
     this.#removals.delete(key)
   }
@@ -131,6 +134,7 @@ class Kept<T> {
     const expired: string[] = []
     for (const [key, at] of this.#removals) {
       if (now < at) continue
+      this.revision++
       this.#removals.delete(key)
       this.#objects.delete(key)
       expired.push(key)
@@ -148,6 +152,11 @@ export class PodMetadata {
     this.#pods = new Kept(delayDeletionMs)
     this.#namespaces = new Kept(delayDeletionMs)
     this.#nodes = new Kept(delayDeletionMs)
+  }
+
+  /** Differs from before if anything that is known has changed. */
+  get revision(): number {
+    return this.#pods.revision + this.#namespaces.revision + this.#nodes.revision
   }
 
   pod(folder: string): Pod | undefined {
