@@ -1,7 +1,7 @@
 // The agent as its image holds it: packed into few files. What finds files by its own address, or loads libraries late, must
 // find them from there too.
 
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
@@ -88,4 +88,37 @@ test('a program that asks the network has its workers', async () => {
     message: 'knock',
     answer: 'from the gate',
   })
+})
+
+test('as the image starts it, it gives back the pages of the program that only the start needed, and goes on', async () => {
+  const dockerfile = readFileSync(new URL('../Dockerfile', import.meta.url), 'utf8')
+  const entry = JSON.parse(/^ENTRYPOINT (\[.*\])$/m.exec(dockerfile)?.[1] ?? '[]') as string[]
+  const path = join(folder, 'pages.json')
+  const config = {
+    data_dir: folder,
+    sources: { in: { type: 'stdin' } },
+    sinks: { out: { type: 'console', inputs: ['in'], encoding: { codec: 'text' } } },
+  }
+  await writeFile(path, JSON.stringify(config))
+  const child = spawn(process.execPath, [...entry.slice(1, -1), join(packed, 'main.js'), '--config', path])
+  let out = ''
+  let log = ''
+  child.stdout.on('data', (text) => (out += text))
+  child.stderr.on('data', (text) => (log += text))
+  const exited = new Promise((resolve) => child.on('exit', resolve))
+  const says = (text: string) => vi.waitFor(() => expect(out).toContain(text), { timeout: 30_000 })
+  const fileMb = () =>
+    Number(/^RssFile:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]) / 1024
+  try {
+    child.stdin.write('before\n')
+    await says('before')
+    const before = fileMb()
+    await vi.waitFor(() => expect(fileMb()).toBeLessThan(before / 2), { timeout: 40_000, interval: 200 })
+    child.stdin.end('after\n')
+    await says('after')
+    expect(await exited).toBe(0)
+    expect(log).not.toContain('ExperimentalWarning')
+  } finally {
+    child.kill('SIGKILL')
+  }
 })

@@ -1,8 +1,6 @@
 // `run`: the agent itself. Loads the configuration, starts the topology, listens to signals and ends with the right code.
 
 import { hostname } from 'node:os'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import type { ApiServer } from '../api/server.ts'
 import type { Config } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
@@ -19,6 +17,7 @@ import { Watchdog } from '../topology/watchdog.ts'
 import { version } from '../version.ts'
 import { type Flags, flagHelp, type ParsedArgs, parseArgs } from './args.ts'
 import { exitCodeOf, exitCodes } from './exit-codes.ts'
+import { giveBackWhenSettled } from './memory.ts'
 
 /** Flags that say where the configuration is. */
 export const configFlags = {
@@ -310,7 +309,7 @@ class Agent {
     const expiry = this.#expireMetrics(globals.expireMetricsSecs)
     this.#metrics.counter('started_total').add(1)
     this.#logger.info({ version, pid: process.pid }, 'Penstock has started.')
-    forgetStart()
+    const keepMemory = giveBackWhenSettled(this.#logger)
 
     const ended = topology.ended.then((ending): Stop => ({ ...ending, at: 'end' }))
     const emptied =
@@ -324,6 +323,7 @@ class Agent {
     this.#onReload = () => {}
     this.#unwatch()
     clearInterval(expiry)
+    keepMemory()
     if (api !== undefined) api.stopping = true
     await bundle?.stop()
     if (stop.at === 'signal') this.#logger.info({ signal: stop.signal }, 'Penstock is stopping.')
@@ -487,17 +487,6 @@ class Agent {
     const expire = () => this.#metrics.expire(performance.now(), secs * 1000)
     return setInterval(expire, Math.max(1000, secs * 500)).unref()
   }
-}
-
-/**
- * Gives back the memory that loading took and nothing needs any more, about 18 MB in every pod: an agent with little to do
- * would keep it for hours, because nothing makes it collect.
- */
-function forgetStart(): void {
-  setFlagsFromString('--expose-gc')
-  const collect: unknown = runInNewContext('gc')
-  setFlagsFromString('--no-expose-gc')
-  if (typeof collect === 'function') collect({ type: 'major', execution: 'sync', flavor: 'last-resort' })
 }
 
 function levelOf({ severity, informational }: Problem): 'error' | 'warn' | 'info' {

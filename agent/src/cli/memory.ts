@@ -1,0 +1,65 @@
+// Memory that the start took and a running agent does not need goes back to the system.
+
+import { readFileSync } from 'node:fs'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import type { Logger } from '../telemetry/logger.ts'
+
+/** By then the objects of the cluster are listed and the first lines of all files are read, which leaves garbage too. */
+const settledMs = 10_000
+
+/** Gives memory back once the start is over. The result ends the wait. */
+export function giveBackWhenSettled(logger: Logger): () => void {
+  const timer = setTimeout(() => {
+    collectAll()
+    unmapProgram(logger)
+  }, settledMs)
+  timer.unref()
+  return () => clearTimeout(timer)
+}
+
+/** An agent with little to do would keep the garbage of its start for hours, because nothing makes it collect. */
+function collectAll(): void {
+  setFlagsFromString('--expose-gc')
+  const collect: unknown = runInNewContext('gc')
+  setFlagsFromString('--no-expose-gc')
+  if (typeof collect === 'function') collect({ type: 'major', execution: 'sync', flavor: 'last-resort' })
+}
+
+/** `MADV_DONTNEED` of `madvise(2)`, the same on every architecture of Linux that Node runs on. */
+const dontNeed = 4
+
+/**
+ * Unmaps the pages of the Node program and its libraries. With each page that a process touches, Linux maps up to 15 that are near and
+ * in its cache, so that most of them are resident for nothing. They stay in the page cache, and a page that is used again is mapped
+ * again without reading it from the disk. Needs `node:ffi`, which is experimental, so an agent that is started without the flag
+ * for it leaves its pages alone.
+ */
+function unmapProgram(logger: Logger): void {
+  if (process.platform !== 'linux' || !process.execArgv.includes('--experimental-ffi')) return
+  try {
+    const ffi = process.getBuiltinModule('node:ffi')
+    using library = ffi.dlopen(null, {
+      madvise: { arguments: ['uint64', 'uint64', 'int32'], return: 'int32' },
+    })
+    for (const { start, length } of unchangedRanges(readFileSync('/proc/self/smaps', 'latin1'))) {
+      library.functions.madvise(start, length, dontNeed)
+    }
+  } catch (error) {
+    logger.debug({ error }, 'The pages of the program stay mapped.')
+  }
+}
+
+/**
+ * The ranges of a `/proc/PID/smaps` that are mapped from a file, can only be read or executed, and hold no page that differs from the
+ * file: unmapping loses nothing. Relocated data is read-only too, but differs.
+ */
+export function unchangedRanges(smaps: string): { start: bigint; length: bigint }[] {
+  const ranges = []
+  for (const part of smaps.split(/\n(?=[0-9a-f]+-[0-9a-f]+ )/)) {
+    const [, start, end] = /^([0-9a-f]+)-([0-9a-f]+) r-[x-]p \S+ \S+ [1-9]\d* +\//.exec(part) ?? []
+    if (start === undefined || end === undefined || !/^Anonymous: +0 kB$/m.test(part)) continue
+    ranges.push({ start: BigInt(`0x${start}`), length: BigInt(`0x${end}`) - BigInt(`0x${start}`) })
+  }
+  return ranges
+}
