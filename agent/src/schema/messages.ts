@@ -1,8 +1,8 @@
 // What a validator found, in words: the option, what was expected, what was found, what was probably meant.
 // Values of secrets and credentials in addresses are never shown.
 
-import type { ErrorObject } from 'ajv'
 import { closest } from './problems.ts'
+import type { Violation } from './violations.ts'
 import { aliasesOf, chosenVariant, isTable, membersOf, pathOf, type Schema, schemaBelow, variantsOf } from './walk.ts'
 
 export interface Invalid {
@@ -16,8 +16,8 @@ export interface Invalid {
   readonly atKey?: boolean
 }
 
-/** What ajv found, as problems for people. */
-export function explained(errors: readonly ErrorObject[], root: Schema): Invalid[] {
+/** Violations, as problems for people. */
+export function explained(errors: readonly Violation[], root: Schema): Invalid[] {
   const problems: Invalid[] = []
   const malformed = new Map<string, { segments: (string | number)[]; help: string[] }>()
   for (const error of relevant(errors)) {
@@ -58,7 +58,7 @@ function encodingAbove(root: Schema, segments: readonly (string | number)[]): (s
 }
 
 /** Errors without those of variants that the value does not mean. */
-function relevant(errors: readonly ErrorObject[]): ErrorObject[] {
+function relevant(errors: readonly Violation[]): Violation[] {
   const unions = errors
     .filter((error) => error.keyword === 'anyOf' || error.keyword === 'oneOf')
     .map((error) => ({ error, chosen: meantVariant(error.schema as Schema[], error.data) }))
@@ -88,7 +88,7 @@ function meantVariant(variants: readonly Schema[], value: unknown): number {
   return numeric && words !== undefined && !words.includes(value) ? -1 : chosen
 }
 
-function explain(error: ErrorObject): Invalid {
+function explain(error: Violation): Invalid {
   const segments = error.instancePath
     .split('/')
     .slice(1)
@@ -107,7 +107,7 @@ function explain(error: ErrorObject): Invalid {
     case 'required':
       return at(
         `missing field \`${error.params['missingProperty']}\``,
-        expectation(schema, error.params['missingProperty']),
+        expectation(schema, error.params['missingProperty'] as string),
       )
     case 'additionalProperties': {
       const unknown = error.params['additionalProperty'] as string
@@ -156,13 +156,15 @@ function explain(error: ErrorObject): Invalid {
       )
     case 'format':
       return at(`${name} must be an absolute URL with scheme http or https, found ${found}`)
+    case 'const':
+      return at(`${name} must be equal to constant, found ${found}`)
     default:
-      return at(`${name} ${error.message ?? 'is not valid'}, found ${found}`)
+      return at(`${name} is not valid, found ${found}`)
   }
 }
 
 function union(
-  error: ErrorObject,
+  error: Violation,
   segments: (string | number)[],
   name: string,
   found: string,

@@ -1,5 +1,5 @@
 // The vocabulary in which components declare their options. Each word returns plain JSON Schema that carries, for the
-// compiler only, the type of the parsed value. ajv validates it and fills in defaults; reference pages, completion and
+// compiler only, the type of the parsed value. validate.ts checks values by it and fills in defaults; reference pages, completion and
 // resource schemas are derived from it. Keywords of ours start with `x-`.
 
 /** JSON Schema of an option; `T` is the type of its value after validation. */

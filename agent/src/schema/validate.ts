@@ -1,47 +1,28 @@
-// Checks options against their declaration and fills in defaults: one pass resolves aliases, variants and defaults, then ajv
-// decides. Options are used as parsed: nobody checks or completes them again.
+// Checks options against their declaration and fills in defaults: one pass resolves aliases, variants and defaults, then
+// the schema decides. Options are used as parsed: nobody checks or completes them again.
 
-import { Ajv, type ValidateFunction } from 'ajv'
 import { explained, type Invalid } from './messages.ts'
 import { type Options, objectSchema, type Parsed } from './options.ts'
+import { violationsOf } from './violations.ts'
 import { aliasesOf, chosenVariant, isTable, membersOf, type Schema, variantsOf } from './walk.ts'
-
-const ajv = new Ajv({
-  // The schemas are ours: tests hold them valid, not every start.
-  validateSchema: false,
-  meta: false,
-  allErrors: true,
-  strict: false,
-  verbose: true,
-  // Each schema judges one configuration: making its code shorter takes longer than running it.
-  code: { optimize: false },
-  logger: false,
-  // Templates and field paths have grammars of their own, which the configuration checks where it knows them.
-  formats: { url: isUrl, template: true, 'field-path': true },
-})
 
 export type Checked<O extends Options> =
   | { readonly ok: true; readonly value: Parsed<O> }
   | { readonly ok: false; readonly problems: readonly Invalid[] }
 
-interface Compiled {
-  readonly schema: Schema
-  readonly validate: ValidateFunction
-}
-
-const compiled = new WeakMap<Options, Compiled>()
+const schemas = new WeakMap<Options, Schema>()
 
 /** Parses options as the user gave them. The input is not changed. */
 export function parseOptions<O extends Options>(members: O, input: unknown): Checked<O> {
-  let known = compiled.get(members)
-  if (known === undefined) {
-    const schema = objectSchema(members)
-    known = { schema, validate: ajv.compile(schema) }
-    compiled.set(members, known)
+  let schema = schemas.get(members)
+  if (schema === undefined) {
+    schema = objectSchema(members)
+    schemas.set(members, schema)
   }
-  const value = filled(known.schema, input ?? {})
-  if (known.validate(value)) return { ok: true, value: value as Parsed<O> }
-  return { ok: false, problems: explained(known.validate.errors ?? [], known.schema) }
+  const value = filled(schema, input ?? {})
+  const violations = violationsOf(schema, value)
+  if (violations.length === 0) return { ok: true, value: value as Parsed<O> }
+  return { ok: false, problems: explained(violations, schema) }
 }
 
 /** A copy of the value with aliases resolved and defaults filled in, as deep as the schema goes. */
@@ -77,8 +58,4 @@ function filled(schema: Schema, value: unknown): unknown {
     }
   }
   return table
-}
-
-function isUrl(text: string): boolean {
-  return /^https?:\/\//i.test(text) && URL.canParse(text)
 }
