@@ -13,9 +13,63 @@ const narrow: Plugin = {
   generateBundle(_, files) {
     for (const file of Object.values(files)) {
       if (file.type !== 'chunk') continue
-      file.code = file.code.replace(/[^\0-\xff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+      const map = files[`${file.fileName}.map`]
+      if (map?.type === 'asset') {
+        const fields = JSON.parse(String(map.source)) as { mappings: string }
+        map.source = JSON.stringify({ ...fields, mappings: moved(fields.mappings, file.code.split('\n')) })
+      }
+      file.code = file.code.replace(wide, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
     }
   },
+}
+
+const wide = /[^\0-\xff]/g
+const escapeLength = '\\u0000'.length
+
+/** Mappings of code in which each letter that is too wide becomes an escape: what stands behind it on its line moves to the right. */
+function moved(mappings: string, lines: readonly string[]): string {
+  const each = mappings.split(';').map((mapping, index) => {
+    const letters = [...(lines[index] ?? '').matchAll(wide)].map((match) => match.index)
+    if (letters.length === 0 || mapping === '') return mapping
+    let column = 0
+    let before = 0 // by which the segment before has moved
+    let passed = 0
+    const segments = mapping.split(',').map((segment) => {
+      const { value, length } = readVlq(segment)
+      column += value
+      while (passed < letters.length && (letters[passed] as number) < column) passed++
+      const by = passed * (escapeLength - 1)
+      const text = writeVlq(value + by - before) + segment.slice(length)
+      before = by
+      return text
+    })
+    return segments.join(',')
+  })
+  return each.join(';')
+}
+
+const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
+
+/** The first number of a segment: groups of five bits, the lowest first, and the sign as the lowest bit. */
+function readVlq(segment: string): { value: number; length: number } {
+  let bits = 0
+  let length = 0
+  for (let digit = 32; (digit & 32) !== 0; length++) {
+    digit = digits.indexOf(segment[length] as string)
+    bits |= (digit & 31) << (length * 5)
+  }
+  return { value: (bits & 1) === 1 ? -(bits >>> 1) : bits >>> 1, length }
+}
+
+function writeVlq(value: number): string {
+  let bits = value < 0 ? (-value << 1) | 1 : value << 1
+  let text = ''
+  do {
+    const rest = bits >>> 5
+    text += digits[(bits & 31) | (rest > 0 ? 32 : 0)]
+    bits = rest
+  } while (bits > 0)
+  return text
 }
 
 /** What the operator's pack has in common with this one. */
@@ -31,6 +85,8 @@ export const packing = {
     entryFileNames: '[name].js',
     chunkFileNames: '[name]-[hash].js',
     comments: false,
+    // Names of functions and classes stay: error messages and stacks show them.
+    minify: { compress: { keepNames: { function: true, class: true } }, mangle: { keepNames: true } },
   },
 } as const satisfies RolldownOptions
 

@@ -5,6 +5,7 @@ import { execFile, spawn } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
+import { SourceMap, type SourceMapPayload } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -42,6 +43,26 @@ test('its sources stay small in memory: none has a letter beyond Latin-1', () =>
   for (const file of readdirSync(packed).filter((name) => name.endsWith('.js'))) {
     expect(/[^\0-\xff]/.exec(readFileSync(join(packed, file), 'utf8'))?.[0], file).toBeUndefined()
   }
+})
+
+test('its source maps lead to the sources, behind escaped letters too, and functions keep their names', () => {
+  let found = 0
+  for (const file of readdirSync(packed).filter((name) => name.endsWith('.js.map'))) {
+    const fields = JSON.parse(readFileSync(join(packed, file), 'utf8')) as SourceMapPayload
+    const map = new SourceMap(fields)
+    const sources = new Map(fields.sources.map((name, index) => [name, fields.sourcesContent[index]?.split('\n')]))
+    const code = readFileSync(join(packed, file.slice(0, -'.map'.length)), 'utf8')
+    for (const [line, text] of code.split('\n').entries()) {
+      for (const match of text.matchAll(/(?<=^|[;}])function (\w{5,})\(/g)) {
+        const origin = map.findEntry(line, match.index + 'function '.length)
+        if (!('originalSource' in origin) || !origin.originalSource.endsWith('.ts')) continue
+        const original = sources.get(origin.originalSource)?.[origin.originalLine]?.slice(origin.originalColumn)
+        expect(original, `${file}: ${match[1]}`).toMatch(new RegExp(`^${match[1]}\\b`))
+        found++
+      }
+    }
+  }
+  expect(found).toBeGreaterThan(1000)
 })
 
 test('libraries that functions load late are found, and letters mean what they meant', async () => {

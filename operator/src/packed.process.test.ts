@@ -77,8 +77,9 @@ test('its sources stay small in memory: none has a letter beyond Latin-1', () =>
 const entries = ['main.js', 'agent.js', 'worker.js', 'leader-worker.js', 'remote-worker.js', 'network-worker.js']
 
 test('what its parts start from beside themselves is there', () => {
+  const beside = /\(["`]([\w-]+)["`],\s*import\.meta\.url\)/g // the call is minified
   const started = scripts().flatMap((file) =>
-    [...readFileSync(join(packed, file), 'utf8').matchAll(/fileBeside\("([\w-]+)"/g)].map(([, name]) => `${name}.js`),
+    [...readFileSync(join(packed, file), 'utf8').matchAll(beside)].map(([, name]) => `${name}.js`),
   )
   expect(started.toSorted()).toEqual(entries.filter((name) => name !== 'main.js').toSorted())
   expect(scripts()).toEqual(expect.arrayContaining(entries))
