@@ -88,13 +88,7 @@ export async function follow<T extends KubeObject>(
   let failures = 0
   while (!signal.aborted) {
     try {
-      if (version === undefined) {
-        const list = await readList<T>(client, followed, options.fromCache, signal, hooks)
-        hooks.listed()
-        hooks.replaced(list.items)
-        hooks.passed?.(list.version)
-        version = list.version
-      }
+      version ??= await takeList<T>(client, followed, hooks, options)
       const ended: WatchEnd = await watch<T>(client, followed, version, hooks, signal)
       version = ended.version
       if (ended.seen > 0) failures = 0
@@ -108,6 +102,23 @@ export async function follow<T extends KubeObject>(
       await pause(backoff(failures), signal)
     }
   }
+}
+
+/**
+ * Hands on the list, and gives its version. A function of its own: what an async function has held stays with it while it waits,
+ * so that `follow` would keep all objects of the list until the watch ends.
+ */
+async function takeList<T extends KubeObject>(
+  client: KubeClient,
+  followed: Followed,
+  hooks: FollowHooks<T>,
+  options: { readonly fromCache: boolean; readonly signal: AbortSignal },
+): Promise<string> {
+  const list = await readList<T>(client, followed, options.fromCache, options.signal, hooks)
+  hooks.listed()
+  hooks.replaced(list.items)
+  hooks.passed?.(list.version)
+  return list.version
 }
 
 function backoff(failures: number): number {
