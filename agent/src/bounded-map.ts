@@ -1,0 +1,109 @@
+// A cache whose keys come from data: bounded in bytes and in entries, whatever the data are.
+// Entries are in two generations. New and recently used entries are in the young one; when it holds half of what is allowed, it
+// becomes the old one, and the old one is dropped. A hit among the young costs one look-up and nothing else.
+
+export interface CacheLimits<V> {
+  readonly maxEntries: number
+  /** Of keys and values together, as estimated. */
+  readonly maxBytes: number
+  /** Bytes that a value keeps alive, beside those of its key. It must give the same for a value each time. */
+  readonly sizeOf?: (value: V) => number
+}
+
+/** Bytes of an entry beside its characters: the place in the map, the headers of key and value. */
+const entryBytes = 100
+
+/** An entry that would take more than this part of the cache is not kept: it would cost many others their place. */
+const maxShare = 1 / 8
+
+export class BoundedMap<V extends object | string | number | boolean> {
+  readonly #maxEntries: number
+  readonly #maxBytes: number
+  readonly #sizeOf: (value: V) => number
+  #young = new Map<string, V>()
+  #old = new Map<string, V>()
+  #youngBytes = 0
+  #oldBytes = 0
+
+  constructor(limits: CacheLimits<V>) {
+    this.#maxEntries = limits.maxEntries
+    this.#maxBytes = limits.maxBytes
+    this.#sizeOf = limits.sizeOf ?? noBytes
+  }
+
+  /** Entries that are kept. */
+  get size(): number {
+    return this.#young.size + this.#old.size
+  }
+
+  /** Estimated bytes of what is kept. */
+  get bytes(): number {
+    return this.#youngBytes + this.#oldBytes
+  }
+
+  get(key: string): V | undefined {
+    const value = this.#young.get(key)
+    return value !== undefined ? value : this.#getOld(key)
+  }
+
+  #getOld(key: string): V | undefined {
+    const value = this.#old.get(key)
+    if (value === undefined) return undefined
+    const bytes = this.#bytesOf(key, value)
+    this.#old.delete(key)
+    this.#oldBytes -= bytes
+    this.#add(key, value, bytes)
+    return value
+  }
+
+  /** Keeps a value, in place of one that the key had; not if it is too large to be kept. */
+  set(key: string, value: V): void {
+    const young = this.#young.get(key)
+    if (young !== undefined) {
+      this.#young.delete(key)
+      this.#youngBytes -= this.#bytesOf(key, young)
+    }
+    const old = this.#old.get(key)
+    if (old !== undefined) {
+      this.#old.delete(key)
+      this.#oldBytes -= this.#bytesOf(key, old)
+    }
+    const bytes = this.#bytesOf(key, value)
+    if (bytes <= this.#maxBytes * maxShare) this.#add(key, value, bytes)
+  }
+
+  #add(key: string, value: V, bytes: number): void {
+    if (this.#youngBytes + bytes > this.#maxBytes / 2 || this.#young.size >= this.#maxEntries / 2) {
+      this.#old = this.#young
+      this.#oldBytes = this.#youngBytes
+      this.#young = new Map()
+      this.#youngBytes = 0
+    }
+    this.#young.set(key, value)
+    this.#youngBytes += bytes
+  }
+
+  #bytesOf(key: string, value: V): number {
+    return entryBytes + 2 * key.length + this.#sizeOf(value)
+  }
+
+  clear(): void {
+    this.#young = new Map()
+    this.#old = new Map()
+    this.#youngBytes = 0
+    this.#oldBytes = 0
+  }
+}
+
+function noBytes(): number {
+  return 0
+}
+
+/**
+ * The same text with memory of its own, for what a value keeps. A piece that was cut from a text keeps all of that text alive: ten
+ * characters in a cache can hold a line of a megabyte. Keys need it not: the engine gives those of a map memory of their own.
+ */
+export function ownText(text: string): string {
+  // Joined, the characters are copied into a new text, of which this is a piece.
+  return ` ${text}`.slice(1)
+}
