@@ -3,6 +3,7 @@
 // here, by the same search with a memory of what has failed before, or, for texts too long for that memory, by all states at once.
 // Both give the match the built-in engine would give.
 
+import { BoundedMap } from '../bounded-map.ts'
 import { backtrackingCost } from './regex-cost.ts'
 import { anchored, nullable, parseRegex, type RegexNode, type RegexTree } from './regex-syntax.ts'
 
@@ -53,14 +54,27 @@ interface Plan {
   /** The built-in engine runs on texts up to this length. */
   readonly longest: number
   program: Program | undefined
+  /** Estimated, with the program. */
+  readonly bytes: number
 }
 
-const plans = new Map<string, Plan | undefined>()
+const planBytes = 1000
+const bytesOfCharacter = 100
+const bytesOfSet = 5000
+const bytesOfInstruction = 60
+
+// Patterns can come from data. A tree takes some hundred bytes for each character of its pattern, and what it expands to is a part of it.
+const plans = new BoundedMap<Plan | 'none'>({
+  maxEntries: 1000,
+  maxBytes: 16 << 20,
+  sizeOf: (plan) => (plan === 'none' ? 0 : plan.bytes),
+})
 
 function planOf(source: string, flags: string): Plan | undefined {
   const kind = flags.replace(/[dgy]/g, '')
   const key = `${kind}/${source}`
-  if (plans.has(key)) return plans.get(key)
+  const known = plans.get(key)
+  if (known !== undefined) return known === 'none' ? undefined : known
   const tree = parseRegex(source, kind)
   let plan: Plan | undefined
   if (tree !== undefined) {
@@ -69,10 +83,11 @@ function planOf(source: string, flags: string): Plan | undefined {
     if (longest !== Number.POSITIVE_INFINITY && size > maxInstructions) {
       throw new SyntaxError('Compiled regex exceeds size limit of 10485760 bytes.')
     }
-    plan = { tree, longest, program: undefined }
+    const bytes = planBytes + source.length * bytesOfCharacter + tree.sets.length * bytesOfSet
+    const runs = longest !== Number.POSITIVE_INFINITY
+    plan = { tree, longest, program: undefined, bytes: runs ? bytes + size * bytesOfInstruction : bytes }
   }
-  if (plans.size >= 1000) plans.clear()
-  plans.set(key, plan)
+  plans.set(key, plan ?? 'none')
   return plan
 }
 
@@ -149,6 +164,8 @@ export class BoundedRegExp extends RegExp {
     this.#plan.program ??= compileProgram(tree)
     this.#machine ??= new Machine(this.#plan.program, this.#memoryBits)
     const found = this.#machine.search(text, from, this.sticky, moves)
+    // A sticky search that failed is tried again further on, as `split` does.
+    this.#machine.release(this.sticky || (moves && found !== undefined))
     if (found === undefined) {
       if (moves) this.lastIndex = 0
       return null
@@ -404,12 +421,18 @@ function assertionOf(source: string, flags: string): (text: string, at: number) 
   }
 }
 
+const smallMemory = () => new Uint32Array(16)
+
+/** Words of memory that a machine may keep between texts. Only one machine has more, and only while its text goes on. */
+const keptWords = 1 << 12
+let largeMemory: Machine | undefined
+
 /** Runs a program. What has failed at a place of a text fails there again, also in the next search of the same text. */
 class Machine {
   readonly #program: Program
   readonly #registers: Int32Array
   readonly #memoryBits: number
-  #memory = new Uint32Array(16)
+  #memory = smallMemory()
   #text: string | undefined
   /** Where the last search of the text ended. */
   #end = 0
@@ -449,6 +472,20 @@ class Machine {
       return this.#registers
     }
     return undefined
+  }
+
+  /** After each search: a pattern that met one long text must not hold its memory for ever. */
+  release(textGoesOn: boolean): void {
+    if (this.#stack.length > keptWords) this.#stack.length = 0
+    if (textGoesOn) {
+      if (this.#memory.length <= keptWords && (this.#text?.length ?? 0) <= keptWords) return
+      if (largeMemory !== this) largeMemory?.release(false)
+      largeMemory = this
+      return
+    }
+    this.#text = undefined
+    if (this.#memory.length > keptWords) this.#memory = smallMemory()
+    if (largeMemory === this) largeMemory = undefined
   }
 
   #after(text: string, at: number): number {

@@ -36,7 +36,8 @@ export class CharacterSet {
   /** Membership of the ASCII characters. */
   readonly ascii = new Uint8Array(128)
   readonly #pattern: RegExp
-  readonly #known = new Map<number, boolean>()
+  /** Codes that were looked up, doubled, plus 1 for members; each has one place, and a later one takes it. */
+  #known: Uint32Array | undefined
 
   constructor(source: string, flags: string) {
     this.source = source
@@ -46,12 +47,12 @@ export class CharacterSet {
 
   has(code: number): boolean {
     if (code < 128) return this.ascii[code] === 1
-    let member = this.#known.get(code)
-    if (member === undefined) {
-      member = this.#pattern.test(String.fromCodePoint(code))
-      if (this.#known.size >= 4096) this.#known.clear()
-      this.#known.set(code, member)
-    }
+    this.#known ??= new Uint32Array(1024)
+    const place = code & 1023
+    const known = this.#known[place] as number
+    if (known >>> 1 === code) return (known & 1) === 1
+    const member = this.#pattern.test(String.fromCodePoint(code))
+    this.#known[place] = code * 2 + (member ? 1 : 0)
     return member
   }
 }

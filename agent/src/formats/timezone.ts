@@ -1,6 +1,8 @@
 // Time zones: offsets of instants and instants of local times, cached by day, because asking the time zone database for every
 // event would cost more than the rest of the conversion.
 
+import { BoundedMap } from '../bounded-map.ts'
+
 const dayMs = 86_400_000
 
 export interface Zone {
@@ -21,17 +23,19 @@ export const utc: Zone = {
   abbreviationAt: () => 'UTC',
 }
 
-const found = new Map<string, Zone | undefined>()
+// Names can come from data, and most that do are none.
+const found = new BoundedMap<Zone | 'none'>({ maxEntries: 1000, maxBytes: 1 << 20, sizeOf: () => 1000 })
 
 /** The zone of a name in the time zone database, or of `local`; undefined if there is none. */
 export function findZone(name: string): Zone | undefined {
   if (name === 'UTC') return utc
   if (name === 'local') return findZone(Temporal.Now.timeZoneId())
-  if (found.has(name)) return found.get(name)
-  const zone = openZone(name)
-  if (found.size > 1000) found.clear()
-  found.set(name, zone)
-  return zone
+  let zone = found.get(name)
+  if (zone === undefined) {
+    zone = openZone(name) ?? 'none'
+    found.set(name, zone)
+  }
+  return zone === 'none' ? undefined : zone
 }
 
 function openZone(name: string): Zone | undefined {

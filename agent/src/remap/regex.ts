@@ -1,6 +1,7 @@
 // Patterns of the language (the dialect of RE2-like engines) translated to JavaScript's.
 // Patterns are compiled with flag `v`, because classes, `.` and case folding go by code point in the dialect.
 
+import { BoundedMap, ownText } from '../bounded-map.ts'
 import { Regex } from '../event/value.ts'
 import { compileBounded } from '../formats/regex-linear.ts'
 
@@ -9,15 +10,22 @@ export interface InvalidRegex {
 }
 
 const groupNamesOf = new WeakMap<RegExp, readonly (string | undefined)[]>()
-const cache = new Map<string, Regex | InvalidRegex>()
+// Patterns can come from data (`to_regex`). A compiled one is estimated by the length of its translation: classes of Unicode make
+// much of little.
+const cache = new BoundedMap<Regex | InvalidRegex>({
+  maxEntries: 1000,
+  maxBytes: 8 << 20,
+  sizeOf: (regex) =>
+    regex instanceof Regex
+      ? 2000 + 20 * regex.compiled.source.length + 2 * regex.source.length
+      : 2 * regex.reason.length,
+})
 
 /** Compiles a pattern once; the same pattern text gives the same value. */
 export function compileRegex(pattern: string): Regex | InvalidRegex {
   const known = cache.get(pattern)
   if (known !== undefined) return known
-  const compiled = build(pattern)
-  // Patterns can come from data (`to_regex`): the cache must not grow for ever.
-  if (cache.size >= 1000) cache.clear()
+  const compiled = build(ownText(pattern))
   cache.set(pattern, compiled)
   return compiled
 }
