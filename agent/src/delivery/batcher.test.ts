@@ -112,3 +112,68 @@ test('a batch is taken up to the request that was closed when the sink is full',
   expect(add('abcdef', new Finalizer(), () => true)).toBe(2)
   expect(closed).toEqual(['0 ab'])
 })
+
+test('with more partitions than may be open, the oldest is sent at once and none is lost', async () => {
+  let sent = 0
+  let finished = 0
+  let mostOpen = 0
+  const open = new Set<string>()
+  const batcher = new Batcher(
+    { maxBytes: 1 << 20, maxEvents: 1000, timeoutMs: 1000 },
+    {
+      partition: (event) => (event as LogEvent).fields['key'] as string,
+      begin: (request) => open.add(request.key),
+      encode(_events, from, to, request) {
+        for (let index = from; index < to; index++) request.mark(request.body.length)
+        mostOpen = Math.max(mostOpen, open.size)
+      },
+    },
+    new FakeClock(),
+    (request) => {
+      open.delete(request.key)
+      sent += request.count
+      request.owners.release('delivered')
+      batcher.pool.give(request.body)
+    },
+  )
+  for (let from = 0; from < 20_000; from += 100) {
+    const events = Array.from({ length: 100 }, (_, index) => log({ key: `tenant ${from + index}` }))
+    const finalizer = new Finalizer(() => finished++)
+    finalizer.retain(events.length - 1)
+    batcher.add(batchOf(events, finalizer), 0, () => false)
+  }
+  expect(mostOpen).toBeLessThanOrEqual(2001)
+  expect(sent).toBe(20_000 - open.size)
+  batcher.flush()
+  expect({ sent, finished }).toEqual({ sent: 20_000, finished: 200 })
+})
+
+test('partitions whose keys are long are sent before they fill the memory', () => {
+  let held = 0
+  let most = 0
+  const batcher = new Batcher(
+    { maxBytes: 1 << 20, maxEvents: 1000, timeoutMs: 1000 },
+    {
+      partition: (event) => (event as LogEvent).fields['key'] as string,
+      begin: (request) => {
+        held += 2 * request.key.length
+      },
+      encode(_events, from, to, request) {
+        for (let index = from; index < to; index++) request.mark(request.body.length)
+        most = Math.max(most, held)
+      },
+    },
+    new FakeClock(),
+    (request) => {
+      held -= 2 * request.key.length
+      request.owners.release('delivered')
+      batcher.pool.give(request.body)
+    },
+  )
+  for (let index = 0; index < 1000; index++) {
+    batcher.add(batchOf([log({ key: `${index}`.padEnd(200_000, 'x') })], new Finalizer()), 0, () => false)
+  }
+  expect(most).toBeLessThanOrEqual((64 << 20) + 400_000)
+  batcher.flush()
+  expect(held).toBe(0)
+})

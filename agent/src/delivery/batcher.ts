@@ -30,14 +30,23 @@ export interface RequestWriter {
   encode(events: readonly AnyEvent[], from: number, to: number, request: OpenRequest): void
 }
 
+/** Open requests of partitions at most, and what they take together. Beyond either the oldest is sent before its time. */
+const maxOpen = 2000
+const maxOpenBytes = 64 << 20
+
+/** Bytes of an open request beside its key and its body. */
+const requestBytes = 8192
+
 export class Batcher {
   readonly pool: BodyPool
   readonly #limits: BatchLimits
   readonly #writer: RequestWriter
   readonly #clock: Clock
   readonly #full: (request: OpenRequest) => void
-  /** Open requests, the oldest first. */
+  /** Open requests, the oldest first. Their keys come from data. */
   readonly #open = new Map<string, OpenRequest>()
+  #openBytes = 0
+  readonly #maxOpenBytes: number
   /** The open request of the only partition. */
   #single: OpenRequest | undefined
   #cancelTimer: (() => void) | undefined
@@ -48,6 +57,7 @@ export class Batcher {
     this.#writer = writer
     this.#clock = clock
     this.#full = full
+    this.#maxOpenBytes = Number.isFinite(limits.maxBytes) ? Math.max(maxOpenBytes, 2 * limits.maxBytes) : maxOpenBytes
     const roomy = Math.min(Math.max(limits.maxBytes * 1.25, 1 << 16), 1 << 24)
     // Partitions may be many, and most of them small. Of large bodies only what one request after the other needs is kept.
     this.pool =
@@ -139,6 +149,8 @@ export class Batcher {
       if (start < to || request.count >= maxEvents || request.bytes >= maxBytes) {
         this.#close(request)
         if (pause?.() === true) return start
+      } else if (partitioned) {
+        this.#bound()
       }
     }
     return start
@@ -153,7 +165,9 @@ export class Batcher {
     bytes: number,
   ): void {
     const before = request.count
+    const written = request.body.length
     this.#writer.encode(events, from, to, request)
+    this.#openBytes += request.body.length - written
     const taken = request.count - before
     request.bytes += bytes
     if (taken > 0) request.owners.add(finalizer, taken)
@@ -166,13 +180,22 @@ export class Batcher {
     if (this.#writer.partition === undefined) this.#single = request
     else this.#open.set(key, request)
     this.#writer.begin?.(request)
+    this.#openBytes += costOf(request)
     this.#cancelTimer ??= this.#clock.after(this.#limits.timeoutMs, this.#expire)
     return request
+  }
+
+  /** However many partitions the data name, what is open stays within its bounds. */
+  #bound(): void {
+    while (this.#open.size > maxOpen || this.#openBytes > this.#maxOpenBytes) {
+      this.#close(this.#open.values().next().value as OpenRequest)
+    }
   }
 
   #close(request: OpenRequest): void {
     if (request === this.#single) this.#single = undefined
     else this.#open.delete(request.key)
+    this.#openBytes -= costOf(request)
     if (request.count > 0) this.#full(request)
     else this.pool.give(request.body)
   }
@@ -200,4 +223,8 @@ export class Batcher {
     this.#cancelTimer?.()
     this.#cancelTimer = undefined
   }
+}
+
+function costOf({ key, body }: OpenRequest): number {
+  return requestBytes + 2 * key.length + body.length
 }
