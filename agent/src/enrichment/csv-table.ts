@@ -1,5 +1,6 @@
 // A table of the records of a CSV file. Searches by the same columns share an index, which is made by the first of them.
 
+import { BoundedMap } from '../bounded-map.ts'
 import { Timestamp } from '../event/timestamp.ts'
 import { Float, float, isObject, type Value, type ValueObject } from '../event/value.ts'
 import { parseCsv } from '../formats/csv.ts'
@@ -85,8 +86,8 @@ function converterOf(type: string, timezone: string): Convert | undefined {
 class CsvTable implements Table {
   readonly #names: readonly string[]
   readonly #rows: readonly ValueObject[]
-  /** By case and columns: rows by the key of their values. */
-  readonly #indexes = new Map<string, Map<string, number[]>>()
+  /** By case and columns: rows by the key of their values. Each is bounded by the file, and conditions may come from data. */
+  readonly #indexes = new BoundedMap<Map<string, number[]>>({ maxEntries: 64, maxBytes: 1 << 20 })
 
   constructor(names: readonly string[], rows: readonly ValueObject[]) {
     this.#names = names

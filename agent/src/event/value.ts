@@ -125,6 +125,7 @@ export function sortedFieldNames(object: ValueObject): string[] {
   const known = sortedLists[slot]
   if (known !== undefined && sameNames(known.names, names)) return known.sorted.slice()
   const sorted = names.slice().sort(compareKeys)
+  if (!areShort(names)) return sorted
   sortedLists[slot] = { names, sorted }
   return sorted.slice()
 }
@@ -135,6 +136,15 @@ const mostNames = 64
 const sortedLists = new Array<{ readonly names: readonly string[]; readonly sorted: readonly string[] } | undefined>(
   nameLists,
 )
+
+/** Characters of the names of a list that is kept: names come from data. */
+const mostCharacters = 4096
+
+function areShort(names: readonly string[]): boolean {
+  let length = 0
+  for (let index = 0; index < names.length; index++) length += (names[index] as string).length
+  return length <= mostCharacters
+}
 
 function sameNames(left: readonly string[], right: readonly string[]): boolean {
   if (left.length !== right.length) return false

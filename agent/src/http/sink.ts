@@ -1,6 +1,7 @@
 // What every sink that speaks HTTP shares: batching, delivery, authentication, TLS, proxies, telemetry, health checks.
 // A sink says where requests go and how events are written; it never touches a connection.
 
+import { BoundedMap, ownText } from '../bounded-map.ts'
 import { systemClock } from '../clock.ts'
 import type { Encoder } from '../codecs/encoding/encoder.ts'
 import type { Sink, SinkContext, SinkEnvelope } from '../component.ts'
@@ -161,7 +162,18 @@ interface Address {
 }
 
 /** Addresses of partitions that are kept. */
-const keptAddresses = 1000
+const keptAddresses = {
+  maxEntries: 1000,
+  maxBytes: 8 << 20,
+  // The parts of a URL are texts of their own, and headers may repeat the key.
+  sizeOf: ({ url, headers }: Address) => 1500 + 6 * url.href.length + 2 * lengthOf(headers),
+}
+
+function lengthOf(headers: Readonly<Record<string, string>>): number {
+  let length = 0
+  for (const name in headers) length += name.length + (headers[name] as string).length
+  return length
+}
 
 class HttpSink implements AskingSink {
   readonly healthcheck?: (signal: AbortSignal) => Promise<void>
@@ -172,7 +184,7 @@ class HttpSink implements AskingSink {
   readonly #batcher: Batcher
   readonly #delivery: Delivery
   readonly #contentEncoding: string | undefined
-  readonly #addresses = new Map<string, Address>()
+  readonly #addresses = new BoundedMap<Address>(keptAddresses)
   /** The write that waits for a slot, if there is one. */
   #writing: Promise<void> | undefined
 
@@ -348,7 +360,7 @@ class HttpSink implements AskingSink {
     const id = `${text}\n${key}`
     const known = this.#addresses.get(id)
     if (known !== undefined) return known
-    const url = parseUrl(text, 'endpoint')
+    const url = parseUrl(ownText(text), 'endpoint')
     if (this.#options.tls.enabled === true && url.protocol !== 'https:') {
       throw new PenstockError(
         'PEN_CONFIG_INVALID',
@@ -361,7 +373,7 @@ class HttpSink implements AskingSink {
       url,
       headers: {
         ...(this.#contentEncoding === undefined ? {} : { 'content-encoding': this.#contentEncoding }),
-        ...(typeof headers === 'function' ? headers(key) : headers),
+        ...(typeof headers === 'function' ? headers(ownText(key)) : headers),
         ...lowerCased(this.#options.request.headers),
         ...(header === undefined ? {} : { authorization: header }),
       },
@@ -371,7 +383,6 @@ class HttpSink implements AskingSink {
         endpoint: typeof this.#spec.url === 'function' ? url.origin : `${url.origin}${url.pathname}`,
       },
     }
-    if (this.#addresses.size >= keptAddresses) this.#addresses.clear()
     this.#addresses.set(id, address)
     return address
   }

@@ -3,6 +3,7 @@
 // In the agent such programs run in a worker of their own (`remote.ts`), so that only that one waits.
 
 import { MessageChannel, Worker } from 'node:worker_threads'
+import { BoundedMap } from '../bounded-map.ts'
 import type { CallSite } from './function.ts'
 import { SyncPort } from './sync-port.ts'
 import { fileBeside } from './worker-file.ts'
@@ -35,9 +36,18 @@ export interface NetworkAnswer {
   readonly problem?: string
 }
 
-const mostKept = 1000
 const keptAfterProblemMs = 2000
-const kept = new Map<string, { readonly answer: NetworkAnswer; readonly until: number }>()
+
+interface Kept {
+  readonly answer: NetworkAnswer
+  readonly until: number
+}
+
+const kept = new BoundedMap<Kept>({
+  maxEntries: 1000,
+  maxBytes: 16 << 20,
+  sizeOf: ({ answer: { data, text, problem } }) => 200 + (data?.length ?? 0) + 2 * ((text ?? problem)?.length ?? 0),
+})
 let helper: Helper | undefined
 
 /** Refuses a call where programs may not use the network; notes it where they may. */
@@ -67,7 +77,6 @@ export function askNetwork(
   helper ??= new Helper()
   const answer = helper.ask(request, patienceMs)
   if (key !== undefined) {
-    if (kept.size >= mostKept) kept.clear()
     const duration = answer.problem === undefined ? keptMs(answer) : keptAfterProblemMs
     kept.set(key, { answer, until: performance.now() + duration })
   }

@@ -2,6 +2,7 @@
 // Within a stream, entries leave in timestamp order. Whether a late one is dropped, moved up or sent as it is, is judged by its
 // own stream: files that are read one after the other must not make each other late.
 
+import { BoundedMap } from '../bounded-map.ts'
 import { compileEncoder, encodingProblems } from '../codecs/encoding/encoder.ts'
 import { defineSink, type OptionProblem } from '../component.ts'
 import type { Body } from '../event/body.ts'
@@ -20,7 +21,7 @@ import { compileLabels, isLabelName } from './log_aggregator/labels.ts'
 import { type Format, finishStreams, jsonFormat, markEntry, protobufFormat, Stream } from './log_aggregator/streams.ts'
 
 /** Streams that are remembered, with the time of their latest entry. */
-const keptStreams = 10_000
+const keptStreams = { maxEntries: 10_000, maxBytes: 16 << 20, sizeOf: ({ header }: Stream) => 200 + header.length }
 
 /**
  * What the destination says of entries that it refuses for their time or their length, while it keeps the others of the request.
@@ -112,7 +113,7 @@ export const logAggregator = defineSink({
 
     const hiddenTimestamp = options.remove_timestamp ? timestampKey : undefined
 
-    const streams = new Map<string, Stream>()
+    const streams = new BoundedMap<Stream>(keptStreams)
     const streamFor = (key: string, tenantId: string): Stream => {
       const id = tenantId === '' ? key : `${tenantId}\n${key}`
       let stream = streams.get(id)
@@ -129,7 +130,6 @@ export const logAggregator = defineSink({
         }
         stream = new Stream(format.header(set))
         // Forgetting a stream only forgets how late is late.
-        if (streams.size >= keptStreams) streams.delete(streams.keys().next().value as string)
         streams.set(id, stream)
         context.events.count('streams_total')
       }

@@ -5,6 +5,7 @@
 import { credentialProblems } from '../aws/credentials.ts'
 import { endpointOverride } from '../aws/profiles.ts'
 import { signedClient } from '../aws/signed-client.ts'
+import { BoundedMap, ownText } from '../bounded-map.ts'
 import { compileEncoder } from '../codecs/encoding/encoder.ts'
 import { valueText } from '../codecs/value-text.ts'
 import { defineSink, type OptionProblem, type Sink } from '../component.ts'
@@ -40,7 +41,7 @@ import { metricLog } from './search_engine/metric-log.ts'
 import { majorVersion } from './search_engine/version.ts'
 
 /** Action lines that are kept: one for each index of the present. */
-const keptLines = 1000
+const keptLines = { maxEntries: 1000, maxBytes: 2 << 20, sizeOf: (line: string) => 2 * line.length }
 
 export const searchEngine = defineSink({
   type: 'search_engine',
@@ -228,7 +229,7 @@ export const searchEngine = defineSink({
     }
 
     // The line before a document is the same for all documents of an index that have no id.
-    const lines = new Map<string, string>()
+    const lines = new BoundedMap<string>(keptLines)
     let lastIndex = ''
     let lastAction: BulkAction = 'index'
     let lastLine = ''
@@ -237,8 +238,7 @@ export const searchEngine = defineSink({
       const key = `${bulkAction} ${name}`
       let line = lines.get(key)
       if (line === undefined) {
-        line = actionLine(partsOf(bulkAction, name, undefined, undefined))
-        if (lines.size >= keptLines) lines.clear()
+        line = ownText(actionLine(partsOf(bulkAction, name, undefined, undefined)))
         lines.set(key, line)
       }
       lastIndex = name

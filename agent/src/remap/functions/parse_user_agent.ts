@@ -1,12 +1,15 @@
 // Function `parse_user_agent`.
 
+import { BoundedMap, ownText } from '../../bounded-map.ts'
 import type { ValueObject } from '../../event/value.ts'
 import { type KnownAgent, knownAgent, matchedAgent } from '../../formats/user-agent.ts'
 import { defineFunction } from '../function.ts'
 import { type Kind, kinds } from '../kind.ts'
 
 const text = kinds.string.or(kinds.null)
-const mostKnown = 1000
+
+/** A result has up to 16 short texts, which are pieces of the user agent or of the data set. */
+const limits = { maxEntries: 1000, maxBytes: 4 << 20, sizeOf: () => 1500 }
 
 const plainKind = kinds.objectOf({
   browser: kinds.objectOf({ family: text, version: text }),
@@ -64,12 +67,11 @@ export const parseUserAgent = defineFunction({
     const mode = call.constant('mode')
     const shaped = mode === 'enriched' ? enriched : mode === 'reliable' ? reliable : fast
     // A few user agents make most of a log.
-    const known = new Map<string, ValueObject>()
+    const known = new BoundedMap<ValueObject>(limits)
     return (agent: string) => {
       const before = known.get(agent)
       if (before !== undefined) return before
-      const result = shaped(agent)
-      if (known.size >= mostKnown) known.clear()
+      const result = shaped(ownText(agent))
       known.set(agent, result)
       return result
     }

@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { Ajv, Options, ValidateFunction } from 'ajv'
+import { BoundedMap } from '../../bounded-map.ts'
 import { defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
 
@@ -31,6 +32,14 @@ const formats = [
   'uri-template',
   'uuid',
 ] as const
+/** Of paths that come from data; a validator brings its own instance of the library. */
+const limits = {
+  maxEntries: 64,
+  maxBytes: 32 << 20,
+  sizeOf: (validator: Validator) => (typeof validator === 'string' ? 2 * validator.length : 300_000),
+}
+type Validator = ValidateFunction | string
+
 /** Formats of the drafts whose texts are not looked at. */
 const unchecked = ['idn-email', 'idn-hostname', 'iri', 'iri-reference']
 
@@ -39,7 +48,7 @@ export const validateJsonSchema = defineFunction({
   category: 'Type',
   summary: 'Tells whether a JSON text satisfies the schema in a file.',
   description:
-    'The file is read once for each call in a program. Schemas are of the draft that `$schema` names, else of 2020-12.',
+    'The file is read once for each call in a program; of paths that change from event to event, the last ones are remembered. Schemas are of the draft that `$schema` names, else of 2020-12.',
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The text.' },
     { name: 'schema_definition', kind: kinds.string, description: 'Path of the file.' },
@@ -67,7 +76,7 @@ export const validateJsonSchema = defineFunction({
     },
   ],
   compile() {
-    const compiled = new Map<string, ValidateFunction | string>()
+    const compiled = new BoundedMap<Validator>(limits)
     return (text: string, path: string, ignoreFormats: boolean): Result => {
       const key = `${ignoreFormats} ${path}`
       let validate = compiled.get(key)
