@@ -130,6 +130,47 @@ test('equal tags in different objects count in one series', () => {
   expect(samplesOf('http_client_response_rtt_seconds')).toMatchObject([{ histogram: { count: 3, sum: 1.5 } }])
 })
 
+test('names without number share a series beyond the bound, and sums stay right', () => {
+  const metrics = new Metrics()
+  const events = counted(metrics)
+  for (let index = 0; index < 50_000; index++) {
+    events.received(1, 10, { file: `/var/log/${index}`.padEnd(2000, 'x') })
+    events.count('files_added_total', 1, { file: `/var/log/${index}` })
+  }
+  expect(metrics.bytes).toBeLessThan(34 << 20)
+  expect(metrics.sum('component_received_events_total')).toBe(50_000)
+  expect(metrics.sum('component_received_event_bytes_total')).toBe(500_000)
+  expect(metrics.sum('files_added_total')).toBe(50_000)
+  const others = metrics.sum('component_received_events_total', { file: 'other' })
+  expect(others).toBeGreaterThan(30_000)
+  expect(metrics.sum('metric_series_limited_total', { metric: 'component_received_events_total' })).toBe(others)
+  // One that was there before goes on by itself.
+  const first = { file: '/var/log/0'.padEnd(2000, 'x') }
+  events.received(1, 10, first)
+  expect(metrics.sum('component_received_events_total', first)).toBe(2)
+})
+
+test('idle series make room for new ones and leave their counts to the others', () => {
+  const time = { now: 0 }
+  const metrics = new Metrics(() => time.now)
+  const series = (file: string) => metrics.counter('files_added_total', { file })
+  const busy = series('busy')
+  for (let index = 1; index < 10_000; index++) series(`${index}`).add(1)
+  const idle = series('1')
+  series('too many').add(1)
+  expect(metrics.sum('files_added_total', { file: 'other' })).toBe(1)
+  time.now = 600_000
+  busy.add(5)
+  series('new').add(1)
+  expect(metrics.sum('files_added_total', { file: 'new' })).toBe(1)
+  expect(metrics.sum('files_added_total', { file: 'busy' })).toBe(5)
+  expect(metrics.sum('files_added_total', { file: 'other' })).toBe(10_000)
+  // Its holder counts on from zero: the earlier count is in the sum already.
+  idle.add(1)
+  expect(metrics.sum('files_added_total', { file: '1' })).toBe(1)
+  expect(metrics.sum('files_added_total')).toBe(10_007)
+})
+
 test('a computed gauge is read when it is asked for', () => {
   const metrics = new Metrics()
   let value = 1

@@ -1,6 +1,8 @@
 // The agent's own metrics: every name with its type, help and labels in one table, and the store of their values.
 // A series is looked up once and then is a number to add to; reading happens only when somebody asks. `/metrics` shows the
 // names bare; nothing else in the house spells them but the calls that count.
+// Values of some labels come from data, such as names of files. Beyond a bound further values share the series of `other`, so that
+// sums stay right: series that have long been idle are added to it first, then new ones go there.
 
 export type MetricType = 'counter' | 'gauge' | 'histogram'
 
@@ -199,6 +201,11 @@ export const metricTable = {
   process_resident_memory_bytes: gauge('Memory of the process, in bytes.', [], agent),
   event_loop_stall_seconds: histogram('Seconds for which the event loop stood still, from one second on.', [], agent),
   process_cpu_seconds_total: counter('CPU time of the process, in seconds.', [], agent),
+  metric_series_limited_total: counter(
+    'Series that were not made because their metric has 10,000, or all metrics take 32 MiB. Labels with names of files, pods, namespaces and addresses have the value `other` in their place.',
+    ['metric'],
+    agent,
+  ),
 
   // Old names.
   events_in_total: deprecated('component_received_events_total', origin),
@@ -212,6 +219,28 @@ export const metricTable = {
 export type MetricName = keyof typeof metricTable
 export type Labels = Readonly<Record<string, string>>
 
+/** Labels whose values come from data. */
+const dataLabels: ReadonlySet<string> = new Set([
+  'container_name',
+  'endpoint',
+  'file',
+  'namespace',
+  'peer_addr',
+  'peer_path',
+  'pod_name',
+  'pod_namespace',
+  'uri',
+])
+const otherValue = 'other'
+
+/** Series of one metric, and estimated bytes of all series, that values from data may make. */
+const maxSeries = 10_000
+const maxSeriesBytes = 32 << 20
+/** Bytes of a series beside the characters of its labels. */
+const seriesBytes = 500
+/** A series that did not change between two looks for room is idle. */
+const lookForRoomMs = 600_000
+
 /** Upper bounds of the agent's own histograms: 0.015625 · 2^n. */
 export const histogramBounds: readonly number[] = Array.from({ length: 20 }, (_, index) => 0.015625 * 2 ** index)
 
@@ -223,6 +252,8 @@ export class Series {
   readonly #family: Family
   /** False once it was forgotten for being idle; the next change brings it back. */
   #listed = true
+  /** Its mark at the last look for room. */
+  lastMark = Number.NaN
 
   constructor(family: Family, labels: Labels, read?: () => number) {
     this.#family = family
@@ -254,6 +285,12 @@ export class Series {
     this.#family.list(this)
   }
 
+  /** Hands its count over. */
+  moveTo(other: Series): void {
+    other.add(this.#value)
+    this.#value = 0
+  }
+
   /** Changes whenever the series does. */
   get mark(): number {
     return this.value
@@ -273,6 +310,8 @@ export class HistogramSeries {
   count = 0
   readonly #family: Family
   #listed = true
+  /** Its mark at the last look for room. */
+  lastMark = Number.NaN
 
   constructor(family: Family, labels: Labels) {
     this.#family = family
@@ -295,6 +334,18 @@ export class HistogramSeries {
     return this.count
   }
 
+  /** Hands its observations over. */
+  moveTo(other: HistogramSeries): void {
+    for (let index = 0; index < this.buckets.length; index++) {
+      other.buckets[index] = (other.buckets[index] as number) + (this.buckets[index] as number)
+    }
+    other.sum += this.sum
+    other.count += this.count
+    this.buckets.fill(0)
+    this.sum = 0
+    this.count = 0
+  }
+
   unlisted(): void {
     this.#listed = false
   }
@@ -309,17 +360,43 @@ class Family {
   readonly series = new Map<string, AnySeries>()
   /** What each series showed at the last sweep, for expiry. */
   readonly seen = new Map<string, { mark: number; since: number }>()
+  /** Estimated bytes of all families. */
+  readonly #total: { bytes: number }
+  lookedForRoom = Number.NEGATIVE_INFINITY
 
-  constructor(name: string, definition: MetricDefinition) {
+  constructor(name: string, definition: MetricDefinition, total: { bytes: number }) {
     this.name = name
     this.definition = definition
+    this.#total = total
   }
 
-  list(series: AnySeries): void {
-    const key = seriesKey(series.labels)
+  list(series: AnySeries, key = seriesKey(series.labels)): void {
+    if (!this.series.has(key)) this.#total.bytes += seriesBytes + 2 * key.length
     this.series.set(key, series)
     this.seen.delete(key)
   }
+
+  unlist(key: string, series: AnySeries): void {
+    this.series.delete(key)
+    this.seen.delete(key)
+    this.#total.bytes -= seriesBytes + 2 * key.length
+    series.unlisted()
+  }
+
+  get full(): boolean {
+    return this.series.size >= maxSeries || this.#total.bytes >= maxSeriesBytes
+  }
+}
+
+/** The labels with `other` for values from data; undefined if there are none. */
+function withoutData(labels: Labels): Labels | undefined {
+  let limited: Record<string, string> | undefined
+  for (const name in labels) {
+    if (!dataLabels.has(name) || labels[name] === otherValue) continue
+    limited ??= { ...labels }
+    limited[name] = otherValue
+  }
+  return limited
 }
 
 function seriesKey(labels: Labels): string {
@@ -351,6 +428,17 @@ export interface MetricSnapshot {
 /** The metrics of one running agent. Counters go on through reloads. */
 export class Metrics {
   readonly #families = new Map<string, Family>()
+  readonly #total = { bytes: 0 }
+  readonly #now: () => number
+
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now
+  }
+
+  /** Estimated bytes of all series. */
+  get bytes(): number {
+    return this.#total.bytes
+  }
 
   #family(name: string, type: MetricType): Family {
     let family = this.#families.get(name)
@@ -358,7 +446,7 @@ export class Metrics {
       const definition = (metricTable as Record<string, MetricDefinition>)[name]
       if (definition === undefined) throw new TypeError(`The metric ${name} is not in the table of metrics.`)
       if (definition.type !== type) throw new TypeError(`The metric ${name} is a ${definition.type}, not a ${type}.`)
-      family = new Family(name, definition)
+      family = new Family(name, definition, this.#total)
       this.#families.set(name, family)
     }
     return family
@@ -369,9 +457,42 @@ export class Metrics {
     const key = seriesKey(labels)
     const known = family.series.get(key)
     if (known !== undefined && read === undefined) return known as Series
+    if (read === undefined && family.full) {
+      const limited = this.#limited(family, labels)
+      if (limited !== undefined) return this.#series(name, type, limited)
+    }
     const series = new Series(family, labels, read)
-    family.series.set(key, series)
+    family.list(series, key)
     return series
+  }
+
+  /** Labels for a series that its family has no room for; undefined if there is room, or must be. */
+  #limited(family: Family, labels: Labels): Labels | undefined {
+    const limited = withoutData(labels)
+    if (limited === undefined) return undefined
+    this.#makeRoom(family)
+    if (!family.full) return undefined
+    this.counter('metric_series_limited_total', { metric: family.name }).add(1)
+    return limited
+  }
+
+  /** Adds idle series to those of `other`. */
+  #makeRoom(family: Family): void {
+    const now = this.#now()
+    if (now - family.lookedForRoom < lookForRoomMs) return
+    family.lookedForRoom = now
+    for (const [key, series] of family.series) {
+      const { mark } = series
+      if (mark !== series.lastMark) {
+        series.lastMark = mark
+        continue
+      }
+      const limited = withoutData(series.labels)
+      if (limited === undefined || (series instanceof Series && series.computed)) continue
+      family.unlist(key, series)
+      if (series instanceof HistogramSeries) series.moveTo(this.histogram(family.name, limited))
+      else if (family.definition.type === 'counter') series.moveTo(this.counter(family.name, limited))
+    }
   }
 
   counter(name: string, labels: Labels = {}): Series {
@@ -393,8 +514,12 @@ export class Metrics {
     const key = seriesKey(labels)
     const known = family.series.get(key)
     if (known !== undefined) return known as HistogramSeries
+    if (family.full) {
+      const limited = this.#limited(family, labels)
+      if (limited !== undefined) return this.histogram(name, limited)
+    }
     const series = new HistogramSeries(family, labels)
-    family.series.set(key, series)
+    family.list(series, key)
     return series
   }
 
@@ -465,9 +590,7 @@ export class Metrics {
         if (seen === undefined || seen.mark !== mark) {
           family.seen.set(key, { mark, since: now })
         } else if (now - seen.since >= idleMs) {
-          family.series.delete(key)
-          family.seen.delete(key)
-          series.unlisted()
+          family.unlist(key, series)
         }
       }
     }
@@ -477,10 +600,7 @@ export class Metrics {
   forget(componentId: string): void {
     for (const family of this.#families.values()) {
       for (const [key, series] of family.series) {
-        if (series.labels['component_id'] !== componentId) continue
-        family.series.delete(key)
-        family.seen.delete(key)
-        series.unlisted()
+        if (series.labels['component_id'] === componentId) family.unlist(key, series)
       }
     }
   }
