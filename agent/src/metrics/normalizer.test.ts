@@ -221,3 +221,50 @@ describe('statistics', () => {
     })
   })
 })
+
+describe('with series without number', () => {
+  const start = (target: Target, maxBytes?: number) => {
+    const time = { now: 0 }
+    const normalizer = new Normalizer(
+      () => target,
+      undefined,
+      () => time.now,
+      maxBytes,
+    )
+    return { time, normalizer, count: (name: string, value = counter(1)) => normalizer.normalize(metric(name, value)) }
+  }
+
+  test('what is remembered stays within its bound, and known series go on', () => {
+    const { normalizer, count } = start('absolute')
+    let full = 0
+    for (let index = 0; index < 200_000; index++) if (count(`${index}`.padEnd(1000, 'x')) === 'full') full++
+    expect(normalizer.bytes).toBeLessThanOrEqual(64 << 20)
+    expect(normalizer.size + full).toBe(200_000)
+    expect(shown(count('0'.padEnd(1000, 'x')))).toEqual(['absolute', counter(2)])
+    expect(normalizer.takeForgotten()).toBe(0)
+  })
+
+  test('a set that grows without end is refused, and keeps what it had', () => {
+    const { normalizer, count } = start('absolute', 100_000)
+    let full = 0
+    for (let index = 0; index < 2000; index++) if (count('s', set(`member ${index}`)) === 'full') full++
+    expect(full).toBeGreaterThan(0)
+    expect(normalizer.bytes).toBeLessThanOrEqual(100_000)
+    const total = normalizer.normalize(metric('s', set('member 0'))) as MetricEvent
+    expect((total.value as Extract<MetricValue, { type: 'set' }>).values).toHaveLength(2000 - full)
+  })
+
+  test('series that are silent for an hour make room, and are counted', () => {
+    const { time, normalizer, count } = start('absolute', 10_000)
+    for (let index = 0; index < 100; index++) count(`old ${index}`)
+    const remembered = normalizer.size
+    expect(count('new')).toBe('full')
+    time.now = 3_500_000
+    count('old 0')
+    time.now = 3_700_000
+    expect(shown(count('new'))).toEqual(['absolute', counter(1)])
+    expect(shown(count('old 0'))).toEqual(['absolute', counter(3)])
+    expect(normalizer.takeForgotten()).toBe(remembered - 1)
+    expect(normalizer.takeForgotten()).toBe(0)
+  })
+})

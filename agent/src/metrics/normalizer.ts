@@ -1,5 +1,7 @@
 // Makes the values of metric events absolute or incremental, as a destination wants them. What is remembered of a series is one
 // value. An event is never changed in place: where its value changes, another event takes its place.
+// Series come from data, so what is remembered is bounded in bytes: beyond that, series that have long been silent are forgotten,
+// and while there is none, new ones are refused. Those that are remembered go on.
 
 import { MetricEvent, type MetricValue } from '../event/metric.ts'
 import { seriesKey } from './series.ts'
@@ -9,22 +11,37 @@ import { addValues, subtractValues } from './values.ts'
 export type Target = 'absolute' | 'incremental' | 'as_is' | 'none'
 
 /**
- * The event to send; `kept`: the value only is what later ones are compared with; `refused`: no such value can be sent.
+ * The event to send; `kept`: the value only is what later ones are compared with; `refused`: no such value can be sent; `full`: too
+ * much is remembered to take in this one.
  */
-export type Normalised = MetricEvent | 'kept' | 'refused'
+export type Normalised = MetricEvent | 'kept' | 'refused' | 'full'
 
 interface Known {
   value: MetricValue
   /** When the series was last seen, in milliseconds. */
   seen: number
+  /** Estimated, with the key. */
+  bytes: number
 }
+
+/** Of all series that are remembered. */
+const maxKnownBytes = 64 << 20
+/** A series that was not seen for so long makes room for another. */
+const silentMs = 3_600_000
+const sweepForRoomMs = 10_000
+/** Bytes of a series beside the characters of its key and its value. */
+const seriesBytes = 200
 
 export class Normalizer {
   readonly #target: (metric: MetricEvent) => Target
   readonly #expireMs: number
   readonly #now: () => number
   readonly #known = new Map<string, Known>()
+  readonly #maxBytes: number
+  #bytes = 0
+  #forgotten = 0
   #nextSweep: number
+  #nextSweepForRoom = Number.NEGATIVE_INFINITY
 
   /**
    * @param target what the destination takes of an event
@@ -34,16 +51,30 @@ export class Normalizer {
     target: (metric: MetricEvent) => Target,
     expireMs = Number.POSITIVE_INFINITY,
     now: () => number = () => performance.now(),
+    maxBytes = maxKnownBytes,
   ) {
     this.#target = target
     this.#expireMs = expireMs
     this.#now = now
+    this.#maxBytes = maxBytes
     this.#nextSweep = now() + this.#sweepMs
   }
 
   /** Series that are remembered. */
   get size(): number {
     return this.#known.size
+  }
+
+  /** Estimated bytes of what is remembered. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** Silent series that made room for others since this was last read. */
+  takeForgotten(): number {
+    const forgotten = this.#forgotten
+    this.#forgotten = 0
+    return forgotten
   }
 
   normalize(metric: MetricEvent): Normalised {
@@ -61,13 +92,12 @@ export class Normalizer {
     }
   }
 
-  #accumulate(metric: MetricEvent, now: number): MetricEvent {
+  #accumulate(metric: MetricEvent, now: number): Normalised {
     const key = seriesKey(metric)
     const known = this.#alive(key, now)
     // What cannot be added to, such as a histogram whose limits changed, begins again.
     const value = (known === undefined ? undefined : addValues(known.value, metric.value)) ?? metric.value
-    this.#remember(key, known, value, now)
-    return changed(metric, 'absolute', value)
+    return this.#remember(key, value, now) ? changed(metric, 'absolute', value) : 'full'
   }
 
   #difference(metric: MetricEvent, now: number): Normalised {
@@ -75,7 +105,7 @@ export class Normalizer {
     const key = seriesKey(metric)
     const known = this.#alive(key, now)
     const value = known === undefined ? undefined : subtractValues(metric.value, known.value)
-    this.#remember(key, known, metric.value, now)
+    if (!this.#remember(key, metric.value, now)) return 'full'
     if (value === undefined || (value.type === 'distribution' && value.samples.length === 0)) return 'kept'
     return changed(metric, 'incremental', value)
   }
@@ -85,13 +115,32 @@ export class Normalizer {
     return known !== undefined && now - known.seen < this.#expireMs ? known : undefined
   }
 
-  #remember(key: string, known: Known | undefined, value: MetricValue, now: number): void {
-    if (known === undefined) {
-      this.#known.set(key, { value, seen: now })
-    } else {
-      known.value = value
-      known.seen = now
+  /** False if there is no room. */
+  #remember(key: string, value: MetricValue, now: number): boolean {
+    const bytes = seriesBytes + 2 * key.length + bytesOf(value)
+    let known = this.#known.get(key)
+    if (this.#bytes + bytes - (known?.bytes ?? 0) > this.#maxBytes) {
+      if (known !== undefined) known.seen = now
+      this.#makeRoom(now)
+      if (this.#bytes + bytes - (known?.bytes ?? 0) > this.#maxBytes) return false
     }
+    if (known === undefined) {
+      known = { value, seen: now, bytes: 0 }
+      this.#known.set(key, known)
+    }
+    this.#bytes += bytes - known.bytes
+    known.value = value
+    known.seen = now
+    known.bytes = bytes
+    return true
+  }
+
+  #makeRoom(now: number): void {
+    if (now < this.#nextSweepForRoom) return
+    this.#nextSweepForRoom = now + sweepForRoomMs
+    const before = this.#known.size
+    this.#forget(now, Math.min(silentMs, this.#expireMs))
+    this.#forgotten += before - this.#known.size
   }
 
   get #sweepMs(): number {
@@ -100,9 +149,34 @@ export class Normalizer {
 
   #sweep(now: number): void {
     this.#nextSweep = now + this.#sweepMs
-    for (const [key, { seen }] of this.#known) {
-      if (now - seen >= this.#expireMs) this.#known.delete(key)
+    this.#forget(now, this.#expireMs)
+  }
+
+  #forget(now: number, silentForMs: number): void {
+    for (const [key, { seen, bytes }] of this.#known) {
+      if (now - seen < silentForMs) continue
+      this.#known.delete(key)
+      this.#bytes -= bytes
     }
+  }
+}
+
+function bytesOf(value: MetricValue): number {
+  switch (value.type) {
+    case 'counter':
+    case 'gauge':
+      return 0
+    case 'set': {
+      let bytes = 0
+      for (const member of value.values) bytes += 40 + 2 * member.length
+      return bytes
+    }
+    case 'distribution':
+      return 48 * value.samples.length
+    case 'histogram':
+      return 48 * value.buckets.length
+    case 'summary':
+      return 48 * value.quantiles.length
   }
 }
 

@@ -60,3 +60,23 @@ test('asks for the health of the service', async () => {
 test.each([{}, { token: 't' }, { default_namespace: 'n' }])('does not start with %j alone', async (given) => {
   await expect(startSink('monitor_c_metrics', given)).rejects.toThrow(/token|default_namespace/)
 })
+
+test('series without number are refused once too many are remembered, counted, and the others go on', async () => {
+  await using destination = await fakeDestination(202)
+  await using sink = await startSink('monitor_c_metrics', {
+    endpoint: destination.url,
+    token: 't',
+    default_namespace: 'ns',
+  })
+  const total = (index: number, value: number) =>
+    metric('m', { type: 'counter', value }, { kind: 'absolute', tags: { a: `${index}`.padEnd(40_000, 'x') } })
+  const status = await sink.write(Array.from({ length: 2000 }, (_, index) => total(index, 1)))
+  expect(status).toBe('rejected')
+  const refused = sink.events.counts.get('component_discarded_events_total intentional=false') ?? 0
+  expect(refused).toBeGreaterThan(1000)
+  expect(sink.events.counts.get('component_discarded_events_total intentional=true')).toBe(2000 - refused)
+  expect(sink.events.errors).toMatchObject([{ code: 'too_many_series', count: refused }])
+
+  expect(await sink.deliver([total(0, 3)])).toBe('delivered')
+  expect(destination.requests).toHaveLength(1)
+})

@@ -18,6 +18,8 @@ export interface Normalisation {
 
 /** Why the first absolute value of a series does not go on. */
 const baseline = 'The value is only what later values of its series are compared with.'
+/** Why a metric of a series that is not remembered does not go on. */
+const noRoom = 'Too many series are remembered to take in another.'
 /** Why a metric without samples does not go on. */
 const nothing = 'The metric has no samples.'
 
@@ -34,6 +36,8 @@ export function normalised(sink: Sink, context: SinkContext, how: Normalisation)
       let kept = 0
       let empty = 0
       let refused = 0
+      let full = 0
+      let unremembered = 0
       let reason: string | undefined
       for (const event of batch.events as MetricEvent[]) {
         const found = problem?.(event)
@@ -45,15 +49,21 @@ export function normalised(sink: Sink, context: SinkContext, how: Normalisation)
         const before = events.length
         let wasKept = false
         let wasEmpty = false
+        let wasFull = false
         for (const part of prepare?.(event) ?? [event]) {
           const result = normalizer.normalize(part)
           if (result === 'kept') wasKept = true
           else if (result === 'refused') continue
-          else if (isEmpty?.(result) === true) wasEmpty = true
+          else if (result === 'full') {
+            wasFull = true
+            unremembered++
+          } else if (isEmpty?.(result) === true) wasEmpty = true
           else events.push(result)
         }
         if (events.length > before) continue
-        if (wasKept) {
+        if (wasFull) {
+          full++
+        } else if (wasKept) {
           kept++
         } else if (wasEmpty) {
           empty++
@@ -64,6 +74,23 @@ export function normalised(sink: Sink, context: SinkContext, how: Normalisation)
       }
       if (kept > 0) context.events.discarded(kept, true, baseline)
       if (empty > 0) context.events.discarded(empty, true, nothing)
+      const forgotten = normalizer.takeForgotten()
+      if (forgotten > 0) {
+        context.logger.warn(
+          { series: forgotten },
+          'Series that were silent for an hour made room for others; they begin anew.',
+        )
+      }
+      if (unremembered > 0) {
+        context.events.error({
+          type: 'encoder_failed',
+          stage: 'processing',
+          code: 'too_many_series',
+          message: 'Too many series are remembered; metrics of further ones are discarded.',
+          count: unremembered,
+        })
+        context.events.discarded(full, false, noRoom)
+      }
       if (refused > 0) {
         context.events.error({
           type: 'encoder_failed',
@@ -74,11 +101,13 @@ export function normalised(sink: Sink, context: SinkContext, how: Normalisation)
           level: 'warn',
         })
         context.events.discarded(refused, false, 'The metric could not be encoded.')
+      }
+      if (refused + full > 0) {
         if (events.length > 0) finalizer.retain(1)
         finalizer.release(1, 'rejected')
       }
       if (events.length > 0) return sink.write(metricBatch(events, finalizer))
-      if (refused === 0) finalizer.release(1, 'dropped')
+      if (refused + full === 0) finalizer.release(1, 'dropped')
       return undefined
     },
   }
