@@ -74,9 +74,15 @@ const methods = new KnownTags('method')
 const statuses = new KnownTags('status')
 const errorKinds = new KnownTags('error_kind')
 
+/** Origins with connections at a time: an address can come from data. */
+const maxOrigins = 100
+
 export class HttpClient {
   readonly #options: HttpClientOptions
+  /** By origin, the one that was used longest ago first. */
   readonly #pools = new Map<string, { readonly pool: Pool; readonly proxy: ProxyAddress | undefined }>()
+  /** Pools that end with the requests that they have. */
+  readonly #ending = new Set<Pool>()
   readonly #closing = new AbortController()
 
   constructor(options: HttpClientOptions) {
@@ -154,14 +160,21 @@ export class HttpClient {
   /** Ends all connections. Requests under way fail. */
   async close(): Promise<void> {
     this.#closing.abort(new Error('The client was closed.'))
-    const pools = [...this.#pools.values()]
+    const pools = [...Array.from(this.#pools.values(), ({ pool }) => pool), ...this.#ending]
     this.#pools.clear()
-    await Promise.all(pools.map(({ pool }) => pool.destroy()))
+    await Promise.all(pools.map((pool) => pool.destroy()))
   }
 
   #pool(url: URL): { readonly pool: Pool; readonly proxy: ProxyAddress | undefined } {
     const known = this.#pools.get(url.origin)
-    if (known !== undefined) return known
+    if (known !== undefined) {
+      if (this.#pools.size > 1) {
+        this.#pools.delete(url.origin)
+        this.#pools.set(url.origin, known)
+      }
+      return known
+    }
+    if (this.#pools.size >= maxOrigins) this.#endOldest()
     const { tls, connections, connectTimeoutMs = 10_000 } = this.#options
     const proxy = this.#options.proxy(url)
     const secure = url.protocol === 'https:'
@@ -189,6 +202,17 @@ export class HttpClient {
     const made = { pool, proxy }
     this.#pools.set(url.origin, made)
     return made
+  }
+
+  /** Closes the connections of the origin that was used longest ago, once the requests under way are answered. */
+  #endOldest(): void {
+    for (const [origin, { pool }] of this.#pools) {
+      this.#pools.delete(origin)
+      this.#ending.add(pool)
+      const ended = () => this.#ending.delete(pool)
+      pool.close().then(ended, ended)
+      return
+    }
   }
 }
 
