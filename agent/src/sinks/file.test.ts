@@ -143,3 +143,17 @@ test('a file is closed when it has been idle', async () => {
   await sink.deliver([log({ message: 'two' })])
   expect(await read('idle')).toBe('one\ntwo\n')
 })
+
+test('of files without number only some are open at a time, and each gets all of its events', async () => {
+  await using sink = await startSink('file', { ...text, path: `${dir}/{{ app }}`, truncate: true })
+  const apps = Array.from({ length: 1200 }, (_, index) => `app-${index}`)
+  for (const round of ['1', '2']) {
+    const status = sink.write(apps.map((app) => log({ app, message: round })))
+    expect(await status).toBe('delivered')
+    expect(sink.events.gauges.get('open_files')).toBe(500)
+  }
+  await sink.sink.close()
+  const contents = await Promise.all(apps.map(read))
+  // A file that was closed and opened again was not emptied again.
+  expect(contents.filter((content) => content !== '1\n2\n')).toEqual([])
+})

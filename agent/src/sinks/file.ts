@@ -2,6 +2,7 @@
 // A batch is one write for each of its files, and the next batch waits for it. What a full disk did not take is tried again
 // until it does, from the byte where it stopped; so a file never holds half a line followed by another one.
 
+import { createHash } from 'node:crypto'
 import { type FileHandle, mkdir, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -9,7 +10,7 @@ import { compileStreamEncoder, encodingProblems } from '../codecs/encoding/encod
 import { framingProblems } from '../codecs/framing/encode.ts'
 import { defineSink, type Sink, type SinkContext } from '../component.ts'
 import type { Batch } from '../event/batch.ts'
-import { type Body, BodyPool } from '../event/body.ts'
+import { Body, BodyPool } from '../event/body.ts'
 import type { Finalizer } from '../event/finalizer.ts'
 import type { LogEvent } from '../event/log.ts'
 import type { MetricEvent } from '../event/metric.ts'
@@ -22,6 +23,13 @@ import { Unencoded } from './stream/unencoded.ts'
 const protocol = { protocol: 'file' }
 const firstRetryMs = 1000
 const longestRetryMs = 30_000
+/** Files that are open at a time: their names come from data. */
+const maxOpenFiles = 500
+/** Files that the sink remembers to have emptied, by 22 characters each. */
+const maxEmptied = 100_000
+/** Bodies in reserve, and the size of those that a batch with more files takes. */
+const keptBodies = 16
+const smallBody = 4096
 /** Errors of names, not of disks. */
 const impossible = new Set(['EISDIR', 'ENAMETOOLONG', 'ENOTDIR', 'EEXIST', 'ELOOP', 'EINVAL', 'ERR_INVALID_ARG_VALUE'])
 
@@ -68,9 +76,11 @@ class FileSink implements Sink {
   readonly #encoder: ReturnType<typeof compileStreamEncoder>
   readonly #compression: Compression
   readonly #truncate: boolean
-  readonly #bodies = new BodyPool(64 << 10, 16)
+  readonly #bodies = new BodyPool(64 << 10, keptBodies)
+  /** The one that was used longest ago first. */
   readonly #files = new Map<string, OpenFile>()
-  readonly #truncated = new Set<string>()
+  readonly #emptied = new Set<string>()
+  #emptiesNoMore = false
   readonly #sweep: NodeJS.Timeout
   /** Batches in the middle of being written. */
   #active = 0
@@ -112,7 +122,8 @@ class FileSink implements Sink {
       if (part?.path !== path) {
         part = parts.get(path)
         if (part === undefined) {
-          part = { path, body: this.#bodies.take(), count: 0, bytes: 0 }
+          const body = parts.size < keptBodies ? this.#bodies.take() : new Body(smallBody)
+          part = { path, body, count: 0, bytes: 0 }
           parts.set(path, part)
         }
       }
@@ -193,15 +204,35 @@ class FileSink implements Sink {
   async #open(path: string): Promise<OpenFile> {
     let target = this.#files.get(path)
     if (target === undefined) {
+      while (this.#files.size >= maxOpenFiles) await this.#close(this.#files.keys().next().value as string)
       await makeFolder(dirname(path))
-      const empty = this.#truncate && !this.#truncated.has(path)
-      const handle = await open(path, empty ? 'w' : 'a')
-      if (empty) this.#truncated.add(path)
+      const emptied = this.#truncate ? this.#emptiedName(path) : undefined
+      const handle = await open(path, emptied === undefined ? 'a' : 'w')
+      if (emptied !== undefined) this.#emptied.add(emptied)
       target = { handle, lastUsedMs: performance.now() }
       this.#files.set(path, target)
       this.#context.events.gauge('open_files', this.#files.size)
+    } else {
+      this.#files.delete(path)
+      this.#files.set(path, target)
     }
     return target
+  }
+
+  /** The name by which to remember a file that is to be emptied now; undefined if it must not be. */
+  #emptiedName(path: string): string | undefined {
+    const name = createHash('sha256').update(path).digest('base64').slice(0, 22)
+    if (this.#emptied.has(name)) return undefined
+    if (this.#emptied.size < maxEmptied) return name
+    // A file that is forgotten would be emptied again, with the events that this sink wrote.
+    if (!this.#emptiesNoMore) {
+      this.#emptiesNoMore = true
+      this.#context.logger.warn(
+        { files: maxEmptied },
+        'Too many files to remember; further ones are continued, not emptied.',
+      )
+    }
+    return undefined
   }
 
   async #close(path: string): Promise<void> {
