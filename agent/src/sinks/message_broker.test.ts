@@ -161,6 +161,34 @@ test('each rendered topic has its own producer; events without the field are dis
   ])
 })
 
+test('of topics without number only some have a producer at a time, and no message is lost', async () => {
+  await using broker = await fakeBroker()
+  await using sink = await start(broker, { topic: '{{ app }}', batch: { max_events: 1 } })
+  const apps = Array.from({ length: 2500 }, (_, index) => `app-${index}`)
+  for (let from = 0; from < apps.length; from += 100) {
+    const events = apps.slice(from, from + 100).map((app) => log({ app, message: app }))
+    expect(await sink.write(events)).toBe('delivered')
+  }
+  await vi.waitFor(() => expect(broker.closed.length).toBeGreaterThanOrEqual(1400), soon)
+  expect(await sink.deliver([log({ app: 'app-0', message: 'app-0' })])).toBe('delivered')
+  expect(broker.messages.map((message) => message.text).sort()).toEqual([...apps, 'app-0'].sort())
+  expect(broker.messages.filter((message) => message.topic !== `persistent://public/default/${message.text}`)).toEqual(
+    [],
+  )
+})
+
+test('a topic that was forgotten is asked about again', async () => {
+  await using broker = await fakeBroker({ partitions: () => 2 })
+  await using sink = await start(broker, { topic: '{{ app }}', batch: { max_events: 1 } })
+  const long = (name: string) => name.padEnd(30_000, 'x')
+  for (let index = 0; index < 150; index++) {
+    expect(await sink.write([log({ app: long(`${index % 75}-`), message: `${index}` })])).toBe('delivered')
+  }
+  await sink.sink.close()
+  expect(broker.messages).toHaveLength(150)
+  expect(broker.messages.every((message) => /-partition-[01]$/.test(message.topic))).toBe(true)
+})
+
 test('an Avro schema is registered with the topic, and messages name its version', async () => {
   await using broker = await fakeBroker()
   const schema = '{"type":"record","name":"r","fields":[{"name":"message","type":"string"}]}'

@@ -35,6 +35,11 @@ const partitionsAgeMs = 60_000
 const refusalMs = 1000
 /** A producer without work is closed after this time, where topics come and go. */
 const idleMs = 300_000
+/** Beyond either all topics are forgotten, and asked about again when they are next needed: their names come from data. */
+const maxTopics = 10_000
+const maxTopicCharacters = 2_000_000
+/** Beyond this the producers without work are closed that were used longest ago. Those with work are bounded by what is held. */
+const maxProducers = 1000
 
 export interface BrokerSinkSpec {
   readonly cluster: Cluster
@@ -68,6 +73,7 @@ export class BrokerSink implements Sink {
   readonly #spec: BrokerSinkSpec
   readonly #batcher: Batcher
   readonly #topics = new Map<string, Topic>()
+  #topicCharacters = 0
   readonly #producers = new Map<string, Producer>()
   readonly #scratch = new Body(4096)
   #nextProducer = 0
@@ -87,8 +93,11 @@ export class BrokerSink implements Sink {
     const encode = (events: readonly AnyEvent[], from: number, to: number, request: OpenRequest) => {
       for (let index = from; index < to; index++) this.#encode(events[index] as AnyEvent, request)
     }
-    this.#batcher = new Batcher(spec.limits, { partition: this.#partition, encode }, systemClock, (open) =>
-      this.#submit(open),
+    this.#batcher = new Batcher(
+      spec.limits,
+      { partition: this.#partition, begin: this.#begin, encode },
+      systemClock,
+      (open) => this.#submit(open),
     )
     context.abandoning.addEventListener('abort', this.#abandon, { once: true })
   }
@@ -102,6 +111,7 @@ export class BrokerSink implements Sink {
     finalizer.retain(count - 1)
     if (this.#writing === undefined && !this.#full && this.#unknownTopics(batch).length === 0) {
       this.#batcher.add(batch, 0, () => false)
+      this.#boundTopics()
       if (!this.#full) return undefined
       this.#writing = this.#ready()
     } else {
@@ -123,6 +133,7 @@ export class BrokerSink implements Sink {
       return
     }
     this.#batcher.add(batch, 0, () => false)
+    this.#boundTopics()
     await this.#ready()
   }
 
@@ -156,9 +167,21 @@ export class BrokerSink implements Sink {
         usedAtMs: now,
       }
       this.#topics.set(name, topic)
+      this.#topicCharacters += name.length
     }
     topic.usedAtMs = now
     return topic
+  }
+
+  /** A request that is open keeps its topic, so that all others can be forgotten between two batches. */
+  readonly #begin = (request: OpenRequest): void => {
+    request.state = this.#topic(request.key.split(separator, 1)[0] as string)
+  }
+
+  #boundTopics(): void {
+    if (this.#topics.size <= maxTopics && this.#topicCharacters <= maxTopicCharacters) return
+    this.#topics.clear()
+    this.#topicCharacters = 0
   }
 
   /** Topics of the batch whose partitions are not known yet. Starts asking again for those that were known long ago. */
@@ -303,8 +326,9 @@ export class BrokerSink implements Sink {
   }
 
   #submit(open: OpenRequest): void {
-    const [name = '', partition] = open.key.split(separator)
-    const topic = this.#topic(name)
+    const partition = open.key.split(separator)[1]
+    const topic = open.state as Topic
+    const { name } = topic
     const partitions = topic.partitions ?? 0
     const full =
       partition !== undefined
@@ -333,6 +357,7 @@ export class BrokerSink implements Sink {
     this.#held(send)
     let producer = this.#producers.get(full)
     if (producer === undefined) {
+      if (this.#producers.size >= maxProducers) this.#closeIdle(maxProducers / 10)
       producer = new Producer(full, this.#nextProducer++, {
         ...settings,
         cluster: this.#spec.cluster,
@@ -345,6 +370,16 @@ export class BrokerSink implements Sink {
     if (!this.#spec.topic.isStatic) this.#clean()
   }
 
+  /** Closes so many producers without work, those that were used longest ago. */
+  #closeIdle(count: number): void {
+    const idle = [...this.#producers].filter(([, producer]) => !producer.busy)
+    idle.sort(([, left], [, right]) => left.usedAtMs - right.usedAtMs)
+    for (const [name, producer] of idle.slice(0, count)) {
+      producer.close()
+      this.#producers.delete(name)
+    }
+  }
+
   /** Forgets topics and producers that have not been used for long. */
   #clean(): void {
     const now = systemClock.now()
@@ -355,7 +390,11 @@ export class BrokerSink implements Sink {
       producer.close()
       this.#producers.delete(name)
     }
-    for (const [name, topic] of this.#topics) if (now - topic.usedAtMs > this.#idleMs) this.#topics.delete(name)
+    for (const [name, topic] of this.#topics) {
+      if (now - topic.usedAtMs <= this.#idleMs) continue
+      this.#topics.delete(name)
+      this.#topicCharacters -= name.length
+    }
   }
 
   // --- What is held ---
