@@ -6,6 +6,9 @@ import { writeJson } from '../formats/json.ts'
 import type { TableOptionsOf } from './options.ts'
 import type { Table } from './table.ts'
 
+/** Bytes of an entry beside its key and its value. */
+const entryBytes = 150
+
 interface Entry {
   readonly value: Value
   readonly bytes: number
@@ -16,6 +19,7 @@ interface Entry {
 export class MemoryTable implements Table {
   readonly #options: TableOptionsOf<'memory'>
   readonly #now: () => number
+  /** The one that ends first is the first. */
   readonly #entries = new Map<string, Entry>()
   #bytes = 0
   #searched: number
@@ -37,13 +41,14 @@ export class MemoryTable implements Table {
 
   #put(key: string, value: Value, now: number): boolean {
     const most = this.#options.max_byte_size
-    const bytes = most === undefined ? 0 : Buffer.byteLength(key) + Buffer.byteLength(writeJson(value))
+    const bytes = entryBytes + Buffer.byteLength(key) + Buffer.byteLength(writeJson(value))
     const before = this.#entries.get(key)?.bytes ?? 0
-    if (most !== undefined && this.#bytes - before + bytes > most) {
+    if (this.#bytes - before + bytes > most) {
       this.#dropEnded(now)
       if (this.#bytes - (this.#entries.get(key)?.bytes ?? 0) + bytes > most) return false
     }
     this.#bytes += bytes - (this.#entries.get(key)?.bytes ?? 0)
+    this.#entries.delete(key)
     this.#entries.set(key, { value, bytes, until: now + this.#options.ttl * 1000 })
     return true
   }
@@ -51,10 +56,15 @@ export class MemoryTable implements Table {
   #dropEnded(now: number): void {
     this.#searched = now
     for (const [key, entry] of this.#entries) {
-      if (entry.until > now) continue
+      if (entry.until > now) return
       this.#entries.delete(key)
       this.#bytes -= entry.bytes
     }
+  }
+
+  /** Bytes as `max_byte_size` counts them. */
+  get bytes(): number {
+    return this.#bytes
   }
 
   find(condition: Readonly<Record<string, Value>>, select: readonly string[] | undefined): readonly Value[] | string {

@@ -48,7 +48,10 @@ export const enrichmentOption = optional(
             default: 30,
             minimum: 1,
           }),
-          max_byte_size: optional(uint('Bytes of keys and values that the table holds; what comes then is discarded.')),
+          max_byte_size: uint(
+            'Bytes of keys and values that the table holds, with 150 for each entry; what comes then is discarded.',
+            { default: 67_108_864 },
+          ),
         },
       },
       'A table.',

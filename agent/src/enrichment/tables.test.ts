@@ -129,7 +129,7 @@ test('a record of a database as it is', () => {
 test('entries of a memory table end, and have bounded room', () => {
   let now = 0
   const table = new MemoryTable(
-    { type: 'memory', inputs: [], ttl: 10, scan_interval: 5, max_byte_size: 20 },
+    { type: 'memory', inputs: [], ttl: 10, scan_interval: 5, max_byte_size: 320 },
     () => now * 1000,
   )
   const find = (key: string) => table.find({ key }, undefined)
@@ -144,6 +144,23 @@ test('entries of a memory table end, and have bounded room', () => {
   expect(find('a')).toEqual([{ key: 'a', value: 2, ttl: 4 }])
   expect(table.write({ c: 'twelve chars' })).toBe(true)
   expect(table.find({ other: 'a' }, undefined)).toContain('`key`')
+})
+
+test('a memory table takes no more than 64 MiB, whatever is written, and goes on as entries end', () => {
+  let now = 0
+  const tables = open({ type: 'memory', inputs: ['x'] })
+  const options = { type: 'memory', inputs: ['x'], ttl: 600, scan_interval: 30, max_byte_size: 67_108_864 } as const
+  const table = new MemoryTable(options, () => now)
+  let refused = 0
+  for (let index = 0; index < 200_000; index++) if (!table.write({ [`${index}`.padEnd(1000, 'x')]: index })) refused++
+  expect(table.bytes).toBeLessThanOrEqual(67_108_864)
+  expect(refused).toBeGreaterThan(100_000)
+  expect(table.find({ key: '0'.padEnd(1000, 'x') }, ['value'])).toEqual([{ value: 0 }])
+  now = 600_000
+  expect(table.write({ late: 1 })).toBe(true)
+  expect(table.bytes).toBe(150 + 4 + 1)
+  // The options of a user who gives no bound have this one.
+  expect(tables.memory('t')?.write({ a: 'x'.repeat(67_108_864) })).toBe(false)
 })
 
 test('a table that was read again gives what it then has; a memory table keeps its entries', () => {
