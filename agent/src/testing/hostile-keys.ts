@@ -1,0 +1,162 @@
+// Measures how much caches keep of data that never repeat: `node --expose-gc hostile-keys.ts` sends values without number through real components
+// and prints, for each case, the megabytes that are held when they still run, and how many results were right.
+// A process of its own, since memory is that of the process.
+
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { LogEvent } from '../event/log.ts'
+import { log } from './events.ts'
+import { batchOf, buildTransform, startSink } from './harness.ts'
+
+export interface Finding {
+  readonly name: string
+  readonly values: number
+  readonly right: number
+  readonly heldMb: number
+}
+
+interface Case {
+  readonly name: string
+  readonly values: number
+  /** Characters of each. */
+  readonly length: number
+  /** Sends the values, calls back while all is alive, and gives how many results were right. */
+  run(batches: Iterable<string[]>, look: () => void): Promise<number>
+}
+
+/** Pieces of a longer text each, as values of events are: whoever keeps a piece must not keep the text. */
+const value = (index: number, length: number) =>
+  JSON.parse(JSON.stringify(`${index}-`.padEnd(2 * length, 'xyz0'))).slice(0, length) as string
+
+const program = (
+  name: string,
+  source: string,
+  values: number,
+  length: number,
+  isRight: (event: LogEvent) => boolean,
+): Case => ({
+  name,
+  values,
+  length,
+  async run(batches, look) {
+    const transform = await buildTransform('remap', { source })
+    let right = 0
+    for (const batch of batches) {
+      await transform.transform(batchOf(batch.map((k) => log({ k }))), {
+        send(out) {
+          for (const event of out.events) if (isRight(event as LogEvent)) right++
+          return undefined
+        },
+      })
+    }
+    look()
+    transform.close?.()
+    return right
+  },
+})
+
+const sink = (type: string, options: (url: string) => object, values: number, length: number): Case => ({
+  name: type,
+  values,
+  length,
+  async run(batches, look) {
+    const server = createServer({ maxHeaderSize: 1 << 20 }, (request, response) => {
+      request.resume().on('end', () => response.end('{"errors":false,"items":[]}'))
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    await using started = await startSink(type, options(`http://127.0.0.1:${(server.address() as AddressInfo).port}`))
+    let right = 0
+    for (const batch of batches) {
+      if ((await started.write(batch.map((k) => log({ k, message: 'm' })))) === 'delivered') right += batch.length
+    }
+    look()
+    await started.sink.close()
+    server.closeAllConnections()
+    server.close()
+    return right
+  },
+})
+
+const batch = { timeout_secs: 0.01 }
+const cases: readonly Case[] = [
+  program(
+    'patterns',
+    '.r = match(string!(.k), to_regex!(slice!(.k, 0, 600)))',
+    3900,
+    4000,
+    ({ fields }) => fields['r'] === true,
+  ),
+  program(
+    'long patterns',
+    '.r = match(string!(.k), to_regex!(string!(.k)))',
+    1900,
+    4000,
+    ({ fields }) => fields['r'] === true,
+  ),
+  program(
+    'user agents',
+    '.r = parse_user_agent(string!(.k)).browser.family',
+    3900,
+    30_000,
+    ({ fields }) => fields['r'] === null,
+  ),
+  program(
+    'time zones',
+    '.r = (format_timestamp(t\'2026-01-01T00:00:00Z\', "%Y", timezone: string!(.k)) ?? "none")',
+    3900,
+    40_000,
+    ({ fields }) => fields['r'] === 'none',
+  ),
+  program(
+    'schemas',
+    '.r = validate_json_schema("{}", string!(.k)) ?? "none"',
+    10_000,
+    4000,
+    ({ fields }) => fields['r'] === 'none',
+  ),
+  sink(
+    'http',
+    (url) => ({ uri: `${url}/{{ k }}`, encoding: { codec: 'text' }, batch, request: { concurrency: 5 } }),
+    2900,
+    8000,
+  ),
+  sink('search_engine', (url) => ({ endpoints: [url], bulk: { index: '{{ k }}' }, batch }), 4900, 20_000),
+  sink(
+    'log_aggregator',
+    (url) => ({ endpoint: url, labels: { a: '{{ k }}' }, encoding: { codec: 'text' }, batch }),
+    20_000,
+    10_000,
+  ),
+]
+
+const each = 50
+
+function* batchesOf(values: number, length: number): Generator<string[]> {
+  for (let from = 0; from < values; from += each) {
+    yield Array.from({ length: Math.min(each, values - from) }, (_, index) => value(from + index, length))
+  }
+}
+
+const collect = (globalThis as { gc?: () => void }).gc
+if (collect === undefined) throw new Error('This needs --expose-gc.')
+const held = (): number => {
+  collect()
+  collect()
+  const { heapUsed, external } = process.memoryUsage()
+  return heapUsed + external
+}
+
+for (const { name, values, length, run } of cases) {
+  if (process.argv[2] !== undefined && !process.argv.slice(2).includes(name)) continue
+  await run([], () => {}) // what is loaded by the first use is no cache
+  const before = held()
+  let after = 0
+  const right = await run(batchesOf(values, length), () => {
+    after = held()
+  })
+  console.log(
+    JSON.stringify({ name, values, right, heldMb: Math.round((after - before) / 1e5) / 10 } satisfies Finding),
+  )
+}
