@@ -1,5 +1,4 @@
-// Caches under data that never repeat, through the components and functions that have them. Without bounds in bytes these cases
-// held up to 330 MB.
+// Caches under data that never repeat, through the components and functions that have them.
 
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -7,6 +6,19 @@ import { expect, test, vi } from 'vitest'
 import type { Finding } from './testing/hostile-keys.ts'
 
 vi.setConfig({ testTimeout: 180_000 })
+
+/** About twice what was measured; in brackets what it was before the bounds. */
+const mostMb = {
+  patterns: 25, // (39)
+  'long patterns': 25, // (209)
+  'user agents': 10, // (28)
+  'time zones': 10, // (36)
+  schemas: 10, // (166)
+  'long lines': 3, // (7)
+  http: 20, // (30)
+  search_engine: 30, // (51)
+  log_aggregator: 30, // (210)
+}
 
 test('values without number cost no memory, and every result is right', () => {
   const script = fileURLToPath(new URL('testing/hostile-keys.ts', import.meta.url))
@@ -18,18 +30,9 @@ test('values without number cost no memory, and every result is right', () => {
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line) as Finding)
-  expect(findings.map(({ name }) => name)).toEqual([
-    'patterns',
-    'long patterns',
-    'user agents',
-    'time zones',
-    'schemas',
-    'http',
-    'search_engine',
-    'log_aggregator',
-  ])
+  expect(findings.map(({ name }) => name)).toEqual(Object.keys(mostMb))
   for (const { name, values, right, heldMb } of findings) {
     expect(right, name).toBe(values)
-    expect(heldMb, name).toBeLessThan(25)
+    expect(heldMb, name).toBeLessThan(mostMb[name as keyof typeof mostMb])
   }
 })

@@ -116,6 +116,13 @@ const cases: readonly Case[] = [
     4000,
     ({ fields }) => fields['r'] === 'none',
   ),
+  program(
+    'long lines',
+    `text = string!(.k)\n.r = [${Array.from('abcdefghij', (end) => `match(text, r'(?:[a-z0-9]{0,15}-?){0,20}!${end}')`).join(', ')}]`,
+    1,
+    60_000,
+    ({ fields }) => (fields['r'] as readonly boolean[]).every((found) => !found),
+  ),
   sink(
     'http',
     (url) => ({ uri: `${url}/{{ k }}`, encoding: { codec: 'text' }, batch, request: { concurrency: 5 } }),

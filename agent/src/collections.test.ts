@@ -1,0 +1,205 @@
+// Everything that lives long and can grow has a bound, and here is which. A Map or Set that begins empty at the top of a module, in
+// a class, or in what builds a component or compiles a function, is on this list with the reason why data cannot make it grow
+// without end; a cache whose keys come from data is a BoundedMap, which needs no line here.
+
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseAst } from 'rolldown/parseAst'
+import { expect, test } from 'vitest'
+
+const bounds: Readonly<Record<string, readonly string[]>> = {
+  'what is built in': [
+    'formats/charset.ts tables',
+    'formats/crc.ts algorithms',
+    'formats/crc.ts compiled',
+    'formats/timezone.ts #abbreviations', // offsets that a zone ever had
+    'formats/timezone.ts abbreviations',
+    'registry.ts byName',
+    'remap/kind.ts known',
+    'remap/cipher.ts ciphers',
+    'remap/words.ts nowhere',
+    'telemetry/metrics.ts #families',
+  ],
+  'the configuration': [
+    'api/tap.ts #watched',
+    'bundle/heartbeat.ts #lastErrors',
+    'bundle/heartbeat.ts #told',
+    'bundle/inquiries.ts #ages',
+    'bundle/runner.ts #broken',
+    'bundle/runner.ts #failures',
+    'bundle/runner.ts #lines',
+    'bundle/runner.ts #restricted',
+    'bundle/runner.ts #running',
+    'net/egress.ts #deniedNames',
+    'sinks/log_aggregator.ts unrendered',
+    'sources/internal_metrics.ts constant',
+    'sources/orchestrator_events/cursor.ts #cursors',
+    'sources/orchestrator_events/cursor.ts opened',
+    'sources/orchestrator_logs/hub.ts #limiters',
+    'sources/orchestrator_logs/hub.ts #readers',
+    'tailing/checkpoint.ts owners',
+    'tailing/progress.ts left',
+    'tailing/shared-discovery.ts #views',
+    'telemetry/component-events.ts #others',
+    'telemetry/component-events.ts #outputs',
+    'telemetry/logger.ts subscribers',
+    'telemetry/repetition-limit.ts #windows', // messages are constant sentences
+    'topology/build.ts outlets',
+    'topology/fair-share.ts #accounts',
+    'topology/fanout.ts #onlookers',
+    'topology/run.ts #changed',
+    'topology/run.ts #checks',
+    'topology/run.ts #leaving',
+    'topology/run.ts #retiring',
+    'topology/run.ts #running',
+    'topology/run.ts #settling',
+    'topology/run.ts sinks',
+    'topology/run.ts sources',
+    'topology/run.ts transforms',
+  ],
+  'one program, pattern, batch or message, whose size is bounded': [
+    'formats/json-forms.ts #seen',
+    'formats/regex-cost.ts #members',
+    'formats/regex-syntax.ts #sets',
+    'remap/check.ts #skipped',
+    'remap/check.ts locals',
+    'remap/compile.ts #changes',
+    'remap/compile.ts #constantNames',
+    'remap/compile.ts #parameters',
+    'remap/compile.ts #slots',
+    'remap/unused.ts #assigned',
+    'remap/functions/snakecase.ts excluded',
+    'sinks/message_broker/wire.ts #values',
+    'sinks/monitor_a_metrics/sketch.ts #counts',
+  ],
+  'what is under way, which a limit or a full buffer holds back': [
+    'bundle/election.ts #waiting',
+    'bundle/inquiries.ts #serving',
+    'http/client.ts #ending',
+    'remap/remote.ts #waiting',
+    'sinks/message_broker/connection.ts #questions',
+    'sources/amqp.ts open',
+    'sources/orchestrator_events/cursor.ts #handedOn',
+    'tailing/tail.ts #abandons',
+    'topology/build.ts #waiting',
+  ],
+  'a number and a size of its own, with a test': [
+    'bundle/access.ts #kept', // 1000 digests
+    'delivery/batcher.ts #open',
+    'enrichment/memory-table.ts #entries',
+    'http/client.ts #pools',
+    'metrics/normalizer.ts #known',
+    'sinks/file.ts #emptied',
+    'sinks/file.ts #files',
+    'sinks/message_broker/connection.ts #producers',
+    'sinks/message_broker/sink.ts #producers',
+    'sinks/message_broker/sink.ts #topics',
+    'telemetry/metrics.ts seen',
+    'telemetry/metrics.ts series',
+  ],
+  'answers of servers, of which there are few: status codes, error codes, brokers of a cluster': [
+    'sinks/message_broker/cluster.ts #connections',
+    'telemetry/component-events.ts #histograms',
+  ],
+  'pods, namespaces and nodes that the API server lists, and folders of theirs that are there': [
+    'sources/orchestrator_logs/access.ts #lookUps',
+    'sources/orchestrator_logs/access.ts #verdicts',
+    'sources/orchestrator_logs/access.ts #waiting',
+    'sources/orchestrator_logs/kept-pods.ts #known',
+    'sources/orchestrator_logs/kept-pods.ts #written',
+    'sources/orchestrator_logs/pod-metadata.ts #objects',
+    'sources/orchestrator_logs/pod-metadata.ts #removals',
+  ],
+  'files and folders that are there, or were a minute ago': [
+    'buffers/disk/store.ts #dirty',
+    'buffers/disk/store.ts #unsynced',
+    'bundle/leftovers.ts #goneSince',
+    'sources/file.ts waiting',
+    'sources/orchestrator_logs.ts holding',
+    'tailing/checkpoint.ts #entries',
+    'tailing/discovery.ts #busy',
+    'tailing/discovery.ts #dirty',
+    'tailing/discovery.ts #folders',
+    'tailing/discovery.ts #unwatchable',
+    'tailing/shared-discovery.ts #folders',
+    'tailing/tail.ts #byDirectory',
+    'tailing/tail.ts #byFingerprint',
+    'tailing/tail.ts #byInode',
+    'tailing/tail.ts #byPath',
+    'tailing/tail.ts #doubles',
+    'tailing/tail.ts #held',
+    'tailing/tail.ts #ready',
+    'tailing/tail.ts #waiting',
+  ],
+  'shapes of objects, counted where they are made': [
+    'buffers/disk/packing.ts unpackers',
+    'remap/functions/map_keys.ts others',
+  ],
+  // Paths of files that were reported as unreadable, double or not removable stay after the files are gone.
+  'not bounded: names of files with failures': ['tailing/tail.ts #reported'],
+  'the primitive itself': ['bounded-map.ts #old', 'bounded-map.ts #young'],
+}
+
+interface Node {
+  readonly type: string
+  readonly [member: string]: unknown
+}
+
+const isNode = (value: unknown): value is Node => typeof value === 'object' && value !== null && 'type' in value
+
+function nameOf(node: Node): string | undefined {
+  const named = node['id'] ?? node['key'] ?? (node['left'] as Node | undefined)?.['property']
+  if (!isNode(named) || typeof named['name'] !== 'string') return undefined
+  return named.type === 'PrivateIdentifier' ? `#${named['name']}` : named['name']
+}
+
+const isFunction = ({ type }: Node) =>
+  /^(?:Arrow)?Function(?:Expression|Declaration)?$/.test(type) || type === 'ArrowFunctionExpression'
+
+/** Names of the collections that begin empty and outlive the call that makes them. */
+function longLived(source: string, file: string): string[] {
+  const found: string[] = []
+  const visit = (node: Node, name: string | undefined, method: string | undefined): void => {
+    if (node.type === 'NewExpression' && (node['arguments'] as unknown[]).length === 0) {
+      const { name: type } = node['callee'] as unknown as { name?: string }
+      if (type === 'Map' || type === 'Set') found.push(name ?? '')
+    }
+    // Calls of other functions leave nothing behind.
+    if (isFunction(node) && method !== 'build' && method !== 'compile' && method !== 'constructor') return
+    const inner = isFunction(node) ? undefined : method
+    const own = nameOf(node)
+    const at = own === undefined || isFunction(node) ? name : own
+    const within = node.type === 'Property' || node.type === 'MethodDefinition' ? own : inner
+    for (const member of Object.values(node)) {
+      for (const each of Array.isArray(member) ? member : [member]) if (isNode(each)) visit(each, at, within)
+    }
+  }
+  visit(parseAst(source, { lang: 'ts' }, file) as unknown as Node, undefined, undefined)
+  return found
+}
+
+test('every collection that lives long is on the list with what bounds it, and nothing else is', () => {
+  const found: string[] = []
+  for (const file of globSync('**/*.ts', { cwd: import.meta.dirname })) {
+    if (/\.test\.ts$|^testing\/|^cli\//.test(file)) continue
+    const text = readFileSync(join(import.meta.dirname, file), 'utf8')
+    for (const name of longLived(text, file)) found.push(`${file} ${name}`)
+  }
+  expect([...new Set(found)].sort()).toEqual(Object.values(bounds).flat().sort())
+})
+
+test.each<{ source: string; found: string[] }>([
+  { source: 'const cache = new Map<string, number>()', found: ['cache'] },
+  { source: 'export class A { readonly #seen = new Set<string>(); b = { c: new Map() } }', found: ['#seen', 'c'] },
+  { source: 'class A { d; constructor() { this.d = new Map() } }', found: ['d'] },
+  {
+    source: 'define({ compile(call) { const known = new Map(); return (text) => known.get(text) } })',
+    found: ['known'],
+  },
+  { source: 'define({ compile: () => ({ others: new Map() }) })', found: ['others'] },
+  { source: 'define({ build(o) { return { run() { const gone = new Set() } } } })', found: [] },
+  { source: 'function once() { const seen = new Set(); return seen.size }', found: [] },
+  { source: "const words = new Set(['a']); const copy = new Map(words)", found: [] },
+])('$source: $found', ({ source, found }) => {
+  expect(longLived(source, 'x.ts')).toEqual(found)
+})
