@@ -44,16 +44,19 @@ const fileOptions = {
     default: 30,
     exclusiveMinimum: 0,
   }),
-  truncate: bool('Whether a file that is there already is emptied when the agent first writes to it.', {
-    default: false,
-  }),
+  truncate: bool(
+    'Whether a file that is there already is emptied when the agent first writes to it; after 100,000 files no further one is.',
+    {
+      default: false,
+    },
+  ),
 }
 
 export const fileSink = defineSink({
   type: 'file',
   summary: 'Appends events to files.',
   description:
-    'Folders are made as needed. A compressed file is a sequence of compressed blocks, one for each batch, which `zcat` and `zstdcat` read as one.',
+    'Folders are made as needed. A compressed file is a sequence of compressed blocks, one for each batch, which `zcat` and `zstdcat` read as one. At most 500 files are open at a time; of more, the one written longest ago is closed and opened again when it is needed.',
   accepts: ['log', 'metric'],
   options: fileOptions,
   check: (options) => [...encodingProblems(options.encoding), ...framingProblems(options.framing)],

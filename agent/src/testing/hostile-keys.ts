@@ -3,9 +3,14 @@
 // A process of its own, since memory is that of the process.
 
 import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Tables } from '../enrichment/tables.ts'
 import type { LogEvent } from '../event/log.ts'
+import { sortedFieldNames } from '../event/value.ts'
 import { log } from './events.ts'
 import { batchOf, buildTransform, startSink } from './harness.ts'
 
@@ -79,8 +84,55 @@ const sink = (type: string, options: (url: string) => object, values: number, le
   },
 })
 
+/** Searches by other columns each time: an index each, of all records. */
+const columns: Case = {
+  name: 'columns of a table',
+  values: 1000,
+  length: 0,
+  async run(_, look) {
+    const names = 'abcdefghij'.split('')
+    const folder = mkdtempSync(join(tmpdir(), 'penstock-table-'))
+    const path = join(folder, 'table.csv')
+    const rows = Array.from({ length: 1000 }, (_, row) => names.map((name) => `${name}${row}`).join())
+    writeFileSync(path, [names.join(), ...rows].join('\n'))
+    const format = { type: 'csv', delimiter: ',', include_headers: true } as const
+    const table = Tables.open({ t: { type: 'file', file: { path, encoding: format }, schema: {} } }, 'UTC').find('t')
+    rmSync(folder, { recursive: true })
+    let right = 0
+    for (let mask = 1; mask <= 1000; mask++) {
+      const condition = Object.fromEntries(
+        names.filter((_, bit) => mask & (1 << bit)).map((name) => [name, `${name}7`]),
+      )
+      if (table?.find(condition, ['a'], true, undefined).length === 1) right++
+    }
+    look()
+    return table === undefined ? 0 : right
+  },
+}
+
+/** Names of fields that are sorted for an encoder. */
+const names: Case = {
+  name: 'field names',
+  values: 2000,
+  length: 100_000,
+  async run(batches, look) {
+    let right = 0
+    for (const batch of batches) {
+      for (const text of batch) {
+        const name = `0${text.slice(right % 64)}`
+        const sorted = sortedFieldNames({ [name]: 1, a: 2 })
+        if (sorted.length === 2 && sorted[0] === name && sorted[1] === 'a') right++
+      }
+    }
+    look()
+    return right
+  },
+}
+
 const batch = { timeout_secs: 0.01 }
 const cases: readonly Case[] = [
+  columns,
+  names,
   program(
     'patterns',
     '.r = match(string!(.k), to_regex!(slice!(.k, 0, 600)))',
