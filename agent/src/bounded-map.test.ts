@@ -54,8 +54,13 @@ test('bytes are counted exactly, over replacements, use and the turns of generat
     const key = `key ${state % 99}` // all of them fit into one generation: none is ever lost
     const value = 'x'.repeat(state % 50)
     if (state % 3 === 0) expect(map.get(key)).toBe(kept.get(key))
-    else map.set(key, value)
-    if (state % 3 !== 0) kept.set(key, value)
+    else if (state % 7 === 0) {
+      map.delete(key)
+      kept.delete(key)
+    } else {
+      map.set(key, value)
+      kept.set(key, value)
+    }
   }
   let bytes = 0
   for (const [key, value] of kept) bytes += 100 + 2 * key.length + value.length

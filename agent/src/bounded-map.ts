@@ -58,6 +58,12 @@ export class BoundedMap<V extends object | string | number | boolean> {
 
   /** Keeps a value, in place of one that the key had; not if it is too large to be kept. */
   set(key: string, value: V): void {
+    this.delete(key)
+    const bytes = this.#bytesOf(key, value)
+    if (bytes <= this.#maxBytes * maxShare) this.#add(key, value, bytes)
+  }
+
+  delete(key: string): void {
     const young = this.#young.get(key)
     if (young !== undefined) {
       this.#young.delete(key)
@@ -68,8 +74,6 @@ export class BoundedMap<V extends object | string | number | boolean> {
       this.#old.delete(key)
       this.#oldBytes -= this.#bytesOf(key, old)
     }
-    const bytes = this.#bytesOf(key, value)
-    if (bytes <= this.#maxBytes * maxShare) this.#add(key, value, bytes)
   }
 
   #add(key: string, value: V, bytes: number): void {

@@ -98,6 +98,7 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'telemetry/metrics.ts series',
   ],
   'answers of servers, of which there are few: status codes, error codes, brokers of a cluster': [
+    'http/client.ts #byValue',
     'sinks/message_broker/cluster.ts #connections',
     'telemetry/component-events.ts #histograms',
   ],
@@ -117,26 +118,26 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'sources/file.ts waiting',
     'sources/orchestrator_logs.ts holding',
     'tailing/checkpoint.ts #entries',
-    'tailing/discovery.ts #busy',
     'tailing/discovery.ts #dirty',
     'tailing/discovery.ts #folders',
     'tailing/discovery.ts #unwatchable',
     'tailing/shared-discovery.ts #folders',
+    'tailing/tail.ts #busy',
     'tailing/tail.ts #byDirectory',
     'tailing/tail.ts #byFingerprint',
     'tailing/tail.ts #byInode',
     'tailing/tail.ts #byPath',
     'tailing/tail.ts #doubles',
     'tailing/tail.ts #held',
+    'tailing/tail.ts #polled',
     'tailing/tail.ts #ready',
     'tailing/tail.ts #waiting',
   ],
   'shapes of objects, counted where they are made': [
     'buffers/disk/packing.ts unpackers',
+    'event/shape.ts keyTexts',
     'remap/functions/map_keys.ts others',
   ],
-  // Paths of files that were reported as unreadable, double or not removable stay after the files are gone.
-  'not bounded: names of files with failures': ['tailing/tail.ts #reported'],
   'the primitive itself': ['bounded-map.ts #old', 'bounded-map.ts #young'],
 }
 

@@ -4,6 +4,7 @@
 // without data, but for one read at a slow beat.
 
 import { closeSync, fstatSync, openSync, readSync, type Stats, statSync, unlinkSync } from 'node:fs'
+import { BoundedMap } from '../bounded-map.ts'
 import { errorText } from '../errors.ts'
 import { Timestamp } from '../event/timestamp.ts'
 import type { ComponentEvents } from '../telemetry/component-events.ts'
@@ -58,7 +59,7 @@ export class Tailer<State> {
   /** Second files of a fingerprint, by inode, with size and time when that was found. */
   readonly #doubles = new Map<string, { path: string; stamp: string; fingerprint: Fingerprint }>()
   /** Paths whose trouble has been reported. */
-  readonly #reported = new Set<string>()
+  readonly #reported = new BoundedMap<true>({ maxEntries: 1000, maxBytes: 256 * 1024 })
 
   readonly #ready = new Set<TailedFile<State>>()
   readonly #gzipQueue: TailedFile<State>[] = []
@@ -991,8 +992,8 @@ export class Tailer<State> {
   }
 
   #reportOnce(key: string, report: () => void): void {
-    if (this.#reported.has(key)) return
-    this.#reported.add(key)
+    if (this.#reported.get(key) !== undefined) return
+    this.#reported.set(key, true)
     report()
   }
 
