@@ -115,10 +115,13 @@ function isFraction(text: string, end: number): boolean {
 /** The value of a JSON text. */
 export function parseJson(text: string): Value | FailedJson {
   const first = text.charCodeAt(0)
-  if ((first === 0x7b || first === 0x5b) && !hasLoneSurrogate(text) && !(text.length > longText && isTooDeep(text))) {
+  if (
+    (first === 0x7b || first === 0x5b) &&
+    !(text.includes('\\') && (hasLoneSurrogate(text) || hasEscapedKey(text))) &&
+    !(text.length > longText && isTooDeep(text))
+  ) {
     try {
       const value = JSON.parse(text) as Value[] | ValueObject
-      if (text.includes('\\') && isKeyDoubtful(value)) return new Reader(text, maxDepth).read()
       wideIntegers.length = 0
       // A short text without arrays is not nested too deep, and has no numbers but those after colons.
       if (text.length < maxDepth * 4 && !text.includes('[')) {
@@ -138,16 +141,24 @@ export function parseJson(text: string): Value | FailedJson {
 }
 
 /**
- * True if a key may not be the one in the text. V8 14.6 reads `{"x":0,"\\n":1}` with the key of one backslash once it has read such
- * a key in that place: it compares the key that it expects with the bytes of the escape. The wrong key always has a backslash.
+ * True if a key may have an escape. V8 14.6 reads `{"x":0,"\\n":1}` with the key of one backslash once it has read such a key in
+ * that place: it compares the key that it expects with the bytes of the escape.
  */
-function isKeyDoubtful(value: Value[] | ValueObject): boolean {
-  for (const name in value) {
-    for (let index = 0; index < name.length; index++) if (name.charCodeAt(index) === 0x5c) return true
-    const member = (value as ValueObject)[name]
-    if (typeof member === 'object' && member !== null && isKeyDoubtful(member as ValueObject)) return true
+function hasEscapedKey(text: string): boolean {
+  for (let at = text.indexOf('\\'); at >= 0; ) {
+    let end = text.indexOf('"', at + 1)
+    while (end > 0 && isEscaped(text, end)) end = text.indexOf('"', end + 1)
+    if (end < 0) return true
+    let next = end + 1
+    while (isBlank(text.charCodeAt(next))) next++
+    if (text.charCodeAt(next) === 0x3a) return true
+    at = text.indexOf('\\', next)
   }
   return false
+}
+
+function isBlank(code: number): boolean {
+  return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
 }
 
 /**
@@ -353,8 +364,7 @@ class Reader {
 
   #blanks(): void {
     for (;;) {
-      const code = this.#text.charCodeAt(this.#at)
-      if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return
+      if (!isBlank(this.#text.charCodeAt(this.#at))) return
       this.#at++
     }
   }
