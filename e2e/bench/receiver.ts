@@ -126,7 +126,7 @@ function eventsIn(path: string, body: Buffer): number {
 // A watch of the API stays open as long as the agent runs.
 server.requestTimeout = 0
 
-// The parent asks for what was delivered, and says from when on lines that were there before are late.
+// A message of the parent requests the report, or sets the time from which lines that were there before are late.
 process.on('message', ({ originMs }: { originMs?: number }) => {
   if (delivered === undefined) return
   if (originMs === undefined) send({ delivery: delivered.delivery() })
