@@ -139,7 +139,12 @@ export function startProgram({ command, args, env, output }: BenchProgram, cpus:
   const file = output === undefined ? undefined : openSync(output, 'a')
   try {
     const stdio: StdioOptions = file === undefined ? ['ignore', 'ignore', 'inherit'] : ['ignore', file, file]
-    return spawn(first as string, rest, { stdio, env: { ...process.env, ...env } })
+    const child = spawn(first as string, rest, { stdio, env: { ...process.env, ...env } })
+    // It must not outlive a measurement that breaks off.
+    const end = () => child.kill('SIGKILL')
+    process.once('exit', end)
+    child.once('exit', () => process.off('exit', end))
+    return child
   } finally {
     if (file !== undefined) closeSync(file)
   }

@@ -124,6 +124,9 @@ function listed(name: string): Listed | undefined {
 const known = Object.keys(list)
 const shown = Object.entries(list).map(([name, { about }]) => `  ${name.padEnd(18)} ${about}`)
 
+// Ending it ends what it has started.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
+
 await runScript({
   call: 'npm run bench -- SCENARIO…',
   about: `Runs scenarios one after another and prints their figures, which e2e/bench/README.md explains.

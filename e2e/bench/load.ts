@@ -66,6 +66,8 @@ const fullShare = 0.95
 
 export async function measureLoad(load: Load, cpus: Cpus | undefined, agentOf: AgentUnderLoad): Promise<Measured> {
   const folder = mkdtempSync(join(tmpdir(), 'penstock-load-'))
+  const removeFolder = () => rmSync(folder, { recursive: true, force: true })
+  process.once('exit', removeFolder)
   using _moved = moveSelf(cpus)
   await using receiver = await startReceiver(load.pods)
   const pods = benchPods(load.pods)
@@ -122,7 +124,8 @@ export async function measureLoad(load: Load, cpus: Cpus | undefined, agentOf: A
   } finally {
     agent?.kill('SIGKILL')
     writer.child.kill()
-    rmSync(folder, { recursive: true, force: true })
+    process.off('exit', removeFolder)
+    removeFolder()
   }
 }
 

@@ -169,4 +169,5 @@ async function afterSilence(
   }
 }
 
+process.once('disconnect', () => process.exit())
 await main()
