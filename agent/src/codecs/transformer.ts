@@ -3,7 +3,7 @@
 
 import { getValue, type Path, parsePath, pathText, removePath, setPath } from '../event/path.ts'
 import { Timestamp } from '../event/timestamp.ts'
-import { float, integer, isObject, setField, type Value, type ValueObject } from '../event/value.ts'
+import { copyObject, float, integer, isObject, setField, type Value, type ValueObject } from '../event/value.ts'
 import type { TransformerOptions } from '../schema/groups.ts'
 
 export interface Transformer {
@@ -22,7 +22,7 @@ export function compileTransformer(options: TransformerOptions): Transformer | u
       let result = fields
       if (only !== undefined) result = kept(result, only)
       if (except.length > 0) {
-        if (result === fields) result = { ...fields }
+        if (result === fields) result = copyObject(fields)
         for (let index = 0; index < except.length; index++) removePath(result, (except[index] as Path).segments)
       }
       return convert === undefined ? result : (converted(result, convert) as ValueObject)
@@ -87,7 +87,7 @@ function converted(value: Value, convert: Convert): Value {
     if (item === undefined) continue
     const other = converted(item, convert)
     if (other === item) continue
-    copy ??= { ...value }
+    copy ??= copyObject(value)
     setField(copy, key, other)
   }
   return copy ?? value

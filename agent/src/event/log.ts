@@ -2,7 +2,7 @@
 
 import { type Shape, shapeOf } from './shape.ts'
 import { memberSize, sizeByShape } from './size.ts'
-import type { Value, ValueObject } from './value.ts'
+import { copyObject, type Value, type ValueObject } from './value.ts'
 
 /** Data about an event that is not part of it: what programs reach as `%`, and secrets. Immutable; writers replace it. */
 export interface EventMetadata {
@@ -69,7 +69,7 @@ export class LogEvent {
 
   /** An event of its own with the same content. The values are shared, because values are immutable. */
   copy(): LogEvent {
-    return new LogEvent({ ...this.fields }, this.metadata)
+    return new LogEvent(copyObject(this.fields), this.metadata)
   }
 
   /** A copy that knows the size and shape that are known: whoever changes its fields says so. */

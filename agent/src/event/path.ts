@@ -1,7 +1,7 @@
 // Paths to fields as users write them in options and templates: `.a.b`, `a.b`, `a."b c"[0]`, `%meta.x`.
 
 import type { LogEvent } from './log.ts'
-import { getField, isObject, setField, type Value, type ValueObject } from './value.ts'
+import { copyObject, getField, isObject, setField, type Value, type ValueObject } from './value.ts'
 
 export type PathSegment = string | number
 
@@ -125,7 +125,7 @@ export function written(
   if (from === segments.length) return value
   const segment = segments[from] as PathSegment
   if (typeof segment === 'string') {
-    const copy: ValueObject = isObject(target) ? { ...target } : {}
+    const copy: ValueObject = isObject(target) ? copyObject(target) : {}
     setField(
       copy,
       segment,

@@ -3,7 +3,7 @@
 // have a shape: a bounded number, taken back when they cool down. Other objects go member by member, with their keys in order and
 // as bytes as long as the sequence is remembered. All memory here has a limit in bytes, whatever the events hold.
 
-import { compareKeys, type Value, type ValueObject } from './value.ts'
+import { compareKeys, isDictionary, type Value, type ValueObject } from './value.ts'
 
 /** Looks at objects after which the use of each sequence is judged. */
 const epochLooks = 1 << 17
@@ -129,6 +129,7 @@ export function shapeUsage(): Readonly<Record<'treeBytes' | 'shapes' | 'sourceBy
 
 /** The shape of an object; null if its sequence of keys is not hot. */
 export function shapeOf(object: ValueObject): Shape | null {
+  if (isDictionary(object)) return null
   let node = root
   for (const key in object) {
     if (key === node.lastKey) node = node.lastNode as KeyNode
@@ -148,6 +149,7 @@ export function shapeOf(object: ValueObject): Shape | null {
  * @returns how to write them; undefined if the sequence of keys is not remembered, in which case the members are not complete
  */
 export function collectMembers(object: ValueObject, values: (Value | undefined)[], at: number): KeyOrder | undefined {
+  if (isDictionary(object)) return undefined
   let node = root
   let index = at
   for (const key in object) {

@@ -5,6 +5,8 @@
 //     turn the object into a slow dictionary.
 //  3. A JavaScript number that is an integer is an integer, any other number is a float. An integer beyond 2^53 is a bigint;
 //     a float without a fraction (1.0, 1e300, -0.0) is a `Float`.
+// An object without a prototype is a dictionary: the engine keeps no layout for its keys, which costs less where the keys are data
+// and never come again. It means the same as any other object.
 
 import type { Timestamp } from './timestamp.ts'
 
@@ -88,6 +90,46 @@ export function isObject(value: Value | undefined): value is ValueObject {
 }
 
 const inherited = new Set(Object.getOwnPropertyNames(Object.prototype))
+
+/** True if the engine keeps no layout for the keys of the object. */
+export function isDictionary(object: ValueObject): boolean {
+  return Object.getPrototypeOf(object) === null
+}
+
+export function emptyDictionary(): ValueObject {
+  return Object.create(null) as ValueObject
+}
+
+/** A copy of the object alone, not of its values; that of a dictionary is one. */
+export function copyObject(object: ValueObject): ValueObject {
+  return isDictionary(object) ? copyDictionary(object) : { ...object }
+}
+
+function copyDictionary(object: ValueObject): ValueObject {
+  const copy = emptyDictionary()
+  for (const key in object) copy[key] = object[key]
+  return copy
+}
+
+/** Both objects in a new one; where both have a field, that of the second. */
+export function mergeObjects(first: ValueObject, second: ValueObject): ValueObject {
+  if (isDictionary(second)) {
+    const merged = copyDictionary(first)
+    for (const key in second) if (second[key] !== undefined) merged[key] = second[key]
+    return merged
+  }
+  // The platform copies all members at once; a member that is undefined must not displace one.
+  if (isComplete(second)) return Object.assign(copyObject(first), second)
+  const merged = copyObject(first)
+  for (const key in second) if (second[key] !== undefined) setField(merged, key, second[key])
+  return merged
+}
+
+/** True if `Object.assign` would copy all members as they are. */
+function isComplete(object: ValueObject): boolean {
+  for (const key in object) if (object[key] === undefined || key === '__proto__') return false
+  return true
+}
 
 /** Reads a field whose name is only known at run time; names such as `constructor` are fields like any other. */
 export function getField(object: ValueObject, key: string): Value | undefined {

@@ -129,13 +129,13 @@ export function compileJsonWriter(text: WriteValue): (object: ValueObject, shape
 
   /** Any object: its keys may be anything, and may never come again. */
   const writeUnordered = (object: ValueObject, bytes: Bytes, start: number): number => {
-    const names: string[] = []
-    for (const name in object) if (object[name] !== undefined) names.push(name)
+    const names = Object.keys(object)
     sortKeys(names)
     let at = start
     for (let index = 0; index < names.length; index++) {
       const name = names[index] as string
-      const value = object[name] as Value
+      const value = object[name]
+      if (value === undefined) continue
       bytes[at] = 0x2c
       at = writeString(name, bytes, at + 1)
       bytes[at++] = 0x3a

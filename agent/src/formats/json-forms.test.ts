@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { expect, test } from 'vitest'
+import { isDictionary, type ValueObject } from '../event/value.ts'
 import { Random } from '../testing/random.ts'
-import { isFailedJson, parseJson } from './json.ts'
+import { isFailedJson, parseJson, writeJson } from './json.ts'
 import { describe as describeForm, JsonReader } from './json-forms.ts'
 
 /** Reads the text often enough for its form to be known, then once more. */
@@ -85,4 +86,43 @@ test('a text of many values has no form, and forms that never come again are giv
     const text = `{"key_${index}":${index}}`
     expect(reader.read(text)).toEqual({ [`key_${index}`]: index })
   }
+})
+
+test.each([
+  { what: 'keys that never come again', keysOf: (line: number) => [`a_${line}`, `b_${line * 7}`], dictionaries: true },
+  {
+    what: 'keys of nested objects that never come again',
+    keysOf: (line: number) => ['a', `in.key_${line}`],
+    dictionaries: true,
+  },
+  {
+    what: 'twenty thousand sequences of keys',
+    keysOf: (line: number) => Array.from({ length: 15 }, (_, bit) => bit).flatMap((bit) => (((line * 7919) % 20_011) >> bit) & 1 ? [`k${bit}`] : []), // biome-ignore format: one thought
+    dictionaries: true,
+  },
+  {
+    what: 'four thousand sequences of keys',
+    keysOf: (line: number) => Array.from({ length: 12 }, (_, bit) => bit).flatMap((bit) => (((line * 7919) % 4096) >> bit) & 1 ? [`k${bit}`] : []), // biome-ignore format: one thought
+    dictionaries: false,
+  },
+  { what: 'one sequence of keys', keysOf: () => ['a', 'b'], dictionaries: false },
+])('$what: objects are dictionaries: $dictionaries', ({ keysOf, dictionaries }) => {
+  const reader = new JsonReader()
+  const lineOf = (line: number) => {
+    const members = keysOf(line).map((key) =>
+      key.startsWith('in.') ? `"in":{"${key}":[${line}]}` : `"${key}":"\\n${line}"`,
+    )
+    return `{${members.join(',')}}`
+  }
+  for (let line = 0; line < 100_000; line++) {
+    const text = lineOf(line)
+    const value = reader.read(text) as ValueObject
+    if (line < 90_000 || line % 1000 > 0) continue
+    expect(value).toEqual(parseJson(text))
+    expect(isDictionary(value)).toBe(dictionaries)
+    expect(writeJson(value)).toBe(writeJson(parseJson(text) as ValueObject))
+  }
+  // A place where keys come again is treated as such before long.
+  for (let line = 0; line < 20_000; line++) reader.read('{"x":"\\n","y":1}')
+  expect(isDictionary(reader.read('{"x":"\\n","y":1}') as ValueObject)).toBe(false)
 })

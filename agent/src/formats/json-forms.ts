@@ -4,7 +4,8 @@
 // (escapes, other keys, odd numbers, blanks elsewhere) is left to the general reader, which is the definition of the result.
 
 import { integer, type Value, type ValueObject } from '../event/value.ts'
-import { type FailedJson, parseJson } from './json.ts'
+import { FailedJson, parseJson, parseJsonToDictionaries } from './json.ts'
+import { KeyWatch } from './key-watch.ts'
 
 /** Gives the object if the text has the form. */
 type Form = (text: string) => ValueObject | undefined
@@ -53,12 +54,13 @@ export class JsonReader {
   #misses = 0
   /** Texts that are not tried, because too few of those before had a form. */
   #rest = 0
+  readonly #keys = new KeyWatch()
 
   /** As `parseJson`. */
   read(text: string): Value | FailedJson {
     if (this.#rest > 0) {
       this.#rest--
-      return parseJson(text)
+      return this.#parse(text)
     }
     const forms = this.#forms
     for (let index = 0; index < forms.length; index++) {
@@ -82,7 +84,13 @@ export class JsonReader {
       this.#misses = 0
     }
     if (--this.#untilLook <= 0) this.#look(text)
-    return parseJson(text)
+    return this.#parse(text)
+  }
+
+  #parse(text: string): Value | FailedJson {
+    const value = this.#keys.areData ? parseJsonToDictionaries(text) : parseJson(text)
+    if (!(value instanceof FailedJson)) this.#keys.look(value)
+    return value
   }
 
   /** Looks whether the text has a form that is worth keeping; ever more seldom, since that costs more than reading. */

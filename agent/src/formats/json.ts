@@ -6,6 +6,7 @@ import { type Shape, shapeOf } from '../event/shape.ts'
 import { Timestamp } from '../event/timestamp.ts'
 import {
   Bytes,
+  emptyDictionary,
   Float,
   float,
   integer,
@@ -138,6 +139,11 @@ export function parseJson(text: string): Value | FailedJson {
     }
   }
   return new Reader(text, maxDepth).read()
+}
+
+/** As `parseJson`, but objects become dictionaries: for texts whose keys are data. */
+export function parseJsonToDictionaries(text: string): Value | FailedJson {
+  return new Reader(text, maxDepth, Number.POSITIVE_INFINITY, emptyDictionary).read()
 }
 
 /**
@@ -328,13 +334,20 @@ class Reader {
   readonly #text: string
   readonly #maxDepth: number
   readonly #textBelow: number
+  readonly #emptyObject: () => ValueObject
   #at = 0
   #failure: FailedJson | undefined
 
-  constructor(text: string, depth: number, textBelow = Number.POSITIVE_INFINITY) {
+  constructor(
+    text: string,
+    depth: number,
+    textBelow = Number.POSITIVE_INFINITY,
+    emptyObject: () => ValueObject = () => ({}),
+  ) {
     this.#text = text
     this.#maxDepth = depth
     this.#textBelow = textBelow
+    this.#emptyObject = emptyObject
   }
 
   read(): Value | FailedJson {
@@ -509,7 +522,7 @@ class Reader {
   }
 
   #object(depth: number): Value {
-    const fields: ValueObject = {}
+    const fields = this.#emptyObject()
     this.#at++
     this.#blanks()
     if (this.#text.charCodeAt(this.#at) === 0x7d) {
@@ -613,10 +626,8 @@ export function writePrettyJson(value: Value, indent = '\n'): string {
     if (value.length === 0) return '[]'
     return `[${value.map((item) => deeper + writePrettyJson(item, deeper)).join(',')}${indent}]`
   }
-  if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype) {
-    return writeJson(value)
-  }
-  const fields = value as ValueObject
+  if (!isObject(value)) return writeJson(value)
+  const fields = value
   const names = sortedFieldNames(fields)
   if (names.length === 0) return '{}'
   const members = names.map(

@@ -8,10 +8,12 @@ import type { PathSegment } from '../event/path.ts'
 import { written } from '../event/path.ts'
 import {
   Bytes,
+  copyObject,
   Float,
   getField,
   isInheritedName,
   isObject,
+  mergeObjects,
   setField,
   type Value,
   type ValueObject,
@@ -53,9 +55,11 @@ const helpers = {
   E: RemapError,
   Float,
   Bytes,
+  copyObject,
   getField,
   setField,
   isObject,
+  mergeObjects,
   written,
   ownedObject,
   removedBelow,
@@ -372,7 +376,7 @@ class Generator {
 
   #ownRoot(kind: Kind): void {
     const known = this.#kind(kind)
-    if (!known.isNever && known.is(kinds.object)) this.#emit('if (!own) { root = { ...root }; own = true; }')
+    if (!known.isNever && known.is(kinds.object)) this.#emit('if (!own) { root = copyObject(root); own = true; }')
     else this.#emit('root = ownedObject(root, own); own = true;')
   }
 

@@ -1,18 +1,7 @@
 // Operators at run time. Results are values or failures; the fast ways for plain numbers and strings come first.
 
 import { Timestamp } from '../event/timestamp.ts'
-import {
-  Bytes,
-  compareKeys,
-  Float,
-  fieldNames,
-  float,
-  getField,
-  integer,
-  Regex,
-  type Value,
-  type ValueObject,
-} from '../event/value.ts'
+import { Bytes, compareKeys, Float, fieldNames, float, getField, integer, Regex, type Value } from '../event/value.ts'
 import { failure, type RemapError, type Result } from './function.ts'
 import { textOfKind } from './text.ts'
 
@@ -200,17 +189,4 @@ export function greaterOrEqual(left: Value, right: Value): Result {
 /** The failure of `&&` on types that are neither boolean nor null. */
 export function invalidAnd(left: Value, right: Value): RemapError {
   return failure(`can't apply an AND to types ${textOfKind(left)} and ${textOfKind(right)}`)
-}
-
-/** A shallow merge; the right side wins. */
-export function mergeObjects(left: ValueObject, right: ValueObject): ValueObject {
-  const merged: ValueObject = { ...left }
-  for (const name in right) {
-    const value = right[name]
-    if (value === undefined) continue
-    if (name === '__proto__') {
-      Object.defineProperty(merged, name, { value, writable: true, enumerable: true, configurable: true })
-    } else merged[name] = value
-  }
-  return merged
 }

@@ -1,14 +1,14 @@
 // Paths at run time, for the forms that generated code does not write out.
 
 import { getValue, type PathSegment, without, written } from '../event/path.ts'
-import { isObject, type Value, type ValueObject } from '../event/value.ts'
+import { copyObject, isObject, type Value, type ValueObject } from '../event/value.ts'
 import { failure, type Result } from './function.ts'
 import { textOfKind } from './text.ts'
 
 /** The root as an object that may be changed in place; what is not an object gives way to one. */
 export function ownedObject(root: Value, own: boolean): ValueObject {
   if (!isObject(root)) return {}
-  return own ? root : { ...root }
+  return own ? root : copyObject(root)
 }
 
 /** A copy without what is at the path; the same value if nothing is there. */

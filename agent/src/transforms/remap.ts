@@ -7,7 +7,7 @@ import { PenstockError } from '../errors.ts'
 import { type LogBatch, logBatch, type MetricBatch, metricBatch, ownEvents } from '../event/batch.ts'
 import { LogEvent, rootFor } from '../event/log.ts'
 import type { MetricEvent } from '../event/metric.ts'
-import { isObject, type Value, type ValueObject } from '../event/value.ts'
+import { copyObject, isObject, type Value, type ValueObject } from '../event/value.ts'
 import { positionOf } from '../remap/diagnostics.ts'
 import { isFailure, type RemapError } from '../remap/function.ts'
 import type { TagMode } from '../remap/metric-target.ts'
@@ -378,5 +378,5 @@ class Remap {
 
 function rootOf(item: Value, messageKey: string) {
   // The item may be held elsewhere, and the root of an event is changed in place.
-  return isObject(item) ? { ...item } : rootFor(item, messageKey)
+  return isObject(item) ? copyObject(item) : rootFor(item, messageKey)
 }

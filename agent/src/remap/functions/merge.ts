@@ -1,6 +1,6 @@
 // Function `merge`.
 
-import { getField, isObject, setField, type ValueObject } from '../../event/value.ts'
+import { getField, isObject, mergeObjects, setField, type ValueObject } from '../../event/value.ts'
 import { defineFunction } from '../function.ts'
 import { kinds, mergedObjects } from '../kind.ts'
 
@@ -32,20 +32,12 @@ export const merge = defineFunction({
 })
 
 function merged(to: ValueObject, from: ValueObject, deep: boolean): ValueObject {
-  // The platform copies all members at once; a member that is undefined must not displace one.
-  if (!deep && isComplete(from)) return Object.assign({ ...to }, from)
-  const result = { ...to }
+  const result = mergeObjects(to, from)
+  if (!deep) return result
   for (const name in from) {
     const value = from[name]
-    if (value === undefined) continue
-    const old = deep && isObject(value) ? getField(to, name) : undefined
-    setField(result, name, isObject(old) ? merged(old, value as ValueObject, true) : value)
+    const old = isObject(value) ? getField(to, name) : undefined
+    if (isObject(old)) setField(result, name, merged(old, value as ValueObject, true))
   }
   return result
-}
-
-/** True if `Object.assign` would copy all members as they are. */
-function isComplete(object: ValueObject): boolean {
-  for (const name in object) if (object[name] === undefined || name === '__proto__') return false
-  return true
 }
