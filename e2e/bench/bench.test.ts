@@ -43,3 +43,9 @@ test('a scenario that there is not is a mistake of the call', async () => {
   expect(code).toBe(2)
   expect(stderr).toContain('There is no scenario "stedy"')
 })
+
+test('a flag that the scenario does not take is a mistake of the call', async () => {
+  const { code, stderr } = await bench('keys', '--format', 'raw')
+  expect(code).toBe(2)
+  expect(stderr).toContain('keys does not take --format. It is for steady, peak.')
+})

@@ -40,8 +40,12 @@ interface Given {
   readonly format: Format
 }
 
+/** Flags that not every scenario takes. */
+type Flag = 'events' | 'runs' | 'for' | 'rate' | 'mode' | 'format'
+
 interface Listed {
   readonly about: string
+  readonly takes: readonly Flag[]
   /** Takes minutes, or needs what not every machine has: `all` leaves it out. */
   readonly long?: true
   run(given: Given, name: string): object | Promise<object>
@@ -50,66 +54,90 @@ interface Listed {
 const usualEvents = 2_000_000
 const counted = (about: string): Listed => ({
   about,
+  takes: ['events', 'runs'],
   run: ({ events = usualEvents, runs }, name) => measure(name, events, runs),
 })
 const program = (about: string): Listed => ({
   about: `${about}, without input or output`,
+  takes: ['events'],
   run: ({ events = usualEvents }, name) => measureProgram(name, events),
 })
 const silent = (files: number): Listed => ({
   about: `an agent with ${files.toLocaleString('en')} silent files, for 20 s; any other number works, too`,
+  takes: ['for'],
   run: ({ seconds = 20 }, name) => idle(name, Number(name.slice('idle-'.length)), seconds),
 })
 
 const list: Readonly<Record<string, Listed>> = {
   steady: {
     about: '10,000 lines of applications a second to 100 pod logs, for 60 s',
+    takes: ['mode', 'format', 'for', 'rate'],
     run: ({ mode, format, seconds, rate }) => steady(mode, format, seconds, rate),
   },
   peak: {
     about: 'a million of these lines, as fast as one CPU takes them',
+    takes: ['format', 'events'],
     run: ({ format, events }) => peak(format, events),
   },
   keys: {
     about: 'lines each with new keys, beside lines of one shape, for 10 minutes',
+    takes: ['for'],
     long: true,
     run: ({ seconds }) => manyShapes('keys', seconds),
   },
   shapes: {
     about: '20,000 shapes in rotation, beside lines of one shape, for 10 minutes',
+    takes: ['for'],
     long: true,
     run: ({ seconds }) => manyShapes('shapes', seconds),
   },
   silence: {
     about: 'lines to files that were silent for 15 s or more, for 2 minutes',
+    takes: ['for'],
     long: true,
     run: ({ seconds }) => silence(seconds),
   },
   peers: {
     about: 'steady and peak beside other agents, each for 20 s and in turn',
+    takes: ['runs', 'for', 'events'],
     long: true,
     run: ({ runs, seconds, events }) => peers(runs, seconds, events),
   },
-  calibrate: { about: 'P, and how fast this machine copies and compresses', run: () => calibrate() },
+  calibrate: { about: 'P, and how fast this machine copies and compresses', takes: [], run: () => calibrate() },
   ...Object.fromEntries(Object.entries(scenarios).map(([name, { about }]) => [name, counted(about)])),
   ...Object.fromEntries(Object.entries(aliases).map(([name, other]) => [name, counted(`the same as \`${other}\``)])),
   ...Object.fromEntries(Object.entries(programs).map(([name, about]) => [name, program(about)])),
-  buffer: { about: 'lines into a disk buffer and back', run: ({ events = usualEvents }, name) => buffer(name, events) },
-  'buffer-parsed': { about: 'the same with objects', run: ({ events = usualEvents }, name) => buffer(name, events) },
+  buffer: {
+    about: 'lines into a disk buffer and back',
+    takes: ['events'],
+    run: ({ events = usualEvents }, name) => buffer(name, events),
+  },
+  'buffer-parsed': {
+    about: 'the same with objects',
+    takes: ['events'],
+    run: ({ events = usualEvents }, name) => buffer(name, events),
+  },
   'buffer-restart': {
     about: 'a disk buffer as a kill has left it, until its first batch',
+    takes: ['events'],
     long: true,
     run: ({ events = usualEvents }) => bufferRestart(events),
   },
   ...Object.fromEntries([100, 500, 1000, 5000].map((files) => [`idle-${files}`, silent(files)])),
-  neighbours: { about: 'nine pipelines beside one that costs much', run: ({ seconds = 20 }) => neighbours(seconds) },
+  neighbours: {
+    about: 'nine pipelines beside one that costs much',
+    takes: ['for'],
+    run: ({ seconds = 20 }) => neighbours(seconds),
+  },
   soak: {
     about: '5 MB/s into one file with rotations, for 10 minutes',
+    takes: ['for'],
     long: true,
     run: ({ seconds = 600 }) => soak(seconds),
   },
   'soak-faults': {
     about: 'a disk buffer before a destination that fails every few seconds, for 10 minutes',
+    takes: ['for'],
     long: true,
     run: ({ seconds = 600 }) => soakFaults(seconds),
   },
@@ -166,11 +194,19 @@ ${shown.join('\n')}
     rate: { type: 'number', whole: true, minimum: 1, value: 'N', help: 'With steady: lines a second (10000).' },
   },
   words: true,
-  async run({ flags: { json, events, runs = 3, for: seconds, rate, mode = 'smooth', format = 'json' }, words }) {
+  async run({ flags, words }) {
+    const { json, events, runs = 3, for: seconds, rate, mode = 'smooth', format = 'json' } = flags
     const names = words.flatMap((name) => (name === 'all' ? known.filter((each) => list[each]?.long !== true) : [name]))
     if (names.length === 0) throw misuse(`Name a scenario: ${known.join(', ')}, all.`)
     const unknown = names.filter((name) => listed(name) === undefined)
     if (unknown.length > 0) throw misuse(`There is no scenario "${unknown.join('", "')}": ${known.join(', ')}, all.`)
+    const taken = new Set<string>(['json', ...names.flatMap((name) => listed(name)?.takes ?? [])])
+    const set = Object.entries(flags).filter(([, value]) => value !== undefined && value !== false)
+    const unused = set.map(([flag]) => flag).filter((flag) => !taken.has(flag))
+    if (unused.length > 0) {
+      const takers = known.filter((name) => list[name]?.takes.includes(unused[0] as Flag))
+      throw misuse(`${names.join(', ')} does not take --${unused[0]}. It is for ${takers.join(', ')}.`)
+    }
     if (names.some((name) => name !== 'calibrate')) programOf('agent') // packed before anything is measured
     const given = { events, runs, seconds, rate, mode: mode as Pace, format: format as Format }
     let exitCode = 0
