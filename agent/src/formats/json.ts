@@ -329,6 +329,9 @@ const numberToken = /-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?/y
 // biome-ignore lint/suspicious/noControlCharactersInRegex: JSON strings may not hold control characters
 const plainText = /[^"\\\u0000-\u001f]*/y
 
+/** Longer strings are looked through by the platform. */
+const shortString = 48
+
 /** Reads token by token. */
 class Reader {
   readonly #text: string
@@ -413,6 +416,26 @@ class Reader {
   }
 
   #number(): Value {
+    return this.#shortInteger() ?? this.#anyNumber()
+  }
+
+  /** A whole number of 1 to 15 digits without a sign, which most numbers are; undefined for any other. */
+  #shortInteger(): number | undefined {
+    const text = this.#text
+    const first = this.#at
+    let at = first
+    let value = 0
+    let code = text.charCodeAt(at)
+    for (; code >= 0x30 && code <= 0x39 && at - first < 16; code = text.charCodeAt(++at))
+      value = value * 10 + code - 0x30
+    const digits = at - first
+    if (digits === 0 || digits > 15 || (digits > 1 && text.charCodeAt(first) === 0x30)) return undefined
+    if (code === 0x2e || (code | 0x20) === 0x65) return undefined
+    this.#at = at
+    return value
+  }
+
+  #anyNumber(): Value {
     numberToken.lastIndex = this.#at
     const match = numberToken.exec(this.#text)
     if (match === null) return this.#fail('invalid number')
@@ -430,6 +453,25 @@ class Reader {
   }
 
   #string(): string {
+    return this.#shortString() ?? this.#anyString()
+  }
+
+  /** A short string without escapes, which most are; undefined for any other. */
+  #shortString(): string | undefined {
+    const text = this.#text
+    const start = this.#at + 1
+    for (let at = start; at < start + shortString; at++) {
+      const code = text.charCodeAt(at)
+      if (code === 0x22) {
+        this.#at = at + 1
+        return text.slice(start, at)
+      }
+      if (code === 0x5c || !(code >= 0x20)) return undefined
+    }
+    return undefined
+  }
+
+  #anyString(): string {
     const text = this.#text
     plainText.lastIndex = this.#at + 1
     plainText.test(text)
