@@ -20,7 +20,8 @@ const scripts = [
   { script: 'agent/src/testing/fuzz.ts', usage: 'npm run fuzz -- [--seconds N] [--seed N] [--cases N]' },
   {
     script: 'e2e/bench/bench.ts',
-    usage: 'npm run bench -- SCENARIO… [--json] [--events N] [--runs N] [--for SECONDS]',
+    usage:
+      'npm run bench -- SCENARIO… [--json] [--for SECONDS] [--events N] [--runs N] [--mode MODE] [--format FORMAT] [--rate N]',
   },
   { script: 'e2e/cluster/cluster.ts', usage: 'npm run cluster -- up|down [--nodes N]' },
   {
@@ -49,7 +50,7 @@ test.each([
     says: '--only is "codec,nope*"; "nope*" matches none of codec, log_aggregator,',
   },
   { script: 'agent/src/testing/fuzz.ts', args: ['60'], says: 'There is no use for "60": only flags are expected.' },
-  { script: 'e2e/bench/bench.ts', args: ['tail', 'nope'], says: 'There is no scenario "nope": calibrate, tail,' },
+  { script: 'e2e/bench/bench.ts', args: ['tail', 'nope'], says: 'There is no scenario "nope": steady, peak,' },
   { script: 'e2e/cluster/cluster.ts', args: ['down', '--nodes', '2'], says: '--nodes belongs to `up`.' },
   { script: 'e2e/faults/kills.ts', args: ['--nope'], says: 'There is no flag --nope. See --help.' },
   { script: 'e2e/run-tests.ts', args: ['--only', 'nope'], says: '--only is "nope"; it must be one of unit,' },
