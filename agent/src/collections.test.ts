@@ -118,6 +118,7 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'sources/file.ts waiting',
     'sources/orchestrator_logs.ts holding',
     'tailing/checkpoint.ts #entries',
+    'tailing/discovery.ts #busy',
     'tailing/discovery.ts #dirty',
     'tailing/discovery.ts #folders',
     'tailing/discovery.ts #unwatchable',

@@ -59,6 +59,8 @@ interface Folder {
   busyUntil: number
   /** How long the next busy time lasts. */
   busyMs: number
+  /** When files last came or went. */
+  changedAt: number
   readonly children: Set<string>
 }
 
@@ -67,6 +69,11 @@ const debounceMs = 25
 const minBusyMs = 10_000
 const maxBusyMs = 60_000
 const clockTickMs = 50
+/** A busy folder is looked at this often, so that new files are found. */
+const lookMs = 250
+/** The same where files have come or gone of late: the next ones may not stay for long. */
+const shortLookMs = 25
+const churnMs = 10_000
 
 export class Discovery implements Finder {
   readonly #rules: DiscoveryRules
@@ -74,6 +81,9 @@ export class Discovery implements Finder {
   readonly #folders = new Map<string, Folder>()
   readonly #dirty = new Set<string>()
   readonly #unwatchable = new Set<string>()
+  readonly #busy = new Set<string>()
+  #lookTimer: NodeJS.Timeout | undefined
+  #looks = 0
   #timer: NodeJS.Timeout | undefined
   #closed = false
 
@@ -107,6 +117,7 @@ export class Discovery implements Finder {
   look(directory: string): void {
     const folder = this.#folders.get(directory)
     if (folder === undefined || timeOf(directory) === folder.time) return
+    folder.changedAt = Date.now()
     if (folder.busyUntil === 0) this.#walk(directory)
     else this.#calmDown(directory, folder)
   }
@@ -118,12 +129,31 @@ export class Discovery implements Finder {
     folder.watcher = undefined
     folder.busyUntil = Date.now() + folder.busyMs
     folder.busyMs = Math.min(maxBusyMs, folder.busyMs * 2)
+    this.#busy.add(directory)
+    this.#lookTimer ??= setInterval(() => this.#lookAtBusy(), shortLookMs)
     this.#hooks.busy(directory, true)
+  }
+
+  #lookAtBusy(): void {
+    const isLook = ++this.#looks % (lookMs / shortLookMs) === 0
+    const now = Date.now()
+    for (const directory of this.#busy) {
+      const folder = this.#folders.get(directory) as Folder
+      if (isLook || now - folder.changedAt < churnMs) this.look(directory)
+    }
+  }
+
+  #isNotBusy(directory: string): void {
+    this.#busy.delete(directory)
+    if (this.#busy.size > 0) return
+    clearInterval(this.#lookTimer)
+    this.#lookTimer = undefined
   }
 
   #calmDown(directory: string, folder: Folder): void {
     folder.busyUntil = 0
     folder.events = 0
+    this.#isNotBusy(directory)
     this.#watch(directory, folder)
     // Finds changes from the time without a watch.
     this.#walk(directory)
@@ -148,6 +178,7 @@ export class Discovery implements Finder {
   close(): void {
     this.#closed = true
     clearTimeout(this.#timer)
+    clearInterval(this.#lookTimer)
     for (const folder of this.#folders.values()) folder.watcher?.close()
     this.#folders.clear()
   }
@@ -172,6 +203,7 @@ export class Discovery implements Finder {
       events: 0,
       busyUntil: 0,
       busyMs: minBusyMs,
+      changedAt: Number.NEGATIVE_INFINITY,
       children: new Set(),
     }
     if (root) {
@@ -194,6 +226,7 @@ export class Discovery implements Finder {
           this.#hooks.changed(join(directory, name))
           this.#written(directory, folder)
         } else {
+          folder.changedAt = Date.now()
           this.#mark(directory)
           this.#hooks.changed(join(directory, name))
         }
@@ -269,7 +302,10 @@ export class Discovery implements Finder {
     this.#folders.delete(directory)
     this.#unwatchable.delete(directory)
     folder.watcher?.close()
-    if (folder.busyUntil !== 0) this.#hooks.busy(directory, false)
+    if (folder.busyUntil !== 0) {
+      this.#isNotBusy(directory)
+      this.#hooks.busy(directory, false)
+    }
     for (const child of folder.children) this.#leave(child)
     this.#hooks.listed(directory, [], false)
     this.#hooks.left?.(directory)

@@ -251,6 +251,10 @@ export class Tailer<State> {
         this.#schedule(file)
         return undefined
       }
+      if (file.isSilent && this.#isReplaced(file)) {
+        this.pool.give(slab)
+        return undefined
+      }
       read += length
       const waiting = this.#take(file, slab, length)
       if (!slab.held) this.pool.give(slab)
@@ -347,6 +351,16 @@ export class Tailer<State> {
     if (size < file.offset) this.#truncated(file)
   }
 
+  /**
+   * Whether a file that is polled was cut and filled again while it was silent, beyond where it was read: its size does not say
+   * so, but its first lines do. True if it was, and is read from its beginning.
+   */
+  #isReplaced(file: TailedFile<State>): boolean {
+    file.isSilent = false
+    this.#verify(file)
+    return file.closed
+  }
+
   #truncated(file: TailedFile<State>): void {
     this.#logger.info({ file: file.path }, 'File was truncated; reading it from its beginning.')
     const { path, unwatched } = file
@@ -405,6 +419,7 @@ export class Tailer<State> {
     if (file.pollAt < this.#pollTimerAt) this.#setPollTimer(file.pollAt, now)
     const isSilent = file.hadNews && bytes <= 0
     file.hadNews = bytes > 0
+    file.isSilent = bytes <= 0
     // The writer may have moved on to another file.
     if (isSilent && this.#busy.has(file.directory)) this.#discovery.look(file.directory)
     else if (isSilent) this.#checkPath(file)

@@ -116,6 +116,8 @@ export class TailedFile<State> {
   endTo = 0
   /** Whether the last poll found new bytes. */
   hadNews = false
+  /** Whether the last poll found none. */
+  isSilent = false
   /** Modification time when the fingerprint was last looked at. */
   checkedTime: number
 
