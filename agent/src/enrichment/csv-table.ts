@@ -152,8 +152,9 @@ class CsvTable implements Table {
   }
 }
 
-/** A text that only equal values have, and that does not run into the next one. */
+/** A text that only equal values have, and that does not run into the next one. No row has an object or an array. */
 function keyOf(value: Value | undefined, caseSensitive: boolean): string {
+  if (isObject(value) || Array.isArray(value)) return 'none'
   const given =
     value instanceof Float ? value.value : typeof value === 'object' && value !== null ? String(value) : value
   const text = typeof given === 'string' && !caseSensitive ? given.toLowerCase() : String(given)

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Timestamp } from '../event/timestamp.ts'
-import { Float, type Value } from '../event/value.ts'
+import { Float, type Value, type ValueObject } from '../event/value.ts'
 import { parseOptions } from '../schema/validate.ts'
 import { database } from '../testing/address-database.ts'
 import { MemoryTable } from './memory-table.ts'
@@ -87,6 +87,14 @@ test('a condition on a column that is not there', () => {
   const tables = open({ type: 'file', file: { path: file('people.csv', people) } })
   expect(tables.find('t')?.find({ nothing: 1 }, undefined, true, undefined)).toBe('the table has no column nothing')
 })
+
+test.each([{ value: { a: 1 } }, { value: Object.create(null) as ValueObject }, { value: ['x'] }])(
+  'no row has an object or an array: $value',
+  ({ value }) => {
+    const tables = open({ type: 'file', file: { path: file('objects.csv', 'k,v\n[object Object],1\nx,2\n') } })
+    expect(tables.find('t')?.find({ k: value as Value }, undefined, true, undefined)).toEqual([])
+  },
+)
 
 const city = {
   city: { names: { en: 'Vienna', de: 'Wien' } },

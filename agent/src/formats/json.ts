@@ -66,7 +66,7 @@ function isEscaped(text: string, at: number): boolean {
 }
 
 // Where a text may hold a number that `JSON.parse` would not keep as it is: an integral float, an exponent, -0, or 16 digits.
-const doubtful = /\d(?:\.0|[eE]|\d{15})|-0/g
+const doubtful = /\d(?:\.0|[eE]|[\d.]{15})|-0/g
 
 /** True if a number in the text may be such, other than a wide integer, which is noted. Strings may look like one. */
 function hasInexact(text: string): boolean {
@@ -78,17 +78,22 @@ function hasInexact(text: string): boolean {
     const before = text.charCodeAt(start - 1)
     // A number stands after a colon, a comma, a bracket or a blank. What follows a letter or a quote is part of a string.
     if (before !== 0x3a && before !== 0x2c && before !== 0x5b && before > 0x20) continue
-    if (!isFraction(text, end) && !isWideInteger(text, start, end)) return true
+    if (!isFraction(text, end) && !isLongButKnown(text, start, end)) return true
   }
   return false
 }
 
-/** True if the number from `start` on is an integer that is known exactly now. `end` lies behind a digit of it. */
-function isWideInteger(text: string, start: number, end: number): boolean {
+/**
+ * True if the number from `start` on has many digits and is known all the same: a fraction that was not rounded to a whole number, or a
+ * wide integer. `end` lies behind a digit of it.
+ */
+function isLongButKnown(text: string, start: number, end: number): boolean {
   let at = start
   while (isNumberPart(text.charCodeAt(at))) at++
+  if (at - start < 16 || at < end) return false
   const token = text.slice(start, at)
-  return at - start > 15 && at >= end && /^-?\d+$/.test(token) && noteWide(token)
+  if (/^-?\d+\.\d+$/.test(token)) return !Number.isInteger(Number(token))
+  return /^-?\d+$/.test(token) && noteWide(token)
 }
 
 /** Digits, signs, points and exponents. */
@@ -313,6 +318,8 @@ function membersAreExact(text: string): boolean {
       for (code = text.charCodeAt(++at); code >= 0x30 && code <= 0x39; code = text.charCodeAt(++at)) digits |= code
       // All zeros: an integral float.
       if (digits === 0x30 || (code | 0x20) === 0x65) return false
+      // More digits than a double holds may have been rounded to a whole number, which is a float all the same.
+      if (at - start > 16 && Number.isInteger(Number(text.slice(first, at)))) return false
     } else if (at - start > 15) {
       if (!noteWide(text.slice(first, at))) return false
     } else if (negative && text.charCodeAt(start) === 0x30) return false
