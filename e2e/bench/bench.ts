@@ -201,8 +201,8 @@ ${shown.join('\n')}
     const unknown = names.filter((name) => listed(name) === undefined)
     if (unknown.length > 0) throw misuse(`There is no scenario "${unknown.join('", "')}": ${known.join(', ')}, all.`)
     const taken = new Set<string>(['json', ...names.flatMap((name) => listed(name)?.takes ?? [])])
-    const set = Object.entries(flags).filter(([, value]) => value !== undefined && value !== false)
-    const unused = set.map(([flag]) => flag).filter((flag) => !taken.has(flag))
+    const givenFlags = Object.entries(flags).filter(([, value]) => value !== undefined && value !== false)
+    const unused = givenFlags.map(([flag]) => flag).filter((flag) => !taken.has(flag))
     if (unused.length > 0) {
       const takers = known.filter((name) => list[name]?.takes.includes(unused[0] as Flag))
       throw misuse(`${names.join(', ')} does not take --${unused[0]}. It is for ${takers.join(', ')}.`)

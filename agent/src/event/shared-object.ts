@@ -1,7 +1,7 @@
 // Objects that many events share, such as the metadata of a container: their size and their JSON are worked out once and kept with
 // the object, for as long as something holds it. The producer marks them, because looking up every object would cost more.
 
-import type { Value } from './value.ts'
+import { isObject, type Value } from './value.ts'
 
 export interface SharedObject {
   /** Estimated size as JSON in bytes; negative: not known yet. */
@@ -17,12 +17,9 @@ const sharedObjects = new WeakMap<object, SharedObject>()
 
 /** Marks an object and the objects below it, none of which changes any more. */
 export function markShared(value: Value | undefined): void {
-  if (typeof value !== 'object' || value === null) return
-  const prototype = Object.getPrototypeOf(value)
-  if (prototype !== Object.prototype && prototype !== null) return
-  if (sharedObjects.has(value)) return
+  if (!isObject(value) || sharedObjects.has(value)) return
   sharedObjects.set(value, { size: -1, json: undefined })
-  for (const member of Object.values(value)) markShared(member as Value | undefined)
+  for (const member of Object.values(value)) markShared(member)
 }
 
 /** What is known about an object; undefined if nobody has marked it. */

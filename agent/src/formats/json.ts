@@ -339,6 +339,8 @@ const plainText = /[^"\\\u0000-\u001f]*/y
 /** Longer strings are looked through by the platform. */
 const shortString = 48
 
+const ordinaryObject = (): ValueObject => ({})
+
 /** Reads token by token. */
 class Reader {
   readonly #text: string
@@ -352,7 +354,7 @@ class Reader {
     text: string,
     depth: number,
     textBelow = Number.POSITIVE_INFINITY,
-    emptyObject: () => ValueObject = () => ({}),
+    emptyObject: () => ValueObject = ordinaryObject,
   ) {
     this.#text = text
     this.#maxDepth = depth

@@ -48,6 +48,15 @@ function pod(name: string, more: { metadata?: object; status?: object; spec?: ob
   }
 }
 
+/** A pod with everything that is known about one. */
+const describedPod = pod('web-1', {
+  metadata: {
+    labels: { app: 'web' },
+    annotations: { note: 'hello' },
+    ownerReferences: [{ kind: 'ReplicaSet', name: 'web-5d4' }],
+  },
+})
+
 function write(podFolder: string, content: string | Buffer, file = '0.log', container = 'app'): string {
   const directory = join(folder, 'pods', podFolder, container)
   mkdirSync(directory, { recursive: true })
@@ -75,16 +84,7 @@ const field = (source: TestSource, name: string) => source.sent.map((event) => (
 const messages = (source: TestSource) => field(source, 'message')
 
 test('a line becomes an event with everything known about its pod', async () => {
-  api.set(
-    'pods',
-    pod('web-1', {
-      metadata: {
-        labels: { app: 'web' },
-        annotations: { note: 'hello' },
-        ownerReferences: [{ kind: 'ReplicaSet', name: 'web-5d4' }],
-      },
-    }),
-  )
+  api.set('pods', describedPod)
   const path = write('shop_web-1_uid-web-1', cri('hello') + cri('wörld', 'F', 'stderr'))
   await using source = await start()
   const [first, second] = (await source.received(2)) as LogEvent[]
@@ -117,16 +117,7 @@ test('a line becomes an event with everything known about its pod', async () => 
 })
 
 test('lean metadata says where a line comes from, and what was asked for by a path of its own', async () => {
-  api.set(
-    'pods',
-    pod('web-1', {
-      metadata: {
-        labels: { app: 'web' },
-        annotations: { note: 'hello' },
-        ownerReferences: [{ kind: 'ReplicaSet', name: 'web-5d4' }],
-      },
-    }),
-  )
+  api.set('pods', describedPod)
   write('shop_web-1_uid-web-1', cri('a par', 'P') + cri('t') + cri('whole'))
   await using source = await start({ metadata: 'lean', annotation_fields: { pod_uid: '.uid', pod_owner: '' } })
   const [joined, whole] = (await source.received(2)) as LogEvent[]
