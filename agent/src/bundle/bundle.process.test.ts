@@ -409,7 +409,7 @@ test('secrets are put in after parsing, rotate without a restart, and stay out o
   // biome-ignore lint/suspicious/noTemplateCurlyInString: what it must not be taken for
   const password = 'p"a\\s\ns ${HOME} SECRET[x.y]'
   const bundle = (generation: number): TestBundle => ({
-    pipelines: { '_cluster/p': identity('uid-p', generation) },
+    pipelines: { '_cluster/p': { ...identity('uid-p', generation), secrets: [{ key: 'k1' }] } },
     sources: { '_cluster/p/in': { type: 'demo_logs', format: 'json', interval: 0.1 } },
     sinks: {
       '_cluster/p/out': {
@@ -538,7 +538,7 @@ test.each([
   async ({ option, value, said }) => {
     await using operator = await Operator.start()
     const bundle = (restricted: boolean) => ({
-      pipelines: { 'shop/p': { ...identity('uid-p'), restricted } },
+      pipelines: { 'shop/p': { ...identity('uid-p'), restricted, secrets: [{ key: 'k' }] } },
       sources: { 'shop/p/in': { type: 'demo_logs', format: 'json', interval: 60 } },
       transforms: {},
       sinks: {

@@ -1,6 +1,6 @@
 // The mounted folders of an agent: bundle files and secret values. The kubelet shows a new state by exchanging the link `..data`,
-// each folder at its own time and perhaps parts of different ages; so a revision counts only when every file of it and every
-// secret is there and is what the manifest says.
+// each folder at its own time and perhaps parts of different ages; so a revision counts only when every file of it is there and is what
+// the manifest says. A secret value that is late holds up the pipelines that list it, and no others.
 
 import { type FSWatcher, readFileSync, readlinkSync, statSync, watch } from 'node:fs'
 import { join } from 'node:path'
@@ -29,6 +29,8 @@ export interface Loaded {
   readonly mark?: string | undefined
   readonly bundle: Bundle
   readonly secrets: Secrets
+  /** Pipelines with a value that the manifest lists and the folder of values does not show yet, each with what it waits for. */
+  readonly late?: ReadonlyMap<string, string> | undefined
 }
 
 /** Secret values with their digests. */
@@ -87,39 +89,59 @@ export function look(bundleDir: string, secretsDir: string, node: string, agentV
       revision,
       revision.shards.map((shard) => readFileSync(join(bundleDir, shard.key))),
     )
-    const digests =
-      manifest.secrets === undefined
-        ? {}
-        : (JSON.parse(
-            openShard(manifest.secrets, readFileSync(join(bundleDir, manifest.secrets.key))).toString('utf8'),
-          ) as Record<string, string>)
-    const values = new Map<string, Buffer>()
-    for (const key of secretKeys(bundle)) {
-      const digest = digests[key]
-      if (digest === undefined) return waiting(`The manifest does not know the secret ${key}.`, rev)
-      const value = readFileSync(join(secretsDir, key))
-      if (sha256(value) !== digest) return waiting(`The secret ${key} is of another age than the manifest.`, rev)
-      values.set(key, value)
-    }
-    const secrets: Secrets = { value: (key) => values.get(key), digest: (key) => digests[key] }
+    const digests = new Map(
+      Object.entries(
+        manifest.secrets === undefined
+          ? {}
+          : (JSON.parse(
+              openShard(manifest.secrets, readFileSync(join(bundleDir, manifest.secrets.key))).toString('utf8'),
+            ) as Record<string, string>),
+      ),
+    )
+    const { values, late } = valuesIn(secretsDir, bundle, digests)
+    const secrets: Secrets = { value: (key) => values.get(key), digest: (key) => digests.get(key) }
     return {
       state: 'ready',
-      loaded: { rev, candidate: isCandidate, secretsEpoch: manifest.secretsEpoch, bundle, secrets },
+      loaded: { rev, candidate: isCandidate, secretsEpoch: manifest.secretsEpoch, bundle, secrets, late },
     }
   } catch (error) {
     return waiting(`Not everything of the revision is there: ${errorText(error)}`, rev)
   }
 }
 
-/** Keys of all secrets that a bundle, or a part of one, refers to. */
-export function secretKeys(value: unknown, found = new Set<string>()): Set<string> {
-  if (Array.isArray(value)) for (const member of value) secretKeys(member, found)
-  else if (typeof value === 'object' && value !== null) {
-    const key = (value as { $secret?: unknown }).$secret
-    if (typeof key === 'string') found.add(key)
-    else for (const member of Object.values(value)) secretKeys(member, found)
+/**
+ * The values that pipelines list and the folder has, each with the digest that the manifest says. Without a digest there is no such value:
+ * nothing will bring it, so the pipeline does not wait for it.
+ */
+export function valuesIn(
+  secretsDir: string,
+  { pipelines }: Bundle,
+  digests: ReadonlyMap<string, string>,
+): { readonly values: ReadonlyMap<string, Buffer>; readonly late: ReadonlyMap<string, string> } {
+  const values = new Map<string, Buffer>()
+  const late = new Map<string, string>()
+  for (const [id, pipeline] of Object.entries(pipelines)) {
+    for (const { key } of pipeline.secrets ?? []) {
+      const digest = digests.get(key)
+      if (digest === undefined || values.has(key)) continue
+      const value = valueIn(secretsDir, key)
+      if (value === undefined) late.set(id, `The secret ${key} of ${id} is not in the mounted folder yet.`)
+      else if (sha256(value) !== digest) late.set(id, `The secret ${key} of ${id} is of another age than the manifest.`)
+      else values.set(key, value)
+    }
   }
-  return found
+  return { values, late }
+}
+
+/** Names in the folder are those that the operator writes: never a way to another folder. */
+function valueIn(secretsDir: string, key: string): Buffer | undefined {
+  if (!/^[\w-]+$/.test(key)) return undefined
+  try {
+    return readFileSync(join(secretsDir, key))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
 }
 
 /** Whether a version comes before another; what is not a version comes first. */

@@ -107,6 +107,8 @@ export interface BundlePipeline {
   readonly platform?: readonly string[]
   /** Weight of its share of the thread. */
   readonly cpuShare?: number
+  /** The only secret values that its places may name. */
+  readonly secrets?: readonly { readonly key: string }[]
   /** The sink for what the destinations of its other sinks reject, and how many a second each of them may send there. */
   readonly deadLetter?: { readonly sink: string; readonly perSecond?: number | undefined }
 }
@@ -127,15 +129,6 @@ export interface Bundle {
   readonly sources?: Components
   readonly transforms: Components
   readonly sinks: Components
-}
-
-/** Where a secret belongs in a bundle. */
-export interface SecretPlace {
-  readonly $secret: string
-}
-
-export function isSecretPlace(value: unknown): value is SecretPlace {
-  return typeof value === 'object' && value !== null && typeof (value as SecretPlace).$secret === 'string'
 }
 
 export function sha256(data: string | Uint8Array): string {

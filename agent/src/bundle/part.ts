@@ -8,9 +8,10 @@ import type { EgressOptions } from '../net/egress.ts'
 import { environmentProxy, parseProxy } from '../net/proxy.ts'
 import type { ProxyOptions } from '../schema/groups.ts'
 import type { Problem } from '../schema/problems.ts'
-import { type Secrets, secretKeys } from './folder.ts'
-import { type Bundle, type BundlePipeline, type BundleSubscription, isSecretPlace, pipelineOf } from './format.ts'
+import type { Secrets } from './folder.ts'
+import { type Bundle, type BundlePipeline, type BundleSubscription, pipelineOf } from './format.ts'
 import { forbiddenSecrets } from './restricted.ts'
+import { secretKeys, withSecrets } from './secret-places.ts'
 
 type Table = Record<string, unknown>
 
@@ -42,11 +43,25 @@ export function partsOf(bundle: Bundle): Map<string, Part> {
   return parts
 }
 
+/** The keys that the places of a pipeline name, whether it lists them or not. */
+export function keysOf({ subscriptions, sources, transforms, sinks }: Part): Set<string> {
+  return secretKeys([subscriptions, sources, transforms, sinks])
+}
+
+/** The secrets that a pipeline may read: those that the operator lists for it. Every other key is unknown to it. */
+export function secretsOf({ pipeline }: Pick<Part, 'pipeline'>, all: Secrets): Secrets {
+  const listed = new Set((pipeline.secrets ?? []).map(({ key }) => key))
+  return {
+    value: (key) => (listed.has(key) ? all.value(key) : undefined),
+    digest: (key) => (listed.has(key) ? all.digest(key) : undefined),
+  }
+}
+
 /** Equal while nothing about a pipeline has changed, the values of its secrets included. */
 export function markOf(part: Part, secrets: Secrets): string {
   const hash = createHash('sha256').update(JSON.stringify([part.pipeline, part.subscriptions]))
   hash.update(JSON.stringify([part.sources, part.transforms, part.sinks]))
-  for (const key of [...secretKeys([part.subscriptions, part.sources, part.transforms, part.sinks])].sort()) {
+  for (const key of [...keysOf(part)].sort()) {
     hash.update(`${key} ${secrets.digest(key) ?? ''}\n`)
   }
   return hash.digest('base64url')
@@ -56,7 +71,10 @@ export type LoadedPart =
   | { readonly ok: true; readonly config: Config }
   | { readonly ok: false; readonly problems: readonly Problem[] }
 
-/** @param denied addresses that no component of a restricted pipeline may connect to, besides those that the bundle names */
+/**
+ * @param secrets those of the pipeline, by `secretsOf`
+ * @param denied addresses that no component of a restricted pipeline may connect to, besides those that the bundle names
+ */
 export function loadPart(
   part: Part,
   secrets: Secrets,
@@ -115,8 +133,5 @@ function mapped<V>(map: ReadonlyMap<string, V>, change: (value: V) => V): Map<st
 
 /** Puts secret values where they belong. Text that stands beside them is never looked at. */
 function resolve(value: unknown, secrets: Secrets): unknown {
-  if (Array.isArray(value)) return value.map((member) => resolve(member, secrets))
-  if (typeof value !== 'object' || value === null) return value
-  if (isSecretPlace(value)) return secrets.value(value.$secret)?.toString('utf8')
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, resolve(member, secrets)]))
+  return withSecrets(value, (key) => secrets.value(key)?.toString('utf8'))
 }

@@ -6,8 +6,8 @@ import { findComponent } from '../registry.ts'
 import type { Problem } from '../schema/problems.ts'
 import { chosenVariant, isTable, type Schema, schemaBelow, variantsOf } from '../schema/walk.ts'
 import type { Secrets } from './folder.ts'
-import { isSecretPlace } from './format.ts'
 import type { Part } from './part.ts'
+import { isSecretPlace } from './secret-places.ts'
 
 /** Content in place of a file's name: PEM or JSON. */
 const content = /^\s*(?:-----BEGIN |\{)/

@@ -15,9 +15,9 @@ import { reloadPart } from '../topology/reload.ts'
 import type { Topology } from '../topology/run.ts'
 import type { Leadership } from '../topology/singleton.ts'
 import { version } from '../version.ts'
-import { deliveryIn, type Loaded, type Look, look, type Secrets, secretKeys, watchFolders } from './folder.ts'
-import { type Bundle, pipelineOf, sha256 } from './format.ts'
-import { loadPart, markOf, type Part, partsOf } from './part.ts'
+import { deliveryIn, type Loaded, type Look, look, type Secrets, valuesIn, watchFolders } from './folder.ts'
+import { type Bundle, pipelineOf } from './format.ts'
+import { keysOf, loadPart, markOf, type Part, partsOf, secretsOf } from './part.ts'
 import type { Sidecar } from './sidecar.ts'
 import type { BundleStream } from './stream.ts'
 
@@ -36,6 +36,8 @@ export interface RunnerOptions {
   readonly sidecar?: Sidecar | undefined
   /** Sources do not run. */
   readonly draining?: boolean
+  /** How long a pipeline waits for a value of a secret that the folder does not show yet. */
+  readonly lateMs?: number
   /** Which of the agents that share the bundle runs what one alone may run. */
   readonly leadership?: Leadership | undefined
   readonly logger: Logger
@@ -71,6 +73,8 @@ interface Running {
 const stuckMs = 30_000
 const unhealthyMs = 120_000
 const retryMs = 60_000
+/** A folder of values that is mounted shows a change within a minute or so; after this, its pipelines fail. */
+const usualLateMs = 100_000
 const keptLines = 100
 /** Weight of a pipeline of which no policy says more. */
 const usualShare = 100
@@ -103,6 +107,15 @@ export class BundleRunner {
   #state: RunnerState['state'] = 'Waiting'
   #reason: string | undefined
   #loadingSince: number | undefined
+  /** Since when values of a bundle have been late. */
+  #late:
+    | {
+        readonly bundle: string
+        readonly pipelines: Iterable<string>
+        readonly since: number
+        readonly timer: NodeJS.Timeout
+      }
+    | undefined
   #work: Promise<void> = Promise.resolve()
   #waits = false
   #stopped = false
@@ -196,6 +209,7 @@ export class BundleRunner {
     this.#stopped = true
     this.#unwatch()
     clearInterval(this.#retry)
+    clearTimeout(this.#late?.timer)
     await this.#options.stream?.stop()
     await this.#work
   }
@@ -245,8 +259,27 @@ export class BundleRunner {
       if (isNews) this.onAttempt()
       return
     }
-    await this.#apply(loaded)
-    if (this.#revision === loaded.rev) this.#keep(loaded)
+    const late = this.#lateOf(loaded)
+    await this.#apply(loaded, late)
+    if (late.size === 0 && this.#revision === loaded.rev) this.#keep(loaded)
+  }
+
+  /** The pipelines that wait for a value. They wait for a while only: then the value counts as missing. */
+  #lateOf({ rev, secretsEpoch, late }: Loaded): ReadonlyMap<string, string> {
+    const bundle = `${rev} ${secretsEpoch}`
+    if (late === undefined || late.size === 0 || this.#late?.bundle !== bundle) {
+      clearTimeout(this.#late?.timer)
+      this.#late = undefined
+    }
+    if (late === undefined || late.size === 0) return new Map()
+    const lateMs = this.#options.lateMs ?? usualLateMs
+    this.#late ??= {
+      bundle,
+      pipelines: late.keys().toArray(),
+      since: performance.now(),
+      timer: setTimeout(() => this.request(), lateMs + 5), // a timer may end a little before its time
+    }
+    return performance.now() - this.#late.since < lateMs ? late : new Map()
   }
 
   /** What the operator has given, or what is mounted where it does not, or is away. */
@@ -263,8 +296,10 @@ export class BundleRunner {
     return look(bundleDir, secretsDir, node, version)
   }
 
-  async #apply(loaded: Loaded): Promise<void> {
+  /** @param late pipelines that stay as they are for now, and why: until they have come too, the revision is not in force */
+  async #apply(loaded: Loaded, late: ReadonlyMap<string, string> = new Map()): Promise<void> {
     const { logger, metrics } = this.#options
+    const before = this.#reason
     this.#state = 'Loading'
     this.#reason = undefined
     this.#loadingSince = performance.now()
@@ -282,11 +317,21 @@ export class BundleRunner {
       for (const id of [...this.#failures.keys()]) if (!parts.has(id)) this.#failures.delete(id)
       for (const part of parts.values()) {
         if (this.#stopped) return
-        await this.#put(part, loaded.secrets)
+        if (!late.has(part.id)) await this.#put(part, loaded.secrets)
       }
     } finally {
       clearTimeout(stuck)
       this.#loadingSince = undefined
+    }
+    const [reason] = late.values()
+    if (reason !== undefined) {
+      if (before !== reason) {
+        logger.info({ revision: loaded.rev, reason, pipelines: late.size }, 'Waiting for values of secrets.')
+      }
+      this.#state = 'Waiting'
+      this.#reason = reason
+      this.onAttempt()
+      return
     }
     metrics.gauge('config_revision_info', { revision: this.#revision ?? '' }).set(0)
     metrics.gauge('config_revision_info', { revision: loaded.rev }).set(1)
@@ -325,8 +370,9 @@ export class BundleRunner {
     metrics.gauge('config_last_reload_success').set(result === 'succeeded' ? 1 : 0)
   }
 
-  async #put(part: Part, secrets: Secrets): Promise<void> {
+  async #put(part: Part, all: Secrets): Promise<void> {
     const { id } = part
+    const secrets = secretsOf(part, all)
     const mark = markOf(part, secrets)
     const running = this.#running.get(id)
     if (running?.mark === mark) {
@@ -357,7 +403,12 @@ export class BundleRunner {
       reason,
       message: withoutSecrets(message, part, secrets),
     })
-    for (const key of secretKeys([part.subscriptions, part.sources, part.transforms, part.sinks])) {
+    const listed = new Set((part.pipeline.secrets ?? []).map(({ key }) => key))
+    for (const key of keysOf(part)) {
+      if (!listed.has(key)) {
+        const message = `The operator does not list the secret ${key} for this pipeline.`
+        return failed(undefined, 'SecretNotListed', message)
+      }
       if (secrets.value(key) === undefined) return failed(undefined, 'SecretMissing', `The secret ${key} is not there.`)
     }
     const wasRestricted = this.#restricted.has(id)
@@ -440,7 +491,9 @@ export class BundleRunner {
   #keep(loaded: Loaded): void {
     const path = this.#keptPath
     const digests: Record<string, string> = {}
-    for (const key of secretKeys(loaded.bundle)) digests[key] = loaded.secrets.digest(key) ?? ''
+    for (const { secrets = [] } of Object.values(loaded.bundle.pipelines)) {
+      for (const { key } of secrets) digests[key] = loaded.secrets.digest(key) ?? ''
+    }
     try {
       mkdirSync(join(this.#options.dataDir, 'bundle'), { recursive: true })
       const kept = { rev: loaded.rev, secretsEpoch: loaded.secretsEpoch, digests, bundle: loaded.bundle }
@@ -460,20 +513,30 @@ export class BundleRunner {
       return // nothing was kept: the first start
     }
     const reason = this.#reason
-    logger.warn({ revision: kept.rev, reason }, 'The mounted bundle cannot be used; the last good one is.')
-    const values = new Map<string, Buffer>()
-    for (const key of secretKeys(kept.bundle)) {
-      try {
-        const value = readFileSync(join(secretsDir, key))
-        if (sha256(value) === kept.digests[key]) values.set(key, value)
-      } catch {
-        // Told of as a failure of the pipelines that need it.
-      }
+    const digests = new Map(Object.entries(kept.digests))
+    // A value of another age makes its pipelines fail, and no others.
+    const { values } = valuesIn(secretsDir, kept.bundle, digests)
+    const secrets: Secrets = { value: (key) => values.get(key), digest: (key) => digests.get(key) }
+    if (this.#late !== undefined) {
+      await this.#keepRunning(kept.bundle, secrets)
+      return
     }
-    const secrets: Secrets = { value: (key) => values.get(key), digest: (key) => kept.digests[key] }
+    logger.warn({ revision: kept.rev, reason }, 'The mounted bundle cannot be used; the last good one is.')
     await this.#apply({ ...kept, candidate: false, secrets })
     this.#state = 'Waiting'
     this.#reason = reason
+  }
+
+  /** After a restart: pipelines that wait for values of their new version run their old one, where its values are there. */
+  async #keepRunning(bundle: Bundle, secrets: Secrets): Promise<void> {
+    const parts = partsOf(bundle)
+    for (const id of this.#late?.pipelines ?? []) {
+      const part = parts.get(id)
+      if (part === undefined || this.#running.has(id)) continue
+      if (this.#options.sidecar?.wants(part.id) === false) continue
+      const own = secretsOf(part, secrets)
+      if ([...keysOf(part)].every((key) => own.value(key) !== undefined)) await this.#put(part, secrets)
+    }
   }
 }
 
@@ -488,7 +551,7 @@ export function nameOf(component: string): string {
 
 function withoutSecrets(text: string, part: Part, secrets: Secrets): string {
   let clean = text
-  for (const key of secretKeys([part.subscriptions, part.sources, part.transforms, part.sinks])) {
+  for (const key of keysOf(part)) {
     const value = secrets.value(key)?.toString('utf8') ?? ''
     if (value.length >= 3) clean = clean.replaceAll(value, '***').replaceAll(JSON.stringify(value).slice(1, -1), '***')
   }

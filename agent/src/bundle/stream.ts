@@ -9,7 +9,7 @@ import { errorText, PenstockError } from '../errors.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { version } from '../version.ts'
-import { type Loaded, olderThan, type Secrets, secretKeys } from './folder.ts'
+import { type Loaded, olderThan, type Secrets } from './folder.ts'
 import {
   bundleSchema,
   checkedBundle,
@@ -192,14 +192,13 @@ async function received(file: Buffer, known: (Loaded & { readonly mark: string }
   if (sha256(content) !== head.sha256) throw wrong(`has another digest than ${head.sha256}`)
   const bundle = checkedBundle(content)
   const values = new Map<string, Buffer>()
-  for (const [key, secret] of Object.entries(head.secrets ?? {})) values.set(key, Buffer.from(secret.value, 'base64'))
-  const digest = (key: string) => head.secrets?.[key]?.sha256
-  for (const key of secretKeys(bundle)) {
-    const value = values.get(key)
-    if (value === undefined) throw wrong(`lacks the secret ${key}`)
-    if (sha256(value) !== digest(key)) throw wrong(`has another value of the secret ${key} than its digest says`)
+  const digests = new Map<string, string>()
+  for (const [key, secret] of Object.entries(head.secrets ?? {})) {
+    const value = Buffer.from(secret.value, 'base64')
+    if (sha256(value) !== secret.sha256) throw wrong(`has another value of the secret ${key} than its digest says`)
+    values.set(key, value)
+    digests.set(key, secret.sha256)
   }
-  const digests = new Map([...values.keys()].map((key) => [key, digest(key)]))
   const secrets: Secrets = { value: (key) => values.get(key), digest: (key) => digests.get(key) }
   return { ...about, bundle, secrets }
 }
