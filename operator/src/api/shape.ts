@@ -9,6 +9,8 @@ export interface ShapeProblem {
   readonly path: readonly (string | number)[]
   readonly message: string
   readonly help?: string | undefined
+  /** The value there is of another type than its field, so that nothing can be read from it. */
+  readonly isUnreadable?: boolean
 }
 
 type Table = Readonly<Record<string, unknown>>
@@ -30,22 +32,25 @@ function check(schema: Table, value: unknown, path: readonly (string | number)[]
   const report = (message: string, help?: string) => {
     problems.push({ path, message, help })
   }
+  const unreadable = (message: string) => {
+    problems.push({ path, message, isUnreadable: true })
+  }
   const label = `\`${labelOf(path)}\``
   if (value === null && schema['nullable'] === true) return
   if (schema['x-kubernetes-int-or-string'] === true) {
     if (typeof value === 'number' ? Number.isInteger(value) : typeof value === 'string')
       checkText(schema, String(value), label, report)
-    else report(`${label} must be a whole number or text such as \`1Mi\`; found ${found(value)}`)
+    else unreadable(`${label} must be a whole number or text such as \`1Mi\`; found ${found(value)}`)
     return
   }
   switch (schema['type']) {
     case 'object':
       if (isTable(value)) checkObject(schema, value, path, problems)
-      else report(`${label} must be a mapping; found ${found(value)}`)
+      else unreadable(`${label} must be a mapping; found ${found(value)}`)
       return
     case 'array': {
       if (!Array.isArray(value)) {
-        report(`${label} must be a list; found ${found(value)}`)
+        unreadable(`${label} must be a list; found ${found(value)}`)
         return
       }
       const least = schema['minItems'] as number | undefined
@@ -59,17 +64,17 @@ function check(schema: Table, value: unknown, path: readonly (string | number)[]
     }
     case 'string':
       if (typeof value === 'string') checkText(schema, value, label, report)
-      else report(`${label} must be a string; found ${found(value)}`)
+      else unreadable(`${label} must be a string; found ${found(value)}`)
       return
     case 'integer':
-      if (!Number.isInteger(value)) report(`${label} must be a whole number; found ${found(value)}`)
+      if (!Number.isInteger(value)) unreadable(`${label} must be a whole number; found ${found(value)}`)
       else if (typeof schema['minimum'] === 'number' && (value as number) < schema['minimum'])
         report(`${label} must be ${schema['minimum']} or more; found ${value}`)
       else if (typeof schema['maximum'] === 'number' && (value as number) > schema['maximum'])
         report(`${label} must be ${schema['maximum']} or less; found ${value}`)
       return
     case 'boolean':
-      if (typeof value !== 'boolean') report(`${label} must be true or false; found ${found(value)}`)
+      if (typeof value !== 'boolean') unreadable(`${label} must be true or false; found ${found(value)}`)
       return
     default: // anything goes
   }

@@ -12,12 +12,6 @@ export type ArtifactMode = 'Node' | 'Aggregator' | 'Sidecar'
 /** Options of a component as an agent takes them; text is literal. Where a secret belongs stands a `SecretPlace`. */
 export type ComponentOptions = Readonly<Record<string, unknown>>
 
-/** Stands in the options where the value of a secret belongs. */
-export interface SecretPlace {
-  /** `key` of a `SecretRef` of the artifact. */
-  readonly $secret: string
-}
-
 export interface Artifact {
   /** `shop/checkout`, `_cluster/platform`. */
   readonly id: string

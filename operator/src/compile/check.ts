@@ -1,6 +1,7 @@
 // Whether an agent could run a compiled Pipeline, and whether the tests in it pass: asked of the agent's own library, each Pipeline
 // alone, with stand-ins where secrets belong. What it says is told at the place in the resource.
 
+import { withSecrets } from '@penstock/agent/bundle/secret-places'
 import type { ComponentKind } from '@penstock/agent/component'
 import { loadConfigObject } from '@penstock/agent/config/load'
 import { runUnitTests } from '@penstock/agent/config/unit-tests'
@@ -9,7 +10,7 @@ import type { Reason } from '../api/conditions.ts'
 import { labelOf } from '../api/shape.ts'
 import type { CompiledPipeline, CompileProblem, Origin, PodLogs, Table } from './pipeline.ts'
 import type { PathKey } from './resources.ts'
-import { standIn, withSecrets } from './secrets.ts'
+import { standIn } from './secrets.ts'
 
 export interface AgentConfig {
   readonly sources: Readonly<Record<string, Table>>

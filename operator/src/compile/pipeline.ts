@@ -2,6 +2,7 @@
 // same resources give the same result, whoever compiles them. The agent's own library checks the options (check.ts);
 // this file knows only resources: references, grants, secrets, names, and the rules for tenants.
 
+import { isSecretPlace, secretMarker } from '@penstock/agent/bundle/secret-places'
 import type { ComponentKind } from '@penstock/agent/component'
 import { findComponent } from '@penstock/agent/registry'
 import type { Problem } from '@penstock/agent/schema/problems'
@@ -10,7 +11,7 @@ import { capturedFields } from '@penstock/agent/sources/orchestrator_logs/annota
 import type { Reason } from '../api/conditions.ts'
 import { kindOf } from '../api/kinds.ts'
 import { type LabelSelector, selects } from '../api/selector.ts'
-import { labelOf, shapeProblems } from '../api/shape.ts'
+import { labelOf, type ShapeProblem, shapeProblems } from '../api/shape.ts'
 import type { AllowedNamespaces } from '../api/source.ts'
 import {
   type Artifact,
@@ -23,7 +24,7 @@ import {
 import { type MultilinePreset, multilinePresets } from './multiline.ts'
 import { quantityOf } from './quantity.ts'
 import type { PathKey, Resource } from './resources.ts'
-import { placeholder } from './secrets.ts'
+import { placeholder, readUserTree } from './secrets.ts'
 import { selectorText } from './selector.ts'
 import {
   aggregatorSources,
@@ -144,14 +145,32 @@ export function compilePipeline(
 export function sharedProblems(resource: Resource): CompileProblem[] {
   const kind = kindOf(resource.kind)
   if (kind === undefined) return []
-  return shapeProblems(kind, resource.content).map(({ path, message, help }) => ({
+  const problem = ({ path, message, help }: ShapeProblem, reason: Reason): CompileProblem => ({
     severity: 'error',
-    reason: 'InvalidConfig',
+    reason,
     path: labelOf(path),
     message,
     help,
     ...resource.locate(path),
-  }))
+  })
+  const { reserved } = readUserTree(resource.content['spec'], ['spec'])
+  return [
+    ...shapeProblems(kind, resource.content).map((one) => problem(one, 'InvalidConfig')),
+    ...reserved.map(({ name, path }) => {
+      const message = `\`${name}\` is a reserved name; found it at ${labelOf(path)}`
+      const help =
+        name === secretMarker ? 'Use `valueFrom` with `secretKeyRef` for the value of a Secret.' : 'Use another name.'
+      return problem({ path, message, help }, 'ForbiddenOption')
+    }),
+  ]
+}
+
+/** The `spec` of a resource as everything below reads it: each field of the type that the schema of its kind gives it, or absent. */
+function specOf(resource: Resource): unknown {
+  const kind = kindOf(resource.kind)
+  const problems = kind === undefined ? [] : shapeProblems(kind, resource.content)
+  const unreadable = problems.flatMap(({ path, isUnreadable }) => (isUnreadable === true ? labelOf(path) : []))
+  return readUserTree(resource.content['spec'], ['spec'], new Set(unreadable)).tree
 }
 
 type List = 'sources' | 'transforms' | 'sinks'
@@ -200,7 +219,7 @@ class Compilation {
 
   compile(): CompiledPipeline {
     this.#problems.push(...sharedProblems(this.#pipeline))
-    const given = this.#pipeline.content['spec']
+    const given = specOf(this.#pipeline)
     const spec: Table = isTable(given) ? given : {}
     this.#readAliases(spec)
     const entries = {
@@ -347,7 +366,7 @@ class Compilation {
       this.#report(this.#pipeline, [...path, 'name'], `${kind} "${name}" is not ${where}`, help, reason)
       return undefined
     }
-    const spec = target.content['spec']
+    const spec = specOf(target)
     this.#problems.push(...sharedProblems(target))
     if (!isTable(spec)) return undefined
     if (shared && !this.#cluster && !this.#isGranted(spec['allowedNamespaces'] as AllowedNamespaces | undefined)) {
@@ -414,7 +433,7 @@ class Compilation {
       this.#forbid(resource, path, typeViolations(kind, type, this.#mode, this.#options))
       this.#forbid(resource, below, optionViolations(kind, type, config, this.#mode, this.#options))
     }
-    const values = this.#substitute(resolved, below, options) as Table
+    const values = this.#substituteMembers(resolved, below, options)
     options = values
     if (list === 'sinks' && entry.content['ref'] !== undefined) options = this.#sharedOptions(entry, resolved, values)
     const { inputs: _, type: __, ...rest } = options
@@ -447,7 +466,7 @@ class Compilation {
           found.filter(({ message }) => !message.includes('(T5)')),
         )
       }
-      options = merged(options, this.#substitute(mine, path, overrides) as Table)
+      options = merged(options, this.#substituteMembers(mine, path, overrides))
     }
     const enforced = spec['enforced']
     if (!isTable(enforced)) return options
@@ -595,7 +614,7 @@ class Compilation {
       if (!isTable(entry) || !isTable(entry['ref'])) continue
       const { kind, name } = entry['ref']
       const shared = this.#resources.find(String(kind), kind === 'Sink' ? namespace : '', String(name))
-      const sink = shared?.content['spec'] as
+      const sink = (shared === undefined ? undefined : specOf(shared)) as
         | { limits?: { perNamespace?: { bytesPerSecond?: string | number } } }
         | undefined
       const bytes = quantityOf(sink?.limits?.perNamespace?.bytesPerSecond)
@@ -619,8 +638,8 @@ class Compilation {
         timeout_ms: custom['timeoutMs'] ?? 1000,
       }
     }
-    const known = multilinePresets[preset as MultilinePreset]
-    return known === undefined ? undefined : { ...known }
+    const isKnown = typeof preset === 'string' && Object.hasOwn(multilinePresets, preset)
+    return isKnown ? { ...multilinePresets[preset as MultilinePreset] } : undefined
   }
 
   // --- Inputs ---
@@ -670,8 +689,19 @@ class Compilation {
     if (typeof value === 'string') return this.#placeholders(from, path, value)
     if (Array.isArray(value)) return value.map((item, index) => this.#substitute(from, [...path, index], item))
     if (!isTable(value)) return value
-    if (isTable(value['valueFrom'])) return this.#valueFrom(from, [...path, 'valueFrom'], value['valueFrom'])
-    const members = Object.entries(value).map(([key, item]) => [key, this.#substitute(from, [...path, key], item)])
+    if (Object.hasOwn(value, 'valueFrom')) {
+      const others = Object.keys(value).filter((name) => name !== 'valueFrom')
+      if (others.length === 0) return this.#valueFrom(from, [...path, 'valueFrom'], value['valueFrom'])
+      const message = `\`valueFrom\` must stand alone; found ${others.map((name) => `\`${name}\``).join(', ')} beside it`
+      this.#report(from.resource, [...path, 'valueFrom'], message)
+      return undefined
+    }
+    return this.#substituteMembers(from, path, value)
+  }
+
+  /** A table that is no value itself, as a component's options are. */
+  #substituteMembers(from: Resolved, path: readonly PathKey[], table: Table): Table {
+    const members = Object.entries(table).map(([key, item]) => [key, this.#substitute(from, [...path, key], item)])
     return Object.fromEntries(members.filter(([, item]) => item !== undefined))
   }
 
@@ -718,12 +748,11 @@ class Compilation {
     return part
   }
 
-  #valueFrom(from: Resolved, path: PathKey[], value: Table): unknown {
+  #valueFrom(from: Resolved, path: PathKey[], value: unknown): unknown {
     const { resource } = from
-    const given = Object.keys(value)
-    const [member] = given
-    const reference = member === undefined ? undefined : value[member]
-    if (given.length !== 1 || !isTable(reference)) {
+    const given = Object.entries(isTable(value) ? value : {})
+    const [member, reference] = given[0] ?? []
+    if (given.length !== 1 || member === undefined || !isTable(reference)) {
       const message = '`valueFrom` needs exactly one of `secretKeyRef`, `configMapKeyRef` and `fieldRef`'
       this.#report(resource, path, message)
       return undefined
@@ -736,7 +765,7 @@ class Compilation {
       return undefined
     }
     const namespaced = kindOf(resource.kind)?.namespaced !== false
-    const below = [...path, member as string]
+    const below = [...path, member]
     let namespace = this.#pipeline.namespace
     if (namespaced) {
       if (reference['namespace'] !== undefined) {
@@ -939,12 +968,13 @@ function* leaves(value: Table, path: readonly string[] = []): Generator<[readonl
 
 /** `over` upon `base`: tables are joined, everything else is replaced. */
 function merged(base: Table, over: Table): Table {
-  const result: Table = { ...base }
+  const result = new Map(Object.entries(base))
   for (const [name, value] of Object.entries(over)) {
-    const below = result[name]
-    result[name] = isTable(below) && isTable(value) && value['$secret'] === undefined ? merged(below, value) : value
+    const below = result.get(name)
+    const isWhole = !isTable(below) || !isTable(value) || isSecretPlace(below) || isSecretPlace(value)
+    result.set(name, isWhole ? value : merged(below, value))
   }
-  return result
+  return Object.fromEntries(result)
 }
 
 /** Selectors as one: all must match. */

@@ -1,33 +1,55 @@
 // Values of Secrets and ConfigMaps in options: found on the parsed tree, replaced by a place that names a key, and put in again by
 // whoever holds the values. No value passes through the compile step.
 
+import { secretMarker } from '@penstock/agent/bundle/secret-places'
 import type { ComponentKind } from '@penstock/agent/component'
 import { optionsOf } from '@penstock/agent/config/component-options'
 import { findComponent } from '@penstock/agent/registry'
 import { isTable, type Schema, schemaBelow } from '@penstock/agent/schema/walk'
-import type { SecretPart, SecretPlace, SecretRef } from './artifact.ts'
+import { labelOf } from '../api/shape.ts'
+import type { SecretPart, SecretRef } from './artifact.ts'
 import type { PathKey } from './resources.ts'
 
 /** `SECRET[alias.key]`, `SECRET[alias.key|uri]` */
 export const placeholder = /SECRET\[([\w-]+)\.([\w.-]+?)(\|\w+)?\]/g
 
-export function isSecretPlace(value: unknown): value is SecretPlace {
-  return isTable(value) && typeof value['$secret'] === 'string' && Object.keys(value).length === 1
+/** Names that users may not give to anything: the operator's own marker, and the name by which objects inherit. */
+const reservedNames: ReadonlySet<string> = new Set([secretMarker, '__proto__'])
+
+export interface ReservedName {
+  readonly name: string
+  readonly path: readonly PathKey[]
 }
 
-/** Options with something in each secret's place; `undefined` leaves the option out. */
-export function withSecrets(
-  value: unknown,
-  fill: (key: string, path: readonly PathKey[]) => string | undefined,
-  path: readonly PathKey[] = [],
-): unknown {
-  if (isSecretPlace(value)) return fill(value.$secret, path)
-  if (Array.isArray(value)) return value.map((item, index) => withSecrets(item, fill, [...path, index]))
-  if (!isTable(value)) return value
-  const members = Object.entries(value).map(
-    ([name, member]) => [name, withSecrets(member, fill, [...path, name])] as const,
-  )
-  return Object.fromEntries(members.filter(([, member]) => member !== undefined))
+/**
+ * The reader of every tree that a user has written: a copy without names that have a meaning between operator and agent, and the places
+ * where they stood. Nothing below a `spec` is used that has not come through here.
+ * @param unreadable labels of the places whose values are of another type than their field; they are left out
+ */
+export function readUserTree(
+  tree: unknown,
+  path: readonly PathKey[],
+  unreadable: ReadonlySet<string> = new Set(),
+): { readonly tree: unknown; readonly reserved: readonly ReservedName[] } {
+  const reserved: ReservedName[] = []
+  const read = (value: unknown, at: readonly PathKey[]): unknown => {
+    if (unreadable.size > 0 && unreadable.has(labelOf(at))) return undefined
+    if (Array.isArray(value)) {
+      const items = value.map((item, index) => read(item, [...at, index]))
+      // Entries keep their numbers, by which problems name them.
+      return at.length <= 2 ? items : items.filter((item) => item !== undefined)
+    }
+    if (!isTable(value)) return value
+    const members: [string, unknown][] = []
+    for (const [name, member] of Object.entries(value)) {
+      const below = [...at, name]
+      if (reservedNames.has(name)) reserved.push({ name, path: below })
+      const kept = read(member, below)
+      if (!reservedNames.has(name) && kept !== undefined) members.push([name, kept])
+    }
+    return Object.fromEntries(members)
+  }
+  return { tree: read(tree, path), reserved }
 }
 
 /** Text that stands for a secret while options are checked: of the form that the option wants. */
