@@ -151,6 +151,8 @@ interface AgentMemory {
   rendered: { readonly key: string; readonly bundle: Awaited<ReturnType<typeof renderBundle>> } | undefined
   /** Containers' restarts when the candidate's present step began, by uid of the pod. */
   restarts: { readonly step: string; readonly counts: ReadonlyMap<string, number> } | undefined
+  /** Since when pods have reported without a break, in the candidate's present step, that they wait; by uid. */
+  waits: { readonly step: string; readonly since: Map<string, number> } | undefined
   /** Version of each object of the workload that was found to be as it shall be. */
   readonly verified: Map<string, string>
   /** Events about a decision that is told once it is written. */
@@ -304,6 +306,7 @@ export class AgentController implements AsyncDisposable {
         restored: undefined,
         rendered: undefined,
         restarts: undefined,
+        waits: undefined,
         verified: new Map(),
         decided: [],
         reverts: new Map(),
@@ -647,7 +650,10 @@ export class AgentController implements AsyncDisposable {
     if (candidate !== undefined && memory.restarts?.step !== step) {
       memory.restarts = { step, counts: new Map(pods.map((pod) => [pod.metadata.uid ?? '', restartsOf(pod)])) }
     }
-    const nodes = agent.spec.mode === 'Sidecar' ? this.#sidecarsOf(key, now) : this.#nodesOf(key, pods, memory, now)
+    if (candidate !== undefined && memory.waits?.step !== step) memory.waits = { step, since: new Map() }
+    const waits = memory.waits?.since ?? new Map<string, number>()
+    const nodes =
+      agent.spec.mode === 'Sidecar' ? this.#sidecarsOf(key, waits, now) : this.#nodesOf(key, pods, memory, waits, now)
     const observation: Observation = {
       now,
       policy,
@@ -688,6 +694,7 @@ export class AgentController implements AsyncDisposable {
         delivered.candidate = { ...revision, percent: decision.percent, salt: decision.salt }
         delivered.record = { ...withoutStep(delivered.record), step: 0 }
         memory.restarts = undefined
+        memory.waits = undefined
         decided('Normal', 'RolloutStarted', `Revision ${short(bundle.rev)} goes to ${decision.percent}% of the agents.`)
         return policy.canary?.bakeMs ?? policy.step.bakeMs
       case 'step':
@@ -720,8 +727,16 @@ export class AgentController implements AsyncDisposable {
           rolledBack[id] = { hash: fragment.hash, ...(retry === undefined ? {} : { retry }), why: decision.why }
         }
         delivered.candidate = undefined
-        delivered.record = { ...withoutStep(delivered.record), rolledBack, history: history('RolledBack', bundle.rev) }
-        decided('Warning', 'RolledBack', `Revision ${short(bundle.rev)} is taken back: ${decision.why}.`)
+        delivered.record = {
+          ...withoutStep(delivered.record),
+          rolledBack,
+          history: history('RolledBack', candidate?.rev ?? bundle.rev),
+        }
+        decided(
+          'Warning',
+          'RolledBack',
+          `Revision ${short(candidate?.rev ?? bundle.rev)} is taken back: ${decision.why}.`,
+        )
         // What is left of it is rendered next.
         return 0
       }
@@ -748,7 +763,13 @@ export class AgentController implements AsyncDisposable {
     return pods
   }
 
-  #nodesOf(key: string, pods: readonly PodObject[], memory: AgentMemory, now: number): AgentNode[] {
+  #nodesOf(
+    key: string,
+    pods: readonly PodObject[],
+    memory: AgentMemory,
+    waits: Map<string, number>,
+    now: number,
+  ): AgentNode[] {
     this.#delivery.keep(key, new Set(pods.map((pod) => pod.metadata.uid ?? '')))
     return pods.map((pod) => {
       const uid = pod.metadata.uid ?? ''
@@ -759,6 +780,7 @@ export class AgentController implements AsyncDisposable {
         revision: report?.revision,
         failed: report?.failed ?? new Set(),
         stuck: report?.state === 'Stuck',
+        waitingSince: noteWait(waits, uid, report?.state, now),
         stale: isLost(pod, report, this.#delivery, now),
         crashed: before !== undefined && restartsOf(pod) > before,
       }
@@ -766,14 +788,15 @@ export class AgentController implements AsyncDisposable {
   }
 
   /** Pods with a sidecar are the users' own: only those that report are known. */
-  #sidecarsOf(key: string, now: number): AgentNode[] {
+  #sidecarsOf(key: string, waits: Map<string, number>, now: number): AgentNode[] {
     const reports = [...this.#delivery.reports(key)].filter((report) => !this.#delivery.isStale(report, now))
     this.#delivery.keep(key, new Set(reports.map((report) => report.podUid)))
-    return reports.map(({ node, revision, failed, state }) => ({
+    return reports.map(({ podUid, node, revision, failed, state }) => ({
       node,
       revision,
       failed,
       stuck: state === 'Stuck',
+      waitingSince: noteWait(waits, podUid, state, now),
       stale: false,
       crashed: false,
     }))
@@ -1283,6 +1306,13 @@ export function troubleOf(pods: Iterable<PodObject>): string | undefined {
     }
   }
   return undefined
+}
+
+/** Since when an agent has reported without a break that it waits. */
+function noteWait(waits: Map<string, number>, pod: string, state: string | undefined, now: number): number | undefined {
+  if (state !== 'Waiting') waits.delete(pod)
+  else if (!waits.has(pod)) waits.set(pod, now)
+  return waits.get(pod)
 }
 
 function restartsOf(pod: PodObject): number {

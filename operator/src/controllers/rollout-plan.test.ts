@@ -1,12 +1,21 @@
 import { takesCandidate } from '@penstock/agent/bundle/format'
 import { expect, test } from 'vitest'
-import { type AgentNode, type Decision, decide, durationMs, type Observation, policyOf } from './rollout-plan.ts'
+import {
+  type AgentNode,
+  type Decision,
+  decide,
+  durationMs,
+  maxWaitMs,
+  type Observation,
+  policyOf,
+} from './rollout-plan.ts'
 
 const node = (name: string, extra: Partial<AgentNode> = {}): AgentNode => ({
   node: name,
   revision: 'old',
   failed: new Set(),
   stuck: false,
+  waitingSince: undefined,
   stale: false,
   crashed: false,
   ...extra,
@@ -117,6 +126,31 @@ test('the bake begins when the canaries run it, not when it is offered to them',
   const watched = { ...offered, nodes, candidate: { ...candidate, since: base.now } }
   expect(decide({ ...watched, now: base.now + 59_000 })).toMatchObject({ action: 'none', waitMs: 1000 })
   expect(decide({ ...watched, now: base.now + 60_000 })).toMatchObject({ action: 'step' })
+})
+
+test('a candidate is taken back when a canary has only waited for two minutes, also where a newer revision wants its place', () => {
+  const candidate = { rev: 'new', percent: 30, salt: 's', step: 0, since: undefined }
+  const changed = new Set(['evil/p', 'shop/a'])
+  const waiting = forty.map((each) =>
+    takesCandidate(candidate, each.node) ? { ...each, waitingSince: base.now } : { ...each, waitingSince: 0 },
+  )
+  const seen = { ...base, changed, candidate, desired: 'new', nodes: waiting }
+  expect(decide({ ...seen, now: base.now + maxWaitMs - 1 }).action).toBe('none')
+  const why = expect.stringContaining('has waited for more than 2 minutes and cannot load it')
+  for (const desired of ['new', 'newer']) {
+    const decision = decide({ ...seen, desired, now: base.now + maxWaitMs })
+    expect(decision).toEqual({ action: 'abort', culprits: changed, why })
+  }
+  // The others go on: what is left without the culprits is tried and promoted.
+  const left = { ...base, changed: new Set(['shop/b']), desired: 'left', now: base.now + maxWaitMs }
+  expect(run(left, (each) => ({ ...each, revision: 'left' })).end).toEqual({ action: 'promote' })
+
+  const lost = waiting.map((each) => ({ ...each, stale: true }))
+  expect(decide({ ...seen, nodes: lost, now: base.now + maxWaitMs }).action).not.toBe('abort')
+  const manual = policyOf({ autoRollback: false })
+  expect(decide({ ...seen, policy: manual, now: base.now + maxWaitMs })).toMatchObject({ action: 'none', why })
+  const loaded = waiting.map((each) => ({ ...each, revision: 'new' })) // they wait for something else by now
+  expect(decide({ ...seen, nodes: loaded, now: base.now + maxWaitMs }).action).toBe('watch')
 })
 
 test('no canary is chosen among the lost, and when all canaries are lost others take their place', () => {

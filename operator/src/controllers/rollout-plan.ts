@@ -49,11 +49,16 @@ export interface AgentNode {
   readonly failed: ReadonlySet<string>
   /** It takes too long to load what it was given. */
   readonly stuck: boolean
+  /** Since when it has reported without a break, in the candidate's present step, that it waits; in milliseconds since the epoch. */
+  readonly waitingSince: number | undefined
   /** It has been silent for too long to wait for it. */
   readonly stale: boolean
   /** Its container ended since the candidate's present step began. */
   readonly crashed: boolean
 }
+
+/** An agent that reports for so long that it waits for parts of the candidate will not get them by waiting. */
+export const maxWaitMs = 120_000
 
 export interface TriedRevision {
   readonly rev: string
@@ -105,7 +110,9 @@ export function decide(seen: Observation): Decision {
   const judged = judge(seen, candidate)
   if (desired === stable) return { action: 'drop' }
   if (judged.culprits.size > 0 && seen.policy.autoRollback) {
-    return desired === candidate.rev ? { action: 'abort', ...judged } : begin(seen)
+    const { culprits, why, isWaiting } = judged
+    // The next revision has the culprits too, unless they have changed, and agents would wait for it for as long again.
+    return desired === candidate.rev || isWaiting ? { action: 'abort', culprits, why } : begin(seen)
   }
   if (desired !== candidate.rev) {
     if (judged.culprits.size > 0 || isAtOnce(seen)) return begin(seen)
@@ -135,33 +142,41 @@ function begin(seen: Observation): Decision {
   return { action: 'start', percent: Math.min(100, Math.max(canary.percent, enough)), salt }
 }
 
-function judge({ policy, changed, worse, nodes }: Observation, candidate: TriedRevision) {
+function judge({ now, policy, changed, worse, nodes }: Observation, candidate: TriedRevision) {
   const chosen = nodes.filter(({ node }) => takesCandidate(candidate, node))
   const culprits = new Set<string>()
-  const failing = chosen.filter(({ revision, failed, stuck, crashed }) => {
-    if (crashed || stuck) return true
+  const onlyWaits = ({ waitingSince, stale, revision }: AgentNode) =>
+    waitingSince !== undefined && !stale && revision !== candidate.rev && now - waitingSince >= maxWaitMs
+  const failing = chosen.filter((node) => {
+    const { revision, failed, stuck, crashed } = node
+    if (crashed || stuck || onlyWaits(node)) return true
     return revision === candidate.rev && [...failed].some((id) => changed.has(id))
   })
-  if (failing.length === 0 && worse.size === 0) return { culprits, why: '' }
+  if (failing.length === 0 && worse.size === 0) return { culprits, why: '', isWaiting: false }
   const tooMany = (failing.length * 100) / Math.max(1, chosen.length) > policy.maxFailedPercent
-  if (!tooMany && worse.size === 0) return { culprits, why: '' }
+  if (!tooMany && worse.size === 0) return { culprits, why: '', isWaiting: false }
   const [first] = failing
   for (const id of worse) culprits.add(id)
   if (tooMany) {
     for (const node of failing) {
-      // What made an agent end or hang cannot be told: all that changed is under suspicion.
-      for (const id of node.crashed || node.stuck ? changed : node.failed) if (changed.has(id)) culprits.add(id)
+      // Nothing shows which change made an agent end, hang or wait: all of them are under suspicion.
+      const isAny = node.crashed || node.stuck || onlyWaits(node)
+      for (const id of isAny ? changed : node.failed) if (changed.has(id)) culprits.add(id)
     }
   }
   if (first === undefined) {
-    return { culprits, why: 'events fail or are lost more than twice as often as where the version before runs' }
+    const why = 'events fail or are lost more than twice as often as where the version before runs'
+    return { culprits, why, isWaiting: false }
   }
   const what = first.crashed
     ? `the agent on ${first.node} ended`
     : first.stuck
       ? `the agent on ${first.node} takes too long to load it`
-      : `the agent on ${first.node} could not put it in force`
-  return { culprits, why: `${failing.length} of ${chosen.length} agents failed: ${what}` }
+      : onlyWaits(first)
+        ? `the agent on ${first.node} has waited for more than ${maxWaitMs / 60_000} minutes and cannot load it`
+        : `the agent on ${first.node} could not put it in force`
+  const why = `${failing.length} of ${chosen.length} agents failed: ${what}`
+  return { culprits, why, isWaiting: tooMany && failing.every(onlyWaits) }
 }
 
 /** Number of chosen agents that are alive and do not run the candidate yet. */
