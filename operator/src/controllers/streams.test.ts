@@ -7,7 +7,7 @@ import type { Bundle, StreamBody, StreamHead } from '@penstock/agent/bundle/form
 import { sha256 } from '@penstock/agent/bundle/format'
 import { silentLogger } from '@penstock/agent/telemetry/logger'
 import { Registry } from 'prom-client'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import type { KubeObject } from '../api/object.ts'
 import { evenNow } from '../kube/clock.ts'
 import { Store } from '../kube/store.ts'
@@ -17,6 +17,13 @@ import type { OperatorContext } from './context.ts'
 import { Delivery, type Offered } from './delivery.ts'
 import { lingerMs, NodePods, podPlace } from './node-pods.ts'
 import { Streams } from './streams.ts'
+
+/** How far the clock of these tests is ahead. */
+const clock = vi.hoisted(() => ({ aheadMs: 0 }))
+vi.mock('../kube/clock.ts', async (original) => {
+  const real = await original<typeof import('../kube/clock.ts')>()
+  return { ...real, evenNow: () => real.evenNow() + clock.aheadMs }
+})
 
 const fragment = (namespace: string, secret?: string): Fragment => ({
   ...{ id: `${namespace}/p`, uid: namespace, generation: 1, hash: namespace, entry: '{}', sources: [], transforms: [] },
@@ -134,8 +141,55 @@ test('an agent gets what concerns its node, with the secrets of that, and nothin
     'k-shop': { value: btoa('of the shop'), sha256: sha256('of the shop') },
   })
   expect((await rig.ask('b')).pipelines).toEqual([])
-  // What it still has to read it keeps, if that is in the revision.
-  expect((await rig.ask('b', { busy: ['bank/p', 'bank/gone'] })).pipelines).toEqual(['bank/p'])
+})
+
+test('a pipeline that was given stays while it is busy; a claim to be busy with another brings nothing', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  using _ = { [Symbol.dispose]: () => void vi.useRealTimers() }
+  await using rig = await serving()
+  rig.pods.replace([pod('shop', 'web', 'a')], '', () => true)
+  rig.delivery.offer('system/node', offer())
+  const busy = ['bank/p', 'shop/p', 'bank/gone']
+  const claimed = await rig.ask('b', { busy })
+  expect([claimed.pipelines, claimed.head?.secrets]).toEqual([[], {}])
+  // Nor does a made-up or a borrowed mark.
+  const first = await rig.ask('a', { busy })
+  expect(first.pipelines).toEqual(['shop/p'])
+  for (const have of [first.have ?? unknown, unknown]) {
+    const again = await rig.ask('b', { have, busy }, 'system/node b another penstock-node')
+    expect(again.pipelines).toEqual([])
+  }
+
+  // The pod that it reads is gone, and lines of it are still to be delivered.
+  rig.pods.remove(pod('shop', 'web', 'a', '2'))
+  clock.aheadMs += lingerMs + 1000
+  vi.advanceTimersByTime(60_000)
+  const kept = await rig.ask('a', { busy })
+  expect(kept.pipelines).toEqual(['shop/p'])
+  expect((await rig.ask('a', { busy: [] })).pipelines).toEqual([])
+  expect((await rig.ask('a', { busy })).pipelines).toEqual([])
+})
+
+test('an operator that has started since goes by the mark of what the pod has', async () => {
+  const lines = { busy: ['shop/p'], waitMs: 50 }
+  let have = unknown
+  {
+    await using before = await serving()
+    before.pods.replace([pod('shop', 'web', 'a')], '', () => true)
+    before.delivery.offer('system/node', offer())
+    have = (await before.ask('a')).have ?? unknown
+  }
+  await using rig = await serving()
+  rig.pods.replace([], '', () => true)
+  rig.delivery.offer('system/node', offer())
+  expect((await rig.ask('a', { ...lines, have })).status).toBe(204) // what it has is what it needs
+  const stable = revision('r2', fragment('shop', 'k-shop'), fragment('bank', 'k-bank'))
+  rig.delivery.offer('system/node', offer({ stable }))
+  const next = await rig.ask('a', { ...lines, have })
+  expect([next.head?.rev, next.head?.mark]).toEqual(['r2', have.mark])
+  // The same mark is no proof of anything else.
+  const greedy = await rig.ask('b', { have, busy: ['shop/p', 'bank/p'] })
+  expect(greedy.pipelines).toEqual([])
 })
 
 test('who has the newest waits until there is something newer for it', async () => {

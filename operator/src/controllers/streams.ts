@@ -28,6 +28,9 @@ import { NodePods, type PodOnNode, podPlace } from './node-pods.ts'
 
 const gzip = promisify(gzipWithCallback)
 
+/** Pods of which it is known what they were given; those that asked longest ago are forgotten first. */
+const maxGiven = 10_000
+
 /** The longest that a request is held, whatever the agent asks for. */
 export const mostHeldMs = 60_000
 /** Requests that are held at a time; further ones are answered at once, and come back later. */
@@ -72,6 +75,8 @@ export class Streams implements Disposable {
   readonly #due = new Set<Held>()
   #turn: NodeJS.Immediate | undefined
   readonly #slots = new Slots(mostSending)
+  /** Ids of the pipelines that each pod was given last, by uid of the pod. */
+  readonly #given = new Map<string, ReadonlySet<string>>()
   readonly #kept = new Map<string, Promise<Buffer>>()
   #keptBytes = 0
   readonly #wholeMarks = new WeakMap<OfferedRevision, string>()
@@ -148,6 +153,7 @@ export class Streams implements Disposable {
     const file = isKnown ? await gzip(JSON.stringify(headOf(part))) : await this.#file(asked.agent, part)
     this.#answers.inc({ given: isKnown ? 'revision' : 'bundle' })
     this.#bytes.inc(file.length)
+    this.#noteGiven(asked.podUid, part.fragments)
     await sent(response, file)
   }
 
@@ -189,9 +195,12 @@ export class Streams implements Disposable {
       // Before all pods are known, too little would be given.
       if (this.#pods?.synced !== true || this.#namespaces?.synced !== true) return undefined
       const labels = (namespace: string) => this.#namespaces?.get(undefined, namespace)?.metadata.labels
-      const chosen = new Set(concerned(fragments, this.#pods.on(asked.node), labels))
+      const pods = this.#pods.on(asked.node)
+      const near = (those: OfferedRevision) => concerned(those.fragments, pods, labels)
+      const given = this.#givenTo(asked.podUid, have, busy, offered, near)
+      const chosen = new Set(near(revision))
       for (const id of busy) {
-        const fragment = fragments.get(id)
+        const fragment = given?.has(id) === true ? fragments.get(id) : undefined
         if (fragment !== undefined) chosen.add(fragment)
       }
       part = [...chosen]
@@ -203,6 +212,38 @@ export class Streams implements Disposable {
     }
     if (have?.rev === revision.rev && have.candidate === candidate && have.mark === mark) return undefined
     return { offered, revision, candidate, fragments: part, mark }
+  }
+
+  #noteGiven(pod: string, fragments: readonly Fragment[]): void {
+    this.#given.delete(pod)
+    this.#given.set(pod, new Set(fragments.map(({ id }) => id)))
+    if (this.#given.size > maxGiven) this.#given.delete(this.#given.keys().next().value as string)
+  }
+
+  /**
+   * Which pipelines a pod was given: what an agent reports to be busy with is a claim. An operator that has started since knows it
+   * by the mark, which covers the contents and the values of secrets, so that none can make one for a pipeline that it was not given.
+   */
+  #givenTo(
+    pod: string,
+    have: StreamBody['have'],
+    busy: readonly string[],
+    { stable, candidate, digests }: Offered,
+    near: (revision: OfferedRevision) => Fragment[],
+  ): ReadonlySet<string> | undefined {
+    const known = this.#given.get(pod)
+    if (known !== undefined || have === undefined || busy.length === 0) return known
+    for (const revision of [stable, candidate]) {
+      if (revision === undefined) continue
+      const claimed = new Set(near(revision))
+      for (const id of busy) {
+        const fragment = revision.fragments.get(id)
+        if (fragment !== undefined) claimed.add(fragment)
+      }
+      const fragments = [...claimed]
+      if (markOf(fragments, digests) === have.mark) this.#noteGiven(pod, fragments)
+    }
+    return this.#given.get(pod)
   }
 
   /** The compressed answer with a whole bundle. */
