@@ -34,7 +34,7 @@ function provider(auth: Partial<AwsAuth>, env: Record<string, string>, now?: () 
     { imds, ...auth },
     {
       client,
-      env: { HOME: home, AWS_EC2_METADATA_DISABLED: 'true', ...env },
+      identity: { env: { HOME: home, AWS_EC2_METADATA_DISABLED: 'true', ...env } },
       region: 'eu-west-1',
       ...(now === undefined ? {} : { now }),
     },
@@ -246,7 +246,11 @@ test('the region is that of the option, the environment, the profile, the instan
   await using instance = await fakeDestination({ body: 'token' }, { body: 'of-instance\n' })
   const env = { HOME: path, AWS_EC2_METADATA_SERVICE_ENDPOINT: instance.url }
   const region = (given: string | undefined, more: Record<string, string> = {}) =>
-    findRegion(given, { imds, credentials_file: undefined, profile: undefined }, { client, env: { ...env, ...more } })
+    findRegion(
+      given,
+      { imds, credentials_file: undefined, profile: undefined },
+      { client, identity: { env: { ...env, ...more } } },
+    )
   expect(await region('of-option', { AWS_REGION: 'of-environment' })).toBe('of-option')
   expect(await region(undefined, { AWS_REGION: 'of-environment' })).toBe('of-environment')
   expect(await region(undefined, { AWS_DEFAULT_REGION: 'default' })).toBe('default')

@@ -7,9 +7,9 @@ import { promisify } from 'node:util'
 import type { OptionProblem } from '../component.ts'
 import { errorText, PenstockError } from '../errors.ts'
 import type { HttpClient, HttpResponse } from '../http/client.ts'
+import { type Environment, type Identity, noIdentity } from '../http/identity.ts'
 import {
   cloudVariable,
-  type Environment,
   endpointOverride,
   type Profile,
   profileFiles,
@@ -39,9 +39,8 @@ export interface AwsAuth {
 
 export interface AwsContext {
   readonly client: HttpClient
-  /** For the services on the node that give out its identity; `client` if not given. */
-  readonly nodeClient?: HttpClient | undefined
-  readonly env: Environment
+  /** Undefined: credentials come from the options alone. */
+  readonly identity: Identity | undefined
   /** Region of the service; `auth.region` is that of the token service. */
   readonly region: string
   readonly now?: () => number
@@ -98,17 +97,17 @@ export class CredentialProvider {
   /** Whether another look-up may give others: not where they stand in the options or in the environment. */
   get renewable(): boolean {
     const { access_key_id, assume_role, credentials_file } = this.#auth
-    const { env } = this.#context
+    const env = this.#context.identity?.env
     if (assume_role !== undefined) return true
     if (access_key_id !== undefined) return false
+    if (env === undefined) return false
     if (credentials_file !== undefined) return true
     return cloudVariable(env, 'ACCESS_KEY_ID') === undefined || cloudVariable(env, 'SECRET_ACCESS_KEY') === undefined
   }
 
   /** Where credentials were looked for, in words. */
-  #places(): string {
+  #places({ env }: Identity): string {
     const { credentials_file: file, profile } = this.#auth
-    const { env } = this.#context
     if (file !== undefined) return `the profile \`${profile ?? 'default'}\` of ${file}`
     const files = profileFiles(env)
     const metadata =
@@ -118,32 +117,37 @@ export class CredentialProvider {
     return [
       '`auth.access_key_id` with `auth.secret_access_key`',
       'CLOUD_ACCESS_KEY_ID or AWS_ACCESS_KEY_ID with its secret in the environment',
-      `the profile \`${this.#profileName()}\` of ${[...files.credentials, ...files.config].join(', ')}`,
+      `the profile \`${this.#profileName(env)}\` of ${[...files.credentials, ...files.config].join(', ')}`,
       'AWS_WEB_IDENTITY_TOKEN_FILE with AWS_ROLE_ARN',
       'AWS_CONTAINER_CREDENTIALS_RELATIVE_URI or AWS_CONTAINER_CREDENTIALS_FULL_URI',
       metadata,
     ].join('; ')
   }
 
-  #profileName(): string {
-    return this.#auth.profile ?? cloudVariable(this.#context.env, 'PROFILE') ?? 'default'
+  #profileName(env: Environment): string {
+    return this.#auth.profile ?? cloudVariable(env, 'PROFILE') ?? 'default'
   }
 
   async #load(): Promise<Credentials> {
     const auth = this.#auth
+    const { identity } = this.#context
     const signal = AbortSignal.timeout((auth.load_timeout_secs ?? 5) * 1000 + imdsBudgetMs(auth))
     try {
       let credentials: Credentials | undefined
       if (auth.access_key_id !== undefined && auth.secret_access_key !== undefined) {
         credentials = keys(auth.access_key_id, auth.secret_access_key, auth.session_token)
+      } else if (identity === undefined) {
+        const needed = 'Set `auth.access_key_id` and `auth.secret_access_key`, both from a Secret.'
+        throw new PenstockError('PEN_AUTH', `There are no credentials for AWS in the options. ${needed} ${noIdentity}`)
       } else if (auth.credentials_file !== undefined) {
-        const profiles = await readProfiles(this.#context.env, auth.credentials_file)
-        credentials = await this.#fromProfile(profiles, auth.profile ?? 'default', signal)
+        const profiles = await readProfiles(identity.env, auth.credentials_file)
+        credentials = await this.#fromProfile(identity, profiles, auth.profile ?? 'default', signal)
       } else {
-        credentials = await this.#chain(signal)
+        credentials = await this.#chain(identity, signal)
       }
       if (credentials === undefined) {
-        throw new PenstockError('PEN_AUTH', `No credentials for AWS were found. Looked in ${this.#places()}.`)
+        const places = identity === undefined ? '' : ` Looked in ${this.#places(identity)}.`
+        throw new PenstockError('PEN_AUTH', `No credentials for AWS were found.${places}`)
       }
       if (auth.assume_role === undefined) return credentials
       return await this.#assumeRole(credentials, auth.assume_role, auth.external_id, auth.session_name, signal)
@@ -155,20 +159,21 @@ export class CredentialProvider {
     }
   }
 
-  async #chain(signal: AbortSignal): Promise<Credentials | undefined> {
-    const { env } = this.#context
+  async #chain(identity: Identity, signal: AbortSignal): Promise<Credentials | undefined> {
+    const { env } = identity
     const id = cloudVariable(env, 'ACCESS_KEY_ID')
     const secret = cloudVariable(env, 'SECRET_ACCESS_KEY')
     if (id !== undefined && secret !== undefined) return keys(id, secret, cloudVariable(env, 'SESSION_TOKEN'))
-    const fromProfile = await this.#fromProfile(await readProfiles(env), this.#profileName(), signal)
+    const fromProfile = await this.#fromProfile(identity, await readProfiles(env), this.#profileName(env), signal)
     if (fromProfile !== undefined) return fromProfile
     const tokenFile = cloudVariable(env, 'WEB_IDENTITY_TOKEN_FILE')
     const role = cloudVariable(env, 'ROLE_ARN')
     if (tokenFile !== undefined && role !== undefined) return this.#webIdentity(role, tokenFile, signal)
-    return (await this.#container(signal)) ?? (await this.#instance(signal))
+    return (await this.#container(identity, signal)) ?? (await this.#instance(identity, signal))
   }
 
   async #fromProfile(
+    identity: Identity,
     profiles: ReadonlyMap<string, Profile>,
     name: string,
     signal: AbortSignal,
@@ -182,18 +187,22 @@ export class CredentialProvider {
     const source = profile['source_profile']
     if (role !== undefined && source !== undefined) {
       const base =
-        source === name ? ownKeys(profile) : await this.#fromProfile(profiles, source, signal, [...seen, name])
+        source === name
+          ? ownKeys(profile)
+          : await this.#fromProfile(identity, profiles, source, signal, [...seen, name])
       if (base === undefined) return undefined
       return this.#assumeRole(base, role, profile['external_id'], profile['role_session_name'], signal)
     }
     const command = profile['credential_process']
     const own = ownKeys(profile)
     if (own !== undefined) return own
-    return command === undefined ? this.#singleSignOn(name, profile, profiles, signal) : this.#process(command, signal)
+    if (command !== undefined) return this.#process(command, signal)
+    return this.#singleSignOn(identity, name, profile, profiles, signal)
   }
 
   /** A profile of single sign-on, whose token `aws sso login` has left in the cache. */
   async #singleSignOn(
+    { env }: Identity,
     name: string,
     profile: Profile,
     profiles: ReadonlyMap<string, Profile>,
@@ -206,7 +215,7 @@ export class CredentialProvider {
     if (startUrl === undefined || region === undefined) {
       throw new PenstockError('PEN_AUTH', `The profile \`${name}\` lacks \`sso_start_url\` or \`sso_region\`.`)
     }
-    const { env, client } = this.#context
+    const { client } = this.#context
     const token = await readSignOnToken(env, sessionName ?? startUrl, name, this.#now())
     const override = endpointOverride(env, 'SSO')
     const url = new URL('/federation/credentials', override ?? `https://portal.sso.${region}.amazonaws.com`)
@@ -221,13 +230,15 @@ export class CredentialProvider {
   }
 
   #tokenServiceUrl(): URL {
-    const { env, region } = this.#context
-    const override = endpointOverride(env, 'STS')
+    const { identity, region } = this.#context
+    const override = endpointOverride(identity?.env, 'STS')
     return new URL(override ?? `https://sts.${this.#auth.region ?? region}.amazonaws.com/`)
   }
 
   #sessionName(given: string | undefined): string {
-    return given ?? cloudVariable(this.#context.env, 'ROLE_SESSION_NAME') ?? `penstock-${this.#now()}`
+    const { identity } = this.#context
+    const named = identity === undefined ? undefined : cloudVariable(identity.env, 'ROLE_SESSION_NAME')
+    return given ?? named ?? `penstock-${this.#now()}`
   }
 
   async #webIdentity(role: string, tokenFile: string, signal: AbortSignal): Promise<Credentials> {
@@ -273,8 +284,7 @@ export class CredentialProvider {
     return answerOf(await this.#context.client.send({ ...request, headers }, signal), 'The token service')
   }
 
-  async #container(signal: AbortSignal): Promise<Credentials | undefined> {
-    const { env, client, nodeClient = client } = this.#context
+  async #container({ env, nodeClient }: Identity, signal: AbortSignal): Promise<Credentials | undefined> {
     const relative = env['AWS_CONTAINER_CREDENTIALS_RELATIVE_URI']
     const full = env['AWS_CONTAINER_CREDENTIALS_FULL_URI']
     if (relative === undefined && full === undefined) return undefined
@@ -282,12 +292,13 @@ export class CredentialProvider {
     const file = env['AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE']
     const token = file === undefined ? env['AWS_CONTAINER_AUTHORIZATION_TOKEN'] : (await readFile(file, 'utf8')).trim()
     const headers: Record<string, string> = token === undefined ? {} : { authorization: token }
-    const answer = await nodeClient.send({ method: 'GET', url, headers }, signal)
+    const { client } = this.#context
+    const answer = await (nodeClient ?? client).send({ method: 'GET', url, headers }, signal)
     return fromJson(answerOf(answer, 'The container credential service'), 'Token')
   }
 
-  async #instance(signal: AbortSignal): Promise<Credentials | undefined> {
-    const metadata = new InstanceMetadata(this.#context, this.#auth.imds, signal)
+  async #instance(identity: Identity, signal: AbortSignal): Promise<Credentials | undefined> {
+    const metadata = new InstanceMetadata(identity, this.#context.client, this.#auth.imds, signal)
     const token = await metadata.token()
     if (token === undefined) return undefined
     const path = '/latest/meta-data/iam/security-credentials/'
@@ -300,24 +311,22 @@ export class CredentialProvider {
 
 /** The instance metadata service, version 2. */
 export class InstanceMetadata {
-  readonly #context: Pick<AwsContext, 'client' | 'nodeClient' | 'env'>
+  readonly #env: Environment
+  readonly #client: HttpClient
   readonly #options: AwsAuth['imds']
   readonly #signal: AbortSignal
   readonly #base: string
 
-  constructor(
-    context: Pick<AwsContext, 'client' | 'nodeClient' | 'env'>,
-    options: AwsAuth['imds'],
-    signal: AbortSignal,
-  ) {
-    this.#context = context
+  constructor({ env, nodeClient }: Identity, client: HttpClient, options: AwsAuth['imds'], signal: AbortSignal) {
+    this.#env = env
+    this.#client = nodeClient ?? client
     this.#options = options
     this.#signal = signal
-    this.#base = metadataAddress(context.env)
+    this.#base = metadataAddress(env)
   }
 
   token(): Promise<string | undefined> {
-    if (this.#context.env['AWS_EC2_METADATA_DISABLED'] === 'true') return Promise.resolve(undefined)
+    if (this.#env['AWS_EC2_METADATA_DISABLED'] === 'true') return Promise.resolve(undefined)
     return this.#send('PUT', '/latest/api/token', { 'x-aws-ec2-metadata-token-ttl-seconds': '21600' })
   }
 
@@ -332,8 +341,7 @@ export class InstanceMetadata {
     for (let attempt = 1; attempt <= max_attempts; attempt++) {
       const limit = AbortSignal.timeout((connect_timeout_seconds + read_timeout_seconds) * 1000)
       try {
-        const { client, nodeClient = client } = this.#context
-        const answer = await nodeClient.send({ method, url, headers }, AbortSignal.any([this.#signal, limit]))
+        const answer = await this.#client.send({ method, url, headers }, AbortSignal.any([this.#signal, limit]))
         if (answer.status === 200) return answer.body.toString('utf8')
         if (answer.status < 500) return undefined
       } catch (error) {

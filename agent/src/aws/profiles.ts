@@ -5,8 +5,8 @@ import { readFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { PenstockError } from '../errors.ts'
+import type { Environment } from '../http/identity.ts'
 
-export type Environment = Readonly<Record<string, string | undefined>>
 export type Profile = Readonly<Record<string, string>>
 
 /** A variable under its neutral name, else under the one that platforms inject. */
@@ -16,8 +16,11 @@ export function cloudVariable(env: Environment, name: string): string | undefine
 }
 
 /** The address that the environment gives for a service, instead of its own. */
-export function endpointOverride(env: Environment, service: 'ES' | 'SQS' | 'SSO' | 'STS'): string | undefined {
-  const value = env[`AWS_ENDPOINT_URL_${service}`] || env['AWS_ENDPOINT_URL']
+export function endpointOverride(
+  env: Environment | undefined,
+  service: 'ES' | 'SQS' | 'SSO' | 'STS',
+): string | undefined {
+  const value = env?.[`AWS_ENDPOINT_URL_${service}`] || env?.['AWS_ENDPOINT_URL']
   return value === '' ? undefined : value
 }
 

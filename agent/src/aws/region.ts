@@ -1,5 +1,7 @@
 // The region of a service: the option, else the environment, the profile, the instance.
 
+import type { HttpClient } from '../http/client.ts'
+import type { Identity } from '../http/identity.ts'
 import { type AwsAuth, type AwsContext, environmentRegion, InstanceMetadata, imdsBudgetMs } from './credentials.ts'
 import { cloudVariable, readProfiles } from './profiles.ts'
 
@@ -7,22 +9,20 @@ import { cloudVariable, readProfiles } from './profiles.ts'
 export async function findRegion(
   given: string | undefined,
   auth: Pick<AwsAuth, 'credentials_file' | 'profile' | 'imds'>,
-  context: Pick<AwsContext, 'client' | 'nodeClient' | 'env'>,
+  { client, identity }: Pick<AwsContext, 'client' | 'identity'>,
 ): Promise<string | undefined> {
-  const { env } = context
-  const known = given ?? environmentRegion(env)
+  if (given !== undefined || identity === undefined) return given
+  const { env } = identity
+  const known = environmentRegion(env)
   if (known !== undefined) return known
   const name = auth.profile ?? cloudVariable(env, 'PROFILE') ?? 'default'
   const profile = (await readProfiles(env, auth.credentials_file)).get(name)
-  return profile?.['region'] ?? (await ofInstance(auth.imds, context))
+  return profile?.['region'] ?? (await ofInstance(auth.imds, identity, client))
 }
 
-async function ofInstance(
-  imds: AwsAuth['imds'],
-  context: Pick<AwsContext, 'client' | 'nodeClient' | 'env'>,
-): Promise<string | undefined> {
+async function ofInstance(imds: AwsAuth['imds'], identity: Identity, client: HttpClient): Promise<string | undefined> {
   const signal = AbortSignal.timeout(imdsBudgetMs({ imds }))
-  const metadata = new InstanceMetadata(context, imds, signal)
+  const metadata = new InstanceMetadata(identity, client, imds, signal)
   try {
     const token = await metadata.token()
     const region = token === undefined ? undefined : await metadata.get('/latest/meta-data/placement/region', token)

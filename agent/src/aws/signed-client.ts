@@ -3,13 +3,13 @@
 import type { Attempt } from '../delivery/delivery.ts'
 import { PenstockError } from '../errors.ts'
 import { HttpClient, type HttpResponse } from '../http/client.ts'
+import { identityFor, noIdentity } from '../http/identity.ts'
 import type { Sign } from '../http/sink.ts'
 import { compileProxy } from '../net/proxy.ts'
 import { compileTls } from '../net/tls.ts'
 import type { ProxyOptions } from '../schema/groups.ts'
 import { retryAws } from './classify.ts'
 import { type AwsAuth, CredentialProvider } from './credentials.ts'
-import { nodeClientFor } from './node-client.ts'
 import { findRegion } from './region.ts'
 import { type Credentials, signRequest } from './sigv4.ts'
 
@@ -28,19 +28,16 @@ export async function signedClient(
   tls: Parameters<typeof compileTls>[0],
   proxy: ProxyOptions,
 ): Promise<SignedClient> {
-  const { env } = process
+  const identity = identityFor(proxy)
   const client = new HttpClient({ tls: compileTls(tls), proxy: compileProxy(proxy) })
-  const nodeClient = nodeClientFor(proxy)
-  const found = await findRegion(region, auth, { client, nodeClient, env })
+  const found = await findRegion(region, auth, { client, identity })
   if (found === undefined) {
     await client.close()
-    await nodeClient?.close()
-    throw new PenstockError(
-      'PEN_AUTH',
-      'aws.region required when AWS authentication is in use. Neither AWS_REGION, nor a profile, nor the instance names one.',
-    )
+    await identity?.nodeClient?.close()
+    const why = identity === undefined ? noIdentity : 'Neither AWS_REGION, nor a profile, nor the instance names one.'
+    throw new PenstockError('PEN_AUTH', `aws.region required when AWS authentication is in use. ${why}`)
   }
-  const credentials = new CredentialProvider(auth, { client, nodeClient, env, region: found })
+  const credentials = new CredentialProvider(auth, { client, identity, region: found })
   const scope = { region: found, service }
   let used: Credentials | undefined
   const renew = (): boolean => {

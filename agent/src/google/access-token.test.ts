@@ -10,7 +10,7 @@ async function tokensOf(...answers: Answer[]) {
   const destination = await fakeDestination(...answers)
   const client = new HttpClient({ tls: compileTls(defaultTls), proxy: () => undefined })
   const clock = { ms: 0 }
-  const tokens = AccessTokens.ofInstance({ GCE_METADATA_HOST: destination.host }, client, () => clock.ms)
+  const tokens = AccessTokens.ofInstance({ env: { GCE_METADATA_HOST: destination.host } }, client, () => clock.ms)
   return {
     destination,
     clock,

@@ -5,8 +5,7 @@ import { createPrivateKey, type KeyObject, sign } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { errorText, PenstockError } from '../errors.ts'
 import type { HttpClient, HttpResponse } from '../http/client.ts'
-
-export type Environment = Readonly<Record<string, string | undefined>>
+import type { Identity } from '../http/identity.ts'
 
 const defaultTokenUri = 'https://oauth2.googleapis.com/token'
 const metadataPath = '/computeMetadata/v1/instance/service-accounts/default/token'
@@ -106,7 +105,7 @@ export class AccessTokens {
   }
 
   /** @param client one that uses no proxy: the server answers the instance itself */
-  static ofInstance(env: Environment, client: HttpClient, now = Date.now): AccessTokens {
+  static ofInstance({ env }: Pick<Identity, 'env'>, client: HttpClient, now = Date.now): AccessTokens {
     const host = env['GCE_METADATA_HOST'] ?? 'metadata.google.internal'
     const url = new URL(`http://${host}${metadataPath}`)
     return new AccessTokens(

@@ -12,12 +12,13 @@ import { writeJsonTo } from '../formats/json.ts'
 import { responseFailure, retryAfterMs } from '../http/classify.ts'
 import type { HttpResponse } from '../http/client.ts'
 import { compressionProblems } from '../http/compression.ts'
+import { identityFor } from '../http/identity.ts'
 import { encoderFailed, httpSink, unhealthy } from '../http/sink.ts'
 import { batch, compression, compressionNames, request, tls, transformer } from '../schema/groups.ts'
 import { bool, optional, url } from '../schema/options.ts'
 import { version } from '../version.ts'
 import { compileReservedNames, nestedInMessage } from './monitor_a/reserved.ts'
-import { accountOptions, apiAddress, siteOf } from './monitor_a/site.ts'
+import { accountOf, accountOptions, apiAddress } from './monitor_a/site.ts'
 
 /** Vendor limits: of a batch, and of a body or a single event before compression. */
 const mostBytes = 4_250_000
@@ -81,8 +82,7 @@ export const monitorALogs = defineSink({
   },
 
   build(options, context) {
-    const site = siteOf(options, process.env)
-    const apiKey = options.default_api_key ?? process.env['DD_API_KEY'] ?? ''
+    const { site, apiKey } = accountOf(options, identityFor(context.proxy))
     const transform = compileTransformer(options.encoding)
     const reserved = compileReservedNames(context.globals.logSchema)
     const asAgent =

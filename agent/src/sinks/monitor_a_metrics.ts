@@ -8,13 +8,14 @@ import { MetricEvent } from '../event/metric.ts'
 import { floatText } from '../formats/json.ts'
 import { responseFailure, retryAfterMs } from '../http/classify.ts'
 import type { HttpResponse } from '../http/client.ts'
+import { identityFor } from '../http/identity.ts'
 import { httpSink, joinPath, unhealthy } from '../http/sink.ts'
 import { Normalizer } from '../metrics/normalizer.ts'
 import { batch, request, tls } from '../schema/groups.ts'
 import { oneOf, optional, string, url } from '../schema/options.ts'
 import { normalised } from './metric/normalised.ts'
 import { metricRequests } from './metric/requests.ts'
-import { accountOptions, apiAddress, siteOf } from './monitor_a/site.ts'
+import { accountOf, accountOptions, apiAddress } from './monitor_a/site.ts'
 import { writeSeriesJson, writeSeriesMessage, writeSketches } from './monitor_a_metrics/payload.ts'
 
 /** The secret of an event that is its own key. */
@@ -84,8 +85,7 @@ export const monitorAMetrics = defineSink({
   },
 
   build(options, context) {
-    const site = siteOf(options, process.env)
-    const apiKey = options.default_api_key ?? process.env['DD_API_KEY'] ?? ''
+    const { site, apiKey } = accountOf(options, identityFor(context.proxy))
     const base = options.endpoint ?? `https://api.${site}`
     const version = options.series_api_version
     const check = apiAddress(options.endpoint, site, '/api/v1/validate')

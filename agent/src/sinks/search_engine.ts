@@ -11,7 +11,7 @@ import { valueText } from '../codecs/value-text.ts'
 import { defineSink, type OptionProblem, type Sink } from '../component.ts'
 import type { AnyEvent } from '../delivery/batcher.ts'
 import { framed } from '../delivery/request.ts'
-import { errorText } from '../errors.ts'
+import { errorText, PenstockError } from '../errors.ts'
 import { LogEvent } from '../event/log.ts'
 import { getPath, parsePath, removePath } from '../event/path.ts'
 import { Timestamp } from '../event/timestamp.ts'
@@ -20,6 +20,7 @@ import { findZone } from '../formats/timezone.ts'
 import { authProblems } from '../http/auth.ts'
 import type { HttpClient } from '../http/client.ts'
 import { compileCompression, compressionProblems } from '../http/compression.ts'
+import { identityFor, noIdentity } from '../http/identity.ts'
 import { encoderFailed, httpSink, joinPath, templateFailed, unhealthy } from '../http/sink.ts'
 import { batch, compression, compressionNames, httpOrAwsAuth, request, tls, transformer } from '../schema/groups.ts'
 import {
@@ -199,8 +200,11 @@ export const searchEngine = defineSink({
     const { timestampKey, hostKey } = context.globals.logSchema
     const given = options.endpoint === undefined ? options.endpoints : [options.endpoint]
     const isAws = options.auth?.strategy === 'aws'
-    const address = options.aws?.endpoint ?? (isAws ? endpointOverride(process.env, 'ES') : undefined)
+    const address =
+      options.aws?.endpoint ?? (isAws ? endpointOverride(identityFor(context.proxy)?.env, 'ES') : undefined)
     const bases = given.length === 0 && address !== undefined ? [address] : given
+    // The check has let the agent's environment count.
+    if (bases.length === 0) throw new PenstockError('PEN_CONFIG_INVALID', `Set \`endpoints\`. ${noIdentity}`)
     const isStream = options.mode === 'data_stream'
     const encoder = compileEncoder(options.encoding)
     const idPath = options.id_key === undefined || options.id_key === '' ? undefined : parsePath(options.id_key)

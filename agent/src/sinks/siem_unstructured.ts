@@ -15,6 +15,7 @@ import { AccessTokens, readServiceAccount } from '../google/access-token.ts'
 import { classifyResponse, responseFailure, retryAfterMs } from '../http/classify.ts'
 import { HttpClient, type HttpResponse } from '../http/client.ts'
 import { compressionProblems } from '../http/compression.ts'
+import { identityFor, noIdentity } from '../http/identity.ts'
 import { encoderFailed, httpSink, joinPath, type Sign, templateFailed, unhealthy } from '../http/sink.ts'
 import { compileProxy } from '../net/proxy.ts'
 import { compileTls } from '../net/tls.ts'
@@ -217,19 +218,27 @@ async function findCredentials(
   },
   context: SinkContext,
 ): Promise<Credentials> {
-  const { env } = process
   if (options.credentials_path === undefined && options.api_key !== undefined) {
     return { apiKey: options.api_key, classify: classifyResponse }
   }
-  const file = options.credentials_path ?? env['CLOUD_APPLICATION_CREDENTIALS'] ?? env['GOOGLE_APPLICATION_CREDENTIALS']
+  const identity = identityFor(context.proxy)
+  const env = identity?.env
+  const file =
+    options.credentials_path ?? env?.['CLOUD_APPLICATION_CREDENTIALS'] ?? env?.['GOOGLE_APPLICATION_CREDENTIALS']
   if (file !== undefined) {
     const account = await readServiceAccount(file)
     const client = new HttpClient({ tls: compileTls(options.tls), proxy: compileProxy(context.proxy) })
     return { client, ...byToken(AccessTokens.ofServiceAccount(account, scope, client)) }
   }
+  if (identity === undefined) {
+    throw new PenstockError(
+      'PEN_AUTH',
+      `This requires one of api_key or credentials_path to be defined, from a Secret. ${noIdentity}`,
+    )
+  }
   // The metadata server is on the link of the instance itself: no proxy leads to it.
   const client = new HttpClient({ tls: compileTls(options.tls), proxy: () => undefined })
-  return { client, ...byToken(AccessTokens.ofInstance(env, client), true) }
+  return { client, ...byToken(AccessTokens.ofInstance(identity, client), true) }
 }
 
 function byToken(tokens: AccessTokens, isGuess = false): Pick<Credentials, 'sign' | 'classify'> {

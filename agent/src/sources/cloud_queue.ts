@@ -4,7 +4,6 @@
 import { availableParallelism } from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
 import { CredentialProvider, credentialProblems } from '../aws/credentials.ts'
-import { nodeClientFor } from '../aws/node-client.ts'
 import { endpointOverride } from '../aws/profiles.ts'
 import { findRegion } from '../aws/region.ts'
 import { decodedTypes } from '../codecs/decoding/decoder.ts'
@@ -14,6 +13,7 @@ import { errorText, PenstockError } from '../errors.ts'
 import { type BatchStatus, Finalizer } from '../event/finalizer.ts'
 import { Timestamp } from '../event/timestamp.ts'
 import { HttpClient } from '../http/client.ts'
+import { identityFor, noIdentity } from '../http/identity.ts'
 import { compileProxy } from '../net/proxy.ts'
 import { compileTls } from '../net/tls.ts'
 import { awsAuthMembers, decoding, framing, proxy, tls } from '../schema/groups.ts'
@@ -80,22 +80,23 @@ export const cloudQueue = defineSource({
 
   async build(options, context) {
     const { events, stopping, acknowledgements } = context
-    const env = process.env
+    const identity = identityFor(context.proxy)
     const settings = compileTls(options.tls)
     for (const warning of settings.warnings) context.logger.warn(warning)
     const client = new HttpClient({ tls: settings, proxy: compileProxy(context.proxy), events })
-    const nodeClient = nodeClientFor(context.proxy)
-    const region = await findRegion(options.region, options.auth, { client, nodeClient, env })
+    const region = await findRegion(options.region, options.auth, { client, identity })
     if (region === undefined) {
       await client.close()
-      await nodeClient?.close()
+      await identity?.nodeClient?.close()
       throw new PenstockError(
         'PEN_CONFIG_INVALID',
-        'Could not determine region from Penstock configuration or default providers. Set `region`, or AWS_REGION in the environment.',
+        identity === undefined
+          ? `Could not determine region from Penstock configuration. Set \`region\`. ${noIdentity}`
+          : 'Could not determine region from Penstock configuration or default providers. Set `region`, or AWS_REGION in the environment.',
       )
     }
-    const credentials = new CredentialProvider(options.auth, { client, nodeClient, env, region })
-    const endpoint = options.endpoint ?? endpointOverride(env, 'SQS') ?? new URL(options.queue_url).origin
+    const credentials = new CredentialProvider(options.auth, { client, identity, region })
+    const endpoint = options.endpoint ?? endpointOverride(identity?.env, 'SQS') ?? new URL(options.queue_url).origin
     let opened: Promise<Queue> | undefined
     const queue = () => {
       opened ??= openQueue({
@@ -189,7 +190,7 @@ export const cloudQueue = defineSource({
       async settle() {
         await outstanding.none()
         await client.close()
-        await nodeClient?.close()
+        await identity?.nodeClient?.close()
       },
       async healthcheck(signal) {
         await credentials.get()

@@ -1,5 +1,7 @@
 // Where monitoring service A is: each account belongs to a site, and each API of the site has a host of its own.
 
+import { PenstockError } from '../../errors.ts'
+import { type Identity, noIdentity } from '../../http/identity.ts'
 import { joinPath } from '../../http/sink.ts'
 import { oneOf, optional, secret, string } from '../../schema/options.ts'
 
@@ -34,6 +36,18 @@ export function siteOf(
     case undefined:
       return options.site ?? env['DD_SITE'] ?? defaultSite
   }
+}
+
+/** Site and key of the options, else of the agent's environment, where the component may use it. */
+export function accountOf(
+  options: Parameters<typeof siteOf>[0] & { readonly default_api_key?: string | undefined },
+  identity: Identity | undefined,
+): { readonly site: string; readonly apiKey: string } {
+  const site = siteOf(options, identity?.env ?? {})
+  const apiKey = options.default_api_key ?? identity?.env['DD_API_KEY']
+  if (apiKey !== undefined) return { site, apiKey }
+  const why = identity === undefined ? noIdentity : 'The environment has no `DD_API_KEY` either.'
+  throw new PenstockError('PEN_AUTH', `\`default_api_key\` is required. ${why}`)
 }
 
 /** The address of a path of the API. A custom endpoint outside the domains of the service is its own API. */
