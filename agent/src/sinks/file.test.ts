@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync, zstdDecompressSync } from 'node:zlib'
@@ -36,6 +36,14 @@ test('events go to the files that their fields and times name, in their order', 
   expect(await read('a/2025.log')).toBe('4\n')
   expect(sink.events.counts.get('component_sent_events_total')).toBe(4)
   expect(sink.events.counts.get('component_sent_bytes_total')).toBe(8)
+})
+
+test('only the user of the agent reads a new file, and a file that is there keeps its mode', async () => {
+  await writeFile(join(dir, 'old.log'), '', { mode: 0o640 })
+  await using sink = await startSink('file', { ...text, path: `${dir}/{{ app }}.log` })
+  await sink.deliver([log({ app: 'new', message: '1' }), log({ app: 'old', message: '2' })])
+  const modeOf = async (name: string) => ((await stat(join(dir, name))).mode & 0o777).toString(8)
+  expect([await modeOf('new.log'), await modeOf('old.log')]).toEqual(['600', '640'])
 })
 
 test('metrics are written too', async () => {

@@ -34,9 +34,12 @@ const smallBody = 4096
 const impossible = new Set(['EISDIR', 'ENAMETOOLONG', 'ENOTDIR', 'EEXIST', 'ELOOP', 'EINVAL', 'ERR_INVALID_ARG_VALUE'])
 
 const fileOptions = {
-  path: template('The file, which may depend on the event and its time. A field cannot lead out of the folder.', {
-    examples: ['/var/log/penstock/{{ host }}-%Y-%m-%d.log'],
-  }),
+  path: template(
+    'The file, which may depend on the event and its time. A field cannot lead out of the folder. New files have mode 0600: only the user of the agent can read them.',
+    {
+      examples: ['/var/log/penstock/{{ host }}-%Y-%m-%d.log'],
+    },
+  ),
   encoding: encoding(),
   framing: outgoingFraming(),
   compression: compression(['none', 'gzip', 'zstd'], 'none'),
@@ -62,6 +65,9 @@ export const fileSink = defineSink({
   check: (options) => [...encodingProblems(options.encoding), ...framingProblems(options.framing)],
   build: (options, context) => new FileSink(options, context),
 })
+
+/** Events may be confidential: only the user of the agent reads a new file. A file that is there keeps its mode. */
+const newFileMode = 0o600
 
 type FileOptions = Parsed<typeof fileOptions>
 
@@ -210,7 +216,7 @@ class FileSink implements Sink {
       while (this.#files.size >= maxOpenFiles) await this.#close(this.#files.keys().next().value as string)
       await makeFolder(dirname(path))
       const emptied = this.#truncate ? this.#emptiedName(path) : undefined
-      const handle = await open(path, emptied === undefined ? 'a' : 'w')
+      const handle = await open(path, emptied === undefined ? 'a' : 'w', newFileMode)
       if (emptied !== undefined) this.#emptied.add(emptied)
       target = { handle, lastUsedMs: performance.now() }
       this.#files.set(path, target)

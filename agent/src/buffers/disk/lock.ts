@@ -2,6 +2,7 @@
 // the kernel: an open exclusive transaction on an empty file is a lock that ends with the process, however it ends, and that
 // other containers on the machine see as well. Nothing is ever written into the file.
 
+import { closeSync, openSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import { PenstockError } from '../../errors.ts'
 
@@ -14,6 +15,7 @@ export function lockFolder(path: string, patienceMs = 1000): Disposable {
   const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
   let database: DatabaseSync | undefined
   try {
+    makePrivate(path)
     database = new DatabaseSync(path, { timeout: patienceMs })
     database.exec('BEGIN EXCLUSIVE')
   } catch (error) {
@@ -26,6 +28,15 @@ export function lockFolder(path: string, patienceMs = 1000): Disposable {
   }
   const held = database
   return { [Symbol.dispose]: () => held.close() }
+}
+
+/** SQLite would make the file readable for all. One that is there is not opened: closing it would give up a lock of this process. */
+function makePrivate(path: string): void {
+  try {
+    closeSync(openSync(path, 'wx', 0o600))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  }
 }
 
 /** Whether somebody holds the lock; looks without taking it for longer than a moment. */
