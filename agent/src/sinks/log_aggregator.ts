@@ -1,12 +1,12 @@
 // Log aggregator sink: groups events into labelled streams and pushes them, many in one request.
-// Within a stream, entries leave in timestamp order. Whether a late one is dropped, moved up or sent as it is, is judged by its
-// own stream: files that are read one after the other must not make each other late.
+// Within a stream and a request, entries leave in timestamp order. An entry is late when it is older than the latest one that an
+// earlier request pushed for its stream: what arrives unsorted within one request is only sorted.
 
 import { BoundedMap } from '../bounded-map.ts'
 import { compileEncoder, encodingProblems } from '../codecs/encoding/encoder.ts'
 import { defineSink, type OptionProblem } from '../component.ts'
 import type { Body } from '../event/body.ts'
-import type { LogEvent } from '../event/log.ts'
+import { LogEvent } from '../event/log.ts'
 import { type Path, removePath } from '../event/path.ts'
 import { Timestamp } from '../event/timestamp.ts'
 import { getField, setField, type Value, type ValueObject } from '../event/value.ts'
@@ -58,10 +58,12 @@ export const logAggregator = defineSink({
     remove_timestamp: bool('Remove the timestamp from the line; the entry still carries it.', { default: true }),
     out_of_order_action: oneOf(
       ['accept', 'drop', 'rewrite_timestamp'],
-      'What to do with an event that is older than the latest one of its stream: send it as it is (the destination must be 2.4.0 or newer), discard it, or give it the time of the latest one.',
+      'What to do with an event that is older than the latest one already pushed for its stream: send it as it is (the destination must be 2.4.0 or newer), discard it, or give it the time of the latest one. Events of one request are sorted first, so only what an earlier request overtook is late. Choose `accept` where several pods share a stream.',
       { default: 'drop' },
     ),
-    tenant_id: optional(template('Tenant sent as the `X-Scope-OrgID` header.')),
+    tenant_id: optional(
+      template('Tenant sent as the `X-Scope-OrgID` header. An event for which it cannot be rendered is discarded.'),
+    ),
     compression: compression(['none', 'gzip', 'snappy', 'zlib', 'zstd'], 'none'),
     encoding: encoding(),
     auth: httpAuth(),
@@ -156,15 +158,15 @@ export const logAggregator = defineSink({
       }
       unrendered.clear()
     }
-    const reportLate = (dropped: number) => {
-      context.events.error({
-        type: 'condition_failed',
-        stage: 'processing',
-        code: 'out_of_order',
-        message: 'Events are older than the latest one of their stream; they are discarded.',
-        count: dropped,
-      })
-      context.events.discarded(dropped, false, 'The event is out of order.')
+    let isLateSaid = false
+    const discardLate = (events: number) => {
+      context.events.discarded(events, true, 'The event is older than the latest one pushed for its stream.')
+      if (isLateSaid) return
+      isLateSaid = true
+      context.logger.warn(
+        { count: events },
+        'Events are older than the latest one pushed for their stream; `out_of_order_action: drop` discards them. Set it to `accept` if the destination takes entries out of order, or add a label that tells the writers of the stream apart.',
+      )
     }
     let suppliedMs = 0
     let suppliedNs = 0
@@ -207,8 +209,8 @@ export const logAggregator = defineSink({
             ? undefined
             : (candidate) => {
                 const id = tenant.render(candidate)
-                if (id === undefined) templateFailed(context, 'tenant_id', tenant, candidate, false)
-                return id ?? ''
+                if (id === undefined) templateFailed(context, 'tenant_id', tenant, candidate, true)
+                return id
               },
         encode(events, from, to, open) {
           let last: Stream | undefined
@@ -249,14 +251,10 @@ export const logAggregator = defineSink({
               encoderFailed(context, start)
               continue
             }
-            if (instant.ms > stream.latestMs || (instant.ms === stream.latestMs && instant.ns > stream.latestNs)) {
-              stream.latestMs = instant.ms
-              stream.latestNs = instant.ns
-            }
             markEntry(open, start, stream, instant)
           }
           if (unrendered.size > 0) reportMissing()
-          if (dropped > 0) reportLate(dropped)
+          if (dropped > 0) discardLate(dropped)
           if (rewritten > 0) context.events.count('rewritten_timestamp_events_total', rewritten)
         },
         finish: (open, pool) => finishStreams(open, pool, format),
@@ -272,12 +270,14 @@ export const logAggregator = defineSink({
             }),
         async healthcheck(get) {
           const ready = joinPath(options.endpoint, '/ready')
-          const { status } = await get(ready)
+          const tenantId = tenant?.isStatic === true ? tenant.render(new LogEvent({})) : undefined
+          const headers = tenantId === undefined ? {} : { 'x-scope-orgid': tenantId }
+          const { status } = await get(ready, headers)
           if (status === 200) return
           if (status !== 404) throw unhealthy(ready, status)
           // Behind a proxy there is often no /ready.
           const root = joinPath(options.endpoint, '/')
-          const answer = await get(root)
+          const answer = await get(root, headers)
           if (answer.status !== 200) throw unhealthy(root, answer.status)
         },
       },

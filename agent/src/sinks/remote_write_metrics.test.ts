@@ -190,13 +190,13 @@ test.each(['snappy', 'gzip', 'zstd'])('compresses by %s', async (compression) =>
   expect(shown(destination.requests[0]?.body() ?? Buffer.alloc(0))).toHaveLength(2)
 })
 
-test('a request carries one tenant; events without one are sent without', async () => {
+test('a request carries one tenant; an event without one is discarded, for it would go to the default tenant', async () => {
   await using destination = await fakeDestination()
   const options = { endpoint: destination.url, tenant_id: '{{ tags.team }}' }
   await using sink = await startSink('remote_write_metrics', options)
   const of = (team: string, name: string) => metric(name, counter(1), { tags: { team } })
 
-  expect(await sink.deliver([of('a', 'x'), of('b', 'y'), metric('z', counter(1)), of('a', 'w')])).toBe('delivered')
+  expect(await sink.deliver([of('a', 'x'), of('b', 'y'), metric('z', counter(1)), of('a', 'w')])).toBe('rejected')
 
   expect(
     destination.requests
@@ -205,10 +205,10 @@ test('a request carries one tenant; events without one are sent without', async 
   ).toEqual([
     ['a', 4],
     ['b', 2],
-    [undefined, 2],
   ])
   expect(sink.events.errors).toMatchObject([{ type: 'template_failed', stage: 'processing' }])
-  expect(sink.events.counts.get('component_sent_events_total')).toBe(4)
+  expect(sink.events.counts.get('component_sent_events_total')).toBe(3)
+  expect(sink.events.counts.get('component_discarded_events_total intentional=false')).toBe(1)
 })
 
 test.each([

@@ -47,7 +47,11 @@ export const remoteWriteMetrics = defineSink({
     quantiles: list(float('From 0 to 1.'), 'Quantiles of distributions with statistic `summary`.', {
       default: [0.5, 0.75, 0.9, 0.95, 0.99],
     }),
-    tenant_id: optional(template('Tenant, sent as the `X-Scope-OrgID` header.', { examples: ['{{ tags.team }}'] })),
+    tenant_id: optional(
+      template('Tenant, sent as the `X-Scope-OrgID` header. An event for which it cannot be rendered is discarded.', {
+        examples: ['{{ tags.team }}'],
+      }),
+    ),
     expire_metrics_secs: seconds('A series that is idle for so long begins again at zero.', {
       default: 300,
       exclusiveMinimum: 0,
@@ -141,8 +145,8 @@ export const remoteWriteMetrics = defineSink({
           ? undefined
           : (event) => {
               const id = tenant.render(event)
-              if (id === undefined) templateFailed(context, 'tenant_id', tenant, event, false)
-              return id ?? ''
+              if (id === undefined) templateFailed(context, 'tenant_id', tenant, event, true)
+              return id
             },
       ...metricRequests((events, body) =>
         writeSeries(options.batch.aggregate ? aggregate(events) : events, body, forms),

@@ -9,7 +9,7 @@ import type { LogEvent } from '../../event/log.ts'
 import type { Timestamp } from '../../event/timestamp.ts'
 import { writeJsonStringOf } from '../../formats/json-bytes.ts'
 
-/** A stream: its labels in the form of the wire, and the instant of its latest entry. */
+/** A stream: its labels in the form of the wire, and the instant of its latest entry in a finished request. */
 export class Stream {
   /** What precedes the entries of the stream in a body. */
   readonly header: Buffer
@@ -18,6 +18,13 @@ export class Stream {
 
   constructor(header: Buffer) {
     this.header = header
+  }
+
+  /** Notes the instant of an entry that is on its way. */
+  pushed(ms: number, ns: number): void {
+    if (ms < this.latestMs || (ms === this.latestMs && ns <= this.latestNs)) return
+    this.latestMs = ms
+    this.latestNs = ns
   }
 }
 
@@ -108,7 +115,7 @@ export function finishStreams(request: OpenRequest, pool: BodyPool, format: Form
   return finished
 }
 
-/** Positions of the entries by stream, then by time; equal times keep their order. */
+/** Positions of the entries by stream, then by time; equal times keep their order. Moves the latest instant of each stream on. */
 function finalOrder(request: OpenRequest): Uint32Array {
   const { streams, streamOf, ms, ns } = entriesOf(request)
   const count = request.count
@@ -138,6 +145,10 @@ function finalOrder(request: OpenRequest): Uint32Array {
         order.subarray(from, to).sort(compare)
         break
       }
+    }
+    if (to > from) {
+      const latest = order[to - 1] as number
+      ;(streams[stream] as Stream).pushed(ms[latest] as number, ns[latest] as number)
     }
   }
   return order
