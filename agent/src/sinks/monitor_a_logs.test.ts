@@ -1,3 +1,4 @@
+import { hostname } from 'node:os'
 import { expect, test } from 'vitest'
 import { LogEvent } from '../event/log.ts'
 import { fakeDestination } from '../testing/destination.ts'
@@ -19,6 +20,12 @@ test.each([
     options: {},
     fields: { message: 'hi', host: null, hostname: 'old' },
     body: '[{"_RESERVED_host":"old","hostname":null,"message":"hi"}]',
+  },
+  {
+    what: 'a host name of its own, which the host that a source filled in does not displace',
+    options: {},
+    fields: { message: 'hi', host: hostname(), hostname: 'web1' },
+    body: `[{"host":"${hostname()}","hostname":"web1","message":"hi"}]`,
   },
   {
     what: 'the fields and the timestamps that are asked for',

@@ -33,7 +33,7 @@ export const monitorALogs = defineSink({
   summary: 'Delivers log events to the log intake of monitoring service A.',
   description: [
     'The fields of the message, the time and the host get the names that the service reserves (`message`, `timestamp`,',
-    '`hostname`); a field of that name that was there before becomes `_RESERVED_<meaning>`. An array at `ddtags` is joined by',
+    '`hostname`); a field of that name that was there before becomes `_RESERVED_<meaning>`, but for a `hostname` beside the host that a source filled in, which stays. An array at `ddtags` is joined by',
     'commas. All other fields are sent as they are.',
     '',
     `An event whose secret \`${keySecret}\` is set is sent with that key.`,

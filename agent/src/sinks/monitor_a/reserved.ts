@@ -1,6 +1,7 @@
 // The names that monitoring service A reserves for what it knows about every log. Fields are never changed in place: what is
 // renamed is a root object of its own.
 
+import { hostname } from 'node:os'
 import { valueText } from '../../codecs/value-text.ts'
 import { getField, setField, type Value, type ValueObject } from '../../event/value.ts'
 
@@ -27,6 +28,7 @@ export function compileReservedNames(schema: LogSchema): (fields: ValueObject) =
     { from: schema.hostKey, to: 'hostname', displaced: '_RESERVED_host' },
   ].filter(({ from, to }) => from !== to && from !== '')
 
+  const ownHost = hostname()
   return (fields) => {
     const named: ValueObject = { ...fields }
     for (let index = 0; index < renamings.length; index++) {
@@ -34,7 +36,11 @@ export function compileReservedNames(schema: LogSchema): (fields: ValueObject) =
       const value = getField(named, from)
       if (value === undefined) continue
       const other = getField(named, to)
-      if (other !== undefined) setField(named, displaced, other)
+      if (other !== undefined) {
+        // A host that a source filled in is the agent's: what the event says of itself is more than that.
+        if (to === 'hostname' && value === ownHost) continue
+        setField(named, displaced, other)
+      }
       setField(named, from, undefined)
       setField(named, to, value)
     }
