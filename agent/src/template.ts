@@ -1,5 +1,5 @@
 // Text with `{{ field }}` placeholders and strftime items, compiled once and rendered for each event.
-// What stands outside placeholders is a strftime pattern; its clock is the timestamp of the event, else the present, in UTC.
+// What stands outside placeholders is a strftime pattern; its clock is the time of the event, else the present, in UTC.
 // The text of a pattern is kept for as long as it holds (a day, or a second), so a daily index name costs a comparison per event.
 
 import { valueText } from './codecs/value-text.ts'
@@ -10,6 +10,8 @@ import { getPath, type Path, parsePath } from './event/path.ts'
 import { Timestamp } from './event/timestamp.ts'
 import { getField } from './event/value.ts'
 import { compileStrftime, formatTimestamp, type Strftime, type StrftimeItem } from './formats/datetime.ts'
+import { utc, type Zone } from './formats/timezone.ts'
+import { instantOf } from './time-field.ts'
 
 export interface Template {
   /** The text as the user wrote it. */
@@ -26,12 +28,13 @@ export interface Template {
 
 /**
  * Compiles a template; throws a PenstockError if it is not a valid one.
- * @param timestampKey the field of log events that holds their timestamp (`log_schema.timestamp_key`)
+ * @param timestampKey the field of log events that holds their time (`log_schema.timestamp_key`)
+ * @param zone of times that are text without a zone
  */
-export function compileTemplate(text: string, timestampKey = 'timestamp'): Template {
+export function compileTemplate(text: string, timestampKey = 'timestamp', zone: Zone = utc): Template {
   const parts = parse(text)
   if (typeof parts === 'string') throw new PenstockError('PEN_CONFIG_INVALID', parts)
-  return new CompiledTemplate(text, parts, timestampKey)
+  return new CompiledTemplate(text, parts, timestampKey, zone)
 }
 
 /** What is wrong with a template; undefined if nothing is. */
@@ -111,14 +114,16 @@ class CompiledTemplate implements Template {
   readonly #parts: readonly Part[]
   readonly #text: string
   readonly #timestampKey: string
+  readonly #zone: Zone
 
-  constructor(source: string, parts: readonly Part[], timestampKey: string) {
+  constructor(source: string, parts: readonly Part[], timestampKey: string, zone: Zone) {
     this.source = source
     this.#parts = parts
     this.isStatic = parts.every((part) => part.kind === 'text')
     this.#text = this.isStatic ? parts.map((part) => (part.kind === 'text' ? part.text : '')).join('') : ''
     this.paths = parts.flatMap((part) => (part.kind === 'field' ? [part.path] : []))
     this.#timestampKey = timestampKey
+    this.#zone = zone
   }
 
   render(event: LogEvent | MetricEvent): string | undefined {
@@ -148,7 +153,7 @@ class CompiledTemplate implements Template {
 
   #time(part: TimePart, event: LogEvent | MetricEvent): string {
     const found = event instanceof LogEvent ? getField(event.fields, this.#timestampKey) : event.timestamp
-    const instant = found instanceof Timestamp ? found : Timestamp.now()
+    const instant = instantOf(found, this.#zone) ?? Timestamp.now()
     if (!part.holdsForDay) return formatTimestamp(part.pattern, instant)
     const day = Math.floor(instant.ms / 86_400_000)
     if (day !== part.day) {

@@ -77,16 +77,20 @@ test('an event is a message with its key, properties and time', async () => {
   expect(sink.events.counts.get('component_sent_bytes_total')).toBeGreaterThan(0)
 })
 
-test('a field that is no text is no key, and what is missing is left out', async () => {
+test('a number is a key as text, an object is none, and what is missing is left out', async () => {
   await using broker = await fakeBroker()
   await using sink = await start(broker, { partition_key_field: '.id', properties_key: '.meta' })
 
-  expect(await sink.deliver([log({ message: 'a', id: 7, meta: 'x' }), log({ message: 'b' })])).toBe('delivered')
+  expect(
+    await sink.deliver([log({ message: 'a', id: 7, meta: 'x' }), log({ message: 'b' }), log({ message: 'c', id: {} })]),
+  ).toBe('delivered')
 
   expect(broker.messages).toMatchObject([
-    { text: 'a', key: undefined, properties: {}, eventTimeMs: undefined },
+    { text: 'a', key: '7', properties: {}, eventTimeMs: undefined },
     { text: 'b', key: undefined, properties: {} },
+    { text: 'c', key: undefined },
   ])
+  expect(sink.events.errors).toMatchObject([{ type: 'conversion_failed', code: 'unusable_key', count: 1 }])
 })
 
 test('metric events are messages too, with a tag as key', async () => {
@@ -291,6 +295,17 @@ describe('authentication', () => {
     const said = broker.connects.map((fields) => [fields.text(5), fields.text(3)])
     expect(said).toEqual([['token', 'jwt']])
     expect(broker.authResponses.map((fields) => [fields.text(1), fields.text(2)])).toEqual([['token', 'jwt']])
+  })
+
+  test.each([
+    { name: 'alice', token: 'secret', method: 'basic', data: 'alice:secret' },
+    { name: 'basic', token: 'alice:secret', method: 'basic', data: 'alice:secret' },
+    { name: 'token', token: 'jwt', method: 'token', data: 'jwt' },
+  ])('the name `$name` is the method $method', async ({ name, token, method, data }) => {
+    await using broker = await fakeBroker()
+    await using sink = await start(broker, { auth: { name, token } })
+    expect(await sink.deliver(logs(1))).toBe('delivered')
+    expect(broker.connects.map((fields) => [fields.text(5), fields.text(3)])).toEqual([[method, data]])
   })
 
   test('a refused token is tried again, and never shown', async () => {

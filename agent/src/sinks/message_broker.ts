@@ -49,7 +49,9 @@ export const messageBroker = defineSink({
       examples: ['persistent://shop/logs/{{ app }}'],
     }),
     partition_key_field: optional(
-      fieldPath('Field whose text is the key of the message; a field of another type, or none, is no key.'),
+      fieldPath(
+        'Field whose value is the key of the message, numbers and booleans as text; a list, an object or none is no key.',
+      ),
     ),
     properties_key: optional(fieldPath('Field with an object, whose members become properties of the message.')),
     producer_name: optional(string('Name of the producer. Left out, the broker chooses one.')),
@@ -57,8 +59,15 @@ export const messageBroker = defineSink({
     encoding: encoding(),
     auth: group(
       {
-        name: optional(string('Method of authentication, such as `token` or `basic`.', { examples: ['token'] })),
-        token: optional(secret('What the method sends: for `token` the JWT, for `basic` `user:password`.')),
+        name: optional(
+          string(
+            '`token` if `token` is a JWT; else the user, of whom `token` is the password. `basic` takes `user:password` as the token.',
+            { examples: ['token', 'agent'] },
+          ),
+        ),
+        token: optional(
+          secret('The JWT, or the password of the user that `name` is; with the name `basic`, `user:password`.'),
+        ),
         oauth2: optional(
           group(
             {
@@ -93,7 +102,7 @@ export const messageBroker = defineSink({
       },
       'How connections are made and kept.',
     ),
-    batch: batch({ max_bytes: 131_072, max_events: 1000, timeout_secs: 0.01 }),
+    batch: batch({ max_bytes: 131_072, timeout_secs: 0.01 }),
     request: requestWithoutHeaders({ concurrency: 100 }),
     tls: tls(),
   },

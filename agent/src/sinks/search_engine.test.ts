@@ -41,6 +41,7 @@ test('events become documents of a daily index', async () => {
   const status = await sink.deliver([
     log({ message: 'a', timestamp: stamp, meta: { id: 'one', k: 1 } }),
     log({ message: 'b', timestamp: stamp, meta: { id: 2 } }),
+    log({ message: 'c', timestamp: stamp, meta: { id: ['x'] } }),
   ])
 
   expect(status).toBe('delivered')
@@ -48,9 +49,38 @@ test('events become documents of a daily index', async () => {
   expect(destination.requests[0]?.text()).toBe(
     '{"index":{"_index":"penstock-2026.01.01","_id":"one"}}\n' +
       '{"message":"a","meta":{"k":1},"timestamp":"2026-01-01T00:00:00Z"}\n' +
+      '{"index":{"_index":"penstock-2026.01.01","_id":"2"}}\n' +
+      '{"message":"b","meta":{},"timestamp":"2026-01-01T00:00:00Z"}\n' +
       '{"index":{"_index":"penstock-2026.01.01"}}\n' +
-      '{"message":"b","meta":{"id":2},"timestamp":"2026-01-01T00:00:00Z"}\n',
+      '{"message":"c","meta":{"id":["x"]},"timestamp":"2026-01-01T00:00:00Z"}\n',
   )
+})
+
+test('a metric without a time takes it from its tag, in the zone of the metrics', async () => {
+  await using destination = await fakeDestination(well)
+  await using sink = await startSink('search_engine', {
+    endpoints: [destination.url],
+    api_version: 'v8',
+    metrics: { timezone: 'Europe/Berlin' },
+  })
+  const timeless = new MetricEvent({
+    name: 'up',
+    kind: 'absolute',
+    value: { type: 'gauge', value: 1 },
+    tags: new Map([
+      ['timestamp', '2026-01-02 00:30:00'],
+      ['host', 'h1'],
+    ]),
+  })
+
+  await sink.deliver([timeless])
+
+  const [action, document] = (destination.requests[0]?.text() ?? '')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  expect(action.index._index).toBe('penstock-2026.01.01')
+  expect(document).toMatchObject({ timestamp: '2026-01-01T23:30:00Z', tags: { host: 'h1' } })
 })
 
 test('only documents that may succeed later are sent again', async () => {

@@ -7,7 +7,7 @@ import { endpointOverride } from '../aws/profiles.ts'
 import { signedClient } from '../aws/signed-client.ts'
 import { BoundedMap, ownText } from '../bounded-map.ts'
 import { compileEncoder } from '../codecs/encoding/encoder.ts'
-import { valueText } from '../codecs/value-text.ts'
+import { scalarText, valueText } from '../codecs/value-text.ts'
 import { defineSink, type OptionProblem, type Sink } from '../component.ts'
 import type { AnyEvent } from '../delivery/batcher.ts'
 import { framed } from '../delivery/request.ts'
@@ -16,7 +16,7 @@ import { LogEvent } from '../event/log.ts'
 import { getPath, parsePath, removePath } from '../event/path.ts'
 import { Timestamp } from '../event/timestamp.ts'
 import { getField, isObject, setField, type Value, type ValueObject } from '../event/value.ts'
-import { findZone } from '../formats/timezone.ts'
+import { findZone, utc } from '../formats/timezone.ts'
 import { authProblems } from '../http/auth.ts'
 import type { HttpClient } from '../http/client.ts'
 import { compileCompression, compressionProblems } from '../http/compression.ts'
@@ -36,6 +36,7 @@ import {
   template,
   url,
 } from '../schema/options.ts'
+import { warnedOnce } from '../telemetry/warned-once.ts'
 import { compileTemplate } from '../template.ts'
 import { type ActionParts, actionLine, type BulkAction, classifyBulk } from './search_engine/bulk.ts'
 import { metricLog } from './search_engine/metric-log.ts'
@@ -94,7 +95,11 @@ export const searchEngine = defineSink({
       default: false,
       deprecated: 'Use `api_version`.',
     }),
-    id_key: optional(fieldPath('Field whose text becomes the id of the document; it is removed from the document.')),
+    id_key: optional(
+      fieldPath(
+        'Field whose value becomes the id of the document, numbers and booleans as text; it is removed from the document.',
+      ),
+    ),
     pipeline: optional(string('Ingest pipeline of the destination.')),
     query: map(string('Value of the parameter.'), 'Further query parameters of requests.', { default: {} }),
     request_retry_partial: bool(
@@ -104,10 +109,12 @@ export const searchEngine = defineSink({
     metrics: group(
       {
         host_tag: optional(
-          string('Tag of metric events that becomes the field of the host; else the tag of that name.'),
+          string('Tag of metric events that becomes the field of the host. Left out, all tags stay below `tags`.'),
         ),
         timezone: optional(
-          string('Time zone of timestamps without one. Metric events carry instants, so there is none of these today.'),
+          string(
+            'Time zone of times without one: a metric event that carries no time of its own takes it from its tag of that name (`log_schema.timestamp_key`). Left out, the global `timezone`.',
+          ),
         ),
         metric_tag_values: oneOf(['single', 'full'], 'Whether tags are their last value or arrays of all.', {
           default: 'single',
@@ -211,16 +218,18 @@ export const searchEngine = defineSink({
     const pipeline = options.pipeline === '' ? undefined : options.pipeline
 
     const action = compileTemplate(options.bulk.action, timestampKey)
-    const index = compileTemplate(options.bulk.index, timestampKey)
+    const zone = findZone(context.globals.timezone) ?? utc
+    const index = compileTemplate(options.bulk.index, timestampKey, zone)
     const version = options.bulk.version === undefined ? undefined : compileTemplate(options.bulk.version, timestampKey)
     const stream = {
-      type: compileTemplate(options.data_stream.type, timestampKey),
-      dataset: compileTemplate(options.data_stream.dataset, timestampKey),
-      namespace: compileTemplate(options.data_stream.namespace, timestampKey),
+      type: compileTemplate(options.data_stream.type, timestampKey, zone),
+      dataset: compileTemplate(options.data_stream.dataset, timestampKey, zone),
+      namespace: compileTemplate(options.data_stream.namespace, timestampKey, zone),
     }
     const { auto_routing, sync_fields } = options.data_stream
     const metrics = {
-      hostTag: options.metrics.host_tag ?? hostKey,
+      hostTag: options.metrics.host_tag,
+      zone: findZone(options.metrics.timezone ?? context.globals.timezone) ?? utc,
       hostKey,
       timestampKey,
       tagValues: options.metrics.metric_tag_values,
@@ -347,6 +356,13 @@ export const searchEngine = defineSink({
           )
         : undefined
 
+    const reportUnusableIds = warnedOnce(context.events, {
+      type: 'conversion_failed',
+      stage: 'processing',
+      code: 'unusable_id',
+      message: 'The field that `id_key` names holds a list or an object; the destination makes an id for the document.',
+      fields: { field: options.id_key },
+    })
     const classify = classifyBulk(options.request_retry_partial)
     const sink = httpSink(context, options, {
       url: bases.map((base) => {
@@ -361,6 +377,7 @@ export const searchEngine = defineSink({
       },
       encode(events, from, to, open) {
         const { body } = open
+        let unusableIds = 0
         for (let at = from; at < to; at++) {
           const event = events[at] as AnyEvent
           let log = event instanceof LogEvent ? event : metricLog(event, metrics)
@@ -378,7 +395,8 @@ export const searchEngine = defineSink({
           }
           const start = body.length
           const idValue = idPath === undefined ? undefined : getPath(log, idPath)
-          const id = typeof idValue === 'string' ? idValue : undefined
+          const id = idValue === undefined || idValue === null ? undefined : scalarText(idValue)
+          if (id === undefined && idValue !== undefined && idValue !== null) unusableIds++
           let problem: string | undefined
           if (id === undefined) {
             body.writeText(lineFor(bulkAction, name))
@@ -403,6 +421,7 @@ export const searchEngine = defineSink({
           body.writeByte(0x0a)
           open.mark(start)
         }
+        reportUnusableIds(unusableIds)
       },
       assemble: framed('', '', ''),
       classify: ownClient === undefined ? classify : (answer, sent) => ownClient.judge(answer, classify(answer, sent)),

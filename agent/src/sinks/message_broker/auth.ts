@@ -16,12 +16,19 @@ export interface Credentials {
   hidden(text: string): string
 }
 
-export function fixedCredentials(method: string | undefined, data: string | undefined): Credentials {
+/**
+ * `token` is the method for a JWT. `basic` takes `user:password`. Any other name is a user of basic authentication, and the token its
+ * password.
+ */
+export function fixedCredentials(name: string | undefined, token: string | undefined): Credentials {
+  const isUser = name !== undefined && name !== 'token' && name !== 'basic'
+  const method = isUser ? 'basic' : name
+  const data = isUser && token !== undefined ? `${name}:${token}` : token
   const given = { method, data: data === undefined ? undefined : Buffer.from(data, 'utf8') }
   return {
     get: () => Promise.resolve(given),
     refused() {},
-    hidden: (text) => (data === undefined ? text : withoutSecret(text, data)),
+    hidden: (text) => (token === undefined ? text : withoutSecret(withoutSecret(text, data ?? ''), token)),
   }
 }
 

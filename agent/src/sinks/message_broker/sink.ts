@@ -3,7 +3,7 @@
 
 import { pause, systemClock } from '../../clock.ts'
 import type { Encoder } from '../../codecs/encoding/encoder.ts'
-import { valueText } from '../../codecs/value-text.ts'
+import { scalarText, valueText } from '../../codecs/value-text.ts'
 import type { Sink, SinkContext } from '../../component.ts'
 import { type AnyEvent, Batcher, type BatchLimits } from '../../delivery/batcher.ts'
 import type { Failure } from '../../delivery/delivery.ts'
@@ -14,10 +14,11 @@ import { Body } from '../../event/body.ts'
 import { LogEvent } from '../../event/log.ts'
 import { singleTagValue } from '../../event/metric.ts'
 import { getPath, type Path } from '../../event/path.ts'
-import { Timestamp } from '../../event/timestamp.ts'
 import { fieldNames, getField, isObject, type Value } from '../../event/value.ts'
 import { encoderFailed, templateFailed } from '../../http/sink.ts'
+import { warnedOnce } from '../../telemetry/warned-once.ts'
 import type { Template } from '../../template.ts'
+import { instantOf } from '../../time-field.ts'
 import { type Cluster, reaching } from './cluster.ts'
 import type { brokerCodec } from './compression.ts'
 import { failureOf } from './failure.ts'
@@ -76,6 +77,8 @@ export class BrokerSink implements Sink {
   #topicCharacters = 0
   readonly #producers = new Map<string, Producer>()
   readonly #scratch = new Body(4096)
+  readonly #reportUnusableKeys: (count: number) => void
+  #unusableKeys = 0
   #nextProducer = 0
   #heldSends = 0
   #heldBytes = 0
@@ -88,10 +91,19 @@ export class BrokerSink implements Sink {
     this.#context = context
     this.#spec = spec
     this.healthcheck = spec.healthcheck
+    this.#reportUnusableKeys = warnedOnce(context.events, {
+      type: 'conversion_failed',
+      stage: 'processing',
+      code: 'unusable_key',
+      message:
+        'The field that `partition_key_field` names holds a list or an object; the message is sent without a key.',
+    })
     // A topic is needed for as long as a batch of it is open.
     this.#idleMs = Math.max(idleMs, 2 * spec.limits.timeoutMs)
     const encode = (events: readonly AnyEvent[], from: number, to: number, request: OpenRequest) => {
+      this.#unusableKeys = 0 // the choice of a partition has looked at each key before
       for (let index = from; index < to; index++) this.#encode(events[index] as AnyEvent, request)
+      this.#reportUnusableKeys(this.#unusableKeys)
     }
     this.#batcher = new Batcher(
       spec.limits,
@@ -292,7 +304,8 @@ export class BrokerSink implements Sink {
   #key(event: AnyEvent): string | undefined {
     const { key } = this.#spec
     const value = key === undefined ? undefined : valueAt(event, key)
-    return typeof value === 'string' ? value : undefined
+    if (typeof value === 'object' && value !== null && scalarText(value) === undefined) this.#unusableKeys++
+    return value === undefined || value === null ? undefined : scalarText(value)
   }
 
   #parts(event: AnyEvent): MessageParts {
@@ -306,9 +319,9 @@ export class BrokerSink implements Sink {
         if (value !== undefined && value !== null) properties.push([name, valueText(value)])
       }
     }
-    const time = event instanceof LogEvent ? getField(event.fields, timestampKey) : event.timestamp
+    const time = instantOf(event instanceof LogEvent ? getField(event.fields, timestampKey) : event.timestamp)
     // The broker takes no times before 1970.
-    const eventTimeMs = time instanceof Timestamp && time.ms > 0 ? Math.floor(time.ms) : undefined
+    const eventTimeMs = time !== undefined && time.ms > 0 ? Math.floor(time.ms) : undefined
     return { key: this.#key(event), properties, eventTimeMs }
   }
 

@@ -1,16 +1,20 @@
 // A metric event as a log event, so that it can be a document: the members of the JSON form of metrics, the instant as
-// `timestamp`, and one tag as the host.
+// `timestamp`, and one tag as the host where the sink names it.
 
 import { LogEvent } from '../../event/log.ts'
 import { type MetricEvent, type MetricValue, singleTagValue, type TagValue } from '../../event/metric.ts'
 import { Timestamp } from '../../event/timestamp.ts'
 import { compareKeys, float, setField, type Value, type ValueObject } from '../../event/value.ts'
 import { floatText } from '../../formats/json.ts'
+import type { Zone } from '../../formats/timezone.ts'
+import { instantOf } from '../../time-field.ts'
 
 export interface MetricLogOptions {
-  readonly hostTag: string
+  readonly hostTag: string | undefined
   readonly hostKey: string
   readonly timestampKey: string
+  /** Of times that are text without a zone. */
+  readonly zone: Zone
   readonly tagValues: 'single' | 'full'
 }
 
@@ -35,10 +39,16 @@ export function metricLog(metric: MetricEvent, options: MetricLogOptions): LogEv
   }
   if (metric.intervalMs !== undefined) fields['interval_ms'] = metric.intervalMs
   fields['kind'] = metric.kind
-  setField(fields, options.timestampKey, metric.timestamp ?? Timestamp.now())
+  setField(fields, options.timestampKey, metric.timestamp ?? taggedTime(metric, options) ?? Timestamp.now())
   const [name, value] = valueFields(metric.value)
   fields[name] = value
   return new LogEvent(fields, metric.metadata)
+}
+
+/** The time that the tag of that name says. */
+function taggedTime(metric: MetricEvent, { timestampKey, zone }: MetricLogOptions): Timestamp | undefined {
+  const tag = metric.tags?.get(timestampKey)
+  return tag === undefined ? undefined : instantOf(singleTagValue(tag), zone)
 }
 
 function allValues(value: TagValue): Value {

@@ -1,0 +1,58 @@
+// The time of an event, as an option or the log schema names its field. It is a timestamp, or text as JSON and files bring it: RFC
+// 3339, or one of the forms of which `guessTimestamp` knows what they mean. Anything else is no time: the event keeps it, and it is
+// counted, and logged once.
+
+import type { SinkContext } from './component.ts'
+import { getValue, type PathSegment } from './event/path.ts'
+import { Timestamp } from './event/timestamp.ts'
+import type { Value, ValueObject } from './event/value.ts'
+import { guessTimestamp } from './formats/datetime.ts'
+import { findZone, utc, type Zone } from './formats/timezone.ts'
+import { warnedOnce } from './telemetry/warned-once.ts'
+
+/** Longer text is not looked at: no form of a time needs so many characters. */
+const maxLength = 64
+
+/** The instant that a value stands for; dates without a zone are in the one given. Undefined if it is no time. */
+export function instantOf(value: Value | undefined, zone: Zone = utc): Timestamp | undefined {
+  if (value instanceof Timestamp) return value
+  return typeof value === 'string' && value.length <= maxLength ? guessTimestamp(value, zone) : undefined
+}
+
+export interface TimeField {
+  /** The instant of an event; undefined if the field is absent or holds no time, which is noted. */
+  of(fields: ValueObject): Timestamp | undefined
+  /** Counts what has been noted. For each run of events. */
+  report(): void
+}
+
+/** @param option what names the field, for the report */
+export function timeField(
+  segments: readonly PathSegment[],
+  option: string,
+  context: Pick<SinkContext, 'globals' | 'events'>,
+): TimeField {
+  const zone = findZone(context.globals.timezone) ?? utc
+  let unreadable = 0
+  const reportUnreadable = warnedOnce(context.events, {
+    type: 'conversion_failed',
+    stage: 'processing',
+    code: 'unreadable_time',
+    message: `The field that \`${option}\` names holds no time; it stays in the event, which is sent as one without a time.`,
+    fields: { field: segments.join('.') },
+  })
+  return {
+    of(fields) {
+      const value = getValue(fields, segments)
+      if (value instanceof Timestamp) return value
+      if (value === undefined || value === null) return undefined
+      const instant = instantOf(value, zone)
+      if (instant === undefined) unreadable++
+      return instant
+    },
+    report() {
+      reportUnreadable(unreadable)
+      unreadable = 0
+    },
+  }
+}
