@@ -251,7 +251,8 @@ const transformerMembers = {
 }
 
 /** `encoding` of a sink that has no codec to choose: which fields are sent, and how timestamps are written. */
-export const transformer = () => group(transformerMembers, 'Which fields are sent, and how timestamps are written.')
+export const transformer = (description = 'Which fields are sent, and how timestamps are written.') =>
+  group(transformerMembers, description)
 
 /** `encoding` of a sink with a choice of codecs. Malformed, it is reported by one sentence (requirements, Errors). */
 export const encoding = (codecs: readonly EncodingCodec[] = codecNames, fallback?: EncodingCodec) => ({

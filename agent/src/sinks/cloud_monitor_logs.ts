@@ -9,11 +9,12 @@ import { PenstockError } from '../errors.ts'
 import type { LogEvent } from '../event/log.ts'
 import { getValue, type PathSegment, parsePath, setPath } from '../event/path.ts'
 import { Timestamp } from '../event/timestamp.ts'
-import { getField, type ValueObject } from '../event/value.ts'
+import type { ValueObject } from '../event/value.ts'
 import { writeJsonTo } from '../formats/json.ts'
 import { httpSink, joinPath, type Sign } from '../http/sink.ts'
 import { batch, request, tls, transformer } from '../schema/groups.ts'
 import { fieldPath, optional, secret, string } from '../schema/options.ts'
+import { timeField } from '../time-field.ts'
 
 /** Largest body that the destination takes. */
 const mostBytes = 31_457_280
@@ -81,6 +82,12 @@ export const cloudMonitorLogs = defineSink({
       options.time_generated_key === undefined
         ? [timestampKey]
         : (parsePath(options.time_generated_key)?.segments ?? [timestampKey])
+    const generatedTime = timeField(
+      generated,
+      options.time_generated_key === undefined ? 'log_schema.timestamp_key' : 'time_generated_key',
+      context,
+    )
+    const eventTime = timeField([timestampKey], 'log_schema.timestamp_key', context)
     const url = `${joinPath(baseAddress(options), resource)}?api-version=2016-04-01`
     const headers = {
       'content-type': contentType,
@@ -98,12 +105,18 @@ export const cloudMonitorLogs = defineSink({
         for (let index = from; index < to; index++) {
           const { fields } = events[index] as LogEvent
           const record: ValueObject = { ...(transform === undefined ? fields : transform.apply(fields)) }
-          setPath(record, generated, isoMilliseconds(instantOf(fields, generated, timestampKey)))
+          // What is no time stays as it is: the service then takes the time at which it arrives.
+          const own = generatedTime.of(fields)
+          if (own !== undefined || (getValue(fields, generated) ?? null) === null) {
+            setPath(record, generated, isoMilliseconds(own ?? eventTime.of(fields) ?? Timestamp.now()))
+          }
           if (open.count > 0) body.writeByte(0x2c)
           const start = body.length
           writeJsonTo(body, record)
           open.mark(start)
         }
+        generatedTime.report()
+        eventTime.report()
       },
       finish(open) {
         open.body.writeByte(0x5d)
@@ -123,14 +136,6 @@ export const cloudMonitorLogs = defineSink({
 
 function baseAddress(options: { readonly customer_id: string; readonly host: string }): string {
   return options.host.includes('://') ? options.host : `https://${options.customer_id}.${options.host}`
-}
-
-/** The time of a record: the field that is used as such, else the timestamp of the event, else now. */
-function instantOf(fields: ValueObject, generated: readonly PathSegment[], timestampKey: string): Timestamp {
-  const own = getValue(fields, generated)
-  if (own instanceof Timestamp) return own
-  const timestamp = getField(fields, timestampKey)
-  return timestamp instanceof Timestamp ? timestamp : Timestamp.now()
 }
 
 /** RFC 3339 with exactly three digits of fraction. */

@@ -17,6 +17,7 @@ import { encoderFailed, httpSink, joinPath, templateFailed, unhealthy } from '..
 import { batch, compression, encoding, httpAuth, request, tls } from '../schema/groups.ts'
 import { bool, map, oneOf, optional, string, template, url } from '../schema/options.ts'
 import { compileTemplate, type Template } from '../template.ts'
+import { timeField } from '../time-field.ts'
 import { compileLabels, isLabelName } from './log_aggregator/labels.ts'
 import { type Format, finishStreams, jsonFormat, markEntry, protobufFormat, Stream } from './log_aggregator/streams.ts'
 
@@ -115,6 +116,7 @@ export const logAggregator = defineSink({
 
     const hiddenTimestamp = options.remove_timestamp ? timestampKey : undefined
 
+    const time = timeField([timestampKey], 'log_schema.timestamp_key', context)
     const streams = new BoundedMap<Stream>(keptStreams)
     const streamFor = (key: string, tenantId: string): Stream => {
       const id = tenantId === '' ? key : `${tenantId}\n${key}`
@@ -223,8 +225,8 @@ export const logAggregator = defineSink({
             const stream = last !== undefined && key === lastKey ? last : streamFor(key, open.key)
             last = stream
             lastKey = key
-            const value = getField(event.fields, timestampKey)
-            let instant = value instanceof Timestamp ? value : supply(stream)
+            const own = time.of(event.fields)
+            let instant = own ?? supply(stream)
             if (instant.ms > lastInstantMs || instant.ms < -lastInstantMs) {
               context.events.error({
                 type: 'encoder_failed',
@@ -246,13 +248,16 @@ export const logAggregator = defineSink({
               }
             }
             const pairs = hasMetadata ? metadata.fromKey(metadata.key(event, missing)) : undefined
-            const start = writeWithout(event, instant, pairs, format, open.body, hiddenTimestamp, removed)
+            // What is no time cannot be sent beside the line, so it stays in it.
+            const hidden = own === undefined ? undefined : hiddenTimestamp
+            const start = writeWithout(event, instant, pairs, format, open.body, hidden, removed)
             if (typeof start === 'string') {
               encoderFailed(context, start)
               continue
             }
             markEntry(open, start, stream, instant)
           }
+          time.report()
           if (unrendered.size > 0) reportMissing()
           if (dropped > 0) discardLate(dropped)
           if (rewritten > 0) context.events.count('rewritten_timestamp_events_total', rewritten)

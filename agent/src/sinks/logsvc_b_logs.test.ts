@@ -45,7 +45,11 @@ test.each([
     'x-splunk-request-channel': expect.stringMatching(/^[0-9a-f-]{36}$/),
   })
   expect(sink.events.errors.map(({ type }) => type)).toEqual(
-    'source' in options ? ['template_failed', 'template_failed'] : [],
+    'source' in options
+      ? ['template_failed', 'template_failed']
+      : 'timestamp_key' in options
+        ? ['conversion_failed']
+        : [],
   )
 })
 

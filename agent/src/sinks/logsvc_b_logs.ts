@@ -9,7 +9,7 @@ import { PenstockError } from '../errors.ts'
 import { Body } from '../event/body.ts'
 import type { LogEvent } from '../event/log.ts'
 import { getValue, type Path, type PathSegment, parsePath, removePath, setPath } from '../event/path.ts'
-import { Timestamp } from '../event/timestamp.ts'
+import type { Timestamp } from '../event/timestamp.ts'
 import { float, setField, type Value, type ValueObject } from '../event/value.ts'
 import { writeJson } from '../formats/json.ts'
 import { compressionProblems } from '../http/compression.ts'
@@ -17,6 +17,7 @@ import { encoderFailed, httpSink, joinPath, templateFailed, unhealthy } from '..
 import { batch, compression, compressionNames, encoding, request, tls } from '../schema/groups.ts'
 import { fieldPath, list, optional, secret, string, template, url } from '../schema/options.ts'
 import { compileTemplate } from '../template.ts'
+import { timeField } from '../time-field.ts'
 
 const defaultNanosKey = '@timestamp.nanos'
 
@@ -92,6 +93,11 @@ export const logsvcBLogs = defineSink({
       const member = option === 'event_type' ? 'sourcetype' : option
       return text === undefined ? [] : [{ option, member, template: compileTemplate(text, timestampKey) }]
     })
+    const times = timeField(
+      time,
+      options.timestamp_key === undefined ? 'log_schema.timestamp_key' : 'timestamp_key',
+      context,
+    )
     const encoder = compileEncoder(options.encoding, messageKey)
     const isJson = jsonCodecs.has(encoder.codec)
     const scratch = new Body(1024)
@@ -139,8 +145,7 @@ export const logsvcBLogs = defineSink({
         const { body } = open
         for (let index = from; index < to; index++) {
           const event = events[index] as LogEvent
-          const found = time.length === 0 ? undefined : getValue(event.fields, time)
-          const instant = found instanceof Timestamp ? found : undefined
+          const instant = time.length === 0 ? undefined : times.of(event.fields)
           const sent = untimed(event, instant)
           const start = body.length
           body.writeText('{"event":')
@@ -161,6 +166,7 @@ export const logsvcBLogs = defineSink({
           body.writeText(`,${writeJson(envelope(event, instant)).slice(1)}`)
           open.mark(start)
         }
+        times.report()
       },
       assemble: framed('', '', ''),
       secret: options.token,

@@ -21,13 +21,13 @@ test.each<{ what: string; options: object; events: (LogEvent | MetricEvent)[]; b
       log({ timestamp: 1.5 }),
       log({ message: 7, timestamp: 12 }),
     ],
-    body: '[{"logs":[{"attributes":{"a":{"c":"x"},"host":"h1"},"message":"hi","timestamp":1704164645678},{"message":"log from penstock","timestamp":1500},{"message":"7","timestamp":12}]}]\n',
+    body: '[{"logs":[{"attributes":{"a":{"c":"x"},"host":"h1"},"message":"hi","timestamp":"2024-01-02T03:04:05.678Z"},{"message":"log from penstock","timestamp":1500},{"message":"7","timestamp":12}]}]\n',
   },
   {
     what: 'the fields that are asked for',
     options: { api: 'logs', encoding: { except_fields: ['secret'], timestamp_format: 'unix' } },
     events: [log({ message: 'hi', timestamp, secret: 1, when: timestamp })],
-    body: '[{"logs":[{"attributes":{"when":1704164645},"message":"hi","timestamp":1704164645678}]}]\n',
+    body: '[{"logs":[{"attributes":{"when":1704164645},"message":"hi","timestamp":1704164645}]}]\n',
   },
   {
     what: 'flat events',

@@ -2,7 +2,7 @@
 // another kind than its API takes is left out.
 
 import { encodingProblems } from '../codecs/encoding/encoder.ts'
-import { compileTransformer } from '../codecs/transformer.ts'
+import { compileTransformer, timestampForm } from '../codecs/transformer.ts'
 import { defineSink, type OptionProblem, type Sink, type SinkContext } from '../component.ts'
 import type { Attempt } from '../delivery/delivery.ts'
 import { framed } from '../delivery/request.ts'
@@ -11,6 +11,8 @@ import type { EventType } from '../event/batch.ts'
 import { finalizeBatch } from '../event/batch.ts'
 import type { LogEvent } from '../event/log.ts'
 import type { MetricEvent } from '../event/metric.ts'
+import type { Timestamp } from '../event/timestamp.ts'
+import { Float, getField, type Value } from '../event/value.ts'
 import { writeJsonTo } from '../formats/json.ts'
 import { classifyResponse } from '../http/classify.ts'
 import type { HttpResponse } from '../http/client.ts'
@@ -18,6 +20,7 @@ import { compressionProblems } from '../http/compression.ts'
 import { httpSink, unhealthy } from '../http/sink.ts'
 import { batch, compression, compressionNames, request, tls, transformer } from '../schema/groups.ts'
 import { oneOf, optional, secret, string, url } from '../schema/options.ts'
+import { timeField } from '../time-field.ts'
 import { eventRecord, type KeyNames, logRecord, metricRecord } from './observability_d/records.ts'
 
 const addresses = {
@@ -59,7 +62,9 @@ export const observabilityD = defineSink({
     region: oneOf(['us', 'eu'], 'Region of the account.', { default: 'us' }),
     override_uri: optional(url('Address of requests in place of that of the API and the region.')),
     compression: compression(compressionNames, 'gzip'),
-    encoding: transformer(),
+    encoding: transformer(
+      'Which fields are sent, and how times are written. With `api: events` and `api: metrics` the time of the event itself is always in milliseconds since 1970: these take no other.',
+    ),
     batch: batch({ max_bytes: mostBytes, max_events: 100, timeout_secs: 30 }),
     request: request({ concurrency: 100 }),
     tls: tls(),
@@ -87,6 +92,9 @@ export const observabilityD = defineSink({
     const [before, after] = frames[api]
     const headers = { 'content-type': 'application/json', 'api-key': options.license_key }
     const logForm = api === 'events' ? eventRecord : logRecord
+    const time = timeField([timestampKey], 'log_schema.timestamp_key', context)
+    // Events have times in milliseconds only.
+    const writeTime = api === 'events' ? (instant: Timestamp): Value => instant.ms : timestampForm(options.encoding)
 
     const sink = httpSink(context, options, {
       url: address,
@@ -101,7 +109,12 @@ export const observabilityD = defineSink({
             record = metricRecord(event as MetricEvent)
           } else {
             const { fields } = event as LogEvent
-            record = logForm(transform === undefined ? fields : transform.apply(fields), fields, keys)
+            // A number is sent as it is: the destination takes seconds and milliseconds.
+            const own = getField(fields, timestampKey)
+            const isCount = typeof own === 'number' || typeof own === 'bigint' || own instanceof Float
+            const instant = isCount ? undefined : time.of(fields)
+            const written = instant === undefined ? undefined : writeTime(instant)
+            record = logForm(transform === undefined ? fields : transform.apply(fields), written, keys)
           }
           if (typeof record === 'string') {
             invalidMetric(context, record)
@@ -112,6 +125,7 @@ export const observabilityD = defineSink({
           writeJsonTo(body, record)
           open.mark(start)
         }
+        time.report()
       },
       finish(open) {
         open.body.writeText(after)

@@ -10,7 +10,6 @@ import { errorText, PenstockError } from '../errors.ts'
 import { Body } from '../event/body.ts'
 import { LogEvent } from '../event/log.ts'
 import { Timestamp } from '../event/timestamp.ts'
-import { getField } from '../event/value.ts'
 import { AccessTokens, readServiceAccount } from '../google/access-token.ts'
 import { classifyResponse, responseFailure, retryAfterMs } from '../http/classify.ts'
 import { HttpClient, type HttpResponse } from '../http/client.ts'
@@ -22,6 +21,7 @@ import { compileTls } from '../net/tls.ts'
 import { batch, compression, encoding, request, type TlsOptions, tls } from '../schema/groups.ts'
 import { map, oneOf, optional, path, secret, string, template } from '../schema/options.ts'
 import { compileTemplate } from '../template.ts'
+import { timeField } from '../time-field.ts'
 
 const scope = 'https://www.googleapis.com/auth/malachite-ingestion'
 const domain = 'malachiteingestion-pa.googleapis.com'
@@ -153,6 +153,7 @@ export const siemUnstructured = defineSink({
     const assemble: Assemble = (from, positions, into) => framed(prefix(into.key), ',', ']}')(from, positions, into)
 
     const encoder = compileEncoder(options.encoding, messageKey)
+    const time = timeField([timestampKey], 'log_schema.timestamp_key', context)
     const scratch = new Body(1024)
     const health = address('/v2/logtypes')
     const sink = httpSink(context, options, {
@@ -170,14 +171,14 @@ export const siemUnstructured = defineSink({
             encoderFailed(context, problem)
             continue
           }
-          const found = getField(event.fields, timestampKey)
-          const instant = found instanceof Timestamp ? found : Timestamp.now()
+          const instant = time.of(event.fields) ?? Timestamp.now()
           if (open.count > 0) body.writeByte(0x2c)
           const start = body.length
           const text = JSON.stringify(scratch.view().toString('utf8'))
           body.writeText(`{"log_text":${text},"ts_rfc3339":"${instant}"}`)
           open.mark(start)
         }
+        time.report()
       },
       finish(open) {
         open.body.writeText(']}')

@@ -8,6 +8,7 @@ import type { MetricEvent } from '../event/metric.ts'
 import { Timestamp } from '../event/timestamp.ts'
 import { getField } from '../event/value.ts'
 import type { DecodingOptions, FramingOptions } from '../schema/groups.ts'
+import { instantOf } from '../time-field.ts'
 import { annotate, type Notes, reportUndecoded } from './annotate.ts'
 
 /** Waits until the pipeline takes more, or the source shall stop: what was sent is the pipeline's already. */
@@ -76,7 +77,7 @@ export class MessageReader {
     const { timestampKey } = this.#context.globals.logSchema
     for (const event of decoded) {
       const own = event instanceof LogEvent ? getField(event.fields, timestampKey) : event.timestamp
-      const time = own instanceof Timestamp ? own : sent
+      const time = instantOf(own) ?? sent
       this.#context.events.observe('source_lag_time_seconds', Math.max(0, now - time.ms) / 1000)
     }
   }

@@ -1,18 +1,19 @@
 // The ingestion API of log service A, which two component types speak: lines of JSON, with the origin of all of them in the query.
 
 import { encodingProblems } from '../../codecs/encoding/encoder.ts'
-import { compileTransformer } from '../../codecs/transformer.ts'
+import { compileTransformer, timestampForm } from '../../codecs/transformer.ts'
 import type { OptionProblem, Sink, SinkContext } from '../../component.ts'
 import type { AnyEvent } from '../../delivery/batcher.ts'
 import { framed } from '../../delivery/request.ts'
 import { PenstockError } from '../../errors.ts'
 import type { LogEvent } from '../../event/log.ts'
 import { Timestamp } from '../../event/timestamp.ts'
-import { setField, type Value, type ValueObject } from '../../event/value.ts'
+import { setField, type ValueObject } from '../../event/value.ts'
 import { writeJsonTo } from '../../formats/json.ts'
 import { type HttpSinkOptions, httpSink, templateFailed } from '../../http/sink.ts'
 import type { TransformerOptions } from '../../schema/groups.ts'
 import { compileTemplate, type Template } from '../../template.ts'
+import { type TimeField, timeField } from '../../time-field.ts'
 
 /** Largest body that the service takes. */
 const mostBodyBytes = 10_000_000
@@ -39,7 +40,8 @@ export function ingestSink(context: SinkContext, options: IngestOptions, origin:
   const address = ingestAddress(options.endpoint)
   const partition = origin.templates ? compilePartition(context, origin, timestampKey) : undefined
   const fixed = joined(origin.hostname, origin.tags)
-  const line = compileLine(context, options)
+  const time = timeField([timestampKey], 'log_schema.timestamp_key', context)
+  const line = compileLine(context, options, time)
   const query = (key: string): string => {
     const [hostname, tags] = (key === '' ? fixed : key).split(separator) as [string, string?]
     const parameters = new URLSearchParams({ hostname, now: String(Date.now()) })
@@ -64,6 +66,7 @@ export function ingestSink(context: SinkContext, options: IngestOptions, origin:
         writeJsonTo(body, line((events[index] as LogEvent).fields))
         open.mark(start)
       }
+      time.report()
     },
     finish(open) {
       open.body.writeText(']}')
@@ -137,18 +140,14 @@ function compilePartition(
 }
 
 /** Makes the line of an event: what the service knows by name, and everything else under `meta`. */
-function compileLine(context: SinkContext, options: IngestOptions): (fields: ValueObject) => ValueObject {
+function compileLine(
+  context: SinkContext,
+  options: IngestOptions,
+  time: TimeField,
+): (fields: ValueObject) => ValueObject {
   const { messageKey, timestampKey } = context.globals.logSchema
   const transform = compileTransformer(options.encoding)
-  const stamps = compileTransformer({
-    only_fields: undefined,
-    except_fields: undefined,
-    timestamp_format: options.encoding.timestamp_format,
-  })
-  const now = (): Value => {
-    const stamp = { now: Timestamp.now() }
-    return (stamps === undefined ? stamp : stamps.apply(stamp))['now'] as Value
-  }
+  const written = timestampForm(options.encoding)
 
   return (fields) => {
     const kept = transform === undefined ? fields : transform.apply(fields)
@@ -165,7 +164,12 @@ function compileLine(context: SinkContext, options: IngestOptions): (fields: Val
         setField(meta, name, value)
       }
     }
-    line['timestamp'] ??= now()
+    // A time that came as text has the form of the others.
+    if (typeof line['timestamp'] === 'string') {
+      const instant = time.of(fields)
+      if (instant !== undefined) line['timestamp'] = written(instant)
+    }
+    line['timestamp'] ??= written(Timestamp.now())
     if (line['env'] === undefined) line['env'] = options.default_env
     if (line['app'] === undefined && line['file'] === undefined) line['app'] = options.default_app
     if (meta !== undefined) line['meta'] = meta

@@ -2,7 +2,6 @@
 
 import { valueText } from '../../codecs/value-text.ts'
 import { type MetricEvent, singleTagValue } from '../../event/metric.ts'
-import { Timestamp } from '../../event/timestamp.ts'
 import { Float, float, getField, isFloat, isObject, setField, type Value, type ValueObject } from '../../event/value.ts'
 import { isFailedJson, parseJson } from '../../formats/json.ts'
 
@@ -12,11 +11,11 @@ export interface KeyNames {
 }
 
 /**
- * A log: message and time by themselves, the rest as attributes.
+ * A log: message and time by themselves, the rest as attributes. The time has the form that the user chose.
  * @param fields what is to be sent
- * @param original the fields before timestamps were written in a form of the user's
+ * @param time the time of the event as it is written; undefined if it has none that can be read
  */
-export function logRecord(fields: ValueObject, original: ValueObject, keys: KeyNames): ValueObject {
+export function logRecord(fields: ValueObject, time: Value | undefined, keys: KeyNames): ValueObject {
   const { messageKey, timestampKey } = keys
   const attributes: ValueObject = {}
   let count = 0
@@ -31,12 +30,12 @@ export function logRecord(fields: ValueObject, original: ValueObject, keys: KeyN
   const message = getField(fields, messageKey)
   const record: ValueObject = { message: message === undefined ? 'log from penstock' : valueText(message) }
   if (count > 0) record['attributes'] = attributes
-  addTime(record, fields, original, timestampKey)
+  addTime(record, fields, timestampKey, time)
   return record
 }
 
 /** An event: flat, with a type. */
-export function eventRecord(fields: ValueObject, original: ValueObject, keys: KeyNames): ValueObject {
+export function eventRecord(fields: ValueObject, time: Value | undefined, keys: KeyNames): ValueObject {
   const { messageKey, timestampKey } = keys
   const record: ValueObject = {}
   for (const name of Object.keys(fields)) {
@@ -55,7 +54,7 @@ export function eventRecord(fields: ValueObject, original: ValueObject, keys: Ke
     }
   }
   if (getField(record, 'eventType') === undefined) record['eventType'] = 'PenstockSink'
-  addTime(record, fields, original, timestampKey)
+  addTime(record, fields, timestampKey, time)
   return record
 }
 
@@ -84,14 +83,12 @@ export function metricRecord(metric: MetricEvent): ValueObject | string {
   return record
 }
 
-/** The time in milliseconds: of an instant, whatever form the user chose for others; floats are seconds; the rest is as it is. */
-function addTime(record: ValueObject, fields: ValueObject, original: ValueObject, key: string): void {
-  const value = getField(fields, key)
+/** The time as the sink writes it; without one, a float counts seconds, and the rest is as it is. */
+function addTime(record: ValueObject, fields: ValueObject, key: string, time: Value | undefined): void {
+  const value = time ?? getField(fields, key)
   if (value === undefined) return
-  const instant = getField(original, key)
-  if (instant instanceof Timestamp) record['timestamp'] = instant.ms
-  else if (isFloat(value)) record['timestamp'] = Math.round((value instanceof Float ? value.value : value) * 1000)
-  else record['timestamp'] = value
+  const isSeconds = time === undefined && isFloat(value)
+  record['timestamp'] = isSeconds ? Math.round((value instanceof Float ? value.value : value) * 1000) : value
 }
 
 /** The value without arrays at any depth; undefined if it is one. */
