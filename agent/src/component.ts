@@ -71,6 +71,8 @@ export interface Subscription {
   /** Label selectors. */
   readonly namespaceSelector?: string
   readonly podSelector?: string
+  /** Field selector of pods. */
+  readonly fieldSelector?: string
   /** Only pods with the label that asks for it. */
   readonly optIn?: boolean
   readonly includeContainers?: readonly string[]

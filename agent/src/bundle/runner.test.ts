@@ -117,7 +117,7 @@ const criLine = (text: string, tag = 'F') => `2026-01-01T00:00:00.000000000Z std
 function podOf(api: KubeApi, namespace: string, lines: string): void {
   api.set('namespaces', { metadata: { name: namespace } })
   api.set('pods', {
-    metadata: { name: 'web', namespace, uid: `web-${namespace}` },
+    metadata: { name: 'web', namespace, uid: `web-${namespace}`, ownerReferences: [{ kind: 'Job', name: 'j' }] },
     spec: { nodeName: 'node-1', containers: [{ name: 'app', image: 'app:1' }] },
     status: { containerStatuses: [{ name: 'app', imageID: 'app@1', containerID: 'containerd://1' }] },
   })
@@ -625,6 +625,50 @@ const podObject = (namespace: string, labels: Record<string, string> = {}) => ({
 const named = {
   transform: { type: 'remap', source: '.message = string!(.orchestrator.pod_labels.app) + " " + string!(.message)' },
 }
+
+test('a subscription reads the pods that its field selector takes', async () => {
+  await using api = await KubeApi.start()
+  podOf(api, 'shop', criLine('of shop'))
+  podOf(api, 'other', criLine('of other'))
+  const all = reader('all')
+  const subscription = { cursor: 'all/app', out: 'all/p/app', options: {} }
+  await using _ = await Rig.start(
+    api,
+    merged(
+      { ...all, subscriptions: [{ ...subscription, fieldSelector: 'metadata.namespace!=other,spec.nodeName=node-1' }] },
+      reader('other'),
+    ),
+  )
+  await eventually(() => expect([got.get('all/p'), got.get('other/p')]).toEqual([['of shop'], ['of other']]))
+})
+
+test('a deleted pod is known to each source for as long as the source says, by the time at which lines were written', async () => {
+  await using api = await KubeApi.start()
+  const known = (namespace: string, delayMs: number) =>
+    reader(namespace, {
+      options: { delay_deletion_ms: delayMs },
+      transform: { type: 'remap', source: '.message = join!([.message, .orchestrator.pod_owner || "unknown"], " ")' },
+    })
+  const namespaces = ['short', 'long', 'behind']
+  for (const namespace of namespaces) podOf(api, namespace, criLine('first'))
+  await using _ = await Rig.start(api, merged(known('short', 50), known('long', 600_000), known('behind', 50)))
+  await eventually(() => {
+    for (const namespace of namespaces) expect(got.get(`${namespace}/p`)).toEqual(['first Job/j'])
+  })
+
+  const write = (namespace: string, text: string) =>
+    writeFileSync(fileOf(namespace), `${new Date().toISOString()} stdout F ${text}\n`, { flag: 'a' })
+  for (const namespace of namespaces) api.remove('pods', 'web', namespace)
+  await eventually(() => {
+    write('short', 'late')
+    expect(got.get('short/p')?.at(-1)).toBe('late unknown')
+  })
+  write('long', 'late')
+  await eventually(() => expect(got.get('long/p')).toEqual(['first Job/j', 'late Job/j']))
+  // What was written before the deletion is of the pod, however late it is read.
+  podLog('behind', 'old')
+  await eventually(() => expect(got.get('behind/p')).toEqual(['first Job/j', 'old Job/j']))
+})
 
 test('pods are told by the kubelet, new ones as soon as their logs are there, and none are asked of the API server', async () => {
   await using api = await KubeApi.start()

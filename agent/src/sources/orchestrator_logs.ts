@@ -68,6 +68,8 @@ interface PodFile {
   namespaceLabels: ValueObject | undefined
   nodeLabels: ValueObject | undefined
   path: string
+  /** Lines written later than this are not of the pod that is known here, because it was deleted before. */
+  knownUntilMs: number
   /** Revision of the metadata that the objects above come from. */
   revision: number
   /** Tags of `log_bytes_written_total`: one object, by which the counter is found. */
@@ -99,7 +101,10 @@ export const orchestratorLogs = defineSource({
   options: {
     auto_partial_merge: bool('Whether lines that the container runtime has cut are joined.', { default: true }),
     data_dir: optional(path('Directory for positions; must be writable. The global `data_dir` if not given.')),
-    delay_deletion_ms: uint('Milliseconds for which what is known about a deleted pod is kept.', { default: 60000 }),
+    delay_deletion_ms: uint(
+      'Milliseconds for which what is known about a deleted pod is kept. Agents of an operator keep it until the files are read; lines that were written later than that after the deletion go without it.',
+      { default: 60000 },
+    ),
     include_paths_glob_patterns: list(path('A glob pattern.'), 'Files to read.', { default: ['**/*'] }),
     exclude_paths_glob_patterns: list(path('A glob pattern.'), 'Files to leave out.', {
       default: ['**/*.gz', '**/*.tmp'],
@@ -223,6 +228,7 @@ export const orchestratorLogs = defineSource({
         `Penstock/${version}`,
       )
     const metadata = hub?.metadata ?? new PodMetadata(options.delay_deletion_ms)
+    metadata.keepFor(options.delay_deletion_ms)
     const annotator = compileAnnotator(
       options.pod_annotation_fields,
       options.insert_namespace_fields ? options.namespace_annotation_fields.namespace_labels : '',
@@ -404,15 +410,33 @@ export const orchestratorLogs = defineSource({
     const labelsOf = (namespace: string, pod: Pod | undefined) =>
       metadata.namespaceLabels(namespace) ?? pod?.namespaceLabels
 
+    /** Whether lines are of a time at which their pod was known: before its deletion, and for `delay_deletion_ms` after it. */
+    const isStillKnown = (file: PodFile, slab: Slab): boolean => {
+      const deleted = metadata.deletedAt(file.folder)
+      if (metadata.pod(file.folder) !== undefined && deleted === undefined) {
+        file.knownUntilMs = Number.POSITIVE_INFINITY
+        return true
+      }
+      const now = Date.now()
+      if (file.knownUntilMs === Number.POSITIVE_INFINITY) {
+        file.knownUntilMs = (deleted ?? now - metadata.delayMs) + options.delay_deletion_ms
+      }
+      if (now <= file.knownUntilMs) return true
+      const written = writtenAt(slab.buffer, slab.starts[0] as number, slab.ends[0] as number)
+      return written === undefined || written <= file.knownUntilMs
+    }
+
     /** Makes what all events of a file share, if what it is made from has changed. */
-    const refresh = (tailed: TailedFile<PodFile>): void => {
+    const refresh = (tailed: TailedFile<PodFile>, slab: Slab): void => {
       const file = tailed.state
       const { revision } = metadata
-      if (file.revision === revision && file.path === tailed.path) return
+      const isLate = hub !== undefined && Date.now() > file.knownUntilMs && file.pod !== undefined
+      if (file.revision === revision && file.path === tailed.path && !isLate) return
       file.revision = revision
       // For agents of an operator, what was known of a deleted pod holds until its files are read: another has another folder.
       const before = hub === undefined ? undefined : file
-      const pod = metadata.pod(file.folder) ?? before?.pod
+      const isKnown = hub === undefined || isStillKnown(file, slab)
+      const pod = isKnown ? (metadata.pod(file.folder) ?? before?.pod) : undefined
       const namespaceLabels = annotator.namespaceLabels
         ? (labelsOf(file.namespace, pod) ?? before?.namespaceLabels)
         : undefined
@@ -629,6 +653,7 @@ export const orchestratorLogs = defineSource({
             metadata: noMetadata,
             orchestrator: undefined,
             pod: metadata.pod(folder),
+            knownUntilMs: Number.POSITIVE_INFINITY,
             namespaceLabels: annotator.namespaceLabels ? labelsOf(namespace, metadata.pod(folder)) : undefined,
             nodeLabels: annotator.nodeLabels ? metadata.nodeLabels(node) : undefined,
             path: tailed.path,
@@ -677,7 +702,7 @@ export const orchestratorLogs = defineSource({
           return pod !== undefined && pod.containers.get(state.container)?.id === undefined
         },
         lines(tailed, slab) {
-          refresh(tailed)
+          refresh(tailed, slab)
           const file = tailed.state
           if (!file.begun) {
             file.begun = true

@@ -3,6 +3,8 @@
 import { parseArgs } from 'node:util'
 import { errorText, PenstockError } from '@penstock/agent/errors'
 import { findComponent } from '@penstock/agent/registry'
+import { podFields } from '@penstock/agent/sources/orchestrator_logs/field-selector'
+import type { PodObject } from '@penstock/agent/sources/orchestrator_logs/pod-metadata'
 import {
   compileSelection,
   consentLabel,
@@ -26,14 +28,7 @@ import { OperatorClient, type OperatorFlags, operatorFlagHelp, operatorOptions }
 
 type Labels = Readonly<Record<string, string>>
 
-interface Pod extends KubeObject {
-  readonly spec: {
-    readonly nodeName?: string
-    readonly containers: readonly { readonly name: string }[]
-    readonly initContainers?: readonly { readonly name: string }[]
-  }
-  readonly status?: { readonly phase?: string }
-}
+type Pod = PodObject & KubeObject & { readonly spec: { readonly containers: readonly { readonly name: string }[] } }
 
 export const usage = `Usage: penstock why POD [FLAGS]
 
@@ -209,8 +204,15 @@ function sourceAnswer(
   }
   if (subscription.optIn === true && labels[consentLabel] !== 'true')
     return no(`it reads pods with the label ${consentLabel}: "true" only, which the pod has not`)
-  if (!selection.pod(labels))
-    return no(`its selector ${subscription.podSelector} does not match the labels of the pod (${labelText(labels)})`)
+  const fields = podFields(pod)
+  if (!selection.pod({ labels, fields })) {
+    const byLabels = compileSelection({ ...subscription, fieldSelector: undefined }).pod({ labels, fields })
+    return no(
+      byLabels
+        ? `its field selector ${subscription.fieldSelector} does not match the pod`
+        : `its selector ${subscription.podSelector} does not match the labels of the pod (${labelText(labels)})`,
+    )
+  }
   const excluded = excludedContainers(annotations)
   const containers = [...(pod.spec.initContainers ?? []), ...pod.spec.containers].map((container) => container.name)
   const kept = containers.filter((container) => selection.container(container, excluded))

@@ -59,6 +59,8 @@ export interface HubSubscription {
   readonly namespaceSelector?: string | undefined
   /** Labels of pods; empty: all. */
   readonly podSelector: string
+  /** Fields of pods; undefined: all. */
+  readonly fieldSelector?: string | undefined
   readonly excludeContainers: readonly string[]
   /** Only pods with the label `penstock.dev/collect: "true"`. */
   readonly optIn?: boolean | undefined
@@ -180,12 +182,24 @@ export function artifactOf(compiled: CompiledPipeline, pipeline: Resource, facts
 
 /** What a source of pod logs is for the hub of an agent. */
 export function subscriptionOf(source: PodLogs, uid: string): HubSubscription {
-  const { name, id, namespaces, namespaceSelector, podSelector, excludeContainers, optIn, limits, options } = source
+  const {
+    name,
+    id,
+    namespaces,
+    namespaceSelector,
+    podSelector,
+    fieldSelector,
+    excludeContainers,
+    optIn,
+    limits,
+    options,
+  } = source
   return {
     cursor: `${uid}/${name}`,
     namespaces,
     namespaceSelector: namespaceSelector === '' ? undefined : namespaceSelector,
     podSelector,
+    fieldSelector: fieldSelector === '' ? undefined : fieldSelector,
     excludeContainers,
     optIn: optIn ? true : undefined,
     limits,

@@ -53,9 +53,9 @@ const mapped = (table: Readonly<Record<string, Table>>, change: (options: Table)
 
 /** A source of pod logs for an agent alone: the selection as selectors and globs. */
 function podLogOptions(source: PodLogs): Table {
-  const { options, namespaces, namespaceSelector, podSelector, excludeContainers, optIn } = source
-  const fields = [options['extra_field_selector'], ...(namespaces ?? []).map((name) => `metadata.namespace=${name}`)]
-  const field = fields.filter((text) => typeof text === 'string' && text !== '').join(',')
+  const { options, namespaces, namespaceSelector, podSelector, fieldSelector, excludeContainers, optIn } = source
+  const fields = [fieldSelector, ...(namespaces ?? []).map((name) => `metadata.namespace=${name}`)]
+  const field = fields.filter((text) => text !== '').join(',')
   const labels = [podSelector, ...(optIn ? ['penstock.dev/collect=true'] : [])].filter((text) => text !== '').join(',')
   // The defaults of the option, which a value would replace.
   const globs = (options['exclude_paths_glob_patterns'] ?? ['**/*.gz', '**/*.tmp']) as string[]

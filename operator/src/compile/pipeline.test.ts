@@ -2,8 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { subscriptionOf } from './artifact.ts'
 import { compileResources } from './config.ts'
-import { compilePipeline, Resources } from './pipeline.ts'
+import { compilePipeline, type PodLogs, Resources } from './pipeline.ts'
 import { loadResources, type Resource } from './resources.ts'
 
 /** Compiles the resources of the text; problems as `line:column message`. */
@@ -242,6 +243,30 @@ sinks:
     '11:37 Transform "unused" has no consumers',
     '8:7 What leaves source "lost" comes to no sink',
     '10:7 What leaves transform "first" comes to no sink',
+  ])
+})
+
+test('a field selector is part of what a source may read, and one that no pod can meet is refused', () => {
+  const everywhere = (selector: string) =>
+    compileJobText(`sources:
+  - { name: app, type: orchestrator_logs, config: { extra_field_selector: '${selector}' } }
+sinks: [{ name: out, type: blackhole }]`)[0]
+  const compiled = (selector: string) => {
+    const given = everywhere(selector)
+    const cluster = { ...given, kind: 'ClusterPipeline', namespace: '' } satisfies Resource
+    return compilePipeline(cluster, [cluster], { ownMachine: false })
+  }
+  const { podLogs, problems } = compiled('metadata.namespace=shop,status.phase!=Failed')
+  expect(problems.filter(({ severity }) => severity === 'error')).toEqual([])
+  expect(subscriptionOf(podLogs[0] as PodLogs, 'uid')).toMatchObject({
+    fieldSelector: 'metadata.namespace=shop,status.phase!=Failed',
+    options: {},
+  })
+  expect(compiled('spec.colour=red').problems).toMatchObject([
+    {
+      path: expect.stringContaining('extra_field_selector'),
+      message: expect.stringContaining('pods have no field "spec.colour"'),
+    },
   ])
 })
 

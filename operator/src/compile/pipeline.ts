@@ -4,10 +4,12 @@
 
 import { isSecretPlace, secretMarker } from '@penstock/agent/bundle/secret-places'
 import type { ComponentKind } from '@penstock/agent/component'
+import { errorText } from '@penstock/agent/errors'
 import { findComponent } from '@penstock/agent/registry'
 import type { Problem } from '@penstock/agent/schema/problems'
 import { isTable } from '@penstock/agent/schema/walk'
 import { capturedFields } from '@penstock/agent/sources/orchestrator_logs/annotate'
+import { compileFieldSelector } from '@penstock/agent/sources/orchestrator_logs/field-selector'
 import type { Reason } from '../api/conditions.ts'
 import { kindOf } from '../api/kinds.ts'
 import { type LabelSelector, selects } from '../api/selector.ts'
@@ -71,6 +73,7 @@ export interface PodLogs {
   readonly namespaces: readonly string[] | undefined
   readonly namespaceSelector: string
   readonly podSelector: string
+  readonly fieldSelector: string
   readonly excludeContainers: readonly string[]
   readonly optIn: boolean
   readonly limits: HubLimits | undefined
@@ -559,17 +562,33 @@ class Compilation {
       const message = '`node_labels` needs the labels of nodes, which agents with the rights of namespaces cannot see'
       this.#report(resolved.resource, path, message, 'Leave it out, or set it to "".')
     }
-    const { extra_label_selector: extraLabels, extra_namespace_label_selector: extraNamespaces, ...rest } = options
+    const {
+      extra_label_selector: extraLabels,
+      extra_namespace_label_selector: extraNamespaces,
+      extra_field_selector: extraFields,
+      ...rest
+    } = options
+    const fieldSelector = typeof extraFields === 'string' ? extraFields : ''
+    this.#checkFieldSelector(resolved, fieldSelector)
     return {
       name: entry.name,
       id: this.#idOf(entry.name),
       namespaces: this.#cluster ? undefined : [this.#pipeline.namespace],
       namespaceSelector: this.#cluster ? joined(extraNamespaces, ...namespaces) : '',
       podSelector: joined(extraLabels, ...labels),
+      fieldSelector,
       excludeContainers: [...new Set(excluded)],
       optIn,
       limits: this.#limits(spec),
       options: { ...rest, ...(multiline === undefined ? {} : { multiline }) },
+    }
+  }
+
+  #checkFieldSelector({ resource, path }: Resolved, text: string): void {
+    try {
+      compileFieldSelector(text)
+    } catch (error) {
+      this.#report(resource, [...path, 'config', 'extra_field_selector'], errorText(error))
     }
   }
 

@@ -47,7 +47,7 @@ export function concerned(
     for (const fragment of [...(byNamespace.get(namespace) ?? []), ...anywhere]) {
       if (found.has(fragment)) continue
       const reads = interestOf(fragment).selections.some(
-        (selection) => selection.namespace(namespace, labels) && those.some((pod) => selection.pod(pod.labels)),
+        (selection) => selection.namespace(namespace, labels) && those.some((pod) => selection.pod(pod)),
       )
       if (reads) found.add(fragment)
     }
@@ -95,7 +95,8 @@ function interestOf(fragment: Fragment): Interest {
     // Without any subscription there is something else that it does.
     everywhere: fragment.sources.length > 0 || subscriptions.length === 0,
     namespaces: named ? new Set(subscriptions.flatMap(({ namespaces = [] }) => namespaces)) : undefined,
-    selections: subscriptions.map(compileSelection),
+    // Of pods their fields are not known here; the agent looks at them.
+    selections: subscriptions.map((subscription) => compileSelection({ ...subscription, fieldSelector: undefined })),
   }
   interests.set(fragment, interest)
   return interest

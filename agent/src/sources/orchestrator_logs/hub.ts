@@ -39,7 +39,6 @@ export interface HubOptions {
 }
 
 const slabBytes = 64 * 1024
-const delayDeletionMs = 60_000
 /** Below this the kubelet begins to evict pods. */
 const leastFree = 0.1
 
@@ -64,7 +63,8 @@ export class PodLogHub {
   /** Removed files that are still open keep their room: under pressure they must be let go. */
   isDiskFull = false
   readonly client: KubeClient
-  readonly metadata = new PodMetadata(delayDeletionMs)
+  /** Deleted pods are known for as long as the source that wants it longest says. */
+  readonly metadata = new PodMetadata(0)
   readonly access: KubeAccess
   readonly pool = new SlabPool(slabBytes, 32)
   readonly #kubelet: KubeClient | undefined
@@ -147,8 +147,7 @@ export class PodLogHub {
     const namespaces = subscription.namespaces === undefined ? undefined : new Set(subscription.namespaces)
     const selection = compileSelection(subscription)
     const matches = (pod: Pod | undefined, namespace: string): boolean =>
-      selection.namespace(namespace, metadata.namespaceLabels(namespace) ?? pod?.namespaceLabels) &&
-      selection.pod(pod?.labels)
+      selection.namespace(namespace, metadata.namespaceLabels(namespace) ?? pod?.namespaceLabels) && selection.pod(pod)
     return {
       pod(folder) {
         const namespace = parseFolder(folder)?.namespace

@@ -3,6 +3,7 @@
 
 import type { ValueObject } from '../../event/value.ts'
 import type { KubeObject } from '../../kube/watch.ts'
+import { type PodFields, podFields } from './field-selector.ts'
 import { excludedContainers } from './selection.ts'
 
 interface ContainerStatus {
@@ -14,11 +15,17 @@ interface ContainerStatus {
 export interface PodObject extends KubeObject {
   readonly spec?: {
     readonly nodeName?: string
+    readonly restartPolicy?: string
+    readonly schedulerName?: string
+    readonly serviceAccountName?: string
+    readonly hostNetwork?: boolean
     readonly containers?: readonly { readonly name: string; readonly image?: string }[]
     readonly initContainers?: readonly { readonly name: string; readonly image?: string }[]
     readonly ephemeralContainers?: readonly { readonly name: string; readonly image?: string }[]
   }
   readonly status?: {
+    readonly phase?: string
+    readonly nominatedNodeName?: string
     readonly podIP?: string
     readonly podIPs?: readonly { readonly ip: string }[]
     readonly containerStatuses?: readonly ContainerStatus[]
@@ -45,6 +52,8 @@ export interface Pod {
   readonly annotations: ValueObject
   readonly containers: ReadonlyMap<string, Container>
   readonly excludedContainers: ReadonlySet<string>
+  /** What field selectors look at; undefined of a pod that an older version has written down. */
+  readonly fields?: PodFields | undefined
   /** Of a pod from before the start, whose namespace may be gone too. */
   readonly namespaceLabels?: ValueObject | undefined
 }
@@ -90,6 +99,7 @@ function podFrom(object: PodObject): Pod {
     annotations: annotations as ValueObject,
     containers,
     excludedContainers: excludedContainers(annotations),
+    fields: podFields(object),
   }
 }
 
@@ -98,11 +108,12 @@ class Kept<T> {
   /** Grows with every change. */
   revision = 0
   readonly #objects = new Map<string, T>()
+  /** When what is kept for a while was removed. */
   readonly #removals = new Map<string, number>()
-  readonly #delayMs: number
+  delayMs: number
 
   constructor(delayMs: number) {
-    this.#delayMs = delayMs
+    this.delayMs = delayMs
   }
 
   get(key: string): T | undefined {
@@ -120,7 +131,13 @@ class Kept<T> {
   }
 
   remove(key: string, now: number): void {
-    if (this.#objects.has(key) && !this.#removals.has(key)) this.#removals.set(key, now + this.#delayMs)
+    if (!this.#objects.has(key) || this.#removals.has(key)) return
+    this.revision++
+    this.#removals.set(key, now)
+  }
+
+  removedAt(key: string): number | undefined {
+    return this.#removals.get(key)
   }
 
   /** @param isOurs whether an object is one of those that are replaced; all if not given */
@@ -133,7 +150,7 @@ class Kept<T> {
   expire(now: number): string[] {
     const expired: string[] = []
     for (const [key, at] of this.#removals) {
-      if (now < at) continue
+      if (now < at + this.delayMs) continue
       this.revision++
       this.#removals.delete(key)
       this.#objects.delete(key)
@@ -161,6 +178,20 @@ export class PodMetadata {
 
   pod(folder: string): Pod | undefined {
     return this.#pods.get(folder)
+  }
+
+  /** When a pod was deleted that is still known; undefined if it was not, or is known no more. */
+  deletedAt(folder: string): number | undefined {
+    return this.#pods.removedAt(folder)
+  }
+
+  get delayMs(): number {
+    return this.#pods.delayMs
+  }
+
+  /** Keeps what is known of deleted objects for this long, if it is longer than before. */
+  keepFor(delayMs: number): void {
+    for (const kept of [this.#pods, this.#namespaces, this.#nodes]) kept.delayMs = Math.max(kept.delayMs, delayMs)
   }
 
   /** All that are known, by folder. */

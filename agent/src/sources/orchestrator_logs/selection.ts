@@ -1,5 +1,6 @@
 // Which pods and containers a subscription reads: one judgement for the hub, which reads them, and for those who ask why it does not.
 
+import { compileFieldSelector, type PodFields } from './field-selector.ts'
 import { compileSelector, type LabelTest } from './selector.ts'
 
 /** Pods and namespaces that are read at all. */
@@ -19,24 +20,34 @@ export interface SelectionOptions {
   readonly namespaces?: readonly string[] | undefined
   readonly namespaceSelector?: string | undefined
   readonly podSelector?: string | undefined
+  readonly fieldSelector?: string | undefined
   readonly optIn?: boolean | undefined
   readonly includeContainers?: readonly string[] | undefined
   readonly excludeContainers?: readonly string[] | undefined
 }
 
+/** What is known of a pod, as far as it is chosen by it. */
+export interface SelectedPod {
+  readonly labels: Readonly<Record<string, unknown>>
+  /** Undefined: nothing is known of them. */
+  readonly fields?: PodFields | undefined
+}
+
 export interface PodSelection {
   /** Labels are those of the namespace; undefined: nothing is known of it. */
   namespace(name: string, labels: Readonly<Record<string, unknown>> | undefined): boolean
-  /** Labels are those of the pod; undefined: nothing is known of it. */
-  pod(labels: Readonly<Record<string, unknown>> | undefined): boolean
+  /** Undefined: nothing is known of the pod. */
+  pod(pod: SelectedPod | undefined): boolean
   container(name: string, excluded: ReadonlySet<string> | undefined): boolean
 }
 
 export function compileSelection(subscription: SelectionOptions): PodSelection {
-  const { namespaces, namespaceSelector, podSelector, optIn, includeContainers, excludeContainers } = subscription
+  const { namespaces, namespaceSelector, podSelector, fieldSelector, optIn, includeContainers, excludeContainers } =
+    subscription
   const names = namespaces === undefined ? undefined : new Set(namespaces)
   const namespaceTest = compiled(namespaceSelector)
   const podTest = compiled(podSelector)
+  const fieldTest = fieldSelector === undefined ? undefined : compileFieldSelector(fieldSelector)
   const consentTest = optIn === true ? compileSelector(`${consentLabel}=true`) : undefined
   const included = includeContainers === undefined ? undefined : new Set(includeContainers)
   const left = new Set(excludeContainers ?? [])
@@ -45,7 +56,10 @@ export function compileSelection(subscription: SelectionOptions): PodSelection {
     test === undefined || (labels !== undefined && test(labels))
   return {
     namespace: (name, labels) => (names === undefined || names.has(name)) && takes(namespaceTest, labels),
-    pod: (labels) => takes(podTest, labels) && takes(consentTest, labels),
+    pod: (pod) =>
+      takes(podTest, pod?.labels) &&
+      takes(consentTest, pod?.labels) &&
+      (fieldTest === undefined || (pod?.fields !== undefined && fieldTest(pod.fields))),
     container: (name, excluded) =>
       excluded?.has(name) !== true && !left.has(name) && (included === undefined || included.has(name)),
   }
