@@ -30,7 +30,11 @@ const everything = {
     prometheusRule: { enabled: true, labels: { release: 'monitoring' } },
     dashboards: { enabled: true },
   },
-  webhook: { replicas: 2, certManager: { enabled: true } },
+  webhook: {
+    replicas: 2,
+    certManager: { enabled: true },
+    clientCertificate: { secret: 'api-server', names: ['kube-apiserver'] },
+  },
   openshift: { enabled: true },
   podSecurity: { labelNamespace: true },
   commonLabels: { team: 'platform' },
@@ -176,7 +180,13 @@ describe.skipIf(missing !== undefined)(`the charts${missing === undefined ? '' :
       // Some need another one to be seen.
       const switched = companions.find((name) => path.startsWith(`${name}.`) && path !== `${name}.enabled`)
       const alone =
-        path === 'leaderElection.enabled' ? { replicas: 1 } : path === 'rbac.scope' ? { ...rolesOnly, rbac: {} } : {}
+        path === 'leaderElection.enabled'
+          ? { replicas: 1 }
+          : path === 'rbac.scope'
+            ? { ...rolesOnly, rbac: {} }
+            : path === 'webhook.clientCertificate.names'
+              ? nested('webhook.clientCertificate.secret', 'other')
+              : {}
       const companion = switched === undefined ? alone : nested(`${switched}.enabled`, true)
       const other =
         others[path] ?? otherThan(path.split('.').reduce<unknown>((at, key) => (at as Table)[key], fallback))
@@ -364,7 +374,7 @@ describe.skipIf(missing !== undefined)(`the charts${missing === undefined ? '' :
         find(objects, 'ValidatingWebhookConfiguration', 'penstock')['webhooks'] as unknown as { sideEffects: string }[]
       ).map((webhook) => webhook.sideEffects)
     const plain = objectsOf(await helmTemplate({ clusterPipelines: [{ name: 'all', spec: {} }] }))
-    expect([collects(plain), effects(plain)]).toEqual([[], ['None', 'None']])
+    expect([collects(plain), effects(plain)]).toEqual([[], ['NoneOnDryRun', 'None']])
     const values = { authorizeClusterPipelines: true, webhook: { replicas: 1 } }
     const asked = objectsOf(await helmTemplate(values))
     expect([collects(asked), effects(asked)]).toEqual([[], ['NoneOnDryRun', 'None']])

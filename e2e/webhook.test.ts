@@ -84,12 +84,15 @@ describe.skipIf(missing !== undefined)(`admission${missing === undefined ? '' : 
   async function posted(body: string): Promise<string> {
     const secret = await get('secret', 'penstock-operator-tls', '-n', system)
     const ca = Buffer.from(secret.data['ca.crt'], 'base64').toString()
+    const { webhooks } = await get('validatingwebhookconfiguration', 'penstock')
+    const { path } = webhooks.find((one: { name: string }) => one.name === 'resources.penstock.dev').clientConfig
+      .service
     return new Promise((done, failed) => {
       const servername = `penstock-webhook.${system}.svc`
       const asked = request({
         host: '127.0.0.1',
         port,
-        path: '/validate',
+        path,
         method: 'POST',
         ca,
         servername,

@@ -110,6 +110,13 @@ topologySpreadConstraints:
       matchLabels:
         {{- include "penstock.selector" . | nindent 8 }}
 {{- end }}
+{{- if and .root.Values.webhook.enabled (has .component (list "operator" "webhook")) }}
+{{- with .root.Values.webhook.clientCertificate.secret }}
+volumes:
+  - name: webhook-clients
+    secret: { secretName: {{ . }}, items: [{ key: ca.crt, path: ca.crt }] }
+{{- end }}
+{{- end }}
 {{- end -}}
 
 {{- define "penstock.container" -}}
@@ -129,6 +136,20 @@ resources:
   {{- toYaml .root.Values.resources | nindent 2 }}
 securityContext:
   {{- toYaml .root.Values.securityContext | nindent 2 }}
+{{- if and .root.Values.webhook.enabled .root.Values.webhook.clientCertificate.secret }}
+volumeMounts:
+  - { name: webhook-clients, mountPath: /etc/penstock/webhook-clients, readOnly: true }
+{{- end }}
+{{- end -}}
+
+{{- define "penstock.webhookArguments" -}}
+- --webhook-address=0.0.0.0:9444
+{{- if .Values.webhook.clientCertificate.secret }}
+- --webhook-client-ca=/etc/penstock/webhook-clients/ca.crt
+{{- with .Values.webhook.clientCertificate.names }}
+- --webhook-client-names={{ join "," . }}
+{{- end }}
+{{- end }}
 {{- end -}}
 
 {{- define "penstock.watchArguments" -}}

@@ -1,6 +1,8 @@
 // `penstock operator`: keeps what runs in a cluster equal to what its resources say. One process leads and writes; the others answer
 // probes, webhooks and agents, and take over when it ends.
 
+import { X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { parseArgs } from 'node:util'
@@ -28,7 +30,8 @@ import { LocalReviews } from '../kube/local-reviews.ts'
 import { type Reviews, serverReviews } from '../kube/reviews.ts'
 import { SharedCaches } from '../kube/shared-caches.ts'
 import { followCertificatePart, keepCertificatesPart, OperatorCertificate } from '../webhook/certificates.ts'
-import { webhookPart } from '../webhook/server.ts'
+import { type ClientAuthority, webhookPart } from '../webhook/server.ts'
+import { followTokensPart, keepTokensPart, WebhookTokens } from '../webhook/tokens.ts'
 import { durationMs, oneOf } from './arguments.ts'
 import { Rights } from './rights.ts'
 
@@ -50,6 +53,8 @@ const options = {
   'heartbeat-period': { type: 'string', default: '30s' },
   'status-period': { type: 'string', default: '30s' },
   'webhook-address': { type: 'string', default: '' },
+  'webhook-client-ca': { type: 'string', default: '' },
+  'webhook-client-names': { type: 'string' },
   'agent-image': { type: 'string', default: `penstock/agent:${version}` },
   'metrics-token-secret': { type: 'string', default: '' },
   'cluster-name': { type: 'string', default: '' },
@@ -92,7 +97,10 @@ Addresses
   --heartbeat-period TIME         how often each agent reports, from 1s to 5m (30s); one that has not for three such
                                   periods is stale
   --status-period TIME            how often a status is written in which figures alone have changed (30s)
-  --webhook-address HOST:PORT     admission webhooks; empty: none
+  --webhook-address HOST:PORT     admission webhooks; empty: none. They answer requests to their secret paths alone, which the
+                                  operator writes into the webhook configurations
+  --webhook-client-ca FILE        besides, the API server must show a certificate of this authority (PEM)
+  --webhook-client-names A,B      and its common name, or a name for DNS, must be one of these (any)
   --metrics-token-secret NAME     Secret beside an Agent whose \`token\` its PodMonitor gives to scrapers
   --agent-image IMAGE             of Agents that name none (penstock/agent:${version})
 
@@ -101,7 +109,7 @@ Addresses
 `
 
 /** What answers admission: neither of them writes anything but who has applied a ClusterPipeline. */
-const webhookParts: readonly string[] = ['certificate', 'webhook']
+const webhookParts: readonly string[] = ['certificate', 'webhook-token', 'webhook']
 
 /** How long what is being worked on may take to end. */
 const drainMs = 25_000
@@ -218,6 +226,7 @@ async function operate(flags: Flags, logger: Logger, stop: AbortController, webh
     artifacts,
     controllerMetrics,
     apiHosts.filter((host) => host !== ''),
+    flags.webhookClients,
   ).filter((part) => !webhooksOnly || webhookParts.includes(part.name))
   const allParts =
     rights === undefined || rights.leftOut.length === 0 ? parts : [...parts, rights.part(() => stop.abort())]
@@ -326,18 +335,25 @@ function partsOf(
   artifacts: Artifacts,
   metrics: ControllerMetrics,
   apiHosts: readonly string[],
+  webhookClients: ClientAuthority | undefined,
 ): readonly OperatorPart[] {
   const certificate = new OperatorCertificate()
+  const tokens = new WebhookTokens()
   // A certificate is needed where others than this machine connect.
   const secure = [settings.heartbeatAddress, settings.webhookAddress].some(
     (address) => address !== '' && !isLoopback(address),
   )
   return [
     ...(secure ? [keepCertificatesPart(certificate), followCertificatePart(certificate)] : []),
+    // Where it has Roles alone there are no webhooks; elsewhere other pods may answer them, and the leader registers them.
+    ...(secure && !settings.rolesOnly ? [keepTokensPart(tokens)] : []),
     ...(settings.webhookAddress === ''
       ? []
       : [
+          followTokensPart(tokens),
           webhookPart(certificate, {
+            tokens,
+            clients: webhookClients,
             judge: (context) => judgeOf(context, apiHosts),
             workloadInput: ({ settings }) => ({
               image: settings.agentImage,
@@ -367,21 +383,39 @@ function flagsOf(values: Values) {
     perSecond: positive('kube-qps', values['kube-qps']),
     burst: positive('kube-burst', values['kube-burst']),
     statusPeriodMs: timeOf('status-period', values['status-period']),
+    webhookClients: clientsOf(values['webhook-client-ca'], values['webhook-client-names']),
     settings,
   }
 }
 
 type Flags = ReturnType<typeof flagsOf>
 
+function list(text: string | undefined): string[] | undefined {
+  const items = (text ?? '')
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '')
+  return items.length === 0 ? undefined : items
+}
+
+/** Whose certificate the webhooks ask for; undefined: nobody's. */
+function clientsOf(file: string, names: string | undefined): ClientAuthority | undefined {
+  if (file === '') {
+    if (names === undefined) return undefined
+    throw new PenstockError('PEN_USAGE', '`--webhook-client-names` needs `--webhook-client-ca FILE`.')
+  }
+  try {
+    const ca = readFileSync(file, 'utf8')
+    new X509Certificate(ca)
+    return { ca, names: list(names) ?? [] }
+  } catch (cause) {
+    const problem = `\`--webhook-client-ca\` takes a file with certificates in PEM; ${file}: ${errorText(cause)}`
+    throw new PenstockError('PEN_USAGE', problem, { cause })
+  }
+}
+
 /** The settings, but for what the kubeconfig says where no flag does. */
 function settingsOf(values: Values): (ownNamespace: string | undefined) => OperatorSettings {
-  const list = (text: string | undefined) => {
-    const items = (text ?? '')
-      .split(',')
-      .map((item) => item.trim())
-      .filter((item) => item !== '')
-    return items.length === 0 ? undefined : items
-  }
   const rolesOnly = oneOf('rbac-scope', values['rbac-scope'], ['Cluster', 'Namespaced']) === 'Namespaced'
   if (rolesOnly) refuseClusterScope(values, list(values['watch-namespaces']) ?? [])
   const agentNamespaces = list(values['agent-namespaces'])

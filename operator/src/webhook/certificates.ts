@@ -204,10 +204,20 @@ export class OperatorCertificate {
   }
 }
 
-/** A server that shows the newest certificate to whoever connects, and nothing before there is one; open connections go on. */
-export function secureServer(certificate: OperatorCertificate, listener: RequestListener): Server {
-  const server = createServer(listener)
-  const following = certificate.subscribe(({ cert, key }) => server.setSecureContext({ cert, key }))
+/**
+ * A server that shows the newest certificate to whoever connects, and nothing before there is one; open connections go on. With
+ * `clientAuthority` it asks clients for a certificate; the listener decides about those that have none.
+ */
+export function secureServer(
+  certificate: OperatorCertificate,
+  listener: RequestListener,
+  clientAuthority?: string,
+): Server {
+  const asking =
+    clientAuthority === undefined ? {} : { ca: clientAuthority, requestCert: true, rejectUnauthorized: false }
+  const server = createServer(asking, listener)
+  const trusted = clientAuthority === undefined ? {} : { ca: clientAuthority }
+  const following = certificate.subscribe(({ cert, key }) => server.setSecureContext({ cert, key, ...trusted }))
   server.once('close', () => following[Symbol.dispose]())
   return server
 }
@@ -322,7 +332,7 @@ export async function trustAuthority(context: OperatorContext, ca: string): Prom
 }
 
 /** Runs a step again and again until the end; the step says when. */
-function loop(context: OperatorContext, name: string, step: () => Promise<number>): AsyncDisposable {
+export function loop(context: OperatorContext, name: string, step: () => Promise<number>): AsyncDisposable {
   const ending = new AbortController()
   const signal = AbortSignal.any([context.signal, ending.signal])
   const run = async () => {
@@ -337,7 +347,7 @@ function loop(context: OperatorContext, name: string, step: () => Promise<number
         delay = Math.min(30_000, 500 * 2 ** failures++)
         context.logger.warn(
           { part: name, error: errorText(error) },
-          'The certificates could not be looked after; trying again.',
+          'A part of the operator could not do its work; trying again.',
         )
       }
       await wait(delay, undefined, { signal, ref: false }).catch(() => {}) // ended

@@ -1,5 +1,6 @@
 // The server as the API server asks it: reviews over TLS, and a certificate that is exchanged while it runs.
 
+import { createPrivateKey, webcrypto } from 'node:crypto'
 import { request } from 'node:https'
 import { createLogger } from '@penstock/agent/telemetry/logger'
 import { Registry } from 'prom-client'
@@ -7,7 +8,8 @@ import { expect, test } from 'vitest'
 import type { Agent } from '../api/agent.ts'
 import type { OperatorContext } from '../controllers/context.ts'
 import { OperatorCertificate, renewCertificates, serverNames } from './certificates.ts'
-import { WebhookServer } from './server.ts'
+import { type ClientAuthority, WebhookServer } from './server.ts'
+import { pathOfWebhook, WebhookTokens } from './tokens.ts'
 import type { Judge } from './validate.ts'
 
 const agent: Agent = {
@@ -24,28 +26,48 @@ const judge: Judge = async (_, object) =>
       ? new Promise(() => {})
       : []
 
-async function started() {
+const token = 'a token that only the API server knows'
+const at = (path: string) => pathOfWebhook(path, token)
+
+interface Recorded {
+  readonly type: { readonly kind: string }
+  readonly object: { readonly metadata: { readonly annotations?: Record<string, string> } }
+}
+
+async function started({ judging = judge, clients }: { judging?: Judge; clients?: ClientAuthority } = {}) {
+  const tokens = new WebhookTokens()
+  tokens.set([{ value: token, createdAt: 0 }])
+  const written: Recorded[] = []
+  const kube = {
+    as: () => kube,
+    request: async (_: string, path: string) =>
+      path.endsWith('subjectaccessreviews') ? { status: { allowed: true } } : { minor: '36+' },
+    get: async () => undefined,
+    apply: async (type: Recorded['type'], object: Recorded['object']) => void written.push({ type, object }),
+  }
   const certificate = new OperatorCertificate()
   const make = async () => certificate.set((await renewCertificates({}, serverNames('ns'), new Date())).server)
   await make()
   let port = 0
   // What the server takes of its context, and nothing else.
   const context = {
-    settings: { webhookAddress: '127.0.0.1:0' },
+    settings: { webhookAddress: '127.0.0.1:0', authorizeClusterPipelines: true, namespace: 'ns' },
     caches: { cache: () => ({ get: (_: string, name: string) => (name === 'side' ? agent : undefined) }) },
-    kube: { request: async () => ({ minor: '36+' }) },
+    kube,
     metrics: new Registry(),
     logger: createLogger({ level: 'silent', format: 'json' }),
   } as unknown as OperatorContext
   const server = new WebhookServer(context, certificate, {
-    judge: () => judge,
+    tokens,
+    clients,
+    judge: () => judging,
     workloadInput: () => ({ image: 'x:1', operatorUrl: 'https://o:9443', operatorNamespace: 'ns' }),
     listening: (bound) => {
       port = bound
     },
   })
   await server.listen()
-  return { server, port: () => port, certificate, make }
+  return { server, port: () => port, certificate, make, tokens, written, ca: () => certificate.current()?.ca ?? '' }
 }
 
 /** Posts a body and gives status and parsed answer, or the error of the connection. */
@@ -54,10 +76,20 @@ function post(
   ca: string,
   path: string,
   body: unknown,
+  more: object = {},
 ): Promise<{ code: number; body: Record<string, unknown> }> {
   return new Promise((done, failed) => {
     const asked = request(
-      { host: '127.0.0.1', port, path, method: 'POST', ca, servername: 'penstock-webhook.ns.svc', agent: false },
+      {
+        host: '127.0.0.1',
+        port,
+        path,
+        method: 'POST',
+        ca,
+        servername: 'penstock-webhook.ns.svc',
+        agent: false,
+        ...more,
+      },
       (answer) => {
         let text = ''
         answer.on('data', (part) => {
@@ -83,7 +115,7 @@ test('reviews are answered with their uid: allowed, refused, patched, warned', a
   await using _ = server
   const ca = certificate.current()?.ca ?? ''
   const ask = async (path: string, kind: string, object: object) => {
-    const { code, body } = await post(port(), ca, path, review(kind, object))
+    const { code, body } = await post(port(), ca, at(path), review(kind, object))
     expect(code).toBe(200)
     expect(body).toMatchObject({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview' })
     return body['response'] as Record<string, unknown>
@@ -120,10 +152,10 @@ test('what is no review is refused, and a check that takes too long lets pass', 
   const { server, port, certificate } = await started()
   await using _ = server
   const ca = certificate.current()?.ca ?? ''
-  expect((await post(port(), ca, '/validate', 'no json')).code).toBe(400)
-  expect((await post(port(), ca, '/validate', {})).code).toBe(400)
+  expect((await post(port(), ca, at('/validate'), 'no json')).code).toBe(400)
+  expect((await post(port(), ca, at('/validate'), {})).code).toBe(400)
   expect((await post(port(), ca, '/elsewhere', review('Pipeline', {}))).code).toBe(404)
-  const { body } = await post(port(), ca, '/validate', review('Pipeline', pipeline('slow')))
+  const { body } = await post(port(), ca, at('/validate'), review('Pipeline', pipeline('slow')))
   expect(body['response']).toMatchObject({ allowed: true, warnings: [expect.stringContaining('too long')] })
 })
 
@@ -131,9 +163,137 @@ test('a renewed certificate is used for the next connection', async () => {
   const { server, port, certificate, make } = await started()
   await using _ = server
   const before = certificate.current()?.ca ?? ''
-  await post(port(), before, '/validate', review('Pipeline', pipeline('good')))
+  await post(port(), before, at('/validate'), review('Pipeline', pipeline('good')))
   await make()
-  await expect(post(port(), before, '/validate', review('Pipeline', pipeline('good')))).rejects.toThrow()
+  await expect(post(port(), before, at('/validate'), review('Pipeline', pipeline('good')))).rejects.toThrow()
   const after = certificate.current()?.ca ?? ''
-  expect((await post(port(), after, '/validate', review('Pipeline', pipeline('good')))).code).toBe(200)
+  expect((await post(port(), after, at('/validate'), review('Pipeline', pipeline('good')))).code).toBe(200)
+})
+
+/** One that signs itself, as the API server may show it. */
+async function clientCertificate(name: string): Promise<{ cert: string; key: string }> {
+  await import('reflect-metadata')
+  const x509 = await import('@peculiar/x509')
+  const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' }
+  const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])
+  const certificate = await x509.X509CertificateGenerator.createSelfSigned({
+    name: `CN=${name}`,
+    notAfter: new Date(Date.now() + 86_400_000),
+    signingAlgorithm: algorithm,
+    keys,
+    extensions: [
+      new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature | x509.KeyUsageFlags.keyCertSign, true),
+      new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.clientAuth]),
+    ],
+  })
+  const der = Buffer.from(await webcrypto.subtle.exportKey('pkcs8', keys.privateKey))
+  const key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' }).export({ format: 'pem', type: 'pkcs8' })
+  return { cert: certificate.toString('pem'), key: String(key) }
+}
+
+const clusterPipeline = { kind: 'ClusterPipeline', metadata: { name: 'all', uid: 'u' }, spec: {} }
+const forged = (more: object = {}) => {
+  const asks = review('ClusterPipeline', clusterPipeline)
+  const userInfo = { username: 'system:admin', groups: ['system:masters'] }
+  return { ...asks, request: { ...asks.request, namespace: undefined, userInfo, ...more } }
+}
+
+test.each([
+  ['/validate'],
+  ['/validate/'],
+  ['/validate/undefined'],
+  [pathOfWebhook('/validate', 'another token')],
+  [`/validate${at('/inject').slice('/inject'.length)}`],
+  [`${at('/validate')}/more`],
+  [at('/warn').slice(0, -1)],
+  ['/'],
+])('a review for %s is not looked at, and leaves nothing behind', async (path) => {
+  let judged = 0
+  const counting: Judge = async () => {
+    judged++
+    return []
+  }
+  const { server, port, ca, written } = await started({ judging: counting })
+  await using _ = server
+  expect(await post(port(), ca(), path, forged())).toMatchObject({ code: 404 })
+  expect([judged, written]).toEqual([0, []])
+})
+
+test('before there is a token, no review is answered', async () => {
+  const { server, port, ca, tokens } = await started()
+  await using _ = server
+  tokens.set([])
+  expect((await post(port(), ca(), at('/validate'), forged())).code).toBe(404)
+})
+
+test('the author of a ClusterPipeline is recorded for a request of the API server, and not where it only tries', async () => {
+  const { server, port, ca, written } = await started()
+  await using _ = server
+  const { body } = await post(port(), ca(), at('/validate'), forged({ dryRun: true }))
+  expect(body['response']).toMatchObject({ allowed: true })
+  expect(written).toEqual([])
+  await post(port(), ca(), at('/validate'), forged())
+  expect(written.map(({ type }) => type.kind)).toEqual(['ConfigMap'])
+  expect(written[0]?.object.metadata.annotations?.['penstock.dev/author']).toContain('system:admin')
+})
+
+test('where a client certificate is configured, the path alone opens nothing', async () => {
+  const client = await clientCertificate('kube-apiserver')
+  const stranger = await clientCertificate('kube-apiserver')
+  const { server, port, ca } = await started({ clients: { ca: client.cert, names: ['kube-apiserver'] } })
+  const named = await started({ clients: { ca: client.cert, names: ['somebody-else'] } })
+  await using _ = server
+  await using __ = named.server
+  const path = at('/validate')
+  const ask = async (of: { port: () => number; ca: () => string }, more: object) =>
+    (await post(of.port(), of.ca(), path, review('Pipeline', pipeline('good')), more)).code
+  expect(await ask({ port, ca }, {})).toBe(403)
+  expect(await ask({ port, ca }, stranger)).toBe(403)
+  expect(await ask({ port, ca }, client)).toBe(200)
+  expect(await ask(named, client)).toBe(403)
+})
+
+test('one namespace that asks for much is asked to try again, and the others are answered', async () => {
+  const waiting: (() => void)[] = []
+  const holding: Judge = async (_, object) => {
+    if (object.metadata.namespace === 'evil') await new Promise<void>((done) => waiting.push(done))
+    return []
+  }
+  const { server, port, ca } = await started({ judging: holding })
+  await using _ = server
+  const ask = async (namespace: string, name: string) => {
+    const asks = review('Pipeline', { ...pipeline(name), metadata: { name, namespace } })
+    const body = { ...asks, request: { ...asks.request, namespace } }
+    const answer = await post(port(), ca(), `${at('/validate')}?timeout=30s`, body)
+    return answer.body['response'] as { allowed: boolean; status?: { code: number; message: string } }
+  }
+  let refused = 0
+  const flood = Array.from({ length: 40 }, async (_, index) => {
+    const { status } = await ask('evil', `p${index}`)
+    if (status?.code !== 429) return
+    expect(status.message).toMatch(/too many reviews .*try again/)
+    refused++
+  })
+  // Four are judged and sixteen wait; nobody has to wait to hear that there is no place.
+  await expect.poll(() => refused, { timeout: 30_000 }).toBe(20)
+  expect(waiting).toHaveLength(4)
+  const draining = setInterval(() => waiting.shift()?.(), 5)
+  expect((await ask('shop', 'good')).allowed).toBe(true)
+  await Promise.all(flood).finally(() => clearInterval(draining))
+  expect(refused).toBe(20)
+})
+
+test('an answer comes before the API server stops waiting for it', async () => {
+  const { server, port, ca } = await started()
+  await using _ = server
+  const { body } = await post(port(), ca(), `${at('/validate')}?timeout=1s`, review('Pipeline', pipeline('slow')))
+  expect(body['response']).toMatchObject({ allowed: true, warnings: [expect.stringContaining('too long')] })
+})
+
+test('a body that is longer than any object is not kept', async () => {
+  const { server, port, ca } = await started()
+  await using _ = server
+  const body = JSON.stringify({ request: { uid: 'u', object: 'x'.repeat(9 * 1024 * 1024) } })
+  const answer = await post(port(), ca(), at('/validate'), body).catch((error: NodeJS.ErrnoException) => error.code)
+  expect(answer).toSatisfy((found) => found === 'EPIPE' || found === 'ECONNRESET' || found.code === 413)
 })

@@ -1,22 +1,39 @@
 // The server of the webhooks. It answers on every replica and holds no state: what it needs is in the caches. The one thing that it
 // writes is who has applied a ClusterPipeline, where that is asked for. A certificate that is renewed is used for the next connection.
+// It answers the API server alone, which knows the secret in the path of each webhook, and where that is configured shows a
+// certificate: of every other request nothing but the path is read.
 
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
+import type { TLSSocket } from 'node:tls'
 import { errorText } from '@penstock/agent/errors'
-import { Histogram } from 'prom-client'
+import { Counter, Histogram } from 'prom-client'
 import type { Agent } from '../api/agent.ts'
 import { agentKind, clusterPipelineKind, type Kind, kindOf } from '../api/kinds.ts'
 import type { KubeObject } from '../api/object.ts'
+import { FairQueue } from '../compile/fair-queue.ts'
 import { Authors, contentOf } from '../controllers/authors.ts'
 import type { OperatorContext, OperatorPart } from '../controllers/context.ts'
 import type { User } from '../kube/reviews.ts'
 import type { WorkloadInput } from '../workloads/pod.ts'
 import { type OperatorCertificate, secureServer } from './certificates.ts'
 import { injectSidecar, misplacedWarnings, type Pod } from './inject.ts'
+import type { WebhookTokens } from './tokens.ts'
 import { type Judge, validate } from './validate.ts'
 
+/** Whom the client certificate of the API server must be of. */
+export interface ClientAuthority {
+  /** PEM of the authority, or several, that signs it. */
+  readonly ca: string
+  /** Common names, or names for DNS, one of which it must have; any if empty. */
+  readonly names: readonly string[]
+}
+
 export interface WebhookOptions {
+  readonly tokens: WebhookTokens
+  /** Undefined: no certificate is asked for. */
+  readonly clients?: ClientAuthority | undefined
   readonly judge: (context: OperatorContext) => Judge
   /** What sidecars are made with. */
   readonly workloadInput: (context: OperatorContext) => WorkloadInput
@@ -45,8 +62,18 @@ interface AdmissionResponse {
 }
 
 /** Longer than any object that the API server stores, old and new together. */
-const mostBytes = 8 * 1024 * 1024
+const maxBytes = 8 * 1024 * 1024
+/** Of all requests that are being read or answered: the memory of the process must hold them. */
+const maxBytesTogether = 48 * 1024 * 1024
+/** For an answer, where the API server does not say how long it waits. */
 const budgetMs = 4_500
+/** The API server must have the answer so much earlier than it stops waiting. */
+const marginMs = 500
+/** Reviews that are judged at a time, and that wait: of one namespace (or of one user, for objects without), and in all. */
+const maxReviews = 4
+const waitingReviews = { perKey: 16, total: 128 }
+const maxConnections = 2_048
+const paths = ['/validate', '/inject', '/warn'] as const
 
 export function webhookPart(certificate: OperatorCertificate, options: WebhookOptions): OperatorPart {
   return {
@@ -68,6 +95,12 @@ export class WebhookServer implements AsyncDisposable {
   readonly #duration: Histogram
   readonly #agents
   readonly #authors: Authors | undefined
+  readonly #refused: Counter
+  readonly #waiting = new FairQueue<Waiting>(waitingReviews)
+  /** Reviews that are being judged. */
+  #judging = 0
+  /** Of the requests that are being read or answered. */
+  #bytes = 0
   #minor: Promise<number> | undefined
 
   constructor(context: OperatorContext, certificate: OperatorCertificate, options: WebhookOptions) {
@@ -83,35 +116,88 @@ export class WebhookServer implements AsyncDisposable {
       buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
       registers: [context.metrics],
     })
-    this.#server = secureServer(certificate, (request, answer) => {
-      const end = (code: number, body: object) => {
-        const text = JSON.stringify(body)
-        answer.writeHead(code, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) })
-        answer.end(text)
-      }
-      const path = new URL(request.url ?? '/', 'https://localhost').pathname
-      if (request.method !== 'POST') return end(405, { message: 'A webhook is asked by POST.' })
-      const parts: Buffer[] = []
-      let size = 0
-      request.on('error', () => {}) // the API server has gone; nobody waits for the answer
-      request.on('data', (part: Buffer) => {
-        size += part.length
-        if (size > mostBytes) request.destroy()
-        else parts.push(part)
-      })
-      request.on('end', () => {
-        this.#answer(path, Buffer.concat(parts).toString()).then(
-          ({ code, body }) => end(code, body),
-          (error: unknown) => {
-            context.logger.error({ error: errorText(error), path }, 'A webhook could not be answered.')
-            end(500, { message: errorText(error) })
-          },
-        )
-      })
+    this.#refused = new Counter({
+      name: 'penstock_webhook_refused_total',
+      help: 'Requests to the webhooks that were refused before they were read, by the reason.',
+      labelNames: ['reason'],
+      registers: [context.metrics],
     })
+    const { clients } = options
+    this.#server = secureServer(certificate, (request, answer) => this.#serve(request, answer), clients?.ca)
+    this.#server.headersTimeout = 5_000
+    this.#server.requestTimeout = 10_000
+    this.#server.keepAliveTimeout = 30_000
+    this.#server.maxConnections = maxConnections
     this.#server.on('tlsClientError', (error) =>
       context.logger.debug({ error: error.message }, 'A connection to the webhooks failed.'),
     )
+  }
+
+  /** Looks at the path alone until it is clear that the API server asks. */
+  #serve(request: IncomingMessage, answer: ServerResponse): void {
+    const end = (code: number, body: object) => {
+      const text = JSON.stringify(body)
+      answer.writeHead(code, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) })
+      answer.end(text)
+    }
+    request.on('error', () => {}) // the API server has gone; nobody waits for the answer
+    const refuse = (code: number, reason: string, message: string) => {
+      this.#refused.inc({ reason })
+      answer.setHeader('connection', 'close')
+      end(code, { message })
+      answer.once('finish', () => request.destroy())
+    }
+    const url = URL.parse(request.url ?? '/', 'https://localhost')
+    const path = url === null ? undefined : this.#options.tokens.webhookAt(url.pathname, paths)
+    if (url === null || path === undefined) {
+      refuse(404, 'path', 'There is no webhook here. The API server finds the paths in its webhook configurations.')
+      return
+    }
+    if (!this.#isExpected(request.socket as TLSSocket)) {
+      refuse(403, 'certificate', 'A client certificate of the API server is needed here.')
+      return
+    }
+    if (request.method !== 'POST') {
+      refuse(405, 'method', 'A webhook is asked by POST.')
+      return
+    }
+    const limitMs = Math.max(100, budgetOf(url.searchParams.get('timeout')))
+    const parts: Buffer[] = []
+    let size = 0
+    let isOver = false
+    answer.once('close', () => {
+      this.#bytes -= size
+    })
+    request.on('data', (part: Buffer) => {
+      if (isOver) return
+      size += part.length
+      this.#bytes += part.length
+      isOver = size > maxBytes || this.#bytes > maxBytesTogether
+      if (size > maxBytes) refuse(413, 'size', `A review has at most ${maxBytes} bytes.`)
+      else if (isOver) refuse(429, 'busy', 'Too many reviews are waiting; try again in a few seconds.')
+      else parts.push(part)
+    })
+    request.on('end', () => {
+      if (isOver) return
+      this.#answer(path, Buffer.concat(parts).toString(), limitMs).then(
+        ({ code, body }) => end(code, body),
+        (error: unknown) => {
+          this.#context.logger.error({ error: errorText(error), path }, 'A webhook could not be answered.')
+          end(500, { message: 'The review failed; the log of the operator says why.' })
+        },
+      )
+    })
+  }
+
+  /** Whether whoever has connected shows the certificate that is wanted. */
+  #isExpected(socket: TLSSocket): boolean {
+    const { clients } = this.#options
+    if (clients === undefined) return true
+    if (!socket.authorized) return false
+    if (clients.names.length === 0) return true
+    const { subject, subjectaltname = '' } = socket.getPeerCertificate()
+    const others = subjectaltname.split(', ').flatMap((name) => (name.startsWith('DNS:') ? [name.slice(4)] : []))
+    return [subject?.CN ?? [], others].flat().some((name) => clients.names.includes(name))
   }
 
   async listen(): Promise<void> {
@@ -137,28 +223,68 @@ export class WebhookServer implements AsyncDisposable {
     clearTimeout(last)
   }
 
-  async #answer(path: string, text: string): Promise<{ code: number; body: object }> {
+  async #answer(path: string, text: string, limitMs: number): Promise<{ code: number; body: object }> {
     let request: AdmissionRequest | undefined
     try {
-      request = (JSON.parse(text) as { request?: AdmissionRequest }).request
-    } catch (error) {
-      return { code: 400, body: { message: `The body is no AdmissionReview: ${errorText(error)}` } }
+      request = (JSON.parse(text) as { request?: AdmissionRequest } | null)?.request
+    } catch {
+      return { code: 400, body: { message: 'The body is no AdmissionReview: it is no JSON.' } }
     }
     if (typeof request?.uid !== 'string') return { code: 400, body: { message: 'The body is no AdmissionReview.' } }
-    const handlers: Record<string, (request: AdmissionRequest) => Promise<AdmissionResponse> | AdmissionResponse> = {
-      '/validate': (one) => this.#validate(one),
-      '/inject': (one) => this.#inject(one),
-      '/warn': ({ uid, object }) => ({ uid, allowed: true, warnings: misplacedWarnings(object ?? {}) }),
-    }
-    const handler = Object.hasOwn(handlers, path) ? handlers[path] : undefined
-    if (handler === undefined) return { code: 404, body: { message: `There is no webhook ${path}.` } }
     const started = performance.now()
-    const response = await handler(request)
+    const response = await this.#respond(path, request, started + limitMs)
     this.#duration.observe({ webhook: path, allowed: String(response.allowed) }, (performance.now() - started) / 1000)
     return { code: 200, body: { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response } }
   }
 
-  async #validate(request: AdmissionRequest): Promise<AdmissionResponse> {
+  async #respond(path: string, request: AdmissionRequest, until: number): Promise<AdmissionResponse> {
+    if (path === '/inject') return this.#inject(request)
+    if (path === '/warn') return { uid: request.uid, allowed: true, warnings: misplacedWarnings(request.object ?? {}) }
+    const key = request.namespace ? `namespace ${request.namespace}` : `user ${request.userInfo?.username ?? ''}`
+    const turn = await this.#turn(key, until)
+    if (turn === 'late') return tooLate(request.uid)
+    if (turn === 'full') {
+      const message = `The webhook of Penstock has too many reviews to do for ${key.replace(' ', ' "')}"; try again in a few seconds.`
+      return { uid: request.uid, allowed: false, status: { code: 429, reason: 'TooManyRequests', message } }
+    }
+    try {
+      return await this.#validate(request, until)
+    } finally {
+      this.#judging--
+      this.#hand()
+    }
+  }
+
+  /** Waits until a review may be judged. Who has a turn gives it back. */
+  #turn(key: string, until: number): Promise<'now' | 'late' | 'full'> {
+    if (this.#judging < maxReviews && this.#waiting.size === 0) {
+      this.#judging++
+      return Promise.resolve('now')
+    }
+    return new Promise((resolve) => {
+      const end = (turn: 'now' | 'late' | 'full') => {
+        clearTimeout(timer)
+        if (turn === 'now') this.#judging++
+        resolve(turn)
+      }
+      const waiting: Waiting = { end }
+      const timer = setTimeout(() => {
+        this.#waiting.remove(key, waiting)
+        end('late')
+      }, until - performance.now())
+      this.#waiting.add(key, waiting)?.end('full')
+    })
+  }
+
+  #hand(): void {
+    while (this.#judging < maxReviews) {
+      const next = this.#waiting.take()
+      if (next === undefined) return
+      next.end('now')
+    }
+  }
+
+  async #validate(request: AdmissionRequest, until: number): Promise<AdmissionResponse> {
     const { uid, object } = request
     const kind = kindOf(request.kind.kind)
     if (kind === undefined || object === null) return { uid, allowed: true }
@@ -167,19 +293,25 @@ export class WebhookServer implements AsyncDisposable {
       const message = `${request.userInfo?.username ?? 'The author'} may not collect penstock.dev/logs in all namespaces.`
       return { uid, allowed: false, status: { code: 403, reason: 'Forbidden', message } }
     }
-    const response = await this.#verdictOf(kind, request, object)
+    const response = await this.#verdictOf(kind, request, object, until)
     // What is only tried leaves nothing behind.
     if (response.allowed && author?.isNew === true && request.dryRun !== true)
       await this.#authors?.record(object, request.userInfo ?? {})
     return response
   }
 
-  async #verdictOf(kind: Kind, { uid, oldObject }: AdmissionRequest, object: KubeObject): Promise<AdmissionResponse> {
-    const late = AbortSignal.timeout(budgetMs)
-    const tooLate = new Promise<undefined>((done) => late.addEventListener('abort', () => done(undefined)))
-    const verdict = await Promise.race([validate(kind, object, oldObject ?? undefined, this.#judge), tooLate])
-    if (verdict === undefined)
-      return { uid, allowed: true, warnings: ['The check took too long; the status will tell what it finds.'] }
+  async #verdictOf(
+    kind: Kind,
+    { uid, oldObject }: AdmissionRequest,
+    object: KubeObject,
+    until: number,
+  ): Promise<AdmissionResponse> {
+    const late = new AbortController()
+    const timer = setTimeout(() => late.abort(), until - performance.now())
+    const tooLong = new Promise<undefined>((done) => late.signal.addEventListener('abort', () => done(undefined)))
+    const judged = validate(kind, object, oldObject ?? undefined, this.#judge)
+    const verdict = await Promise.race([judged, tooLong]).finally(() => clearTimeout(timer))
+    if (verdict === undefined) return tooLate(uid)
     const { allowed, message, warnings } = verdict
     return {
       uid,
@@ -233,4 +365,20 @@ export class WebhookServer implements AsyncDisposable {
       })
     return this.#minor
   }
+}
+
+interface Waiting {
+  end(turn: 'now' | 'late' | 'full'): void
+}
+
+const tooLate = (uid: string): AdmissionResponse => ({
+  uid,
+  allowed: true,
+  warnings: ['The check took too long; the status will say what it finds.'],
+})
+
+/** Milliseconds for an answer, by the `timeout` that the API server adds to the address, such as `5s`. */
+function budgetOf(timeout: string | null): number {
+  const seconds = /^(\d{1,3}(?:\.\d+)?)s$/.exec(timeout ?? '')?.[1]
+  return seconds === undefined ? budgetMs : Math.min(30_000, Number(seconds) * 1000 - marginMs)
 }

@@ -148,6 +148,18 @@ export const chartValues: readonly ChartValue[] = [
   value('webhook.certManager.enabled', false, flag, 'Whether cert-manager makes the certificates, not the operator.'),
   value('webhook.certManager.issuerRef', {}, open, 'Its issuer; one that signs itself if empty.'),
   value(
+    'webhook.clientCertificate.secret',
+    '',
+    text,
+    'Secret of the release namespace with `ca.crt`: the authority of the certificate that the API server must show to the webhooks, besides their secret paths. Needs an API server that is configured to show one; none if empty.',
+  ),
+  value(
+    'webhook.clientCertificate.names',
+    [],
+    names,
+    'Names, one of which that certificate must have as its common name or as a name for DNS; any if empty.',
+  ),
+  value(
     'rbac.scope',
     'Cluster',
     choice('Cluster', 'Namespaced'),

@@ -17,6 +17,15 @@ export const authoritySecretName = 'penstock-operator-ca'
 /** A ServiceAccount that may read metrics, its binding and the Secret with its token. */
 export const metricsName = 'penstock-metrics'
 export const certificateSecretName = 'penstock-operator-tls'
+/** The secret in the paths of the webhooks. */
+export const webhookTokenSecretName = 'penstock-webhook-token'
+/** Where each webhook is answered. The operator appends a secret and writes the path into the webhook configurations. */
+export const webhookPaths: Readonly<Record<string, string>> = {
+  'resources.penstock.dev': '/validate',
+  'workloads.penstock.dev': '/warn',
+  'sidecar.penstock.dev': '/inject',
+  'strict.sidecar.penstock.dev': '/inject',
+}
 export const operatorPorts = { http: 8080, agents: 9443, webhook: 9444 } as const
 
 export interface InstallationOptions {
@@ -148,11 +157,11 @@ export const electionBindingRules: readonly Rule[] = [
 
 /** What it may do in its own namespace, whether there may be Agents in it or not. */
 export const ownNamespaceRules: readonly Rule[] = [
-  // Its certificates.
+  // Its certificates, and the secret in the paths of the webhooks.
   {
     apiGroups: [''],
     resources: ['secrets'],
-    resourceNames: [authoritySecretName, certificateSecretName],
+    resourceNames: [authoritySecretName, certificateSecretName, webhookTokenSecretName],
     verbs: ['get', 'create', 'patch'],
   },
   // The last good versions of Pipelines.
@@ -444,14 +453,17 @@ function describeDeployment({ namespace, version, labels, selector }: Deployment
 /** The expression that lets a pod reach the webhook only if it asks for a sidecar. */
 const asksForSidecar = (from: string) => `has(${from}.annotations) && 'penstock.dev/sidecar' in ${from}.annotations`
 
-/** Without `caBundle`: the operator applies it, and a renderer of the chart sees no difference. */
+/**
+ * Without `caBundle` and `path`: the operator applies them, and a renderer of the chart sees no difference. Until then the API server
+ * cannot reach a webhook, and `failurePolicy` decides.
+ */
 function describeWebhooks(namespace: string, labels: Readonly<Record<string, string>>, add: Describe): void {
-  const common = (path: string) => ({
+  const common = {
     admissionReviewVersions: ['v1'],
     sideEffects: 'None',
     timeoutSeconds: 5,
-    clientConfig: { service: { name: webhookName, namespace, path, port: 443 } },
-  })
+    clientConfig: { service: { name: webhookName, namespace, port: 443 } },
+  }
   const here = { key: 'kubernetes.io/metadata.name', operator: 'NotIn', values: [namespace, 'kube-system'] }
   add({
     apiVersion: 'admissionregistration.k8s.io/v1',
@@ -460,7 +472,9 @@ function describeWebhooks(namespace: string, labels: Readonly<Record<string, str
     webhooks: [
       {
         name: 'resources.penstock.dev',
-        ...common('/validate'),
+        ...common,
+        // The author of a ClusterPipeline may be recorded.
+        sideEffects: 'NoneOnDryRun',
         failurePolicy: 'Ignore',
         rules: [
           {
@@ -474,7 +488,7 @@ function describeWebhooks(namespace: string, labels: Readonly<Record<string, str
       },
       {
         name: 'workloads.penstock.dev',
-        ...common('/warn'),
+        ...common,
         failurePolicy: 'Ignore',
         namespaceSelector: { matchExpressions: [here] },
         matchConditions: [{ name: 'annotation-beside-the-template', expression: asksForSidecar('object.metadata') }],
@@ -499,7 +513,7 @@ function describeWebhooks(namespace: string, labels: Readonly<Record<string, str
   })
   const inject = (name: string, value: string, failurePolicy: string) => ({
     name,
-    ...common('/inject'),
+    ...common,
     failurePolicy,
     reinvocationPolicy: 'IfNeeded',
     namespaceSelector: { matchLabels: { 'penstock.dev/inject': value }, matchExpressions: [here] },

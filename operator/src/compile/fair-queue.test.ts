@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest'
+import { FairQueue } from './fair-queue.ts'
+
+const taken = (queue: FairQueue<string>) => {
+  const all: string[] = []
+  for (let item = queue.take(); item !== undefined; item = queue.take()) all.push(item)
+  return all
+}
+
+test('tenants take turns, each in its own order', () => {
+  const queue = new FairQueue<string>({ perKey: 10, total: 10 })
+  for (const item of ['evil 1', 'evil 2', 'evil 3', 'shop 1', 'blog 1', 'shop 2'])
+    expect(queue.add(item.split(' ')[0] as string, item)).toBeUndefined()
+  expect(queue.size).toBe(6)
+  expect(taken(queue)).toEqual(['evil 1', 'shop 1', 'blog 1', 'evil 2', 'shop 2', 'evil 3'])
+  expect(queue.size).toBe(0)
+})
+
+test('a tenant has so many places, and no more', () => {
+  const queue = new FairQueue<string>({ perKey: 2, total: 10 })
+  expect(['a', 'b', 'c'].map((item) => queue.add('evil', item))).toEqual([undefined, undefined, 'c'])
+  queue.remove('evil', 'a')
+  expect(queue.add('evil', 'd')).toBeUndefined()
+  expect(taken(queue)).toEqual(['b', 'd'])
+})
+
+test('where all places are taken, the longest line gives way to a shorter one', () => {
+  const queue = new FairQueue<string>({ perKey: 3, total: 4 })
+  for (const item of ['a', 'b', 'c']) queue.add('evil', item)
+  queue.add('shop', 'x')
+  expect(queue.add('blog', 'y'), 'the newest of the longest line leaves').toBe('c')
+  expect(queue.add('evil', 'z'), 'the longest line gets no place of another').toBe('z')
+  expect(queue.clear().sort()).toEqual(['a', 'b', 'x', 'y'])
+  expect(queue.size).toBe(0)
+})

@@ -1,0 +1,181 @@
+// The secret in the paths of the webhooks: only the API server, which reads its webhook configurations, knows them. The leader keeps
+// the secret in a Secret of its namespace and writes the paths into the configurations; every replica follows the Secret and accepts
+// all that it holds. A new secret is registered once every replica can know it, and the old one stays until no API server uses it.
+
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { KubeObject, ResourceType } from '../api/object.ts'
+import type { OperatorContext, OperatorPart } from '../controllers/context.ts'
+import { mutatingWebhookConfigurationType, secretType, validatingWebhookConfigurationType } from '../kube/types.ts'
+import { configurationName, operatorName, webhookPaths, webhookTokenSecretName } from '../workloads/installation.ts'
+import { loop } from './certificates.ts'
+
+/** A secret lasts this long before the next one is made. */
+export const rotateMs = 86_400_000
+/** How long the replicas have to read a new secret before the API servers are sent to its paths: each reads every 15 s. */
+export const publishMs = 60_000
+/** How long the API servers have to take over the new paths; each follows its configurations within seconds. */
+export const overlapMs = 600_000
+const followMs = 15_000
+
+export interface WebhookToken {
+  readonly value: string
+  /** Milliseconds since 1970, by the clock of the leader that made it. */
+  readonly createdAt: number
+}
+
+/** The tokens that must be accepted at a time, newest first, and the one whose paths the API server is to use. */
+export function renewTokens(
+  found: readonly WebhookToken[],
+  now: number,
+): { readonly tokens: readonly WebhookToken[]; readonly registered: WebhookToken } {
+  const [newest] = found
+  // A clock that was set back makes tokens of the future: nobody can say how old they are.
+  const isDue = newest === undefined || now - newest.createdAt >= rotateMs || newest.createdAt > now + publishMs
+  const made = { value: randomBytes(32).toString('base64url'), createdAt: now }
+  const all: readonly WebhookToken[] = isDue ? [made, ...found] : found
+  const tokens = all.filter((_, index) => {
+    const successor = all[index - 1]
+    return successor === undefined || now - successor.createdAt < publishMs + overlapMs
+  })
+  const [first = made, second] = tokens
+  const isPublished = now - first.createdAt >= publishMs
+  return {
+    tokens: tokens.length === found.length && !isDue ? found : tokens,
+    registered: isPublished ? first : (second ?? first),
+  }
+}
+
+/**
+ * The path of a webhook under a token, such as `/validate/…`. Each has its own secret: the API server shows the address of a webhook
+ * that it cannot reach to the author of a request, if the webhook must not be left out, and no other webhook opens by that.
+ */
+export function pathOfWebhook(path: string, token: string): string {
+  return `${path}/${createHmac('sha256', token).update(path).digest('base64url')}`
+}
+
+/** The tokens that this process accepts. */
+export class WebhookTokens {
+  #tokens: readonly WebhookToken[] = []
+
+  get isKnown(): boolean {
+    return this.#tokens.length > 0
+  }
+
+  set(tokens: readonly WebhookToken[]): void {
+    this.#tokens = tokens
+  }
+
+  /** The webhook that a path with its secret names; undefined for every other path. Takes the same time whatever the secret is. */
+  webhookAt(path: string, webhooks: readonly string[]): string | undefined {
+    const given = digestOf(path)
+    let found: string | undefined
+    for (const webhook of webhooks)
+      for (const { value } of this.#tokens)
+        if (timingSafeEqual(given, digestOf(pathOfWebhook(webhook, value)))) found = webhook
+    return found
+  }
+}
+
+const digestOf = (text: string) => createHash('sha256').update(text).digest()
+
+// --- In the cluster ---
+
+type Secret = KubeObject & { readonly data?: Readonly<Record<string, string>> }
+
+interface WebhookConfiguration extends KubeObject {
+  readonly webhooks?: readonly {
+    readonly name: string
+    readonly clientConfig: { readonly service?: { readonly path?: string } }
+  }[]
+}
+
+/** Follows the Secret on every replica that answers webhooks. */
+export function followTokensPart(tokens: WebhookTokens): OperatorPart {
+  return {
+    name: 'webhook-token',
+    leaderOnly: false,
+    start: async (context) =>
+      loop(context, 'webhook-token', async () => {
+        const found = await readTokens(context)
+        if (found.length > 0) tokens.set(found)
+        return found.length === 0 ? 500 : followMs
+      }),
+  }
+}
+
+/** Makes and renews the tokens, and writes the paths into the webhook configurations. */
+export function keepTokensPart(tokens: WebhookTokens): OperatorPart {
+  return {
+    name: 'webhook-tokens',
+    leaderOnly: true,
+    start: async (context) =>
+      loop(context, 'webhook-tokens', async () => {
+        tokens.set(await keepTokens(context, Date.now()))
+        return followMs
+      }),
+  }
+}
+
+/** Reads the tokens, renews what is due, and registers the paths; gives the tokens to accept. */
+export async function keepTokens(context: OperatorContext, now: number): Promise<readonly WebhookToken[]> {
+  const found = await readTokens(context)
+  const { tokens, registered } = renewTokens(found, now)
+  // Kept before it is used: a path that no replica can know would be refused.
+  if (tokens !== found) {
+    await context.kube.apply<Secret>(secretType, {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: {
+        name: webhookTokenSecretName,
+        namespace: context.settings.namespace,
+        labels: { 'app.kubernetes.io/name': operatorName, 'app.kubernetes.io/managed-by': 'penstock' },
+      },
+      data: { 'tokens.json': Buffer.from(JSON.stringify(tokens)).toString('base64') },
+    })
+    context.logger.info({ secret: webhookTokenSecretName }, 'The secret in the paths of the webhooks was renewed.')
+  }
+  await registerPaths(context, registered.value)
+  return tokens
+}
+
+async function readTokens(context: OperatorContext): Promise<readonly WebhookToken[]> {
+  const secret = await context.kube.get<Secret>(secretType, context.settings.namespace, webhookTokenSecretName)
+  const text = Buffer.from(secret?.data?.['tokens.json'] ?? '', 'base64').toString()
+  let tokens: unknown
+  try {
+    tokens = JSON.parse(text)
+  } catch {
+    return [] // as if there were none: the leader makes one
+  }
+  return Array.isArray(tokens) && tokens.length > 0 && tokens.every(isToken) ? tokens : []
+}
+
+function isToken(value: unknown): value is WebhookToken {
+  const { value: text, createdAt } = (value ?? {}) as Partial<WebhookToken>
+  return typeof text === 'string' && text.length >= 32 && typeof createdAt === 'number'
+}
+
+/** `path` of our webhooks: a field of its own manager, so that whoever has installed them sees no difference. */
+async function registerPaths(context: OperatorContext, token: string): Promise<void> {
+  const types: ResourceType[] = [validatingWebhookConfigurationType, mutatingWebhookConfigurationType]
+  for (const type of types) {
+    const found = await context.kube.get<WebhookConfiguration>(type, undefined, configurationName)
+    const wanted = (found?.webhooks ?? []).flatMap(({ name, clientConfig }) => {
+      const path = Object.hasOwn(webhookPaths, name) ? webhookPaths[name] : undefined
+      return path === undefined || clientConfig.service === undefined
+        ? []
+        : [{ name, is: clientConfig.service.path, path: pathOfWebhook(path, token) }]
+    })
+    if (wanted.every(({ is, path }) => is === path)) continue
+    await context.kube.apply<WebhookConfiguration>(
+      type,
+      {
+        apiVersion: `${type.group}/${type.version}`,
+        kind: type.kind,
+        metadata: { name: configurationName },
+        webhooks: wanted.map(({ name, path }) => ({ name, clientConfig: { service: { path } } })),
+      },
+      { fieldManager: 'penstock-webhook-paths' },
+    )
+  }
+}
