@@ -286,6 +286,7 @@ function clipped(text: string): string {
   return shown.length > 60 ? `${shown.slice(0, 59)}…` : shown
 }
 
-function isSecret(schema: Schema): boolean {
+/** Whether an option is declared to hold a secret. */
+export function isSecret(schema: Schema): boolean {
   return schema['x-secret'] === true || (variantsOf(schema)?.some(isSecret) ?? false)
 }

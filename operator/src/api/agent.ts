@@ -1,6 +1,6 @@
 // Agent: a workload that runs Pipelines: on every node, as an aggregator, or beside the containers of a pod.
 
-import { conditions } from './conditions.ts'
+import { conditionOf, conditions } from './conditions.ts'
 import type { Resource } from './object.ts'
 import {
   bool,
@@ -283,24 +283,149 @@ export type AgentStatus = ValueOf<typeof agentStatus>
 export type Agent = Resource<AgentSpec, AgentStatus>
 export type AgentMode = AgentSpec['mode']
 
-/** What an Agent selects Pipelines by. */
+/** The namespaces of the platform: the operator's own, and those of `--agent-namespaces`. */
+export interface Platform {
+  readonly namespace: string
+  readonly agentNamespaces: readonly string[]
+}
+
+/** Whether an Agent is in a namespace whose editors are not the platform: they read all that it is given. */
+export function isTenants(
+  { metadata }: Pick<Agent, 'metadata'>,
+  { namespace: own, agentNamespaces }: Platform,
+): boolean {
+  const { namespace = '' } = metadata
+  return namespace !== own && !agentNamespaces.includes(namespace)
+}
+
+/** A value that comes with a Pipeline: text, and keys of Secrets and ConfigMaps, joined. */
+export interface CarriedValue {
+  readonly key: string
+  readonly parts: readonly (string | { readonly kind: string; readonly namespace: string; readonly name: string })[]
+}
+
+/** For those who do not know the operator's flags: the namespaces whose Node Agents it accepts. */
+export function platformSeen(agents: Iterable<Agent>): Platform {
+  const accepted = [...agents].filter(
+    ({ spec, status }) => spec.mode === 'Node' && conditionOf(status?.conditions, 'Accepted')?.status !== 'False',
+  )
+  return { namespace: '', agentNamespaces: accepted.map(({ metadata }) => metadata.namespace ?? '') }
+}
+
+/** What an Agent selects Pipelines by, and what it would carry for one. */
 export interface Selectable {
   readonly mode: AgentMode
   /** Undefined for a ClusterPipeline. */
   readonly namespace: string | undefined
   readonly labels: Readonly<Record<string, string>> | undefined
+  readonly secretRefs?: readonly CarriedValue[] | undefined
+  readonly lent?: readonly string[] | undefined
+  readonly withheld?: readonly string[] | undefined
 }
 
-/** Whether an Agent runs a Pipeline. A sidecar runs those of its own namespace, all of them where it names none. */
+/** Whether an Agent runs a Pipeline: it selects it, and may have all that the Pipeline carries. */
 export function takes(
+  agent: Pick<Agent, 'metadata' | 'spec'>,
+  pipeline: Selectable,
+  namespaceLabels: Readonly<Record<string, string>> | undefined,
+  platform: Platform,
+): boolean {
+  return (
+    selectsPipeline(agent, pipeline, namespaceLabels, platform) && refusalOf(agent, pipeline, platform) === undefined
+  )
+}
+
+/** Whether the selectors of an Agent mean a Pipeline. A sidecar runs those of its own namespace, all of them where it names none. */
+export function selectsPipeline(
   { metadata, spec: { mode, pipelines = {} } }: Pick<Agent, 'metadata' | 'spec'>,
   pipeline: Selectable,
   namespaceLabels: Readonly<Record<string, string>> | undefined,
+  { agentNamespaces }: Platform,
 ): boolean {
   if (pipeline.mode !== mode) return false
+  if (mode === 'Node' && !agentNamespaces.includes(metadata.namespace ?? '')) return false
   if (pipeline.namespace === undefined) return selects(pipelines.clusterPipelines?.selector, pipeline.labels)
   if (mode === 'Sidecar' && pipeline.namespace !== metadata.namespace) return false
   const open = mode === 'Sidecar' && pipelines.namespaceSelector === undefined
   if (!open && !selects(pipelines.namespaceSelector, namespaceLabels)) return false
   return pipelines.selector === undefined || selects(pipelines.selector, pipeline.labels)
+}
+
+/** Why an Agent may not have what a Pipeline carries; undefined: it may. Outside of the platform it gets what is its namespace's alone. */
+export function refusalOf(
+  agent: Pick<Agent, 'metadata'>,
+  { namespace, secretRefs = [], lent = [], withheld = [] }: Omit<Selectable, 'mode' | 'labels'>,
+  platform: Platform,
+): string | undefined {
+  if (!isTenants(agent, platform)) return undefined
+  const own = agent.metadata.namespace
+  if (namespace === undefined) return 'it is a ClusterPipeline'
+  if (namespace !== own) return `it belongs to namespace "${namespace}"`
+  for (const { key, parts } of secretRefs) {
+    if (lent.includes(key)) continue
+    for (const part of parts) {
+      if (typeof part === 'string' || part.namespace === own) continue
+      return `it needs ${part.kind} "${part.name}" of namespace "${part.namespace}", whose values would be copied to namespace "${own}"`
+    }
+  }
+  const [plain] = withheld
+  return plain === undefined
+    ? undefined
+    : `it refers to ${plain}, which holds a secret that would be copied to namespace "${own}"`
+}
+
+/** What opens the way for what `refusalOf` names. */
+export function remedyOf(
+  { secretRefs = [], withheld = [], namespace }: Omit<Selectable, 'mode' | 'labels'>,
+  agent: Pick<Agent, 'metadata'>,
+): string {
+  const carriesOthers = secretRefs.length > 0 || withheld.length > 0
+  const own = agent.metadata.namespace
+  return namespace === own && carriesOthers
+    ? 'Run it by an Agent of the platform, or have the owner of the ClusterSink or ClusterSource set `allowedAgents: Tenant`.'
+    : `Make the Agent in a namespace of the platform, or add "${own}" to --agent-namespaces.`
+}
+
+/** What an Agent asks for where it cannot have it. */
+export interface Misfit {
+  readonly path: string
+  readonly message: string
+  readonly help: string
+}
+
+/** An Agent of mode Node where there may be none. */
+export function misplacementOf(
+  { metadata: { namespace = '' }, spec: { mode } }: Pick<Agent, 'metadata' | 'spec'>,
+  { agentNamespaces }: Platform,
+): Misfit | undefined {
+  if (mode !== 'Node' || agentNamespaces.includes(namespace)) return undefined
+  const message = `Agents of mode Node are honoured in these namespaces only: ${agentNamespaces.join(', ')}; found "${namespace}"`
+  return { path: 'mode', message, help: `Set --agent-namespaces to allow "${namespace}".` }
+}
+
+/**
+ * What an Agent asks for that Agents outside of the platform do not get, as its problem; undefined where it asks for no more than it
+ * gets. `others` are the labels of further namespaces.
+ */
+export function excessOf(
+  agent: Pick<Agent, 'metadata' | 'spec'>,
+  others: Iterable<Readonly<Record<string, string>> | undefined>,
+  platform: Platform,
+): Misfit | undefined {
+  if (!isTenants(agent, platform)) return undefined
+  const { namespace } = agent.metadata
+  const { mode, pipelines = {} } = agent.spec
+  const allowed = [...new Set([platform.namespace, ...platform.agentNamespaces])].sort().join(', ')
+  const help = `It takes Pipelines of namespace "${namespace}" alone. Agents of these namespaces may take more: ${allowed}. Make it there, or add "${namespace}" to --agent-namespaces (value \`agentNamespaces\` of the chart).`
+  if (pipelines.clusterPipelines !== undefined) {
+    const path = 'pipelines.clusterPipelines'
+    return { path, message: `\`spec.${path}\` has no effect in namespace "${namespace}"`, help }
+  }
+  if (mode !== 'Aggregator') return undefined
+  for (const labels of others) {
+    if (!selects(pipelines.namespaceSelector, labels)) continue
+    const path = 'pipelines.namespaceSelector'
+    return { path, message: `\`spec.${path}\` means further namespaces than "${namespace}"`, help }
+  }
+  return undefined
 }

@@ -10,6 +10,7 @@ export const conditionTypes = [
   'Reachable',
   'Available',
   'Contended',
+  'Narrowed',
   'Ready',
   'Reconciling',
   'Stalled',

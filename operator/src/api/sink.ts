@@ -3,7 +3,7 @@
 import type { Resource } from './object.ts'
 import { config } from './pipeline.ts'
 import { list, object, open, quantity, required, text, type ValueOf } from './schema.ts'
-import { allowedNamespaces, type SourceStatus } from './source.ts'
+import { allowedAgents, allowedNamespaces, type SourceStatus } from './source.ts'
 
 const members = {
   type: required(text('Type of the sink.', { maxLength: 63 })),
@@ -13,6 +13,7 @@ const members = {
 const clusterMembers = {
   ...members,
   allowedNamespaces,
+  allowedAgents,
   overridable: list(
     text('Path of an option, such as `encoding.only_fields`.', { maxLength: 253 }),
     'Options that Pipelines may set.',

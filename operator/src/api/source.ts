@@ -15,6 +15,11 @@ export const allowedNamespaces = object(
   { rules: [{ rule: "self.from != 'Selector' || has(self.selector)", message: 'from: Selector needs selector' }] },
 )
 
+export const allowedAgents = oneOf(
+  ['Platform', 'Tenant'],
+  "Which Agents run Pipelines that refer to it, if it carries secrets. `Platform`, the default: those of the operator's agent namespaces. `Tenant`: also those of the namespaces that may refer to it. The secrets are then copied to these namespaces, where everyone who may read Secrets there reads them.",
+)
+
 export const sourceSpec = (cluster: boolean) =>
   object(
     {
@@ -22,12 +27,13 @@ export const sourceSpec = (cluster: boolean) =>
       config,
       selector,
       multiline,
-      ...(cluster ? { allowedNamespaces } : {}),
+      ...(cluster ? { allowedNamespaces, allowedAgents } : {}),
     },
     'The source.',
   ) as ReturnType<typeof clusterSourceSpec>
 
-const clusterSourceSpec = () => object({ type: required(text('')), config, selector, multiline, allowedNamespaces }, '')
+const clusterSourceSpec = () =>
+  object({ type: required(text('')), config, selector, multiline, allowedNamespaces, allowedAgents }, '')
 
 /** Status that Source and Sink kinds share. */
 export const sharedStatus = object(

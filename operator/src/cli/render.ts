@@ -4,7 +4,7 @@
 import { parseArgs } from 'node:util'
 import { errorText, PenstockError } from '@penstock/agent/errors'
 import { stringify } from 'yaml'
-import { type Agent, takes } from '../api/agent.ts'
+import { type Agent, platformSeen, takes } from '../api/agent.ts'
 import { type KubeObject, keyOf, type ResourceType } from '../api/object.ts'
 import { type CompiledResources, compileFiles, compileResources } from '../compile/config.ts'
 import { compilePipeline } from '../compile/pipeline.ts'
@@ -112,9 +112,10 @@ async function agentsOn(client: KubeClient, node: string): Promise<readonly Agen
 
 function isRun(pipeline: Resource, agents: readonly Agent[], shared: readonly Resource[]): boolean {
   const { metadata } = pipeline.content as { readonly metadata: KubeObject['metadata'] }
-  const { mode } = compilePipeline(pipeline, shared, { ownMachine: false })
+  const { mode, secretRefs, lent, withheld } = compilePipeline(pipeline, shared, { ownMachine: false })
   const space = shared.find(({ kind, name }) => kind === 'Namespace' && name === metadata.namespace)
   const its = (space?.content['metadata'] as KubeObject['metadata'] | undefined)?.labels
-  const asked = { mode, namespace: metadata.namespace, labels: metadata.labels ?? {} }
-  return agents.some((agent) => takes(agent, asked, its))
+  const asked = { mode, namespace: metadata.namespace, labels: metadata.labels ?? {}, secretRefs, lent, withheld }
+  const platform = platformSeen(agents)
+  return agents.some((agent) => takes(agent, asked, its, platform))
 }

@@ -12,7 +12,7 @@ import {
   notExcluded,
 } from '@penstock/agent/sources/orchestrator_logs/selection'
 import { compileSelector } from '@penstock/agent/sources/orchestrator_logs/selector'
-import { type Agent, takes } from '../api/agent.ts'
+import { type Agent, platformSeen, takes } from '../api/agent.ts'
 import { conditionOf } from '../api/conditions.ts'
 import { type KubeObject, keyOf } from '../api/object.ts'
 import type { Pipeline, SourceEntry } from '../api/pipeline.ts'
@@ -246,7 +246,8 @@ function obstaclesOf(
   if (pipeline.spec.suspend === true) return ['it is suspended: spec.suspend is true']
   const { labels, namespace } = pipeline.metadata
   const asked = { mode: 'Node', namespace, labels } as const
-  const willing = agents.filter((agent) => takes(agent, asked, namespaceLabels))
+  const platform = platformSeen(agents)
+  const willing = agents.filter((agent) => takes(agent, asked, namespaceLabels, platform))
   if (willing.length === 0) return ['no Agent of mode Node selects it']
   const obstacles: string[] = []
   for (const agent of pipeline.status?.agents ?? []) {

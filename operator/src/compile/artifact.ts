@@ -37,6 +37,10 @@ export interface Artifact {
   /** Types of the sources, of the hub too. */
   readonly sourceTypes: readonly string[]
   readonly secretRefs: readonly SecretRef[]
+  /** Keys of those from shared objects whose owner lets Agents of tenants carry their secrets. */
+  readonly lent?: readonly string[] | undefined
+  /** Shared objects, as `ClusterSink loki`, that hold a secret in plain text which their owner does not lend. */
+  readonly withheld?: readonly string[] | undefined
   /** Sum of the disk buffers' sizes. */
   readonly diskBufferBytes: number
   /** Rules for the agent that runs it. */
@@ -174,6 +178,8 @@ export function artifactOf(compiled: CompiledPipeline, pipeline: Resource, facts
     labels: facts.labels,
     hash: `sha256:${createHash('sha256').update(canonicalJson(content)).digest('hex')}`,
     ...content,
+    ...(compiled.lent.length === 0 ? {} : { lent: compiled.lent }),
+    ...(compiled.withheld.length === 0 ? {} : { withheld: compiled.withheld }),
     sourceTypes: compiled.sourceTypes,
     diskBufferBytes: diskBufferBytes(compiled.sinks),
     retry: facts.retry,

@@ -4,10 +4,12 @@
 
 import { isSecretPlace, secretMarker } from '@penstock/agent/bundle/secret-places'
 import type { ComponentKind } from '@penstock/agent/component'
+import { optionsOf } from '@penstock/agent/config/component-options'
 import { errorText } from '@penstock/agent/errors'
 import { findComponent } from '@penstock/agent/registry'
+import { isSecret } from '@penstock/agent/schema/messages'
 import type { Problem } from '@penstock/agent/schema/problems'
-import { isTable } from '@penstock/agent/schema/walk'
+import { isTable, type Schema, schemaBelow } from '@penstock/agent/schema/walk'
 import { capturedFields } from '@penstock/agent/sources/orchestrator_logs/annotate'
 import { compileFieldSelector } from '@penstock/agent/sources/orchestrator_logs/field-selector'
 import type { Reason } from '../api/conditions.ts'
@@ -91,6 +93,8 @@ export interface CompiledPipeline {
   /** As an agent's configuration has them. */
   readonly tests: readonly Table[]
   readonly secretRefs: readonly SecretRef[]
+  readonly lent: readonly string[]
+  readonly withheld: readonly string[]
   readonly sourceTypes: readonly string[]
   /** Shared objects that it refers to, as `Sink shop/loki`. */
   readonly references: readonly string[]
@@ -205,6 +209,8 @@ class Compilation {
   readonly #names = new Map<string, List>()
   readonly #aliases = new Map<string, { readonly name: string; readonly namespace: string }>()
   readonly #refs = new Map<string, SecretRef>()
+  readonly #lent = new Set<string>()
+  readonly #withheld = new Set<string>()
   readonly #references = new Set<string>()
   /** Where enforced options use what a source captures. */
   readonly #capturing: { readonly resource: Resource; readonly path: readonly PathKey[]; readonly field: string }[] = []
@@ -295,6 +301,8 @@ class Compilation {
       sinks,
       tests,
       secretRefs: [...this.#refs.values()].toSorted((left, right) => (left.key < right.key ? -1 : 1)),
+      lent: [...this.#lent].toSorted(),
+      withheld: [...this.#withheld].toSorted(),
       sourceTypes: [...new Set(sourceTypes)].toSorted(),
       references: [...this.#references].toSorted(),
       platform: [...this.#platform].toSorted(),
@@ -436,6 +444,8 @@ class Compilation {
       this.#forbid(resource, path, typeViolations(kind, type, this.#mode, this.#options))
       this.#forbid(resource, below, optionViolations(kind, type, config, this.#mode, this.#options))
     }
+    if (isShared(resource) && !isLent(resource) && holdsPlainSecret(kind, type, config))
+      this.#withheld.add(`${resource.kind} ${resource.name}`)
     const values = this.#substituteMembers(resolved, below, options)
     options = values
     if (list === 'sinks' && entry.content['ref'] !== undefined) options = this.#sharedOptions(entry, resolved, values)
@@ -802,7 +812,10 @@ class Compilation {
     const part: SecretPart = { kind, namespace, name, key }
     const optional = reference['optional'] === true
     // What is missing is told; a place is kept for it, so that everything else can be checked.
-    return this.#isThere(resource, below, part, optional) || !optional ? this.#place([part]) : undefined
+    if (!this.#isThere(resource, below, part, optional) && optional) return undefined
+    const place = this.#place([part])
+    if (isLent(resource)) this.#lent.add(place.$secret)
+    return place
   }
 
   #field(resource: Resource, path: PathKey[], reference: Table): unknown {
@@ -964,6 +977,30 @@ function canonicalType(kind: ComponentKind, type: unknown): string | undefined {
 }
 
 const addressOption = /endpoint|ur[il]|host|address|broker|connection|proxy|file|path|tls|auth/
+
+const isShared = ({ kind }: Resource) => kind === 'ClusterSink' || kind === 'ClusterSource'
+
+/** Whether the owner of a shared object lets Agents of tenants carry its secrets. */
+function isLent(resource: Resource): boolean {
+  const spec = resource.content['spec']
+  return isShared(resource) && isTable(spec) && spec['allowedAgents'] === 'Tenant'
+}
+
+/** Whether options hold a secret as text: an option that is declared to be one, or the credentials of an address. */
+function holdsPlainSecret(kind: ComponentKind, type: unknown, config: Table): boolean {
+  const declaration = typeof type === 'string' ? findComponent(kind, type) : undefined
+  const visit = (value: unknown, schema: Schema | undefined): boolean => {
+    if (typeof value === 'string') {
+      const address = URL.parse(value)
+      return (schema !== undefined && isSecret(schema)) || Boolean(address?.username || address?.password)
+    }
+    const below = (key: string | number) => (schema === undefined ? undefined : schemaBelow(schema, key))
+    if (Array.isArray(value)) return value.some((item, index) => visit(item, below(index)))
+    if (!isTable(value) || isTable(value['valueFrom'])) return false
+    return Object.entries(value).some(([key, item]) => visit(item, below(key)))
+  }
+  return visit(config, declaration === undefined ? undefined : optionsOf(declaration).schema)
+}
 
 /** Whether all addresses and files of a shared object are its owner's: neither an override nor an event gives a part of one. */
 function isOwnersAddress(config: unknown, overrides: unknown): boolean {

@@ -12,7 +12,16 @@ import {
 } from '@penstock/agent/bundle/format'
 import { canonicalJson } from '@penstock/agent/config/canonical'
 import { errorText } from '@penstock/agent/errors'
-import { type Agent, takes } from '../api/agent.ts'
+import {
+  type Agent,
+  excessOf,
+  isTenants,
+  misplacementOf,
+  refusalOf,
+  remedyOf,
+  selectsPipeline,
+  takes,
+} from '../api/agent.ts'
 import { conditionOf, type Finding } from '../api/conditions.ts'
 import { agentKind } from '../api/kinds.ts'
 import { type KubeObject, keyOf, objectKey, type ResourceType } from '../api/object.ts'
@@ -147,6 +156,8 @@ interface AgentMemory {
   uid: string | undefined
   /** What an earlier process has delivered, until this one decides what shall be. */
   restored: Delivered | undefined
+  /** Whether the Secrets may still hold what was withdrawn. */
+  withdrawing: boolean
   /** Changes of what is selected that have been rendered. */
   rendered: { readonly key: string; readonly bundle: Awaited<ReturnType<typeof renderBundle>> } | undefined
   /** Containers' restarts when the candidate's present step began, by uid of the pod. */
@@ -304,6 +315,7 @@ export class AgentController implements AsyncDisposable {
         secrets: new AgentSecrets(agent, this.#context.kube.as('agent'), this.#secretCache, this.#context.logger),
         uid: agent.metadata.uid,
         restored: undefined,
+        withdrawing: false,
         rendered: undefined,
         restarts: undefined,
         waits: undefined,
@@ -339,13 +351,10 @@ export class AgentController implements AsyncDisposable {
   #refusal(agent: Agent): Finding | undefined {
     const { namespace = '' } = agent.metadata
     const { mode } = agent.spec
-    if (mode === 'Node' && !this.#context.settings.agentNamespaces.includes(namespace)) {
-      return {
-        type: 'Accepted',
-        status: 'False',
-        reason: 'NamespaceNotAllowed',
-        message: `Agents of mode Node are honoured in these namespaces only: ${this.#context.settings.agentNamespaces.join(', ')}; set --agent-namespaces to allow "${namespace}".`,
-      }
+    const misplaced = misplacementOf(agent, this.#context.settings)
+    if (misplaced !== undefined) {
+      const message = `${misplaced.message}. ${misplaced.help}`
+      return { type: 'Accepted', status: 'False', reason: 'NamespaceNotAllowed', message }
     }
     if (mode === 'Aggregator' && leaseName(agent, this.#agents.values()) === undefined) {
       return {
@@ -426,6 +435,7 @@ export class AgentController implements AsyncDisposable {
     if (await secrets.read(signal)) memory.restored = undefined
     const delivered = this.#delivery.get(key) ?? memory.restored ?? this.#restore(key, secrets)
     memory.restored = undefined
+    if (this.#withdraw(agent, delivered)) memory.withdrawing = true
     const stableFragments = fragmentsIn(delivered, delivered.stable)
     const { entries, record, reasons } = this.#select(agent, delivered, stableFragments)
     delivered.record = record
@@ -455,6 +465,7 @@ export class AgentController implements AsyncDisposable {
     }
     const waitMs = undone === undefined ? this.#decide(key, agent, memory, delivered, bundle) : undefined
     await this.#write(key, delivered, memory, values.of, signal)
+    memory.withdrawing = false
     this.#delivery.set(key, delivered)
     for (const { type, reason, message } of memory.decided.splice(0)) this.#event(agent, type, reason, message)
     return waitMs
@@ -469,6 +480,8 @@ export class AgentController implements AsyncDisposable {
     const { secrets } = memory
     await secrets.read(signal)
     const delivered = this.#restore(key, secrets)
+    // What an owner lends is known when all is compiled.
+    if (this.#withdraw(agent, delivered)) return
     memory.restored = delivered
     const wanted = wantedIn(delivered)
     const needed = valueKeys(delivered, wanted)
@@ -544,7 +557,58 @@ export class AgentController implements AsyncDisposable {
 
   #takes(agent: Agent, artifact: Artifact): boolean {
     const home = artifact.namespace === undefined ? undefined : this.#namespaces.get(undefined, artifact.namespace)
-    return takes(agent, artifact, home?.metadata.labels)
+    return takes(agent, artifact, home?.metadata.labels, this.#context.settings)
+  }
+
+  /** Whether an Agent may have what an earlier revision holds of a Pipeline, by what owners of shared objects lend now. */
+  #mayCarry(agent: Agent, { id, secretRefs }: Fragment): boolean {
+    const [namespace] = id.split('/')
+    const { lent, withheld } = this.#context.artifacts.get(id) ?? {}
+    const carried = { namespace: namespace === '_cluster' ? undefined : namespace, secretRefs, lent, withheld }
+    return refusalOf(agent, carried, this.#context.settings) === undefined
+  }
+
+  /**
+   * Drops the revisions that hold what the Agent may no longer have: of an operator that was less strict, or of when its namespace
+   * was the platform's, or lent by an owner who has changed that. No rollout keeps them, and nobody goes back to them.
+   */
+  #withdraw(agent: Agent, delivered: Delivered): boolean {
+    if (!isTenants(agent, this.#context.settings)) return false
+    let found = false
+    for (const [rev, { fragments }] of delivered.revisions) {
+      if ([...fragments.values()].every((fragment) => this.#mayCarry(agent, fragment))) continue
+      delivered.revisions.delete(rev)
+      found = true
+      if (delivered.candidate?.rev === rev) delivered.candidate = undefined
+      if (delivered.stable?.rev === rev) delivered.stable = undefined
+    }
+    return found
+  }
+
+  /** What an Agent asks for and does not get, for those who look at it. */
+  #narrowed(agent: Agent): Finding | undefined {
+    const { settings, artifacts } = this.#context
+    if (!isTenants(agent, settings)) return undefined
+    const { namespace: own } = agent.metadata
+    const others: KubeObject['metadata']['labels'][] = []
+    for (const { metadata } of this.#namespaces.values()) if (metadata.name !== own) others.push(metadata.labels)
+    const narrowed = (message: string): Finding => ({
+      type: 'Narrowed',
+      status: 'True',
+      reason: 'NamespaceNotAllowed',
+      message,
+    })
+    const excess = excessOf(agent, others, settings)
+    if (excess !== undefined) return narrowed(`${excess.message}. ${excess.help}`)
+    for (const artifact of artifacts.values()) {
+      if (artifact.namespace !== own) continue
+      const home = this.#namespaces.get(undefined, artifact.namespace ?? '')
+      if (!selectsPipeline(agent, artifact, home?.metadata.labels, settings)) continue
+      const refusal = refusalOf(agent, artifact, settings)
+      if (refusal !== undefined)
+        return narrowed(`Pipeline ${artifact.id} does not run here: ${refusal}. ${remedyOf(artifact, agent)}`)
+    }
+    return undefined
   }
 
   /** Reads the values that Pipelines need. A Pipeline whose value is not to be had stays as it was. */
@@ -846,6 +910,8 @@ export class AgentController implements AsyncDisposable {
     for (const { revision } of this.#delivery.reports(key)) if (revision !== undefined) running.add(revision)
     // Pods with a sidecar that have not reported since this process started are not known.
     if (agent?.spec.mode === 'Sidecar' && !this.#delivery.isStale(undefined, evenNow())) allKnown = false
+    // What is withdrawn must not stay for pods that run it perhaps.
+    if (memory.withdrawing) allKnown = true
     const wanted = wantedIn(delivered)
     const history = delivered.record.history.filter(isGood).map(({ revision }) => revision)
     const keep = [...new Set([...wanted, ...running, ...history])]
@@ -1096,10 +1162,12 @@ export class AgentController implements AsyncDisposable {
     const bundle = memory.rendered?.bundle
     const available = this.#available(agent)
     const contended = this.#contended(agent, memory)
+    const narrowed = this.#narrowed(agent)
     const findings: Finding[] = [
       { type: 'Accepted', status: 'True', reason: 'Valid', message: '' },
       available.finding,
       ...(contended === undefined ? [] : [contended]),
+      ...(narrowed === undefined ? [] : [narrowed]),
     ]
     this.#report(agent, findings, {
       ...(bundle === undefined || delivered === undefined

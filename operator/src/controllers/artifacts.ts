@@ -34,7 +34,7 @@ export class Artifacts implements ArtifactStore {
       previous.uid === artifact.uid &&
       previous.generation === artifact.generation &&
       previous.retry === artifact.retry &&
-      JSON.stringify(previous.labels) === JSON.stringify(artifact.labels)
+      JSON.stringify(grantsOf(previous)) === JSON.stringify(grantsOf(artifact))
     if (same) return
     this.#artifacts.set(artifact.id, artifact)
     this.#tell({ id: artifact.id, current: artifact, previous })
@@ -57,4 +57,9 @@ export class Artifacts implements ArtifactStore {
   #tell(change: ArtifactChange | undefined): void {
     for (const handler of this.#handlers) handler(change)
   }
+}
+
+/** What decides which Agents may take it, and is no part of its content. */
+function grantsOf({ labels, lent, withheld }: Artifact) {
+  return { labels, lent, withheld }
 }

@@ -90,7 +90,7 @@ export const statusParts = {
   compile: { conditions: ['Accepted', 'ResolvedRefs'], fields: ['tests', 'usedBy', 'namespaces', 'authorizedBy'] },
   /** controllers/agent.ts */
   workload: {
-    conditions: ['Accepted', 'Available', 'Contended'],
+    conditions: ['Accepted', 'Available', 'Contended', 'Narrowed'],
     fields: ['replicas', 'selector', 'bundle', 'unsupportedNodes'],
   },
   /** controllers/rollout.ts */

@@ -1,7 +1,7 @@
 // What a reconcile would find in an object, were it applied now: for admission, on every replica. It asks the same gatherer and the
 // same compiler.
 
-import type { Agent } from '../api/agent.ts'
+import { type Agent, excessOf, misplacementOf } from '../api/agent.ts'
 import type { Kind } from '../api/kinds.ts'
 import { agentKind, clusterPipelineKind, pipelineKind, tenantPolicyKind } from '../api/kinds.ts'
 import type { KubeObject } from '../api/object.ts'
@@ -27,6 +27,16 @@ export function judgeOf(
     gathered[Symbol.dispose]()
     void pool[Symbol.asyncDispose]()
   })
+  /** What the Agent asks for and would not get: it is worth a warning, as flags of the operator may change. */
+  const excessProblems = (agent: Agent): CompileProblem[] => {
+    const { namespace } = agent.metadata
+    const others = [...gathered.namespaces.values()].filter(({ metadata }) => metadata.name !== namespace)
+    const labels = others.map(({ metadata }) => metadata.labels)
+    const excess = misplacementOf(agent, context.settings) ?? excessOf(agent, labels, context.settings)
+    return excess === undefined
+      ? []
+      : [{ ...excess, severity: 'warning', reason: 'NamespaceNotAllowed', path: `spec.${excess.path}` }]
+  }
   return async (kind, object) => {
     if (kind === pipelineKind || kind === clusterPipelineKind) {
       const job = await gathered.jobOf(
@@ -41,6 +51,7 @@ export function judgeOf(
       const further = problems.length > 0 ? [] : workloadProblems(object as Agent)
       return [
         ...problems,
+        ...(problems.length > 0 ? [] : excessProblems(object as Agent)),
         ...further.map((one): CompileProblem => ({ ...one, reason: 'InvalidConfig', path: `spec.${one.path}` })),
       ]
     }

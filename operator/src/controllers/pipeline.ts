@@ -3,7 +3,7 @@
 
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '@penstock/agent/config/canonical'
-import { type Agent, takes } from '../api/agent.ts'
+import { type Agent, refusalOf, remedyOf, selectsPipeline, takes } from '../api/agent.ts'
 import { type Condition, conditionOf, type Finding } from '../api/conditions.ts'
 import { agentKind, clusterPipelineKind, type Kind, kindOf } from '../api/kinds.ts'
 import { type KubeObject, keyOf } from '../api/object.ts'
@@ -366,7 +366,8 @@ export class PipelineController implements AsyncDisposable {
     if (quota !== undefined) return { accepted: { status: 'False', reason: 'QuotaExceeded', message: quota }, resolved }
     if (this.#agentsFor(result.artifact).length === 0) {
       const { mode } = result.artifact
-      const message = `No Agent of mode ${mode} selects it`
+      const refused = this.#refusedBy(result.artifact)
+      const message = `No Agent of mode ${mode} selects it${refused === undefined ? '' : `. ${refused}`}`
       return { accepted: { status: 'False', reason: 'NoMatchingAgent', message }, resolved }
     }
     const [warning] = result.warnings
@@ -428,12 +429,25 @@ export class PipelineController implements AsyncDisposable {
   }
 
   #selects(agent: Agent, artifact: Artifact): boolean {
-    const { namespace, deletionTimestamp } = agent.metadata
-    if (deletionTimestamp !== undefined) return false
-    if (agent.spec.mode === 'Node' && !this.#context.settings.agentNamespaces.includes(namespace ?? '')) return false
-    const home =
-      artifact.namespace === undefined ? undefined : this.#gathered.namespaces.get(undefined, artifact.namespace)
-    return takes(agent, artifact, home?.metadata.labels)
+    if (agent.metadata.deletionTimestamp !== undefined) return false
+    return takes(agent, artifact, this.#labelsOfHome(artifact), this.#context.settings)
+  }
+
+  #labelsOfHome({ namespace }: Artifact): Readonly<Record<string, string>> | undefined {
+    return namespace === undefined ? undefined : this.#gathered.namespaces.get(undefined, namespace)?.metadata.labels
+  }
+
+  /** Why an Agent that selects a Pipeline does not run it, and what helps. */
+  #refusedBy(artifact: Artifact): string | undefined {
+    const { settings } = this.#context
+    for (const agent of this.#agents.values()) {
+      // Whom a tenant's Agent would like to run is no concern of others.
+      if (agent.metadata.deletionTimestamp !== undefined || agent.metadata.namespace !== artifact.namespace) continue
+      if (!selectsPipeline(agent, artifact, this.#labelsOfHome(artifact), settings)) continue
+      const refusal = refusalOf(agent, artifact, settings)
+      if (refusal !== undefined) return `Agent ${keyOf(agent)} may not run it: ${refusal}. ${remedyOf(artifact, agent)}`
+    }
+    return undefined
   }
 
   /** Puts the newest version in force, or leaves the last good one; gives the time after which that one must go. */

@@ -483,7 +483,7 @@ export class RolloutStatus implements AsyncDisposable {
     const home = artifact.namespace === undefined ? undefined : this.#namespaces.get(undefined, artifact.namespace)
     for (const agent of this.#agents.values()) {
       const accepted = conditionOf(agent.status?.conditions, 'Accepted')
-      if (accepted?.status === 'False' && takes(agent, artifact, home?.metadata.labels))
+      if (accepted?.status === 'False' && takes(agent, artifact, home?.metadata.labels, this.#context.settings))
         return { agent: keyOf(agent), why: accepted.message }
     }
     return undefined

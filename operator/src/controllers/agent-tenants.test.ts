@@ -1,0 +1,266 @@
+// What an Agent of a tenant is given: compiled by the real compiler, delivered by the real controller, and looked at in the Secrets of
+// its namespace, which its editors can read.
+
+import { silentLogger } from '@penstock/agent/telemetry/logger'
+import { Registry } from 'prom-client'
+import { expect, test, vi } from 'vitest'
+import type { Agent, AgentSpec } from '../api/agent.ts'
+import { agentKind } from '../api/kinds.ts'
+import type { KubeObject, ResourceType } from '../api/object.ts'
+import type { Pipeline } from '../api/pipeline.ts'
+import { compileJob } from '../compile/job.ts'
+import { Store } from '../kube/store.ts'
+import { namespaceType, secretType } from '../kube/types.ts'
+import { renderBundle } from '../render/bundle.ts'
+import { fragmentOf } from '../render/fragment.ts'
+import { digestFile, renderManifest } from '../render/manifest.ts'
+import { labels } from '../workloads/names.ts'
+import { AgentController } from './agent.ts'
+import { rolloutAnnotation } from './agent-secrets.ts'
+import { Artifacts } from './artifacts.ts'
+import type { OperatorContext, StatusContribution } from './context.ts'
+import { Delivery } from './delivery.ts'
+import { undoAnnotation } from './undo.ts'
+
+const apiVersion = 'penstock.dev/v1alpha1'
+const values = { shop: 'QUEUE-OF-SHOP', system: 'TOKEN-OF-THE-PLATFORM', evil: 'OWN-VALUE' } as const
+const secretRef = (namespace?: string) => ({ valueFrom: { secretKeyRef: { name: 'creds', key: 'token', namespace } } })
+const sinkOf = (token: unknown) => ({
+  type: 'log_aggregator',
+  config: {
+    endpoint: 'https://loki.example.com',
+    labels: { a: 'b' },
+    encoding: { codec: 'json' },
+    auth: { strategy: 'bearer', token },
+  },
+})
+const clusterSink = (name: string, more: object, token: unknown = secretRef('system')) => ({
+  ...{ apiVersion, kind: 'ClusterSink', metadata: { name } },
+  spec: { ...sinkOf(token), allowedNamespaces: { from: 'All' }, ...more },
+})
+const shared = [
+  clusterSink('closed', {}),
+  clusterSink('lent', { allowedAgents: 'Tenant' }),
+  clusterSink('plain', {}, 'WRITTEN-OUT'),
+]
+
+async function compiled(namespace: string | undefined, name: string, sink: object) {
+  const pipeline = {
+    ...{ apiVersion, kind: namespace === undefined ? 'ClusterPipeline' : 'Pipeline' },
+    metadata: { name, uid: `${namespace}-${name}`, generation: 1, ...(namespace === undefined ? {} : { namespace }) },
+    spec: {
+      mode: 'Aggregator',
+      sources: [{ name: 'in', type: 'demo_logs', config: { format: 'json' } }],
+      sinks: [{ name: 'out', ...sink }],
+    },
+  } as unknown as Pipeline
+  const keys = Object.fromEntries(Object.keys(values).map((each) => [`Secret ${each}/creds`, ['token']]))
+  const job = {
+    apiHosts: [],
+    clusterName: '',
+    keys,
+    pipeline,
+    policy: { namespaceSelector: {}, allowedSources: ['*'] },
+  }
+  const result = await compileJob({ ...job, resources: shared as unknown as KubeObject[] })
+  expect(result.accepted.message).toBe('')
+  if (result.artifact === undefined) throw new Error('It was not accepted.')
+  return result.artifact
+}
+
+const everyPipeline = () =>
+  Promise.all([
+    compiled('shop', 'orders', sinkOf(secretRef())),
+    compiled('evil', 'own', sinkOf(secretRef())),
+    compiled('evil', 'closed', { ref: { kind: 'ClusterSink', name: 'closed' } }),
+    compiled('evil', 'plain', { ref: { kind: 'ClusterSink', name: 'plain' } }),
+    compiled(undefined, 'audit', sinkOf(secretRef('system'))),
+  ])
+
+/** An operator with an Agent in a namespace, and with Secrets that another one has left. */
+async function started(
+  namespace: string,
+  spec: Partial<AgentSpec>,
+  left: Readonly<Record<string, KubeObject>> = {},
+  annotations = {},
+) {
+  const stack = new AsyncDisposableStack()
+  const written = new Map<string, KubeObject>(Object.entries(left))
+  for (const [where, value] of Object.entries(values)) {
+    const data = { token: Buffer.from(value).toString('base64') }
+    written.set(`Secret ${where}/creds`, {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'creds', namespace: where, resourceVersion: '1' },
+      data,
+    } as KubeObject)
+  }
+  let version = 1
+  const kube = {
+    as: () => ({
+      get: async ({ kind }: ResourceType, where: string, name: string) => written.get(`${kind} ${where}/${name}`),
+      apply: async (_: ResourceType, object: KubeObject) => {
+        const applied = { ...object, metadata: { ...object.metadata, resourceVersion: String(++version) } }
+        written.set(`${object.kind} ${object.metadata.namespace}/${object.metadata.name}`, applied)
+        return applied
+      },
+      serves: async () => false,
+      delete: async () => true,
+    }),
+  }
+  const stores = new Map<string, Store<KubeObject>>()
+  const cache = (type: ResourceType, options: object = {}) => {
+    const key = `${type.kind} ${JSON.stringify(options)}`
+    const known = stores.get(key) ?? new Store<KubeObject>(type, [''], silentLogger)
+    stores.set(key, known)
+    return known
+  }
+  const agent: Agent = {
+    ...{ apiVersion, kind: 'Agent' },
+    metadata: { name: 'hub', namespace, uid: 'a', generation: 1, resourceVersion: '1', annotations },
+    spec: { mode: 'Aggregator', pipelines: { namespaceSelector: {}, clusterPipelines: { selector: {} } }, ...spec },
+  }
+  cache(agentKind).set(agent as KubeObject)
+  for (const name of Object.keys(values)) {
+    cache(namespaceType, { metadataOnly: true }).set({
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name, labels: {}, resourceVersion: '1' },
+    })
+  }
+  for (const [key, object] of written)
+    if (key.startsWith('Secret ')) cache(secretType, { metadataOnly: true }).set(object)
+  const ending = new AbortController()
+  const artifacts = new Artifacts()
+  const reports: StatusContribution[] = []
+  const context = {
+    ...{ kube, logger: silentLogger, metrics: new Registry(), signal: ending.signal, artifacts },
+    ...{
+      status: { report: (_: unknown, __: unknown, ___: unknown, report: StatusContribution) => reports.push(report) },
+    },
+    ...{ events: { record: () => {} } },
+    caches: { cache, synced: async () => {} },
+    settings: {
+      namespace: 'system',
+      agentNamespaces: ['nodes'],
+      secretsMode: 'All',
+      rolesOnly: false,
+      heartbeatUrl: 'https://operator:9443',
+    },
+  } as unknown as OperatorContext
+  const delivery = new Delivery()
+  const controller = stack.use(new AgentController(context, delivery, {}))
+  stack.defer(() => ending.abort())
+  await controller.start()
+  const conditionIn = (type: string) => reports.at(-1)?.findings.find((finding) => finding.type === type)
+  return {
+    ...{ delivery, artifacts, written, conditionIn },
+    /** All values in the Secrets of the Agent. */
+    values: () => {
+      const found: string[] = []
+      for (const [key, object] of written) {
+        if (!key.startsWith(`Secret ${namespace}/penstock-hub-sec-`)) continue
+        for (const value of Object.values((object as { data?: Record<string, string> }).data ?? {}))
+          found.push(Buffer.from(value, 'base64').toString())
+      }
+      return found.sort()
+    },
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  }
+}
+
+const waited = { timeout: 30_000 }
+
+test('an Agent of a tenant gets no value of another namespace, whatever it selects, and says why', async () => {
+  await using operator = await started('evil', {})
+  for (const artifact of await everyPipeline()) operator.artifacts.set(artifact)
+  operator.artifacts.markComplete()
+  await vi.waitFor(() => expect(operator.values()).toEqual([values.evil]), waited)
+  expect([...(operator.delivery.get('evil/hub')?.selected.keys() ?? [])]).toEqual(['evil/own'])
+  await vi.waitFor(() => expect(operator.conditionIn('Accepted')?.status).toBe('True'), waited)
+  expect(operator.conditionIn('Narrowed')?.message).toBe(
+    '`spec.pipelines.clusterPipelines` has no effect in namespace "evil". It takes Pipelines of namespace "evil" alone. Agents of these namespaces may take more: nodes, system. Make it there, or add "evil" to --agent-namespaces (value `agentNamespaces` of the chart).',
+  )
+})
+
+test('a Pipeline that carries what its owner does not lend is named in a condition of the Agent', async () => {
+  await using operator = await started('evil', {
+    pipelines: {
+      namespaceSelector: { matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'DoesNotExist' }] },
+    },
+    mode: 'Sidecar',
+  })
+  const closed = await compiled('evil', 'closed', { ref: { kind: 'ClusterSink', name: 'closed' } })
+  operator.artifacts.set({ ...closed, mode: 'Sidecar' })
+  operator.artifacts.markComplete()
+  await vi.waitFor(
+    () =>
+      expect(operator.conditionIn('Narrowed')?.message).toBe(
+        'Pipeline evil/closed does not run here: it needs Secret "creds" of namespace "system", whose values would be copied to namespace "evil". Run it by an Agent of the platform, or have the owner of the ClusterSink or ClusterSource set `allowedAgents: Tenant`.',
+      ),
+    waited,
+  )
+  expect(operator.values()).toEqual([])
+})
+
+test.each([
+  { where: 'evil', expected: [values.system] },
+  { where: 'nodes', expected: [values.system, values.system] },
+])('what an owner lends reaches an Agent in namespace $where', async ({ where, expected }) => {
+  await using operator = await started(where, {})
+  operator.artifacts.set(await compiled('evil', 'lent', { ref: { kind: 'ClusterSink', name: 'lent' } }))
+  operator.artifacts.set(await compiled('evil', 'closed', { ref: { kind: 'ClusterSink', name: 'closed' } }))
+  operator.artifacts.markComplete()
+  await vi.waitFor(() => expect(operator.values()).toEqual(expected), waited)
+})
+
+test.each([{ undone: false }, { undone: true }])(
+  'what an earlier operator gave to the Agent of a tenant is taken away, and nobody goes back to it (asked for: $undone)',
+  async ({ undone }) => {
+    const [orders, own] = await everyPipeline()
+    if (orders === undefined || own === undefined) throw new Error('Both are compiled.')
+    const { rev, shards } = await renderBundle(
+      [orders, own].map((artifact) => ({ fragment: fragmentOf(artifact), createdAt: '' })),
+    )
+    const [key = ''] = orders.secretRefs.map((ref) => ref.key)
+    const of = new Map([[key, Buffer.from(values.shop)]])
+    const config = new Map([
+      ['manifest.json', renderManifest({ rev, shards }, undefined, digestFile(of), {})],
+      ...shards.map((shard) => [shard.key, shard.data] as const),
+    ])
+    const secret = (name: string, data: ReadonlyMap<string, Uint8Array>): KubeObject =>
+      ({
+        ...{ apiVersion: 'v1', kind: 'Secret' },
+        metadata: {
+          ...{ name, namespace: 'evil', resourceVersion: '1' },
+          labels: { [labels.managedBy]: 'penstock', [labels.agent]: 'hub' },
+          annotations: {
+            [rolloutAnnotation]: JSON.stringify({
+              rolledBack: {},
+              history: [{ revision: rev, at: '2026-01-01T00:00:00Z', result: 'RolledOut' }],
+            }),
+          },
+        },
+        data: Object.fromEntries([...data].map(([id, bytes]) => [id, Buffer.from(bytes).toString('base64')])),
+      }) as KubeObject
+    const left = {
+      'Secret evil/penstock-hub-cfg-0': secret('penstock-hub-cfg-0', config),
+      'Secret evil/penstock-hub-sec-0': secret('penstock-hub-sec-0', of),
+    }
+    await using operator = await started(
+      'evil',
+      {},
+      left,
+      undone ? { [undoAnnotation]: `${rev} 2026-01-02T00:00:00Z` } : {},
+    )
+    expect(operator.values()).toEqual([values.shop])
+    operator.artifacts.set(orders)
+    operator.artifacts.set(own)
+    operator.artifacts.markComplete()
+    await vi.waitFor(() => expect(operator.values()).toEqual([values.evil]), waited)
+    const config0 = operator.written.get('Secret evil/penstock-hub-cfg-0') as
+      | { data?: Record<string, string> }
+      | undefined
+    expect(Object.keys(config0?.data ?? {}).filter((id) => shards.some((shard) => shard.key === id))).toEqual([])
+  },
+)
