@@ -90,11 +90,12 @@ export class Observers {
   async #tap(request: IncomingMessage, response: ServerResponse, query: URLSearchParams): Promise<void> {
     const { kind, namespace, name } = subjectOf(query)
     if (name === undefined) throw new Refusal(400, '`name` of a Pipeline is needed.')
-    const node = query.get('node') ?? undefined
+    const node = nameIn(query, 'node', dnsSubdomain)
+    const component = nameIn(query, 'component', dnsLabel)
     const limit = numberIn(query, 'limit', 1, mostEvents) ?? 100
     const user = await this.#authorise(request, { kind, namespace, name, subresource: 'tap', verb: 'create' })
     const artifact = this.#artifact(kind, namespace, name)
-    const component = componentOf(artifact, query.get('component') ?? undefined)
+    const shown = componentOf(artifact, component)
     const runners = this.#runners(artifact.id)
     const what = `${kind.kind} ${objectKey(namespace, name)}`
     if (runners.length === 0) throw new Refusal(409, `No agent runs ${what}: \`penstock status\` tells why.`)
@@ -104,13 +105,10 @@ export class Observers {
       throw new Refusal(404, `No agent on node ${node} runs ${what}; it runs on: ${some}.`)
     }
     const { username } = user
-    this.#context.logger.info(
-      { user: username, pipeline: artifact.id, component: component?.name },
-      'Events are shown.',
-    )
+    this.#context.logger.info({ user: username, pipeline: artifact.id, component: shown?.name }, 'Events are shown.')
     await this.#look(response, query, async (reader) => {
       const look = new TapLook(
-        { id: randomUUID(), pipeline: artifact.id, component, node, limit, intervalMs: limits.tapMs },
+        { id: randomUUID(), pipeline: artifact.id, component: shown, node, limit, intervalMs: limits.tapMs },
         reader,
         (agent) => this.#delivery.get(agent)?.selected.has(artifact.id) === true,
       )
@@ -126,10 +124,10 @@ export class Observers {
     const { kind, namespace, name } = subjectOf(query)
     const { least, usual } = limits.topMs
     const intervalMs = numberIn(query, 'interval', least, 60_000) ?? usual
-    const uid = query.get('pod')
-    const node = query.get('node')
-    if (uid !== null && node === null) throw new Refusal(400, '`node` of the pod is needed.')
-    const pod = uid === null || node === null ? undefined : { uid, node }
+    const uid = nameIn(query, 'pod', dnsSubdomain)
+    const node = nameIn(query, 'node', dnsSubdomain)
+    if (uid !== undefined && node === undefined) throw new Refusal(400, '`node` of the pod is needed.')
+    const pod = uid === undefined || node === undefined ? undefined : { uid, node }
     await this.#authorise(request, { kind, namespace, name, verb: 'get' })
     if (name !== undefined) this.#artifact(kind, namespace, name)
     const chosen = (): readonly Artifact[] => {
@@ -224,8 +222,9 @@ export class Observers {
   #artifact(kind: Kind, namespace: string | undefined, name: string): Artifact {
     const { artifacts } = this.#context
     if (!artifacts.complete) throw new Refusal(503, 'The operator has just started; try again in a few seconds.')
+    // What was asked for is what the right is for, whatever an id looks like.
     const found = artifacts.get(`${namespace ?? '_cluster'}/${name}`)
-    if (found !== undefined) return found
+    if (found !== undefined && found.kind === kind.kind && found.namespace === namespace) return found
     const what = `${kind.kind} ${objectKey(namespace, name)}`
     const object = (kind.namespaced ? this.#pipelines : this.#clusterPipelines)?.get(namespace, name)
     if (object === undefined) throw new Refusal(404, `There is no ${what}.`)
@@ -254,24 +253,57 @@ interface Wish {
 }
 
 function subjectOf(query: URLSearchParams): { kind: Kind; namespace: string | undefined; name: string | undefined } {
-  const kind = query.get('kind') === clusterPipelineKind.kind ? clusterPipelineKind : pipelineKind
-  const text = (name: string) => {
-    const value = query.get(name)
-    return value === null || value === '' ? undefined : value
-  }
-  const namespace = kind.namespaced ? text('namespace') : undefined
-  const name = text('name')
+  const asked = textIn(query, 'kind') ?? pipelineKind.kind
+  const kind = [pipelineKind, clusterPipelineKind].find((each) => each.kind === asked)
+  if (kind === undefined)
+    throw new Refusal(400, `\`kind\` is ${pipelineKind.kind} or ${clusterPipelineKind.kind}; found ${quoted(asked)}.`)
+  const namespace = nameIn(query, 'namespace', dnsLabel)
+  if (!kind.namespaced && namespace !== undefined)
+    throw new Refusal(400, `A ${kind.kind} is in no namespace; found \`namespace\` ${quoted(namespace)}.`)
+  const name = nameIn(query, 'name', dnsSubdomain)
   if (kind.namespaced && name !== undefined && namespace === undefined)
     throw new Refusal(400, '`namespace` of the Pipeline is needed.')
   return { kind, namespace, name }
 }
 
+interface Grammar {
+  readonly pattern: RegExp
+  readonly longest: number
+  readonly what: string
+}
+
+const dnsLabel: Grammar = { pattern: /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/, longest: 63, what: 'a DNS label' }
+const dnsSubdomain: Grammar = {
+  pattern: /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/,
+  longest: 253,
+  what: 'a DNS name',
+}
+
+function textIn(query: URLSearchParams, name: string): string | undefined {
+  const [first, ...further] = query.getAll(name)
+  if (further.length > 0) throw new Refusal(400, `\`${name}\` is given ${further.length + 1} times; give it once.`)
+  return first === undefined || first === '' ? undefined : first
+}
+
+/** A parameter that becomes part of a question about rights, or is compared with what the API server has let pass. */
+function nameIn(query: URLSearchParams, name: string, { pattern, longest, what }: Grammar): string | undefined {
+  const text = textIn(query, name)
+  if (text === undefined || (text.length <= longest && pattern.test(text))) return text
+  const help = `at most ${longest} of a-z, 0-9 and -${what === dnsSubdomain.what ? ' and .' : ''}`
+  throw new Refusal(400, `\`${name}\` is ${what}: ${help}; found ${quoted(text)}.`)
+}
+
+/** Text of a request, as it may stand in an answer. */
+function quoted(text: string): string {
+  return JSON.stringify(text.length > 64 ? `${text.slice(0, 63)}…` : text)
+}
+
 function numberIn(query: URLSearchParams, name: string, least: number, most: number): number | undefined {
-  const text = query.get(name)
-  if (text === null) return undefined
+  const text = textIn(query, name)
+  if (text === undefined) return undefined
   const number = Number(text)
   if (Number.isInteger(number) && number >= least && number <= most) return number
-  throw new Refusal(400, `\`${name}\` takes a whole number from ${least} to ${most}; found "${text}".`)
+  throw new Refusal(400, `\`${name}\` takes a whole number from ${least} to ${most}; found ${quoted(text)}.`)
 }
 
 function componentOf(artifact: Artifact, name: string | undefined) {

@@ -1,0 +1,111 @@
+// Who may look at what: requests to the real server of looks, beside an API server that grants Pipelines in all namespaces, whatever the
+// name of a namespace is, and nothing of ClusterPipelines.
+
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { silentLogger } from '@penstock/agent/telemetry/logger'
+import { expect, test } from 'vitest'
+import type { Artifact } from '../compile/artifact.ts'
+import type { Attempt } from '../kube/reviews.ts'
+import { Artifacts } from './artifacts.ts'
+import type { OperatorContext } from './context.ts'
+import { Delivery } from './delivery.ts'
+import { Inquiries } from './inquiries.ts'
+import { Observers } from './observers.ts'
+
+const artifactOf = (kind: Artifact['kind'], namespace: string | undefined, name: string) =>
+  ({
+    id: `${namespace ?? '_cluster'}/${name}`,
+    kind,
+    namespace,
+    name,
+    sources: {},
+    transforms: {},
+    sinks: {},
+    hub: { subscriptions: [] },
+  }) as unknown as Artifact
+
+async function started() {
+  const stack = new AsyncDisposableStack()
+  const ending = new AbortController()
+  stack.defer(() => ending.abort())
+  const artifacts = new Artifacts()
+  artifacts.set(artifactOf('ClusterPipeline', undefined, 'audit'))
+  artifacts.set(artifactOf('Pipeline', 'shop', 'checkout'))
+  artifacts.markComplete()
+  const asked: Attempt[] = []
+  const context = {
+    ...{ artifacts, logger: silentLogger, signal: ending.signal, settings: {} },
+    caches: { cache: () => ({ get: () => undefined }) },
+    reviews: {
+      userOf: async () => ({ username: 'mallory' }),
+      mayDo: async (_: unknown, attempt: Attempt) => {
+        asked.push(attempt)
+        return 'resourceAttributes' in attempt && attempt.resourceAttributes.resource === 'pipelines'
+      },
+    },
+  } as unknown as OperatorContext
+  const delivery = new Delivery()
+  const inquiries = new Inquiries()
+  const observers = new Observers(context, delivery, inquiries)
+  const server = createServer((request, response) => void observers.serve(request, response))
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  stack.defer(() => server.closeAllConnections())
+  stack.defer(() => void server.close())
+  const { port } = server.address() as AddressInfo
+  return {
+    asked,
+    ask: async (path: string) => {
+      const answer = await fetch(`http://127.0.0.1:${port}${path}`, { headers: { authorization: 'Bearer t' } })
+      const said = answer.status === 200 ? '' : ((await answer.json()) as { error: string }).error
+      if (answer.status === 200) await answer.body?.cancel()
+      return { status: answer.status, said }
+    },
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  }
+}
+
+const odd = [
+  '_cluster',
+  '..',
+  'shop/',
+  'Shop',
+  '-a',
+  'a-',
+  'a'.repeat(254),
+  '*',
+  'shop%2F..',
+  '\u0000',
+  'sh\u00f6p',
+  'a\nb',
+]
+
+test.each(
+  ['/v1/tap', '/v1/top'].flatMap((path) =>
+    ['namespace', 'name', 'node'].flatMap((parameter) => odd.map((value) => ({ path, parameter, value }))),
+  ),
+)(
+  '$path with $parameter $value is refused before anybody is asked about rights',
+  async ({ path, parameter, value }) => {
+    await using server = await started()
+    const query = new URLSearchParams({ namespace: 'shop', name: 'checkout', [parameter]: value })
+    const { status, said } = await server.ask(`${path}?${query}`)
+    expect([status, said.startsWith(`\`${parameter}\` is a DNS `)]).toEqual([400, true])
+    expect(server.asked).toEqual([])
+  },
+)
+
+test.each([
+  ['/v1/tap?kind=ClusterPipeline&name=audit', 403],
+  ['/v1/top?kind=ClusterPipeline&name=audit', 403],
+  ['/v1/tap?kind=ClusterPipeline&namespace=shop&name=audit', 400],
+  ['/v1/tap?kind=clusterpipeline&name=audit', 400],
+  ['/v1/tap?kind=Pipeline&kind=ClusterPipeline&namespace=shop&name=audit', 400],
+  ['/v1/tap?namespace=shop&namespace=bank&name=checkout', 400],
+  ['/v1/tap?namespace=shop&name=checkout', 409],
+  ['/v1/tap?namespace=shop&name=audit', 404],
+  ['/v1/top?namespace=shop&name=checkout', 200],
+])('%s is answered with %i', async (path, expected) => {
+  await using server = await started()
+  expect((await server.ask(path)).status).toBe(expected)
+})
