@@ -23,7 +23,7 @@ type FieldName = keyof typeof values
 export type PodFields = Readonly<Record<FieldName, string>>
 
 export function podFields(pod: PodObject): PodFields {
-  const fields = Object.entries(values).map(([name, valueOf]) => [name, valueOf(pod) ?? ''])
+  const fields = Object.entries(values).map(([name, read]) => [name, read(pod) ?? ''])
   return Object.fromEntries(fields) as PodFields
 }
 
