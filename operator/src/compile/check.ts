@@ -5,7 +5,11 @@ import { withSecrets } from '@penstock/agent/bundle/secret-places'
 import type { ComponentKind } from '@penstock/agent/component'
 import { loadConfigObject } from '@penstock/agent/config/load'
 import { runUnitTests } from '@penstock/agent/config/unit-tests'
+import { findComponent } from '@penstock/agent/registry'
 import type { Problem } from '@penstock/agent/schema/problems'
+import { isTable } from '@penstock/agent/schema/walk'
+import type { PodField } from '@penstock/agent/sources/orchestrator_logs/annotate'
+import { compileTemplate, templateProblem } from '@penstock/agent/template'
 import type { Reason } from '../api/conditions.ts'
 import { labelOf } from '../api/shape.ts'
 import type { CompiledPipeline, CompileProblem, Origin, PodLogs, Table } from './pipeline.ts'
@@ -88,7 +92,38 @@ export function checkPipeline(compiled: CompiledPipeline): CompileProblem[] {
   const problems = loaded.ok ? loaded.warnings : loaded.problems
   const found = problems.filter((problem) => !followsFromGaps(problem, compiled)).map((one) => located(one, compiled))
   const told = compiled.problems.filter(({ severity }) => severity === 'error')
-  return [...found.filter((problem) => !told.some((earlier) => isAbout(problem, earlier))), ...deadEnds(compiled)]
+  const notAbout = found.filter((problem) => !told.some((earlier) => isAbout(problem, earlier)))
+  return [...notAbout, ...deadEnds(compiled), ...sharedStreams(compiled)]
+}
+
+/** What of a pod's metadata no other pod has. */
+const ownOfPod: ReadonlySet<unknown> = new Set<PodField>(['pod_name', 'pod_uid', 'pod_ip', 'pod_ips', 'container_id'])
+
+/**
+ * Sinks where the lines of several pods are one stream, and of which a late line is discarded. Told only where it is certain: labels
+ * that are constant, or made of what is known of pods and the same for several of them.
+ */
+function sharedStreams({ podLogs, sinks, origins }: CompiledPipeline): CompileProblem[] {
+  if (podLogs.length === 0) return []
+  return Object.entries(sinks).flatMap(
+    ([id, { type, labels, out_of_order_action: action = 'drop' }]): CompileProblem[] => {
+      if (findComponent('sink', String(type))?.type !== 'log_aggregator' || action !== 'drop' || !isTable(labels))
+        return []
+      const texts = Object.entries(labels).flat()
+      // What is no template is told by the check of options.
+      if (!texts.every((text) => typeof text === 'string' && templateProblem(text) === undefined)) return []
+      const paths = (texts as string[]).flatMap((text) => compileTemplate(text).paths)
+      const isCertain = paths.every(({ segments }) => segments[0] === 'orchestrator' && !ownOfPod.has(segments[1]))
+      const origin = origins.get(`sinks.${id}`)
+      if (!isCertain || origin === undefined) return []
+      const message =
+        'No label tells pods apart, so lines of one pod that are older than those of another are discarded'
+      const help = "Set `out_of_order_action: accept`, or add a label such as `pod: '{{ orchestrator.pod_name }}'`."
+      const path = [...origin.path, 'labels']
+      const place = { path: labelOf(path), ...origin.resource.locate(path) }
+      return [{ severity: 'warning', reason: 'InvalidConfig', message, help, ...place }]
+    },
+  )
 }
 
 /** Components that others read, and from which nothing comes to a sink all the same. What nobody reads the agent's library tells. */

@@ -246,6 +246,25 @@ sinks:
   ])
 })
 
+test.each([
+  { labels: '{ app: shop }', action: '', isWarned: true },
+  { labels: "{ app: '{{ orchestrator.pod_labels.app }}' }", action: 'drop', isWarned: true },
+  { labels: "{ pod: '{{ orchestrator.pod_name }}' }", action: 'drop', isWarned: false },
+  { labels: "{ team: '{{ team }}' }", action: 'drop', isWarned: false },
+  { labels: '{ app: shop }', action: 'accept', isWarned: false },
+])('pods that share a stream of which late lines are discarded: $labels $action', ({ labels, action, isWarned }) => {
+  const { problems } = compile(
+    pipeline(`sources: [{ name: app, type: orchestrator_logs }]
+sinks:
+  - name: out
+    type: log_aggregator
+    config: { endpoint: 'http://loki:3100', encoding: { codec: json }, labels: ${labels}${action === '' ? '' : `, out_of_order_action: ${action}`} }`),
+  )
+  const warning =
+    '9:74 No label tells pods apart, so lines of one pod that are older than those of another are discarded'
+  expect(problems).toEqual(isWarned ? [warning] : [])
+})
+
 test('a field selector is part of what a source may read, and one that no pod can meet is refused', () => {
   const everywhere = (selector: string) =>
     compileJobText(`sources:
@@ -414,7 +433,7 @@ spec:
   allowedNamespaces: ${grant}
   overridable: [labels]
   enforced: { labels: { cluster: prod, namespace: '{{ orchestrator.pod_namespace }}' } }
-  config: { endpoint: 'https://loki:3100', encoding: { codec: json }, labels: { a: b } }
+  config: { endpoint: 'https://loki:3100', encoding: { codec: json }, labels: { a: b }, out_of_order_action: accept }
 ---
 apiVersion: v1
 kind: Namespace

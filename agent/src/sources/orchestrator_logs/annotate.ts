@@ -22,7 +22,7 @@ const podFieldTexts = {
   pod_uid: 'uid of the pod',
 } as const
 
-type PodField = keyof typeof podFieldTexts
+export type PodField = keyof typeof podFieldTexts
 
 /** How much is added to each event. */
 export type MetadataPreset = 'full' | 'lean'
