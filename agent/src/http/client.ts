@@ -2,7 +2,6 @@
 // Only the part of undici that this needs is loaded, and only for the first request: all of it costs 10 MB more.
 
 import { createRequire } from 'node:module'
-import { brotliDecompressSync, gunzipSync, inflateSync, zstdDecompressSync } from 'node:zlib'
 import type { Dispatcher, Pool } from 'undici'
 import { errorText, PenstockError } from '../errors.ts'
 import { openConnection } from '../net/connect.ts'
@@ -10,6 +9,7 @@ import type { ChooseProxy, ProxyAddress } from '../net/proxy.ts'
 import type { TlsSettings } from '../net/tls.ts'
 import type { ComponentEvents } from '../telemetry/component-events.ts'
 import { version } from '../version.ts'
+import { AnswerBody, codings, type HeldBytes } from './answer-body.ts'
 
 export interface HttpRequest {
   readonly method: string
@@ -23,7 +23,7 @@ export interface HttpResponse {
   readonly status: number
   /** Names in lower case; repeated headers are joined by a comma. */
   readonly headers: ReadonlyMap<string, string>
-  /** The body, decompressed; cut off after the limit that the caller gave. */
+  /** The body, decompressed; cut off at the limit that the caller gave. */
   readonly body: Buffer
 }
 
@@ -49,6 +49,9 @@ function loadPool(): typeof Pool {
 }
 
 const keptOfBody = 65_536
+
+/** Bytes of a body that are read after those that are kept, so that the connection can be used again; then it is closed. */
+const maxSurplus = 1 << 20
 
 /** Tags with one name: one object for each value, because counters are found by the identity of their tags. */
 class KnownTags {
@@ -84,6 +87,7 @@ export class HttpClient {
   /** Pools that end with the requests that they have. */
   readonly #ending = new Set<Pool>()
   readonly #closing = new AbortController()
+  readonly #answers: HeldBytes = { held: 0 }
 
   constructor(options: HttpClientOptions) {
     this.#options = options
@@ -91,7 +95,7 @@ export class HttpClient {
 
   /**
    * Sends a request and reads the answer. Rejects with the transport's error, or with the signal's reason.
-   * @param keep bytes of the answer's body that are kept; the rest is read and thrown away
+   * @param keep bytes of the answer's body that are kept, before and after decompression; a little more is read and thrown away
    */
   send(request: HttpRequest, signal: AbortSignal, keep = keptOfBody): Promise<HttpResponse> {
     const { events } = this.#options
@@ -105,10 +109,11 @@ export class HttpClient {
         controller?.abort(signal.reason instanceof Error ? signal.reason : new Error(String(signal.reason)))
       }
       const end = () => signal.removeEventListener('abort', abort)
-      let failed = false
+      let settled = false
       const fail = (error: unknown) => {
-        if (failed) return
-        failed = true
+        if (settled) return
+        settled = true
+        body.release()
         end()
         const kind = errorKind(error)
         const tags = errorKinds.of(kind)
@@ -118,34 +123,46 @@ export class HttpClient {
       }
       let status = 0
       let headers: ReadonlyMap<string, string> = new Map()
-      const chunks: Buffer[] = []
-      let kept = 0
+      const body = new AnswerBody(keep, this.#answers)
+      const answered = () => {
+        if (settled) return
+        settled = true
+        end()
+        const seconds = (performance.now() - start) / 1000
+        const tags = statuses.of(String(status))
+        events?.count('http_client_responses_total', 1, tags)
+        events?.observe('http_client_rtt_seconds', seconds)
+        events?.observe('http_client_response_rtt_seconds', seconds, tags)
+        const coding = headers.get('content-encoding')
+        if (coding === undefined || !codings.has(coding)) {
+          resolve({ status, headers, body: body.raw() })
+          body.release()
+          return
+        }
+        const decoded = body.decoded(coding).then((plain) => ({ status, headers, body: plain }))
+        resolve(decoded.finally(() => body.release()))
+      }
       signal.addEventListener('abort', abort)
       try {
         const { pool, proxy } = this.#pool(request.url)
         pool.dispatch(dispatchOptions(request, proxy), {
           onRequestStart(started) {
             controller = started
-            if (failed) started.abort(new Error('The request was given up.'))
+            if (settled) started.abort(new Error('The request was given up.'))
           },
           onResponseStart(_, code, fields) {
             status = code
             headers = headerMap(fields)
           },
-          onResponseData(_, chunk) {
-            if (kept < keep) chunks.push(chunk)
-            kept += chunk.length
+          onResponseData(started, chunk) {
+            if (settled) return
+            body.add(chunk)
+            if (body.surplus <= maxSurplus) return
+            answered()
+            started.abort(new Error('The answer is longer than what is read of it.'))
           },
           onResponseEnd() {
-            if (failed) return
-            end()
-            const seconds = (performance.now() - start) / 1000
-            const tags = statuses.of(String(status))
-            events?.count('http_client_responses_total', 1, tags)
-            events?.observe('http_client_rtt_seconds', seconds)
-            events?.observe('http_client_response_rtt_seconds', seconds, tags)
-            const raw = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
-            resolve({ status, headers, body: decoded(raw, headers.get('content-encoding')) })
+            answered()
           },
           onResponseError(_, error) {
             fail(error)
@@ -236,26 +253,6 @@ function headerMap(fields: Readonly<Record<string, string | string[] | undefined
     if (value !== undefined) headers.set(name.toLowerCase(), typeof value === 'string' ? value : value.join(', '))
   }
   return headers
-}
-
-/** The body without its content coding; as it is where that cannot be undone, such as when it was cut off. */
-function decoded(body: Buffer, coding: string | undefined): Buffer {
-  try {
-    switch (coding) {
-      case 'gzip':
-        return gunzipSync(body)
-      case 'deflate':
-        return inflateSync(body)
-      case 'br':
-        return brotliDecompressSync(body)
-      case 'zstd':
-        return zstdDecompressSync(body)
-      default:
-        return body
-    }
-  } catch {
-    return body // an answer that cannot be read is judged by its status
-  }
 }
 
 /** Tag `error_kind`: the code of the system or of the client. */

@@ -430,6 +430,9 @@ class HttpSink implements AskingSink {
   }
 }
 
+/** For `keepOfAnswer`, where an answer has a line for each event. Longer ones say nothing of an event; their status counts. */
+export const maxListBytes = 8 << 20
+
 /** The error of a health check that got the wrong answer. */
 export function unhealthy(address: string, status: number): PenstockError {
   const url = URL.parse(address)

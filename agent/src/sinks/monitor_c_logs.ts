@@ -8,7 +8,7 @@ import { framed } from '../delivery/request.ts'
 import type { LogEvent } from '../event/log.ts'
 import { getField, setField, type ValueObject } from '../event/value.ts'
 import { writeJsonTo } from '../formats/json.ts'
-import { httpSink, joinPath, unhealthy, withoutSecret } from '../http/sink.ts'
+import { httpSink, joinPath, maxListBytes, unhealthy, withoutSecret } from '../http/sink.ts'
 import { batch, request, tls, transformer } from '../schema/groups.ts'
 import { oneOf, optional, secret, url } from '../schema/options.ts'
 import { actionLine, classifyBulk } from './search_engine/bulk.ts'
@@ -72,7 +72,7 @@ export const monitorCLogs = defineSink({
       assemble: framed('', '', ''),
       classify: (answer, sent) => withoutToken(classify(answer, sent), options.token),
       secret: options.token,
-      keepOfAnswer: Number.POSITIVE_INFINITY,
+      keepOfAnswer: maxListBytes,
       async healthcheck(get) {
         const { status } = await get(health)
         if (status !== 200) throw unhealthy(health, status)

@@ -21,7 +21,7 @@ import { authProblems } from '../http/auth.ts'
 import type { HttpClient } from '../http/client.ts'
 import { compileCompression, compressionProblems } from '../http/compression.ts'
 import { identityFor, noIdentity } from '../http/identity.ts'
-import { encoderFailed, httpSink, joinPath, templateFailed, unhealthy } from '../http/sink.ts'
+import { encoderFailed, httpSink, joinPath, maxListBytes, templateFailed, unhealthy } from '../http/sink.ts'
 import { batch, compression, compressionNames, httpOrAwsAuth, request, tls, transformer } from '../schema/groups.ts'
 import {
   bool,
@@ -425,7 +425,7 @@ export const searchEngine = defineSink({
       },
       assemble: framed('', '', ''),
       classify: ownClient === undefined ? classify : (answer, sent) => ownClient.judge(answer, classify(answer, sent)),
-      keepOfAnswer: Number.POSITIVE_INFINITY,
+      keepOfAnswer: maxListBytes,
       sign: ownClient?.sign,
       distribution: options.distribution,
       ...(isServerless ? {} : { healthcheck: checkHealth }),

@@ -144,11 +144,22 @@ test('what is given up at a stop goes back to the queue', async () => {
   await vi.waitFor(() => expect(broker.left).toBe(1))
 })
 
+/** A frame on the consumer's channel. */
+const onChannel = (type: number, payload: Buffer) =>
+  Buffer.concat([Buffer.from([type, 0, 1, 0, 0, 0, payload.length]), payload, Buffer.from([0xce])])
+
 test.each<[string, (broker: Broker) => void]>([
   ['the connection breaks', (broker) => broker.cut()],
   ['the consumer is cancelled', (broker) => broker.cancel()],
   ['a frame is longer than any may be', (broker) => broker.send(Buffer.from([1, 0, 1, 0x40, 0, 0, 0, 1]))],
   ['a frame is no frame', (broker) => broker.send(Buffer.alloc(100, 0xff))],
+  [
+    'a message is longer than any may be',
+    (broker) => {
+      broker.send(onChannel(1, Buffer.from('003c003c' + '0174' + '0000000000000063' + '00' + '00' + '0171', 'hex')))
+      broker.send(onChannel(2, Buffer.from('003c0000' + '0000010000000000' + '0000', 'hex')))
+    },
+  ],
   ['a method is unknown', (broker) => broker.send(Buffer.from([1, 0, 1, 0, 0, 0, 4, 0, 99, 0, 99, 0xce]))],
 ])('when %s, it consumes again, and what was not answered comes again', async (_name, fault) => {
   const held: Batch[] = []

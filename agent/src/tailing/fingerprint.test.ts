@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -59,6 +60,19 @@ test.each([
 test('a first line longer than the buffer counts with what fits', () => {
   const long = identify('x'.repeat(200), { maxLineBytes: 100 } as never)
   expect(long?.fingerprint).toBe(`checksum:${crc64(Buffer.alloc(100, 'x'))}`)
+})
+
+test('of a compressed file that grows a thousandfold, as much is decompressed as is looked at', () => {
+  const mixed = Buffer.concat([
+    randomBytes(20_000).map((byte) => (byte === 10 ? 11 : byte)),
+    Buffer.alloc(32 << 20, 'x'),
+  ])
+  const compressed = gzipSync(mixed)
+
+  expect(compressed.length).toBeGreaterThan(40_000)
+  expect(identify(compressed, { maxLineBytes: 100_000 } as never)?.fingerprint).toBe(
+    `checksum:${crc64(mixed.subarray(0, 100_000))}`,
+  )
 })
 
 test('a first line beyond the first read is found', () => {

@@ -83,7 +83,7 @@ export class Fingerprinter {
     let head: Buffer = this.#buffer.subarray(0, length)
     if (gzip) {
       try {
-        head = gunzipSync(head, { finishFlush: constants.Z_SYNC_FLUSH }).subarray(0, this.#buffer.length)
+        head = decompressedHead(head, this.#buffer.length)
       } catch {
         return undefined // the compressor is still at its first bytes
       }
@@ -123,4 +123,29 @@ function readFrom(descriptor: number, buffer: Buffer, from: number, end: number)
     length += read
   }
   return length
+}
+
+/**
+ * The first bytes of what a compressed head holds, `wanted` of them if there are as many. Less of the head is taken where all of it would
+ * give far more: 100 KB can be 100 MB.
+ */
+function decompressedHead(compressed: Buffer, wanted: number): Buffer {
+  // One byte gives 1032 at most, so that some length of the head gives enough and not too much.
+  const options = { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength: wanted + 65_536 }
+  let enough = 0
+  let tooMuch = compressed.length + 1
+  let length = compressed.length
+  let plain = Buffer.alloc(0)
+  while (length > enough) {
+    try {
+      plain = gunzipSync(compressed.subarray(0, length), options)
+      if (plain.length >= wanted) break
+      enough = length
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error
+      tooMuch = length
+    }
+    length = Math.floor((enough + tooMuch) / 2)
+  }
+  return plain.subarray(0, wanted)
 }

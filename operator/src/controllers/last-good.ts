@@ -15,6 +15,9 @@ const label = 'penstock.dev/last-good'
 const compress = promisify(gzip)
 const decompress = promisify(gunzip)
 
+/** Far more than an artifact has that fits a ConfigMap. */
+const maxArtifactBytes = 64 << 20
+
 interface ConfigMap extends KubeObject {
   readonly binaryData?: Readonly<Record<string, string>>
 }
@@ -38,7 +41,9 @@ export class LastGood {
     const options = { namespace: this.#namespace, labelSelector: `${label}=true`, signal }
     for (const map of await this.#kube.list<ConfigMap>(configMapType, options)) {
       try {
-        const bytes = await decompress(Buffer.from(map.binaryData?.['artifact.json.gz'] ?? '', 'base64'))
+        const bytes = await decompress(Buffer.from(map.binaryData?.['artifact.json.gz'] ?? '', 'base64'), {
+          maxOutputLength: maxArtifactBytes,
+        })
         const artifact = JSON.parse(bytes.toString('utf8')) as Artifact
         this.#stored.set(artifact.id, digestOf(artifact))
         artifacts.push(artifact)

@@ -63,6 +63,8 @@ export class Connection {
   #nextQuestion = 0
   #unread: Buffer[] = []
   #unreadBytes = 0
+  /** Bytes that must be there before there is anything to read. */
+  #neededBytes = 4
   /** Whether something came since the last look. */
   #heard = true
   #asked = false
@@ -227,6 +229,9 @@ export class Connection {
     this.#heard = true
     this.#unread.push(chunk)
     this.#unreadBytes += chunk.length
+    // A frame that comes byte by byte is put together once, not with each of them.
+    if (this.#unreadBytes < this.#neededBytes) return
+    this.#neededBytes = 4
     while (this.failure === undefined && this.#unreadBytes >= 4) {
       const bytes = this.#unread.length === 1 ? (this.#unread[0] as Buffer) : Buffer.concat(this.#unread)
       this.#unread = [bytes]
@@ -235,7 +240,10 @@ export class Connection {
         this.end(failureOf(new Error('The peer does not speak the protocol of the broker.')))
         return
       }
-      if (bytes.length < 4 + size) return
+      if (bytes.length < 4 + size) {
+        this.#neededBytes = 4 + size
+        return
+      }
       this.#unread = [bytes.subarray(4 + size)]
       this.#unreadBytes -= 4 + size
       try {

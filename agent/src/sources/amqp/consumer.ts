@@ -21,8 +21,10 @@ export interface ConsumerOptions {
 
 export type Delivery = ConsumeMessage
 
-/** Larger frames than the broker was told to send are refused. */
+/** Larger frames than the broker was asked to send are refused. */
 const longestFrame = 1 << 20
+/** Longest message that is read. A broker says the length of a message first, and may say anything. */
+export const maxMessageBytes = 64 << 20
 /** How long the broker may take to confirm an end. */
 const farewellMs = 5000
 
@@ -41,7 +43,7 @@ async function connect({ address, tls, egress }: ConsumerOptions, signal: AbortS
       username: address.user,
       password: address.password,
       vhost: encodeURIComponent(address.vhost),
-      maxFrameSize: Math.max(longestFrame, address.frameMax ?? 0),
+      maxFrameSize: Math.min(Math.max(longestFrame, address.frameMax ?? 0), maxMessageBytes),
       ...chosen,
     },
     {
@@ -83,6 +85,17 @@ async function closeQuietly(closing: ChannelModel): Promise<void> {
   closing.on('error', () => {}) // it is on its way out
   await farewell(() => closing.close())
   streamOf(closing)?.destroy()
+}
+
+/** The client collects as many bytes as the head of a message says; it has no limit of its own. */
+function refuseLongMessages(channel: Channel, refuse: (bytes: number) => void): void {
+  const accept: unknown = Reflect.get(channel, 'accept')
+  if (typeof accept !== 'function') throw new PenstockError('PEN_REQUEST_FAILED', 'The AMQP client takes no frames.')
+  Reflect.set(channel, 'accept', (frame: { readonly size?: unknown }) => {
+    const { size } = frame
+    if (typeof size === 'number' && size > maxMessageBytes) return refuse(size)
+    return Reflect.apply(accept, channel, [frame])
+  })
 }
 
 /** The connection below the client. */
@@ -140,6 +153,12 @@ export class Consumer {
     model.on('close', (error) => end(error === undefined ? 'The connection was closed.' : errorText(error)))
     channel.on('error', (error) => end(errorText(error)))
     channel.on('close', () => end('The channel was closed.'))
+    refuseLongMessages(channel, (bytes) => {
+      const reason = `The broker sends a message of ${bytes} bytes; the longest that is read has ${maxMessageBytes}.`
+      end(reason)
+      // With an error, or the client would go on waiting for the broker.
+      streamOf(model)?.destroy(new Error(reason))
+    })
   }
 
   /** Connects and starts to consume; throws a PenstockError. */
