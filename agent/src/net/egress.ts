@@ -2,8 +2,9 @@
 // leads to the node, to the metadata service of a cloud or to the API server is refused like the address itself.
 
 import { type LookupAddress, type LookupOptions, lookup } from 'node:dns'
-import { BlockList, isIP, type LookupFunction } from 'node:net'
+import { isIP, type LookupFunction } from 'node:net'
 import { PenstockError } from '../errors.ts'
+import { Networks } from './networks.ts'
 
 export interface EgressOptions {
   /** Refused networks, as `169.254.0.0/16`, single addresses, and names. */
@@ -29,7 +30,7 @@ export type ResolveAll = (
 ) => void
 
 export class Egress {
-  readonly #denied = new BlockList()
+  readonly #denied: Networks
   readonly #deniedNames = new Set<string>()
   readonly #allowed: readonly string[]
   readonly #ownProxies: readonly Origin[]
@@ -39,15 +40,9 @@ export class Egress {
     this.#allowed = (options.allowHosts ?? []).map(bareName)
     this.#ownProxies = options.ownProxies ?? []
     this.#resolve = resolve
-    for (const network of options.deny) {
-      const [address = '', bits] = network.split('/')
-      if (isIP(address) === 0) {
-        this.#deniedNames.add(bareName(network))
-        continue
-      }
-      const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
-      if (bits === undefined) this.#denied.addAddress(address, family)
-      else this.#denied.addSubnet(address, Number(bits), family)
+    this.#denied = new Networks(options.deny)
+    for (const each of options.deny) {
+      if (isIP(each.split('/')[0] ?? '') === 0) this.#deniedNames.add(bareName(each))
     }
   }
 
@@ -64,9 +59,7 @@ export class Egress {
   }
 
   #checkAddress(address: string, host: string): void {
-    // A zone names the interface, not the address: fe80::1%eth0.
-    const plain = address.replace(/%.*$/, '')
-    if (!this.#denied.check(plain, isIP(plain) === 6 ? 'ipv6' : 'ipv4')) return
+    if (!this.#denied.has(address)) return
     const leads = bareName(host) === address ? '' : `, to which "${host}" leads,`
     throw denied(`The address ${address}${leads}`)
   }
