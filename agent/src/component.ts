@@ -251,6 +251,11 @@ interface Declaration<O extends Options> {
   /** Names that users know from elsewhere; accepted and reported once. */
   readonly aliases?: readonly string[]
   readonly options: O
+  /**
+   * The agent itself, where the component reaches that beside what its options name: its standard streams, metrics or logs. Files and
+   * addresses are known by the options.
+   */
+  readonly reaches?: 'agent'
   /** What only one component may have: `tcp 0.0.0.0:80`, `dir /var/x`. Two that claim the same are refused. */
   resources?(options: Parsed<O>): readonly string[]
   /** Checks what a schema cannot say. Pure: opens nothing. */
@@ -269,6 +274,8 @@ export interface SourceDeclaration<O extends Options = Options> extends Declarat
    * `build` is then called for each term in which the agent is the one, and opens nothing before `run`.
    */
   readonly singleton: boolean
+  /** The agents that run it in a cluster: those of nodes, or aggregators; any if not given. */
+  readonly runsOn?: 'node' | 'aggregator'
   build(options: Parsed<O>, context: SourceContext): Source | Promise<Source>
 }
 

@@ -10,7 +10,7 @@ import { defineSink, defineTransform, erased, type Sink } from '../component.ts'
 import { loadConfigObject } from '../config/load.ts'
 import type { Batch, LogBatch } from '../event/batch.ts'
 import { kubeConfigTarget } from '../kube/config.ts'
-import { float, string } from '../schema/options.ts'
+import { float, text } from '../schema/options.ts'
 import { PodLogHub } from '../sources/orchestrator_logs/hub.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import { bundleFiles, project, type TestBundle } from '../testing/bundle.ts'
@@ -71,7 +71,7 @@ const keep = defineSink({
   type: 'keep',
   summary: 'Keeps what it gets.',
   accepts: ['log'],
-  options: { mark: string('Changes nothing.', { default: '' }) },
+  options: { mark: text('Changes nothing.', { default: '' }) },
   build(_, { id }): Sink {
     const pipeline = id.slice(0, id.lastIndexOf('/'))
     const lines = got.get(pipeline) ?? []

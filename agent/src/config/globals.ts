@@ -5,18 +5,7 @@ import type { Tables } from '../enrichment/tables.ts'
 import { parsePath } from '../event/path.ts'
 import { environmentProxy, mergeProxy } from '../net/proxy.ts'
 import { proxy } from '../schema/groups.ts'
-import {
-  bool,
-  either,
-  fieldPath,
-  group,
-  oneOf,
-  optional,
-  type Parsed,
-  path,
-  seconds,
-  string,
-} from '../schema/options.ts'
+import { bool, either, fieldPath, group, oneOf, optional, type Parsed, path, seconds, text } from '../schema/options.ts'
 import { secretOption } from '../secrets/backends.ts'
 import type { ConfigGlobals } from './config.ts'
 import type { Environment } from './interpolate.ts'
@@ -24,10 +13,14 @@ import type { Environment } from './interpolate.ts'
 export const defaultDataDir = '/var/lib/penstock/'
 
 export const globalOptions = {
-  data_dir: path('Directory for state that survives a restart: checkpoints and disk buffers.', {
-    default: defaultDataDir,
-  }),
-  timezone: string('Time zone of times that name none: a name of the TZ database, or `local`.', {
+  data_dir: path(
+    'Directory for state that survives a restart: checkpoints and disk buffers.',
+    { use: 'folder' },
+    {
+      default: defaultDataDir,
+    },
+  ),
+  timezone: text('Time zone of times that name none: a name of the TZ database, or `local`.', {
     default: 'local',
     examples: ['UTC', 'Europe/Berlin'],
   }),
@@ -63,7 +56,7 @@ export const globalOptions = {
   api: group(
     {
       enabled: bool('Whether the observation server runs.', { default: false }),
-      address: string('Address that it listens on.', { default: '127.0.0.1:8686' }),
+      address: text('Address that it listens on.', { default: '127.0.0.1:8686' }),
     },
     'The observation server: `/health`, `/ready`, `/metrics`, and what `top` and `tap` read.',
   ),

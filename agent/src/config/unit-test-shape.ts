@@ -1,6 +1,6 @@
 // `tests` of a configuration: their shape, and whether they refer to components that exist. Running them: unit-tests.ts.
 
-import { either, group, list, type Option, oneOf, optional, type Parsed, string, uint } from '../schema/options.ts'
+import { either, group, list, type Option, oneOf, optional, type Parsed, text, uint } from '../schema/options.ts'
 import { closest, type Problem } from '../schema/problems.ts'
 import { parseOptions } from '../schema/validate.ts'
 import type { UnitTest, UnitTestInput } from './config.ts'
@@ -12,31 +12,31 @@ import type { Segments } from './syntax.ts'
 const anyTable = (description: string) => optional({ type: 'object', description } as Option<Record<string, unknown>>)
 
 const inputMembers = {
-  insert_at: string('Id of the transform that gets the event.'),
+  insert_at: text('Id of the transform that gets the event.'),
   type: oneOf(['raw', 'log', 'metric', 'vrl', 'remap'], 'What the event is given as.', { default: 'raw' }),
-  value: optional(string('Message of the event; for type `raw`.')),
+  value: optional(text('Message of the event; for type `raw`.')),
   log_fields: anyTable('Fields of the event by path; for type `log`.'),
   metric: anyTable('The metric; for type `metric`.'),
-  source: optional(string('Program that makes the event; for types `remap` and `vrl`.')),
+  source: optional(text('Program that makes the event; for types `remap` and `vrl`.')),
 }
 
 export const testOptions = {
-  name: string('Name of the test.'),
+  name: text('Name of the test.'),
   input: optional(group(inputMembers, 'The only event.', { deprecated: 'Use `inputs`, a list.' })),
   inputs: optional(list(group(inputMembers, 'An event.'), 'Events that go in.')),
   outputs: optional(
     list(
       group(
         {
-          extract_from: either(string('An output.'), list(string('An output.'), 'Outputs.'), 'Where events come out.'),
+          extract_from: either(text('An output.'), list(text('An output.'), 'Outputs.'), 'Where events come out.'),
           conditions: optional(
             list(
               either(
-                string('A program.'),
+                text('A program.'),
                 group(
                   {
                     type: oneOf(['vrl', 'remap'], 'Language of the condition.', { default: 'remap' }),
-                    source: string('A program: true, or ending without an error.'),
+                    source: text('A program: true, or ending without an error.'),
                   },
                   'A condition.',
                 ),
@@ -52,7 +52,7 @@ export const testOptions = {
       'What must come out.',
     ),
   ),
-  no_outputs_from: optional(list(string('An output.'), 'Outputs that nothing may come out of.')),
+  no_outputs_from: optional(list(text('An output.'), 'Outputs that nothing may come out of.')),
 } as const
 
 type Given = Parsed<typeof testOptions>

@@ -1,6 +1,6 @@
 // The top-level setting `enrichment_tables`: tables by name, in which programs look values up.
 
-import { bool, group, list, map, oneOf, optional, path, string, tagged, uint, type ValueOf } from '../schema/options.ts'
+import { bool, group, list, map, oneOf, optional, path, tagged, text, uint, type ValueOf } from '../schema/options.ts'
 
 export const enrichmentOption = optional(
   map(
@@ -10,11 +10,11 @@ export const enrichmentOption = optional(
         file: {
           file: group(
             {
-              path: path('The file. It is read again when the configuration is.'),
+              path: path('The file. It is read again when the configuration is.', { use: 'read' }),
               encoding: group(
                 {
                   type: oneOf(['csv'], 'Format of the file.', { default: 'csv' }),
-                  delimiter: string('One character between the columns.', { default: ',' }),
+                  delimiter: text('One character between the columns.', { default: ',' }),
                   include_headers: bool(
                     'Whether the first record has the names of the columns; otherwise they are `0`, `1`, ….',
                     { default: true },
@@ -26,21 +26,19 @@ export const enrichmentOption = optional(
             'Where the records are.',
           ),
           schema: map(
-            string(
-              '`string`, `integer`, `float`, `boolean`, `date`, `timestamp`, or `date|FORMAT`, `timestamp|FORMAT`.',
-            ),
+            text('`string`, `integer`, `float`, `boolean`, `date`, `timestamp`, or `date|FORMAT`, `timestamp|FORMAT`.'),
             'Types of columns. Columns that are not named are texts.',
             { default: {} },
           ),
         },
         geoip: {
-          path: path('The database, in the MMDB format.'),
-          locale: string('Language of names; where a name has none in it, English is taken.', { default: 'en' }),
+          path: path('The database, in the MMDB format.', { use: 'read' }),
+          locale: text('Language of names; where a name has none in it, English is taken.', { default: 'en' }),
         },
-        mmdb: { path: path('The database, in the MMDB format. Records are given as they are.') },
+        mmdb: { path: path('The database, in the MMDB format. Records are given as they are.', { use: 'read' }) },
         memory: {
           inputs: list(
-            string('Id of a component.'),
+            text('Id of a component.'),
             'Components whose events are written to the table: each field is an entry.',
           ),
           ttl: uint('Seconds that an entry lives after it was written.', { default: 600, minimum: 1 }),

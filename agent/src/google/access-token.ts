@@ -6,6 +6,7 @@ import { readFile } from 'node:fs/promises'
 import { errorText, PenstockError } from '../errors.ts'
 import type { HttpClient, HttpResponse } from '../http/client.ts'
 import type { Identity } from '../http/identity.ts'
+import { isInline } from '../schema/meaning.ts'
 
 const defaultTokenUri = 'https://oauth2.googleapis.com/token'
 const metadataPath = '/computeMetadata/v1/instance/service-accounts/default/token'
@@ -30,7 +31,7 @@ export interface ServiceAccount {
  * @param given the path of the file, or what would stand in it
  */
 export async function readServiceAccount(given: string): Promise<ServiceAccount> {
-  const isContent = /^\s*\{/.test(given)
+  const isContent = isInline('json', given)
   const path = isContent ? 'that was given in place' : given
   let members: unknown
   try {

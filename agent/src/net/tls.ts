@@ -16,6 +16,7 @@ import {
 } from 'node:tls'
 import { errorText, PenstockError } from '../errors.ts'
 import type { TlsOptions } from '../schema/groups.ts'
+import { isInline } from '../schema/meaning.ts'
 
 export interface TlsSettings {
   /** Wraps a connection; resolves when the peer is verified. The socket is destroyed when it cannot be. */
@@ -156,7 +157,7 @@ function systemRoots(): readonly string[] {
 const pemStart = '-----BEGIN '
 
 function readFileOption(option: string, value: string): Buffer {
-  if (value.startsWith(pemStart)) return Buffer.from(value, 'utf8')
+  if (isInline('pem', value)) return Buffer.from(value, 'utf8')
   try {
     return readFileSync(value)
   } catch (error) {
@@ -175,7 +176,7 @@ function isPem(content: Buffer): boolean {
 }
 
 function place(value: string): string {
-  return value.startsWith(pemStart) ? 'the inline text' : `the file ${value}`
+  return isInline('pem', value) ? 'the inline text' : `the file ${value}`
 }
 
 function readAuthorities(value: string): string[] {

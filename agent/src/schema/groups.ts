@@ -1,6 +1,7 @@
 // Groups of options that many components share, each declared once. A component passes its own defaults.
 
 import {
+  address,
   bool,
   bytes,
   either,
@@ -16,10 +17,11 @@ import {
   path,
   seconds,
   secret,
-  string,
   tagged,
+  text,
   uint,
   url,
+  webPorts,
 } from './options.ts'
 
 /** Default of limits that are meant to be without end. */
@@ -66,9 +68,16 @@ export const buffer = () =>
         { default: 'memory' },
       ),
       max_events: optional(
-        uint('Most events in the buffer (500 if not given). Only for type `memory`.', { minimum: 1 }),
+        uint('Most events in the buffer (500 if not given). Only for type `memory`.', {
+          minimum: 1,
+          limit: 'bufferEvents',
+        }),
       ),
-      max_size: optional(bytes('Most bytes on disk, at least 268435488. Required for type `disk`, only for it.')),
+      max_size: optional(
+        bytes('Most bytes on disk, at least 268435488. Required for type `disk`, only for it.', {
+          limit: 'bufferBytes',
+        }),
+      ),
       when_full: oneOf(
         ['block', 'drop_newest'],
         'What to do with an event when the buffer is full: wait, which holds the source, or discard the event.',
@@ -78,15 +87,17 @@ export const buffer = () =>
     'Events that wait for the sink.',
   )
 
+const proxyAddress = { ports: webPorts, bare: 'http' } as const
+
 export const proxy = () =>
   group(
     {
       enabled: bool('Whether proxies are used.', { default: true }),
-      http: optional(string('Proxy for plain HTTP, a URL.', { examples: ['http://proxy:3128'] })),
-      https: optional(string('Proxy for HTTPS, a URL.', { examples: ['http://proxy:3128'] })),
+      http: optional(address('Proxy for plain HTTP, a URL.', proxyAddress, { examples: ['http://proxy:3128'] })),
+      https: optional(address('Proxy for HTTPS, a URL.', proxyAddress, { examples: ['http://proxy:3128'] })),
       no_proxy: optional(
         list(
-          string('A host.'),
+          text('A host.'),
           'Hosts reached directly: `name`, `.domain` with its subdomains, IP, CIDR block, `host:port` or `*`.',
         ),
       ),
@@ -105,10 +116,13 @@ export const batch = (defaults: BatchDefaults) =>
   group(
     {
       max_bytes: withDefault(
-        bytes('Most bytes in a batch, before encoding and compression.', { minimum: 1 }),
+        bytes('Most bytes in a batch, before encoding and compression.', { minimum: 1, limit: 'batchBytes' }),
         defaults.max_bytes,
       ),
-      max_events: withDefault(uint('Most events in a batch.', { minimum: 1 }), defaults.max_events),
+      max_events: withDefault(
+        uint('Most events in a batch.', { minimum: 1, limit: 'batchEvents' }),
+        defaults.max_events,
+      ),
       timeout_secs: seconds('Age in seconds at which a batch is sent even if it is not full.', {
         default: defaults.timeout_secs,
         exclusiveMinimum: 0,
@@ -134,6 +148,7 @@ const requestMembers = (defaults: RequestDefaults) => ({
     'Requests in flight: a number, `none` for one, `adaptive` to let the agent find it.',
     {
       minimum: 1,
+      limit: 'concurrency',
       default: defaults.concurrency ?? 'none',
     },
   ),
@@ -165,8 +180,8 @@ const requestMembers = (defaults: RequestDefaults) => ({
   ),
   adaptive_concurrency: group(
     {
-      initial_concurrency: uint('Limit to begin with.', { default: 1, minimum: 1 }),
-      max_concurrency_limit: uint('Highest limit.', { default: 200, minimum: 1 }),
+      initial_concurrency: uint('Limit to begin with.', { default: 1, minimum: 1, limit: 'concurrency' }),
+      max_concurrency_limit: uint('Highest limit.', { default: 200, minimum: 1, limit: 'concurrency' }),
       decrease_ratio: float('Part of the limit that is kept when it is lowered.', {
         default: 0.9,
         exclusiveMinimum: 0,
@@ -191,7 +206,7 @@ export const request = (defaults: RequestDefaults = {}) =>
   group(
     {
       ...requestMembers(defaults),
-      headers: map(string('Value of the header.'), 'Headers added to every request.', { default: {} }),
+      headers: map(text('Value of the header.'), 'Headers added to every request.', { default: {} }),
     },
     'Limits, retries and timeouts of requests.',
   )
@@ -200,23 +215,25 @@ export const request = (defaults: RequestDefaults = {}) =>
 export const requestWithoutHeaders = (defaults: RequestDefaults = {}) =>
   group(requestMembers(defaults), 'Limits, retries and timeouts of requests.')
 
+const pem = { use: 'read', inline: 'pem' } as const
+
 /** `tls` of a client. Every path may also be the PEM text itself. */
 export const tls = (defaults: { enabled?: boolean } = {}) =>
   group(
     {
       enabled: withBool('Whether TLS is required: addresses without it are refused.', defaults.enabled),
-      alpn_protocols: optional(list(string('A protocol.'), 'Protocols offered, the preferred first.')),
+      alpn_protocols: optional(list(text('A protocol.'), 'Protocols offered, the preferred first.')),
       ca_file: optional(
-        path('Further certificate authority: file in DER or PEM, or PEM text.', { aliases: ['ca_path'] }),
+        path('Further certificate authority: file in DER or PEM, or PEM text.', pem, { aliases: ['ca_path'] }),
       ),
       crt_file: optional(
-        path('Certificate to identify with: file in DER, PEM or PKCS#12, or PEM text.', { aliases: ['crt_path'] }),
+        path('Certificate to identify with: file in DER, PEM or PKCS#12, or PEM text.', pem, { aliases: ['crt_path'] }),
       ),
       key_file: optional(
-        path('Private key of the certificate: file in DER or PEM, or PEM text.', { aliases: ['key_path'] }),
+        path('Private key of the certificate: file in DER or PEM, or PEM text.', pem, { aliases: ['key_path'] }),
       ),
       key_pass: optional(secret('Passphrase of the key.')),
-      server_name: optional(string('Name asked for and verified in place of the host of the address.')),
+      server_name: optional(text('Name asked for and verified in place of the host of the address.')),
       verify_certificate: bool('Whether the peer must have a valid certificate of a trusted issuer.', {
         default: true,
       }),
@@ -262,17 +279,17 @@ export const encoding = (codecs: readonly EncodingCodec[] = codecNames, fallback
         fallback === undefined
           ? oneOf(codecs, 'How an event becomes bytes.')
           : oneOf(codecs, 'How an event becomes bytes.', { default: fallback }),
-      avro: optional(group({ schema: string('The Avro schema, as JSON.') }, 'Options of codec `avro`.')),
+      avro: optional(group({ schema: text('The Avro schema, as JSON.') }, 'Options of codec `avro`.')),
       csv: optional(
         group(
           {
             fields: list(fieldPath('A field.'), 'Columns and their order.', { minItems: 1 }),
-            delimiter: string('Character between columns.', { default: ',' }),
+            delimiter: text('Character between columns.', { default: ',' }),
             double_quote: bool('Whether quotes inside a quoted value are doubled; else they are escaped.', {
               default: true,
             }),
-            escape: string('Character that escapes quotes if they are not doubled.', { default: '"' }),
-            quote: string('Character around values that need it.', { default: '"' }),
+            escape: text('Character that escapes quotes if they are not doubled.', { default: '"' }),
+            quote: text('Character around values that need it.', { default: '"' }),
             quote_style: oneOf(['always', 'necessary', 'never', 'non_numeric'], 'Which values are quoted.', {
               default: 'necessary',
             }),
@@ -310,7 +327,7 @@ export const framingMethods = [
 ] as const
 export type FramingMethod = (typeof framingMethods)[number]
 
-const delimiter = () => either(uint('Its byte.', { maximum: 255 }), string('The character.'), 'Byte between frames.')
+const delimiter = () => either(uint('Its byte.', { maximum: 255 }), text('The character.'), 'Byte between frames.')
 
 /** Longest frame of method `length_delimited`. */
 export const defaultFrameLength = 8 * 1024 * 1024
@@ -326,7 +343,9 @@ export const framing = () =>
             {
               delimiter: delimiter(),
               max_length: optional(
-                bytes('Longest frame, without the delimiter. Set one for data that is not trusted.'),
+                bytes('Longest frame, without the delimiter. Set one for data that is not trusted.', {
+                  limit: 'frameBytes',
+                }),
               ),
             },
             'Options of method `character_delimited`.',
@@ -335,17 +354,24 @@ export const framing = () =>
         newline_delimited: optional(
           group(
             {
-              max_length: optional(bytes('Longest frame, without the newline. Set one for data that is not trusted.')),
+              max_length: optional(
+                bytes('Longest frame, without the newline. Set one for data that is not trusted.', {
+                  limit: 'frameBytes',
+                }),
+              ),
             },
             'Options of method `newline_delimited`.',
           ),
         ),
         octet_counting: optional(
-          group({ max_length: optional(bytes('Longest frame.')) }, 'Options of method `octet_counting`.'),
+          group(
+            { max_length: optional(bytes('Longest frame.', { limit: 'frameBytes' })) },
+            'Options of method `octet_counting`.',
+          ),
         ),
         length_delimited: optional(
           group(
-            { max_frame_length: bytes('Longest frame.', { default: defaultFrameLength }) },
+            { max_frame_length: bytes('Longest frame.', { default: defaultFrameLength, limit: 'frameBytes' }) },
             'Options of method `length_delimited`.',
           ),
         ),
@@ -403,7 +429,7 @@ export const httpAuth = () =>
     tagged(
       'strategy',
       {
-        basic: { user: string('Name of the user.'), password: secret('Password of the user.') },
+        basic: { user: text('Name of the user.'), password: secret('Password of the user.') },
         bearer: { token: secret('Token, sent as it is.') },
       },
       'How requests are authenticated.',
@@ -412,15 +438,15 @@ export const httpAuth = () =>
 
 /** Members of `auth` with `strategy: aws`: which are given chooses the way credentials are had. */
 export const awsAuthMembers = {
-  access_key_id: optional(secret('Access key; with `secret_access_key`.')),
-  secret_access_key: optional(secret('Secret of the access key.')),
+  access_key_id: optional(secret('Access key; with `secret_access_key`.', { means: { explicit: 'keys' } })),
+  secret_access_key: optional(secret('Secret of the access key.', { means: { explicit: 'keys' } })),
   session_token: optional(secret('Token of temporary keys.')),
-  assume_role: optional(string('Resource name of a role to assume.')),
-  external_id: optional(string('Identifier that the owner of the role asks for.')),
-  session_name: optional(string('Name of the session of the role.')),
-  credentials_file: optional(path('File with credentials.')),
-  profile: optional(string('Profile in that file.')),
-  region: optional(string('Region for requests to the token service.')),
+  assume_role: optional(text('Resource name of a role to assume.')),
+  external_id: optional(text('Identifier that the owner of the role asks for.')),
+  session_name: optional(text('Name of the session of the role.')),
+  credentials_file: optional(path('File with credentials.', { use: 'read' })),
+  profile: optional(text('Profile in that file.')),
+  region: optional(text('Region for requests to the token service.')),
   load_timeout_secs: optional(uint('Seconds for a look-up of credentials.')),
   imds: group(
     {
@@ -440,7 +466,7 @@ export const httpOrAwsAuth = (strategies: readonly ('basic' | 'bearer')[]) =>
       {
         aws: awsAuthMembers,
         ...(strategies.includes('basic')
-          ? { basic: { user: string('Name of the user.'), password: secret('Password of the user.') } }
+          ? { basic: { user: text('Name of the user.'), password: secret('Password of the user.') } }
           : {}),
         ...(strategies.includes('bearer') ? { bearer: { token: secret('Token, sent as it is.') } } : {}),
       } as {

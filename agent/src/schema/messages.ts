@@ -1,6 +1,7 @@
 // What a validator found, in words: the option, what was expected, what was found, what was probably meant.
 // Values of secrets and credentials in addresses are never shown.
 
+import { meaningOf } from './meaning.ts'
 import { closest } from './problems.ts'
 import type { Violation } from './violations.ts'
 import { aliasesOf, chosenVariant, isTable, membersOf, pathOf, type Schema, schemaBelow, variantsOf } from './walk.ts'
@@ -288,5 +289,5 @@ function clipped(text: string): string {
 
 /** Whether an option is declared to hold a secret. */
 export function isSecret(schema: Schema): boolean {
-  return schema['x-secret'] === true || (variantsOf(schema)?.some(isSecret) ?? false)
+  return meaningOf(schema).secret === true || (variantsOf(schema)?.some(isSecret) ?? false)
 }

@@ -1,6 +1,9 @@
 // The vocabulary in which components declare their options. Each word returns plain JSON Schema that carries, for the
 // compiler only, the type of the parsed value. validate.ts checks values by it and fills in defaults; reference pages, completion and
-// resource schemas are derived from it. Keywords of ours start with `x-`.
+// resource schemas are derived from it. Keywords of ours start with `x-`; `x-means` says what a value is (meaning.ts), from which the
+// rules for tenants, the ports of NetworkPolicies and quotas are derived.
+
+import type { AddressMeaning, FileMeaning, LimitName, Meaning } from './meaning.ts'
 
 /** JSON Schema of an option; `T` is the type of its value after validation. */
 export interface Option<T> {
@@ -16,6 +19,8 @@ export interface Extras<T> {
   aliases?: readonly string[]
   /** Why and since when; what to use instead. */
   deprecated?: string
+  /** Facets of the meaning that the word itself does not say. */
+  means?: Pick<Meaning, 'explicit' | 'owner' | 'tenantMinimum'>
 }
 
 /** Value type of an option. */
@@ -31,60 +36,94 @@ export type Options = Readonly<Record<string, Option<unknown>>>
 /** The typed, complete options that `build` gets. */
 export type Parsed<O extends Options> = { readonly [K in keyof O]: ValueOf<O[K]> }
 
-function option<T>(schema: Record<string, unknown>, description: string, extras: Extras<T> = {}): Option<T> {
-  const { aliases, deprecated, ...rest } = extras
+function option<T>(
+  schema: Record<string, unknown>,
+  description: string,
+  extras: Extras<T> = {},
+  meaning?: Meaning,
+): Option<T> {
+  const { aliases, deprecated, means, ...rest } = extras
   return {
     ...schema,
     description,
     ...rest,
+    ...(meaning === undefined && means === undefined ? {} : { 'x-means': { ...meaning, ...means } }),
     ...(aliases === undefined ? {} : { 'x-aliases': aliases }),
     ...(deprecated === undefined ? {} : { deprecated: true, 'x-deprecated': deprecated }),
   }
 }
 
-export const string = (description: string, extras?: Extras<string>) =>
-  option<string>({ type: 'string' }, description, extras)
+/** Plain text: data that names no file, address or identity. There is no word for a string without a meaning. */
+export const text = (description: string, extras?: Extras<string>) =>
+  option<string>({ type: 'string' }, description, extras, { text: true })
+
+/** Ports of the addresses of HTTP. */
+export const webPorts = { http: 80, https: 443 } as const
 
 /** An absolute URL with scheme http or https, kept as text. */
 export const url = (description: string, extras?: Extras<string>) =>
-  option<string>({ type: 'string', format: 'url' }, description, extras)
+  option<string>({ type: 'string', format: 'url' }, description, extras, { address: { ports: webPorts } })
 
-/** Text with `{{ field }}` and strftime items; see template.ts. */
-export const template = (description: string, extras?: Extras<string>) =>
-  option<string>({ type: 'string', format: 'template' }, description, extras)
+/** An address of another form; `secret` if it holds a password. */
+export const address = (description: string, meaning: AddressMeaning, extras?: Extras<string> & { secret?: true }) => {
+  const { secret: isSecret, ...rest } = extras ?? {}
+  return option<string>({ type: 'string' }, description, rest, {
+    address: meaning,
+    ...(isSecret === true ? { secret: true } : {}),
+  })
+}
+
+/** Text with `{{ field }}` and strftime items; see template.ts. `use` if the text that comes of it is more than data. */
+export const template = (
+  description: string,
+  { use = { text: true }, ...extras }: Extras<string> & { use?: Pick<Meaning, 'address' | 'file' | 'text'> } = {},
+) => option<string>({ type: 'string', format: 'template' }, description, extras, use)
 
 /** A value that is never printed: keys, passwords, tokens. */
 export const secret = (description: string, extras?: Extras<string>) =>
-  option<string>({ type: 'string', 'x-secret': true }, description, extras)
+  option<string>({ type: 'string' }, description, extras, { secret: true })
 
 /** A path in the file system. */
-export const path = (description: string, extras?: Extras<string>) =>
-  option<string>({ type: 'string', 'x-path': true }, description, extras)
+export const path = (
+  description: string,
+  file: FileMeaning,
+  extras: Extras<string> & { secret?: true } = {},
+): Option<string> => {
+  const { secret: isSecret, ...rest } = extras
+  return option<string>({ type: 'string' }, description, rest, {
+    file,
+    ...(isSecret === true ? { secret: true } : {}),
+  })
+}
 
 /** A path to an event field, such as `.a.b`. Empty: none, where the option says so. */
 export const fieldPath = (description: string, extras?: Extras<string>) =>
-  option<string>({ type: 'string', format: 'field-path' }, description, extras)
+  option<string>({ type: 'string', format: 'field-path' }, description, extras, { text: true })
 
 /** The source text of a remap program; `condition`: of a boolean one. */
 export const program = (description: string, use: 'program' | 'condition', extras?: Extras<string>) =>
-  option<string>({ type: 'string', 'x-remap': use }, description, extras)
+  option<string>({ type: 'string' }, description, extras, { program: use })
 
 interface Range<T> extends Extras<T> {
+  /** What the number bounds: components of tenants have a limit for it. */
+  limit?: LimitName
   minimum?: number
   maximum?: number
   exclusiveMinimum?: number
   exclusiveMaximum?: number
 }
 
-export const uint = (description: string, extras?: Range<number>) =>
-  option<number>({ type: 'integer', minimum: 0 }, description, extras)
+export const uint = (description: string, { limit, ...extras }: Range<number> = {}) =>
+  option<number>({ type: 'integer', minimum: 0 }, description, extras, limited(limit))
+
+const limited = (limit: LimitName | undefined): Meaning | undefined => (limit === undefined ? undefined : { limit })
 
 export const float = (description: string, extras?: Range<number>) =>
   option<number>({ type: 'number' }, description, extras)
 
 /** A whole number of bytes. */
-export const bytes = (description: string, extras?: Range<number>) =>
-  option<number>({ type: 'integer', minimum: 0, 'x-unit': 'bytes' }, description, extras)
+export const bytes = (description: string, { limit, ...extras }: Range<number> = {}) =>
+  option<number>({ type: 'integer', minimum: 0, 'x-unit': 'bytes' }, description, extras, limited(limit))
 
 /** A number of seconds, fractions allowed unless `type` says otherwise. */
 export const seconds = (description: string, extras?: Range<number>) =>
@@ -147,13 +186,13 @@ export function tagged<Tag extends string, V extends Readonly<Record<string, Opt
 export const intOr = <const V extends readonly string[]>(
   words: V,
   description: string,
-  extras: Extras<V[number] | number> & { minimum?: number } = {},
+  extras: Extras<V[number] | number> & { minimum?: number; limit?: LimitName } = {},
 ) => {
-  const { minimum = 0, ...rest } = extras
+  const { minimum = 0, limit, ...rest } = extras
   return option<V[number] | number>(
     {
       anyOf: [
-        { type: 'integer', minimum },
+        { type: 'integer', minimum, ...(limit === undefined ? {} : { 'x-means': { limit } }) },
         { type: 'string', enum: words },
       ],
     },

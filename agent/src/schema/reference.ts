@@ -2,6 +2,7 @@
 // The same declarations give the same bytes. The pages are read on paper and in a terminal, so they use lists, not tables.
 
 import { stringify } from 'yaml'
+import { meaningOf } from './meaning.ts'
 import { isRequired, type Option, type Options } from './options.ts'
 import { aliasesOf, membersOf, type Schema, variantsOf } from './walk.ts'
 
@@ -291,13 +292,14 @@ function typeWords(schema: Schema): string {
 }
 
 function stringWords(schema: Schema): string {
+  const meaning = meaningOf(schema)
   if (schema['format'] === 'url') return 'URL'
   if (schema['format'] === 'template') return 'template'
   if (schema['format'] === 'field-path') return 'field path'
-  if (schema['x-remap'] === 'program') return 'remap program'
-  if (schema['x-remap'] === 'condition') return 'remap condition'
-  if (schema['x-secret'] === true) return 'secret'
-  return schema['x-path'] === true ? 'file path' : 'string'
+  if (meaning.program === 'program') return 'remap program'
+  if (meaning.program === 'condition') return 'remap condition'
+  if (meaning.secret === true) return 'secret'
+  return meaning.file === undefined ? 'string' : 'file path'
 }
 
 function plural(words: string): string {

@@ -1,5 +1,6 @@
 // The least configuration of a component: its required options with an example value each. It passes validation.
 
+import { meaningOf } from './meaning.ts'
 import { isRequired, type Option, type Options } from './options.ts'
 import { membersOf, type Schema, variantsOf } from './walk.ts'
 
@@ -37,12 +38,13 @@ export function exampleOf(schema: Schema): unknown {
 }
 
 function exampleText(schema: Schema): string {
+  const meaning = meaningOf(schema)
   if (schema['format'] === 'url') return 'http://localhost:8080'
   if (schema['format'] === 'field-path') return 'message'
-  if (schema['x-remap'] === 'condition') return 'true'
-  if (schema['x-remap'] === 'program') return '.'
-  if (schema['x-secret'] === true) return 'a secret'
-  return schema['x-path'] === true ? '/path' : 'text'
+  if (meaning.program === 'condition') return 'true'
+  if (meaning.program === 'program') return '.'
+  if (meaning.secret === true) return 'a secret'
+  return meaning.file === undefined ? 'text' : '/path'
 }
 
 function exampleTable(schema: Schema): Record<string, unknown> {

@@ -2,13 +2,13 @@
 
 import { expect, test } from 'vitest'
 import { encoding } from './groups.ts'
-import { bool, either, float, group, list, map, oneOf, optional, secret, string, tagged, uint, url } from './options.ts'
+import { bool, either, float, group, list, map, oneOf, optional, secret, tagged, text, uint, url } from './options.ts'
 import { parseOptions } from './validate.ts'
 import { pathOf } from './walk.ts'
 
 const members = {
-  name: string('A name.', { default: 'none' }),
-  file: optional(string('A file.', { aliases: ['path', 'filename'] })),
+  name: text('A name.', { default: 'none' }),
+  file: optional(text('A file.', { aliases: ['path', 'filename'] })),
   check: either(bool('Shorthand.'), group({ enabled: bool('Whether.', { default: true }) }, 'A table.'), 'Either.', {
     default: {} as never,
   }),
@@ -16,7 +16,7 @@ const members = {
     tagged(
       'strategy',
       {
-        basic: { user: string('A user.'), password: secret('A password.', { aliases: ['pass'] }) },
+        basic: { user: text('A user.'), password: secret('A password.', { aliases: ['pass'] }) },
         none: {},
       },
       'How to log in.',
@@ -24,7 +24,7 @@ const members = {
   ),
   nested: group({ inner: group({ deep: uint('A number.', { default: 7 }) }, 'Inner.') }, 'Outer.'),
   rows: list(group({ at: uint('A number.', { default: 1 }) }, 'A row.'), 'Rows.', { default: [] }),
-  headers: map(string('A value.'), 'Headers.', { default: {} }),
+  headers: map(text('A value.'), 'Headers.', { default: {} }),
 }
 
 test('defaults are filled in at every depth', () => {

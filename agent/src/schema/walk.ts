@@ -84,3 +84,116 @@ function resemblance(variant: Schema, value: unknown): number {
   const words = variant['enum'] as readonly unknown[] | undefined
   return words === undefined || words.includes(value) ? 2 : 1
 }
+
+// --- One way through options, for all that judge them ---
+
+/** A value on the way: its place as the author wrote it, its place by the names of the declaration, and what it may be. */
+export interface Place {
+  readonly path: readonly (string | number)[]
+  readonly canonical: readonly (string | number)[]
+  readonly value: unknown
+  /** Declarations that the value may follow; none for an option that is not known. */
+  readonly schemas: readonly Schema[]
+}
+
+/**
+ * Visits options and everything in them, unknown ones too. `visit` returns false to leave out what lies below. `isOpaque` knows values that
+ * stand for others, such as the place of a secret: they may follow each declaration.
+ */
+export function walkOptions(
+  schema: Schema,
+  options: unknown,
+  visit: (place: Place) => boolean | undefined,
+  isOpaque: (value: unknown) => boolean = () => false,
+): void {
+  const step = (place: Place): void => {
+    if (visit(place) === false) return
+    const { path, canonical, value, schemas } = place
+    const go = (key: string | number, name: string | number, below: readonly Schema[], inner: unknown) => {
+      const possible = below.flatMap((each) => (isOpaque(inner) ? allVariants(each) : variantsFor(each, inner)))
+      step({ path: [...path, key], canonical: [...canonical, name], value: inner, schemas: possible })
+    }
+    if (Array.isArray(value)) {
+      const items = schemas.flatMap((each) => (isTable(each['items']) ? [each['items'] as Schema] : []))
+      for (const [index, item] of value.entries()) go(index, index, items, item)
+    } else if (isTable(value) && !isOpaque(value)) {
+      for (const [key, inner] of Object.entries(value)) {
+        const found = schemas.flatMap((each) => memberNamed(each, key) ?? [])
+        const below = found.map((each) => each.schema)
+        go(key, found[0]?.name ?? key, below, inner)
+      }
+    }
+  }
+  step({ path: [], canonical: [], value: options, schemas: variantsFor(schema, options) })
+}
+
+function allVariants(schema: Schema): readonly Schema[] {
+  return variantsOf(schema)?.flatMap(allVariants) ?? [schema]
+}
+
+/** A member by its name or one of its aliases, or what a map holds. */
+export function memberNamed(
+  schema: Schema,
+  name: string,
+): { readonly name: string; readonly schema: Schema } | undefined {
+  const members = membersOf(schema)
+  if (Object.hasOwn(members, name)) return { name, schema: members[name] as Schema }
+  const aliased = Object.entries(members).find(([, member]) => aliasesOf(member).includes(name))
+  if (aliased !== undefined) return { name: aliased[0], schema: aliased[1] }
+  const others = schema['additionalProperties']
+  return isTable(others) ? { name, schema: others } : undefined
+}
+
+/** Declarations that a value may follow: all, if it follows none. */
+export function variantsFor(schema: Schema, value: unknown): readonly Schema[] {
+  const variants = variantsOf(schema)
+  if (variants === undefined) return [schema]
+  const fitting = variants.filter((variant) => mayBe(variant, value))
+  return (fitting.length === 0 ? variants : fitting).flatMap((variant) => variantsFor(variant, value))
+}
+
+function mayBe(variant: Schema, value: unknown): boolean {
+  if (!isTable(value)) return resemblance(variant, value) > 0
+  if (variantsOf(variant) !== undefined) return true
+  return (
+    variant['type'] === 'object' &&
+    Object.entries(membersOf(variant)).every(
+      ([name, member]) =>
+        member['const'] === undefined || typeof value[name] !== 'string' || member['const'] === value[name],
+    )
+  )
+}
+
+/** Every member of a table that is declared, with its value, whatever name the author used. */
+export function declaredMembers(
+  schema: Schema,
+  table: Readonly<Record<string, unknown>>,
+): { readonly name: string; readonly schema: Schema; readonly value: unknown }[] {
+  return Object.entries(membersOf(schema)).map(([name, member]) => {
+    const written = [name, ...aliasesOf(member)].find((each) => table[each] !== undefined && table[each] !== null)
+    return { name, schema: member, value: written === undefined ? undefined : table[written] }
+  })
+}
+
+/** Whether a path of the declaration is one that a pattern means, `*` being any member; places in lists do not count. */
+export function matchesPath(canonical: readonly (string | number)[], pattern: readonly string[]): boolean {
+  const names = canonical.filter((key) => typeof key === 'string')
+  return names.length === pattern.length && pattern.every((each, index) => each === '*' || each === names[index])
+}
+
+/** A pattern by the names of the declaration, in each way that it can be read; none where there is no such option. */
+export function canonicalPatterns(schema: Schema, pattern: readonly string[]): (readonly string[])[] {
+  const [first, ...rest] = pattern
+  if (first === undefined) return [[]]
+  const variants = variantsOf(schema)
+  if (variants !== undefined) return variants.flatMap((variant) => canonicalPatterns(variant, pattern))
+  if (isTable(schema['items'])) return canonicalPatterns(schema['items'], pattern)
+  if (first !== '*') {
+    const member = memberNamed(schema, first)
+    if (member === undefined) return []
+    return canonicalPatterns(member.schema, rest).map((each) => [member.name, ...each])
+  }
+  const others = schema['additionalProperties']
+  const below = [...Object.values(membersOf(schema)), ...(isTable(others) ? [others] : [])]
+  return below.flatMap((member) => canonicalPatterns(member, rest)).map((each) => ['*', ...each])
+}

@@ -4,7 +4,7 @@
 import { spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join, normalize } from 'node:path'
-import { bool, list, map, oneOf, optional, path, seconds, string, tagged, type ValueOf } from '../schema/options.ts'
+import { bool, list, map, oneOf, optional, path, seconds, tagged, text, type ValueOf } from '../schema/options.ts'
 
 /** The top-level setting `secret`: backends by name. */
 export const secretOption = optional(
@@ -13,20 +13,16 @@ export const secretOption = optional(
       'type',
       {
         exec: {
-          command: list(
-            string('The command or an argument.'),
-            'Command that is asked for secrets, with its arguments.',
-            {
-              minItems: 1,
-              examples: [['/usr/bin/secrets', 'get']],
-            },
-          ),
+          command: list(text('The command or an argument.'), 'Command that is asked for secrets, with its arguments.', {
+            minItems: 1,
+            examples: [['/usr/bin/secrets', 'get']],
+          }),
           timeout: seconds('Seconds that the command may take.', { default: 5, exclusiveMinimum: 0 }),
           protocol_version: oneOf(['1.0'], 'Version of the request.', { default: '1.0' }),
         },
-        file: { path: path('JSON file: an object of texts.') },
+        file: { path: path('JSON file: an object of texts.', { use: 'read' }) },
         directory: {
-          path: path('Directory with a file for each secret.'),
+          path: path('Directory with a file for each secret.', { use: 'read' }),
           remove_trailing_whitespace: bool('Whether blanks and line ends after the secret are left out.', {
             default: false,
           }),

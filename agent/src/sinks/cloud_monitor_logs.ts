@@ -13,7 +13,7 @@ import type { ValueObject } from '../event/value.ts'
 import { writeJsonTo } from '../formats/json.ts'
 import { httpSink, joinPath, type Sign } from '../http/sink.ts'
 import { batch, request, tls, transformer } from '../schema/groups.ts'
-import { fieldPath, optional, secret, string } from '../schema/options.ts'
+import { address, fieldPath, optional, secret, text, webPorts } from '../schema/options.ts'
 import { timeField } from '../time-field.ts'
 
 /** Largest body that the destination takes. */
@@ -30,16 +30,17 @@ export const cloudMonitorLogs = defineSink({
   aliases: ['azure_monitor_logs'],
   accepts: ['log'],
   options: {
-    customer_id: string('Identifier of the workspace.'),
+    customer_id: address('Identifier of the workspace.', { ports: webPorts, bare: 'https', part: true }),
     shared_key: secret('Key of the workspace, in base64.', { examples: ['c2hhcmVkIGtleQ=='] }),
-    log_type: string('Type of the records: letters, digits and underscores, at most 100.', {
+    log_type: text('Type of the records: letters, digits and underscores, at most 100.', {
       examples: ['MyTableName'],
     }),
-    host: string(
+    host: address(
       'Host of the destination; that of the workspace is `<customer_id>.<host>`. An address with scheme, such as that of an emulator, is used as it is.',
+      { ports: webPorts, bare: 'https', part: true },
       { default: 'ods.opinsights.azure.com', examples: ['ods.opinsights.azure.us', 'ods.opinsights.azure.cn'] },
     ),
-    azure_resource_id: optional(string('Identifier of the resource that the events come from.')),
+    azure_resource_id: optional(text('Identifier of the resource that the events come from.')),
     time_generated_key: optional(fieldPath('Field with the time of the record. Left out: `log_schema.timestamp_key`.')),
     encoding: transformer(),
     batch: batch({ max_bytes: 10_000_000, timeout_secs: 1 }),

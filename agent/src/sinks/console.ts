@@ -18,6 +18,7 @@ export const consoleSink = defineSink({
   type: 'console',
   summary: 'Prints events to standard output or standard error.',
   accepts: ['log', 'metric'],
+  reaches: 'agent',
   options: {
     target: oneOf(['stdout', 'stderr'], 'Where events are printed.', { default: 'stdout' }),
     encoding: encoding(),

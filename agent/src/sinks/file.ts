@@ -38,6 +38,7 @@ const fileOptions = {
   path: template(
     'The file, which may depend on the event and its time. A field cannot lead out of the folder. New files have mode 0600: only the user of the agent can read them.',
     {
+      use: { file: { use: 'write' } },
       examples: ['/var/log/penstock/{{ host }}-%Y-%m-%d.log'],
     },
   ),

@@ -21,7 +21,7 @@ import {
   request,
   tls,
 } from '../schema/groups.ts'
-import { oneOf, string, template } from '../schema/options.ts'
+import { oneOf, template, text, webPorts } from '../schema/options.ts'
 import { compileTemplate } from '../template.ts'
 
 export const http = defineSink({
@@ -29,12 +29,15 @@ export const http = defineSink({
   summary: 'Delivers log and metric events to an HTTP server.',
   accepts: ['log', 'metric'],
   options: {
-    uri: template('Address of the requests.', { examples: ['https://collector.example/logs/{{ app }}'] }),
+    uri: template('Address of the requests.', {
+      use: { address: { ports: webPorts } },
+      examples: ['https://collector.example/logs/{{ app }}'],
+    }),
     method: oneOf(['post', 'put', 'patch', 'delete', 'get', 'head', 'options', 'trace'], 'Method of the requests.', {
       default: 'post',
     }),
-    payload_prefix: string('Text before the events in each request.', { default: '' }),
-    payload_suffix: string('Text after the events in each request.', { default: '' }),
+    payload_prefix: text('Text before the events in each request.', { default: '' }),
+    payload_suffix: text('Text after the events in each request.', { default: '' }),
     compression: compression(compressionNames, 'none'),
     encoding: encoding(),
     framing: outgoingFraming(),

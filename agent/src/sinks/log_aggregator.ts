@@ -15,7 +15,7 @@ import { classifyInHalves } from '../http/classify.ts'
 import { asBuffer, compressionProblems, loadSnappy } from '../http/compression.ts'
 import { encoderFailed, httpSink, joinPath, templateFailed, unhealthy } from '../http/sink.ts'
 import { batch, compression, encoding, httpAuth, request, tls } from '../schema/groups.ts'
-import { bool, map, oneOf, optional, string, template, url } from '../schema/options.ts'
+import { bool, map, oneOf, optional, template, text, url } from '../schema/options.ts'
 import { compileTemplate, type Template } from '../template.ts'
 import { timeField } from '../time-field.ts'
 import { compileLabels, isLabelName } from './log_aggregator/labels.ts'
@@ -42,7 +42,7 @@ export const logAggregator = defineSink({
   accepts: ['log'],
   options: {
     endpoint: url('Base address. The path is appended.', { examples: ['http://loki:3100'] }),
-    path: string('Path of push requests.', { default: '/loki/api/v1/push' }),
+    path: text('Path of push requests.', { default: '/loki/api/v1/push' }),
     labels: map(
       template('Value of the label.'),
       'Labels that choose the stream of an event. Names and values are templates. A name that ends in `*` expands an object into several labels. Keep their number small.',

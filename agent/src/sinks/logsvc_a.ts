@@ -2,7 +2,7 @@
 
 import { defineSink } from '../component.ts'
 import { batch, request, tls, transformer } from '../schema/groups.ts'
-import { list, optional, secret, string, template } from '../schema/options.ts'
+import { address, list, optional, secret, template, text, webPorts } from '../schema/options.ts'
 import { ingestProblems, ingestSink } from './logsvc_a/ingest.ts'
 
 export const logsvcA = defineSink({
@@ -15,15 +15,16 @@ export const logsvcA = defineSink({
   options: {
     api_key: secret('Ingestion key.'),
     hostname: template('Host name attached to each batch.', { examples: ['{{ host }}'] }),
-    endpoint: string(
+    endpoint: address(
       'Address of the service: a URL, or a host that is reached by HTTPS. Without a path, `/logs/ingest` is appended.',
+      { ports: webPorts, bare: 'https' },
       { default: 'https://logs.mezmo.com', aliases: ['host'] },
     ),
-    ip: optional(string('IP address attached to each batch.')),
-    mac: optional(string('MAC address attached to each batch.')),
+    ip: optional(text('IP address attached to each batch.')),
+    mac: optional(text('MAC address attached to each batch.')),
     tags: list(template('A tag.'), 'Tags attached to each batch.', { default: [] }),
-    default_app: string('Value of `app` for events with neither `file` nor `app`.', { default: 'penstock' }),
-    default_env: string('Value of `env` for events without one.', { default: 'production' }),
+    default_app: text('Value of `app` for events with neither `file` nor `app`.', { default: 'penstock' }),
+    default_env: text('Value of `env` for events without one.', { default: 'production' }),
     encoding: transformer(),
     batch: batch({ max_bytes: 10_000_000, timeout_secs: 1 }),
     request: request(),

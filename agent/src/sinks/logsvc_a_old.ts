@@ -2,7 +2,7 @@
 
 import { defineSink } from '../component.ts'
 import { batch, request, tls, transformer } from '../schema/groups.ts'
-import { list, optional, secret, string } from '../schema/options.ts'
+import { address, list, optional, secret, text, webPorts } from '../schema/options.ts'
 import { ingestProblems, ingestSink } from './logsvc_a/ingest.ts'
 
 export const logsvcAOld = defineSink({
@@ -15,16 +15,17 @@ export const logsvcAOld = defineSink({
   bufferSizeOptional: true,
   options: {
     api_key: secret('Ingestion key.'),
-    hostname: string('Host name attached to each batch.'),
-    endpoint: string(
+    hostname: text('Host name attached to each batch.'),
+    endpoint: address(
       'Address of the service: a URL, or a host that is reached by HTTPS. Without a path, `/logs/ingest` is appended.',
+      { ports: webPorts, bare: 'https' },
       { default: 'https://logs.logdna.com/logs/ingest', aliases: ['host'] },
     ),
-    ip: optional(string('IP address attached to each batch.')),
-    mac: optional(string('MAC address attached to each batch.')),
-    tags: list(string('A tag.'), 'Tags attached to each batch.', { default: [] }),
-    default_app: string('Value of `app` for events with neither `file` nor `app`.', { default: 'penstock' }),
-    default_env: string('Value of `env` for events without one.', { default: 'production' }),
+    ip: optional(text('IP address attached to each batch.')),
+    mac: optional(text('MAC address attached to each batch.')),
+    tags: list(text('A tag.'), 'Tags attached to each batch.', { default: [] }),
+    default_app: text('Value of `app` for events with neither `file` nor `app`.', { default: 'penstock' }),
+    default_env: text('Value of `env` for events without one.', { default: 'production' }),
     encoding: transformer(),
     batch: batch({ max_bytes: 10_485_760, timeout_secs: 1 }),
     request: request({ retry_attempts: 1.8446744073709552e19, ewma_alpha: 0.7, rtt_deviation_scale: 2 }),

@@ -15,7 +15,7 @@ import { writeJson } from '../formats/json.ts'
 import { compressionProblems } from '../http/compression.ts'
 import { encoderFailed, httpSink, joinPath, templateFailed, unhealthy } from '../http/sink.ts'
 import { batch, compression, compressionNames, encoding, request, tls } from '../schema/groups.ts'
-import { fieldPath, list, optional, secret, string, template, url } from '../schema/options.ts'
+import { fieldPath, list, optional, secret, template, text, url } from '../schema/options.ts'
 import { compileTemplate } from '../template.ts'
 import { timeField } from '../time-field.ts'
 
@@ -43,12 +43,12 @@ export const logsvcBLogs = defineSink({
     ),
     host_key: optional(fieldPath('Field with the name of the host. Left out: `log_schema.host_key`.')),
     timestamp_key: optional(fieldPath('Field with the time. Left out: `log_schema.timestamp_key`.')),
-    timestamp_nanos_key: string(
+    timestamp_nanos_key: text(
       `Field for the nanoseconds below the millisecond. The default is one field of that name, dot and all.`,
       { default: defaultNanosKey },
     ),
     indexed_fields: list(
-      string('A field.'),
+      text('A field.'),
       'Fields that are sent as extra fields too. Names that begin with `#` tag events.',
       { default: [] },
     ),

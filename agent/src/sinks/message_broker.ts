@@ -13,7 +13,19 @@ import { limitsOf, unhealthy } from '../http/sink.ts'
 import { compileProxy } from '../net/proxy.ts'
 import { compileTls } from '../net/tls.ts'
 import { batch, encoding, requestWithoutHeaders, tls } from '../schema/groups.ts'
-import { fieldPath, group, oneOf, optional, secret, string, template, uint, url } from '../schema/options.ts'
+import {
+  address,
+  fieldPath,
+  group,
+  oneOf,
+  optional,
+  path,
+  secret,
+  template,
+  text,
+  uint,
+  url,
+} from '../schema/options.ts'
 import { compileTemplate } from '../template.ts'
 import { type Credentials, credentialsUrlProblem, fixedCredentials, Oauth2Credentials } from './message_broker/auth.ts'
 import { Cluster } from './message_broker/cluster.ts'
@@ -38,8 +50,9 @@ export const messageBroker = defineSink({
   aliases: ['pulsar'],
   accepts: ['log', 'metric'],
   options: {
-    endpoint: string(
+    endpoint: address(
       'Address of the brokers or of their proxy: `pulsar://host:port`, with TLS `pulsar+ssl://host:port`.',
+      { ports: { pulsar: 6650, 'pulsar+ssl': 6651 } },
       {
         aliases: ['address'],
         examples: ['pulsar://broker:6650', 'pulsar+ssl://a:6651,b:6651'],
@@ -54,13 +67,13 @@ export const messageBroker = defineSink({
       ),
     ),
     properties_key: optional(fieldPath('Field with an object, whose members become properties of the message.')),
-    producer_name: optional(string('Name of the producer. Left out, the broker chooses one.')),
+    producer_name: optional(text('Name of the producer. Left out, the broker chooses one.')),
     compression: oneOf(brokerCompressions, 'Compression of batches.', { default: 'none' }),
     encoding: encoding(),
     auth: group(
       {
         name: optional(
-          string(
+          text(
             '`token` if `token` is a JWT; else the user, of whom `token` is the password. `basic` takes `user:password` as the token.',
             { examples: ['token', 'agent'] },
           ),
@@ -72,11 +85,13 @@ export const messageBroker = defineSink({
           group(
             {
               issuer_url: url('Address of the issuer of tokens.', { examples: ['https://login.example'] }),
-              credentials_url: secret(
+              credentials_url: path(
                 'Credentials of the client: `file:///path.json` or `data:application/json;base64,…`, with `client_id` and `client_secret`.',
+                { use: 'read', inline: 'data' },
+                { secret: true },
               ),
-              audience: optional(string('Audience of the token.')),
-              scope: optional(string('Scope of the token.')),
+              audience: optional(text('Audience of the token.')),
+              scope: optional(text('Scope of the token.')),
             },
             'Access tokens by OAuth2 (client credentials).',
           ),

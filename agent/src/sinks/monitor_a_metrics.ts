@@ -12,7 +12,7 @@ import { identityFor } from '../http/identity.ts'
 import { httpSink, joinPath, unhealthy } from '../http/sink.ts'
 import { Normalizer } from '../metrics/normalizer.ts'
 import { batch, request, tls } from '../schema/groups.ts'
-import { oneOf, optional, string, url } from '../schema/options.ts'
+import { oneOf, optional, text, url } from '../schema/options.ts'
 import { normalised } from './metric/normalised.ts'
 import { metricRequests } from './metric/requests.ts'
 import { accountOf, accountOptions, apiAddress } from './monitor_a/site.ts'
@@ -62,7 +62,7 @@ export const monitorAMetrics = defineSink({
     ...accountOptions,
     endpoint: optional(url('Base address of the intake in place of that of the site.')),
     default_namespace: optional(
-      string('Namespace of metrics that have none; a period joins it to the name.', { aliases: ['namespace'] }),
+      text('Namespace of metrics that have none; a period joins it to the name.', { aliases: ['namespace'] }),
     ),
     series_api_version: oneOf(['v1', 'v2'], 'Version of the API for series: JSON, or protobuf.', { default: 'v2' }),
     batch: batch({ max_events: 100_000, timeout_secs: 2 }),

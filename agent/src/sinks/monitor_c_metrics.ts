@@ -7,7 +7,7 @@ import { httpSink, joinPath, unhealthy } from '../http/sink.ts'
 import { aggregate } from '../metrics/aggregate.ts'
 import { Normalizer } from '../metrics/normalizer.ts'
 import { batch, request, tls } from '../schema/groups.ts'
-import { oneOf, optional, secret, string, url } from '../schema/options.ts'
+import { oneOf, optional, secret, text, url } from '../schema/options.ts'
 import { version } from '../version.ts'
 import { floatField, lineOf, tagsOf } from './metric/line-protocol.ts'
 import { normalised } from './metric/normalised.ts'
@@ -26,7 +26,7 @@ export const monitorCMetrics = defineSink({
   accepts: ['metric'],
   options: {
     token: secret('Token of the app that the metrics belong to.'),
-    default_namespace: string('Namespace of metrics that have none.'),
+    default_namespace: text('Namespace of metrics that have none.'),
     region: oneOf(['us', 'eu'], 'Region of the service.', { default: 'us' }),
     endpoint: optional(url('Address in place of that of the region.')),
     batch: batch({ max_events: 20, timeout_secs: 1 }),

@@ -19,7 +19,7 @@ import type { HttpResponse } from '../http/client.ts'
 import { compressionProblems } from '../http/compression.ts'
 import { httpSink, unhealthy } from '../http/sink.ts'
 import { batch, compression, compressionNames, request, tls, transformer } from '../schema/groups.ts'
-import { oneOf, optional, secret, string, url } from '../schema/options.ts'
+import { oneOf, optional, secret, text, url } from '../schema/options.ts'
 import { timeField } from '../time-field.ts'
 import { eventRecord, type KeyNames, logRecord, metricRecord } from './observability_d/records.ts'
 
@@ -58,7 +58,7 @@ export const observabilityD = defineSink({
       'API of the platform. Metric events go to `metrics`, log events to the others.',
     ),
     license_key: secret('License key.'),
-    account_id: optional(string('Identifier of the account. Required with `api: events`.')),
+    account_id: optional(text('Identifier of the account. Required with `api: events`.')),
     region: oneOf(['us', 'eu'], 'Region of the account.', { default: 'us' }),
     override_uri: optional(url('Address of requests in place of that of the API and the region.')),
     compression: compression(compressionNames, 'gzip'),

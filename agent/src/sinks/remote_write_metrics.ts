@@ -16,7 +16,7 @@ import { aggregate } from '../metrics/aggregate.ts'
 import { Normalizer } from '../metrics/normalizer.ts'
 import { bucketsOf, quantilesProblem } from '../metrics/statistics.ts'
 import { compression, httpOrAwsAuth, request, tls } from '../schema/groups.ts'
-import { bool, bytes, float, group, list, optional, seconds, string, template, uint, url } from '../schema/options.ts'
+import { bool, bytes, float, group, list, optional, seconds, template, text, uint, url } from '../schema/options.ts'
 import { compileTemplate } from '../template.ts'
 import { normalised } from './metric/normalised.ts'
 import { metricRequests } from './metric/requests.ts'
@@ -37,7 +37,7 @@ export const remoteWriteMetrics = defineSink({
   options: {
     endpoint: url('Address of the receiver, with its path.', { examples: ['http://prometheus:9090/api/v1/write'] }),
     default_namespace: optional(
-      string('Namespace of metrics that have none; an underscore joins it to the name.', {
+      text('Namespace of metrics that have none; an underscore joins it to the name.', {
         examples: ['service'],
       }),
     ),
@@ -61,7 +61,7 @@ export const remoteWriteMetrics = defineSink({
     aws: optional(
       group(
         {
-          region: optional(string('Region of the receiver.')),
+          region: optional(text('Region of the receiver.')),
           endpoint: optional(url('Address that requests go to in place of `endpoint`, such as one within a network.')),
         },
         'The receiver as a service of AWS; needs `auth.strategy: aws`.',
@@ -69,8 +69,10 @@ export const remoteWriteMetrics = defineSink({
     ),
     batch: group(
       {
-        max_bytes: optional(bytes('Most bytes in a batch, before encoding and compression.', { minimum: 1 })),
-        max_events: uint('Most events in a batch.', { minimum: 1, default: 1000 }),
+        max_bytes: optional(
+          bytes('Most bytes in a batch, before encoding and compression.', { minimum: 1, limit: 'batchBytes' }),
+        ),
+        max_events: uint('Most events in a batch.', { minimum: 1, default: 1000, limit: 'batchEvents' }),
         timeout_secs: seconds('Age in seconds at which a batch is sent even if it is not full.', {
           default: 1,
           exclusiveMinimum: 0,

@@ -23,19 +23,7 @@ import { compileCompression, compressionProblems } from '../http/compression.ts'
 import { identityFor, noIdentity } from '../http/identity.ts'
 import { encoderFailed, httpSink, joinPath, maxListBytes, templateFailed, unhealthy } from '../http/sink.ts'
 import { batch, compression, compressionNames, httpOrAwsAuth, request, tls, transformer } from '../schema/groups.ts'
-import {
-  bool,
-  fieldPath,
-  group,
-  list,
-  map,
-  oneOf,
-  optional,
-  seconds,
-  string,
-  template,
-  url,
-} from '../schema/options.ts'
+import { bool, fieldPath, group, list, map, oneOf, optional, seconds, template, text, url } from '../schema/options.ts'
 import { warnedOnce } from '../telemetry/warned-once.ts'
 import { compileTemplate } from '../template.ts'
 import { type ActionParts, actionLine, type BulkAction, classifyBulk } from './search_engine/bulk.ts'
@@ -70,7 +58,7 @@ export const searchEngine = defineSink({
       {
         action: template('Action of each event, `index` or `create`.', { default: 'index' }),
         index: template('Index of each event.', { default: 'penstock-%Y.%m.%d' }),
-        template_fallback_index: optional(string('Index of events for which `index` cannot be rendered.')),
+        template_fallback_index: optional(text('Index of events for which `index` cannot be rendered.')),
         version: optional(template('Version of each document; needs `id_key` and an external `version_type`.')),
         version_type: oneOf(['internal', 'external', 'external_gte'], 'How versions of documents are kept.', {
           default: 'internal',
@@ -90,7 +78,7 @@ export const searchEngine = defineSink({
       },
       'Options of mode `data_stream`.',
     ),
-    doc_type: string('Type of documents, up to version 6.', { default: '_doc' }),
+    doc_type: text('Type of documents, up to version 6.', { default: '_doc' }),
     suppress_type_name: bool('Whether documents carry no type.', {
       default: false,
       deprecated: 'Use `api_version`.',
@@ -100,8 +88,8 @@ export const searchEngine = defineSink({
         'Field whose value becomes the id of the document, numbers and booleans as text; it is removed from the document.',
       ),
     ),
-    pipeline: optional(string('Ingest pipeline of the destination.')),
-    query: map(string('Value of the parameter.'), 'Further query parameters of requests.', { default: {} }),
+    pipeline: optional(text('Ingest pipeline of the destination.')),
+    query: map(text('Value of the parameter.'), 'Further query parameters of requests.', { default: {} }),
     request_retry_partial: bool(
       'Whether documents that fail for a reason that may pass are sent again. Set `id_key` if repeats must not double documents.',
       { default: true },
@@ -109,10 +97,10 @@ export const searchEngine = defineSink({
     metrics: group(
       {
         host_tag: optional(
-          string('Tag of metric events that becomes the field of the host. Left out, all tags stay below `tags`.'),
+          text('Tag of metric events that becomes the field of the host. Left out, all tags stay below `tags`.'),
         ),
         timezone: optional(
-          string(
+          text(
             'Time zone of times without one: a metric event that carries no time of its own takes it from its tag of that name (`log_schema.timestamp_key`). Left out, the global `timezone`.',
           ),
         ),
@@ -138,7 +126,7 @@ export const searchEngine = defineSink({
     aws: optional(
       group(
         {
-          region: optional(string('Region of the destination.')),
+          region: optional(text('Region of the destination.')),
           endpoint: optional(url('Address of the destination in place of `endpoints`.')),
         },
         'The destination as a service of AWS.',

@@ -18,6 +18,7 @@ import { LogEvent } from '../event/log.ts'
 import { MetricEvent } from '../event/metric.ts'
 import { mergeProxy } from '../net/proxy.ts'
 import { components } from '../registry.ts'
+import { meaningOf } from '../schema/meaning.ts'
 import { parseOptions } from '../schema/validate.ts'
 import { membersOf, type Schema, variantsOf } from '../schema/walk.ts'
 import { CountedEvents } from '../telemetry/component-events.ts'
@@ -115,7 +116,7 @@ const schemaOf = (sink: SinkDeclaration): Schema => optionsOf(sink).schema
 
 /** Paths of the secret options below a schema. */
 function secretPaths(schema: Schema, path = ''): string[] {
-  if (schema['x-secret'] === true) return [path]
+  if (meaningOf(schema).secret === true) return [path]
   const below = (variantsOf(schema) ?? []).flatMap((variant) => secretPaths(variant, path))
   for (const [name, member] of Object.entries(membersOf(schema))) {
     below.push(...secretPaths(member, path === '' ? name : `${path}.${name}`))

@@ -19,7 +19,7 @@ import { encoderFailed, httpSink, joinPath, type Sign, templateFailed, unhealthy
 import { compileProxy } from '../net/proxy.ts'
 import { compileTls } from '../net/tls.ts'
 import { batch, compression, encoding, request, type TlsOptions, tls } from '../schema/groups.ts'
-import { map, oneOf, optional, path, secret, string, template } from '../schema/options.ts'
+import { address, map, oneOf, optional, path, secret, template, text, webPorts } from '../schema/options.ts'
 import { compileTemplate } from '../template.ts'
 import { timeField } from '../time-field.ts'
 
@@ -63,25 +63,33 @@ export const siemUnstructured = defineSink({
   aliases: ['gcp_chronicle_unstructured'],
   accepts: ['log'],
   options: {
-    customer_id: string('Identifier (UUID) of the instance of the destination.', {
+    customer_id: text('Identifier (UUID) of the instance of the destination.', {
       examples: ['c8c65bfa-5f2c-42d4-9189-64bb7b939f2c'],
     }),
     log_type: template('Type of the entries. The destination refuses types that it does not know.', {
       examples: ['LINUX_SYSLOG', '{{ log_type }}'],
     }),
-    fallback_log_type: optional(string('Type of entries whose `log_type` cannot be rendered.')),
+    fallback_log_type: optional(text('Type of entries whose `log_type` cannot be rendered.')),
     region: optional(oneOf(Object.keys(regions) as (keyof typeof regions)[], 'Region of the destination.')),
     endpoint: optional(
-      string('Address of the destination in place of `region`: `host:port`, reached by HTTPS, or a URL.', {
-        examples: ['127.0.0.1:8080'],
-      }),
+      address(
+        'Address of the destination in place of `region`: `host:port`, reached by HTTPS, or a URL.',
+        { ports: webPorts, bare: 'https' },
+        {
+          examples: ['127.0.0.1:8080'],
+        },
+      ),
     ),
-    api_key: optional(secret('API key.')),
+    api_key: optional(secret('API key.', { means: { explicit: 'key' } })),
     credentials_path: optional(
-      path('File with the credentials of a service account, or its JSON text; it comes before `api_key`.'),
+      path(
+        'File with the credentials of a service account, or its JSON text; it comes before `api_key`.',
+        { use: 'read', inline: 'json' },
+        { means: { explicit: 'account' } },
+      ),
     ),
     namespace: optional(template('Namespace of the entries.')),
-    labels: map(string('Value of the label.'), 'Labels of the entries.', { default: {} }),
+    labels: map(text('Value of the label.'), 'Labels of the entries.', { default: {} }),
     compression: compression(['none', 'gzip'], 'none'),
     encoding: encoding(),
     batch: batch({ max_bytes: 1_000_000, timeout_secs: 15 }),

@@ -10,7 +10,7 @@ import { aggregate } from '../metrics/aggregate.ts'
 import { Normalizer } from '../metrics/normalizer.ts'
 import { quantilesProblem, statisticsOf } from '../metrics/statistics.ts'
 import { batch, request, tls, transformer } from '../schema/groups.ts'
-import { float, list, map, oneOf, optional, secret, string, url } from '../schema/options.ts'
+import { float, list, map, oneOf, optional, secret, text, url } from '../schema/options.ts'
 import { type Fields, floatField, lineOf, tagsOf } from './metric/line-protocol.ts'
 import { normalised } from './metric/normalised.ts'
 import { metricRequests } from './metric/requests.ts'
@@ -40,20 +40,20 @@ export const tsdbMetrics = defineSink({
   accepts: ['metric'],
   options: {
     endpoint: url('Base address of the server.', { examples: ['http://tsdb:8086'] }),
-    database: optional(string('Database to write to, first generation.')),
+    database: optional(text('Database to write to, first generation.')),
     consistency: optional(
       oneOf(['any', 'one', 'quorum', 'all'], 'How many nodes must have written, first generation in a cluster.'),
     ),
-    retention_policy_name: optional(string('Retention policy to write to, first generation.')),
-    username: optional(string('User, first generation.')),
+    retention_policy_name: optional(text('Retention policy to write to, first generation.')),
+    username: optional(text('User, first generation.')),
     password: optional(secret('Password of the user.')),
-    org: optional(string('Organization, second generation.')),
-    bucket: optional(string('Bucket to write to, second generation.')),
+    org: optional(text('Organization, second generation.')),
+    bucket: optional(text('Bucket to write to, second generation.')),
     token: optional(secret('Token, second generation.')),
     default_namespace: optional(
-      string('Namespace of metrics that have none; a period joins it to the name.', { aliases: ['namespace'] }),
+      text('Namespace of metrics that have none; a period joins it to the name.', { aliases: ['namespace'] }),
     ),
-    tags: map(string('Value of the tag.'), 'Tags added to every line, in place of those of the same key.', {
+    tags: map(text('Value of the tag.'), 'Tags added to every line, in place of those of the same key.', {
       default: {},
     }),
     quantiles: list(float('From 0 to 1.'), 'Quantiles of distributions.', { default: [0.5, 0.75, 0.9, 0.95, 0.99] }),

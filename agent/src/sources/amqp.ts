@@ -11,7 +11,7 @@ import { Timestamp } from '../event/timestamp.ts'
 import { compileProxy } from '../net/proxy.ts'
 import { compileTls } from '../net/tls.ts'
 import { decoding, framing, tls } from '../schema/groups.ts'
-import { fieldPath, secret, string, uint } from '../schema/options.ts'
+import { address, fieldPath, text, uint } from '../schema/options.ts'
 import { parseAddress } from './amqp/address.ts'
 import { Consumer, checkQueue, type Delivery } from './amqp/consumer.ts'
 import { Notes } from './annotate.ts'
@@ -29,13 +29,15 @@ export const amqp = defineSource({
   outputs: ['log', 'metric'],
   emits: ({ decoding: chosen }) => decodedTypes(chosen),
   acknowledges: true,
+  runsOn: 'aggregator',
   options: {
-    connection_string: secret(
+    connection_string: address(
       'Address of the broker with user and password; the virtual host is percent-encoded, scheme `amqps` chooses TLS. Parameters: `timeout` (seconds to connect), `heartbeat` (seconds), `frame_max`, `channel_max`.',
-      { examples: ['amqp://user:password@broker:5672/%2f?timeout=10'] },
+      { ports: { amqp: 5672, amqps: 5671 } },
+      { secret: true, examples: ['amqp://user:password@broker:5672/%2f?timeout=10'] },
     ),
-    queue: string('The queue.', { default: 'penstock' }),
-    consumer: string('Tag that the broker shows for this consumer.', { default: 'penstock' }),
+    queue: text('The queue.', { default: 'penstock' }),
+    consumer: text('Tag that the broker shows for this consumer.', { default: 'penstock' }),
     exchange_key: fieldPath('Field that gets the exchange of the message; empty: none.', { default: 'exchange' }),
     routing_key_field: fieldPath('Field that gets the routing key of the message; empty: none.', {
       default: 'routing',
@@ -43,7 +45,7 @@ export const amqp = defineSource({
     offset_key: fieldPath('Field that gets the delivery tag of the message; empty: none.', { default: 'offset' }),
     prefetch_count: uint(
       'Most messages that the broker gives out before any is acknowledged. They are held in memory; with acknowledgements, as many can be delivered in the time of one delivery.',
-      { default: 4096, minimum: 1, maximum: 65_535 },
+      { default: 4096, minimum: 1, maximum: 65_535, limit: 'prefetched' },
     ),
     decoding: decoding(),
     framing: framing(),

@@ -17,7 +17,7 @@ import { identityFor, noIdentity } from '../http/identity.ts'
 import { compileProxy } from '../net/proxy.ts'
 import { compileTls } from '../net/tls.ts'
 import { awsAuthMembers, decoding, framing, proxy, tls } from '../schema/groups.ts'
-import { bool, group, oneOf, optional, string, uint, url } from '../schema/options.ts'
+import { bool, group, oneOf, optional, text, uint, url } from '../schema/options.ts'
 import { Notes } from './annotate.ts'
 import { openQueue, type Queue, type QueueMessage } from './cloud_queue/queue.ts'
 import { MessageReader, Outstanding } from './hand-on.ts'
@@ -36,11 +36,12 @@ export const cloudQueue = defineSource({
   outputs: ['log', 'metric'],
   emits: ({ decoding: chosen }) => decodedTypes(chosen),
   acknowledges: true,
+  runsOn: 'aggregator',
   options: {
     queue_url: url('Address of the queue.', {
       examples: ['https://sqs.eu-west-1.amazonaws.com/123456789012/logs'],
     }),
-    region: optional(string('Region of the queue. If not given, it is taken from where credentials come from.')),
+    region: optional(text('Region of the queue. If not given, it is taken from where credentials come from.')),
     endpoint: optional(url('Address of the service in place of the host of `queue_url`.')),
     auth: group(
       { strategy: optional(oneOf(['aws'], 'The only way; need not be given.')), ...awsAuthMembers },
@@ -49,6 +50,7 @@ export const cloudQueue = defineSource({
     client_concurrency: optional(
       uint('Tasks that poll side by side; more help when many small messages arrive. As many as CPUs if not given.', {
         minimum: 1,
+        limit: 'pollers',
       }),
     ),
     poll_secs: uint('Seconds to wait for messages in one request. Those that are there are taken at once.', {

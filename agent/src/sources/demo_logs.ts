@@ -8,7 +8,7 @@ import { Finalizer } from '../event/finalizer.ts'
 import type { LogEvent } from '../event/log.ts'
 import type { MetricEvent } from '../event/metric.ts'
 import { decoding, framing } from '../schema/groups.ts'
-import { list, oneOf, optional, seconds, string, uint } from '../schema/options.ts'
+import { list, oneOf, optional, seconds, text, uint } from '../schema/options.ts'
 import { annotate, Notes, reportUndecoded } from './annotate.ts'
 import { demoFormats, demoLine } from './demo_logs/lines.ts'
 
@@ -24,7 +24,7 @@ export const demoLogs = defineSource({
   emits: ({ decoding: chosen }) => decodedTypes(chosen),
   options: {
     format: oneOf([...demoFormats, 'shuffle'], 'The kind of lines; `shuffle` draws from `lines`.'),
-    lines: optional(list(string('A line.'), 'Lines to draw from with format `shuffle`.', { minItems: 1 })),
+    lines: optional(list(text('A line.'), 'Lines to draw from with format `shuffle`.', { minItems: 1 })),
     interval: seconds('Seconds between two lines; 0: as fast as they are taken.', { default: 1 }),
     count: optional(uint('How many lines, after which the source ends. Without end if not given.', { minimum: 1 })),
     decoding: decoding(),

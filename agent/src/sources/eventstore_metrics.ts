@@ -2,7 +2,7 @@
 
 import { defineSource } from '../component.ts'
 import { proxy } from '../schema/groups.ts'
-import { list, seconds, string, uint, url } from '../schema/options.ts'
+import { list, seconds, text, uint, url } from '../schema/options.ts'
 import { readStats } from './eventstore_metrics/stats.ts'
 import { scrape } from './scrape.ts'
 
@@ -14,6 +14,7 @@ export const eventstoreMetrics = defineSource({
   aliases: ['eventstoredb_metrics'],
   outputs: ['metric'],
   singleton: true,
+  runsOn: 'aggregator',
   options: {
     endpoint: url('Address of the statistics.', { default: usualEndpoint }),
     endpoints: list(
@@ -21,7 +22,7 @@ export const eventstoreMetrics = defineSource({
       'Addresses of the statistics of several nodes, in place of `endpoint`. Each is asked on its own, and is the tag `endpoint` of its metrics: the process ids of nodes may be the same.',
       { default: [], examples: [['https://es-0:2113/stats', 'https://es-1:2113/stats']] },
     ),
-    default_namespace: string('Namespace of the metrics; empty: none.', { default: 'eventstoredb' }),
+    default_namespace: text('Namespace of the metrics; empty: none.', { default: 'eventstoredb' }),
     scrape_interval_secs: uint('Seconds between two readings.', { default: 15, minimum: 1 }),
     scrape_timeout_secs: seconds(
       'Seconds after which an address that does not answer is given up until the next time.',

@@ -20,8 +20,8 @@ import {
   optional,
   path,
   seconds,
-  string,
   tagged,
+  text,
   uint,
 } from '../schema/options.ts'
 import { compileGlob, type Glob } from '../tailing/glob.ts'
@@ -45,12 +45,19 @@ export const file = defineSource({
     'Files are told apart by a checksum of their first lines, so renaming and compressing them loses nothing. How far a file was delivered is kept in `data_dir`.',
   outputs: ['log'],
   acknowledges: true,
+  runsOn: 'node',
   options: {
-    include: list(path('A path or glob pattern.'), 'Files to read: paths with `*`, `**`, `?`, `[a-z]` and `{a,b}`.', {
-      minItems: 1,
-      examples: [['/var/log/**/*.log']],
+    include: list(
+      path('A path or glob pattern.', { use: 'glob', within: 'sidecar volume' }),
+      'Files to read: paths with `*`, `**`, `?`, `[a-z]` and `{a,b}`.',
+      {
+        minItems: 1,
+        examples: [['/var/log/**/*.log']],
+      },
+    ),
+    exclude: list(path('A path or glob pattern.', { use: 'glob', within: 'sidecar volume' }), 'Files to leave out.', {
+      default: [],
     }),
-    exclude: list(path('A path or glob pattern.'), 'Files to leave out.', { default: [] }),
     read_from: oneOf(['beginning', 'end'], 'Where reading starts in files that are there at the first start.', {
       default: 'beginning',
     }),
@@ -62,27 +69,39 @@ export const file = defineSource({
       'strategy',
       {
         checksum: {
-          lines: uint('Number of first lines. A file with fewer lines is not read.', { default: 1, minimum: 1 }),
+          lines: uint('Number of first lines. A file with fewer lines is not read.', {
+            default: 1,
+            minimum: 1,
+            limit: 'fingerprintLines',
+          }),
         },
         device_and_inode: {},
       },
       'How files are told apart: `checksum` of the first lines, or `device_and_inode`.',
       { default: { strategy: 'checksum', lines: 1 } },
     ),
-    max_line_bytes: bytes('Longest line in bytes; longer ones are discarded.', { default: 102400, minimum: 1 }),
-    max_read_bytes: bytes('Bytes after which the next file has its turn.', { default: 2048, minimum: 1 }),
+    max_line_bytes: bytes('Longest line in bytes; longer ones are discarded.', {
+      default: 102400,
+      minimum: 1,
+      limit: 'lineBytes',
+    }),
+    max_read_bytes: bytes('Bytes after which the next file has its turn.', {
+      default: 2048,
+      minimum: 1,
+      limit: 'readBytes',
+    }),
     glob_minimum_cooldown_ms: uint(
       'Milliseconds between two walks of the folders. New files are seen sooner where the system tells of them.',
       { default: 1000, minimum: 1 },
     ),
-    line_delimiter: string('What ends a line.', { default: '\n' }),
+    line_delimiter: text('What ends a line.', { default: '\n' }),
     multiline: multiline(),
     file_key: fieldPath('Field for the path of the file. Empty: none.', { default: 'file' }),
     host_key: optional(fieldPath('Field for the name of the host; the global host key if not given. Empty: none.')),
     offset_key: optional(fieldPath('Field for the position of the line in its file. Empty: none.')),
     encoding: optional(
       group(
-        { charset: string('Name of the character set, such as `utf-16le` or `windows-1252`.') },
+        { charset: text('Name of the character set, such as `utf-16le` or `windows-1252`.') },
         'Encoding of the files; UTF-8 if not given.',
       ),
     ),
@@ -95,7 +114,7 @@ export const file = defineSource({
       }),
     ),
     read_to_end: bool('Whether to end when all files have been read to their end.', { default: false }),
-    data_dir: optional(path('Directory for positions; the global `data_dir` if not given.')),
+    data_dir: optional(path('Directory for positions; the global `data_dir` if not given.', { use: 'folder' })),
   },
 
   check(options) {

@@ -22,6 +22,7 @@ export const internalLogs = defineSource({
   type: 'internal_logs',
   summary: "Emits the agent's own log.",
   outputs: ['log'],
+  reaches: 'agent',
   options: {
     host_key: optional(
       fieldPath('The field with the name of the host; empty: none. If not given, `log_schema.host_key`.'),

@@ -7,7 +7,7 @@ import { metricBatch } from '../event/batch.ts'
 import { Finalizer } from '../event/finalizer.ts'
 import { MetricEvent, type MetricTags, type MetricValue } from '../event/metric.ts'
 import { Timestamp } from '../event/timestamp.ts'
-import { group, optional, seconds, string } from '../schema/options.ts'
+import { group, optional, seconds, text } from '../schema/options.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 
 /** Nothing comes over a wire: the bytes received are those of the events. */
@@ -17,15 +17,16 @@ export const internalMetrics = defineSource({
   type: 'internal_metrics',
   summary: "Emits the agent's own metrics.",
   outputs: ['metric'],
+  reaches: 'agent',
   options: {
     scrape_interval_secs: seconds('Seconds between two readings.', { default: 1, exclusiveMinimum: 0 }),
-    namespace: string('Namespace of the metrics; empty: none.', { default: 'penstock' }),
+    namespace: text('Namespace of the metrics; empty: none.', { default: 'penstock' }),
     tags: group(
       {
         host_key: optional(
-          string('The tag with the name of the host; empty: none. If not given, `log_schema.host_key`.'),
+          text('The tag with the name of the host; empty: none. If not given, `log_schema.host_key`.'),
         ),
-        pid_key: optional(string('The tag with the process id; none if not given.')),
+        pid_key: optional(text('The tag with the process id; none if not given.')),
       },
       'Tags that tell agents apart.',
     ),

@@ -8,7 +8,7 @@ import { logBatch } from '../event/batch.ts'
 import { KubeClient } from '../kube/client.ts'
 import { inClusterTarget, kubeConfigTarget } from '../kube/config.ts'
 import { type FollowHooks, follow, followReports } from '../kube/watch.ts'
-import { list, oneOf, optional, path, seconds, string } from '../schema/options.ts'
+import { list, oneOf, optional, path, seconds, text } from '../schema/options.ts'
 import { version } from '../version.ts'
 import { untilTaken } from './hand-on.ts'
 import { type Cursor, Cursors, marginMs, type Seen } from './orchestrator_events/cursor.ts'
@@ -29,15 +29,29 @@ export const orchestratorEvents = defineSource({
   outputs: ['log'],
   acknowledges: true,
   singleton: true,
+  runsOn: 'aggregator',
   options: {
-    data_dir: optional(path('Directory for the position; must be writable. The global `data_dir` if not given.')),
-    extra_field_selector: optional(
-      string('Field selector that events must match.', { examples: ['type=Warning', 'regarding.kind=Pod'] }),
+    data_dir: optional(
+      path(
+        'Directory for the position; must be writable. The global `data_dir` if not given.',
+        { use: 'folder' },
+        { means: { owner: 'agent' } },
+      ),
     ),
-    extra_label_selector: optional(string('Label selector that events must match.')),
+    extra_field_selector: optional(
+      text('Field selector that events must match.', { examples: ['type=Warning', 'regarding.kind=Pod'] }),
+    ),
+    extra_label_selector: optional(text('Label selector that events must match.')),
     ignore_older_secs: optional(seconds('Events whose last occurrence is so many seconds ago are passed over.')),
-    kube_config_file: optional(path('A kubeconfig. If not given, the service account of the pod is used.')),
-    namespaces: list(string('Name of a namespace.'), 'Namespaces whose events are collected; all if empty.', {
+    kube_config_file: optional(
+      path(
+        'A kubeconfig. If not given, the service account of the pod is used.',
+        { use: 'read' },
+        { means: { owner: 'agent' } },
+      ),
+    ),
+    namespaces: list(text('Name of a namespace.'), 'Namespaces whose events are collected; all if empty.', {
+      means: { owner: 'operator' },
       default: [],
       examples: [['shop', 'blog']],
     }),

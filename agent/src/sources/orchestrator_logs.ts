@@ -15,7 +15,7 @@ import type { Bytes, ValueObject } from '../event/value.ts'
 import { findZone } from '../formats/timezone.ts'
 import { KubeClient } from '../kube/client.ts'
 import { inClusterTarget, kubeConfigTarget } from '../kube/config.ts'
-import { bool, bytes, fieldPath, group, list, oneOf, optional, path, seconds, string, uint } from '../schema/options.ts'
+import { bool, bytes, fieldPath, group, list, oneOf, optional, path, seconds, text, uint } from '../schema/options.ts'
 import { compileGlob, type Glob } from '../tailing/glob.ts'
 import { compileMultiline, MultilineAggregator, multiline, multilineProblems } from '../tailing/multiline.ts'
 import { compileDelimiter, type Slab } from '../tailing/slab.ts'
@@ -98,33 +98,51 @@ export const orchestratorLogs = defineSource({
   aliases: ['kubernetes_logs'],
   outputs: ['log'],
   acknowledges: false,
+  runsOn: 'node',
   options: {
     auto_partial_merge: bool('Whether lines that the container runtime has cut are joined.', { default: true }),
-    data_dir: optional(path('Directory for positions; must be writable. The global `data_dir` if not given.')),
+    data_dir: optional(
+      path(
+        'Directory for positions; must be writable. The global `data_dir` if not given.',
+        { use: 'folder' },
+        { means: { owner: 'operator' } },
+      ),
+    ),
     delay_deletion_ms: uint(
       'Milliseconds for which what is known about a deleted pod is kept. Agents of an operator keep it until the files are read; lines that were written later than that after the deletion go without it.',
-      { default: 60000 },
+      { default: 60000, limit: 'keptMilliseconds' },
     ),
-    include_paths_glob_patterns: list(path('A glob pattern.'), 'Files to read.', { default: ['**/*'] }),
-    exclude_paths_glob_patterns: list(path('A glob pattern.'), 'Files to leave out.', {
-      default: ['**/*.gz', '**/*.tmp'],
+    include_paths_glob_patterns: list(path('A glob pattern.', { use: 'glob', within: 'pod logs' }), 'Files to read.', {
+      default: ['**/*'],
     }),
+    exclude_paths_glob_patterns: list(
+      path('A glob pattern.', { use: 'glob', within: 'pod logs' }),
+      'Files to leave out.',
+      {
+        default: ['**/*.gz', '**/*.tmp'],
+      },
+    ),
     extra_field_selector: optional(
-      string('Field selector that pods must match besides being on the node.', {
+      text('Field selector that pods must match besides being on the node.', {
+        means: { owner: 'cluster' },
         examples: ['metadata.namespace=shop'],
       }),
     ),
-    extra_label_selector: optional(string('Label selector that pods must match.', { examples: ['app=web'] })),
+    extra_label_selector: optional(text('Label selector that pods must match.', { examples: ['app=web'] })),
     extra_namespace_label_selector: optional(
-      string('Label selector that the namespaces of pods must match.', { examples: ['team=shop'] }),
+      text('Label selector that the namespaces of pods must match.', {
+        means: { owner: 'cluster' },
+        examples: ['team=shop'],
+      }),
     ),
     fingerprint_lines: uint('First lines by which files are told apart. A file with fewer lines is not read.', {
       default: 1,
       minimum: 1,
+      limit: 'fingerprintLines',
     }),
     glob_minimum_cooldown_ms: uint(
       'Milliseconds between two walks of all folders. New files are seen sooner where the system tells of them.',
-      { default: 60000, minimum: 1 },
+      { default: 60000, minimum: 1, means: { tenantMinimum: 1000 } },
     ),
     ignore_older_secs: optional(
       seconds('Files that were not written to for so many seconds are taken as read.', { aliases: ['ignore_older'] }),
@@ -135,19 +153,36 @@ export const orchestratorLogs = defineSource({
       { include_file_tag: bool('Whether metrics carry the path of the file.', { default: false }) },
       'What metrics of this source carry.',
     ),
-    kube_config_file: optional(path('A kubeconfig. If not given, the service account of the pod is used.')),
-    logs_dir: path('Directory with the folders of pods.', { default: '/var/log/pods' }),
+    kube_config_file: optional(
+      path(
+        'A kubeconfig. If not given, the service account of the pod is used.',
+        { use: 'read' },
+        { means: { owner: 'operator' } },
+      ),
+    ),
+    logs_dir: path(
+      'Directory with the folders of pods.',
+      { use: 'folder' },
+      { default: '/var/log/pods', means: { owner: 'operator' } },
+    ),
     max_line_bytes: bytes('Longest line in bytes, prefix included; longer ones are discarded.', {
       default: 32768,
       minimum: 1,
+      limit: 'lineBytes',
     }),
-    max_merged_line_bytes: optional(bytes('Longest line after its parts were joined.', { minimum: 1 })),
+    max_merged_line_bytes: optional(
+      bytes('Longest line after its parts were joined.', { minimum: 1, limit: 'mergedLineBytes' }),
+    ),
     max_merged_line_action: oneOf(
       ['drop', 'truncate'],
       'What becomes of a joined line that is too long: it is discarded, or cut and marked with `..TRUNCATED`.',
       { default: 'drop' },
     ),
-    max_read_bytes: bytes('Bytes after which the next file has its turn.', { default: 2048, minimum: 1 }),
+    max_read_bytes: bytes('Bytes after which the next file has its turn.', {
+      default: 2048,
+      minimum: 1,
+      limit: 'readBytes',
+    }),
     metadata: metadataPreset(),
     multiline: multiline(),
     namespace_annotation_fields: namespaceAnnotationFields(),
@@ -163,12 +198,13 @@ export const orchestratorLogs = defineSource({
       seconds('Seconds after which a file that was removed is closed although it was not read to its end.'),
     ),
     self_node_name: optional(
-      string('Name of the node. The environment variable AGENT_SELF_NODE_NAME if not given.', {
+      text('Name of the node. The environment variable AGENT_SELF_NODE_NAME if not given.', {
+        means: { owner: 'operator' },
         examples: ['node-1'],
       }),
     ),
     timezone: optional(
-      string(
+      text(
         'Time zone of times that name none: a name of the TZ database, or `local`; the global `timezone` if not given.',
         { examples: ['Europe/Berlin'] },
       ),

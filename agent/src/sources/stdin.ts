@@ -17,6 +17,7 @@ export const stdin = defineSource({
   summary: 'Reads events from standard input; the agent ends with it.',
   outputs: ['log', 'metric'],
   emits: ({ decoding: chosen }) => decodedTypes(chosen),
+  reaches: 'agent',
   options: {
     max_length: bytes('Longest line or frame, where `framing` sets no limit of its own. Longer ones are skipped.', {
       default: 102_400,

@@ -2,7 +2,7 @@
 
 import { defineSource } from '../component.ts'
 import { proxy } from '../schema/groups.ts'
-import { list, seconds, string, uint, url } from '../schema/options.ts'
+import { list, seconds, text, uint, url } from '../schema/options.ts'
 import { scrape } from './scrape.ts'
 import { readStatus } from './webserver_metrics/status.ts'
 
@@ -14,12 +14,13 @@ export const webserverMetrics = defineSource({
   aliases: ['apache_metrics'],
   outputs: ['metric'],
   singleton: true,
+  runsOn: 'aggregator',
   options: {
     endpoints: list(url('An address.'), 'Addresses of the status pages. Each is asked on its own.', {
       minItems: 1,
       examples: [['http://web:80/server-status?auto']],
     }),
-    namespace: string('Namespace of the metrics; empty: none.', { default: 'apache' }),
+    namespace: text('Namespace of the metrics; empty: none.', { default: 'apache' }),
     scrape_interval_secs: uint('Seconds between two readings.', { default: 15, minimum: 1 }),
     scrape_timeout_secs: seconds('Seconds after which an address that does not answer counts as down.', {
       default: 60,

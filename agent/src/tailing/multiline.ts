@@ -3,15 +3,15 @@
 import type { OptionProblem } from '../component.ts'
 import { Bytes, Regex } from '../event/value.ts'
 import { compileRegex } from '../remap/regex.ts'
-import { group, oneOf, optional, string, uint } from '../schema/options.ts'
+import { group, oneOf, optional, text, uint } from '../schema/options.ts'
 
 /** `multiline` of the sources that tail files. */
 export const multiline = () =>
   optional(
     group(
       {
-        start_pattern: string('Regular expression that the first line of a group matches.', { examples: ['^[^\\s]'] }),
-        condition_pattern: string('Regular expression that says, together with `mode`, where a group ends.', {
+        start_pattern: text('Regular expression that the first line of a group matches.', { examples: ['^[^\\s]'] }),
+        condition_pattern: text('Regular expression that says, together with `mode`, where a group ends.', {
           examples: ['^[\\s]+'],
         }),
         mode: oneOf(

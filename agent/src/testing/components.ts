@@ -12,8 +12,8 @@ import {
   optional,
   program,
   secret,
-  string,
   template,
+  text,
   uint,
   url,
 } from '../schema/options.ts'
@@ -84,7 +84,7 @@ const output = defineSink({
     key: fieldPath('Field of the key.', { default: 'key' }),
     api_key: optional(secret('Key of the service.')),
     mode: oneOf(['bulk', 'data_stream'], 'How events are written.', { default: 'bulk' }),
-    fields: optional(list(string('A field.'), 'Fields to send.')),
+    fields: optional(list(text('A field.'), 'Fields to send.')),
     compression: compression(['none', 'gzip'], 'none'),
     encoding: encoding(['json', 'text', 'csv']),
     auth: httpAuth(),

@@ -23,7 +23,7 @@ import { loadConfigObject } from '../config/load.ts'
 import { PenstockError } from '../errors.ts'
 import { type Batch, type LogBatch, logBatch, metricBatch, ownEvents } from '../event/batch.ts'
 import { type BatchStatus, type EventStatus, Finalizer } from '../event/finalizer.ts'
-import { bool, string } from '../schema/options.ts'
+import { bool, text } from '../schema/options.ts'
 import { type Logger, silentLogger } from '../telemetry/logger.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import { log, metric } from '../testing/events.ts'
@@ -163,7 +163,7 @@ testing.list.push(
       summary: 'Sends what the test gives it.',
       outputs: ['log'],
       acknowledges: true,
-      options: { note: string('Anything.', { default: '' }) },
+      options: { note: text('Anything.', { default: '' }) },
       build(_options, context) {
         if (failingBuilds.has(context.id)) throw new PenstockError('PEN_IO', 'The port is taken.')
         return keep(feeds, context.id, new Feed(context))
@@ -190,7 +190,7 @@ testing.list.push(
       summary: 'Appends to the message.',
       accepts: ['log'],
       options: {
-        append: string('What to append.', { default: '!' }),
+        append: text('What to append.', { default: '!' }),
         fails: bool('Whether it throws.', { default: false }),
         split: bool('Whether messages with an x go to the port `x`.', { default: false }),
       },
@@ -225,7 +225,7 @@ testing.list.push(
       type: 'ask',
       summary: 'Emits a batch when the test answers for it.',
       accepts: ['log'],
-      options: { append: string('What to append.', { default: '?' }) },
+      options: { append: text('What to append.', { default: '?' }) },
       build: ({ append }, { id }) => keep(askers, id, new Asker(append)),
     }),
   ),
@@ -234,7 +234,7 @@ testing.list.push(
       type: 'collect',
       summary: 'Keeps what it gets.',
       accepts: ['log'],
-      options: { note: string('Anything.', { default: '' }) },
+      options: { note: text('Anything.', { default: '' }) },
       build(_options, context) {
         if (failingBuilds.has(context.id)) throw new PenstockError('PEN_TLS_FILE', 'The certificate is missing.')
         const made = keep(collectors, context.id, new Collector())

@@ -14,7 +14,7 @@ import type { TagMode } from '../remap/metric-target.ts'
 import { metricReader } from '../remap/own-metrics.ts'
 import { type CompileOptions, compileProgram, Program, type Runs } from '../remap/program.ts'
 import { RemoteProgram } from '../remap/remote.ts'
-import { bool, float, list, oneOf, optional, path, program, string } from '../schema/options.ts'
+import { bool, float, list, oneOf, optional, path, program, text } from '../schema/options.ts'
 
 interface SourceOptions {
   readonly source: string | undefined
@@ -31,8 +31,8 @@ export const remap = defineTransform({
   accepts: ['log', 'metric'],
   options: {
     source: optional(program('The program.', 'program', { examples: ['.env = "prod"'] })),
-    file: optional(path('File with the program, relative to the working directory.')),
-    files: optional(list(path('A file.'), 'Files that make up the program, joined in order.')),
+    file: optional(path('File with the program, relative to the working directory.', { use: 'read' })),
+    files: optional(list(path('A file.', { use: 'read' }), 'Files that make up the program, joined in order.')),
     drop_on_error: bool('Discard an event for which the program failed, instead of passing it on unmodified.', {
       default: false,
     }),
@@ -48,7 +48,7 @@ export const remap = defineTransform({
       }),
     ),
     timezone: optional(
-      string('Time zone of dates without one: a TZ database name or `local`. Overrides the global option.', {
+      text('Time zone of dates without one: a TZ database name or `local`. Overrides the global option.', {
         examples: ['Europe/Berlin'],
       }),
     ),

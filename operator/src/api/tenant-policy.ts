@@ -1,11 +1,25 @@
 // TenantPolicy: what authors of namespaced kinds may use, and how much of it.
 
+import { type LimitName, limits } from '@penstock/agent/schema/meaning'
+import { bytesText } from '../compile/quantity.ts'
 import { conditions } from './conditions.ts'
 import type { Resource } from './object.ts'
 import { bool, integer, list, object, oneOf, quantity, required, text, type ValueOf } from './schema.ts'
 import { labelSelector } from './selector.ts'
 
 const types = (description: string) => list(text('A type, or `*`.', { maxLength: 63 }), description, { maxItems: 64 })
+
+/** Each limit that a declaration names has a field. */
+const limitFields = Object.fromEntries(
+  Object.entries(limits)
+    .filter(([, { field }]) => field === undefined)
+    .map(([name, { unit, cap, description }]) => [
+      name,
+      unit === 'bytes'
+        ? quantity(`${description} ${bytesText(cap)} if not given.`)
+        : integer(`${description} ${cap} if not given.`, { minimum: 1 }),
+    ]),
+) as { readonly [N in LimitName]: ReturnType<typeof quantity> }
 
 export const tenantPolicySpec = object(
   {
@@ -39,7 +53,8 @@ export const tenantPolicySpec = object(
       'Where data may go.',
     ),
     implicitCredentials: oneOf(['Deny', 'Allow'], "Whether sinks may use the agent's own identity."),
-    maxReadBytes: quantity('Greatest `max_read_bytes` of a source.'),
+    maxReadBytes: quantity(`${limits.readBytes.description} ${bytesText(limits.readBytes.cap)} if not given.`),
+    limits: object(limitFields, 'How much one component may hold in memory or on disk; each has a default.'),
     quota: object(
       {
         pipelines: integer('Pipelines of a namespace.'),

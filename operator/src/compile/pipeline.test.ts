@@ -365,7 +365,7 @@ describe('a namespaced author', () => {
     [
       'T5',
       attempt(...sink('search_engine', '{ endpoints: ["https://x"], auth: { strategy: aws } }')),
-      '`auth.strategy: aws` needs explicit keys',
+      '`auth` of type `search_engine` needs explicit credentials',
     ],
     ['T6', attempt(program('.a = 1\n.b = get_env_var!("HOME")')), 'line 2 col 6: E-TENANT `get_env_var`'],
     [
@@ -417,6 +417,56 @@ describe('a namespaced author', () => {
       problems.some((problem) => problem.includes(message) && problem.includes(`(${rule})`)),
       problems.join('\n'),
     ).toBe(true)
+  })
+
+  test('an optional reference to a Secret that is missing gives no credentials (T5)', () => {
+    const missing = '{ valueFrom: { secretKeyRef: { name: missing, key: x, optional: true } } }'
+    const attempted = (config: string, type: string, key: string) =>
+      compile(`${pipeline(sink(type, config).join('\n'))}---
+apiVersion: v1
+kind: Secret
+metadata: { name: missing, namespace: shop }
+stringData: { ${key}: value }
+`).problems
+    const keys = `{ endpoints: ["https://x"], auth: { strategy: aws, access_key_id: ${missing}, secret_access_key: ${missing} } }`
+    expect(attempted(keys, 'search_engine', 'x')).toEqual([])
+    expect(attempted(keys, 'search_engine', 'y')).toEqual([
+      expect.stringContaining('needs explicit credentials in a namespaced resource (T5)'),
+    ])
+    const account = `{ customer_id: c8c65bfa-5f2c-42d4-9189-64bb7b939f2c, log_type: A, region: eu, encoding: { codec: json }, credentials_path: ${missing} }`
+    expect(attempted(account, 'siem_unstructured', 'x')).toEqual([])
+    expect(attempted(account, 'siem_unstructured', 'y')).toEqual([expect.stringContaining('(T5)')])
+  })
+
+  test('an override of a ClusterSink may not begin to use the identity of the agent (T5)', () => {
+    const shared = (config: string) => `${pipeline(`sources: [{ name: app, type: orchestrator_logs }]
+sinks:
+  - { name: out, ref: { kind: ClusterSink, name: search }, overrides: { auth: { strategy: aws } } }`)}---
+apiVersion: penstock.dev/v1alpha1
+kind: ClusterSink
+metadata: { name: search }
+spec:
+  type: search_engine
+  allowedNamespaces: { from: All }
+  overridable: [auth]
+  config: ${config}
+`
+    expect(compile(shared('{ endpoints: ["https://x"] }')).problems).toEqual([
+      expect.stringContaining('`auth` of type `search_engine` needs explicit credentials'),
+    ])
+    expect(compile(shared('{ endpoints: ["https://x"], auth: { strategy: aws } }')).problems).toEqual([])
+  })
+
+  test('all memory buffers of a Pipeline together are bounded (T11)', () => {
+    const buffered = (events: number) =>
+      attempt(
+        'sources: [{ name: app, type: orchestrator_logs }]',
+        `sinks:\n${[1, 2, 3].map((each) => `  - { name: s${each}, type: blackhole, inputs: [app], config: { buffer: { max_events: ${events} } } }`).join('\n')}`,
+      )
+    expect(buffered(16_000)).toEqual([])
+    expect(buffered(17_000)).toEqual([
+      'The memory buffers of a Pipeline must hold 50000 events or fewer together (T11); found 51000',
+    ])
   })
 
   test('a ClusterSink is used as its owner allows: granted, with some options open and others enforced', () => {
@@ -474,7 +524,7 @@ metadata: { name: shop, labels: { tier: gold } }
       namespaces: ['shop'],
       extra_field_selector: 'type=Warning',
     })
-    expect(tried('{ namespaces: [blog], kube_config_file: /k, data_dir: /d }').messages).toEqual([
+    expect(tried('{ data_dir: /d, kube_config_file: /k, namespaces: [blog] }').messages).toEqual([
       '`data_dir` is not allowed in a namespaced resource (T3)',
       '`kube_config_file` is not allowed in a namespaced resource (T3)',
       '`namespaces` is not allowed in a namespaced resource (T3)',
@@ -581,7 +631,7 @@ sinks: [{ name: out, ref: { kind: ClusterSink, name: store } }]`)
     ['', '', ['shop/checkout/out']],
     ['', '\n    overrides: { labels: { app: mine } }', ['shop/checkout/out']],
     ['', "\n    overrides: { endpoint: 'https://mine' }", []], // where it goes is not the owner's word any more
-    ['', "\n    overrides: { labels: { app: 'https://mine' } }", []],
+    ['', "\n    overrides: { labels: { app: 'https://mine' } }", ['shop/checkout/out']], // a label is no address
     ['/{{ orchestrator.pod_name }}', '', []],
   ])(
     "a ClusterSink connects for its owner while the address is the owner's alone (%j, %j)",

@@ -7,9 +7,10 @@ import type { ComponentKind } from '@penstock/agent/component'
 import { optionsOf } from '@penstock/agent/config/component-options'
 import { errorText } from '@penstock/agent/errors'
 import { findComponent } from '@penstock/agent/registry'
+import { meaningOf } from '@penstock/agent/schema/meaning'
 import { isSecret } from '@penstock/agent/schema/messages'
 import type { Problem } from '@penstock/agent/schema/problems'
-import { isTable, type Schema, schemaBelow } from '@penstock/agent/schema/walk'
+import { isTable, type Place, walkOptions } from '@penstock/agent/schema/walk'
 import { capturedFields } from '@penstock/agent/sources/orchestrator_logs/annotate'
 import { compileFieldSelector } from '@penstock/agent/sources/orchestrator_logs/field-selector'
 import type { Reason } from '../api/conditions.ts'
@@ -31,9 +32,13 @@ import type { PathKey, Resource } from './resources.ts'
 import { placeholder, readUserTree } from './secrets.ts'
 import { selectorText } from './selector.ts'
 import {
-  aggregatorSources,
+  amountText,
   callViolations,
+  capOf,
+  identityViolations,
   optionViolations,
+  raisedBy,
+  runsOn,
   type TenancyOptions,
   typeViolations,
   type Violation,
@@ -290,6 +295,7 @@ class Compilation {
       this.#notePlatform(entry, found)
     }
     this.#checkCaptured(sources)
+    this.#checkBuffers(sinks)
     const deadLetter = this.#deadLetter(spec, transforms, sinks)
     const tests = this.#tests(spec)
     return {
@@ -401,8 +407,8 @@ class Compilation {
 
   #modeOf(spec: Table, types: readonly string[]): ArtifactMode {
     const mode = spec['mode'] ?? 'Auto'
-    const elsewhere = types.filter((type) => aggregatorSources.has(type))
-    const onNode = types.filter((type) => ['orchestrator_logs', 'file'].includes(type))
+    const elsewhere = types.filter((type) => runsOn(type) === 'aggregator')
+    const onNode = types.filter((type) => runsOn(type) === 'node')
     if (mode === 'Auto' || (mode !== 'Node' && mode !== 'Aggregator' && mode !== 'Sidecar')) {
       if (elsewhere.length > 0 && onNode.length > 0) {
         const message = `Sources of type ${onNode[0]} run on nodes and those of type ${elsewhere[0]} on an aggregator`
@@ -449,6 +455,17 @@ class Compilation {
     const values = this.#substituteMembers(resolved, below, options)
     options = values
     if (list === 'sinks' && entry.content['ref'] !== undefined) options = this.#sharedOptions(entry, resolved, values)
+    // Credentials are judged as they will be used: a reference that is optional and absent has left its option out.
+    if (typeof type === 'string') {
+      const found = identityViolations(kind, type, options, this.#options)
+      if (resolved.tenant) this.#forbid(resource, below, found)
+      else if (!this.#cluster && isTable(entry.content['overrides'])) {
+        // The owner of a cluster kind may use the identity of the agent. An override may not begin to.
+        const owners = new Set(identityViolations(kind, type, values, this.#options).map(({ path }) => labelOf(path)))
+        const begun = found.filter(({ path }) => !owners.has(labelOf(path)))
+        this.#forbid(this.#pipeline, [...entry.path, 'overrides'], begun)
+      }
+    }
     const { inputs: _, type: __, ...rest } = options
     return { type, ...rest }
   }
@@ -471,13 +488,9 @@ class Compilation {
       }
       const mine: Resolved = { resource: this.#pipeline, spec: entry.content, path: entry.path, tenant: !this.#cluster }
       if (mine.tenant) {
-        // What is forbidden in a config is forbidden in a change of one; credentials are judged where they are whole.
+        // An option that is forbidden in a config is forbidden in an override.
         const found = optionViolations('sink', String(spec['type']), overrides, this.#mode, this.#options)
-        this.#forbid(
-          this.#pipeline,
-          path,
-          found.filter(({ message }) => !message.includes('(T5)')),
-        )
+        this.#forbid(this.#pipeline, path, found)
       }
       options = merged(options, this.#substituteMembers(mine, path, overrides))
     }
@@ -525,10 +538,23 @@ class Compilation {
     }
   }
 
+  /** Memory buffers are bounded one by one, and all of a Pipeline together (T11). */
+  #checkBuffers(sinks: Readonly<Record<string, Table>>): void {
+    if (this.#cluster || this.#options.ownMachine) return
+    let sum = 0
+    for (const { type, ...options } of Object.values(sinks)) sum += bufferedEvents(String(type), options)
+    const limit = 'pipelineBufferEvents'
+    const cap = capOf(limit, this.#options.policy)
+    if (sum <= cap) return
+    const message = `The memory buffers of a Pipeline must hold ${amountText(limit, cap)} events or fewer together (T11); found ${sum}`
+    this.#report(this.#pipeline, ['spec', 'sinks'], message, raisedBy(limit), 'ForbiddenOption')
+  }
+
   /** A component that its owner in the platform answers for, wherever it connects to. */
   #notePlatform(entry: Entry, { spec, tenant }: Resolved): void {
     if (this.#cluster || tenant) return
-    if (isOwnersAddress(spec['config'], entry.content['overrides'])) this.#platform.add(this.#idOf(entry.name))
+    if (isOwnersAddress(String(spec['type']), spec['config'], entry.content['overrides']))
+      this.#platform.add(this.#idOf(entry.name))
   }
 
   #forbid(resource: Resource, base: readonly PathKey[], violations: readonly Violation[]): void {
@@ -976,7 +1002,15 @@ function canonicalType(kind: ComponentKind, type: unknown): string | undefined {
   return typeof type === 'string' ? (findComponent(kind, type)?.type ?? type) : undefined
 }
 
-const addressOption = /endpoint|ur[il]|host|address|broker|connection|proxy|file|path|tls|auth/
+/** Events in the memory buffer of a sink, as far as it says so. */
+function bufferedEvents(type: string, options: Table): number {
+  let events = 0
+  visitOptions(type, options, ({ value, schemas }) => {
+    if (typeof value === 'number' && schemas.some((each) => meaningOf(each).limit === 'bufferEvents')) events += value
+    return undefined
+  })
+  return events
+}
 
 const isShared = ({ kind }: Resource) => kind === 'ClusterSink' || kind === 'ClusterSource'
 
@@ -989,28 +1023,45 @@ function isLent(resource: Resource): boolean {
 /** Whether options hold a secret as text: an option that is declared to be one, or the credentials of an address. */
 function holdsPlainSecret(kind: ComponentKind, type: unknown, config: Table): boolean {
   const declaration = typeof type === 'string' ? findComponent(kind, type) : undefined
-  const visit = (value: unknown, schema: Schema | undefined): boolean => {
-    if (typeof value === 'string') {
-      const address = URL.parse(value)
-      return (schema !== undefined && isSecret(schema)) || Boolean(address?.username || address?.password)
-    }
-    const below = (key: string | number) => (schema === undefined ? undefined : schemaBelow(schema, key))
-    if (Array.isArray(value)) return value.some((item, index) => visit(item, below(index)))
-    if (!isTable(value) || isTable(value['valueFrom'])) return false
-    return Object.entries(value).some(([key, item]) => visit(item, below(key)))
-  }
-  return visit(config, declaration === undefined ? undefined : optionsOf(declaration).schema)
+  if (declaration === undefined) return false
+  let isFound = false
+  walkOptions(optionsOf(declaration).schema, config, ({ value, schemas }) => {
+    if (isTable(value) && isTable(value['valueFrom'])) return false
+    if (typeof value !== 'string') return undefined
+    const address = URL.parse(value)
+    if (schemas.some(isSecret) || address?.username || address?.password) isFound = true
+    return undefined
+  })
+  return isFound
 }
 
-/** Whether all addresses and files of a shared object are its owner's: neither an override nor an event gives a part of one. */
-function isOwnersAddress(config: unknown, overrides: unknown): boolean {
-  const given = isTable(config) ? [...leaves(config)] : []
-  const changed = isTable(overrides) ? [...leaves(overrides)] : []
-  const isAddress = (path: readonly string[]) => path.some((name) => addressOption.test(name))
-  return (
-    !given.some(([path, value]) => isAddress(path) && JSON.stringify(value).includes('{{')) &&
-    !changed.some(([path, value]) => isAddress(path) || JSON.stringify(value).includes('://') || isTable(value))
-  )
+function visitOptions(type: string, options: unknown, visit: (place: Place) => boolean | undefined): void {
+  for (const kind of ['source', 'sink'] as const) {
+    const declaration = findComponent(kind, type)
+    if (declaration !== undefined) walkOptions(optionsOf(declaration).schema, options, visit)
+  }
+}
+
+/**
+ * Whether all addresses, files and credentials of a shared object are its owner's: neither an override nor an event gives a part of one. A
+ * table that an override gives as a whole may hold anything.
+ */
+function isOwnersAddress(type: string, config: unknown, overrides: unknown): boolean {
+  let isOwners = true
+  const reaches = ({ schemas }: Place) =>
+    schemas.length === 0 ||
+    schemas.map(meaningOf).some(({ address, file, explicit }) => (address ?? file ?? explicit) !== undefined)
+  visitOptions(type, config, (place) => {
+    const isTemplate = typeof place.value === 'string' && place.value.includes('{{')
+    if (isTemplate && reaches(place)) isOwners = false
+    return undefined
+  })
+  visitOptions(type, overrides, (place) => {
+    const isLeaf = !isTable(place.value) && !Array.isArray(place.value)
+    if (isLeaf ? reaches(place) : isTable(place.value) && isTable(place.value['valueFrom'])) isOwners = false
+    return undefined
+  })
+  return isOwners
 }
 
 /** Every value that is no table, with its path. A `valueFrom` is a value. */

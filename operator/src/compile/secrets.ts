@@ -13,6 +13,12 @@ import type { PathKey } from './resources.ts'
 /** `SECRET[alias.key]`, `SECRET[alias.key|uri]` */
 export const placeholder = /SECRET\[([\w-]+)\.([\w.-]+?)(\|\w+)?\]/g
 
+/** Whether text is one reference to a Secret and nothing else. */
+export function isPlaceholder(text: string): boolean {
+  const [match] = text.matchAll(placeholder)
+  return match?.[0] === text
+}
+
 /** Names that users may not give to anything: the operator's own marker, and the name by which objects inherit. */
 const reservedNames: ReadonlySet<string> = new Set([secretMarker, '__proto__'])
 

@@ -9,6 +9,7 @@ import type { KubeObject } from '../api/object.ts'
 import { selects } from '../api/selector.ts'
 import type { TenantPolicy } from '../api/tenant-policy.ts'
 import { shapeVerdict } from '../compile/job.ts'
+import { policyWarnings } from '../compile/tenancy.ts'
 import type { Cache } from '../kube/cache.ts'
 import type { OperatorContext } from './context.ts'
 
@@ -104,7 +105,12 @@ export class Policies {
 function acceptedOf(policy: TenantPolicy): Finding {
   const cidrs = policy.spec.egress?.denyCIDRs ?? []
   const index = cidrs.findIndex((cidr) => !isNetwork(cidr))
-  if (index === -1) return { type: 'Accepted', ...shapeVerdict(policy) }
+  if (index === -1) {
+    const verdict = shapeVerdict(policy)
+    const [warning] = policyWarnings(policy.spec)
+    if (verdict.status !== 'True' || warning === undefined) return { type: 'Accepted', ...verdict }
+    return { type: 'Accepted', ...verdict, message: `Warning: ${warning}` }
+  }
   const message = `spec.egress.denyCIDRs[${index}]: "${cidrs[index]}" is no network such as 10.0.0.0/8`
   return { type: 'Accepted', status: 'False', reason: 'InvalidConfig', message }
 }

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { errorText, PenstockError } from '../../errors.ts'
 import type { HttpClient, HttpResponse } from '../../http/client.ts'
 import { withoutSecret } from '../../http/sink.ts'
+import { isInline } from '../../schema/meaning.ts'
 
 export interface Credentials {
   /** The method and its data; neither where the broker asks for none. Throws a PenstockError with code `PEN_AUTH`. */
@@ -153,7 +154,7 @@ export class Oauth2Credentials implements Credentials {
     const { credentials_url } = this.#options
     let text: string
     let place: string
-    if (credentials_url.startsWith('data:')) {
+    if (isInline('data', credentials_url)) {
       place = '`auth.oauth2.credentials_url`'
       text = Buffer.from(credentials_url.slice(credentials_url.indexOf(',') + 1), 'base64').toString('utf8')
     } else {

@@ -3,7 +3,7 @@
 import { PenstockError } from '../../errors.ts'
 import { type Identity, noIdentity } from '../../http/identity.ts'
 import { joinPath } from '../../http/sink.ts'
-import { oneOf, optional, secret, string } from '../../schema/options.ts'
+import { address, oneOf, optional, secret, webPorts } from '../../schema/options.ts'
 
 const defaultSite = 'datadoghq.com'
 
@@ -13,11 +13,15 @@ const sites = ['datadoghq.com', 'datadoghq.eu', 'ddog-gov.com']
 /** Options that name an account, of all sinks for it. */
 export const accountOptions = {
   default_api_key: optional(
-    secret('API key. Required, unless the environment variable `DD_API_KEY` holds it.', { aliases: ['api_key'] }),
+    secret('API key. Required, unless the environment variable `DD_API_KEY` holds it.', {
+      aliases: ['api_key'],
+      means: { explicit: 'key' },
+    }),
   ),
   site: optional(
-    string(
+    address(
       `Site of the account, ignored if \`endpoint\` or \`region\` is set. Left out: the environment variable \`DD_SITE\`, else \`${defaultSite}\`.`,
+      { ports: webPorts, bare: 'https', part: true },
     ),
   ),
   region: optional(oneOf(['us', 'eu'], 'Region of the account, ignored if `endpoint` is set.')),

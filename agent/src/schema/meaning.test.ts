@@ -1,0 +1,110 @@
+// Every string option says what it is: without a meaning, no rule could judge it. And the meaning "plain text" is put to the test: a
+// component that is built with a path or an address in such an option opens neither.
+
+import { expect, test } from 'vitest'
+import { optionsOf } from '../config/component-options.ts'
+import { components } from '../registry.ts'
+import { authoritiesOf, isInline, limits, meaningOf, namesFile } from './meaning.ts'
+import { isTable, membersOf, type Schema, variantsOf } from './walk.ts'
+
+interface Leaf {
+  readonly path: string
+  readonly schema: Schema
+}
+
+function leavesOf(schema: Schema, path: string): Leaf[] {
+  const variants = variantsOf(schema)
+  if (variants !== undefined) return variants.flatMap((variant) => leavesOf(variant, path))
+  if (isTable(schema['items'])) return leavesOf(schema['items'], `${path}[]`)
+  if (schema['type'] !== 'object') return [{ path, schema }]
+  const others = schema['additionalProperties']
+  return [
+    ...Object.entries(membersOf(schema)).flatMap(([name, member]) => leavesOf(member, `${path}.${name}`)),
+    ...(isTable(others) ? leavesOf(others, `${path}.*`) : []),
+  ]
+}
+
+const leaves = components.flatMap((each) => leavesOf(optionsOf(each).schema, `${each.kind} ${each.type}`))
+
+test('every string option declares its meaning, or the words it may be', () => {
+  const strings = leaves.filter(({ schema }) => schema['type'] === 'string')
+  expect(strings.length).toBeGreaterThan(200)
+  const silent = strings.filter(({ schema }) => {
+    const { text, secret, program, file, address } = meaningOf(schema)
+    const isChoice = schema['enum'] !== undefined || schema['const'] !== undefined
+    return !isChoice && [text, secret, program, file, address].every((facet) => facet === undefined)
+  })
+  expect(silent.map(({ path }) => path)).toEqual([])
+})
+
+test('text is nothing else', () => {
+  const both = leaves.filter(({ schema }) => {
+    const { text, ...others } = meaningOf(schema)
+    return text === true && (others.file ?? others.address ?? others.program ?? others.secret) !== undefined
+  })
+  expect(both.map(({ path }) => path)).toEqual([])
+})
+
+test('every amount of bytes has a limit for tenants, or bounds nothing', () => {
+  const unbounded = leaves.filter(({ schema }) => schema['x-unit'] === 'bytes' && meaningOf(schema).limit === undefined)
+  expect(
+    unbounded.map(({ path }) => path.replace(/^\w+ \w+/, '')).filter((path) => path !== '.encoding.csv.capacity'),
+  ).toEqual(
+    // Of stdin, which is not for tenants.
+    ['.max_length'],
+  )
+})
+
+test('what a declaration bounds by default is below the limit for tenants', () => {
+  for (const { path, schema } of leaves) {
+    const { limit } = meaningOf(schema)
+    const usual = schema['default']
+    if (limit !== undefined && typeof usual === 'number') expect(usual, path).toBeLessThanOrEqual(limits[limit].cap)
+  }
+})
+
+test.each([
+  ['pem', '-----BEGIN CERTIFICATE-----', true],
+  ['pem', '/x-----BEGIN /../etc/passwd', false],
+  ['pem', ' -----BEGIN CERTIFICATE-----', false], // the reader of the option takes it for a name
+  ['json', ' \n{"a":1}', true],
+  ['json', '/etc/{passwd', false],
+  ['data', 'data:application/json;base64,e30=', true],
+  ['data', 'file:///etc/passwd', false],
+  [undefined, '{"a":1}', false],
+] as const)('whether text is content of the form %s: %j', (form, text, expected) => {
+  expect(isInline(form, text)).toBe(expected)
+})
+
+test.each(['file:///a', '\u0001file:///a', 'fi\tle:///a', 'fi\nle:///a', ' FILE:///a', 'file:a'])(
+  '%j names a file',
+  (text) => {
+    expect(namesFile([{ address: { ports: {} } }], text)).toBe(true)
+    expect(namesFile([{ secret: true }], text)).toBe(true)
+    expect(namesFile([{ text: true }], text)).toBe(false)
+  },
+)
+
+const web = { ports: { http: 80, https: 443 } }
+test.each([
+  [web, 'https://a.b/c', [{ host: 'a.b', port: 443 }]],
+  [web, 'http://user:p@A.b.:8080', [{ host: 'a.b', port: 8080 }]],
+  [web, 'ht\ttp://127.\n0.0.1/', [{ host: '127.0.0.1', port: 80 }]],
+  [web, 'http:/\\2130706433', [{ host: '127.0.0.1', port: 80 }]],
+  [web, 'http://good\\@127.0.0.1/', [{ host: 'good', port: 80 }]],
+  [web, 'http://[::ffff:7f00:1]:80', [{ host: '::ffff:7f00:1', port: 80 }]],
+  [web, 'http://{{ a }}.b:8080/x', [{ host: '{{ a }}.b', port: 8080 }]],
+  [web, 'no address', []],
+  [{ ...web, bare: 'https' }, 'host:8080', [{ host: 'host', port: 8080 }]],
+  [{ ...web, bare: 'https' }, '127.1/x', [{ host: '127.0.0.1', port: 443 }]],
+  [
+    { ports: { pulsar: 6650 } },
+    'pulsar://a,b:1/x',
+    [
+      { host: 'a', port: 6650 },
+      { host: 'b', port: 1 },
+    ],
+  ],
+] as const)('%j: the hosts of %j', (meaning, text, expected) => {
+  expect(authoritiesOf(meaning, text)).toEqual(expected)
+})

@@ -1,0 +1,176 @@
+// Rules for tenants follow declarations: each option of each component that names a file, an address or an amount is judged, whatever its
+// name is. The walk makes its own attempts, so a new component is covered by being registered.
+
+import type { AnyDeclaration } from '@penstock/agent/component'
+import { optionsOf } from '@penstock/agent/config/component-options'
+import { components } from '@penstock/agent/registry'
+import { limits, meaningOf } from '@penstock/agent/schema/meaning'
+import { aliasesOf, isTable, membersOf, type Schema, variantsOf } from '@penstock/agent/schema/walk'
+import { expect, test } from 'vitest'
+import { identityViolations, optionViolations, policyWarnings, typeViolations } from './tenancy.ts'
+
+interface Leaf {
+  readonly declaration: AnyDeclaration
+  readonly schema: Schema
+  readonly path: string
+  /** Options with a value at the place and nothing else than tags around it. */
+  readonly with: (value: unknown) => Record<string, unknown>
+}
+
+function leavesOf(declaration: AnyDeclaration): Leaf[] {
+  const visit = (schema: Schema, path: string, build: (value: unknown) => unknown): Leaf[] => {
+    const variants = variantsOf(schema)
+    if (variants !== undefined) return variants.flatMap((variant) => visit(variant, path, build))
+    if (isTable(schema['items'])) return visit(schema['items'], path, (value) => build([value]))
+    if (schema['type'] !== 'object') {
+      return [{ declaration, schema, path, with: (value) => build(value) as Record<string, unknown> }]
+    }
+    const tags = Object.fromEntries(
+      Object.entries(membersOf(schema)).flatMap(([name, { const: tag }]) => (tag === undefined ? [] : [[name, tag]])),
+    )
+    const below = Object.entries(membersOf(schema)).flatMap(([name, member]) =>
+      [name, ...aliasesOf(member)].flatMap((written) =>
+        visit(member, `${path}.${written}`, (value) => build({ ...tags, [written]: value })),
+      ),
+    )
+    const others = schema['additionalProperties']
+    return isTable(others) ? [...below, ...visit(others, `${path}.*`, (value) => build({ any: value }))] : below
+  }
+  return visit(optionsOf(declaration).schema, `${declaration.kind}s.${declaration.type}`, (value) => value)
+}
+
+const leaves = components.filter(({ kind }) => kind !== 'transform').flatMap(leavesOf)
+const strict = { ownMachine: false }
+const judge = ({ declaration: { kind, type }, ...leaf }: Leaf, value: unknown, options = {}) =>
+  optionViolations(kind, type, leaf.with(value), 'Node', { ...strict, ...options }).map(({ message }) => message)
+
+test('no option that names a file takes one, in any spelling of its name', () => {
+  const files = leaves.filter(({ schema }) => meaningOf(schema).file !== undefined)
+  expect(files.length).toBeGreaterThan(60)
+  const open = files.filter((leaf) => !judge(leaf, '/etc/passwd').some((message) => /\(T[34]\)$/.test(message)))
+  expect(open.map(({ path }) => path)).toEqual([])
+})
+
+test('no option that may hold an address takes a file', () => {
+  const addresses = leaves.filter(({ schema }) => meaningOf(schema).address !== undefined)
+  expect(addresses.length).toBeGreaterThan(60)
+  for (const text of ['file:///etc/passwd', '\u0001file:///etc/passwd', 'fi\tle:///etc/passwd', 'fi\nle:/etc/passwd']) {
+    const open = addresses.filter((leaf) => !judge(leaf, text).some((message) => message.includes('(T4)')))
+    expect(open.map(({ path }) => path)).toEqual([])
+  }
+})
+
+test('no option that is an address takes one of the node, of a cloud or of the API server', () => {
+  const hosts = ['127.1', '169.254.169.254', '[fd00:ec2::254]', '[64:ff9b::a9fe:a9fe]', '100.100.100.200', '10.0.0.1']
+  for (const leaf of leaves) {
+    const { address } = meaningOf(leaf.schema)
+    if (address === undefined) continue
+    for (const scheme of Object.keys(address.ports)) {
+      for (const host of hosts) {
+        const found = judge(leaf, `${scheme}://user:word@${host}:1/x`, { apiHosts: ['10.0.0.1'] })
+        expect(
+          found.some((message) => message.includes('(T7)')),
+          `${leaf.path} ${scheme} ${host}`,
+        ).toBe(true)
+      }
+    }
+  }
+})
+
+test('every amount is bounded, and a TenantPolicy may raise the bound by the field that the message names', () => {
+  const amounts = leaves.filter(({ schema }) => meaningOf(schema).limit !== undefined)
+  expect(amounts.length).toBeGreaterThan(60)
+  for (const leaf of amounts) {
+    const limit = meaningOf(leaf.schema).limit as keyof typeof limits
+    const { cap, field } = limits[limit]
+    const policy = {
+      namespaceSelector: {},
+      ...(field === undefined ? { limits: { [limit]: cap + 1 } } : { [field]: cap + 1 }),
+    }
+    expect(judge(leaf, cap), leaf.path).toEqual([])
+    expect(judge(leaf, cap + 1), leaf.path).toHaveLength(1)
+    expect(judge(leaf, cap + 1, { policy }), leaf.path).toEqual([])
+    expect(judge(leaf, cap + 1, { ownMachine: true }), leaf.path).toEqual([])
+  }
+})
+
+test('a bound is explained: the limit, what was found, and how it is raised', () => {
+  expect(
+    optionViolations('sink', 'http', { buffer: { type: 'memory', max_events: 1_000_000_000 } }, 'Node', strict),
+  ).toEqual([
+    {
+      path: ['buffer', 'max_events'],
+      message: '`max_events` must be 20000 or less in a namespaced resource (T11); found 1000000000',
+      help: 'A TenantPolicy may set another limit by `spec.limits.bufferEvents`.',
+    },
+  ])
+})
+
+test.each([
+  ['cloud_queue', 'source', {}],
+  ['cloud_queue', 'source', { auth: { access_key_id: 'a' } }],
+  ['search_engine', 'sink', { auth: { strategy: 'aws' } }],
+  ['search_engine', 'sink', { auth: { strategy: 'aws', secret_access_key: 'a', access_key_id: null } }],
+  ['remote_write_metrics', 'sink', { auth: { strategy: 'aws', assume_role: 'r' } }],
+  ['siem_unstructured', 'sink', {}],
+  ['monitor_a_logs', 'sink', {}],
+  ['datadog_metrics', 'sink', {}],
+] as const)('%s as a %s with %j would use the identity of the agent', (type, kind, values) => {
+  expect(identityViolations(kind, type, values, strict)).toHaveLength(1)
+  const policy = { namespaceSelector: {}, implicitCredentials: 'Allow' as const }
+  expect(identityViolations(kind, type, values, { ...strict, policy })).toEqual([])
+})
+
+test.each([
+  ['cloud_queue', 'source', { auth: { access_key_id: { $secret: 'x' }, secret_access_key: { $secret: 'y' } } }],
+  ['search_engine', 'sink', {}],
+  ['search_engine', 'sink', { auth: { strategy: 'basic', user: 'a', password: 'b' } }],
+  ['siem_unstructured', 'sink', { api_key: { $secret: 'x' } }],
+  ['monitor_a_logs', 'sink', { api_key: 'by its other name' }],
+] as const)('%s as a %s with %j brings its own', (type, kind, values) => {
+  expect(identityViolations(kind, type, values, strict)).toEqual([])
+})
+
+test.each([
+  ['sinks.*.tls.ca_file', 'http', { tls: { ca_path: '-----BEGIN ' } }],
+  ['sinks.*.tls.ca_path', 'http', { tls: { ca_file: '-----BEGIN ' } }],
+  ['sinks.loki.tls', 'log_aggregator', { tls: { enabled: true } }],
+  ['sinks.log_aggregator.tls', 'loki', { tls: { enabled: true } }],
+  ['sinks.*.request.headers.*', 'http', { request: { headers: { 'x-a': 'b' } } }],
+])('a policy that denies %s denies it of %s with %j', (pattern, type, given) => {
+  const policy = { namespaceSelector: {}, denyOptions: [pattern] }
+  const found = optionViolations('sink', type, given, 'Node', { ...strict, policy })
+  expect(found.filter(({ message }) => message.includes(`denyOptions: ${pattern}`))).toHaveLength(1)
+})
+
+test('a policy is warned of entries that match nothing', () => {
+  const found = policyWarnings({
+    namespaceSelector: {},
+    denyOptions: ['sinks.*.proxy', 'sinks.*.tls.ca_fil', 'sink.http.tls', 'sources.http.tls', 'sinks.loki'],
+    allowedSources: ['kubernetes_logs', 'stdout'],
+    allowedSinks: ['*', 'loki'],
+  })
+  expect(found.map((warning) => warning.replace(/:.*/, ''))).toEqual([
+    'spec.denyOptions[1]',
+    'spec.denyOptions[2]',
+    'spec.denyOptions[3]',
+    'spec.denyOptions[4]',
+    'spec.allowedSources[1]',
+  ])
+})
+
+test('types that reach the agent or files of the node are closed, whatever a policy allows', () => {
+  const policy = { namespaceSelector: {}, allowedSources: ['*'], allowedSinks: ['*'] }
+  const closed = components.filter(
+    ({ kind, type }) => typeViolations(kind, type, 'Aggregator', { ...strict, policy }).length > 0,
+  )
+  expect(closed.map(({ kind, type }) => `${kind} ${type}`).toSorted()).toEqual([
+    'sink console',
+    'sink file',
+    'source file',
+    'source internal_logs',
+    'source internal_metrics',
+    'source stdin',
+  ])
+  expect(typeViolations('source', 'file', 'Sidecar', strict)).toEqual([])
+})
