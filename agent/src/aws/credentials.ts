@@ -2,9 +2,9 @@
 // They are looked up again, in the same places, before they end.
 
 import { execFile } from 'node:child_process'
-import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import type { OptionProblem } from '../component.ts'
+import { readGivenTextLater } from '../config/given-file.ts'
 import { errorText, PenstockError } from '../errors.ts'
 import type { HttpClient, HttpResponse } from '../http/client.ts'
 import { type Environment, type Identity, noIdentity } from '../http/identity.ts'
@@ -242,7 +242,7 @@ export class CredentialProvider {
   }
 
   async #webIdentity(role: string, tokenFile: string, signal: AbortSignal): Promise<Credentials> {
-    const token = (await readFile(tokenFile, 'utf8')).trim()
+    const token = (await readGivenTextLater({ option: 'web_identity_token_file', path: tokenFile })).trim()
     const form = new URLSearchParams({
       Action: 'AssumeRoleWithWebIdentity',
       Version: '2011-06-15',
@@ -290,7 +290,10 @@ export class CredentialProvider {
     if (relative === undefined && full === undefined) return undefined
     const url = new URL(relative === undefined ? (full as string) : `http://169.254.170.2${relative}`)
     const file = env['AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE']
-    const token = file === undefined ? env['AWS_CONTAINER_AUTHORIZATION_TOKEN'] : (await readFile(file, 'utf8')).trim()
+    const token =
+      file === undefined
+        ? env['AWS_CONTAINER_AUTHORIZATION_TOKEN']
+        : (await readGivenTextLater({ option: 'AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE', path: file })).trim()
     const headers: Record<string, string> = token === undefined ? {} : { authorization: token }
     const { client } = this.#context
     const answer = await (nodeClient ?? client).send({ method: 'GET', url, headers }, signal)

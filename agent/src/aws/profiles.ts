@@ -1,9 +1,9 @@
 // The shared files with credentials and settings: sections of `name = value` lines.
 
 import { createHash } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { readGivenTextLater } from '../config/given-file.ts'
 import { PenstockError } from '../errors.ts'
 import type { Environment } from '../http/identity.ts'
 
@@ -38,7 +38,9 @@ export function profileFiles(env: Environment): { readonly credentials: string[]
 export async function readProfiles(env: Environment, credentialsFile?: string): Promise<Map<string, Profile>> {
   const files = profileFiles(env)
   const credentials =
-    credentialsFile === undefined ? await firstFile(files.credentials) : await readFile(credentialsFile, 'utf8')
+    credentialsFile === undefined
+      ? await firstFile(files.credentials)
+      : await readGivenTextLater({ option: 'auth.credentials_file', path: credentialsFile })
   const config = await firstFile(files.config)
   const profiles = new Map<string, Profile>()
   for (const [name, profile] of parseSections(config ?? '')) profiles.set(name.replace(/^profile\s+/, ''), profile)
@@ -74,7 +76,7 @@ export async function readSignOnToken(env: Environment, key: string, profile: st
 async function firstFile(paths: readonly string[]): Promise<string | undefined> {
   for (const path of paths) {
     try {
-      return await readFile(path, 'utf8')
+      return await readGivenTextLater({ option: 'auth.profile', path })
     } catch {
       // Not there, or not ours to read: the next place is tried, and in the end what was found is told.
     }

@@ -5,6 +5,7 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ProgramLog } from '../component.ts'
 import type { Config } from '../config/config.ts'
+import { protectFolder } from '../config/given-file.ts'
 import { errorText, PenstockError } from '../errors.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -120,6 +121,8 @@ export class BundleRunner {
   #waits = false
   #stopped = false
   #unwatch = () => {}
+  /** Programs and options must not read the values of secrets by their paths. */
+  #protected: Disposable | undefined
   #retry: NodeJS.Timeout | undefined
   /** Called after every attempt to load, and when one takes too long. */
   onAttempt = () => {}
@@ -196,6 +199,7 @@ export class BundleRunner {
   async start(topology: Topology): Promise<void> {
     this.#topology = topology
     const { bundleDir, secretsDir } = this.#options
+    this.#protected = protectFolder(secretsDir)
     this.#unwatch = watchFolders([bundleDir, secretsDir], () => this.request())
     this.request()
     await this.#work
@@ -208,6 +212,7 @@ export class BundleRunner {
   async stop(): Promise<void> {
     this.#stopped = true
     this.#unwatch()
+    this.#protected?.[Symbol.dispose]()
     clearInterval(this.#retry)
     clearTimeout(this.#late?.timer)
     await this.#options.stream?.stop()

@@ -1,6 +1,6 @@
 // The enrichment tables of a configuration. They are read when the configuration is; programs see memory only.
 
-import { readFileSync } from 'node:fs'
+import { GivenFileError, readGivenFile } from '../config/given-file.ts'
 import { addressTable } from './address-table.ts'
 import { csvTable } from './csv-table.ts'
 import { MemoryTable } from './memory-table.ts'
@@ -54,16 +54,22 @@ export class Tables {
   }
 }
 
+/** Databases of addresses have some hundred megabytes. */
+const maxBytes = 1024 * 1024 * 1024
+
 /** A sentence if it cannot be read. */
 function open(options: TableOptions, timezone: string): Table | string {
   if (options.type === 'memory') return new MemoryTable(options)
   const path = options.type === 'file' ? options.file.path : options.path
   let data: Buffer
   try {
-    data = readFileSync(path)
+    data = readGivenFile({ option: options.type === 'file' ? 'file.path' : 'path', path, maxBytes })
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code
-    return code === 'ENOENT' ? `the file "${path}" does not exist` : `the file "${path}" cannot be read: ${code}`
+    if (!(error instanceof GivenFileError)) throw error
+    const { code, reason } = error
+    return code === 'ENOENT'
+      ? `the file "${path}" does not exist`
+      : `the file "${path}" cannot be read: ${code ?? reason}`
   }
   if (options.type === 'file') {
     const table = csvTable(data.toString('utf8'), options, timezone)

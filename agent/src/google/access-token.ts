@@ -2,7 +2,7 @@
 // instance. A token is replaced before it ends; requests that need one at the same time share one look-up.
 
 import { createPrivateKey, type KeyObject, sign } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
+import { GivenFileError, parseSecretJson, readGivenTextLater } from '../config/given-file.ts'
 import { errorText, PenstockError } from '../errors.ts'
 import type { HttpClient, HttpResponse } from '../http/client.ts'
 import type { Identity } from '../http/identity.ts'
@@ -35,10 +35,9 @@ export async function readServiceAccount(given: string): Promise<ServiceAccount>
   const path = isContent ? 'that was given in place' : given
   let members: unknown
   try {
-    members = JSON.parse(isContent ? given : await readFile(given, 'utf8'))
+    members = parseSecretJson(isContent ? given : await readGivenTextLater({ option: 'credentials_path', path: given }))
   } catch (error) {
-    // What stands in the file is secret: the text of a JSON error may quote it.
-    const reason = error instanceof SyntaxError ? 'it is not JSON' : errorText(error)
+    const reason = error instanceof GivenFileError ? error.reason : errorText(error)
     throw new PenstockError('PEN_AUTH', `The credentials file ${path} cannot be read: ${reason}.`)
   }
   const text = (name: string): string | undefined => {

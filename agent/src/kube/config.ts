@@ -1,9 +1,8 @@
 // Where the Kubernetes API is and how to sign in: from the pod's own service account, or from a kubeconfig.
 // The token is read anew for every request, because the kubelet exchanges it now and then.
 
-import { readFileSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
+import { GivenFileError, readGivenText, readGivenTextLater } from '../config/given-file.ts'
 import { errorText, PenstockError } from '../errors.ts'
 
 export interface KubeTarget {
@@ -126,11 +125,11 @@ function entry(list: unknown, name: unknown, key: string): Record<string, unknow
 
 function tokenFrom(path: string): string {
   try {
-    return readFileSync(path, 'utf8').trim()
+    return readGivenText({ option: 'kube_config_file', path }).trim()
   } catch (error) {
     throw new PenstockError(
       'PEN_KUBERNETES',
-      `The token ${path} cannot be read: ${errorText(error)}. The pod needs a service account whose token is mounted.`,
+      `The token ${path} cannot be read: ${reasonOf(error)}. The pod needs a service account whose token is mounted.`,
       { cause: error },
     )
   }
@@ -138,8 +137,12 @@ function tokenFrom(path: string): string {
 
 async function textOf(path: string, what: string): Promise<string> {
   try {
-    return await readFile(path, 'utf8')
+    return await readGivenTextLater({ option: 'kube_config_file', path })
   } catch (error) {
-    throw new PenstockError('PEN_KUBERNETES', `${what} ${path} cannot be read: ${errorText(error)}`, { cause: error })
+    throw new PenstockError('PEN_KUBERNETES', `${what} ${path} cannot be read: ${reasonOf(error)}`, { cause: error })
   }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof GivenFileError ? error.reason : errorText(error)
 }

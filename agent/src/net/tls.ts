@@ -2,7 +2,6 @@
 // host name are verified independently of each other.
 
 import { createPrivateKey, X509Certificate } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { isIP, type Socket } from 'node:net'
 import {
   type ConnectionOptions,
@@ -14,6 +13,7 @@ import {
   type SecureContext,
   type TLSSocket,
 } from 'node:tls'
+import { GivenFileError, readGivenFile } from '../config/given-file.ts'
 import { errorText, PenstockError } from '../errors.ts'
 import type { TlsOptions } from '../schema/groups.ts'
 import { isInline } from '../schema/meaning.ts'
@@ -159,11 +159,12 @@ const pemStart = '-----BEGIN '
 function readFileOption(option: string, value: string): Buffer {
   if (isInline('pem', value)) return Buffer.from(value, 'utf8')
   try {
-    return readFileSync(value)
+    return readGivenFile({ option: `tls.${option}`, path: value })
   } catch (error) {
+    if (!(error instanceof GivenFileError)) throw error
     throw new PenstockError(
       'PEN_TLS_FILE',
-      `\`tls.${option}\`: the file ${value} cannot be read (${(error as NodeJS.ErrnoException).code}).`,
+      `\`tls.${option}\`: the file ${value} cannot be read (${error.code ?? error.reason}).`,
       {
         cause: error,
       },

@@ -2,8 +2,8 @@
 // Read when the configuration is; a secret that cannot be had is told by its key, never by anything of its value.
 
 import { spawn } from 'node:child_process'
-import { readFile } from 'node:fs/promises'
 import { join, normalize } from 'node:path'
+import { GivenFileError, readGivenTextLater } from '../config/given-file.ts'
 import { bool, list, map, oneOf, optional, path, seconds, tagged, text, type ValueOf } from '../schema/options.ts'
 
 /** The top-level setting `secret`: backends by name. */
@@ -96,10 +96,11 @@ async function reader(backend: Backend, keys: readonly string[]): Promise<(key: 
 
 async function fileText(file: string): Promise<string> {
   try {
-    return await readFile(file, 'utf8')
+    return await readGivenTextLater({ option: 'secret', path: file })
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code
-    throw new Error(code === 'ENOENT' ? `"${file}" does not exist` : `"${file}" cannot be read: ${code}`)
+    if (!(error instanceof GivenFileError)) throw error
+    const { code, reason } = error
+    throw new Error(code === 'ENOENT' ? `"${file}" does not exist` : `"${file}" cannot be read: ${code ?? reason}`)
   }
 }
 

@@ -1,8 +1,8 @@
 // Who we are for the broker: a method and its data, such as `token` and a JWT; or an access token that OAuth2 gives for the
 // credentials of a client (RFC 6749, section 4.4), sent as `token` and replaced before it ends.
 
-import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
+import { readGivenTextLater } from '../../config/given-file.ts'
 import { errorText, PenstockError } from '../../errors.ts'
 import type { HttpClient, HttpResponse } from '../../http/client.ts'
 import { withoutSecret } from '../../http/sink.ts'
@@ -161,7 +161,7 @@ export class Oauth2Credentials implements Credentials {
       try {
         const path = fileURLToPath(credentials_url)
         place = `the file ${path}`
-        text = await readFile(path, 'utf8')
+        text = await readGivenTextLater({ option: 'auth.oauth2.credentials_url', path })
       } catch (error) {
         throw new PenstockError(
           'PEN_AUTH',

@@ -1,0 +1,228 @@
+// The one reader of files that an option or a program names. It opens regular files alone: a device would never end, a FIFO
+// would wait for its writer. It counts the bytes that it reads, because files of /proc say that they are empty. It reads nothing
+// below a protected folder, where the agent keeps secret values. Errors name option, path and reason, never content.
+
+import {
+  close,
+  closeSync,
+  constants,
+  fstat,
+  fstatSync,
+  open,
+  openSync,
+  read,
+  readlinkSync,
+  readSync,
+  realpathSync,
+  type Stats,
+  stat,
+  statSync,
+} from 'node:fs'
+import { sep } from 'node:path'
+import { promisify } from 'node:util'
+
+/** What is read, for whom. */
+export interface GivenFile {
+  /** The option or parameter that names the file, as its user writes it: `tls.ca_file`. */
+  readonly option: string
+  readonly path: string
+  /** 16 MiB if not given. */
+  readonly maxBytes?: number
+}
+
+const defaultMaxBytes = 16 * 1024 * 1024
+const pieceBytes = 64 * 1024
+
+/** A file that cannot be read, or must not be. */
+export class GivenFileError extends Error {
+  readonly file: GivenFile
+  /** A clause about the file: `it is a folder, not a regular file`. */
+  readonly reason: string
+  /** Of the system: `ENOENT`. Undefined where the file itself is refused. */
+  readonly code: string | undefined
+
+  constructor(file: GivenFile, reason: string, code?: string, options?: ErrorOptions) {
+    super(`\`${file.option}\`: cannot read the file ${JSON.stringify(file.path)}: ${reason}`, options)
+    this.name = 'GivenFileError'
+    this.file = file
+    this.reason = reason
+    this.code = code
+  }
+}
+
+/** Folders that are closed to options and programs, and how many have asked for it. */
+const protectedFolders = new Map<string, number>()
+
+/** Closes a folder, and all that links below it lead to, until the result is disposed. */
+export function protectFolder(path: string): Disposable {
+  protectedFolders.set(path, (protectedFolders.get(path) ?? 0) + 1)
+  return {
+    [Symbol.dispose]() {
+      const left = (protectedFolders.get(path) ?? 0) - 1
+      if (left > 0) protectedFolders.set(path, left)
+      else protectedFolders.delete(path)
+    },
+  }
+}
+
+export function readGivenFile(file: GivenFile): Buffer {
+  refuseUnlessRegular(
+    file,
+    attempt(file, () => statSync(file.path)),
+  )
+  // Between the two looks the path may have come to name something else.
+  const descriptor = attempt(file, () => openSync(file.path, constants.O_RDONLY | constants.O_NONBLOCK))
+  try {
+    refuseUnlessRegular(
+      file,
+      attempt(file, () => fstatSync(descriptor)),
+    )
+    refuseProtected(file, descriptor)
+    const pieces = new Pieces(file)
+    for (;;) {
+      const piece = Buffer.allocUnsafe(pieceBytes)
+      const count = attempt(file, () => readSync(descriptor, piece, 0, pieceBytes, null))
+      if (count === 0) return pieces.whole()
+      pieces.add(piece.subarray(0, count))
+    }
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+export function readGivenText(file: GivenFile): string {
+  return readGivenFile(file).toString('utf8')
+}
+
+const statLater = promisify(stat)
+const openLater = promisify(open)
+const fstatLater = promisify(fstat)
+const readLater = promisify(read)
+const closeLater = promisify(close)
+
+/** The same without blocking the thread. */
+export async function readGivenFileLater(file: GivenFile): Promise<Buffer> {
+  refuseUnlessRegular(file, await attemptLater(file, statLater(file.path)))
+  const descriptor = await attemptLater(file, openLater(file.path, constants.O_RDONLY | constants.O_NONBLOCK))
+  try {
+    refuseUnlessRegular(file, await attemptLater(file, fstatLater(descriptor)))
+    refuseProtected(file, descriptor)
+    const pieces = new Pieces(file)
+    for (;;) {
+      const piece = Buffer.allocUnsafe(pieceBytes)
+      const { bytesRead } = await attemptLater(file, readLater(descriptor, piece, 0, pieceBytes, null))
+      if (bytesRead === 0) return pieces.whole()
+      pieces.add(piece.subarray(0, bytesRead))
+    }
+  } finally {
+    await closeLater(descriptor)
+  }
+}
+
+export async function readGivenTextLater(file: GivenFile): Promise<string> {
+  return (await readGivenFileLater(file)).toString('utf8')
+}
+
+/** Parses a text that may be secret. The error says no more than that it is not JSON: that of `JSON.parse` quotes the text. */
+export function parseSecretJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new SyntaxError('it is not valid JSON')
+  }
+}
+
+class Pieces {
+  readonly #file: GivenFile
+  readonly #pieces: Buffer[] = []
+  #bytes = 0
+
+  constructor(file: GivenFile) {
+    this.#file = file
+  }
+
+  add(piece: Buffer): void {
+    this.#bytes += piece.length
+    const { maxBytes = defaultMaxBytes } = this.#file
+    if (this.#bytes > maxBytes) throw new GivenFileError(this.#file, `it has more than ${maxBytes} bytes`)
+    this.#pieces.push(piece)
+  }
+
+  whole(): Buffer {
+    return this.#pieces.length === 1 ? (this.#pieces[0] as Buffer) : Buffer.concat(this.#pieces)
+  }
+}
+
+function refuseUnlessRegular(file: GivenFile, stats: Stats): void {
+  if (stats.isFile()) return
+  const found = stats.isDirectory()
+    ? 'a folder'
+    : stats.isFIFO()
+      ? 'a FIFO'
+      : stats.isSocket()
+        ? 'a socket'
+        : 'a device'
+  throw new GivenFileError(file, `it is ${found}, not a regular file`)
+}
+
+function refuseProtected(file: GivenFile, descriptor: number): void {
+  if (protectedFolders.size === 0) return
+  const real = pathOf(descriptor, file)
+  for (const folder of protectedFolders.keys()) {
+    if (isBelow(real, folder) || isBelow(real, realOf(folder))) {
+      throw new GivenFileError(file, 'it is in the folder of secret values, which options and programs must not read')
+    }
+  }
+}
+
+/** The path of an open file, with no links in it. */
+function pathOf(descriptor: number, file: GivenFile): string {
+  try {
+    return readlinkSync(`/proc/self/fd/${descriptor}`)
+  } catch {
+    return attempt(file, () => realpathSync(file.path)) // a system without /proc
+  }
+}
+
+function realOf(folder: string): string {
+  try {
+    return realpathSync(folder)
+  } catch {
+    return folder // not there yet, so nothing is below it
+  }
+}
+
+function isBelow(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep)
+}
+
+function attempt<T>(file: GivenFile, work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    throw failed(file, error)
+  }
+}
+
+async function attemptLater<T>(file: GivenFile, work: Promise<T>): Promise<T> {
+  try {
+    return await work
+  } catch (error) {
+    throw failed(file, error)
+  }
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: 'no such file or directory',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  EISDIR: 'it is a folder, not a regular file',
+  ENOTDIR: 'a part of its path is not a folder',
+  ELOOP: 'its links lead in a circle',
+  ENXIO: 'it is not a regular file',
+}
+
+function failed(file: GivenFile, error: unknown): GivenFileError {
+  const code = (error as NodeJS.ErrnoException).code
+  return new GivenFileError(file, reasons[code ?? ''] ?? code ?? 'the path is not valid', code, { cause: error })
+}
