@@ -4,6 +4,7 @@
 
 import type { Tables } from './enrichment/tables.ts'
 import type { Batch, EventType } from './event/batch.ts'
+import type { ProgramRules } from './remap/rules.ts'
 import type { BufferOptions, HealthcheckOption, ProxyOptions } from './schema/groups.ts'
 import { acknowledgements, buffer, healthcheck, proxy } from './schema/groups.ts'
 import type { Options, Parsed } from './schema/options.ts'
@@ -30,6 +31,8 @@ export interface Globals {
   readonly proxy: ProxyOptions
   /** What remap programs may do. */
   readonly remap?: { readonly network: boolean }
+  /** What programs may reach and use up, by whose they are: everything if not given. */
+  readonly programs?: ProgramRules | undefined
   /** Enrichment tables for programs; absent where there are none, and where a configuration is only checked. */
   readonly tables?: Tables | undefined
   /** Names of the enrichment tables of the configuration. */

@@ -6,6 +6,7 @@ import type { Config, SinkConfig, SourceConfig } from '../config/config.ts'
 import { loadConfigObject } from '../config/load.ts'
 import type { EgressOptions } from '../net/egress.ts'
 import { environmentProxy, parseProxy } from '../net/proxy.ts'
+import { restrictedRules } from '../remap/rules.ts'
 import type { ProxyOptions } from '../schema/groups.ts'
 import type { Problem } from '../schema/problems.ts'
 import type { Secrets } from './folder.ts'
@@ -92,7 +93,7 @@ export function loadPart(
       transforms: resolve(part.transforms, secrets),
       sinks: resolve(part.sinks, secrets),
     },
-    { env: settings.env },
+    { env: settings.env, ...(restricted ? { programs: restrictedRules } : {}) },
   )
   if (!loaded.ok) return loaded
   const subscriptions = new Map(part.subscriptions.map((subscription) => [subscription.out, subscription]))

@@ -12,6 +12,7 @@ import type { Tables } from '../enrichment/tables.ts'
 import type { EventType } from '../event/batch.ts'
 import { parsePath } from '../event/path.ts'
 import { mergeProxy, proxyProblems } from '../net/proxy.ts'
+import type { ProgramRules } from '../remap/rules.ts'
 import type { ProxyOptions } from '../schema/groups.ts'
 import { type Options, objectSchema, type Parsed } from '../schema/options.ts'
 import { closest, type Problem } from '../schema/problems.ts'
@@ -44,13 +45,15 @@ export interface CheckOptions {
   readonly files: readonly string[]
   /** Enrichment tables that have been read. */
   readonly tables?: Tables | undefined
+  /** What programs may reach and use up: everything if not given. */
+  readonly programs?: ProgramRules | undefined
   /** Some of the configuration could not be read: how components are connected is not judged. */
   readonly partial?: boolean
 }
 
 export function check(raw: Raw, root: Located, problems: Problem[], options: CheckOptions): LoadResult {
   const globalSettings = checkGlobals(raw, problems)
-  const globals = globalsOf(globalSettings, options.environment, options.tables)
+  const globals = globalsOf(globalSettings, options.environment, options.tables, options.programs)
   const aliased = new Set<string>()
   const all = [
     ...[...raw.sources].map(([id, located]) => checkComponent('source', id, located, globals, aliased, problems)),
@@ -235,6 +238,7 @@ function assembled(
         declaration: transform,
         inputs: inputs.get(id) ?? [],
         ports: transform.ports?.(parsed) ?? [],
+        programs: globals.programs,
       })
     } else {
       sinks.set(id, {

@@ -10,6 +10,7 @@ import type {
   TransformDeclaration,
 } from '../component.ts'
 import type { EgressOptions } from '../net/egress.ts'
+import type { ProgramRules } from '../remap/rules.ts'
 import type { ProxyOptions } from '../schema/groups.ts'
 import type { Options, Parsed } from '../schema/options.ts'
 import type { Problem } from '../schema/problems.ts'
@@ -51,6 +52,8 @@ export interface TransformConfig extends ComponentConfig {
   readonly inputs: readonly string[]
   /** Names of its further outputs. */
   readonly ports: readonly string[]
+  /** What its programs may reach and use up: everything if not given. */
+  readonly programs?: ProgramRules | undefined
 }
 
 export interface SinkConfig extends ComponentConfig {

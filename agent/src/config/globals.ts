@@ -4,6 +4,7 @@ import { enrichmentOption } from '../enrichment/options.ts'
 import type { Tables } from '../enrichment/tables.ts'
 import { parsePath } from '../event/path.ts'
 import { environmentProxy, mergeProxy } from '../net/proxy.ts'
+import type { ProgramRules } from '../remap/rules.ts'
 import { proxy } from '../schema/groups.ts'
 import { bool, either, fieldPath, group, oneOf, optional, type Parsed, path, seconds, text } from '../schema/options.ts'
 import { secretOption } from '../secrets/backends.ts'
@@ -79,7 +80,12 @@ export const globalOptions = {
 export type GlobalOptions = Parsed<typeof globalOptions>
 
 /** The globals that components see. */
-export function globalsOf(options: GlobalOptions, environment: Environment, tables?: Tables): ConfigGlobals {
+export function globalsOf(
+  options: GlobalOptions,
+  environment: Environment,
+  tables?: Tables,
+  programs?: ProgramRules,
+): ConfigGlobals {
   const { log_schema: schema, acknowledgements } = options
   return {
     dataDir: options.data_dir,
@@ -97,6 +103,7 @@ export function globalsOf(options: GlobalOptions, environment: Environment, tabl
     api: options.api,
     expireMetricsSecs: options.expire_metrics_secs,
     remap: options.remap,
+    programs,
     tables,
     tableNames: Object.keys(options.enrichment_tables ?? {}),
   }

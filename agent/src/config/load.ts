@@ -1,5 +1,6 @@
 // The way in: files, or an object that a program already has, to a `Config` or to the list of everything that is wrong.
 
+import type { ProgramRules } from '../remap/rules.ts'
 import type { Problem } from '../schema/problems.ts'
 import { check, locatedObject } from './check.ts'
 import type { LoadResult } from './config.ts'
@@ -47,6 +48,8 @@ export interface LoadObjectOptions {
   /** Environment for proxies and the time zone; none if not given, so that the result depends on the object alone. */
   readonly env?: Environment | undefined
   readonly allowEmpty?: boolean | undefined
+  /** What its programs may reach and use up: everything if not given. */
+  readonly programs?: ProgramRules | undefined
 }
 
 /** Checks a configuration that is an object already. Its text is literal: `$` means nothing. Pure. */
@@ -54,6 +57,6 @@ export function loadConfigObject(object: unknown, options: LoadObjectOptions = {
   const problems: Problem[] = []
   const root = locatedObject(object)
   const raw = merge([{ located: root, holds: 'all' }], problems)
-  const { env: environment = {}, allowEmpty = false } = options
-  return check(raw, root, problems, { environment, allowEmpty, files: [] })
+  const { env: environment = {}, allowEmpty = false, programs } = options
+  return check(raw, root, problems, { environment, allowEmpty, files: [], programs })
 }

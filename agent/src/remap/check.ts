@@ -17,10 +17,11 @@ import type {
   Span,
   Target,
 } from './ast.ts'
+import { parameterIndexes } from './calls.ts'
 import { notesOf } from './codes.ts'
 import { ByteOffsets, type Diagnostic, type Label } from './diagnostics.ts'
-import type { CallKinds, CallSite, FunctionDeclaration, Parameter, PathArgument, Runtime } from './function.ts'
-import { isFailure } from './function.ts'
+import type { Call, CallKinds, CallSite, FunctionDeclaration, Parameter, PathArgument, Runtime } from './function.ts'
+import { failure, isFailure } from './function.ts'
 import { findFunction, functions } from './functions.ts'
 import { fieldText, type Kind, kindOf, kinds, mergedObjects } from './kind.ts'
 import { add, divide, equals, multiply, subtract } from './operations.ts'
@@ -903,21 +904,16 @@ class Checker {
     const args: (Typed | undefined)[] = parameters.map(() => undefined)
     const order: number[] = []
     let partial: PartialArgument | undefined
-    let position = 0
+    const indexes = parameterIndexes(parameters, node.arguments)
     for (const [index, argument] of node.arguments.entries()) {
       const value = values[index] as Typed
-      let at: number
-      if (argument.keyword === undefined) at = position++
-      else {
-        at = parameters.findIndex((parameter) => parameter.name === argument.keyword)
-        if (at < 0) {
-          const known = parameters.map((parameter) => `"${parameter.name}"`).join(', ')
-          this.#report(108, 'unknown function argument keyword', [
-            { primary: true, span: argument.keywordSpan, message: 'unknown keyword' },
-            { primary: false, span: node.nameSpan, message: `this function accepts the following keywords: ${known}` },
-          ])
-        }
-        if (at === position) position++
+      const at = indexes[index] as number
+      if (at < 0) {
+        const known = parameters.map((parameter) => `"${parameter.name}"`).join(', ')
+        this.#report(108, 'unknown function argument keyword', [
+          { primary: true, span: argument.keywordSpan, message: 'unknown keyword' },
+          { primary: false, span: node.nameSpan, message: `this function accepts the following keywords: ${known}` },
+        ])
       }
       const parameter = parameters[at]
       if (parameter === undefined) {
@@ -1071,6 +1067,8 @@ class Checker {
         refuse(`error[E401]: the argument "${parameter.name}" must be one of ${known}`, 2)
       }
     }
+    const opensFile = this.#reach(node, declaration, info)
+    if (opensFile && this.#options.runtime.reach !== 'everything') return notOpened
     const site: CallSite = Object.assign(info, {
       runtime: this.#options.runtime,
       span: this.#bytes.span(node.span),
@@ -1084,6 +1082,22 @@ class Checker {
       if (error instanceof Refusal) return refuse(`error[E403]: ${error.reason}`, 2)
       throw error
     }
+  }
+
+  /** Refuses calls that reach further than the program may; says whether the call names a file. */
+  #reach(node: CallExpression, declaration: FunctionDeclaration, info: CallInfo): boolean {
+    const file = declaration.parameters.findIndex(
+      (parameter, index) => parameter.meaning === 'file' && info.args[index] !== undefined,
+    )
+    if (this.#options.runtime.reach === 'nothing' && (file >= 0 || declaration.reaches !== undefined)) {
+      const span = info.args[file]?.span ?? node.span
+      const message =
+        file < 0
+          ? `"${node.name}" reaches ${reachText[declaration.reaches as keyof typeof reachText]}`
+          : `the parameter "${declaration.parameters[file]?.name}" of "${node.name}" names a file`
+      this.#report(710, 'call beyond the event', [{ primary: true, span, message }])
+    }
+    return file >= 0
   }
 
   #checkQuery(
@@ -1105,6 +1119,16 @@ class Checker {
     }
   }
 }
+
+/** What the targets of `reaches` are, in words. */
+export const reachText: Readonly<Record<NonNullable<FunctionDeclaration['reaches']>, string>> = {
+  environment: 'the environment of the agent',
+  host: 'the host of the agent',
+  network: 'the network',
+  agent: "the agent's own metrics, which count what other pipelines do",
+}
+
+const notOpened: Call = () => failure('files are not opened where a program is only checked')
 
 interface PartialArgument {
   readonly parameter: Parameter

@@ -42,6 +42,7 @@ export const diagnosticCodes: Readonly<Record<number, string>> = {
   652: '`|` is used on something that is not an object.',
   660: '`!` negates something that is not a boolean.',
   701: 'A variable is used that does not exist here.',
+  710: 'A call reaches beyond the event, to a file, the environment, the host or the network, which programs of namespaced resources must not.',
   801: 'Something deprecated is used.',
   900: 'A result is not used.',
 }

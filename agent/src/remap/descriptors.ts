@@ -1,6 +1,6 @@
 // The message that a call of `parse_proto` or `encode_proto` names: a type of a set of descriptors in a file.
 
-import { readFileSync } from 'node:fs'
+import { GivenFileError, readGivenFile } from '../config/given-file.ts'
 import { compileMessage, type MessageFormat } from '../formats/protobuf-message.ts'
 import type { CallSite, Parameter } from './function.ts'
 import { kinds } from './kind.ts'
@@ -10,6 +10,7 @@ export const descriptorParameters: readonly Parameter[] = [
     name: 'desc_file',
     kind: kinds.string,
     static: true,
+    meaning: 'file',
     description: 'Path of the set of descriptors, as `protoc --include_imports --descriptor_set_out` writes it.',
   },
   {
@@ -24,9 +25,10 @@ export function messageOf(call: CallSite): MessageFormat {
   const path = call.constant('desc_file') as string
   let data: Buffer
   try {
-    data = readFileSync(path)
+    data = readGivenFile({ option: 'desc_file', path })
   } catch (error) {
-    return call.reject(`the file of descriptors "${path}" cannot be read: ${(error as Error).message}`)
+    if (!(error instanceof GivenFileError)) throw error
+    return call.reject(`the file of descriptors "${path}" cannot be read: ${error.reason}`)
   }
   const format = compileMessage(data, call.constant('message_type') as string)
   return typeof format === 'string'

@@ -14,6 +14,7 @@
 import type { PathSegment } from '../event/path.ts'
 import type { Float, Value } from '../event/value.ts'
 import type { Kind } from './kind.ts'
+import type { Reach } from './rules.ts'
 
 /** A failure, as a value. Also how `abort` and `return` leave a closure: a function that runs one hands them on unchanged. */
 export class RemapError {
@@ -73,6 +74,8 @@ export interface Parameter {
   readonly enum?: readonly string[]
   /** The argument must be a path; `compile` sees it by `call.path(name)`, the function gets undefined. */
   readonly query?: boolean
+  /** The argument, or each item of it, names a file that is opened when the program is compiled or runs. */
+  readonly meaning?: 'file'
   /** The function works on bytes: it takes `Bytes` beside strings. */
   readonly bytes?: boolean
   /**
@@ -127,6 +130,8 @@ export interface EnrichmentTable {
 export interface Runtime {
   /** TZ database name for dates without a zone. */
   readonly timezone: string
+  /** How far calls reach beyond the event; the checker sees to it. */
+  readonly reach: Reach
   /** Whether functions may use the network. */
   readonly network: boolean
   /** Set by the compilation of calls that use it. */
@@ -172,6 +177,8 @@ export interface FunctionDeclaration {
   readonly errors?: readonly string[]
   /** True if the same arguments give the same result and nothing else happens: calls with constants run at compile time. */
   readonly pure: boolean
+  /** What it reaches beyond the event and its own arguments. Every function that does must say so. */
+  readonly reaches?: 'environment' | 'host' | 'network' | 'agent'
   /** Why, and what to use instead (warning E801). */
   readonly deprecated?: string
   /** Each is run as a test. The result is written as the program writes values; `fails` for those that must fail. */

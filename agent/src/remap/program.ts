@@ -11,6 +11,8 @@ import { type EnrichmentTable, isFailure, RemapError, type Result, type Runtime 
 import { type Kind, kinds } from './kind.ts'
 import { applyToMetric, metricObject, type TagMode } from './metric-target.ts'
 import { parseProgram } from './parser.ts'
+import { type ProgramRules, platformRules } from './rules.ts'
+import { isStackOverflow } from './stack.ts'
 
 export interface CompileOptions {
   /** TZ database name for dates without a zone; UTC if not given. */
@@ -23,6 +25,8 @@ export interface CompileOptions {
   readonly keepResult?: boolean
   /** Whether functions may use the network. */
   readonly network?: boolean
+  /** What the program may reach and use up: everything if not given. */
+  readonly rules?: ProgramRules | undefined
   readonly log?: Runtime['log']
   readonly table?: (name: string) => EnrichmentTable | undefined
   /** Names of the tables that there are; if they are not given, calls are not checked for them. */
@@ -49,8 +53,7 @@ export function compileProgram(source: string, options: CompileOptions = {}): Co
   try {
     return compileNested(source, options)
   } catch (error) {
-    // Reading, checking and generating go as deep as the program is nested; nobody writes one that deep.
-    if (!(error instanceof RangeError) || !error.message.includes('call stack')) throw error
+    if (!isStackOverflow(error)) throw error
     const span = [0, 0] as const
     const labels = [{ primary: true, span, message: 'write it in smaller parts' }]
     return failed(
@@ -85,6 +88,7 @@ const noSecrets: EventMetadata['secrets'] = Object.freeze({})
 
 class ProgramRuntime implements Runtime {
   readonly timezone: string
+  readonly reach: Runtime['reach']
   readonly network: boolean
   networkUsed = false
   readonly log: Runtime['log']
@@ -96,6 +100,7 @@ class ProgramRuntime implements Runtime {
 
   constructor(options: CompileOptions) {
     this.timezone = options.timezone ?? 'UTC'
+    this.reach = (options.rules ?? platformRules).reach
     this.network = options.network ?? false
     this.log = options.log ?? (() => {})
     this.table = options.table ?? (() => undefined)

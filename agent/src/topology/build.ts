@@ -316,7 +316,8 @@ export async function buildTransform(config: TransformConfig, around: Surroundin
       id,
       type: declaration.type,
       kind: 'transform',
-      globals: around.globals,
+      // The rules for programs are those of its own pipeline, not of the agent.
+      globals: { ...around.globals, programs: config.programs },
       logger: own.logger,
       events: own.events,
       metrics: around.metrics,

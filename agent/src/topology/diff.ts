@@ -60,5 +60,6 @@ const optionsMark = ({ declaration, options }: SourceConfig | TransformConfig | 
   `${declaration.type} ${canonicalJson({ ...options, type: undefined, inputs: undefined })}`
 const sourceMark = (source: SourceConfig) =>
   `${optionsMark(source)} ${source.acknowledgements} ${canonicalJson(source.proxy)} ${canonicalJson(source.subscription ?? null)}`
-const transformMark = (transform: TransformConfig) => `${optionsMark(transform)} ${canonicalJson(transform.ports)}`
+const transformMark = (transform: TransformConfig) =>
+  `${optionsMark(transform)} ${canonicalJson(transform.ports)} ${canonicalJson(transform.programs ?? null)}`
 const sinkMark = (sink: SinkConfig) => `${optionsMark(sink)} ${sink.bufferFingerprint} ${canonicalJson(sink.proxy)}`

@@ -114,8 +114,9 @@ function pass(
   return undefined
 }
 
-function settingsOf({ timezone, remap, tables, tableNames }: Globals): CompileOptions {
-  return { timezone, network: remap?.network ?? false, table: (name) => tables?.find(name), tableNames }
+function settingsOf({ timezone, remap, programs, tables, tableNames }: Globals): CompileOptions {
+  const network = remap?.network ?? false
+  return { timezone, network, rules: programs, table: (name) => tables?.find(name), tableNames }
 }
 
 /** The events that pass, as a batch that takes over the share of the whole. */

@@ -1,8 +1,8 @@
 // Remap transform: runs a program on each event. The program is compiled once; a batch is one plain loop.
 // An event whose program fails goes out unmodified, is discarded, or leaves by the port `dropped`, as the options say.
 
-import { readFileSync } from 'node:fs'
 import { defineTransform, type OptionProblem, type TransformContext, type TransformOutput } from '../component.ts'
+import { GivenFileError, readGivenText } from '../config/given-file.ts'
 import { PenstockError } from '../errors.ts'
 import { type LogBatch, logBatch, type MetricBatch, metricBatch, ownEvents } from '../event/batch.ts'
 import { LogEvent, rootFor } from '../event/log.ts'
@@ -14,6 +14,7 @@ import type { TagMode } from '../remap/metric-target.ts'
 import { metricReader } from '../remap/own-metrics.ts'
 import { type CompileOptions, compileProgram, Program, type Runs } from '../remap/program.ts'
 import { RemoteProgram } from '../remap/remote.ts'
+import { type ProgramRules, platformRules } from '../remap/rules.ts'
 import { bool, float, list, oneOf, optional, path, program, text } from '../schema/options.ts'
 
 interface SourceOptions {
@@ -63,7 +64,8 @@ export const remap = defineTransform({
   ports: (options) => (options.reroute_dropped ? ['dropped'] : []),
 
   check(options, globals) {
-    const source = readSource(options)
+    const source = readSource(options, globals.programs)
+    if (source === undefined) return []
     if (typeof source !== 'string') return [source]
     const zone = zoneOf(options, globals.timezone)
     if (zone === undefined) {
@@ -73,6 +75,7 @@ export const remap = defineTransform({
     const compiled = compileProgram(source, {
       timezone: zone,
       network: globals.remap?.network ?? false,
+      rules: globals.programs,
       tableNames: globals.tableNames,
     })
     if (compiled.ok) return []
@@ -87,12 +90,14 @@ export const remap = defineTransform({
   },
 
   build(options, context) {
-    const source = readSource(options)
+    const source = readSource(options, context.globals.programs)
+    if (source === undefined) throw new PenstockError('PEN_CONFIG_INVALID', 'Files are not opened here.')
     if (typeof source !== 'string') throw new PenstockError('PEN_CONFIG_INVALID', source.message)
     const { logger } = context
     const settings: CompileOptions = {
       timezone: zoneOf(options, context.globals.timezone) ?? 'UTC',
       network: context.globals.remap?.network ?? false,
+      rules: context.globals.programs,
       table: (name) => context.globals.tables?.find(name),
       tableNames: context.globals.tableNames,
       metrics: metricReader(context.metrics),
@@ -108,8 +113,11 @@ export const remap = defineTransform({
   },
 })
 
-/** The text of the program, or what is wrong with the options that name it. */
-function readSource(options: SourceOptions): string | OptionProblem {
+/** The text of the program, or what is wrong with the options that name it; undefined where files are not opened. */
+function readSource(
+  options: SourceOptions,
+  { reach }: ProgramRules = platformRules,
+): string | OptionProblem | undefined {
   const given = [options.source, options.file, options.files].filter((option) => option !== undefined)
   if (given.length !== 1) {
     return {
@@ -118,16 +126,23 @@ function readSource(options: SourceOptions): string | OptionProblem {
     }
   }
   if (options.source !== undefined) return options.source
+  if (reach === 'nothing') {
+    const path = options.file === undefined ? 'files' : 'file'
+    const message = `\`${path}\` must not name a file in a namespaced resource (T9).`
+    return { path, message, help: 'Write the program into `source`.' }
+  }
+  if (reach === 'unopened') return undefined
   const files = options.file === undefined ? (options.files as readonly string[]) : [options.file]
   let text = ''
   for (const [index, file] of files.entries()) {
     try {
-      const content = readFileSync(file, 'utf8')
+      const content = readGivenText({ option: options.files === undefined ? 'file' : 'files', path: file })
       text += options.files === undefined ? content : `${content}\n`
     } catch (error) {
+      if (!(error instanceof GivenFileError)) throw error
       return {
         path: options.file === undefined ? `files.${index}` : 'file',
-        message: `The program file ${file} cannot be read: ${(error as Error).message}.`,
+        message: `The program file ${file} cannot be read: ${error.reason}.`,
       }
     }
   }

@@ -88,7 +88,7 @@ export function checkPipeline(compiled: CompiledPipeline): CompileProblem[] {
     if (ref === undefined) throw new TypeError(`Secret place ${key} has no reference.`)
     return standIn(kind, type, path, ref)
   })
-  const loaded = loadConfigObject(withStandIns(config, compiled))
+  const loaded = loadConfigObject(withStandIns(config, compiled), { programs: compiled.programs })
   const problems = loaded.ok ? loaded.warnings : loaded.problems
   const found = problems.filter((problem) => !followsFromGaps(problem, compiled)).map((one) => located(one, compiled))
   const told = compiled.problems.filter(({ severity }) => severity === 'error')
@@ -257,12 +257,15 @@ export async function testPipeline(compiled: CompiledPipeline): Promise<TestOutc
     Object.keys(secrets.sources).map((id) => [id, { type: 'demo_logs', format: 'json' }]),
   )
   const inputs = [...Object.keys(sources), ...Object.keys(secrets.transforms)]
-  const loaded = loadConfigObject({
-    sources,
-    transforms: secrets.transforms,
-    sinks: { [`${compiled.id}/nowhere`]: { type: 'blackhole', inputs } },
-    tests: secrets.tests,
-  })
+  const loaded = loadConfigObject(
+    {
+      sources,
+      transforms: secrets.transforms,
+      sinks: { [`${compiled.id}/nowhere`]: { type: 'blackhole', inputs } },
+      tests: secrets.tests,
+    },
+    { programs: compiled.programs },
+  )
   if (!loaded.ok) {
     return {
       passed: 0,

@@ -373,6 +373,20 @@ describe('a namespaced author', () => {
       attempt(...sink('http', `{ uri: "https://x/${variable}", encoding: { codec: json } }`)),
       `${variable} is not allowed`,
     ],
+    [
+      'T4',
+      attempt(program('_, err = validate_json_schema("{}", .path)\n.e = err')),
+      'line 1 col 37: E-TENANT `schema_definition` of `validate_json_schema`',
+    ],
+    ['T4', attempt(program('.a = parse_proto!(.a, "/dev/zero", "a.B")')), '`desc_file` of `parse_proto`'],
+    ['T4', attempt(program('.a = encode_proto!({}, "/dev/zero", "a.B")')), '`desc_file` of `encode_proto`'],
+    ['T4', attempt(program('.a = parse_etld!(.a, psl: "/dev/zero")')), '`psl` of `parse_etld`'],
+    [
+      'T4',
+      attempt(program('.a = parse_groks!(.a, ["a"], alias_sources: ["/etc/passwd"])')),
+      '`alias_sources` of `parse_groks`',
+    ],
+    ['T6', attempt(program('.a = find_vector_metrics("a")')), 'E-TENANT `find_vector_metrics`'],
     ['T6', attempt(program('for_each([1]) -> |_i, _v| { .h = get_hostname!() }')), 'E-TENANT `get_hostname`'],
     [
       'T7',

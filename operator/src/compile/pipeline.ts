@@ -7,6 +7,7 @@ import type { ComponentKind } from '@penstock/agent/component'
 import { optionsOf } from '@penstock/agent/config/component-options'
 import { errorText } from '@penstock/agent/errors'
 import { findComponent } from '@penstock/agent/registry'
+import { type ProgramRules, platformRules, restrictedRules, unopenedRules } from '@penstock/agent/remap/rules'
 import { meaningOf } from '@penstock/agent/schema/meaning'
 import { isSecret } from '@penstock/agent/schema/messages'
 import type { Problem } from '@penstock/agent/schema/problems'
@@ -95,6 +96,8 @@ export interface CompiledPipeline {
   readonly sources: Readonly<Record<string, Table>>
   readonly transforms: Readonly<Record<string, Table>>
   readonly sinks: Readonly<Record<string, Table>>
+  /** What its programs may reach and use up. */
+  readonly programs: ProgramRules
   /** As an agent's configuration has them. */
   readonly tests: readonly Table[]
   readonly secretRefs: readonly SecretRef[]
@@ -305,6 +308,7 @@ class Compilation {
       sources,
       transforms,
       sinks,
+      programs: this.#options.ownMachine ? platformRules : this.#cluster ? unopenedRules : restrictedRules,
       tests,
       secretRefs: [...this.#refs.values()].toSorted((left, right) => (left.key < right.key ? -1 : 1)),
       lent: [...this.#lent].toSorted(),

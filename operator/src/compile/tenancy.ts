@@ -7,7 +7,8 @@ import type { AnyDeclaration, ComponentKind } from '@penstock/agent/component'
 import { optionsOf } from '@penstock/agent/config/component-options'
 import { Networks } from '@penstock/agent/net/networks'
 import { components, findComponent } from '@penstock/agent/registry'
-import { parseProgram } from '@penstock/agent/remap/parser'
+import { reachingCalls } from '@penstock/agent/remap/calls'
+import { reachText } from '@penstock/agent/remap/check'
 import {
   authoritiesOf,
   implicitIdentities,
@@ -64,9 +65,6 @@ export const deniedCidrs = [
   'fd00:ec2::/32', // metadata and other services of AWS
   'fd20:ce::254/128', // metadata of Google Cloud
 ]
-
-/** Functions that reach the agent's environment, its host or the network (T6). */
-const hostFunctions = new Set(['get_env_var', 'get_hostname', 'dns_lookup', 'reverse_dns', 'http_request'])
 
 const notHere = 'is not allowed in a namespaced resource'
 
@@ -339,40 +337,27 @@ function isReference(value: unknown): boolean {
   return isTable(value) && isTable(value['valueFrom'])
 }
 
-// --- T6: functions that reach the host; T9: files of programs ---
+// --- T4, T6: calls that reach beyond the event ---
 
 /** Calls in a program that its author may not make. */
 export function callViolations(source: string, path: readonly PathKey[]): Violation[] {
   const violations: Violation[] = []
-  for (const { name, offset } of callsOf(source)) {
-    if (!hostFunctions.has(name)) continue
+  for (const { name, offset, reaches, parameter } of reachingCalls(source)) {
     const before = source.slice(0, offset)
     const line = before.split('\n').length
     const column = offset - before.lastIndexOf('\n')
-    violations.push({
-      path,
-      message: `line ${line} col ${column}: E-TENANT \`${name}\` ${notHere} (T6)`,
-      help: "It reaches the agent's environment, its host or the network.",
-    })
+    const place = `line ${line} col ${column}: E-TENANT`
+    violations.push(
+      reaches === 'file'
+        ? {
+            path,
+            message: `${place} \`${parameter}\` of \`${name}\` ${notHere} (T4)`,
+            help: 'It names a file of the agent. Leave the argument out, or use another function.',
+          }
+        : { path, message: `${place} \`${name}\` ${notHere} (T6)`, help: `It reaches ${reachText[reaches]}.` },
+    )
   }
   return violations
-}
-
-/** Every call in a program, those in closures and arguments too. What does not parse is told when it is compiled. */
-function callsOf(source: string): { readonly name: string; readonly offset: number }[] {
-  const calls: { name: string; offset: number }[] = []
-  const visit = (node: unknown): void => {
-    if (Array.isArray(node)) {
-      for (const item of node) visit(item)
-    } else if (isTable(node)) {
-      if (node['node'] === 'call') {
-        calls.push({ name: String(node['name']), offset: (node['span'] as readonly [number, number])[0] })
-      }
-      for (const member of Object.values(node)) visit(member)
-    }
-  }
-  visit(parseProgram(source))
-  return calls
 }
 
 // --- T7: addresses of the node and the control plane ---

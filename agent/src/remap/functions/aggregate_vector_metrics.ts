@@ -23,6 +23,7 @@ export const aggregateVectorMetrics = defineFunction({
   returns: kinds.float.or(kinds.null),
   fallible: 'never',
   pure: false,
+  reaches: 'agent',
   examples: [
     { source: 'aggregate_vector_metrics("sum", "no_such_metric")', result: 'null' },
     { source: 'aggregate_vector_metrics("avg", "no_such_metric", tags: {"component_id": "in"})', result: 'null' },

@@ -81,6 +81,7 @@ export const dnsLookup = defineFunction({
   fallible: 'always',
   errors: ['The name, the type, the class or an option is not valid.', 'No name server answered.'],
   pure: false,
+  reaches: 'network',
   examples: [
     { source: 'dns_lookup("a..b") ?? "no name"', result: '"no name"' },
     { source: 'dns_lookup("example.com", qtype: "NOPE") ?? "no type"', result: '"no type"' },

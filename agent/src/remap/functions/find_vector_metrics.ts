@@ -24,6 +24,7 @@ export const findVectorMetrics = defineFunction({
   returns: kinds.arrayEach(metricKind),
   fallible: 'never',
   pure: false,
+  reaches: 'agent',
   examples: [
     { source: 'find_vector_metrics("no_such_metric")', result: '[]' },
     { source: 'find_vector_metrics("no_such_metric", tags: {"component_id": "in"})', result: '[]' },

@@ -12,6 +12,7 @@ export const getEnvVar = defineFunction({
   fallible: 'always',
   errors: ['The variable is not set.', 'The text can be no name of a variable.'],
   pure: false,
+  reaches: 'environment',
   examples: [
     { source: 'get_env_var("NO_SUCH_VARIABLE") ?? "unset"', result: '"unset"' },
     { source: 'value, err = get_env_var("NO_SUCH_VARIABLE")\n[value, is_string(err)]', result: '["", true]' },

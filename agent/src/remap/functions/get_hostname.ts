@@ -13,6 +13,7 @@ export const getHostname = defineFunction({
   fallible: 'always',
   errors: ['The name cannot be read.'],
   pure: false,
+  reaches: 'host',
   examples: [
     { source: 'is_string(get_hostname!())', result: 'true' },
     { source: 'length(get_hostname!()) > 0', result: 'true' },

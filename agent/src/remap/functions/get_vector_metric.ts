@@ -24,6 +24,7 @@ export const getVectorMetric = defineFunction({
   returns: metricKind.or(kinds.null),
   fallible: 'never',
   pure: false,
+  reaches: 'agent',
   examples: [
     { source: 'get_vector_metric("no_such_metric")', result: 'null' },
     { source: 'get_vector_metric("no_such_metric", tags: {"component_id": "in"})', result: 'null' },

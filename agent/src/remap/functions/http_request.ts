@@ -51,6 +51,7 @@ export const httpRequest = defineFunction({
   fallible: 'always',
   errors: ['The address, the method, a header or a proxy is not valid.', 'No answer came.'],
   pure: false,
+  reaches: 'network',
   examples: [
     { source: 'http_request("no address") ?? "no answer"', result: '"no answer"' },
     { source: 'http_request("http://localhost", method: "no method") ?? "no method"', result: '"no method"' },

@@ -1,6 +1,6 @@
 // Function `parse_etld`.
 
-import { readFileSync } from 'node:fs'
+import { GivenFileError, readGivenText } from '../../config/given-file.ts'
 import { parseSuffixes, type SuffixList, standardSuffixes } from '../../formats/public-suffix.ts'
 import { type CallSite, defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
@@ -25,6 +25,7 @@ export const parseEtld = defineFunction({
       kind: kinds.string,
       required: false,
       static: true,
+      meaning: 'file',
       description: 'Path of a list in the form of publicsuffix.org; absent: the list that comes with the agent.',
     },
   ],
@@ -65,8 +66,9 @@ export const parseEtld = defineFunction({
 
 function read(path: string, call: CallSite): SuffixList {
   try {
-    return parseSuffixes(readFileSync(path, 'utf8'))
+    return parseSuffixes(readGivenText({ option: 'psl', path }))
   } catch (error) {
-    return call.reject(`the list of public suffixes "${path}" cannot be read: ${(error as Error).message}`)
+    if (!(error instanceof GivenFileError)) throw error
+    return call.reject(`the list of public suffixes "${path}" cannot be read: ${error.reason}`)
   }
 }

@@ -1,6 +1,6 @@
 // Function `parse_groks`.
 
-import { readFileSync } from 'node:fs'
+import { GivenFileError, readGivenText } from '../../config/given-file.ts'
 import { fieldNames, isObject, type ValueObject } from '../../event/value.ts'
 import { compileExtendedGrok, type Grok } from '../../formats/grok.ts'
 import { isFailedJson, parseJson } from '../../formats/json.ts'
@@ -31,6 +31,7 @@ export const parseGroks = defineFunction({
       required: false,
       default: [],
       static: true,
+      meaning: 'file',
       description: 'Paths of files with such names: JSON objects, or lines with a name and a pattern.',
     },
   ],
@@ -82,9 +83,10 @@ export const parseGroks = defineFunction({
 function readAliases(path: string, into: Record<string, string>): string | undefined {
   let text: string
   try {
-    text = readFileSync(path, 'utf8')
+    text = readGivenText({ option: 'alias_sources', path })
   } catch (error) {
-    return `the file of aliases ${path} cannot be read: ${(error as Error).message}`
+    if (!(error instanceof GivenFileError)) throw error
+    return `the file of aliases ${path} cannot be read: ${error.reason}`
   }
   const object = parseJson(text)
   if (!isFailedJson(object) && isObject(object)) {

@@ -19,6 +19,7 @@ export const reverseDns = defineFunction({
   fallible: 'always',
   errors: ['The text is not an address.', 'The address has no name, or no answer came.'],
   pure: false,
+  reaches: 'network',
   examples: [
     { source: 'reverse_dns("no address") ?? "unknown"', result: '"unknown"' },
     { source: 'is_string(reverse_dns("127.0.0.1") ?? "unknown")', result: 'true' },

@@ -1,9 +1,9 @@
 // Function `validate_json_schema`.
 
-import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { Ajv, Options, ValidateFunction } from 'ajv'
 import { BoundedMap } from '../../bounded-map.ts'
+import { GivenFileError, parseSecretJson, readGivenText } from '../../config/given-file.ts'
 import { defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
 
@@ -51,7 +51,7 @@ export const validateJsonSchema = defineFunction({
     'The file is read once for each call in a program; of paths that change from event to event, the last ones are remembered. Schemas are of the draft that `$schema` names, else of 2020-12.',
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The text.' },
-    { name: 'schema_definition', kind: kinds.string, description: 'Path of the file.' },
+    { name: 'schema_definition', kind: kinds.string, meaning: 'file', description: 'Path of the file.' },
     {
       name: 'ignore_unknown_formats',
       kind: kinds.boolean,
@@ -102,14 +102,14 @@ export const validateJsonSchema = defineFunction({
 function load(path: string, ignoreFormats: boolean): ValidateFunction | string {
   let text: string
   try {
-    text = readFileSync(path, 'utf8')
+    text = readGivenText({ option: 'schema_definition', path })
   } catch (error) {
-    const missing = (error as NodeJS.ErrnoException).code === 'ENOENT'
-    const reason = missing ? 'No such file or directory (os error 2)' : (error as Error).message
+    if (!(error instanceof GivenFileError)) throw error
+    const reason = error.code === 'ENOENT' ? 'No such file or directory (os error 2)' : error.reason
     return `JSON schema not found: Failed to open schema definition file '${path}': ${reason}`
   }
   try {
-    const schema = JSON.parse(text) as unknown
+    const schema = parseSecretJson(text)
     const unknown = ignoreFormats ? undefined : unknownFormat(schema)
     if (unknown !== undefined) throw new TypeError(`the format '${unknown}' is not known`)
     return validatorOf(schema).compile(withoutOldDraft(schema))

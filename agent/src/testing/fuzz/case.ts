@@ -156,6 +156,7 @@ function buffersOf(value: Value): [Bytes, Buffer][] {
 /** What surrounds the evaluator's run, apart from that of the generated code. */
 class EvaluatorRuntime implements Runtime {
   readonly timezone = 'UTC'
+  readonly reach = 'everything'
   readonly network = false
   secrets: Readonly<Record<string, string>> = {}
 

@@ -129,6 +129,7 @@ const runtime = {
   log: () => {},
   table: () => undefined,
   metrics: () => [],
+  reach: 'everything' as const,
 }
 
 function compiles(source: string): boolean {

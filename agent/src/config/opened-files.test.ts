@@ -1,0 +1,65 @@
+// Files that an option or a program names are read by given-file.ts alone. This finds every other module that could open one.
+
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseAst } from 'rolldown/parseAst'
+import { expect, test } from 'vitest'
+
+/** Modules that open files by themselves, by who names these. What an option or a program names is read by given-file.ts. */
+const own: Readonly<Record<string, readonly string[]>> = {
+  'the agent, below its data directory': [
+    'buffers/disk/ledger.ts',
+    'buffers/disk/reader.ts',
+    'buffers/disk/segment.ts',
+    'buffers/disk/store.ts',
+    'bundle/leftovers.ts',
+    'bundle/runner.ts',
+    'data-dir.ts',
+    'sources/orchestrator_events/cursor.ts',
+    'sources/orchestrator_logs/kept-pods.ts',
+    'sources/orchestrator_logs/left-out.ts',
+    'tailing/checkpoint.ts',
+  ],
+  'the command line': [
+    'bundle/folder.ts',
+    'bundle/operator-client.ts',
+    'cli/generate.ts',
+    'cli/remap.ts',
+    'cli/repl.ts',
+    'config/read.ts',
+  ],
+  'the package, or the system': ['cli/memory.ts', 'formats/user-agent.ts', 'version.ts'],
+  'rules of tailing, which opens what they match': ['tailing/fingerprint.ts', 'tailing/gzip.ts', 'tailing/tail.ts'],
+  'an option, and it is written': ['sinks/file.ts'],
+  'this reader': ['config/given-file.ts'],
+}
+
+const opening =
+  /^(?:open(?:Sync|AsBlob)?|read(?:File|v)?(?:Sync)?|createReadStream|cp(?:Sync)?|copyFile(?:Sync)?|promises)$/
+
+interface Import {
+  readonly type: string
+  readonly source?: { readonly value: string }
+  readonly importKind?: string
+  readonly specifiers?: readonly { readonly type: string; readonly imported?: { readonly name: string } }[]
+}
+
+function opensFiles(path: string): boolean {
+  const { body } = parseAst(readFileSync(path, 'utf8'), { lang: 'ts' }) as unknown as { body: readonly Import[] }
+  return body.some(
+    ({ type, source, importKind, specifiers }) =>
+      type === 'ImportDeclaration' &&
+      importKind !== 'type' &&
+      /^(?:node:)?fs(?:\/promises)?$/.test(source?.value ?? '') &&
+      specifiers?.some((one) => one.type !== 'ImportSpecifier' || opening.test(one.imported?.name ?? '')) === true,
+  )
+}
+
+test('nothing else in the agent opens files by their paths', () => {
+  const root = join(import.meta.dirname, '..')
+  const shipped = globSync('**/*.ts', { cwd: root }).filter(
+    (path) => !path.endsWith('.test.ts') && !path.startsWith('testing/'),
+  )
+  const found = shipped.filter((path) => opensFiles(join(root, path)))
+  expect(found.toSorted()).toEqual(Object.values(own).flat().toSorted())
+})
