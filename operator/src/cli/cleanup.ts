@@ -5,12 +5,15 @@
 import { parseArgs } from 'node:util'
 import { pause } from '@penstock/agent/clock'
 import { agentKind } from '../api/kinds.ts'
-import type { ResourceType } from '../api/object.ts'
+import type { KubeObject, ResourceType } from '../api/object.ts'
 import { clusterRoleBindingType, deploymentType, podType, roleBindingType } from '../kube/types.ts'
 import { defaultsName, operatorName } from '../workloads/installation.ts'
 import { labels } from '../workloads/names.ts'
+import { clusterBindings } from '../workloads/render.ts'
 import { durationMs } from './arguments.ts'
 import { clusterOptions, connect } from './cluster.ts'
+
+type Binding = KubeObject & { readonly subjects?: readonly { readonly namespace?: string; readonly name: string }[] }
 
 export const usage = `Usage: penstock cleanup [FLAGS]
 
@@ -57,10 +60,21 @@ export async function run(argv: string[]): Promise<number> {
     console.log(`Agent ${metadata.namespace}/${metadata.name} ends with the installation.`)
   }
   const left = new Set((await everywhere(agentKind)).map(({ metadata }) => `${metadata.namespace}/${metadata.name}`))
-  const bindings = within === undefined ? clusterRoleBindingType : roleBindingType
-  for (const { metadata } of await everywhere(bindings, labels.agentNamespace)) {
+  const ours = `${labels.managedBy}=penstock`
+  if (within === undefined) {
+    for (const name of clusterBindings) {
+      const found = await client.get<Binding>(clusterRoleBindingType, undefined, name)
+      if (found?.metadata.labels?.[labels.managedBy] !== 'penstock') continue
+      // Agents that stay keep their rights.
+      const accounts = new Set([...left].map((agent) => agent.replace('/', '/penstock-')))
+      if (found.subjects?.some((subject) => accounts.has(`${subject.namespace}/${subject.name}`)) === true) continue
+      await client.delete(clusterRoleBindingType, undefined, name, { uid: found.metadata.uid ?? '' })
+    }
+    return 0
+  }
+  for (const { metadata } of await everywhere(roleBindingType, `${ours},${labels.agentNamespace}`)) {
     const agent = `${metadata.labels?.[labels.agentNamespace]}/${metadata.labels?.[labels.agent]}`
-    if (!left.has(agent)) await client.delete(bindings, metadata.namespace, metadata.name)
+    if (!left.has(agent)) await client.delete(roleBindingType, metadata.namespace, metadata.name)
   }
   return 0
 }

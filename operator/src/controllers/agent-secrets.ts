@@ -12,6 +12,8 @@ import { configMapType, secretType } from '../kube/types.ts'
 import {
   configSecretName,
   configSlots,
+  ForeignObjectError,
+  isOwn,
   objectLabels,
   ownedBy,
   secretSlots,
@@ -69,6 +71,7 @@ export class AgentSecrets {
       const cached = this.#cache.get(namespace, name)?.metadata.resourceVersion
       if (known !== undefined && known.version === cached) continue
       const live = await this.#kube.get<SecretObject>(secretType, namespace, name, { signal })
+      if (live !== undefined && !isOwn(this.#agent, live)) throw new ForeignObjectError('Secret', live)
       const next: Known = {
         contents: new Map(
           Object.entries(live?.data ?? {}).map(([key, value]) => [key, Buffer.from(value, 'base64')] as const),

@@ -10,7 +10,7 @@ import type { KubeObject, ResourceType } from '../api/object.ts'
 import type { Pipeline } from '../api/pipeline.ts'
 import { compileJob } from '../compile/job.ts'
 import { Store } from '../kube/store.ts'
-import { namespaceType, secretType } from '../kube/types.ts'
+import { clusterRoleBindingType, namespaceType, secretType } from '../kube/types.ts'
 import { renderBundle } from '../render/bundle.ts'
 import { fragmentOf } from '../render/fragment.ts'
 import { digestFile, renderManifest } from '../render/manifest.ts'
@@ -96,6 +96,7 @@ async function started(
     } as KubeObject)
   }
   let version = 1
+  const deleted: string[] = []
   const kube = {
     as: () => ({
       get: async ({ kind }: ResourceType, where: string, name: string) => written.get(`${kind} ${where}/${name}`),
@@ -105,7 +106,10 @@ async function started(
         return applied
       },
       serves: async () => false,
-      delete: async () => true,
+      delete: async ({ kind }: ResourceType, where: string | undefined, name: string) => {
+        deleted.push(`${kind} ${where}/${name}`)
+        return true
+      },
     }),
   }
   const stores = new Map<string, Store<KubeObject>>()
@@ -154,7 +158,7 @@ async function started(
   await controller.start()
   const conditionIn = (type: string) => reports.at(-1)?.findings.find((finding) => finding.type === type)
   return {
-    ...{ delivery, artifacts, written, conditionIn },
+    ...{ delivery, artifacts, written, conditionIn, cache, deleted, agent },
     /** All values in the Secrets of the Agent. */
     values: () => {
       const found: string[] = []
@@ -264,3 +268,96 @@ test.each([{ undone: false }, { undone: true }])(
     expect(Object.keys(config0?.data ?? {}).filter((id) => shards.some((shard) => shard.key === id))).toEqual([])
   },
 )
+
+const own = { [labels.managedBy]: 'penstock', [labels.agent]: 'hub' }
+const foreigners: readonly (readonly [
+  string,
+  KubeObject['metadata']['labels'],
+  KubeObject['metadata']['ownerReferences'],
+])[] = [
+  ['without labels', undefined, undefined],
+  ['of another manager', { ...own, [labels.managedBy]: 'Helm' }, undefined],
+  ['of another Agent', { ...own, [labels.agent]: 'bu' }, undefined],
+  ['of an Agent of another namespace', { ...own, [labels.agentNamespace]: 'shop' }, undefined],
+  [
+    'that another object controls',
+    own,
+    [{ apiVersion: 'apps/v1', kind: 'Deployment', name: 'x', uid: 'x', controller: true }],
+  ],
+]
+
+test.each(
+  [
+    'Secret penstock-hub-cfg-0',
+    'Secret penstock-hub-sec-3',
+    'ServiceAccount penstock-hub',
+    'Service penstock-hub',
+    'Deployment penstock-hub',
+  ].flatMap((object) => foreigners.map(([what, its, owners]) => ({ object, what, its, owners }))),
+)('$object $what is left as it is', async ({ object, its, owners }) => {
+  const [kind = '', name = ''] = object.split(' ')
+  const key = `${kind} nodes/${name}`
+  const metadata = {
+    name,
+    namespace: 'nodes',
+    resourceVersion: '1',
+    ...(its === undefined ? {} : { labels: its }),
+    ...(owners === undefined ? {} : { ownerReferences: owners }),
+  }
+  const foreign: KubeObject = { apiVersion: 'v1', kind, metadata }
+  await using operator = await started('nodes', {}, { [key]: foreign })
+  operator.artifacts.set(await compiled('shop', 'orders', sinkOf(secretRef())))
+  operator.artifacts.markComplete()
+  await vi.waitFor(() => expect(operator.conditionIn('Accepted')?.reason).toBe('NameConflict'), waited)
+  expect(operator.conditionIn('Accepted')?.message).toMatch(`${key} is there and is none of Penstock's`)
+  expect(operator.written.get(key)).toBe(foreign)
+})
+
+test('the bindings of rights hold the accounts of the platform, and those of an earlier release go if they are ours', async () => {
+  await using operator = await started('nodes', {})
+  const bindings = operator.cache(clusterRoleBindingType, { labelSelector: labels.agent })
+  const binding = (name: string, its: Record<string, string>): KubeObject => ({
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'ClusterRoleBinding',
+    metadata: { name, uid: name, labels: its, resourceVersion: '1' },
+  })
+  bindings.set(binding('penstock-agent-nodes-hub', { ...own, [labels.agentNamespace]: 'nodes' }))
+  bindings.set(
+    binding('penstock-agent-nodes-other', { ...own, [labels.managedBy]: 'somebody', [labels.agentNamespace]: 'nodes' }),
+  )
+  operator.artifacts.markComplete()
+  const subjects = (name: string) =>
+    (operator.written.get(`ClusterRoleBinding undefined/${name}`) as { subjects?: unknown } | undefined)?.subjects
+  await vi.waitFor(
+    () =>
+      expect(subjects('penstock-agent-events')).toEqual([
+        { kind: 'ServiceAccount', name: 'penstock-hub', namespace: 'nodes' },
+      ]),
+    waited,
+  )
+  expect(subjects('penstock-agent-aggregator')).toEqual(subjects('penstock-agent-events'))
+  expect(subjects('penstock-agent-node')).toBeUndefined()
+  await vi.waitFor(
+    () => expect(operator.deleted).toContain('ClusterRoleBinding undefined/penstock-agent-nodes-hub'),
+    waited,
+  )
+  operator.cache(agentKind).remove(operator.agent as KubeObject)
+  await vi.waitFor(() => expect(subjects('penstock-agent-events')).toEqual([]), waited)
+  expect(new Set(operator.deleted)).toEqual(new Set(['ClusterRoleBinding undefined/penstock-agent-nodes-hub']))
+})
+
+test('a ClusterRoleBinding of somebody else with the name of one of ours is left as it is, and a condition says so', async () => {
+  const name = 'penstock-agent-aggregator'
+  const foreign: KubeObject = {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'ClusterRoleBinding',
+    metadata: { name },
+  }
+  await using operator = await started('nodes', {}, { [`ClusterRoleBinding undefined/${name}`]: foreign })
+  operator.artifacts.markComplete()
+  await vi.waitFor(
+    () => expect(operator.conditionIn('Accepted')?.message).toMatch(`ClusterRoleBinding ${name} is there`),
+    waited,
+  )
+  expect(operator.written.get(`ClusterRoleBinding undefined/${name}`)).toBe(foreign)
+})

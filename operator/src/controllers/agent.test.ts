@@ -50,7 +50,8 @@ async function started(configDelivery: 'Stream' | 'Mounted', values: Readonly<Re
         const found = kind === 'Secret' ? secrets[name] : undefined
         if (found === undefined) return undefined
         const data = Object.entries(found).map(([key, value]) => [key, Buffer.from(value).toString('base64')])
-        return { metadata: { name, namespace, resourceVersion: '1' }, data: Object.fromEntries(data) }
+        const own = { [labels.managedBy]: 'penstock', [labels.agent]: 'node' }
+        return { metadata: { name, namespace, resourceVersion: '1', labels: own }, data: Object.fromEntries(data) }
       },
       apply: async (type: ResourceType, object: KubeObject) => {
         const { namespace, name } = object.metadata
@@ -118,7 +119,12 @@ test('the more nodes a DaemonSet counts, the longer its agents may wait at their
   const daemonSets = operator.cache(daemonSetType, { labelSelector: labels.agent })
   const daemonSet: KubeObject = {
     ...{ apiVersion: 'apps/v1', kind: 'DaemonSet' },
-    metadata: { name: 'penstock-node', namespace: 'system', labels: { [labels.agent]: 'node' }, resourceVersion: '1' },
+    metadata: {
+      name: 'penstock-node',
+      namespace: 'system',
+      labels: { [labels.managedBy]: 'penstock', [labels.agent]: 'node' },
+      resourceVersion: '1',
+    },
   }
   const count = (desiredNumberScheduled: number, observedGeneration?: number) =>
     daemonSets.replace(

@@ -57,17 +57,25 @@ import { type Fragment, fragmentOf, fragmentsOf } from '../render/fragment.ts'
 import { type Digests, digestFile, renderManifest, startSpreadOf } from '../render/manifest.ts'
 import { place, slotBytes } from '../render/slots.ts'
 import {
-  clusterName,
   configSlots,
-  eventsBindingName,
+  dataFolder,
+  ForeignObjectError,
+  isOwn,
   labels,
   leaseName,
   leaseNames,
   secretSlots,
+  sharesDataFolder,
   workloadName,
 } from '../workloads/names.ts'
 import type { WorkloadInput } from '../workloads/pod.ts'
-import { renderDrains, renderWorkloads, type Manifest as Workload, workloadProblems } from '../workloads/render.ts'
+import {
+  renderDrains,
+  renderRights,
+  renderWorkloads,
+  type Manifest as Workload,
+  workloadProblems,
+} from '../workloads/render.ts'
 import { AgentSecrets, type Contents, unwatchedMs, ValueReader } from './agent-secrets.ts'
 import type { OperatorContext, OperatorPart } from './context.ts'
 import { Controller, ControllerMetrics } from './controller.ts'
@@ -135,6 +143,12 @@ export function agentPart(delivery: Delivery, options: AgentControllerOptions = 
   }
 }
 
+/** Not the key of an Agent: the rights of all of them in the cluster. */
+const rightsKey = '*/rights'
+
+const removeOldBindings =
+  'kubectl delete clusterrolebindings -l app.kubernetes.io/managed-by=penstock,penstock.dev/agent-namespace'
+
 /** Types of what an Agent owns, so that foreign changes of them are noticed. */
 const ownedTypes: readonly ResourceType[] = [
   serviceAccountType,
@@ -179,6 +193,9 @@ export class AgentController implements AsyncDisposable {
   readonly #controller: Controller
   readonly #queue: WorkQueue
   #running = false
+  /** Why the bindings of rights in the cluster are not as they should be. */
+  #rightsProblem: string | undefined
+  #oldBindingsTold = false
   readonly #startedAt = evenNow()
   readonly #agents: Cache<Agent>
   readonly #namespaces: Cache
@@ -245,7 +262,10 @@ export class AgentController implements AsyncDisposable {
       if (agent !== undefined && namespace !== undefined) this.#queue.add(objectKey(namespace, agent))
     }
     this.#subscriptions.push(
-      this.#agents.subscribe(({ object }) => this.#queue.add(keyOf(object))),
+      this.#agents.subscribe(({ object }) => {
+        this.#queue.add(keyOf(object))
+        this.#queue.add(rightsKey)
+      }),
       artifacts.subscribe(all),
       this.#namespaces.subscribe(({ type, object, previous }) => {
         const same = canonicalJson(object.metadata.labels ?? {}) === canonicalJson(previous?.metadata.labels ?? {})
@@ -263,13 +283,16 @@ export class AgentController implements AsyncDisposable {
           this.#queue.add(objectKey(metadata.namespace, agent))
       }),
       ...[...this.#owned.values()].map((cache) => cache.subscribe(ofOwner)),
+      ...[this.#owned.get(clusterRoleBindingType.kind)].flatMap(
+        (cache) => cache?.subscribe(() => this.#queue.add(rightsKey)) ?? [],
+      ),
       this.#otherNodes.subscribe(({ type }) => {
         if (type !== 'changed') all()
       }),
       this.#delivery.onChange((agent) => this.#queue.addAfter(agent, 200)),
     )
     this.#running = true
-    this.#controller.start(() => [...this.#agents.values()].map(keyOf))
+    this.#controller.start(() => [...[...this.#agents.values()].map(keyOf), rightsKey])
     return this
   }
 
@@ -294,8 +317,24 @@ export class AgentController implements AsyncDisposable {
     }
   }
 
+  async #reconcileRights(signal: AbortSignal): Promise<number | undefined> {
+    try {
+      await this.#applyRights(signal)
+      return undefined
+    } catch (error) {
+      const known = this.#rightsProblem
+      if (error instanceof ForeignObjectError) this.#rightsProblem = error.message
+      else if (error instanceof KubeError && error.status === 403)
+        this.#rightsProblem = `The operator may not write the ClusterRoleBindings of agents: ${error.message}`
+      else throw error
+      if (known !== this.#rightsProblem) for (const agent of this.#agents.values()) this.#queue.add(keyOf(agent))
+      return deniedMs
+    }
+  }
+
   /** One pass; gives after how long the next is due, if time alone can change something. */
   async #reconcile(key: string, signal: AbortSignal): Promise<number | undefined> {
+    if (key === rightsKey) return this.#reconcileRights(signal)
     const [namespace, name] = key.split('/') as [string, string]
     const agent = this.#agents.get(namespace, name)
     if (agent === undefined || agent.metadata.deletionTimestamp !== undefined) {
@@ -364,18 +403,27 @@ export class AgentController implements AsyncDisposable {
         message: `Agents of mode Aggregator: a namespace may have ${leaseNames.length}; "${namespace}" has more. Make it in another one.`,
       }
     }
+    const sharing = sharesDataFolder(agent, this.#agents.values())
+    if (sharing !== undefined) {
+      const message = `Its folder on the nodes, ${dataFolder(agent)}, is that of Agent ${keyOf(sharing)}: set another spec.node.dataDir.hostPath, or choose another name.`
+      return { type: 'Accepted', status: 'False', reason: 'NameConflict', message }
+    }
     const [problem] = workloadProblems(agent, this.#context.settings)
     if (problem === undefined) return this.#recreationRefusal(agent)
     return {
       type: 'Accepted',
       status: 'False',
       reason: 'InvalidConfig',
-      message: `spec.${problem.path}: ${problem.message}`,
+      message: `${problem.path.startsWith('metadata.') ? '' : 'spec.'}${problem.path}: ${problem.message}`,
     }
   }
 
   /** What a write that the API server does not let happen says to who looks at the Agent; rights that are missing come unannounced. */
   #refused(agent: Agent, error: unknown): { findings: readonly Finding[]; waitMs?: number } | undefined {
+    if (error instanceof ForeignObjectError) {
+      const finding: Finding = { type: 'Accepted', status: 'False', reason: 'NameConflict', message: error.message }
+      return { findings: [finding], waitMs: deniedMs }
+    }
     if (!(error instanceof KubeError) || isNormal(error) || ![400, 403, 422].includes(error.status)) return undefined
     const { namespace } = agent.metadata
     if (error.status === 403 && error.message.includes(' cannot ')) {
@@ -411,20 +459,75 @@ export class AgentController implements AsyncDisposable {
   }
 
   #live(agent: Agent) {
-    const live = (kind: string) => this.#owned.get(kind)?.get(agent.metadata.namespace, workloadName(agent))
+    const live = (kind: string) => {
+      const found = this.#owned.get(kind)?.get(agent.metadata.namespace, workloadName(agent))
+      return found !== undefined && isOwn(agent, found) ? found : undefined
+    }
     return { deployment: live('Deployment'), set: live('StatefulSet') as StatefulSetObject | undefined }
   }
 
   async #forget(key: string, namespace: string, name: string, signal: AbortSignal): Promise<void> {
     this.#memory.delete(key)
     this.#delivery.forget(key)
-    // In another namespace, or in none, it has no owner that the garbage collector knows.
-    const agent = { metadata: { namespace, name } } as Agent
-    const bindings = [clusterName(agent), eventsBindingName(agent)]
-    const kube = this.#context.kube.as('agent')
-    for (const type of [clusterRoleBindingType, roleBindingType]) {
-      for (const { metadata } of [...(this.#owned.get(type.kind)?.values() ?? [])])
-        if (bindings.includes(metadata.name)) await kube.delete(type, metadata.namespace, metadata.name, { signal })
+    // In other namespaces it has no owner that the garbage collector knows.
+    const agent = { metadata: { namespace, name } }
+    for (const object of [...(this.#owned.get(roleBindingType.kind)?.values() ?? [])]) {
+      if (object.metadata.labels?.[labels.agentNamespace] === undefined || !isOwn(agent, object)) continue
+      await this.#delete(roleBindingType, object, signal)
+    }
+  }
+
+  async #delete(type: ResourceType, { metadata }: KubeObject, signal: AbortSignal): Promise<boolean> {
+    const { namespace, name, uid } = metadata
+    return this.#context.kube
+      .as('agent')
+      .delete(type, namespace, name, { signal, ...(uid === undefined ? {} : { uid }) })
+  }
+
+  // --- rights in the whole cluster ---
+
+  /** Keeps the accounts of all Agents of the platform in the bindings of their roles. */
+  async #applyRights(signal: AbortSignal): Promise<void> {
+    const { settings, kube } = this.#context
+    const bindings = this.#owned.get(clusterRoleBindingType.kind)
+    if (bindings === undefined) return
+    const operatorNamespaceUid = this.#namespaces.get(undefined, settings.namespace)?.metadata.uid
+    for (const wanted of renderRights(this.#agents.values(), settings, { operatorNamespaceUid })) {
+      const { name } = wanted.metadata
+      const live = bindings.get(undefined, name) as (KubeObject & { readonly subjects?: unknown }) | undefined
+      if (live === undefined && wanted.subjects.length === 0) continue
+      const same = canonicalJson(live?.subjects ?? []) === canonicalJson(wanted.subjects)
+      if (live !== undefined && same && holds(live, { ...wanted, subjects: undefined })) continue
+      const foreign =
+        live ?? (await kube.as('agent').get<KubeObject>(clusterRoleBindingType, undefined, name, { signal }))
+      if (foreign !== undefined && foreign.metadata.labels?.[labels.managedBy] !== 'penstock')
+        throw new ForeignObjectError('ClusterRoleBinding', foreign)
+      const applied = await kube.as('agent').apply<KubeObject>(clusterRoleBindingType, wanted as KubeObject, { signal })
+      bindings.expect({ ...applied, apiVersion: wanted.apiVersion, kind: wanted.kind })
+    }
+    await this.#removeOldBindings(bindings, signal)
+    this.#rightsProblem = undefined
+  }
+
+  /** Each Agent had bindings of its own in earlier releases, by names that two Agents could share. */
+  async #removeOldBindings(bindings: Cache, signal: AbortSignal): Promise<void> {
+    const old = [...bindings.values()].filter(
+      ({ metadata }) =>
+        metadata.labels?.[labels.managedBy] === 'penstock' && metadata.labels[labels.agentNamespace] !== undefined,
+    )
+    for (const object of old) {
+      try {
+        await this.#delete(clusterRoleBindingType, object, signal)
+      } catch (error) {
+        if (!(error instanceof KubeError) || error.status !== 403) throw error
+        if (this.#oldBindingsTold) return
+        this.#oldBindingsTold = true
+        this.#context.logger.warn(
+          { bindings: old.map(({ metadata }) => metadata.name), command: removeOldBindings },
+          'ClusterRoleBindings of an earlier release are left, which the operator may not delete. Run the command.',
+        )
+        return
+      }
     }
   }
 
@@ -993,9 +1096,8 @@ export class AgentController implements AsyncDisposable {
       image: settings.agentImage,
       operatorUrl: settings.heartbeatUrl,
       operatorNamespace: settings.namespace,
-      readsEvents: settings.agentNamespaces.includes(agent.metadata.namespace ?? ''),
+      tenant: isTenants(agent, settings),
       egressPorts: ports,
-      namespaceUid: this.#namespaces.get(undefined, agent.metadata.namespace ?? '')?.metadata.uid,
       podMonitors: await client.serves(podMonitorType, { signal }),
       lease: leaseName(agent, this.#agents.values()),
       ...(settings.rolesOnly ? { namespaces: settings.watchNamespaces ?? [] } : {}),
@@ -1046,7 +1148,7 @@ export class AgentController implements AsyncDisposable {
     if (agent.spec.aggregator?.autoscaling === undefined) return
     if (this.#owned.get('HorizontalPodAutoscaler')?.get(namespace, name) !== undefined) return
     for (const type of [deploymentType, statefulSetType]) {
-      const live = this.#owned.get(type.kind)?.get(namespace, name) as StatefulSetObject | undefined
+      const live = this.#live(agent)[type === deploymentType ? 'deployment' : 'set'] as StatefulSetObject | undefined
       const replicas = live?.spec?.replicas
       if (live === undefined || live.metadata.deletionTimestamp !== undefined || replicas === undefined) continue
       const { apiVersion, kind } = live
@@ -1084,6 +1186,14 @@ export class AgentController implements AsyncDisposable {
     const live = whole
       ? cache.get(namespace, manifest.metadata.name)
       : await this.#context.kube.as('agent').get<KubeObject>(type, namespace, manifest.metadata.name, { signal })
+    // Caches hold what has our labels: what has not may be there nonetheless, and is somebody else's.
+    const there =
+      live ??
+      (whole
+        ? await this.#context.kube.as('agent').get<KubeObject>(type, namespace, manifest.metadata.name, { signal })
+        : undefined)
+    if (there !== undefined && !isOwn(agent, there) && !this.#isLeft(there))
+      throw new ForeignObjectError(type.kind, there)
     const mark = `${live?.metadata.resourceVersion} ${canonicalJson(manifest)}`
     if (live !== undefined) {
       if (memory.verified.get(id) === mark) return
@@ -1098,6 +1208,13 @@ export class AgentController implements AsyncDisposable {
     const applied = await this.#context.kube.as('agent').apply<KubeObject>(type, manifest as KubeObject, { signal })
     if (whole) cache.expect({ ...applied, apiVersion: manifest.apiVersion, kind: manifest.kind })
     memory.verified.set(id, `${applied.metadata.resourceVersion} ${canonicalJson(manifest)}`)
+  }
+
+  /** Whether an object was made for an Agent that is no more: names of Leases, and what is named after them, are used again. */
+  #isLeft({ metadata }: KubeObject): boolean {
+    const agent = metadata.labels?.[labels.agent]
+    if (metadata.labels?.[labels.managedBy] !== 'penstock' || agent === undefined) return false
+    return leaseNames.includes(metadata.name) && this.#agents.get(metadata.namespace, agent) === undefined
   }
 
   /** Notes a foreign change that is about to be taken back, and by whom it was. */
@@ -1135,13 +1252,15 @@ export class AgentController implements AsyncDisposable {
   }
 
   async #prune(agent: Agent, wanted: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
-    const { namespace, name, uid } = agent.metadata
+    const { namespace, uid } = agent.metadata
     for (const [kind, cache] of this.#owned) {
+      // All Agents share these.
+      if (cache.type === clusterRoleBindingType) continue
       for (const object of [...cache.values()]) {
         const { metadata } = object
-        if (metadata.labels?.[labels.agent] !== name || metadata.deletionTimestamp !== undefined) continue
+        if (metadata.deletionTimestamp !== undefined || !isOwn(agent, object)) continue
         // Bindings say by a label whose they are.
-        const labelled = metadata.labels[labels.agentNamespace]
+        const labelled = metadata.labels?.[labels.agentNamespace]
         const owned =
           labelled === undefined
             ? metadata.namespace === namespace && metadata.ownerReferences?.some((owner) => owner.uid === uid) === true
@@ -1164,7 +1283,9 @@ export class AgentController implements AsyncDisposable {
     const contended = this.#contended(agent, memory)
     const narrowed = this.#narrowed(agent)
     const findings: Finding[] = [
-      { type: 'Accepted', status: 'True', reason: 'Valid', message: '' },
+      this.#rightsProblem === undefined || isTenants(agent, this.#context.settings)
+        ? { type: 'Accepted', status: 'True', reason: 'Valid', message: '' }
+        : { type: 'Accepted', status: 'False', reason: 'NameConflict', message: this.#rightsProblem },
       available.finding,
       ...(contended === undefined ? [] : [contended]),
       ...(narrowed === undefined ? [] : [narrowed]),

@@ -55,7 +55,7 @@ test.each([
   {
     watchNamespaces: undefined,
     rolesOnly: false,
-    bindings: ['ClusterRoleBinding penstock-agent-penstock-system-gone'],
+    bindings: [],
   },
   { watchNamespaces: ['shop'], rolesOnly: false, bindings: [] },
   { watchNamespaces: ['shop'], rolesOnly: true, bindings: ['RoleBinding shop/penstock-agent-penstock-system-gone'] },

@@ -8,7 +8,6 @@ import { agentKind } from '../api/kinds.ts'
 import { type KubeObject, keyOf, objectKey, type ResourceType } from '../api/object.ts'
 import { isNormal, KubeError } from '../kube/client.ts'
 import {
-  clusterRoleBindingType,
   configMapType,
   daemonSetType,
   deploymentType,
@@ -126,14 +125,13 @@ export async function sweep(
       }
     }
   }
-  // Bindings are in no namespace, or in others', and have no owner that the garbage collector knows: their labels name it.
-  const bindings = settings.rolesOnly ? roleBindingType : clusterRoleBindingType
-  const within = settings.rolesOnly ? (settings.watchNamespaces ?? []) : settings.watchNamespaces ? [] : [undefined]
-  for (const namespace of within) {
-    for (const object of await listed(bindings, namespace)) {
+  // Bindings in the namespaces of others have no owner that the garbage collector knows: their labels name it.
+  for (const namespace of settings.rolesOnly ? (settings.watchNamespaces ?? []) : []) {
+    for (const object of await listed(roleBindingType, namespace)) {
       const own = object.metadata.labels ?? {}
       const agent = objectKey(own[labels.agentNamespace], own[labels.agent] ?? '')
-      if (own[labels.agentNamespace] !== undefined && !names.has(agent) && isOld(object)) await prune(bindings, object)
+      if (own[labels.agentNamespace] !== undefined && !names.has(agent) && isOld(object))
+        await prune(roleBindingType, object)
     }
   }
   return deleted

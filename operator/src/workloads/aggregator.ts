@@ -137,7 +137,10 @@ function aggregatorTemplate(agent: Agent, input: WorkloadInput) {
   const aggregator = agent.spec.aggregator ?? {}
   // With one replica as well: while it is replaced there are two, and more replicas shall not mean other pods.
   const election = input.lease === undefined ? [] : ['--lease', input.lease]
-  const container = agentContainer(agent, input, election, {
+  // Who may read its metrics it asks the operator then, which may ask the API server.
+  const scoped = input.tenant === true || input.namespaces !== undefined
+  const scope = scoped ? ['--namespaces', agent.metadata.namespace ?? ''] : []
+  const container = agentContainer(agent, input, [...election, ...scope], {
     requests: { cpu: '250m', memory: '256Mi' },
     limits: { memory: '1Gi' },
   })

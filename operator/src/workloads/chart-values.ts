@@ -69,7 +69,12 @@ export const chartValues: readonly ChartValue[] = [
     names,
     'Namespaces in which Agents of mode Node are honoured; that of the release if empty.',
   ),
-  value('tenantAgents.enabled', false, flag, 'Whether Agents of mode Aggregator and Sidecar work in every namespace.'),
+  value(
+    'tenantAgents.enabled',
+    false,
+    flag,
+    'Whether Agents of mode Aggregator and Sidecar work in every namespace. The operator then may create pods and read and write Secrets in all namespaces, kube-system too: whoever controls the operator controls the cluster. A RoleBinding in each namespace that wants Agents grants less: guide, rights.',
+  ),
   value(
     'secrets.mode',
     'All',
@@ -170,6 +175,12 @@ export const chartValues: readonly ChartValue[] = [
     true,
     flag,
     "Whether the cluster's roles view, edit and admin include Pipelines, Sources, Sinks and Agents.",
+  ),
+  value(
+    'rbac.removeOldBindings',
+    false,
+    flag,
+    'Whether the operator may delete any ClusterRoleBinding, to remove those that releases up to 0.1 made for each Agent. For one upgrade; without it run `kubectl delete clusterrolebindings -l app.kubernetes.io/managed-by=penstock,penstock.dev/agent-namespace` yourself.',
   ),
   value(
     'podSecurity.labelNamespace',

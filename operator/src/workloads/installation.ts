@@ -6,7 +6,7 @@ import { kinds } from '../api/kinds.ts'
 import { apiVersion, version as apiVersionName, group } from '../api/object.ts'
 import { type Describe, type Manifest, synthesise } from './manifest.ts'
 import { leaseNames } from './names.ts'
-import { agentRoles, electionRole, eventsRole } from './render.ts'
+import { agentRoles, clusterBindings, electionRole, eventsRole } from './render.ts'
 
 export const operatorName = 'penstock-operator'
 export const webhookName = 'penstock-webhook'
@@ -66,14 +66,16 @@ export const operatorRules: readonly Rule[] = [
   { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
   { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
   { apiGroups: ['apiextensions.k8s.io'], resources: ['customresourcedefinitions'], verbs: read },
-  { apiGroups: [rbac], resources: ['clusterrolebindings'], verbs: [...read, ...write] },
-  { apiGroups: [rbac], resources: ['rolebindings'], verbs: read },
+  { apiGroups: [rbac], resources: ['clusterrolebindings'], verbs: ['list', 'watch'] },
+  { apiGroups: [rbac], resources: ['rolebindings'], verbs: ['list', 'watch'] },
+  // Server-side apply names what it creates, so that this may be limited by name.
   {
     apiGroups: [rbac],
-    resources: ['clusterroles'],
-    resourceNames: [...Object.values(agentRoles), eventsRole],
-    verbs: ['bind'],
+    resources: ['clusterrolebindings'],
+    resourceNames: clusterBindings,
+    verbs: ['get', ...write],
   },
+  { apiGroups: [rbac], resources: ['clusterroles'], resourceNames: clusterBindings, verbs: ['bind'] },
   { apiGroups: [rbac], resources: ['clusterroles'], resourceNames: [operatorName], verbs: ['get'] },
   {
     apiGroups: ['admissionregistration.k8s.io'],
@@ -104,7 +106,7 @@ export const watchedNamespaceRules: readonly Rule[] = [
   ...withinNamespace(operatorRules),
   { apiGroups: ['authorization.k8s.io'], resources: ['localsubjectaccessreviews'], verbs: ['create'] },
   // Agents of nodes read pods here, and those that are here themselves do what they do in their own namespace.
-  { apiGroups: [rbac], resources: ['rolebindings'], verbs: write },
+  { apiGroups: [rbac], resources: ['rolebindings'], verbs: ['get', ...write] },
   { apiGroups: [rbac], resources: ['roles'], resourceNames: Object.values(agentRoles), verbs: ['bind'] },
 ]
 
@@ -205,7 +207,7 @@ export const agentRoleRules: Readonly<Record<string, readonly Rule[]>> = {
     { apiGroups: [''], resources: ['nodes/pods'], verbs: ['get'] },
     ...reviews,
   ],
-  [agentRoles.Aggregator]: [{ apiGroups: [''], resources: ['namespaces'], verbs: read }, ...reviews],
+  [agentRoles.Aggregator]: reviews,
   [electionRole]: electionRules,
   [eventsRole]: eventRules,
 }

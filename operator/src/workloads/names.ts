@@ -3,7 +3,7 @@
 
 import { createHash } from 'node:crypto'
 import type { Agent } from '../api/agent.ts'
-import type { OwnerReference } from '../api/object.ts'
+import type { KubeObject, OwnerReference } from '../api/object.ts'
 import { apiVersion } from '../api/object.ts'
 
 /** Secrets with the shards of a bundle; all are mounted from the start, so that a further shard changes no pod. */
@@ -80,11 +80,33 @@ export function leaseName(agent: Named, agents: Iterable<Agent>): string | undef
   return undefined
 }
 
-/** Of an object without namespace: two Agents of one name in two namespaces must not share it. */
-export const clusterName = (agent: Named) => `penstock-agent-${agent.metadata.namespace}-${agent.metadata.name}`
+/**
+ * A binding of an Agent in the namespaces of others: by a digest, as no character is left that neither a namespace nor a name may contain
+ * and that a name of an object may.
+ */
+export const bindingName = ({ metadata: { namespace, name } }: Named) =>
+  `penstock-agent-${createHash('sha256').update(`${namespace}/${name}`).digest('hex').slice(0, 32)}`
 
-/** The binding by which an agent reads the events of the cluster; no name of an Agent makes `clusterName` give it. */
-export const eventsBindingName = (agent: Named) => `penstock-events-${agent.metadata.namespace}-${agent.metadata.name}`
+/** The folder of a Node Agent on its nodes. */
+export const dataFolder = ({ metadata: { namespace, name }, spec }: Pick<Agent, 'metadata' | 'spec'>) =>
+  `${(spec.node?.dataDir?.hostPath ?? paths.data).replace(/\/+$/, '')}/${namespace}-${name}`
+
+/** An older Node Agent with the folder of this one: `a-b/c` and `a/b-c` have the same. */
+export function sharesDataFolder(agent: Agent, agents: Iterable<Agent>): Agent | undefined {
+  if (agent.spec.mode !== 'Node') return undefined
+  const age = ({ metadata }: Named) => `${metadata.creationTimestamp ?? ''} ${metadata.namespace}/${metadata.name}`
+  const folder = dataFolder(agent)
+  return [...agents].find((one) => one.spec.mode === 'Node' && age(one) < age(agent) && dataFolder(one) === folder)
+}
+
+/** The longest name that an Agent may have, and what limits it to that: labels and names of 63 characters made of it. */
+export function longestName({ spec }: Pick<Agent, 'spec'>): { readonly length: number; readonly why: string } {
+  if (spec.mode !== 'Aggregator') return { length: 63, why: 'it is the value of a label' }
+  if (spec.aggregator?.storage === undefined)
+    return { length: 63 - 'penstock-'.length, why: 'a Service is named after it' }
+  const revision = '-0123456789'
+  return { length: 63 - `penstock-${revision}`.length, why: 'a label of the StatefulSet is made of it' }
+}
 
 /** What chooses the pods of an Agent; a selector cannot be changed, so nothing else may go in here. */
 export const podLabels = (agent: Named): Record<string, string> => ({
@@ -99,19 +121,40 @@ export const objectLabels = (agent: Named): Record<string, string> => ({
   [labels.agent]: agent.metadata.name,
 })
 
-/** Labels of objects without namespace: an Agent cannot be their owner, and they are found by these. */
-export const clusterLabels = (agent: Named): Record<string, string> => ({
+/** Labels of an Agent's objects in the namespaces of others: it cannot be their owner, and they are found by these. */
+export const awayLabels = (agent: Named): Record<string, string> => ({
   ...objectLabels(agent),
   [labels.agentNamespace]: agent.metadata.namespace ?? '',
 })
 
+/** Labels of what all Agents share: it is watched with what each of them has. */
+export const sharedLabels: Readonly<Record<string, string>> = { [labels.managedBy]: 'penstock', [labels.agent]: '' }
+
+/**
+ * Whether an object is one that the operator has made for an Agent: it says so, and nobody else controls it. What is not is neither
+ * changed nor deleted, whatever its name is.
+ */
+export function isOwn(agent: Named, { metadata }: KubeObject): boolean {
+  const { namespace, name } = agent.metadata
+  const own = metadata.labels ?? {}
+  if (own[labels.managedBy] !== 'penstock' || own[labels.agent] !== name) return false
+  if ((own[labels.agentNamespace] ?? metadata.namespace) !== namespace) return false
+  const controller = metadata.ownerReferences?.find((owner) => owner.controller === true)
+  return controller === undefined || (controller.kind === 'Agent' && controller.name === name)
+}
+
+/** An object of another owner has the name of one of ours. */
+export class ForeignObjectError extends Error {
+  constructor(kind: string, { metadata: { namespace, name, labels: own } }: KubeObject) {
+    const where = namespace === undefined ? name : `${namespace}/${name}`
+    const whose = own?.[labels.managedBy] === undefined ? '' : ` (it is managed by "${own[labels.managedBy]}")`
+    super(
+      `${kind} ${where} is there and is none of Penstock's${whose}, so it is left as it is. Delete or rename it, or choose another name for the Agent.`,
+    )
+  }
+}
+
 export function ownedBy(agent: Named): OwnerReference[] {
   const { name, uid } = agent.metadata
   return uid === undefined ? [] : [{ apiVersion, kind: 'Agent', name, uid, controller: true, blockOwnerDeletion: true }]
-}
-
-/** Owner of an Agent's objects without namespace: they go with its namespace, also when no operator is left to delete them. */
-export function ownedByNamespaceOf(agent: Named, uid: string | undefined): OwnerReference[] {
-  const name = agent.metadata.namespace
-  return name === undefined || uid === undefined ? [] : [{ apiVersion: 'v1', kind: 'Namespace', name, uid }]
 }

@@ -3,7 +3,7 @@
 
 import type { Agent } from '../api/agent.ts'
 import type { Describe } from './manifest.ts'
-import { labels, objectLabels, ownedBy, paths, podLabels, workloadName } from './names.ts'
+import { dataFolder, labels, objectLabels, ownedBy, paths, podLabels, workloadName } from './names.ts'
 import {
   agentContainer,
   agentUser,
@@ -33,8 +33,6 @@ export function describeNodeAgent(agent: Agent, input: WorkloadInput, add: Descr
     { name: 'logs', path: logs },
     ...(node.logPaths?.extraReadOnly ?? []).map((path, index) => ({ name: `logs-${index}`, path })),
   ]
-  const base = node.dataDir?.hostPath ?? paths.data
-  const dataFolder = `${base.replace(/\/+$/, '')}/${namespace}-${agent.metadata.name}`
   const { maxOpenRotatedFilesPerContainer: mostRotated, metadata: podMetadata } = node
   const flags = [
     ...['--logs-dir', logs],
@@ -75,7 +73,7 @@ export function describeNodeAgent(agent: Agent, input: WorkloadInput, add: Descr
       volumes: [
         ...bundleVolumes(agent),
         serviceAccountVolume,
-        { name: 'data', hostPath: { path: dataFolder, type: 'DirectoryOrCreate' } },
+        { name: 'data', hostPath: { path: dataFolder(agent), type: 'DirectoryOrCreate' } },
         ...folders.map(({ name, path }) => ({ name, hostPath: { path, type: '' } })),
       ],
     },

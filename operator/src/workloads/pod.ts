@@ -29,12 +29,10 @@ export interface WorkloadInput {
   readonly egressPorts?: readonly number[]
   /** Ports at which the API server may be reached, before and after its Service is resolved. */
   readonly apiServerPorts?: readonly number[]
+  /** Whether the Agent is a tenant's: its account has no right beyond its namespace. */
+  readonly tenant?: boolean
   /** Namespaces that are watched by Roles alone: an agent gets its rights in each of them, and asks for nothing beyond. */
   readonly namespaces?: readonly string[]
-  /** Aggregators: whether the agent may read the events of the whole cluster, because its namespace is the platform's. */
-  readonly readsEvents?: boolean
-  /** The `uid` of the Agent's namespace, with which go its bindings that are in none. */
-  readonly namespaceUid?: string | undefined
   /** Whether the cluster serves PodMonitor. */
   readonly podMonitors?: boolean
   /** The Secret of the Agent's namespace whose `token` may read `/metrics`. */

@@ -6,9 +6,16 @@ import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import type { Agent, AgentSpec } from '../api/agent.ts'
 import { agentNamespacedRules, agentRoleRules } from './installation.ts'
-import { leaseName } from './names.ts'
+import { bindingName, claimName, configSecretName, leaseName, sharesDataFolder, valuesSecretName } from './names.ts'
 import { strategicMerge } from './pod-template.ts'
-import { type Manifest, renderDrains, renderWorkloads, type WorkloadInput, workloadProblems } from './render.ts'
+import {
+  type Manifest,
+  renderDrains,
+  renderRights,
+  renderWorkloads,
+  type WorkloadInput,
+  workloadProblems,
+} from './render.ts'
 
 const input: WorkloadInput = {
   image: 'registry.example:5000/penstock/agent:1.2.3',
@@ -36,47 +43,138 @@ interface PodWithInit {
 }
 const of = (manifests: readonly Manifest[], kind: string) =>
   manifests.find((manifest) => manifest.kind === kind) as unknown as Deep
+/** Numbers from 0 to 1, the same for the same seed. */
+function randomOf(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    return state / 2 ** 32
+  }
+}
 const kindsOf = (manifests: readonly Manifest[]) => manifests.map((manifest) => manifest.kind)
 const named = (list: Deep, name: string) => list.find((item) => String(item['name']) === name) as Deep
 
-test('a node agent is a DaemonSet with its account, its binding and its monitor', () => {
+test('a node agent is a DaemonSet with its account and its monitor', () => {
   const manifests = renderWorkloads(node(), input)
-  expect(kindsOf(manifests)).toEqual(['ConfigMap', 'ServiceAccount', 'ClusterRoleBinding', 'DaemonSet', 'PodMonitor'])
+  expect(kindsOf(manifests)).toEqual(['ConfigMap', 'ServiceAccount', 'DaemonSet', 'PodMonitor'])
   expect(renderWorkloads(node(), input)).toEqual(manifests)
   for (const manifest of manifests) {
     expect(manifest.metadata.labels).toMatchObject({
       'app.kubernetes.io/managed-by': 'penstock',
       'penstock.dev/agent': 'node',
     })
-    expect(manifest.metadata.ownerReferences?.[0]?.uid).toBe(
-      manifest.kind === 'ClusterRoleBinding' ? undefined : 'uid-1',
-    )
+    expect(manifest.metadata.ownerReferences?.[0]?.uid).toBe('uid-1')
   }
-  // What is in no namespace cannot be the Agent's; it goes with the namespace.
-  const [wide] = renderWorkloads(node(), { ...input, namespaceUid: 'uid-n' }).filter(
-    ({ kind }) => kind === 'ClusterRoleBinding',
-  )
-  expect(wide?.metadata.ownerReferences).toEqual([
-    { apiVersion: 'v1', kind: 'Namespace', name: 'penstock-system', uid: 'uid-n' },
-  ])
-  const binding = of(manifests, 'ClusterRoleBinding')
-  expect(binding['roleRef']).toMatchObject({ kind: 'ClusterRole', name: 'penstock-agent-node' })
-  expect(binding['metadata']?.['name']).toBe('penstock-agent-penstock-system-node')
 })
 
-test('of aggregators, those of the platform alone read the events of the cluster', () => {
-  const rolesOf = (one: Agent, readsEvents: boolean) =>
-    renderWorkloads(one, { ...input, readsEvents })
-      .filter(({ kind }) => kind === 'ClusterRoleBinding')
-      .map((binding) => [binding.metadata.name, (binding as unknown as Deep)['roleRef']?.['name']])
-  const own = ['penstock-agent-penstock-system-hub', 'penstock-agent-aggregator']
-  expect(rolesOf(hub({}), false)).toEqual([own])
-  expect(rolesOf(hub({}), true)).toEqual([own, ['penstock-events-penstock-system-hub', 'penstock-agent-events']])
-  expect(rolesOf(node(), true)).toEqual([['penstock-agent-penstock-system-node', 'penstock-agent-node']])
+test('Agents of the platform have their accounts in the bindings of their roles, those of tenants in none', () => {
+  const one = (mode: Agent['spec']['mode'], namespace: string, name = mode.toLowerCase()): Agent => ({
+    ...agent({ mode }, name),
+    metadata: { name, namespace },
+  })
+  const platform = { namespace: 'penstock-system', agentNamespaces: ['nodes'] }
+  const agents = (['Node', 'Aggregator', 'Sidecar'] as const).flatMap((mode) =>
+    ['nodes', 'shop', 'penstock-system'].map((namespace) => one(mode, namespace)),
+  )
+  const rights = renderRights([...agents, one('Node', 'nodes', 'b')].reverse(), platform, { operatorNamespaceUid: 'u' })
+  const account = (namespace: string, name: string) => ({ kind: 'ServiceAccount', name: `penstock-${name}`, namespace })
+  const aggregators = [account('nodes', 'aggregator'), account('penstock-system', 'aggregator')]
+  expect(rights.map(({ metadata, subjects }) => [metadata.name, subjects])).toEqual([
+    ['penstock-agent-node', [account('nodes', 'b'), account('nodes', 'node')]],
+    ['penstock-agent-aggregator', aggregators],
+    ['penstock-agent-events', aggregators],
+  ])
+  for (const right of rights as unknown as readonly Deep[]) {
+    expect(right['roleRef']).toEqual({
+      apiGroup: 'rbac.authorization.k8s.io',
+      kind: 'ClusterRole',
+      name: right['metadata']?.['name'],
+    })
+    expect(right['metadata']?.['ownerReferences']).toMatchObject([
+      { kind: 'Namespace', name: 'penstock-system', uid: 'u' },
+    ])
+  }
   for (const [role, rules] of Object.entries(agentRoleRules)) {
     const reads = rules.some(({ resources }) => resources?.includes('events'))
     expect([role, reads]).toEqual([role, role === 'penstock-agent-events'])
   }
+  // A tenant's asks the operator who may read its metrics.
+  const argsOf = (tenant: boolean) =>
+    named(
+      of(renderWorkloads(hub({}), { ...input, tenant }), 'Deployment')['spec']?.['template']?.['spec']?.[
+        'containers'
+      ] as Deep,
+      'agent',
+    )['args']
+  expect(argsOf(true)).toContain('--namespaces')
+  expect(argsOf(false)).not.toContain('--namespaces')
+})
+
+test('no two Agents have an object of one kind and name, and no name is longer than the API server takes', () => {
+  const random = randomOf(7)
+  const part = () =>
+    Array.from(
+      { length: 1 + Math.floor(random() * 4) },
+      () =>
+        ['a', 'b', 'agent', 'cfg', 'sec', '0', 'drain', 'ca', 'data', 'x'.repeat(1 + Math.floor(random() * 12))][
+          Math.floor(random() * 10)
+        ],
+    ).join('-')
+  const owners = new Map<string, string>()
+  for (let turn = 0; turn < 4000; turn++) {
+    const [namespace, name] = [part(), part()]
+    const mode = (['Node', 'Aggregator', 'Sidecar'] as const)[Math.floor(random() * 3)] ?? 'Node'
+    const storage = random() < 0.5 ? { storage: { size: '1Gi' } } : {}
+    const one: Agent = {
+      ...agent({ mode, ...(mode === 'Aggregator' ? { aggregator: storage } : {}) }),
+      metadata: { name, namespace },
+    }
+    if (workloadProblems(one).length > 0) continue
+    const id = `${namespace}/${name}`
+    const given = { ...input, ...(random() < 0.5 ? { namespaces: ['watched', namespace] } : {}) }
+    const secrets = [0, 1, 2, 3].flatMap((slot) => [configSecretName(one, slot), valuesSecretName(one, slot)])
+    const claims = mode === 'Aggregator' ? [claimName(one, 0), claimName(one, 1)] : []
+    const keys = [
+      ...[
+        ...renderWorkloads(one, given),
+        ...(mode === 'Aggregator' && 'storage' in storage ? renderDrains(one, given, [0, 1]) : []),
+      ].map(({ kind, metadata }) => [kind, metadata.namespace, metadata.name]),
+      ...secrets.map((secret) => ['Secret', namespace, secret]),
+      ...claims.map((claim) => ['PersistentVolumeClaim', namespace, claim]),
+    ]
+    for (const [kind, where, named = ''] of keys) {
+      const key = `${kind} ${where}/${named}`
+      expect(owners.get(key) ?? id, `${key}, seed 7`).toBe(id)
+      owners.set(key, id)
+      expect(named.length).toBeLessThanOrEqual(kind === 'Service' || kind === 'Job' ? 63 : 253)
+    }
+  }
+  expect(owners.size).toBeGreaterThan(10_000)
+})
+
+test.each([
+  ['Node', 63, {}],
+  ['Aggregator', 54, {}],
+  ['Aggregator', 43, { storage: { size: '1Gi' } }],
+] as const)('the name of an Agent of mode %s has at most %i characters', (mode, longest, aggregator) => {
+  const problems = (name: string) =>
+    workloadProblems(agent({ mode, ...(mode === 'Aggregator' ? { aggregator } : {}) }, name)).map(({ path }) => path)
+  expect(problems('a'.repeat(longest))).toEqual([])
+  expect(problems('a'.repeat(longest + 1))).toEqual(['metadata.name'])
+})
+
+test('of two Node Agents with one folder on the nodes the younger is refused', () => {
+  const of = (namespace: string, name: string, creationTimestamp: string): Agent => ({
+    ...node(),
+    metadata: { namespace, name, creationTimestamp },
+  })
+  const [first, second, third] = [
+    of('a-b', 'c', '2026-01-01T00:00:00Z'),
+    of('a', 'b-c', '2026-01-02T00:00:00Z'),
+    of('a', 'c', '2026-01-03T00:00:00Z'),
+  ]
+  const agents = [first, second, third]
+  expect(agents.map((one) => sharesDataFolder(one, agents)?.metadata.namespace)).toEqual([undefined, 'a-b', undefined])
 })
 
 test('an Aggregator may write Leases in its own namespace alone, by a binding that goes with it', () => {
@@ -97,8 +195,7 @@ test('an Aggregator may write Leases in its own namespace alone, by a binding th
   const writers = (rules: typeof agentRoleRules) =>
     Object.keys(rules).filter((role) => rules[role]?.some(({ resources }) => resources?.includes('leases')))
   expect(writers(agentRoleRules)).toEqual(['penstock-agent-election'])
-  const wide = manifests.filter(({ kind }) => kind === 'ClusterRoleBinding') as unknown as readonly Deep[]
-  expect(wide.map((binding) => binding['roleRef']?.['name'])).toEqual(['penstock-agent-aggregator'])
+  expect(kindsOf(manifests)).not.toContain('ClusterRoleBinding')
   // Where there are Roles alone, one role in its namespace has it all.
   expect(writers(agentNamespacedRules)).toEqual(['penstock-agent-aggregator'])
   const roles = renderWorkloads(hub({}), { ...input, lease, namespaces: ['shop'] })
@@ -117,12 +214,10 @@ test('where rights come from Roles, a node agent is bound in each namespace that
   }
   const role = (name: string) => ({ apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name })
   expect(bindings(node())).toEqual([
-    ['blog', 'penstock-agent-penstock-system-node', role('penstock-agent-node')],
-    ['shop', 'penstock-agent-penstock-system-node', role('penstock-agent-node')],
+    ['blog', bindingName(node()), role('penstock-agent-node')],
+    ['shop', bindingName(node()), role('penstock-agent-node')],
   ])
-  expect(bindings(hub({}))).toEqual([
-    ['penstock-system', 'penstock-agent-penstock-system-hub', role('penstock-agent-aggregator')],
-  ])
+  expect(bindings(hub({}))).toEqual([['penstock-system', bindingName(hub({})), role('penstock-agent-aggregator')]])
   const pod = of(renderWorkloads(node(), roles), 'DaemonSet')['spec']?.['template']?.['spec'] as Deep
   const args = named(pod['containers'] as Deep, 'agent')['args'] as unknown as string[]
   expect(args.slice(args.indexOf('--namespaces'))).toEqual(['--namespaces', 'blog,shop'])
@@ -244,7 +339,6 @@ test('an aggregator without storage is a Deployment, with storage a StatefulSet 
   expect(kindsOf(renderWorkloads(hub({ replicas: 2 }), input))).toEqual([
     'ConfigMap',
     'ServiceAccount',
-    'ClusterRoleBinding',
     'Service',
     'Deployment',
     'PodDisruptionBudget',

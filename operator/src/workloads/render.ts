@@ -2,21 +2,21 @@
 // objects in the same order.
 
 import type { Problem } from '@penstock/agent/schema/problems'
-import type { Agent } from '../api/agent.ts'
+import { type Agent, isTenants, misplacementOf, type Platform } from '../api/agent.ts'
 import { describeAggregator, describeDrain } from './aggregator.ts'
 import type { Describe, Manifest } from './manifest.ts'
 import { synthesise } from './manifest.ts'
 import {
   agentPort,
   authorityName,
-  clusterLabels,
-  clusterName,
-  eventsBindingName,
+  awayLabels,
+  bindingName,
   kubeletPort,
+  longestName,
   objectLabels,
   ownedBy,
-  ownedByNamespaceOf,
   podLabels,
+  sharedLabels,
   workloadName,
 } from './names.ts'
 import { describeNodeAgent } from './node-agent.ts'
@@ -86,6 +86,15 @@ export function renderDrains(agent: Agent, input: WorkloadInput, ordinals: reado
 /** What keeps an Agent from being rendered, beyond what the schema of the kind says. */
 export function workloadProblems(agent: Agent, { rolesOnly = false } = {}): Problem[] {
   const problems = podTemplateProblems(agent)
+  const { name } = agent.metadata
+  const { length, why } = longestName(agent)
+  const isLabel = agent.spec.mode !== 'Aggregator' || !name.includes('.')
+  if (name.length > length || !isLabel) {
+    const message = isLabel
+      ? `\`metadata.name\` has ${name.length} characters, more than ${length}: ${why}`
+      : '`metadata.name` has a dot: a Service is named after it'
+    problems.push({ severity: 'error', path: 'metadata.name', message, help: 'Choose another name.' })
+  }
   const { node, aggregator } = agent.spec
   if (rolesOnly && node?.metadata?.source === 'Kubelet') {
     const path = 'node.metadata.source'
@@ -143,32 +152,71 @@ function unavailable({ spec }: Agent): (readonly [string, string])[] {
   return asked.flatMap(([path, value, refused]) => (refused ? [[path, String(value)] as const] : []))
 }
 
-/** What binds an agent's account to its rights: on nodes it reads pods of others, elsewhere it needs nothing beyond its namespace. */
+/** What binds an agent's account to its rights, in namespaces; those of the cluster are bound for all Agents together. */
 function describeBindings(agent: Agent, mode: keyof typeof agentRoles, input: WorkloadInput, add: Describe): void {
-  const binding = { name: clusterName(agent), labels: clusterLabels(agent) }
-  const wide = { ...binding, ownerReferences: ownedByNamespaceOf(agent, input.namespaceUid) }
-  const role = { apiGroup: 'rbac.authorization.k8s.io', name: agentRoles[mode] }
-  const subjects = [{ kind: 'ServiceAccount', name: workloadName(agent), namespace: agent.metadata.namespace }]
+  const subjects = [subjectOf(agent)]
   const apiVersion = 'rbac.authorization.k8s.io/v1'
+  const { namespace = '' } = agent.metadata
   if (input.namespaces === undefined) {
-    const roleRef = { ...role, kind: 'ClusterRole' }
-    add({ apiVersion, kind: 'ClusterRoleBinding', metadata: wide, roleRef, subjects })
-    if (mode !== 'Aggregator') return
-    if (input.lease !== undefined) {
-      // Named as the Lease is, so that the operator may be kept to these names.
-      const { namespace = '' } = agent.metadata
-      const metadata = { name: input.lease, namespace, labels: objectLabels(agent), ownerReferences: ownedBy(agent) }
-      add({ apiVersion, kind: 'RoleBinding', metadata, roleRef: { ...roleRef, name: electionRole }, subjects })
-    }
-    if (input.readsEvents !== true) return
-    const metadata = { ...wide, name: eventsBindingName(agent) }
-    const events = { ...roleRef, name: eventsRole }
-    add({ apiVersion, kind: 'ClusterRoleBinding', metadata, roleRef: events, subjects })
+    if (mode !== 'Aggregator' || input.lease === undefined) return
+    // Named as the Lease is, so that the operator may be kept to these names.
+    const metadata = { name: input.lease, namespace, labels: objectLabels(agent), ownerReferences: ownedBy(agent) }
+    add({ apiVersion, kind: 'RoleBinding', metadata, roleRef: roleRefOf('ClusterRole', electionRole), subjects })
     return
   }
-  const roleRef = { ...role, kind: 'Role' }
-  for (const namespace of mode === 'Node' ? input.namespaces : [agent.metadata.namespace ?? ''])
-    add({ apiVersion, kind: 'RoleBinding', metadata: { ...binding, namespace }, roleRef, subjects })
+  const away = { name: bindingName(agent), labels: awayLabels(agent) }
+  for (const each of mode === 'Node' ? input.namespaces : [namespace]) {
+    const metadata = { ...away, namespace: each }
+    add({ apiVersion, kind: 'RoleBinding', metadata, roleRef: roleRefOf('Role', agentRoles[mode]), subjects })
+  }
+}
+
+const roleRefOf = (kind: 'Role' | 'ClusterRole', name: string) => ({
+  apiGroup: 'rbac.authorization.k8s.io',
+  kind,
+  name,
+})
+const subjectOf = (agent: Pick<Agent, 'metadata'>) => ({
+  kind: 'ServiceAccount',
+  name: workloadName(agent),
+  namespace: agent.metadata.namespace,
+})
+
+/** The bindings of rights in the whole cluster. Each has the name of its role: the operator may write these and no other. */
+export const clusterBindings: readonly string[] = [...Object.values(agentRoles), eventsRole]
+
+/**
+ * The bindings of rights in the whole cluster, with the accounts of all Agents of the platform. A tenant can use the account of an Agent in
+ * its namespace, so those have none.
+ */
+export function renderRights(
+  agents: Iterable<Agent>,
+  platform: Platform,
+  { operatorNamespaceUid }: { readonly operatorNamespaceUid: string | undefined },
+): (Manifest & { readonly subjects: readonly object[] })[] {
+  const key = ({ metadata }: Agent) => `${metadata.namespace}/${metadata.name}`
+  const ours = [...agents]
+    .filter((agent) => !isTenants(agent, platform) && misplacementOf(agent, platform) === undefined)
+    .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+    .toSorted((left, right) => (key(left) < key(right) ? -1 : 1))
+  // They go with the operator's namespace, also when no operator is left to delete them.
+  const owner = { apiVersion: 'v1', kind: 'Namespace', name: platform.namespace, uid: operatorNamespaceUid ?? '' }
+  return clusterBindings.map((name) => ({
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'ClusterRoleBinding',
+    metadata: {
+      name,
+      labels: sharedLabels,
+      ...(operatorNamespaceUid === undefined ? {} : { ownerReferences: [owner] }),
+    },
+    roleRef: roleRefOf('ClusterRole', name),
+    subjects: ours
+      .filter(
+        ({ spec: { mode } }) =>
+          mode !== 'Sidecar' && name === (name === eventsRole && mode === 'Aggregator' ? eventsRole : agentRoles[mode]),
+      )
+      .map(subjectOf),
+  }))
 }
 
 /** In: who reads metrics. Out: name resolution, the API server, the operator, and where the bundle's components go. */
