@@ -506,19 +506,37 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
     await eventually(async () => expect(await bindings()).toEqual([]))
   })
 
-  test('rights in the whole cluster go with the namespace of their Agent, also when no operator is left', async () => {
-    const spec = { mode: 'Aggregator', pipelines: { namespaceSelector: {} } }
-    await cluster.apply({
+  test('the accounts of Agents of the platform have rights in the cluster, by bindings of three names, and tenants have none', async () => {
+    const agent = (name: string, namespace: string) => ({
       apiVersion: 'penstock.dev/v1alpha1',
       kind: 'Agent',
-      metadata: { name: 'last', namespace: 'shop' },
-      spec,
+      metadata: { name, namespace },
+      spec: { mode: 'Aggregator', pipelines: { namespaceSelector: {} } },
     })
-    const bindings = () =>
-      cluster.kubectl(['get', 'clusterrolebindings', '-l', 'penstock.dev/agent=last', '-o', 'name'])
-    await eventually(async () => expect(await bindings()).toContain('penstock-agent-shop-last'))
-    expect(await operator.stop()).toBe(0)
-    await cluster.kubectl(['delete', 'namespace', 'shop', '--wait=false'])
-    await eventually(async () => expect(await bindings()).toBe(''), 120_000)
+    await cluster.apply(agent('last', 'shop'), agent('ours', system))
+    const kind = 'clusterrolebindings.rbac.authorization.k8s.io'
+    const subjects = async (name: string) =>
+      JSON.parse(await cluster.kubectl(['get', kind, name, '-o', 'json'])).subjects as readonly {
+        name: string
+        namespace: string
+      }[]
+    const ours = expect.objectContaining({ name: 'penstock-ours', namespace: system })
+    await eventually(async () => expect(await subjects('penstock-agent-aggregator')).toContainEqual(ours))
+    await eventually(async () => expect(await subjects('penstock-agent-events')).toContainEqual(ours))
+    await eventually(async () =>
+      expect(await cluster.kubectl(['-n', 'shop', 'get', 'sa', '-o', 'name'])).toContain('penstock-last'),
+    )
+    for (const name of ['penstock-agent-aggregator', 'penstock-agent-events'])
+      expect((await subjects(name)).filter(({ namespace }) => namespace === 'shop')).toEqual([])
+
+    // The operator can write these bindings and no other.
+    const as = ['--as', `system:serviceaccount:${system}:penstock-operator`]
+    await cluster.kubectl(['create', 'clusterrolebinding', 'penstock-agent-x-y', '--clusterrole=view', '--user=nobody'])
+    await expect(cluster.kubectl([...as, 'delete', kind, 'penstock-agent-x-y'])).rejects.toThrow(/orbidden/)
+    await cluster.kubectl([...as, 'delete', kind, 'penstock-agent-events'])
+    await eventually(async () => expect(await subjects('penstock-agent-events')).toContainEqual(ours))
+
+    await cluster.kubectl(['-n', system, 'delete', 'plagent', 'ours'])
+    await eventually(async () => expect(await subjects('penstock-agent-aggregator')).not.toContainEqual(ours))
   })
 })

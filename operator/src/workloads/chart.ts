@@ -22,6 +22,7 @@ import {
   watchedNamespaceRules,
 } from './installation.ts'
 import { monitoringFiles } from './monitoring.ts'
+import { rightsGuide } from './rights-guide.ts'
 
 interface DerivedFolder {
   readonly name: string
@@ -60,7 +61,10 @@ export function chartFolders(root: string): readonly DerivedFolder[] {
     {
       name: 'operator',
       path: join(root, 'operator'),
-      files: new Map([['install.yaml', installManifest()]]),
+      files: new Map([
+        ['install.yaml', installManifest()],
+        ['guide/rights.md', rightsGuide()],
+      ]),
       shared: true,
     },
   ]

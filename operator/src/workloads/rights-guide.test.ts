@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest'
+import {
+  agentNamespaceRules,
+  agentRoleRules,
+  cliRules,
+  defaultsClusterRules,
+  electionBindingRules,
+  operatorRules,
+  ownNamespaceRules,
+  type Rule,
+  reasonOf,
+  renderInstallation,
+} from './installation.ts'
+
+/** What people get: it is explained in another page. */
+const others = /^penstock-(view|edit|admin|metrics-reader)$/
+
+test('each rule of each role of an installation has a reason, and the guide is made of the same rules', () => {
+  const explained = [
+    ...[operatorRules, defaultsClusterRules, agentNamespaceRules, electionBindingRules, ownNamespaceRules, cliRules],
+    ...Object.values(agentRoleRules),
+  ].flat()
+  expect(explained.map(reasonOf).filter((reason) => !/^[A-Z].*\.$/.test(reason))).toEqual([])
+  const roles = renderInstallation({ namespace: 'penstock-system', version: '0' }).filter(({ kind }) =>
+    /^(Cluster)?Role$/.test(kind),
+  )
+  for (const { metadata, rules } of roles as unknown as readonly {
+    metadata: { name: string }
+    rules: readonly Rule[]
+  }[]) {
+    if (others.test(metadata.name)) continue
+    expect(
+      rules.filter((rule) => !explained.includes(rule)),
+      metadata.name,
+    ).toEqual([])
+  }
+})
+
+test('no role lets the operator or an agent write bindings or roles by names that are not fixed', () => {
+  const writes = (rule: Rule) => rule.verbs.some((verb) => !['get', 'list', 'watch'].includes(verb))
+  const wide = [
+    operatorRules,
+    agentNamespaceRules,
+    electionBindingRules,
+    ownNamespaceRules,
+    ...Object.values(agentRoleRules),
+  ]
+    .flat()
+    .filter((rule) => rule.apiGroups?.includes('rbac.authorization.k8s.io') === true && writes(rule))
+  expect(wide.length).toBeGreaterThan(0)
+  expect(wide.filter(({ resourceNames }) => resourceNames === undefined)).toEqual([])
+  // An Aggregator reads nothing of the cluster.
+  expect(agentRoleRules['penstock-agent-aggregator']?.flatMap(({ verbs }) => verbs)).toEqual(['create', 'create'])
+})

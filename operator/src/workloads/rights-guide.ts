@@ -1,0 +1,112 @@
+// The guide's page on rights: each rule of each role with its reason, made of the rules themselves, so that it says what is granted.
+
+import {
+  agentNamespaceRules,
+  agentRoleRules,
+  cliRole,
+  cliRules,
+  defaultsClusterRules,
+  electionBindingRules,
+  operatorRules,
+  ownNamespaceRules,
+  type Rule,
+  reasonOf,
+} from './installation.ts'
+
+const named = (names: readonly string[]) =>
+  names.length > 4 ? `\`${names[0]}\` to \`${names.at(-1)}\`` : names.map((name) => `\`${name}\``).join(', ')
+
+function row(rule: Rule): string {
+  const groups = (rule.apiGroups ?? []).map((group) => (group === '' ? 'core' : group)).join(', ')
+  const resources = (rule.resources ?? []).join(', ')
+  const only = rule.resourceNames === undefined ? '' : ` named ${named(rule.resourceNames)}`
+  return `| ${groups}: ${resources}${only} | ${rule.verbs.join(', ')} | ${reasonOf(rule)} |`
+}
+
+const table = (rules: readonly Rule[]) => ['| What | Verbs | Why |', '|---|---|---|', ...rules.map(row)].join('\n')
+
+/** `operator/guide/rights.md` */
+export function rightsGuide(): string {
+  const agents = Object.entries(agentRoleRules).map(([name, rules]) => `### \`${name}\`\n\n${table(rules)}\n`)
+  return `<!-- Generated from operator/src/workloads/installation.ts by npm run generate. -->
+# What Penstock may do in your cluster, and why
+
+Penstock runs under ServiceAccounts with fixed roles. This page lists every rule of the default installation (\`rbac.scope: Cluster\`).
+To compare it with a cluster: \`kubectl get clusterrole penstock-operator -o yaml\`.
+
+## The operator, in the whole cluster
+
+ClusterRole \`penstock-operator\`, bound by a ClusterRoleBinding. Two of its rules reach far: it reads the values of all Secrets, and it hears who
+owns a token.
+
+${table([...operatorRules, ...defaultsClusterRules])}
+
+To let it read less:
+
+| Value of the chart | Effect |
+|---|---|
+| \`secrets.mode: Namespaced\` | It reads Secrets only in namespaces where you bind \`penstock-operator-secrets\`. |
+| \`secrets.mode: Label\` | It uses only Secrets with the label \`penstock.dev/allow: "true"\`. The right stays; the operator keeps to it. |
+| \`watch.namespaces\` | It reads resources, Secrets and workloads in these namespaces alone. |
+| \`rbac.scope: Namespaced\` | It has Roles in these namespaces and nothing beyond; Cluster kinds and webhooks are off. |
+
+## The operator, in namespaces with Agents
+
+ClusterRole \`penstock-operator-namespace\`, bound by a RoleBinding in each namespace of \`agentNamespaces\`.
+
+${table([...agentNamespaceRules, ...electionBindingRules])}
+
+### Agents in namespaces of tenants
+
+Aggregators and sidecars of tenants need this role in the namespace of the tenant. There are two ways to bind it:
+
+| How | What it grants |
+|---|---|
+| A RoleBinding in each namespace that wants Agents (better) | Pods, Secrets and accounts of that namespace |
+| \`tenantAgents.enabled: true\` | A ClusterRoleBinding: pods, Secrets and accounts of **all** namespaces, kube-system too |
+
+With \`tenantAgents.enabled\` the operator is in effect a cluster administrator: who can create pods in kube-system can use the accounts there.
+Set it only if you trust the operator's namespace, its image and its nodes as much as the control plane. The better way, namespace by namespace:
+
+\`\`\`sh
+kubectl create rolebinding penstock-operator -n shop --clusterrole=penstock-operator-namespace \\
+  --serviceaccount=penstock-system:penstock-operator
+\`\`\`
+
+What such an Agent gets of other namespaces is in [Agents of tenants](tenancy.md#agents-of-tenants): nothing, unless an owner lends it.
+
+## The operator, in its own namespace
+
+Role \`penstock-operator\`.
+
+${table(ownNamespaceRules)}
+
+## Agents
+
+The accounts of the Agents of the platform (in the operator's namespace and in \`agentNamespaces\`) are subjects of one ClusterRoleBinding for each
+role, which has the name of the role. \`penstock-agent-election\` is bound in the namespace of an Aggregator alone. Accounts of the Agents of tenants
+have no right in the whole cluster: tenants can use these accounts.
+
+${agents.join('\n')}
+Releases up to 0.1 had bindings of their own for each Agent. The operator may not delete them any more; after the upgrade run:
+
+\`\`\`sh
+kubectl delete clusterrolebindings -l app.kubernetes.io/managed-by=penstock,penstock.dev/agent-namespace
+\`\`\`
+
+or set \`rbac.removeOldBindings: true\` for one upgrade, and the operator does it.
+
+## What it never touches
+
+The operator changes and deletes only objects that carry its labels (\`app.kubernetes.io/managed-by: penstock\` and \`penstock.dev/agent\`) and that no
+other controller owns. If an object of yours has the name of one that an Agent needs, it stays as it is, and the Agent has \`Accepted=False\` with
+the reason \`NameConflict\`.
+
+## People
+
+\`penstock-view\`, \`penstock-edit\` and \`penstock-admin\` are added to the built-in roles of the same names (\`rbac.aggregate\`); [Many teams, one
+cluster](tenancy.md) says what they contain. For \`penstock tap\` and \`top\` through the API server, Role \`${cliRole}\` of the operator's namespace:
+
+${table(cliRules)}
+`
+}
