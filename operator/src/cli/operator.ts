@@ -12,6 +12,7 @@ import { createLogger, type Logger } from '@penstock/agent/telemetry/logger'
 import { version } from '@penstock/agent/version'
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import { kinds } from '../api/kinds.ts'
+import { CompilePool } from '../compile/pool.ts'
 import { Artifacts } from '../controllers/artifacts.ts'
 import { namespacesOf, type OperatorContext, type OperatorPart, type OperatorSettings } from '../controllers/context.ts'
 import { ControllerMetrics } from '../controllers/controller.ts'
@@ -109,7 +110,7 @@ Addresses
 `
 
 /** What answers admission: neither of them writes anything but who has applied a ClusterPipeline. */
-const webhookParts: readonly string[] = ['certificate', 'webhook-token', 'webhook']
+const webhookParts: readonly string[] = ['compiler', 'certificate', 'webhook-token', 'webhook']
 
 /** How long what is being worked on may take to end. */
 const drainMs = 25_000
@@ -227,6 +228,7 @@ async function operate(flags: Flags, logger: Logger, stop: AbortController, webh
     controllerMetrics,
     apiHosts.filter((host) => host !== ''),
     flags.webhookClients,
+    logger,
   ).filter((part) => !webhooksOnly || webhookParts.includes(part.name))
   const allParts =
     rights === undefined || rights.leftOut.length === 0 ? parts : [...parts, rights.part(() => stop.abort())]
@@ -336,14 +338,17 @@ function partsOf(
   metrics: ControllerMetrics,
   apiHosts: readonly string[],
   webhookClients: ClientAuthority | undefined,
+  logger: Logger,
 ): readonly OperatorPart[] {
   const certificate = new OperatorCertificate()
+  const pool = new CompilePool({ logger })
   const tokens = new WebhookTokens()
   // A certificate is needed where others than this machine connect.
   const secure = [settings.heartbeatAddress, settings.webhookAddress].some(
     (address) => address !== '' && !isLoopback(address),
   )
   return [
+    { name: 'compiler', leaderOnly: false, start: async () => pool },
     ...(secure ? [keepCertificatesPart(certificate), followCertificatePart(certificate)] : []),
     // Where it has Roles alone there are no webhooks; elsewhere other pods may answer them, and the leader registers them.
     ...(secure && !settings.rolesOnly ? [keepTokensPart(tokens)] : []),
@@ -354,7 +359,7 @@ function partsOf(
           webhookPart(certificate, {
             tokens,
             clients: webhookClients,
-            judge: (context) => judgeOf(context, apiHosts),
+            judge: (context) => judgeOf(context, apiHosts, pool),
             workloadInput: ({ settings }) => ({
               image: settings.agentImage,
               operatorUrl: settings.heartbeatUrl,
@@ -362,7 +367,7 @@ function partsOf(
             }),
           }),
         ]),
-    pipelinePart({ artifacts, metrics, apiHosts }),
+    pipelinePart({ artifacts, metrics, apiHosts, pool }),
     ...deliveryParts({
       metrics,
       heartbeatPeriodMs: settings.heartbeatPeriodMs,

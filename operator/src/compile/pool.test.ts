@@ -1,7 +1,11 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Pipeline } from '../api/pipeline.ts'
 import { compileJob } from './job.ts'
 import { CompilePool, compileLimits } from './pool.ts'
+import { MemoryQuarantine, maxEntries } from './quarantine.ts'
 
 const job = (source: string, tests: Pipeline['spec']['tests'] = []) => ({
   pipeline: {
@@ -28,8 +32,8 @@ const job = (source: string, tests: Pipeline['spec']['tests'] = []) => ({
   clusterName: '',
 })
 
-test('compiles in a thread; equal resources give equal artifacts', { timeout: 60_000 }, async () => {
-  await using pool = new CompilePool(1)
+test('compiles in a process; equal resources give equal artifacts', { timeout: 60_000 }, async () => {
+  await using pool = new CompilePool()
   const [first, second, wrong] = await Promise.all([
     pool.compile(job('.a = 1')),
     pool.compile(job('.a = 1')),
@@ -72,10 +76,10 @@ test.each([
   },
 )
 
-test('a thread that was started ahead takes what comes, before it is ready and after', {
+test('a process that was started ahead takes what comes, before it is ready and after', {
   timeout: 60_000,
 }, async () => {
-  await using pool = new CompilePool(1)
+  await using pool = new CompilePool()
   pool.warm()
   const [first, second] = await Promise.all([pool.compile(job('.a = 1')), pool.compile(job('.a ='))])
   expect([first.accepted.status, second.accepted.status]).toEqual(['True', 'False'])
@@ -84,7 +88,7 @@ test('a thread that was started ahead takes what comes, before it is ready and a
 })
 
 test('a condition tells all that is wrong with what may be done, as far as there is room', async () => {
-  await using pool = new CompilePool(1)
+  await using pool = new CompilePool()
   const given = job('.a = 1')
   const [source, ...sinks] = [{ name: 'app', type: 'orchestrator_log' }, ...'abcdef'].map((name) =>
     typeof name === 'string' ? { name, type: 'blackhol' } : name,
@@ -102,10 +106,10 @@ test('a condition tells all that is wrong with what may be done, as far as there
   expect(many.length).toBeLessThan(1100)
 })
 
-test('tests that take too long cost their Pipeline alone, and the next one gets a new thread', {
+test('tests that take too long cost their Pipeline alone, and the next one gets a new process', {
   timeout: 120_000,
 }, async () => {
-  await using pool = new CompilePool(1, { ...compileLimits, testsMs: 300 })
+  await using pool = new CompilePool({ limits: { ...compileLimits, testsMs: 300 } })
   const loops = Array.from({ length: 100 }, (_, index) => ({
     name: `t${index}`,
     insertAt: 'parse',
@@ -120,7 +124,122 @@ test('tests that take too long cost their Pipeline alone, and the next one gets 
 })
 
 test('a spec beyond its size is not even tried', async () => {
-  await using pool = new CompilePool(1)
+  await using pool = new CompilePool()
   const result = await pool.compile(job(`.a = "${'x'.repeat(300_000)}"`))
   expect(result.accepted.message).toMatch(/^spec: it has 300\d\d\d bytes as JSON, and may have 262144; divide it/)
+})
+
+const exploding = new URL('../testing/exploding-worker.ts', import.meta.url)
+const quick = { ...compileLimits, compileMs: 500, memoryMb: 64 }
+const named = (name: string, namespace = 'shop', more: object = {}) => {
+  const given = job('.a = 1')
+  const metadata = { ...given.pipeline.metadata, name, namespace }
+  return { ...given, pipeline: { ...given.pipeline, metadata, spec: { ...given.pipeline.spec, ...more } } as Pipeline }
+}
+const resident = () => process.memoryUsage.rss() / 1024 / 1024
+
+test.each([
+  ['buffers', /takes more than (64 MiB of memory|0.5 s of CPU time)\. It is compiled again when it changes/],
+  ['heap', /takes more than (64 MiB of memory|0.5 s of CPU time)\. It is compiled again when it changes/],
+  ['loop', /takes more than 0.5 s of CPU time\. It is compiled again when it changes/],
+  ['abort', /It is compiled again when it changes/],
+  ['exit', /It is compiled again when it changes/],
+])('a compile that explodes (%s) costs its process alone, and happens once', async (name, message) => {
+  const quarantine = new MemoryQuarantine()
+  const before = resident()
+  await using pool = new CompilePool({ limits: quick, file: exploding, quarantine })
+  const [exploded, other] = await Promise.all([pool.compile(named(name)), pool.compile(named('fine', 'blog'))])
+  expect(exploded.accepted).toMatchObject({ status: 'False', reason: 'CompileFailed' })
+  expect(exploded.accepted.message).toMatch(message)
+  expect(other.accepted.message).toBe('fine')
+  expect(resident() - before, 'memory of this process').toBeLessThan(200)
+
+  // It is not tried again, neither by this pool nor by the one after a restart, until it changes.
+  await using restarted = new CompilePool({
+    limits: quick,
+    file: new URL('../testing/nothing-like-it.ts', import.meta.url),
+    quarantine: new MemoryQuarantine(quarantine.entries()),
+  })
+  for (const each of [pool, restarted]) expect((await each.compile(named(name))).accepted).toEqual(exploded.accepted)
+  const changed = { ...named(name).pipeline, metadata: { ...named('fine').pipeline.metadata } }
+  expect((await pool.compile({ ...named(name), pipeline: changed })).accepted.message).toBe('fine')
+})
+
+test('a fault of the compiler is a verdict without the content that it met', async () => {
+  await using pool = new CompilePool({ limits: quick, file: exploding })
+  const { accepted } = await pool.compile(named('throw'))
+  expect(accepted).toMatchObject({
+    status: 'False',
+    reason: 'CompileFailed',
+    message: expect.stringContaining('TypeError'),
+  })
+  expect(accepted.message).not.toContain('secret content')
+  expect((await pool.compile(named('fine'))).accepted.message).toBe('fine')
+})
+
+test('one namespace with much to compile leaves the others their turn', async () => {
+  await using pool = new CompilePool({ limits: quick, file: exploding })
+  const order: string[] = []
+  const compile = async (name: string, namespace: string) => {
+    await pool.compile(named(name, namespace))
+    order.push(namespace)
+  }
+  const evil = Array.from({ length: 60 }, (_, index) => compile(`p${index}`, 'evil'))
+  await Promise.all([...evil, compile('a', 'shop'), compile('b', 'shop'), compile('c', 'blog')])
+  expect(order.lastIndexOf('shop')).toBeLessThan(10)
+  expect(order.indexOf('blog')).toBeLessThan(10)
+  const crowd = Array.from({ length: 200 }, (_, index) => pool.compile(named(`q${index}`, 'evil')))
+  const refused = (await Promise.allSettled(crowd)).filter(({ status }) => status === 'rejected')
+  expect(refused.length).toBeGreaterThan(100)
+})
+
+test('what an operator was compiling when it ended is compiled last, and the second time not at all', async () => {
+  const first = new MemoryQuarantine()
+  await using before = new CompilePool({ limits: quick, file: exploding, quarantine: first })
+  // The operator ends while a long compile is under way: its record is all that is left.
+  const running = before.compile(named('loop', 'evil'))
+  await expect.poll(() => first.entries().length).toBe(1)
+  const left = first.entries()
+  expect(left[0]?.[1]).toMatchObject({ id: 'Pipeline evil/loop', refusal: undefined })
+  await running
+
+  const second = new MemoryQuarantine(left)
+  const order: string[] = []
+  await using pool = new CompilePool({ limits: quick, file: exploding, quarantine: second })
+  const compile = async (name: string) => order.push((await pool.compile(named(name, 'evil'))).accepted.message)
+  await Promise.all([compile('loop'), compile('a'), compile('b')])
+  expect(order).toEqual(['a', 'b', expect.stringContaining('CPU time')])
+
+  const third = new MemoryQuarantine(new MemoryQuarantine(left).entries())
+  await using last = new CompilePool({ limits: quick, file: exploding, quarantine: third })
+  const { accepted } = await last.compile(named('loop', 'evil'))
+  expect(accepted).toMatchObject({ status: 'False', message: expect.stringContaining('an operator has ended twice') })
+})
+
+test('a compile opens no file but those of the program, whoever asks', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'penstock-pool-'))
+  try {
+    const file = join(folder, 'schema.desc')
+    await writeFile(file, 'x')
+    await using pool = new CompilePool()
+    for (const path of [file, '/dev/zero', '/proc/self/environ']) {
+      const given = job(`. = parse_proto!(string!(.message), ${JSON.stringify(path)}, "a.B")`)
+      const { namespace: _, ...metadata } = given.pipeline.metadata
+      // A ClusterPipeline may name files: they are those of agents, not of the operator.
+      const pipeline = { ...given.pipeline, kind: 'ClusterPipeline', metadata } as Pipeline
+      const { accepted } = await pool.compile({ ...given, pipeline })
+      expect(accepted.status, path).toBe('False')
+    }
+    expect((await pool.compile(job('.a = 1'))).accepted.status).toBe('True')
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+})
+
+test('the quarantine is bounded: the oldest leaves it', () => {
+  const quarantine = new MemoryQuarantine()
+  const refusal = { reason: 'CompileFailed', message: 'too much' } as const
+  for (let index = 0; index <= maxEntries; index++) quarantine.keep(`h${index}`, `Pipeline evil/p${index}`, refusal)
+  expect(quarantine.entries()).toHaveLength(maxEntries)
+  expect([quarantine.refusalOf('h0'), quarantine.refusalOf(`h${maxEntries}`)]).toEqual([undefined, refusal])
 })

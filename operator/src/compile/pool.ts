@@ -1,11 +1,13 @@
-// Compiles Pipelines in threads of their own, within limits of time and memory: a Pipeline that takes too much of either is told
-// so, and costs nobody else more than the wait for a new thread.
+// Compiles Pipelines in processes of their own, within limits of time and memory. Namespaces take turns, so that nobody waits for all
+// that another one has to compile. A Pipeline that takes too much costs its process, and is not compiled again until it changes.
 
-import { Worker } from 'node:worker_threads'
-import { threadEnvironment } from '@penstock/agent/cli/compiled'
-import { fileBeside } from '@penstock/agent/remap/worker-file'
+import { createHash } from 'node:crypto'
+import { canonicalJson } from '@penstock/agent/config/canonical'
+import type { Logger } from '@penstock/agent/telemetry/logger'
+import { CompileProcess, type Outcome } from './compile-process.ts'
+import { FairQueue } from './fair-queue.ts'
 import type { CompileJob, CompileResult } from './job.ts'
-import type { WorkerMessage } from './worker.ts'
+import { MemoryQuarantine, type Quarantine, type Refusal } from './quarantine.ts'
 
 export interface CompileLimits {
   /** Bytes of a spec, as JSON. */
@@ -13,8 +15,10 @@ export interface CompileLimits {
   /** CPU time of a compile; the tests have theirs. */
   readonly compileMs: number
   readonly testsMs: number
-  /** Memory of a thread: the library, and 64 MiB for the Pipeline. */
+  /** Memory of any kind that a process may take for Pipelines, beside what the library needs. */
   readonly memoryMb: number
+  /** Of its heap, with the library. */
+  readonly heapMb: number
 }
 
 export const compileLimits: CompileLimits = {
@@ -22,204 +26,205 @@ export const compileLimits: CompileLimits = {
   compileMs: 2_000,
   testsMs: 5_000,
   memoryMb: 128,
+  heapMb: 128,
 }
 
-/** What is said of a spec that no thread is given. */
+export interface CompilePoolOptions {
+  readonly processes?: number
+  readonly limits?: CompileLimits
+  readonly quarantine?: Quarantine
+  readonly logger?: Logger
+  /** Of the process; another one in tests. */
+  readonly file?: URL
+}
+
+/** What is said of a spec that no process is given. */
 export function specTooLong(spec: unknown, { specBytes }: Pick<CompileLimits, 'specBytes'>): string | undefined {
   const bytes = Buffer.byteLength(JSON.stringify(spec) ?? '')
   if (bytes <= specBytes) return undefined
   return `it has ${bytes} bytes as JSON, and may have ${specBytes}; divide it into several Pipelines, or its data into fewer programs`
 }
 
-/** On a machine with more to do than it can, CPU time passes slowly: the wait has an end, too. */
-const patience = 10
+/** Jobs that wait: reconciles are a few at a time, so that only reviews come near this. */
+const waiting = { perKey: 64, total: 1_024 }
+/** A compile that takes longer than this is recorded, in case that the whole operator ends with it. */
+const recordAfterMs = 250
+/** Suspects are compiled when there has been nothing else to compile for so long. */
+const quietMs = 1_000
 
 interface Task {
   readonly job: CompileJob
+  readonly hash: string
+  readonly isSuspect: boolean
   readonly resolve: (result: CompileResult) => void
   readonly reject: (error: Error) => void
 }
 
 export class CompilePool implements AsyncDisposable {
   readonly #limits: CompileLimits
-  readonly #waiting: Task[] = []
-  readonly #threads: Thread[] = []
+  #quarantine: Quarantine
+  readonly #logger: Logger | undefined
+  readonly #waiting = new FairQueue<Task>(waiting)
+  /** Those during whose compile an operator has ended: they are compiled when nothing else waits. */
+  readonly #suspects = new FairQueue<Task>(waiting)
+  readonly #processes: readonly CompileProcess[]
+  readonly #busy = new Set<CompileProcess>()
+  #idleSince: number | undefined
+  #quiet: NodeJS.Timeout | undefined
   #closed = false
 
-  constructor(threads = 1, limits: CompileLimits = compileLimits) {
+  constructor({ processes = 1, limits = compileLimits, quarantine, logger, file }: CompilePoolOptions = {}) {
     this.#limits = limits
-    for (let index = 0; index < threads; index++) this.#threads.push(new Thread(limits, () => this.#hand()))
+    this.#quarantine = quarantine ?? new MemoryQuarantine()
+    this.#logger = logger
+    this.#processes = Array.from({ length: processes }, () => new CompileProcess(limits, file))
   }
 
   compile(job: CompileJob): Promise<CompileResult> {
-    const tooLong = specTooLong(job.pipeline.spec, this.#limits)
-    if (tooLong !== undefined) return Promise.resolve(refused('InvalidConfig', `spec: ${tooLong}`))
+    const tooLong = [job.pipeline, ...job.resources]
+      .map((object) => specTooLong((object as { readonly spec?: unknown }).spec, this.#limits))
+      .find((problem) => problem !== undefined)
+    if (tooLong !== undefined) return Promise.resolve(refused({ reason: 'InvalidConfig', message: `spec: ${tooLong}` }))
     if (this.#closed) return Promise.reject(new Error('The compiler is closed.'))
+    const hash = hashOf(job)
+    const known = this.#quarantine.refusalOf(hash)
+    if (known !== undefined) return Promise.resolve(refused(known))
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ job, resolve, reject })
+      const isSuspect = this.#quarantine.isSuspect(hash)
+      const line = isSuspect ? this.#suspects : this.#waiting
+      const task = { job, hash, isSuspect, resolve, reject }
+      line
+        .add(job.pipeline.metadata.namespace ?? '', task)
+        ?.reject(new Error('Too many Pipelines of this namespace wait to be compiled; try again in a few seconds.'))
       this.#hand()
     })
   }
 
-  /** Starts the threads before there is anything to do: loading the library takes the first author seconds otherwise. */
+  /** From now on this is what is remembered: only the leader may write it down. */
+  remember(quarantine: Quarantine): void {
+    this.#quarantine = quarantine
+  }
+
+  /** Starts the processes before there is anything to do: loading the library takes the first author seconds otherwise. */
   warm(): void {
-    for (const thread of this.#threads) thread.warm()
+    for (const process of this.#processes) process.warm()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true
-    for (const { reject } of this.#waiting.splice(0)) reject(new Error('The compiler is closed.'))
-    await Promise.all(this.#threads.map((thread) => thread.close()))
+    clearTimeout(this.#quiet)
+    for (const { reject } of [...this.#waiting.clear(), ...this.#suspects.clear()])
+      reject(new Error('The compiler is closed.'))
+    await Promise.all(this.#processes.map((process) => process.close()))
   }
 
   #hand(): void {
-    for (const thread of this.#threads) {
-      if (this.#waiting.length === 0) return
-      if (!thread.busy) thread.take(this.#waiting.shift() as Task)
-    }
-  }
-}
-
-class Thread {
-  readonly #limits: CompileLimits
-  readonly #onFree: () => void
-  #worker: Worker | undefined
-  #ready = false
-  #task: Task | undefined
-  #timer: NodeJS.Timeout | undefined
-  #cpuAtStart = 0
-  #closed = false
-
-  constructor(limits: CompileLimits, onFree: () => void) {
-    this.#limits = limits
-    this.#onFree = onFree
-  }
-
-  get busy(): boolean {
-    return this.#task !== undefined
-  }
-
-  take(task: Task): void {
-    this.#task = task
-    // Before it is ready the job is not sent: it is when it is.
-    if (this.#worker === undefined) this.#start()
-    else if (this.#ready) this.#send()
-  }
-
-  warm(): void {
-    if (this.#worker === undefined && !this.#closed) this.#start()
-  }
-
-  async close(): Promise<void> {
-    this.#closed = true
-    clearTimeout(this.#timer)
-    await this.#worker?.terminate()
-    this.#task?.reject(new Error('The compiler is closed.'))
-    this.#task = undefined
-  }
-
-  #start(): void {
-    const worker = new Worker(fileBeside('worker', import.meta.url), {
-      env: threadEnvironment(),
-      // A small space for new objects: compiles are short, and the thread stays for ever.
-      resourceLimits: { maxOldGenerationSizeMb: this.#limits.memoryMb, maxYoungGenerationSizeMb: 4 },
-    })
-    this.#worker = worker
-    this.#ready = false
-    worker.on('message', (message: WorkerMessage) => {
-      if (this.#worker === worker) this.#hear(message)
-    })
-    worker.on('error', (error: Error & { code?: string }) => {
-      if (this.#worker !== worker) return
-      const tooMuch = error.code === 'ERR_WORKER_OUT_OF_MEMORY'
-      if (tooMuch) this.#finish(refused('CompileFailed', 'spec: compiling it takes more than 64 MiB of memory'))
-      else this.#fail(error)
-    })
-    worker.on('exit', () => {
-      if (this.#worker !== worker) return
-      this.#worker = undefined
-      if (this.#task !== undefined) this.#fail(new Error('The compile thread has ended.'))
-    })
-  }
-
-  #hear(message: WorkerMessage): void {
-    switch (message.type) {
-      case 'ready':
-        this.#ready = true
-        if (this.#task !== undefined) this.#send()
-        return
-      case 'compiled':
-        this.#limit(
-          this.#limits.testsMs,
-          'TestsFailed',
-          `spec.tests: they take more than ${this.#limits.testsMs / 1000} s`,
-        )
-        return
-      case 'done':
-        this.#finish(message.result)
-        return
-      case 'failed':
-        this.#fail(new Error(message.error))
+    for (const process of this.#processes) {
+      if (this.#busy.has(process) || this.#closed) continue
+      const task = this.#waiting.take() ?? this.#suspect()
+      if (task === undefined) return
+      this.#idleSince = undefined
+      this.#busy.add(process)
+      this.#run(process, task)
+        .then(task.resolve, task.reject)
+        .finally(() => {
+          this.#busy.delete(process)
+          this.#hand()
+        })
     }
   }
 
-  #send(): void {
-    const { compileMs } = this.#limits
-    this.#limit(compileMs, 'CompileFailed', `spec: compiling it takes more than ${compileMs / 1000} s of CPU time`)
-    this.#worker?.postMessage(this.#task?.job)
+  /** One suspect at a time, alone, and when there has been nothing else to do: if it ends the operator, it is clear which it was. */
+  #suspect(): Task | undefined {
+    if (this.#busy.size > 0 || this.#suspects.size === 0) return undefined
+    const now = performance.now()
+    this.#idleSince ??= now
+    const waitMs = this.#idleSince + quietMs - now
+    if (waitMs <= 0) return this.#suspects.take()
+    clearTimeout(this.#quiet)
+    this.#quiet = setTimeout(() => this.#hand(), waitMs)
+    return undefined
   }
 
-  /** Ends the thread when it has used so much CPU time from now on. */
-  #limit(limitMs: number, reason: 'CompileFailed' | 'TestsFailed', message: string): void {
-    clearTimeout(this.#timer)
-    const worker = this.#worker
-    const startedAt = performance.now()
-    const task = this.#task
-    const look = async () => {
-      const used = (await cpuMs(worker)) - this.#cpuAtStart
-      if (this.#task !== task || this.#worker !== worker) return
-      const elapsed = performance.now() - startedAt
-      if (used < limitMs && elapsed < limitMs * patience) {
-        this.#timer = setTimeout(() => void look(), Math.max(50, limitMs - used))
-        return
+  async #run(process: CompileProcess, { job, hash, isSuspect }: Task): Promise<CompileResult> {
+    const id = `${job.pipeline.kind} ${job.pipeline.metadata.namespace ?? ''}/${job.pipeline.metadata.name}`
+    if (isSuspect) await this.#quarantine.begin(hash, id)
+    let recorded: Promise<void> | undefined
+    const timer = setTimeout(() => {
+      recorded = this.#quarantine.begin(hash, id)
+    }, recordAfterMs)
+    try {
+      const wasUsed = process.isUsed
+      let outcome = await process.run(job)
+      // What earlier jobs have left in a process must not be held against this one, and what ends a process from outside, such as the
+      // kernel when the pod has too little memory, may have nothing to do with it: it gets a new one.
+      const isDoubtful =
+        outcome.type === 'failed' || (outcome.type === 'killed' && ['memory', 'crash'].includes(outcome.by))
+      if (isDoubtful) process.discard()
+      if (isDoubtful && (wasUsed || (outcome.type === 'killed' && !outcome.isOwn))) {
+        outcome = await process.run(job)
+        if (outcome.type === 'failed') process.discard()
       }
-      this.#worker = undefined
-      void worker?.terminate()
-      this.#finish(refused(reason, message))
+      const refusal = this.#refusalOf(outcome, id)
+      if (refusal === undefined) return (outcome as Outcome & { type: 'done' }).result
+      // A machine with too much to do has said nothing about the job.
+      if (outcome.type === 'killed' && (outcome.isOwn || outcome.by === 'crash'))
+        this.#quarantine.keep(hash, id, refusal)
+      return refused(refusal)
+    } finally {
+      clearTimeout(timer)
+      if (recorded !== undefined || isSuspect) {
+        await recorded
+        await this.#quarantine.end(hash)
+      }
     }
-    this.#cpuAtStart = 0
-    void cpuMs(worker).then((ms) => {
-      this.#cpuAtStart = ms
-    })
-    this.#timer = setTimeout(() => void look(), limitMs)
   }
 
-  #finish(result: CompileResult): void {
-    clearTimeout(this.#timer)
-    const task = this.#task
-    this.#task = undefined
-    task?.resolve(result)
-    if (!this.#closed) this.#onFree()
-  }
-
-  #fail(error: Error): void {
-    clearTimeout(this.#timer)
-    const task = this.#task
-    this.#task = undefined
-    task?.reject(error)
-    if (!this.#closed) this.#onFree()
+  /** Undefined for a job that was done. */
+  #refusalOf(outcome: Outcome, id: string): Refusal | undefined {
+    if (outcome.type === 'done') return undefined
+    if (outcome.type === 'failed') {
+      this.#logger?.error({ pipeline: id, error: outcome.error }, 'The compiler failed.')
+      // Other than that, the error may quote what it was given.
+      const message = `spec: the compiler failed on it (${outcome.name}); the log of the operator has the details. Change the Pipeline, and report this`
+      return { reason: 'CompileFailed', message }
+    }
+    this.#logger?.warn({ pipeline: id, limit: outcome.by }, 'A compile was ended.')
+    const { compileMs, testsMs, memoryMb } = this.#limits
+    const again =
+      outcome.isOwn || outcome.by === 'crash'
+        ? '. It is compiled again when it changes: make it smaller, or divide it'
+        : ''
+    switch (outcome.by) {
+      case 'compile':
+        return {
+          reason: 'CompileFailed',
+          message: `spec: compiling it takes more than ${compileMs / 1000} s of CPU time${again}`,
+        }
+      case 'tests':
+        return { reason: 'TestsFailed', message: `spec.tests: they take more than ${testsMs / 1000} s${again}` }
+      default:
+        return {
+          reason: 'CompileFailed',
+          message: `spec: compiling it takes more than ${memoryMb} MiB of memory${again}`,
+        }
+    }
   }
 }
 
-/** CPU time of a thread so far; of one that does not answer, on a busy machine, nothing is known: the clock ends it later. */
-async function cpuMs(worker: Worker | undefined): Promise<number> {
-  if (worker === undefined) return 0
-  const late = new Promise<undefined>((resolve) => setTimeout(() => resolve(undefined), 500).unref())
-  const usage = await Promise.race([worker.cpuUsage().catch(() => undefined), late])
-  return usage === undefined ? 0 : (usage.user + usage.system) / 1000
+/** Of everything that the work of a compile comes from; what a Pipeline is called by its owner is part of it. */
+function hashOf({ pipeline, resources, policy }: CompileJob): string {
+  const retry = pipeline.metadata.annotations?.['penstock.dev/retry']
+  const facts = [pipeline, ...resources].map((object) => {
+    const { kind, metadata, spec } = object as typeof pipeline
+    return [kind, metadata.namespace, metadata.name, spec]
+  })
+  return createHash('sha256')
+    .update(canonicalJson([facts, policy, retry]))
+    .digest('hex')
 }
 
-function refused(reason: 'InvalidConfig' | 'CompileFailed' | 'TestsFailed', message: string): CompileResult {
+function refused({ reason, message }: Refusal): CompileResult {
   return {
     artifact: undefined,
     accepted: { status: 'False', reason, message },

@@ -1,22 +1,27 @@
-// The thread in which Pipelines are compiled. It gets a job at a time; its owner ends it when one takes too long.
+// The process in which Pipelines are compiled: it gets a job at a time, may read the program's own files and no others, and ends when
+// it takes too much. It holds nothing of the operator, neither memory nor environment nor a connection.
 
-import { parentPort } from 'node:worker_threads'
 import { type CompileJob, type CompileResult, compileJob } from './job.ts'
+import { limitOwnProcess } from './own-limits.ts'
 
 export type WorkerMessage =
   | { readonly type: 'ready' }
   | { readonly type: 'compiled' }
   | { readonly type: 'done'; readonly result: CompileResult }
-  | { readonly type: 'failed'; readonly error: string }
+  | { readonly type: 'failed'; readonly name: string; readonly error: string }
 
-const say = (message: WorkerMessage) => parentPort?.postMessage(message)
+const say = (message: WorkerMessage) => process.send?.(message)
 
-parentPort?.on('message', (job: CompileJob) => {
+process.on('disconnect', () => process.exit(0))
+process.on('message', (job: CompileJob) => {
   compileJob(job, () => say({ type: 'compiled' })).then(
     (result) => say({ type: 'done', result }),
-    (error: unknown) =>
-      say({ type: 'failed', error: error instanceof Error ? (error.stack ?? error.message) : String(error) }),
+    (error: unknown) => {
+      const { name, stack } = error instanceof Error ? error : new Error(String(error))
+      say({ type: 'failed', name, error: stack ?? name })
+    },
   )
 })
 
+limitOwnProcess(Number(process.argv[2]) * 1024 * 1024)
 say({ type: 'ready' })

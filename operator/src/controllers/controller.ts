@@ -5,7 +5,7 @@ import { errorText } from '@penstock/agent/errors'
 import type { Logger } from '@penstock/agent/telemetry/logger'
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import { isNormal, KubeError } from '../kube/client.ts'
-import { type Priority, WorkQueue } from '../kube/work-queue.ts'
+import { type Lines, type Priority, WorkQueue } from '../kube/work-queue.ts'
 
 export interface ControllerOptions {
   readonly name: string
@@ -13,6 +13,8 @@ export interface ControllerOptions {
   readonly metrics: ControllerMetrics
   readonly signal: AbortSignal
   readonly workers?: number
+  /** Keys of whom take turns; all in one line if not given. */
+  readonly lines?: Lines
   /** Looks at what is and writes what shall be. Gives the milliseconds after which to look again, if it knows. */
   reconcile(key: string, signal: AbortSignal): Promise<number | undefined>
 }
@@ -22,7 +24,7 @@ const reconcileTimeoutMs = 60_000
 const resyncMs = 10 * 3_600_000
 
 export class Controller implements AsyncDisposable {
-  readonly queue = new WorkQueue()
+  readonly queue: WorkQueue
   readonly #options: ControllerOptions
   readonly #workers: Promise<void>[] = []
   readonly #onAbort = () => this.queue.close()
@@ -30,6 +32,7 @@ export class Controller implements AsyncDisposable {
 
   constructor(options: ControllerOptions) {
     this.#options = options
+    this.queue = new WorkQueue(options.lines === undefined ? {} : { lines: options.lines })
     options.metrics.watch(options.name, this.queue)
   }
 

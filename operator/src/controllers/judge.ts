@@ -7,26 +7,23 @@ import { agentKind, clusterPipelineKind, pipelineKind, tenantPolicyKind } from '
 import type { KubeObject } from '../api/object.ts'
 import type { Pipeline } from '../api/pipeline.ts'
 import { type CompileProblem, sharedProblems } from '../compile/pipeline.ts'
-import { CompilePool } from '../compile/pool.ts'
+import type { CompilePool } from '../compile/pool.ts'
 import { resourceOf } from '../compile/resources.ts'
 import { problemsIn, sharedPipeline } from '../compile/shared.ts'
 import { workloadProblems } from '../workloads/render.ts'
 import type { OperatorContext } from './context.ts'
 import { Gatherer } from './gather.ts'
 
-/** A judge with its own compiler, which ends with the signal of the context. */
+/** A judge for as long as the signal of the context is not aborted. */
 export function judgeOf(
   context: OperatorContext,
   apiHosts: readonly string[],
+  pool: CompilePool,
 ): (kind: Kind, object: KubeObject) => Promise<readonly CompileProblem[]> {
   const gathered = new Gatherer(context, apiHosts)
   gathered.policies.start(() => {})
-  const pool = new CompilePool(1)
   if (context.settings.webhookAddress !== '') pool.warm()
-  context.signal.addEventListener('abort', () => {
-    gathered[Symbol.dispose]()
-    void pool[Symbol.asyncDispose]()
-  })
+  context.signal.addEventListener('abort', () => gathered[Symbol.dispose]())
   /** What the Agent asks for and would not get: it is worth a warning, as flags of the operator may change. */
   const excessProblems = (agent: Agent): CompileProblem[] => {
     const { namespace } = agent.metadata

@@ -11,7 +11,7 @@ import type { Pipeline } from '../api/pipeline.ts'
 import type { Source } from '../api/source.ts'
 import type { Artifact } from '../compile/artifact.ts'
 import { type CompileResult, sharedVerdict, type Verdict } from '../compile/job.ts'
-import { CompilePool } from '../compile/pool.ts'
+import type { CompilePool } from '../compile/pool.ts'
 import { resourceOf } from '../compile/resources.ts'
 import { sharedPipeline } from '../compile/shared.ts'
 import type { Cache } from '../kube/cache.ts'
@@ -21,12 +21,15 @@ import { type Author, Authors, reviewAgainMs } from './authors.ts'
 import type { OperatorContext, OperatorPart } from './context.ts'
 import { Controller, type ControllerMetrics } from './controller.ts'
 import { Gatherer, objectOf, plain, referencesOf, secretsOf } from './gather.ts'
+import { KeptQuarantine } from './kept-quarantine.ts'
 import { LastGood } from './last-good.ts'
 import { type Claim, claimOf, diskBudgetProblem, namespaceQuotaProblem } from './quota.ts'
 
 export interface PipelinePartOptions {
   readonly artifacts: Artifacts
   readonly metrics: ControllerMetrics
+  /** Shared with admission. */
+  readonly pool: CompilePool
   /** Addresses of the API server, which no tenant may name. */
   readonly apiHosts: readonly string[]
 }
@@ -36,6 +39,9 @@ export function pipelinePart(options: PipelinePartOptions): OperatorPart {
     name: 'pipeline',
     leaderOnly: true,
     async start(context) {
+      const kube = context.kube.as('pipeline')
+      const { logger, settings, signal } = context
+      options.pool.remember(await KeptQuarantine.load(kube, settings.namespace, logger, signal))
       const controller = new PipelineController(context, options)
       await controller.start()
       return controller
@@ -53,7 +59,7 @@ export class PipelineController implements AsyncDisposable {
   readonly #context: OperatorContext
   readonly #options: PipelinePartOptions
   readonly #controller: Controller
-  readonly #pool = new CompilePool(1)
+  readonly #pool: CompilePool
   readonly #lastGood: LastGood
   readonly #gathered: Gatherer
   readonly #agents: Cache<Agent>
@@ -73,6 +79,7 @@ export class PipelineController implements AsyncDisposable {
   constructor(context: OperatorContext, options: PipelinePartOptions) {
     this.#context = context
     this.#options = options
+    this.#pool = options.pool
     this.#gathered = new Gatherer(context, options.apiHosts)
     this.#agents = context.caches.cache<Agent>(agentKind)
     this.#authors = Authors.following(context, 'pipeline')
@@ -83,6 +90,8 @@ export class PipelineController implements AsyncDisposable {
       metrics: options.metrics,
       signal: context.signal,
       workers: 8,
+      // Some are left for other namespaces, whatever one has to compile.
+      lines: { of: namespaceOf, maxActive: 6 },
       reconcile: (key, signal) => this.#reconcile(key, signal),
     })
   }
@@ -111,7 +120,6 @@ export class PipelineController implements AsyncDisposable {
     clearTimeout(this.#policyTimer)
     for (const subscription of this.#subscriptions) subscription[Symbol.dispose]()
     this.#gathered[Symbol.dispose]()
-    await this.#pool[Symbol.asyncDispose]()
     await this.#controller[Symbol.asyncDispose]()
   }
 
@@ -607,6 +615,9 @@ export class PipelineController implements AsyncDisposable {
     return { status: 'True', reason: 'Resolved', message: '' }
   }
 }
+
+/** Of a key such as `Pipeline shop/checkout`; empty for those of the cluster. */
+const namespaceOf = (key: string) => key.slice(key.indexOf(' ') + 1, Math.max(key.indexOf(' ') + 1, key.indexOf('/')))
 
 /** Of an artifact, by the kind and the key of its Pipeline. */
 const idOf = (kind: string, key: string) => (kind === 'ClusterPipeline' ? `_cluster/${key}` : key)

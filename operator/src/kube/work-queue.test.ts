@@ -81,3 +81,22 @@ test('a bucket gives its burst at once and then so many a second', () => {
   expect(waits.slice(0, 100).every((ms) => ms === 0)).toBe(true)
   expect(waits[149]).toBeGreaterThan(900)
 })
+
+test('namespaces take turns, and none of them has every worker', async () => {
+  const lines = { of: (key: string) => key.split('/')[0] as string, maxActive: 2 }
+  const queue = new WorkQueue({ lines })
+  for (const key of ['evil/1', 'evil/2', 'evil/3', 'evil/4', 'shop/1', 'shop/2']) queue.add(key)
+  expect(queue.depth).toBe(6)
+  const first = [await queue.next(), await queue.next(), await queue.next(), await queue.next()]
+  expect(first).toEqual(['evil/1', 'shop/1', 'evil/2', 'shop/2'])
+  const waiting = queue.next()
+  queue.add('blog/1')
+  expect(await waiting).toBe('blog/1')
+  // A place of its own line must be free before the next one of it.
+  const third = queue.next()
+  queue.done('shop/1')
+  expect(queue.depth).toBe(2)
+  queue.done('evil/2')
+  expect(await third).toBe('evil/3')
+  queue.close()
+})

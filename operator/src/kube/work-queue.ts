@@ -1,9 +1,17 @@
 // Keys to work on: each once, at most one worker a key, those added while they are worked on come again afterwards. What failed
-// waits longer each time, within a budget for all; what users changed goes before what is only looked at again.
+// waits longer each time, within a budget for all; what users changed goes before what is only looked at again. Where keys have
+// lines, such as one for each namespace, the lines take turns.
 
 import { TokenBucket } from './token-bucket.ts'
 
+export interface Lines {
+  of(key: string): string
+  /** Keys of one line that are worked on at a time. */
+  readonly maxActive: number
+}
+
 export interface WorkQueueOptions {
+  readonly lines?: Lines
   readonly now?: () => number
   /** Wait after the first failure; doubled with each. */
   readonly leastDelayMs?: number
@@ -16,8 +24,9 @@ export class WorkQueue {
   readonly #options: Required<WorkQueueOptions>
   readonly #bucket = new TokenBucket(10, 100)
   /** Waiting keys in their order, by priority; when each was added. */
-  readonly #ready: Readonly<Record<Priority, Map<string, number>>> = { user: new Map(), resync: new Map() }
+  readonly #ready: Readonly<Record<Priority, Ready>>
   readonly #active = new Map<string, number>()
+  readonly #activeInLine = new Map<string, number>()
   /** Added while they were worked on. */
   readonly #again = new Map<string, Priority>()
   readonly #failures = new Map<string, number>()
@@ -30,10 +39,13 @@ export class WorkQueue {
 
   constructor(options: WorkQueueOptions = {}) {
     this.#options = {
+      lines: options.lines ?? { of: () => '', maxActive: Number.POSITIVE_INFINITY },
       now: options.now ?? (() => performance.now()),
       leastDelayMs: options.leastDelayMs ?? 5,
       mostDelayMs: options.mostDelayMs ?? 1_000_000,
     }
+    const { lines } = this.#options
+    this.#ready = { user: new Ready(lines), resync: new Ready(lines) }
   }
 
   get depth(): number {
@@ -119,10 +131,15 @@ export class WorkQueue {
   /** The worker has finished with a key. */
   done(key: string): void {
     this.#active.delete(key)
+    const line = this.#options.lines.of(key)
+    const active = (this.#activeInLine.get(line) ?? 1) - 1
+    if (active > 0) this.#activeInLine.set(line, active)
+    else this.#activeInLine.delete(line)
     const again = this.#again.get(key)
-    if (again === undefined) return
     this.#again.delete(key)
-    this.add(key, again)
+    if (again !== undefined) this.add(key, again)
+    // One that waited for its line may go on.
+    this.#hand()
   }
 
   /** No key is handed out any more. */
@@ -136,14 +153,17 @@ export class WorkQueue {
   }
 
   #take(): string | undefined {
+    const { lines, now } = this.#options
+    const isFree = (line: string) => (this.#activeInLine.get(line) ?? 0) < lines.maxActive
     for (const waiting of [this.#ready.user, this.#ready.resync]) {
-      for (const [key, since] of waiting) {
-        waiting.delete(key)
-        const now = this.#options.now()
-        this.onQueued?.((now - since) / 1000)
-        this.#active.set(key, now)
-        return key
-      }
+      const taken = waiting.take(isFree)
+      if (taken === undefined) continue
+      const { key, line, since } = taken
+      const at = now()
+      this.onQueued?.((at - since) / 1000)
+      this.#active.set(key, at)
+      this.#activeInLine.set(line, (this.#activeInLine.get(line) ?? 0) + 1)
+      return key
     }
     return undefined
   }
@@ -154,5 +174,64 @@ export class WorkQueue {
       if (key === undefined) return
       this.#workers.shift()?.(key)
     }
+  }
+}
+
+/** Waiting keys, each with the time since when. The lines take turns; within a line, and where there is one alone, the oldest goes first. */
+class Ready {
+  readonly #lines: Lines
+  readonly #waiting = new Map<string, Map<string, number>>()
+  #size = 0
+
+  constructor(lines: Lines) {
+    this.#lines = lines
+  }
+
+  get size(): number {
+    return this.#size
+  }
+
+  get(key: string): number | undefined {
+    return this.#waiting.get(this.#lines.of(key))?.get(key)
+  }
+
+  has(key: string): boolean {
+    return this.get(key) !== undefined
+  }
+
+  set(key: string, since: number): void {
+    const line = this.#lines.of(key)
+    const waiting = this.#waiting.get(line) ?? new Map<string, number>()
+    if (waiting.size === 0) this.#waiting.set(line, waiting)
+    if (!waiting.has(key)) this.#size++
+    waiting.set(key, since)
+  }
+
+  delete(key: string): void {
+    const line = this.#lines.of(key)
+    const waiting = this.#waiting.get(line)
+    if (waiting?.delete(key) !== true) return
+    this.#size--
+    if (waiting.size === 0) this.#waiting.delete(line)
+  }
+
+  clear(): void {
+    this.#waiting.clear()
+    this.#size = 0
+  }
+
+  take(isFree: (line: string) => boolean): { key: string; line: string; since: number } | undefined {
+    for (const [line, waiting] of this.#waiting) {
+      if (!isFree(line)) continue
+      for (const [key, since] of waiting) {
+        this.delete(key)
+        if (waiting.size > 0) {
+          this.#waiting.delete(line)
+          this.#waiting.set(line, waiting)
+        }
+        return { key, line, since }
+      }
+    }
+    return undefined
   }
 }

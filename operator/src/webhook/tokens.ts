@@ -46,11 +46,11 @@ export function renewTokens(
 }
 
 /**
- * The path of a webhook under a token, such as `/validate/…`. Each has its own secret: the API server shows the address of a webhook
+ * The path of a webhook under a token, such as `/validate/…`: lower case, as the API server wants it. Each has its own secret: the API server shows the address of a webhook
  * that it cannot reach to the author of a request, if the webhook must not be left out, and no other webhook opens by that.
  */
 export function pathOfWebhook(path: string, token: string): string {
-  return `${path}/${createHmac('sha256', token).update(path).digest('base64url')}`
+  return `${path}/${createHmac('sha256', token).update(path).digest('hex')}`
 }
 
 /** The tokens that this process accepts. */

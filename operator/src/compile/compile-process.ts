@@ -1,0 +1,219 @@
+// A process that compiles, as its owner sees it: it is started when there is something to do, watched while it works, and ended when it
+// takes too much time or memory. Another one takes its place for the next job.
+
+import { type ChildProcess, fork } from 'node:child_process'
+import { existsSync, readFileSync, realpathSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { threadEnvironment } from '@penstock/agent/cli/compiled'
+import { fileBeside } from '@penstock/agent/remap/worker-file'
+import type { CompileJob, CompileResult } from './job.ts'
+import type { CompileLimits } from './pool.ts'
+import type { WorkerMessage } from './worker.ts'
+
+/** How a job ended. */
+export type Outcome =
+  | { readonly type: 'done'; readonly result: CompileResult }
+  /** The compiler threw: a fault of ours, or an allocation that was refused. */
+  | { readonly type: 'failed'; readonly name: string; readonly error: string }
+  /** The process was ended for it, or ended by itself; `isOwn` where nothing but the job can have been the reason. */
+  | { readonly type: 'killed'; readonly by: 'compile' | 'tests' | 'memory' | 'crash'; readonly isOwn: boolean }
+
+const watchMs = 50
+/** On a machine with more to do than it can, CPU time passes slowly: the wait has an end, too. */
+const patience = 10
+/** The kernel refuses an allocation before the watch ends the process, which is for systems where it does not. */
+const slack = 1.25
+/** Ticks of CPU time a second, as `/proc` counts them on every Linux. */
+const ticksPerSecond = 100
+
+/** Variables that say how Node runs; nothing else of the operator's environment is a tenant's business. */
+const variables = ['NODE_ENV', 'MALLOC_ARENA_MAX', 'TZ', 'LANG']
+
+interface Usage {
+  readonly cpuMs: number
+  readonly residentMb: number
+}
+
+interface Task {
+  readonly job: CompileJob
+  readonly resolve: (outcome: Outcome) => void
+  readonly reject: (error: Error) => void
+}
+
+export class CompileProcess {
+  readonly #limits: CompileLimits
+  readonly #file: URL
+  #child: ChildProcess | undefined
+  #ready = false
+  #isUsed = false
+  #residentAtStart = 0
+  #task: Task | undefined
+  #timer: NodeJS.Timeout | undefined
+  #closed = false
+
+  constructor(limits: CompileLimits, file: URL = fileBeside('worker', import.meta.url)) {
+    this.#limits = limits
+    this.#file = file
+  }
+
+  run(job: CompileJob): Promise<Outcome> {
+    return new Promise((resolve, reject) => {
+      this.#task = { job, resolve, reject }
+      // Before it is ready the job is not sent: it is when it is.
+      if (this.#child === undefined) this.#start()
+      else if (this.#ready) this.#send()
+    })
+  }
+
+  /** Whether it has had another job before. */
+  get isUsed(): boolean {
+    return this.#isUsed
+  }
+
+  /** Ends the process; the next job gets another one. */
+  discard(): void {
+    this.#end()
+  }
+
+  warm(): void {
+    if (this.#child === undefined && !this.#closed) this.#start()
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    const child = this.#child
+    const ended = child && new Promise<void>((done) => child.once('exit', () => done()))
+    this.#end()
+    this.#task?.reject(new Error('The compiler is closed.'))
+    this.#task = undefined
+    await ended
+  }
+
+  #start(): void {
+    const { memoryMb, heapMb } = this.#limits
+    const file = fileURLToPath(this.#file)
+    const own = threadEnvironment()
+    const child = fork(file, [String(memoryMb)], {
+      env: Object.fromEntries(variables.flatMap((name) => (own[name] === undefined ? [] : [[name, own[name]]]))),
+      execArgv: [
+        ...(file.endsWith('.ts') ? ['--conditions=source'] : []),
+        ...['--permission', '--allow-ffi'],
+        ...['/proc/self/status', '/usr/share/zoneinfo/*', ...programFolders(file)].map(
+          (path) => `--allow-fs-read=${path}`,
+        ),
+        ...['--disable-warning=ExperimentalWarning', '--disable-warning=SecurityWarning'],
+        // A small space for new objects: compiles are short, and the process stays.
+        ...[`--max-old-space-size=${heapMb}`, '--max-semi-space-size=2'],
+      ],
+      // What Node writes when it has no memory left is of no use to anybody.
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+      serialization: 'advanced',
+    })
+    this.#child = child
+    this.#ready = false
+    this.#isUsed = false
+    child.on('message', (message: WorkerMessage) => {
+      if (this.#child === child) this.#hear(message)
+    })
+    const gone = (error?: Error) => {
+      if (this.#child !== child) return
+      this.#child = undefined
+      const wasReady = this.#ready
+      this.#ready = false
+      if (this.#task === undefined) return
+      // A process that cannot even start says nothing about the job.
+      if (!wasReady) this.#fail(error ?? new Error('The compile process has ended before it could begin.'))
+      // Node ends itself by SIGABRT when its heap is full. SIGKILL of others may mean that the whole pod has too little memory.
+      else this.#finish({ type: 'killed', by: 'crash', isOwn: child.signalCode !== 'SIGKILL' })
+    }
+    child.on('error', gone)
+    child.on('exit', () => gone())
+  }
+
+  #hear(message: WorkerMessage): void {
+    switch (message.type) {
+      case 'ready':
+        this.#ready = true
+        this.#residentAtStart = this.#usage()?.residentMb ?? 0
+        if (this.#task !== undefined) this.#send()
+        return
+      case 'compiled':
+        this.#watch('tests', this.#limits.testsMs)
+        return
+      case 'done':
+      case 'failed':
+        this.#finish(message)
+    }
+  }
+
+  #send(): void {
+    this.#watch('compile', this.#limits.compileMs)
+    this.#child?.send(this.#task?.job as CompileJob)
+  }
+
+  /** Ends the process when it has used so much CPU time from now on, or too much memory. */
+  #watch(by: 'compile' | 'tests', limitMs: number): void {
+    clearInterval(this.#timer)
+    const startedAt = performance.now()
+    const cpuAtStart = this.#usage()?.cpuMs
+    const limitMb = this.#residentAtStart + this.#limits.memoryMb * slack
+    this.#timer = setInterval(() => {
+      const usage = this.#usage()
+      const elapsed = performance.now() - startedAt
+      const used = usage === undefined || cpuAtStart === undefined ? elapsed : usage.cpuMs - cpuAtStart
+      const tooMuch = usage !== undefined && this.#residentAtStart > 0 && usage.residentMb > limitMb
+      if (!tooMuch && used < limitMs && elapsed < limitMs * patience) return
+      this.#end()
+      this.#finish({ type: 'killed', by: tooMuch ? 'memory' : by, isOwn: tooMuch || used >= limitMs })
+    }, watchMs)
+  }
+
+  /** What the kernel says of the process; undefined where it says nothing. */
+  #usage(): Usage | undefined {
+    const pid = this.#child?.pid
+    if (pid === undefined || process.platform !== 'linux') return undefined
+    try {
+      // The name of the program, which may hold anything, stands in parentheses before the rest.
+      const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
+      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+      const ticks = Number(fields[11]) + Number(fields[12])
+      const resident = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1]
+      return { cpuMs: (ticks * 1000) / ticksPerSecond, residentMb: Number(resident ?? 0) / 1024 }
+    } catch {
+      return undefined // it is gone, and its end will be heard
+    }
+  }
+
+  #end(): void {
+    clearInterval(this.#timer)
+    const child = this.#child
+    this.#child = undefined
+    this.#ready = false
+    child?.kill('SIGKILL')
+  }
+
+  #finish(outcome: Outcome): void {
+    clearInterval(this.#timer)
+    const task = this.#task
+    this.#task = undefined
+    this.#isUsed = true
+    task?.resolve(outcome)
+  }
+
+  #fail(error: Error): void {
+    clearInterval(this.#timer)
+    const task = this.#task
+    this.#task = undefined
+    task?.reject(error)
+  }
+}
+
+/** The folders with everything that the program loads: the repository, or `/app` of the image. Libraries may be linked there. */
+function programFolders(file: string): string[] {
+  const place = Math.max(file.lastIndexOf('/operator/src/'), file.lastIndexOf('/operator/packed/'))
+  const folder = place < 0 ? dirname(file) : file.slice(0, place)
+  const libraries = join(folder, 'node_modules')
+  const folders = [folder, ...(existsSync(libraries) ? [realpathSync(libraries)] : [])]
+  return folders.map((each) => `${each}/*`)
+}

@@ -1,0 +1,98 @@
+// What must not be compiled again: Pipelines that took too much time or memory, by a hash of their content, so that a change sets them
+// free. And those that may have ended the whole operator: what was being compiled when one ended.
+
+import type { Reason } from '../api/conditions.ts'
+
+export interface Refusal {
+  readonly reason: Reason
+  readonly message: string
+}
+
+export interface Quarantine {
+  refusalOf(hash: string): Refusal | undefined
+  /** Whether an operator has ended while it compiled this. */
+  isSuspect(hash: string): boolean
+  /** A compile takes its time. Resolves when that is recorded. */
+  begin(hash: string, id: string): Promise<void>
+  /** The compile has come to an end, whatever it was. */
+  end(hash: string): Promise<void>
+  keep(hash: string, id: string, refusal: Refusal): void
+}
+
+export interface Entry {
+  /** `Pipeline shop/checkout`, for those who read the record. */
+  readonly id: string
+  /** Undefined while it is only being compiled. */
+  readonly refusal: Refusal | undefined
+  /** Operators that have ended while they compiled it. */
+  readonly ends: number
+}
+
+/** So many are kept; the oldest goes first, and costs one more attempt. */
+export const maxEntries = 500
+/** Operators that may end while they compile something: one may have ended for another reason. */
+const maxEnds = 2
+
+/** Everything about a quarantine but where it is kept. */
+export class MemoryQuarantine implements Quarantine {
+  readonly #entries: Map<string, Entry>
+  readonly #active = new Set<string>()
+
+  /** @param left what an earlier operator has left; what it was compiling is suspect */
+  constructor(left: readonly (readonly [string, Entry])[] = []) {
+    this.#entries = new Map(
+      left.map(([hash, entry]) => {
+        if (entry.refusal !== undefined) return [hash, entry]
+        const ends = entry.ends + 1
+        const message =
+          'spec: an operator has ended twice while it compiled it. It is compiled again when it changes: make it smaller, or divide it'
+        const refusal = ends < maxEnds ? undefined : ({ reason: 'CompileFailed', message } as const)
+        return [hash, { ...entry, refusal, ends }]
+      }),
+    )
+  }
+
+  refusalOf(hash: string): Refusal | undefined {
+    return this.#entries.get(hash)?.refusal
+  }
+
+  isSuspect(hash: string): boolean {
+    const entry = this.#entries.get(hash)
+    return entry !== undefined && entry.refusal === undefined && !this.#active.has(hash)
+  }
+
+  async begin(hash: string, id: string): Promise<void> {
+    this.#active.add(hash)
+    this.#put(hash, { id, refusal: undefined, ends: this.#entries.get(hash)?.ends ?? 0 })
+    await this.save()
+  }
+
+  async end(hash: string): Promise<void> {
+    this.#active.delete(hash)
+    const entry = this.#entries.get(hash)
+    if (entry === undefined) return
+    if (entry.refusal === undefined) this.#entries.delete(hash)
+    await this.save()
+  }
+
+  keep(hash: string, id: string, refusal: Refusal): void {
+    this.#put(hash, { id, refusal, ends: 0 })
+    void this.save()
+  }
+
+  entries(): readonly (readonly [string, Entry])[] {
+    return [...this.#entries]
+  }
+
+  /** Writes it down, where that is done. Never rejects. */
+  protected async save(): Promise<void> {}
+
+  #put(hash: string, entry: Entry): void {
+    this.#entries.delete(hash)
+    this.#entries.set(hash, entry)
+    for (const oldest of this.#entries.keys()) {
+      if (this.#entries.size <= maxEntries) return
+      this.#entries.delete(oldest)
+    }
+  }
+}

@@ -1,0 +1,84 @@
+// The quarantine of the compiler, kept over restarts in a ConfigMap of the operator's namespace. Only the leader writes it, as only the
+// leader compiles what is stored. Another version of the operator begins anew: its compiler may take what the one before could not.
+
+import { errorText } from '@penstock/agent/errors'
+import type { Logger } from '@penstock/agent/telemetry/logger'
+import { version } from '@penstock/agent/version'
+import type { KubeObject } from '../api/object.ts'
+import { type Entry, MemoryQuarantine } from '../compile/quarantine.ts'
+import type { KubeClient } from '../kube/client.ts'
+import { configMapType } from '../kube/types.ts'
+
+const name = 'penstock-compile-quarantine'
+
+type ConfigMap = KubeObject & { readonly data?: Readonly<Record<string, string>> }
+
+export class KeptQuarantine extends MemoryQuarantine {
+  readonly #kube: KubeClient
+  readonly #namespace: string
+  readonly #logger: Logger
+  /** The write that is under way, and the one after it, which takes what is known then. */
+  #writing: Promise<void> | undefined
+  #next: Promise<void> | undefined
+
+  private constructor(
+    kube: KubeClient,
+    namespace: string,
+    logger: Logger,
+    left: readonly (readonly [string, Entry])[],
+  ) {
+    super(left)
+    this.#kube = kube
+    this.#namespace = namespace
+    this.#logger = logger
+  }
+
+  static async load(kube: KubeClient, namespace: string, logger: Logger, signal: AbortSignal): Promise<KeptQuarantine> {
+    const found = await kube.get<ConfigMap>(configMapType, namespace, name, { signal })
+    let left: readonly (readonly [string, Entry])[] = []
+    if (found?.data?.['version'] === version) {
+      try {
+        left = JSON.parse(found.data['entries.json'] ?? '[]') as typeof left
+      } catch (error) {
+        logger.warn({ error: errorText(error), config_map: name }, 'The quarantine of the compiler cannot be read.')
+      }
+    }
+    for (const [, { id, refusal }] of left)
+      if (refusal === undefined)
+        logger.warn({ pipeline: id }, 'An operator has ended while it compiled this; it is compiled last.')
+    return new KeptQuarantine(kube, namespace, logger, left)
+  }
+
+  /** Resolves when everything that is known now is written. */
+  protected override save(): Promise<void> {
+    if (this.#writing === undefined) {
+      this.#writing = this.#write().finally(() => {
+        this.#writing = undefined
+      })
+      return this.#writing
+    }
+    this.#next ??= this.#writing.then(() => {
+      this.#next = undefined
+      return this.save()
+    })
+    return this.#next
+  }
+
+  async #write(): Promise<void> {
+    try {
+      await this.#kube.apply(configMapType, {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: {
+          name,
+          namespace: this.#namespace,
+          labels: { 'app.kubernetes.io/managed-by': 'penstock' },
+        },
+        data: { version, 'entries.json': JSON.stringify(this.entries()) },
+      })
+    } catch (error) {
+      // Compiling goes on: it is only after a restart that it would be missed.
+      this.#logger.warn({ error: errorText(error) }, 'The quarantine of the compiler could not be written.')
+    }
+  }
+}
