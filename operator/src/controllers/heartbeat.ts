@@ -1,7 +1,7 @@
 // Where agents report, and ask for their bundles. It runs on every replica: who asks is made sure of by a review of the token, and what
 // was said is passed on to the leader, who alone keeps it. Pod and node are those of the token, never those that the body names.
+// Whoever can reach it may send tokens: those that cannot be right cost no review, and others have limits (kube/token-gate.ts).
 
-import { createHash } from 'node:crypto'
 import { createServer as createPlain, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { gunzipSync } from 'node:zlib'
@@ -15,6 +15,8 @@ import { group, type KubeObject, objectKey } from '../api/object.ts'
 import type { Cache } from '../kube/cache.ts'
 import { isNormal } from '../kube/client.ts'
 import { evenNow } from '../kube/clock.ts'
+import type { User } from '../kube/reviews.ts'
+import { busy, claimsOf, TokenGate } from '../kube/token-gate.ts'
 import { podType } from '../kube/types.ts'
 import { type OperatorCertificate, secureServer } from '../webhook/certificates.ts'
 import { labels, tokenAudience } from '../workloads/names.ts'
@@ -38,9 +40,13 @@ interface Sender {
   readonly account: string
 }
 
-type Pod = KubeObject & { readonly spec?: { readonly nodeName?: string } }
+type Pod = KubeObject & {
+  readonly spec?: { readonly nodeName?: string }
+  readonly status?: { readonly podIPs?: readonly { readonly ip?: string }[] }
+}
 
-const keepMs = 60_000
+/** Reviews for pods that are not known, such as those with a sidecar, by address and in all; a known pod has its own share. */
+const strangers = { perSource: { perSecond: 0.5, burst: 10 }, total: { perSecond: 10, burst: 60 } }
 const mostBytes = 4 * 1024 * 1024
 /** How long the leader may take. */
 const relayMs = 10_000
@@ -69,7 +75,8 @@ export class HeartbeatServer implements AsyncDisposable {
   readonly #streams: Streams
   #server: Server | undefined
   readonly #pods: Cache<Pod>
-  readonly #reviewed = new Map<string, { readonly until: number; readonly sender: Promise<Sender | undefined> }>()
+  readonly #gate = new TokenGate<Sender>({ ...strangers, review: (token) => this.#review(token) })
+  readonly #readers: TokenGate<User>
   readonly #count: Counter
   /** For the first certificate. */
   #waiting: Disposable | undefined
@@ -82,6 +89,7 @@ export class HeartbeatServer implements AsyncDisposable {
     this.#leftovers = new Leftovers(context.kube.as('heartbeat'), delivery)
     this.#streams = new Streams(context, delivery)
     this.#pods = context.caches.cache<Pod>(podType, { labelSelector: labels.agent })
+    this.#readers = new TokenGate({ ...strangers, review: (token) => context.reviews.userOf(token) })
     this.#count = new Counter({
       name: 'penstock_heartbeats_total',
       help: 'Heartbeats of agents, by what became of them.',
@@ -117,6 +125,7 @@ export class HeartbeatServer implements AsyncDisposable {
     const { certificate } = this.#options
     const server = certificate?.current() === undefined ? createPlain(listener) : secureServer(certificate, listener)
     server.requestTimeout = 20_000
+    server.headersTimeout = 10_000
     this.#server = server
     const { host, port } = split(this.#context.settings.heartbeatAddress)
     await new Promise<void>((resolve, reject) => {
@@ -146,6 +155,9 @@ export class HeartbeatServer implements AsyncDisposable {
     const { pathname } = new URL(request.url ?? '/', 'http://operator')
     if (request.method === 'GET' && observedPaths.includes(pathname)) {
       if (this.#context.isLeader()) return this.#observers.serve(request, response)
+      // What a stranger may ask of the leader through others is limited here: the leader sees their address alone.
+      if (!this.#observers.admits(request))
+        return answer(response, 429, 'Too many ask at once; try again in a few seconds.')
       await this.#relay(request, response, undefined, 3 * relayMs)
       return
     }
@@ -160,7 +172,16 @@ export class HeartbeatServer implements AsyncDisposable {
       )
     }
     const token = /^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
-    const sender = token === undefined ? undefined : await this.#senderOf(token)
+    const sender = token === undefined ? undefined : await this.#senderOf(token, request.socket.remoteAddress ?? '')
+    if (sender === busy) {
+      this.#count.inc({ result: 'busy' })
+      response.setHeader('retry-after', '5')
+      return answer(
+        response,
+        429,
+        'Too many tokens that are not known come from this address; try again in a few seconds.',
+      )
+    }
     if (sender === undefined) {
       this.#count.inc({ result: 'refused' })
       return answer(response, 401, `A token for the audience ${tokenAudience} is needed, bound to a pod of an Agent.`)
@@ -222,11 +243,13 @@ export class HeartbeatServer implements AsyncDisposable {
   }
 
   /** Whether whoever has a token may read the metrics of an agent that cannot find that out for itself. */
-  async #mayRead({ agent }: Asked, body: Buffer): Promise<boolean> {
+  async #mayRead({ agent, podUid }: Asked, body: Buffer): Promise<boolean> {
     const { token } = JSON.parse(body.toString('utf8')) as Partial<ReadersBody>
     if (typeof token !== 'string') return false
     const { reviews } = this.#context
-    const user = await reviews.userOf(token)
+    // Strangers show their tokens to the agent: each agent may ask about so many.
+    const user = await this.#readers.of(token, podUid)
+    if (user === busy) return false
     const [namespace] = agent.split('/')
     const wish = { group, resource: 'metrics', verb: 'get', namespace }
     if (user === undefined) return false
@@ -236,19 +259,14 @@ export class HeartbeatServer implements AsyncDisposable {
     return reviews.mayDo(user, { resourceAttributes: wish })
   }
 
-  #senderOf(token: string): Promise<Sender | undefined> {
-    const key = createHash('sha256').update(token).digest('base64')
-    const now = performance.now()
-    const known = this.#reviewed.get(key)
-    if (known !== undefined && known.until > now) return known.sender
-    if (this.#reviewed.size > 10_000) {
-      for (const [each, { until }] of this.#reviewed) if (until <= now) this.#reviewed.delete(each)
-    }
-    const sender = this.#review(token)
-    this.#reviewed.set(key, { until: now + keepMs, sender })
-    // A failure to ask is no answer.
-    sender.catch(() => this.#reviewed.delete(key))
-    return sender
+  async #senderOf(token: string, address: string): Promise<Sender | undefined | typeof busy> {
+    const claims = claimsOf(token, tokenAudience, Date.now())
+    if (claims === undefined) return undefined
+    // A token that names a known pod, from that pod's address, is not held up by those who only claim to be it.
+    const pod = this.#pods.get(claims.namespace, claims.pod)
+    const isKnown = pod !== undefined && pod.metadata.uid === claims.podUid
+    const isThere = pod?.status?.podIPs?.some(({ ip }) => ip === address.replace(/^::ffff:/, '')) === true
+    return this.#gate.of(token, address, isKnown ? `${isThere ? 'at' : 'of'} ${claims.podUid}` : undefined)
   }
 
   async #review(token: string): Promise<Sender | undefined> {

@@ -11,7 +11,7 @@ import type { Pipeline } from '../api/pipeline.ts'
 import type { Artifact } from '../compile/artifact.ts'
 import type { Cache } from '../kube/cache.ts'
 import type { User } from '../kube/reviews.ts'
-import { TokenBucket } from '../kube/token-bucket.ts'
+import { Allowances, busy, TokenGate } from '../kube/token-gate.ts'
 import type { OperatorContext } from './context.ts'
 import type { Delivery, Report } from './delivery.ts'
 import type { Inquiries } from './inquiries.ts'
@@ -21,6 +21,8 @@ import { TopLook } from './top-look.ts'
 
 export const observedPaths: readonly string[] = ['/v1/tap', '/v1/top']
 
+/** Reviews of tokens that were not known before, by address and in all: they must not use up what the operator may ask. */
+const strangers = { perSource: { perSecond: 1, burst: 10 }, total: { perSecond: 10, burst: 40 } }
 /** At a time, of all users. */
 const mostLooks = 32
 /** A reader that has not taken so many bytes misses what comes. */
@@ -60,17 +62,23 @@ export class Observers {
   readonly #inquiries: Inquiries
   readonly #pipelines: Cache<Pipeline>
   readonly #clusterPipelines: Cache<Pipeline> | undefined
-  /** Tokens that nobody knows must not use up what the operator may ask of the API server. */
-  readonly #reviews = new TokenBucket(5, 20)
+  readonly #gate: TokenGate<User>
+  readonly #relayed = new Allowances(strangers.perSource)
   #looking = 0
 
   constructor(context: OperatorContext, delivery: Delivery, inquiries: Inquiries) {
     this.#context = context
     this.#delivery = delivery
     this.#inquiries = inquiries
+    this.#gate = new TokenGate({ ...strangers, review: (token) => context.reviews.userOf(token) })
     this.#pipelines = context.caches.cache<Pipeline>(pipelineKind)
     if (context.settings.watchNamespaces === undefined)
       this.#clusterPipelines = context.caches.cache<Pipeline>(clusterPipelineKind)
+  }
+
+  /** Whether a request of this address may be passed on to the leader now. */
+  admits(request: IncomingMessage): boolean {
+    return this.#relayed.take(request.socket.remoteAddress ?? '')
   }
 
   /** Answers a request; resolves when the answer has ended. */
@@ -197,8 +205,8 @@ export class Observers {
     const token = typeof own === 'string' ? own : /^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
     const { reviews } = this.#context
     if (token === undefined) throw new Refusal(401, `A bearer token ${reviews.takes} is needed.`)
-    if (this.#reviews.takeAfterMs() > 1000) throw new Refusal(429, 'Too many ask at once; try again in a few seconds.')
-    const user = await reviews.userOf(token)
+    const user = await this.#gate.of(token, request.socket.remoteAddress ?? '')
+    if (user === busy) throw new Refusal(429, 'Too many ask at once; try again in a few seconds.')
     if (user === undefined) {
       const problem = this.#context.settings.rolesOnly
         ? `This token is not ${reviews.takes}, or it has expired.`

@@ -8,6 +8,7 @@ import type { Logger } from '@penstock/agent/telemetry/logger'
 import type { Registry } from 'prom-client'
 import { inNetworks } from '../compile/tenancy.ts'
 import type { Reviews } from '../kube/reviews.ts'
+import { TokenGate } from '../kube/token-gate.ts'
 
 export interface ProbeOptions {
   /** Host and port. */
@@ -20,16 +21,18 @@ export interface ProbeOptions {
   readonly readiness: () => string | undefined
 }
 
-const reviewMs = 60_000
+/** Reviews of tokens that were not known before, by address and in all. */
+const strangers = { perSource: { perSecond: 0.5, burst: 10 }, total: { perSecond: 5, burst: 20 } }
 
 export class ProbeServer implements AsyncDisposable {
   readonly #options: ProbeOptions
   readonly #server: Server
-  /** Until when a token is known to be allowed, or refused. */
-  readonly #reviews = new Map<string, { readonly until: number; readonly allowed: Promise<boolean> }>()
+  /** Of tokens, whether they may read metrics. */
+  readonly #gate: TokenGate<true>
 
   constructor(options: ProbeOptions) {
     this.#options = options
+    this.#gate = new TokenGate({ ...strangers, review: (token) => this.#review(token) })
     this.#server = createServer((request, response) => {
       this.#answer(request, response).catch((error: unknown) => {
         this.#options.logger.warn({ error: errorText(error) }, 'A request could not be answered.')
@@ -79,7 +82,7 @@ export class ProbeServer implements AsyncDisposable {
       response.writeHead(404).end()
       return
     }
-    if (!this.#isLoopback() && !(await this.#mayRead(request.headers.authorization))) {
+    if (!this.#isLoopback() && !(await this.#mayRead(request))) {
       response.writeHead(request.headers.authorization === undefined ? 401 : 403, { 'content-type': 'text/plain' })
       response.end('A token of an account that may get /metrics is needed.\n')
       return
@@ -93,23 +96,16 @@ export class ProbeServer implements AsyncDisposable {
     return isIP(host) !== 0 && inNetworks(host, ['127.0.0.0/8', '::1/128'])
   }
 
-  async #mayRead(authorization: string | undefined): Promise<boolean> {
-    const token = /^Bearer (.+)$/.exec(authorization ?? '')?.[1]
-    if (token === undefined) return false
-    const now = Date.now()
-    for (const [key, { until }] of this.#reviews) if (until < now) this.#reviews.delete(key)
-    let known = this.#reviews.get(token)
-    if (known === undefined) {
-      known = { until: now + reviewMs, allowed: this.#review(token) }
-      this.#reviews.set(token, known)
-      known.allowed.catch(() => this.#reviews.delete(token))
-    }
-    return known.allowed
+  async #mayRead({ headers, socket }: IncomingMessage): Promise<boolean> {
+    const token = /^Bearer (.+)$/.exec(headers.authorization ?? '')?.[1]
+    return token !== undefined && (await this.#gate.of(token, socket.remoteAddress ?? '')) === true
   }
 
-  async #review(token: string): Promise<boolean> {
+  async #review(token: string): Promise<true | undefined> {
     const { reviews } = this.#options
     const user = await reviews.userOf(token)
-    return user !== undefined && reviews.mayDo(user, { nonResourceAttributes: { path: '/metrics', verb: 'get' } })
+    if (user === undefined) return undefined
+    const may = await reviews.mayDo(user, { nonResourceAttributes: { path: '/metrics', verb: 'get' } })
+    return may ? true : undefined
   }
 }

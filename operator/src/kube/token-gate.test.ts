@@ -1,0 +1,124 @@
+import { expect, test } from 'vitest'
+import { Allowances, busy, claimsOf, TokenGate } from './token-gate.ts'
+
+const limits = { perSource: { perSecond: 1, burst: 5 }, total: { perSecond: 10, burst: 20 } }
+
+/** A gate by a clock of its own, whose reviews know the tokens that begin with `good`. */
+function gateOf() {
+  const asked: string[] = []
+  let now = 0
+  const review = async (token: string) => {
+    asked.push(token)
+    return token.startsWith('good') ? `owner of ${token}` : undefined
+  }
+  const gate = new TokenGate<string>({ ...limits, review, now: () => now })
+  const pass = (ms: number) => {
+    now += ms
+  }
+  return { gate, asked, pass }
+}
+
+test('a flood of tokens costs few reviews, and a sender who is known is not held up by it', async () => {
+  const { gate, asked, pass } = gateOf()
+  expect(await gate.of('good agent', '10.0.0.1')).toBe('owner of good agent')
+  for (let second = 0; second < 300; second++) {
+    for (let attempt = 0; attempt < 20; attempt++)
+      for (const address of ['10.6.6.1', '10.6.6.2', '10.6.6.3']) await gate.of(`bad ${second} ${attempt}`, address)
+    // From the address of the flood as well: a known token is no stranger.
+    expect(await gate.of('good agent', second % 2 === 0 ? '10.0.0.1' : '10.6.6.1')).toBe('owner of good agent')
+    pass(1000)
+  }
+  expect(asked.filter((token) => token === 'good agent').length, 'once a minute').toBe(5)
+  expect(asked.length).toBeLessThan(3 * (5 + 300) + 5)
+})
+
+test('a new sender is not held up by strangers elsewhere, nor one that is known otherwise by any', async () => {
+  const { gate } = gateOf()
+  for (let attempt = 0; attempt < 100; attempt++) await gate.of(`bad ${attempt}`, '10.6.6.1')
+  expect(await gate.of('good sidecar', '10.6.6.1')).toBe(busy)
+  expect(await gate.of('good sidecar', '10.0.0.2')).toBe('owner of good sidecar')
+  for (let source = 0; source < 50; source++)
+    for (let attempt = 0; attempt < 10; attempt++) await gate.of(`bad ${source} ${attempt}`, `10.7.0.${source}`)
+  expect(await gate.of('good other', '10.0.0.3'), 'the reviews of all strangers are used up').toBe(busy)
+  expect(await gate.of('good agent', '10.0.0.4', 'at uid-of-a-pod')).toBe('owner of good agent')
+  for (let attempt = 0; attempt < 100; attempt++) await gate.of(`forged ${attempt}`, '10.6.6.1', 'of uid-of-a-pod')
+  expect(await gate.of('good next', '10.0.0.4', 'at uid-of-a-pod')).toBe('owner of good next')
+})
+
+test('those who were refused owe nothing: a flood ends when it ends', async () => {
+  const { gate, pass } = gateOf()
+  for (let attempt = 0; attempt < 10_000; attempt++) await gate.of(`bad ${attempt}`, '10.6.6.1')
+  expect(await gate.of('good late', '10.6.6.1')).toBe(busy)
+  pass(1000)
+  expect(await gate.of('good late', '10.6.6.1')).toBe('owner of good late')
+})
+
+test('one token that comes many times at once is one review, and a failure to ask is no answer', async () => {
+  let fails = true
+  let asked = 0
+  const review = async () => {
+    asked++
+    if (fails) throw new Error('the API server does not answer')
+    return 'owner'
+  }
+  const gate = new TokenGate<string>({ ...limits, review })
+  const all = await Promise.allSettled(Array.from({ length: 20 }, () => gate.of('token', '10.0.0.1')))
+  expect(all.every(({ status }) => status === 'rejected')).toBe(true)
+  expect(asked).toBe(1)
+  fails = false
+  expect(await gate.of('token', '10.0.0.1')).toBe('owner')
+  expect(await gate.of('x'.repeat(20_000), '10.0.0.1')).toBeUndefined()
+  expect(asked).toBe(2)
+})
+
+test.each([
+  ['2001:db8:1:2::1', '2001:db8:1:2:ffff:ffff:ffff:ffff', true],
+  ['2001:db8:1:2::1', '2001:db8:1:3::1', false],
+  ['::ffff:10.0.0.1', '10.0.0.1', true],
+  ['10.0.0.1', '10.0.0.2', false],
+])('%s and %s have one allowance: %s', (left, right, shared) => {
+  const allowances = new Allowances({ perSecond: 0, burst: 1 })
+  expect(allowances.take(left)).toBe(true)
+  expect(allowances.take(right)).toBe(!shared)
+})
+
+const at = 1_800_000_000_000
+const claims = {
+  iss: 'https://kubernetes.default.svc',
+  aud: ['penstock-operator'],
+  exp: at / 1000 + 600,
+  sub: 'system:serviceaccount:shop:app',
+  'kubernetes.io': {
+    namespace: 'shop',
+    serviceaccount: { name: 'app', uid: 'a' },
+    pod: { name: 'app-1', uid: 'p' },
+  },
+}
+const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
+const tokenOf = (body: unknown, head: unknown = { alg: 'RS256', kid: 'k' }) => `${part(head)}.${part(body)}.c2ln`
+
+test('a token that may be right is read', () => {
+  const expected = { namespace: 'shop', account: 'app', pod: 'app-1', podUid: 'p' }
+  expect(claimsOf(tokenOf(claims), 'penstock-operator', at)).toEqual(expected)
+  expect(claimsOf(tokenOf({ ...claims, aud: 'penstock-operator' }), 'penstock-operator', at)).toEqual(expected)
+})
+
+test.each([
+  ['no token', 'garbage'],
+  ['two parts', tokenOf(claims).split('.').slice(0, 2).join('.')],
+  ['no JSON', 'a.b.c'],
+  ['null', tokenOf(null)],
+  ['no signature', tokenOf(claims, { alg: 'none' })],
+  ['another audience', tokenOf({ ...claims, aud: ['https://kubernetes.default.svc'] })],
+  ['none', tokenOf({ ...claims, aud: undefined })],
+  ['it is over', tokenOf({ ...claims, exp: at / 1000 - 120 })],
+  ['no end', tokenOf({ ...claims, exp: undefined })],
+  ['no issuer', tokenOf({ ...claims, iss: undefined })],
+  ['a user', tokenOf({ ...claims, sub: 'alice' })],
+  ['another account', tokenOf({ ...claims, sub: 'system:serviceaccount:shop:other' })],
+  ['no pod', tokenOf({ ...claims, 'kubernetes.io': { ...claims['kubernetes.io'], pod: undefined } })],
+  ['a pod without uid', tokenOf({ ...claims, 'kubernetes.io': { ...claims['kubernetes.io'], pod: { name: 'x' } } })],
+  ['too long', tokenOf({ ...claims, more: 'x'.repeat(20_000) })],
+])('a token that cannot be right costs no review: %s', (_, token) => {
+  expect(claimsOf(token, 'penstock-operator', at)).toBeUndefined()
+})

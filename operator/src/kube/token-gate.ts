@@ -1,0 +1,207 @@
+// Tokens that strangers show: what reviews have said about them, and how many reviews strangers may cause. Anybody who reaches a
+// server can send it tokens, and each review is a request to the API server, of which this process may make so many for all its work.
+// So a token is looked at first, each address has a limit, and who was known before is not held up by those who are not.
+
+import { createHash } from 'node:crypto'
+import { isIPv6 } from 'node:net'
+
+export interface Rate {
+  readonly perSecond: number
+  readonly burst: number
+}
+
+export interface TokenGateOptions<T> {
+  /** Undefined for a token that is not to be trusted. */
+  review(token: string): Promise<T | undefined>
+  /** Reviews of tokens of strangers, by address and in all. */
+  readonly perSource: Rate
+  readonly total: Rate
+  /** How long a review counts. */
+  readonly keepMs?: number
+  readonly now?: () => number
+}
+
+/** Nothing is known of the token, and no review can be spent on it now. */
+export const busy = Symbol('busy')
+
+/** Whoever was known so long ago is not a stranger. */
+const knownMs = 3_600_000
+const maxGood = 10_000
+const maxBad = 2_000
+const maxSources = 4_096
+/** Longer than any token that an API server makes or takes. */
+const maxTokenBytes = 16 * 1024
+
+interface Answer<T> {
+  readonly at: number
+  readonly value: T
+}
+
+export class TokenGate<T> {
+  readonly #options: TokenGateOptions<T>
+  readonly #now: () => number
+  /** By hash. */
+  readonly #good = new Map<string, Answer<T>>()
+  readonly #bad = new Map<string, number>()
+  readonly #asked = new Map<string, Promise<T | undefined>>()
+  readonly #sources: Allowances
+  readonly #friends: Allowances
+  readonly #total: Allowance
+
+  constructor(options: TokenGateOptions<T>) {
+    this.#options = options
+    this.#now = options.now ?? (() => performance.now())
+    this.#sources = new Allowances(options.perSource)
+    this.#friends = new Allowances(options.perSource)
+    this.#total = new Allowance(options.total, this.#now())
+  }
+
+  /**
+   * Whose a token is; undefined when it is nobody's to be trusted, `busy` when strangers have used up their reviews.
+   * @param friend set where something else than the token speaks for the sender, such as the address of a pod that is known: it has a
+   * limit of its own under this name
+   */
+  async of(token: string, source: string, friend?: string): Promise<T | undefined | typeof busy> {
+    if (token.length > maxTokenBytes) return undefined
+    const { keepMs = 60_000 } = this.#options
+    const hash = createHash('sha256').update(token).digest('base64')
+    const now = this.#now()
+    const good = this.#good.get(hash)
+    if (good !== undefined && now - good.at < keepMs) return good.value
+    const bad = this.#bad.get(hash)
+    if (bad !== undefined && now - bad < keepMs) return undefined
+    const asked = this.#asked.get(hash)
+    if (asked !== undefined) return asked
+    if (!(good !== undefined && now - good.at < knownMs) && !this.#mayAsk(source, friend, now)) return busy
+    const review = this.#options.review(token)
+    this.#asked.set(hash, review)
+    try {
+      const value = await review
+      this.#good.delete(hash)
+      if (value === undefined) put(this.#bad, hash, this.#now(), maxBad)
+      else put(this.#good, hash, { at: this.#now(), value }, maxGood)
+      return value
+    } finally {
+      // A failure to ask is no answer.
+      this.#asked.delete(hash)
+    }
+  }
+
+  #mayAsk(source: string, friend: string | undefined, now: number): boolean {
+    if (friend !== undefined) return this.#friends.take(friend, now)
+    if (!this.#sources.has(source, now) || !this.#total.has(now)) return false
+    this.#total.take()
+    return this.#sources.take(source, now)
+  }
+}
+
+/** An allowance for each address. */
+export class Allowances {
+  readonly #rate: Rate
+  readonly #allowances = new Map<string, Allowance>()
+
+  constructor(rate: Rate) {
+    this.#rate = rate
+  }
+
+  has(source: string, now = performance.now()): boolean {
+    const name = networkOf(source)
+    const allowance = this.#allowances.get(name) ?? new Allowance(this.#rate, now)
+    put(this.#allowances, name, allowance, maxSources)
+    return allowance.has(now)
+  }
+
+  take(source: string, now = performance.now()): boolean {
+    if (!this.has(source, now)) return false
+    this.#allowances.get(networkOf(source))?.take()
+    return true
+  }
+}
+
+/** So many a second, and a stock of them. Unlike with a queue, nothing is owed by those who were refused. */
+class Allowance {
+  readonly #rate: Rate
+  #left: number
+  #at: number
+
+  constructor(rate: Rate, now: number) {
+    this.#rate = rate
+    this.#left = rate.burst
+    this.#at = now
+  }
+
+  has(now: number): boolean {
+    this.#left = Math.min(this.#rate.burst, this.#left + ((now - this.#at) / 1000) * this.#rate.perSecond)
+    this.#at = now
+    return this.#left >= 1
+  }
+
+  take(): void {
+    this.#left--
+  }
+}
+
+/** Puts an entry last, and takes out the first where there are too many. */
+function put<V>(map: Map<string, V>, key: string, value: V, max: number): void {
+  map.delete(key)
+  map.set(key, value)
+  for (const oldest of map.keys()) {
+    if (map.size <= max) return
+    map.delete(oldest)
+  }
+}
+
+/** A sender has all addresses of an IPv6 network of 64 bits. */
+function networkOf(address: string): string {
+  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '')
+  if (!isIPv6(plain)) return plain
+  const [head = '', tail] = plain.split('::')
+  const left = head === '' ? [] : head.split(':')
+  const right = tail === undefined || tail === '' ? [] : tail.split(':')
+  const zeros = tail === undefined ? 0 : 8 - left.length - right.length
+  return [...left, ...Array.from({ length: Math.max(0, zeros) }, () => '0'), ...right].slice(0, 4).join(':')
+}
+
+/** What a token of a ServiceAccount that is bound to a pod says of itself. Nobody has verified it. */
+export interface PodClaims {
+  readonly namespace: string
+  readonly account: string
+  readonly pod: string
+  readonly podUid: string
+}
+
+/**
+ * What a token says, if it is one that may be right: for this audience, not over, and of a ServiceAccount, bound to a pod. It costs no
+ * request, and lets nobody in.
+ */
+export function claimsOf(token: string, audience: string, nowMs: number): PodClaims | undefined {
+  const parts = token.length > maxTokenBytes ? [] : token.split('.')
+  if (parts.length !== 3 || parts.some((part) => !/^[\w-]+$/.test(part))) return undefined
+  const head = decoded(parts[0])
+  const body = decoded(parts[1])
+  if (typeof head?.['alg'] !== 'string' || head['alg'].toLowerCase() === 'none' || body === undefined) return undefined
+  const { aud, exp, sub, iss } = body
+  if (typeof iss !== 'string' || typeof exp !== 'number' || exp * 1000 < nowMs - 60_000) return undefined
+  if (!(Array.isArray(aud) ? aud : [aud]).includes(audience)) return undefined
+  const { namespace, serviceaccount, pod } = (body['kubernetes.io'] ?? {}) as Readonly<Record<string, unknown>>
+  const account = nameIn(serviceaccount)
+  const name = nameIn(pod)
+  const podUid = (pod as { readonly uid?: unknown } | undefined)?.uid
+  if (typeof namespace !== 'string' || account === undefined || name === undefined || typeof podUid !== 'string')
+    return undefined
+  return sub === `system:serviceaccount:${namespace}:${account}` ? { namespace, account, pod: name, podUid } : undefined
+}
+
+function decoded(part: string | undefined): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(part ?? '', 'base64url').toString())
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined
+  } catch {
+    return undefined // no token
+  }
+}
+
+const nameIn = (bound: unknown): string | undefined => {
+  const name = (bound as { readonly name?: unknown } | undefined | null)?.name
+  return typeof name === 'string' ? name : undefined
+}
