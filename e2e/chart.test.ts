@@ -23,7 +23,7 @@ const missing = missingForHelm()
 const everything = {
   agentNamespaces: ['penstock-system', 'platform'],
   tenantAgents: { enabled: true },
-  networkPolicy: { enabled: true },
+  networkPolicy: { enabled: true, allowMetadataServices: true },
   metrics: {
     serviceMonitor: { enabled: true },
     podMonitor: { enabled: true },

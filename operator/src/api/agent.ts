@@ -203,7 +203,15 @@ export const agentSpec = object(
       },
       'Metrics.',
     ),
-    networkPolicy: object({ mode: oneOf(['None', 'Generated'], 'Whether to create one.') }, 'A NetworkPolicy.'),
+    networkPolicy: object(
+      {
+        mode: oneOf(
+          ['None', 'Generated'],
+          "Whether to create one; without it, that of the operator's `--network-policies`, which lets out everything but to the metadata services of clouds.",
+        ),
+      },
+      'A NetworkPolicy.',
+    ),
     podTemplate: open('A strategic merge patch on the pod template, applied last.'),
   },
   'The workload.',

@@ -57,6 +57,8 @@ const options = {
   'webhook-client-ca': { type: 'string', default: '' },
   'webhook-client-names': { type: 'string' },
   'agent-image': { type: 'string', default: `penstock/agent:${version}` },
+  'network-policies': { type: 'boolean', default: false },
+  'allow-metadata-services': { type: 'boolean', default: false },
   'metrics-token-secret': { type: 'string', default: '' },
   'cluster-name': { type: 'string', default: '' },
   'authorize-cluster-pipelines': { type: 'boolean', default: false },
@@ -103,6 +105,9 @@ Addresses
   --webhook-client-ca FILE        besides, the API server must show a certificate of this authority (PEM)
   --webhook-client-names A,B      and its common name, or a name for DNS, must be one of these (any)
   --metrics-token-secret NAME     Secret beside an Agent whose \`token\` its PodMonitor gives to scrapers
+  --network-policies              a NetworkPolicy for each Agent without \`networkPolicy\`: in goes its own port alone, out everything but
+                                  to the metadata services of clouds
+  --allow-metadata-services       with these policies, agents reach metadata services as well
   --agent-image IMAGE             of Agents that name none (penstock/agent:${version})
 
   --log-level LEVEL               error, warn, info, debug, trace (info)
@@ -437,6 +442,11 @@ function settingsOf(values: Values): (ownNamespace: string | undefined) => Opera
     heartbeatPeriodMs: periodOf(values['heartbeat-period']),
     webhookAddress: addressOf('webhook-address', values['webhook-address']),
     agentImage: values['agent-image'],
+    agentNetworkPolicy: !values['network-policies']
+      ? undefined
+      : values['allow-metadata-services']
+        ? ('Metadata' as const)
+        : ('NoMetadata' as const),
     metricsTokenSecret: values['metrics-token-secret'],
     clusterName: values['cluster-name'],
     authorizeClusterPipelines: values['authorize-cluster-pipelines'],

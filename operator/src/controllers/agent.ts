@@ -1097,6 +1097,7 @@ export class AgentController implements AsyncDisposable {
       operatorUrl: settings.heartbeatUrl,
       operatorNamespace: settings.namespace,
       tenant: isTenants(agent, settings),
+      networkPolicy: settings.agentNetworkPolicy,
       egressPorts: ports,
       podMonitors: await client.serves(podMonitorType, { signal }),
       lease: leaseName(agent, this.#agents.values()),

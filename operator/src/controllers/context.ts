@@ -37,6 +37,8 @@ export interface OperatorSettings {
   readonly webhookAddress: string
   /** Image of agents that name none. */
   readonly agentImage: string
+  /** The NetworkPolicy of Agents that say nothing about theirs; undefined: none. */
+  readonly agentNetworkPolicy: 'Metadata' | 'NoMetadata' | undefined
   /** Secret with the token that may read metrics, in the namespace of an Agent; empty: none. */
   readonly metricsTokenSecret: string
   readonly clusterName: string

@@ -119,7 +119,18 @@ export const chartValues: readonly ChartValue[] = [
   value('topologySpreadConstraints', [], objects, 'How the operators spread; over nodes if empty.'),
   value('priorityClassName', '', text, "Priority of the operator's pods."),
   value('podDisruptionBudget.enabled', true, flag, 'Whether evictions leave all operators but one.'),
-  value('networkPolicy.enabled', false, flag, 'Whether only the ports of the operator are reached from outside.'),
+  value(
+    'networkPolicy.enabled',
+    true,
+    flag,
+    'NetworkPolicies for the operator, and for every Agent that says nothing about its own: their own ports alone are reached. Without effect where the network of the cluster has none.',
+  ),
+  value(
+    'networkPolicy.allowMetadataServices',
+    false,
+    flag,
+    'Whether agents reach the metadata services of clouds, which give credentials of the node, or of the pod on some clouds.',
+  ),
   value(
     'metrics.token.create',
     true,

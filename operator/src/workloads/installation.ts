@@ -515,6 +515,17 @@ export function renderInstallation({ namespace, version }: InstallationOptions):
       metadata: inNamespace(operatorName),
       spec: { maxUnavailable: 1, selector: { matchLabels: selector } },
     })
+    // From anywhere: the API server may have any address, and pods with a sidecar are in any namespace.
+    add({
+      apiVersion: 'networking.k8s.io/v1',
+      kind: 'NetworkPolicy',
+      metadata: inNamespace(operatorName),
+      spec: {
+        podSelector: { matchLabels: { 'app.kubernetes.io/name': operatorName } },
+        policyTypes: ['Ingress'],
+        ingress: [{ ports: Object.values(operatorPorts).map((port) => ({ protocol: 'TCP', port })) }],
+      },
+    })
     describeWebhooks(namespace, labels('webhook'), add)
   })
 }
@@ -575,6 +586,7 @@ function describeDeployment({ namespace, version, labels, selector }: Deployment
                 `--http-address=0.0.0.0:${operatorPorts.http}`,
                 `--heartbeat-address=0.0.0.0:${operatorPorts.agents}`,
                 `--heartbeat-url=https://${operatorName}.${namespace}.svc:${operatorPorts.agents}`,
+                '--network-policies',
                 `--metrics-token-secret=${metricsName}`,
                 `--webhook-address=0.0.0.0:${operatorPorts.webhook}`,
               ],

@@ -25,6 +25,8 @@ export interface WorkloadInput {
   readonly operatorNamespace: string
   /** The authority of the operator's certificate, as PEM; without it agents trust what the system trusts. */
   readonly operatorAuthority?: string
+  /** The NetworkPolicy of Agents that say nothing about theirs; none if not given. */
+  readonly networkPolicy?: 'Metadata' | 'NoMetadata' | undefined
   /** Ports of the destinations and origins in the bundle, for the NetworkPolicy. */
   readonly egressPorts?: readonly number[]
   /** Ports at which the API server may be reached, before and after its Service is resolved. */

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import type { Agent, AgentSpec } from '../api/agent.ts'
+import { inNetworks } from '../compile/tenancy.ts'
 import { agentNamespacedRules, agentRoleRules } from './installation.ts'
 import { bindingName, claimName, configSecretName, leaseName, sharesDataFolder, valuesSecretName } from './names.ts'
 import { strategicMerge } from './pod-template.ts'
@@ -452,6 +453,43 @@ test('what a node agent is asked for becomes flags, and a kubelet is let through
   expect(JSON.stringify(of(manifests, 'NetworkPolicy')['spec']?.['egress'])).toContain('"port":10250')
   const plain = JSON.stringify(of(renderWorkloads(node(), input), 'DaemonSet'))
   for (const flag of ['drain-seconds', 'max-rotated-files', 'kubelet']) expect(plain).not.toContain(flag)
+})
+
+test('an Agent that says nothing of its network is reached at its own port alone, and reaches no metadata service', () => {
+  const policyOf = (mode: WorkloadInput['networkPolicy'], spec: Partial<AgentSpec> = {}) =>
+    of(renderWorkloads(node(spec), { ...input, networkPolicy: mode }), 'NetworkPolicy')?.['spec'] as unknown as {
+      ingress: unknown
+      egress?: { ports?: { port: number }[]; to?: { ipBlock?: { cidr: string; except: string[] } }[] }[]
+    }
+  const strict = policyOf('NoMetadata')
+  expect(strict.ingress).toEqual([{ ports: [{ protocol: 'TCP', port: 8686 }] }])
+  const rules = strict.egress ?? []
+  // To any address go name resolution, the API server and the operator alone: there, no metadata service listens.
+  const anywhere = rules.filter(({ to }) => to === undefined).flatMap(({ ports = [] }) => ports.map(({ port }) => port))
+  expect(anywhere).toEqual([53, 53, 443, 6443, 9443])
+  const blocks = rules.flatMap(({ to = [] }) => to.flatMap(({ ipBlock }) => ipBlock ?? []))
+  expect(blocks.map(({ cidr }) => cidr)).toEqual(['0.0.0.0/0', '::/0'])
+  const open = (address: string) => {
+    const block = blocks[address.includes(':') ? 1 : 0]
+    return !inNetworks(address, block?.except ?? [])
+  }
+  const services = [
+    '169.254.169.254',
+    '169.254.170.2',
+    '100.100.100.200',
+    '168.63.129.16',
+    'fd00:ec2::254',
+    'fe80::a9fe:a9fe',
+  ]
+  expect(services.filter(open)).toEqual([])
+  expect(['10.0.0.7', '8.8.8.8', '2001:db8::1', 'fd12::1'].filter(open)).toHaveLength(4)
+
+  expect(policyOf('Metadata')).not.toHaveProperty('egress')
+  expect(policyOf('NoMetadata', { networkPolicy: { mode: 'None' } })).toBeUndefined()
+  expect(policyOf(undefined)).toBeUndefined()
+  expect(policyOf('NoMetadata', { networkPolicy: { mode: 'Generated' } })).toEqual(
+    policyOf(undefined, { networkPolicy: { mode: 'Generated' } }),
+  )
 })
 
 test('the generated NetworkPolicy lets out what the bundle needs, and in what reads metrics', () => {

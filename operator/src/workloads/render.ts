@@ -68,7 +68,14 @@ export function renderWorkloads(agent: Agent, input: WorkloadInput): Manifest[] 
       automountServiceAccountToken: false,
     })
     describeBindings(agent, mode, input, add)
-    if (agent.spec.networkPolicy?.mode === 'Generated') describeNetworkPolicy(agent, input, add)
+    const policyMode = agent.spec.networkPolicy?.mode
+    if (policyMode === 'Generated') describeNetworkPolicy(agent, add, generatedEgress(agent, input))
+    else if (policyMode === undefined && input.networkPolicy !== undefined)
+      describeNetworkPolicy(
+        agent,
+        add,
+        input.networkPolicy === 'Metadata' ? undefined : egressButMetadata(agent, input),
+      )
     if (mode === 'Node') describeNodeAgent(agent, input, add)
     else describeAggregator(agent, input, add)
     if (input.podMonitors === true && agent.spec.monitoring?.podMonitor?.enabled !== false)
@@ -219,17 +226,47 @@ export function renderRights(
   }))
 }
 
-/** In: who reads metrics. Out: name resolution, the API server, the operator, and where the bundle's components go. */
-function describeNetworkPolicy(agent: Agent, input: WorkloadInput, add: Describe): void {
-  const operatorPort = portOf(input.operatorUrl)
+/** Networks with the metadata services of clouds, which give away the identity of a node: link-local ones, and those of some clouds. */
+const metadataNetworks = {
+  v4: ['100.100.100.200/32', '168.63.129.16/32', '169.254.0.0/16', '192.0.0.192/32'],
+  v6: ['fd00:ec2::/64', 'fd20:ce::254/128', 'fe80::/10'],
+}
+
+const tcp = (port: number) => ({ protocol: 'TCP', port })
+const nameResolution = { ports: [{ protocol: 'UDP', port: 53 }, tcp(53)] }
+
+/** Ports of the cluster itself that an agent speaks to. */
+function clusterPorts(agent: Agent, input: WorkloadInput): number[] {
   const kubelet = agent.spec.node?.metadata?.source === 'Kubelet' ? [kubeletPort] : []
-  const out = new Set([
-    ...(input.apiServerPorts ?? [443, 6443]),
-    operatorPort,
-    ...kubelet,
-    ...(input.egressPorts ?? []),
-  ])
-  const tcp = (port: number) => ({ protocol: 'TCP', port })
+  return [...(input.apiServerPorts ?? [443, 6443]), portOf(input.operatorUrl), ...kubelet]
+}
+
+const portList = (ports: readonly number[]) => ({ ports: [...new Set(ports)].sort((a, b) => a - b).map(tcp) })
+
+/** Out: name resolution, the API server, the operator, and where the bundle's components go. */
+const generatedEgress = (agent: Agent, input: WorkloadInput) => [
+  nameResolution,
+  portList([...clusterPorts(agent, input), ...(input.egressPorts ?? [])]),
+]
+
+/**
+ * Out: everywhere but to the metadata services. Pods and the cluster's own ports are named besides, because some networks take nodes and
+ * pods for part of no block of addresses.
+ */
+const egressButMetadata = (agent: Agent, input: WorkloadInput) => [
+  nameResolution,
+  portList(clusterPorts(agent, input)),
+  { to: [{ namespaceSelector: {} }] },
+  {
+    to: [
+      { ipBlock: { cidr: '0.0.0.0/0', except: metadataNetworks.v4 } },
+      { ipBlock: { cidr: '::/0', except: metadataNetworks.v6 } },
+    ],
+  },
+]
+
+/** In: who reads metrics, and probes. No source listens. */
+function describeNetworkPolicy(agent: Agent, add: Describe, egress: readonly object[] | undefined): void {
   add({
     apiVersion: 'networking.k8s.io/v1',
     kind: 'NetworkPolicy',
@@ -241,9 +278,9 @@ function describeNetworkPolicy(agent: Agent, input: WorkloadInput, add: Describe
     },
     spec: {
       podSelector: { matchLabels: podLabels(agent) },
-      policyTypes: ['Ingress', 'Egress'],
+      policyTypes: egress === undefined ? ['Ingress'] : ['Ingress', 'Egress'],
       ingress: [{ ports: [tcp(agentPort)] }],
-      egress: [{ ports: [{ protocol: 'UDP', port: 53 }, tcp(53)] }, { ports: [...out].sort((a, b) => a - b).map(tcp) }],
+      ...(egress === undefined ? {} : { egress }),
     },
   })
 }
