@@ -15,6 +15,7 @@ import { type Assemble, type OpenRequest, type Request, sealRequest } from '../d
 import { PenstockError } from '../errors.ts'
 import type { Batch } from '../event/batch.ts'
 import type { BodyPool } from '../event/body.ts'
+import { joinedKey } from '../event/joined-key.ts'
 import { compileProxy } from '../net/proxy.ts'
 import { compileTls } from '../net/tls.ts'
 import type { BatchOptions, CompressionOption, RequestOptions, TlsOptions } from '../schema/groups.ts'
@@ -54,6 +55,8 @@ export interface HttpSinkSpec {
   readonly method?: string
   /** Headers of every request; names in lower case. */
   readonly headers?: Readonly<Record<string, string>> | ((key: string) => Readonly<Record<string, string>>)
+  /** Headers that come of options of their own, such as the tenant of an event: `request.headers` cannot replace them. */
+  readonly lastHeaders?: (key: string) => Readonly<Record<string, string>> | undefined
   /** The partition of an event; undefined if it cannot be sent, which the sink has counted. Left out: one for all. */
   readonly partition?: ((event: AnyEvent) => string | undefined) | undefined
   /** Writes what comes before the first event. */
@@ -357,7 +360,7 @@ class HttpSink implements AskingSink {
 
   /** The address of requests of a partition: worked out once. */
   #address(text: string, key: string): Address {
-    const id = `${text}\n${key}`
+    const id = joinedKey([text, key])
     const known = this.#addresses.get(id)
     if (known !== undefined) return known
     const url = parseUrl(ownText(text), 'endpoint')
@@ -376,6 +379,7 @@ class HttpSink implements AskingSink {
         ...(typeof headers === 'function' ? headers(ownText(key)) : headers),
         ...lowerCased(this.#options.request.headers),
         ...(header === undefined ? {} : { authorization: header }),
+        ...this.#spec.lastHeaders?.(ownText(key)),
       },
       tags: {
         protocol: url.protocol.slice(0, -1),

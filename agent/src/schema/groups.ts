@@ -206,7 +206,7 @@ export const request = (defaults: RequestDefaults = {}) =>
   group(
     {
       ...requestMembers(defaults),
-      headers: map(text('Value of the header.'), 'Headers added to every request.', { default: {} }),
+      headers: map(text('Value of the header.'), 'Headers added to every request.', { default: {}, names: 'header' }),
     },
     'Limits, retries and timeouts of requests.',
   )

@@ -143,8 +143,19 @@ export const oneOf = <const V extends readonly string[]>(values: V, description:
 export const list = <T>(items: Option<T>, description: string, extras?: Extras<readonly T[]> & { minItems?: number }) =>
   option<readonly T[]>({ type: 'array', items }, description, extras)
 
-export const map = <T>(values: Option<T>, description: string, extras?: Extras<Readonly<Record<string, T>>>) =>
-  option<Readonly<Record<string, T>>>({ type: 'object', additionalProperties: values }, description, extras)
+/** What the names of a map are: `header`: the same in any case; `template`: made of fields of an event. Otherwise they are texts. */
+export type MapNames = 'header' | 'template'
+
+export const map = <T>(
+  values: Option<T>,
+  description: string,
+  { names, ...extras }: Extras<Readonly<Record<string, T>>> & { names?: MapNames } = {},
+) =>
+  option<Readonly<Record<string, T>>>(
+    { type: 'object', additionalProperties: values, ...(names === undefined ? {} : { 'x-names': names }) },
+    description,
+    extras,
+  )
 
 /** An option that may be left out and then is undefined. */
 export function optional<T>(inner: Option<T>): Optional<T> {

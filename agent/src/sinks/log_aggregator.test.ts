@@ -140,7 +140,7 @@ test('labels are rendered, expanded from objects, or left out', async () => {
     {
       streams: [
         {
-          stream: { fixed: 'yes', app: 'web', pod_app_name_x: 'shop', pod_nested: '{"a":1}', own: 'named' },
+          stream: { fixed: 'yes', app: 'web', pod_App_Name_x: 'shop', pod_nested: '{"a":1}', own: 'named' },
           values: [[at(0), '{"message":"a"}']],
         },
         { stream: { fixed: 'yes' }, values: [[at(0), '{"message":"b"}']] },
@@ -271,6 +271,125 @@ test('snappy sends protobuf', async () => {
     ],
     ['{app="db", b="q\\"\\n"}', [[[1, 1_767_225_600]], 'zwei ü', ['k', 'v']]],
   ])
+})
+
+describe('a label that is written out', () => {
+  const lone = '\udfff'
+  const texts = [
+    '',
+    'namespace',
+    'a="b", namespace="victim"} #',
+    '"',
+    '\\',
+    '\n',
+    '}',
+    '{',
+    ',',
+    '=',
+    'name-space',
+    '1',
+    '*',
+  ]
+  const separators = [
+    '-',
+    ':',
+    '0:',
+    '1:x',
+    '-4:real',
+    '\udffe',
+    lone,
+    `x${lone}y`,
+    '\0',
+    '\u2028',
+    'é',
+    '__proto__',
+    'pod',
+  ]
+  const hostile = [...texts, ...separators, '\udffeforged', '5:forged4:real']
+  const labels = {
+    '{{ n }}': '{{ v }}',
+    a: '{{ v }}',
+    'namespace*': '{{ o }}',
+    'name*': '{{ o }}',
+    namespace: 'shop',
+    pod: '{{ real }}',
+  }
+  const events = hostile.flatMap((n) =>
+    hostile.map((v) =>
+      log({
+        n,
+        v,
+        o: { '': 'victim', space: 'victim', [n]: 'victim' },
+        real: 'real',
+        message: 'm',
+        timestamp: '2026-01-01T00:00:00Z',
+      }),
+    ),
+  )
+  const sent = async (compression: string) => {
+    await using destination = await fakeDestination(204)
+    await using sink = await startSink('log_aggregator', {
+      ...minimal,
+      endpoint: destination.url,
+      labels,
+      compression,
+      out_of_order_action: 'accept',
+    })
+    expect(await sink.deliver(events)).toBe('delivered')
+    expect(sink.events.errors.map(({ code }) => code)).toContain('invalid_label_name')
+    return destination.requests
+  }
+
+  test('wins over all that events hold, in JSON', async () => {
+    const streams = (await sent('none')).flatMap(
+      (request) => (request.json() as { streams: { stream: Record<string, string> }[] }).streams,
+    )
+
+    expect(streams.length).toBeGreaterThan(300)
+    for (const { stream } of streams) {
+      expect(stream).toMatchObject({ namespace: 'shop', pod: 'real' })
+      expect(Object.keys(stream).filter((name) => !/^[a-zA-Z_][a-zA-Z0-9_]*$/.test(name))).toEqual([])
+      expect(Object.values(stream).every((value) => value.isWellFormed())).toBe(true)
+    }
+  })
+
+  test('wins over all that events hold, in protobuf', async () => {
+    const streams = (await sent('snappy')).flatMap((request) =>
+      message(request.body()).map(([, stream]) => stream as Buffer),
+    )
+
+    expect(streams.length).toBeGreaterThan(300)
+    for (const stream of streams) {
+      const text = String(message(stream)[0]?.[1])
+      const pairs = [...text.slice(1, -1).matchAll(/([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"(?:, |$)/g)]
+      // Nothing stands between the pairs.
+      expect(`{${pairs.map(([whole]) => whole).join('')}}`).toBe(text)
+      expect(pairs.filter(([, name]) => name === 'namespace').map(([, , value]) => value)).toEqual(['shop'])
+      expect(pairs.filter(([, name]) => name === 'pod').map(([, , value]) => value)).toEqual(['real'])
+    }
+  })
+
+  test('of several tenants, none gets the labels of another', async () => {
+    await using destination = await fakeDestination(204)
+    await using sink = await startSink('log_aggregator', {
+      ...minimal,
+      endpoint: destination.url,
+      tenant_id: '{{ t }}',
+      labels: { app: '{{ v }}' },
+      request: { headers: { 'X-Scope-OrgID': 'forged' } },
+      out_of_order_action: 'accept',
+    })
+
+    await sink.deliver(['a', 'b'].flatMap((t) => ['1:x', 'x', '-'].map((v) => log({ t, v, message: `${t} ${v}` }))))
+
+    const seen = destination.requests.flatMap(({ headers, ...request }) =>
+      (request.json() as { streams: { stream: { app: string }; values: [string, string][] }[] }).streams.flatMap(
+        ({ stream, values }) => values.map(([, line]) => [line, `${headers['x-scope-orgid']} ${stream.app}`]),
+      ),
+    )
+    expect(seen).toHaveLength(6)
+    for (const [line, labelled] of seen) expect(labelled).toBe(line)
+  })
 })
 
 /** Fields of a protobuf message: number, and an integer or bytes. */

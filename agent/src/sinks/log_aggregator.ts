@@ -6,6 +6,7 @@ import { BoundedMap } from '../bounded-map.ts'
 import { compileEncoder, encodingProblems } from '../codecs/encoding/encoder.ts'
 import { defineSink, type OptionProblem } from '../component.ts'
 import type { Body } from '../event/body.ts'
+import { joinedKey } from '../event/joined-key.ts'
 import { LogEvent } from '../event/log.ts'
 import { type Path, removePath } from '../event/path.ts'
 import { Timestamp } from '../event/timestamp.ts'
@@ -45,12 +46,13 @@ export const logAggregator = defineSink({
     path: text('Path of push requests.', { default: '/loki/api/v1/push' }),
     labels: map(
       template('Value of the label.'),
-      'Labels that choose the stream of an event. Names and values are templates. A name that ends in `*` expands an object into several labels. Keep their number small.',
+      'Labels that choose the stream of an event. Names and values are templates. A name that ends in `*` expands an object into several labels. In names made of fields, characters other than letters, digits and `_` become `_`; a name that is written out wins over them. Keep their number small.',
+      { names: 'template' },
     ),
     structured_metadata: map(
       template('Value of the entry.'),
       'Metadata of each entry that is not part of its stream, by the rules of `labels`.',
-      { default: {} },
+      { default: {}, names: 'template' },
     ),
     remove_structured_metadata_fields: bool('Remove fields that structured metadata is made of from the line.', {
       default: false,
@@ -117,12 +119,16 @@ export const logAggregator = defineSink({
     const hiddenTimestamp = options.remove_timestamp ? timestampKey : undefined
 
     const time = timeField([timestampKey], 'log_schema.timestamp_key', context)
+    let invalidNames = 0
+    const invalidName = () => {
+      invalidNames++
+    }
     const streams = new BoundedMap<Stream>(keptStreams)
     const streamFor = (key: string, tenantId: string): Stream => {
-      const id = tenantId === '' ? key : `${tenantId}\n${key}`
+      const id = tenant === undefined ? key : joinedKey([tenantId, key])
       let stream = streams.get(id)
       if (stream === undefined) {
-        let set = labels.fromKey(key)
+        let set = labels.fromKey(key, invalidName)
         if (set.size === 0) {
           set = new Map([['agent', 'penstock']])
           context.events.error({
@@ -147,6 +153,17 @@ export const logAggregator = defineSink({
       const known = unrendered.get(option)
       if (known === undefined) unrendered.set(option, { count: 1, missing: failed.missing(event) })
       else known.count++
+    }
+    const reportInvalidNames = () => {
+      context.events.error({
+        type: 'encoder_failed',
+        stage: 'processing',
+        code: 'invalid_label_name',
+        message:
+          'Names of labels that are made of fields hold characters that the destination forbids; these are replaced.',
+        count: invalidNames,
+      })
+      invalidNames = 0
     }
     const reportMissing = () => {
       for (const [option, { count, missing: names }] of unrendered) {
@@ -200,11 +217,11 @@ export const logAggregator = defineSink({
       { ...options, request: { ...options.request, concurrency } },
       {
         url: joinPath(options.endpoint, options.path),
-        headers: (key) => ({
+        headers: {
           'content-type': format.contentType,
           ...(snappy === undefined ? {} : { 'content-encoding': 'snappy' }),
-          ...(key === '' ? {} : { 'x-scope-orgid': key }),
-        }),
+        },
+        lastHeaders: (key) => (key === '' ? undefined : { 'x-scope-orgid': key }),
         // A request carries one tenant, so events of different tenants never share one.
         partition:
           tenant === undefined
@@ -247,7 +264,7 @@ export const logAggregator = defineSink({
                 rewritten++
               }
             }
-            const pairs = hasMetadata ? metadata.fromKey(metadata.key(event, missing)) : undefined
+            const pairs = hasMetadata ? metadata.fromKey(metadata.key(event, missing), invalidName) : undefined
             // What is no time cannot be sent beside the line, so it stays in it.
             const hidden = own === undefined ? undefined : hiddenTimestamp
             const start = writeWithout(event, instant, pairs, format, open.body, hidden, removed)
@@ -259,6 +276,7 @@ export const logAggregator = defineSink({
           }
           time.report()
           if (unrendered.size > 0) reportMissing()
+          if (invalidNames > 0) reportInvalidNames()
           if (dropped > 0) discardLate(dropped)
           if (rewritten > 0) context.events.count('rewritten_timestamp_events_total', rewritten)
         },

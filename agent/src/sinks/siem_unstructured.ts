@@ -8,6 +8,7 @@ import type { Assemble } from '../delivery/request.ts'
 import { framed } from '../delivery/request.ts'
 import { errorText, PenstockError } from '../errors.ts'
 import { Body } from '../event/body.ts'
+import { joinedKey, splitKey } from '../event/joined-key.ts'
 import { LogEvent } from '../event/log.ts'
 import { Timestamp } from '../event/timestamp.ts'
 import { AccessTokens, readServiceAccount } from '../google/access-token.ts'
@@ -134,22 +135,22 @@ export const siemUnstructured = defineSink({
     const namespace = options.namespace === undefined ? undefined : compileTemplate(options.namespace, timestampKey)
     const isStatic = logType.isStatic && (namespace?.isStatic ?? true)
     const partition = (event: AnyEvent): string | undefined => {
-      const rendered = logType.render(event)?.replaceAll(separator, '')
+      const rendered = logType.render(event)
       const type = rendered ?? options.fallback_log_type
       if (rendered === undefined) templateFailed(context, 'log_type', logType, event, type === undefined)
       if (type === undefined) return undefined
-      if (namespace === undefined) return type
+      if (namespace === undefined) return joinedKey([type])
       const space = namespace.render(event)
       if (space === undefined) {
         templateFailed(context, 'namespace', namespace, event, true)
         return undefined
       }
-      return `${type}${separator}${space}`
+      return joinedKey([type, space])
     }
     const labels = Object.entries(options.labels).map(([name, value]) => ({ key: name, value }))
     const fixed = isStatic ? (partition(new LogEvent({})) ?? '') : ''
     const prefix = (partitionKey: string): string => {
-      const [type, space] = (partitionKey === '' ? fixed : partitionKey).split(separator)
+      const [type, space] = splitKey(partitionKey === '' ? fixed : partitionKey)
       const members = {
         customer_id: options.customer_id,
         ...(space === undefined ? {} : { namespace: space }),
@@ -208,9 +209,6 @@ export const siemUnstructured = defineSink({
     return withClient(sink, credentials.client)
   },
 })
-
-/** Between type and namespace in the key of a partition. */
-const separator = '\0'
 
 interface Credentials {
   readonly apiKey?: string

@@ -402,7 +402,11 @@ function withoutData(labels: Labels): Labels | undefined {
 function seriesKey(labels: Labels): string {
   const names = Object.keys(labels).sort()
   let key = ''
-  for (const name of names) key += `${name}\u0000${labels[name]}\u0000`
+  // With their lengths: values may be data.
+  for (const name of names) {
+    const value = String(labels[name])
+    key += `${name.length}:${name}${value.length}:${value}`
+  }
   return key
 }
 

@@ -1,6 +1,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { optionsOf } from '@penstock/agent/config/component-options'
+import { components } from '@penstock/agent/registry'
+import { isTable, membersOf, type Schema } from '@penstock/agent/schema/walk'
 import { describe, expect, test } from 'vitest'
 import { subscriptionOf } from './artifact.ts'
 import { compileResources } from './config.ts'
@@ -513,6 +516,58 @@ metadata: { name: shop, labels: { tier: gold } }
       app: 'mine',
       cluster: 'prod',
       namespace: 'shop',
+    })
+  })
+
+  describe('what an owner enforces arrives once, whatever a Pipeline overrides (T13)', () => {
+    const overriding = (type: string, enforced: object, overrides: object, open: string) => {
+      const spec = { type, allowedNamespaces: { from: 'All' }, overridable: [open], enforced, config: {} }
+      const owner = { apiVersion: 'penstock.dev/v1alpha1', kind: 'ClusterSink', metadata: { name: 'shared' }, spec }
+      const own = pipeline(`sources: [{ name: app, type: orchestrator_logs }]
+sinks: [{ name: out, ref: { kind: ClusterSink, name: shared }, overrides: ${JSON.stringify(overrides)} }]`)
+      return compile(`${own}---\n${JSON.stringify(owner)}\n`)
+    }
+    /** Maps of texts below a schema, with what their names are. */
+    const maps = (schema: Schema, path: readonly string[] = []): [readonly string[], unknown][] =>
+      isTable(schema['additionalProperties'])
+        ? [[path, schema['x-names']]]
+        : Object.entries(membersOf(schema)).flatMap(([name, member]) => maps(member, [...path, name]))
+    const nested = (path: readonly string[], value: object): object =>
+      path.reduceRight<object>((inner, name) => ({ [name]: inner }), value)
+    const sinks = components.filter(({ kind }) => kind === 'sink')
+    const rows = sinks.flatMap((sink) =>
+      maps(optionsOf(sink).schema).map(([path, names]) => ({ type: sink.type, path, names, at: path.join('.') })),
+    )
+
+    test('there are such maps', () => {
+      expect(rows.map(({ type, at }) => `${type} ${at}`)).toEqual(
+        expect.arrayContaining(['log_aggregator labels', 'http request.headers', 'search_engine query']),
+      )
+    })
+
+    test.each(rows)('$type: $at', ({ type, path, names, at }) => {
+      const same = ['X-Tenant', 'x-tenant', 'X-TENANT', 'x-Tenant']
+      const hostile = Object.fromEntries(same.map((name) => [name, 'forged']))
+      const { config } = overriding(type, nested(path, { 'X-Tenant': 'shop' }), nested(path, hostile), at)
+      const sent = path.reduce<unknown>(
+        (value, name) => (value as Record<string, unknown>)[name],
+        config.sinks['shop/checkout/out'],
+      ) as Record<string, unknown>
+
+      expect(sent['X-Tenant']).toBe('shop')
+      expect(Object.keys(sent)).toEqual(expect.arrayContaining(names === 'header' ? ['X-Tenant'] : same))
+      if (names === 'header') expect(Object.keys(sent)).toHaveLength(1)
+    })
+
+    test('names that are enforced are written out', () => {
+      const { problems } = overriding('log_aggregator', { labels: { '{{ a }}': 'x', 'b*': 'y', c: 'z' } }, {}, 'labels')
+      expect(problems.map((problem) => problem.replace(/^\S+ /, ''))).toEqual(
+        expect.arrayContaining([
+          '`labels` of `enforced` must have names that are written out; found "b*"',
+          '`labels` of `enforced` must have names that are written out; found "{{ a }}"',
+        ]),
+      )
+      expect(problems.join()).not.toContain('found "c"')
     })
   })
 

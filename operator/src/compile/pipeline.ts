@@ -11,7 +11,15 @@ import { type ProgramRules, platformRules, restrictedRules, unopenedRules } from
 import { meaningOf } from '@penstock/agent/schema/meaning'
 import { isSecret } from '@penstock/agent/schema/messages'
 import type { Problem } from '@penstock/agent/schema/problems'
-import { isTable, type Place, walkOptions } from '@penstock/agent/schema/walk'
+import {
+  aliasesOf,
+  isTable,
+  membersOf,
+  type Place,
+  type Schema,
+  schemaBelow,
+  walkOptions,
+} from '@penstock/agent/schema/walk'
 import { capturedFields } from '@penstock/agent/sources/orchestrator_logs/annotate'
 import { compileFieldSelector } from '@penstock/agent/sources/orchestrator_logs/field-selector'
 import type { Reason } from '../api/conditions.ts'
@@ -500,8 +508,11 @@ class Compilation {
     }
     const enforced = spec['enforced']
     if (!isTable(enforced)) return options
-    const fixed = this.#enforced(resource, ['spec', 'enforced'], enforced)
-    return merged(options, fixed as Table)
+    const fixed = this.#enforced(resource, ['spec', 'enforced'], enforced) as Table
+    const declaration = findComponent('sink', String(spec['type']))
+    const schema = declaration === undefined ? undefined : optionsOf(declaration).schema
+    this.#checkEnforcedNames(resource, ['spec', 'enforced'], fixed, schema)
+    return merged(withoutOthers(options, fixed, schema), fixed)
   }
 
   /**
@@ -530,6 +541,18 @@ class Compilation {
     return Object.fromEntries(
       Object.entries(value).map(([name, member]) => [name, this.#enforced(resource, [...path, name], member)]),
     )
+  }
+
+  /** A name that is made of an event's fields may come out as any other, and as one that is enforced. */
+  #checkEnforcedNames(resource: Resource, path: readonly PathKey[], value: unknown, schema: Schema | undefined): void {
+    if (schema === undefined || !isTable(value)) return
+    for (const [name, member] of Object.entries(value)) {
+      if (schema['x-names'] === 'template' && (name.includes('{{') || name.endsWith('*'))) {
+        const message = `\`${path.slice(2).join('.')}\` of \`enforced\` must have names that are written out; found ${JSON.stringify(name)}`
+        this.#report(resource, [...path, name], message, 'Write a name for each; values may be templates.')
+      }
+      this.#checkEnforcedNames(resource, [...path, name], member, schemaBelow(schema, name))
+    }
   }
 
   /** Events of other sources have no pod. */
@@ -1086,6 +1109,36 @@ function merged(base: Table, over: Table): Table {
     result.set(name, isWhole ? value : merged(below, value))
   }
   return Object.fromEntries(result)
+}
+
+/** `base` without what means the same as an option of `over` by another name: an alias, or a header in other case. */
+function withoutOthers(base: Table, over: Table, schema: Schema | undefined): Table {
+  if (schema === undefined) return base
+  const same = (name: string, other: string) => {
+    if (schema['x-names'] === 'header') return name.toLowerCase() === other.toLowerCase()
+    return canonicalName(schema, name) === canonicalName(schema, other)
+  }
+  const names = Object.keys(over)
+  const kept: Table = {}
+  for (const [name, value] of Object.entries(base)) {
+    const enforced = names.find((each) => same(each, name))
+    if (enforced === undefined) kept[name] = value
+    else {
+      const below = over[enforced]
+      const isJoined = isTable(value) && isTable(below)
+      if (enforced === name || isJoined) {
+        kept[enforced] = isJoined ? withoutOthers(value, below, schemaBelow(schema, name)) : value
+      }
+    }
+  }
+  return kept
+}
+
+/** The name that an option is declared by. */
+function canonicalName(schema: Schema, name: string): string {
+  const members = membersOf(schema)
+  if (Object.hasOwn(members, name)) return name
+  return Object.keys(members).find((each) => aliasesOf(members[each] as Schema).includes(name)) ?? name
 }
 
 /** Selectors as one: all must match. */

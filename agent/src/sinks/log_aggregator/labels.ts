@@ -1,7 +1,9 @@
 // Labels of an event, which choose its stream, and structured metadata, which is made by the same rules: names and values are
-// templates, and a name that ends in `*` expands an object into one label for each of its members.
+// templates, and a name that ends in `*` expands an object into one label for each of its members. A name that is written out comes
+// last: nothing that an event holds takes its place, not even by a character that the destination would replace.
 
 import type { AnyEvent } from '../../delivery/batcher.ts'
+import { keyPart, splitKey } from '../../event/joined-key.ts'
 import { LogEvent } from '../../event/log.ts'
 import type { Path } from '../../event/path.ts'
 import { compileTemplate, type Template } from '../../template.ts'
@@ -16,8 +18,8 @@ export interface Labels {
    * that could not be rendered.
    */
   key(event: AnyEvent, onMissing: (option: string, template: Template) => void): string
-  /** The labels that a key stands for, sorted by name. */
-  fromKey(key: string): ReadonlyMap<string, string>
+  /** The labels that a key stands for, sorted by name. `onInvalid` hears of each rendered name that could not stay as it is. */
+  fromKey(key: string, onInvalid?: () => void): ReadonlyMap<string, string>
 }
 
 interface Label {
@@ -29,9 +31,8 @@ interface Label {
 /** What static templates are rendered for. */
 const nothing = new LogEvent({})
 
-/** Stands in keys for what could not be rendered, and between texts; neither occurs in text that came from UTF-8. */
+/** Stands in the key of a single text for what could not be rendered. No text is it: lone surrogates are replaced. */
 const absent = '\udfff'
-const separator = '\udffe'
 
 export function compileLabels(options: Readonly<Record<string, string>>, option: string, timestampKey: string): Labels {
   const labels: Label[] = Object.entries(options).map(([name, value]) => ({
@@ -52,7 +53,7 @@ export function compileLabels(options: Readonly<Record<string, string>>, option:
     key(event, onMissing) {
       if (single !== undefined) {
         const text = single.template.render(event)
-        if (text !== undefined) return text
+        if (text !== undefined) return text === absent ? text.toWellFormed() : text
         onMissing(single.option, single.template)
         return absent
       }
@@ -61,29 +62,32 @@ export function compileLabels(options: Readonly<Record<string, string>>, option:
         const { template, option: place } = dynamic[index] as (typeof dynamic)[number]
         const text = template.render(event)
         if (text === undefined) onMissing(place, template)
-        key += index === 0 ? (text ?? absent) : separator + (text ?? absent)
+        key += keyPart(text)
       }
       return key
     },
-    fromKey(key) {
-      const texts = key.split(separator)
+    fromKey(key, onInvalid) {
+      const texts = single === undefined ? splitKey(key) : [key === absent ? undefined : key]
       let at = 0
-      const textOf = (template: Template): string | undefined => {
-        if (template.isStatic) return template.render(nothing)
-        const text = texts[at++]
-        return text === absent ? undefined : text
-      }
+      const textOf = (template: Template): string | undefined =>
+        template.isStatic ? template.render(nothing) : texts[at++]?.toWellFormed()
       const expanded = new Map<string, string>()
-      const plain = new Map<string, string>()
+      const rendered = new Map<string, string>()
+      const written = new Map<string, string>()
       for (const label of labels) {
         const name = textOf(label.name)
         const value = textOf(label.value)
         if (name === undefined || value === undefined) continue
         if (name.endsWith('*')) expand(name.slice(0, -1), value, expanded)
-        else plain.set(name, value)
+        else if (label.name.isStatic) written.set(name, value)
+        else {
+          const valid = labelName(name)
+          if (valid !== name) onInvalid?.()
+          if (valid !== undefined) rendered.set(valid, value)
+        }
       }
-      for (const [name, value] of plain) expanded.set(name, value)
-      return new Map([...expanded].sort(([left], [right]) => (left < right ? -1 : left > right ? 1 : 0)))
+      const all = new Map([...expanded, ...rendered, ...written])
+      return new Map([...all].sort(([left], [right]) => (left < right ? -1 : left > right ? 1 : 0)))
     },
   }
 }
@@ -99,12 +103,16 @@ function expand(prefix: string, text: string, into: Map<string, string>): void {
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return
   for (const [name, value] of Object.entries(parsed)) {
     if (value === null) continue
-    into.set(slug(prefix + name), typeof value === 'string' ? value : JSON.stringify(value))
+    const valid = labelName(prefix + name.toWellFormed())
+    if (valid !== undefined) into.set(valid, (typeof value === 'string' ? value : JSON.stringify(value)).toWellFormed())
   }
 }
 
-function slug(name: string): string {
-  return name.toLowerCase().replace(/[^0-9a-z_]/g, '_')
+/** A name as the destination takes it: the characters that it forbids are replaced. Undefined if nothing is left. */
+function labelName(name: string): string | undefined {
+  if (name === '') return undefined
+  const valid = name.replace(/[^0-9A-Za-z_]/g, '_')
+  return /^[0-9]/.test(valid) ? `_${valid}` : valid
 }
 
 const validName = /^[a-zA-Z_][a-zA-Z0-9_]*\*?$|^\*$/

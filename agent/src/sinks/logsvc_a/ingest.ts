@@ -6,6 +6,7 @@ import type { OptionProblem, Sink, SinkContext } from '../../component.ts'
 import type { AnyEvent } from '../../delivery/batcher.ts'
 import { framed } from '../../delivery/request.ts'
 import { PenstockError } from '../../errors.ts'
+import { joinedKey, splitKey } from '../../event/joined-key.ts'
 import type { LogEvent } from '../../event/log.ts'
 import { Timestamp } from '../../event/timestamp.ts'
 import { setField, type ValueObject } from '../../event/value.ts'
@@ -43,7 +44,7 @@ export function ingestSink(context: SinkContext, options: IngestOptions, origin:
   const time = timeField([timestampKey], 'log_schema.timestamp_key', context)
   const line = compileLine(context, options, time)
   const query = (key: string): string => {
-    const [hostname, tags] = (key === '' ? fixed : key).split(separator) as [string, string?]
+    const [hostname = '', tags] = splitKey(key === '' ? fixed : key)
     const parameters = new URLSearchParams({ hostname, now: String(Date.now()) })
     if (options.mac !== undefined) parameters.set('mac', options.mac)
     if (options.ip !== undefined) parameters.set('ip', options.ip)
@@ -83,11 +84,8 @@ export function ingestSink(context: SinkContext, options: IngestOptions, origin:
   })
 }
 
-/** Between host name and tags in the key of a partition; neither may hold it. */
-const separator = '\0'
-
 function joined(hostname: string, tags: readonly string[]): string {
-  return tags.length === 0 ? hostname : `${hostname}${separator}${tags.join(',')}`
+  return joinedKey(tags.length === 0 ? [hostname] : [hostname, tags.join(',')])
 }
 
 /** The address of requests: a host alone is reached by HTTPS, and a path is kept if there is one. */
@@ -124,18 +122,19 @@ function compilePartition(
   const rendered = (event: AnyEvent, option: string, template: Template): string | undefined => {
     const text = template.render(event)
     if (text === undefined) templateFailed(context, option, template, event, true)
-    return text?.replaceAll(separator, '')
+    return text
   }
   return (event) => {
     const host = rendered(event, 'hostname', hostname)
-    if (host === undefined || tags.length === 0) return host
-    let key = host + separator
+    if (host === undefined) return undefined
+    if (tags.length === 0) return joinedKey([host])
+    let all = ''
     for (let index = 0; index < tags.length; index++) {
       const tag = rendered(event, 'tags', tags[index] as Template)
       if (tag === undefined) return undefined
-      key += index === 0 ? tag : `,${tag}`
+      all += index === 0 ? tag : `,${tag}`
     }
-    return key
+    return joinedKey([host, all])
   }
 }
 

@@ -1,0 +1,33 @@
+// Several texts as one, for keys by which events are grouped. The length of each stands before it: whatever events hold, other texts give
+// another key, and no text can stand for two.
+
+/** Stands for a text that there is not. */
+const absent = '-'
+
+export function joinedKey(texts: readonly (string | undefined)[]): string {
+  let key = ''
+  for (let index = 0; index < texts.length; index++) key += keyPart(texts[index])
+  return key
+}
+
+/** A part of a joined key. */
+export function keyPart(text: string | undefined): string {
+  return text === undefined ? absent : `${text.length}:${text}`
+}
+
+/** The texts of a joined key. */
+export function splitKey(key: string): (string | undefined)[] {
+  const texts: (string | undefined)[] = []
+  for (let at = 0; at < key.length; ) {
+    if (key[at] === absent) {
+      texts.push(undefined)
+      at++
+      continue
+    }
+    const colon = key.indexOf(':', at)
+    const from = colon + 1
+    at = from + Number(key.slice(at, colon))
+    texts.push(key.slice(from, at))
+  }
+  return texts
+}
