@@ -26,13 +26,20 @@ export const errorCodes = {
 
 export type ErrorCode = keyof typeof errorCodes
 
+export interface PenstockErrorOptions extends ErrorOptions {
+  /** What may be shown of a tenant's component: nothing of events, answers or secrets. The line of the code if not given. */
+  readonly fact?: string
+}
+
 export class PenstockError extends Error {
   readonly code: ErrorCode
+  readonly fact: string | undefined
 
-  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+  constructor(code: ErrorCode, message: string, options?: PenstockErrorOptions) {
     super(message, options)
     this.name = 'PenstockError'
     this.code = code
+    this.fact = options?.fact
   }
 }
 

@@ -138,7 +138,8 @@ export class CredentialProvider {
         credentials = keys(auth.access_key_id, auth.secret_access_key, auth.session_token)
       } else if (identity === undefined) {
         const needed = 'Set `auth.access_key_id` and `auth.secret_access_key`, both from a Secret.'
-        throw new PenstockError('PEN_AUTH', `There are no credentials for AWS in the options. ${needed} ${noIdentity}`)
+        const message = `There are no credentials for AWS in the options. ${needed} ${noIdentity}`
+        throw new PenstockError('PEN_AUTH', message, { fact: message })
       } else if (auth.credentials_file !== undefined) {
         const profiles = await readProfiles(identity.env, auth.credentials_file)
         credentials = await this.#fromProfile(identity, profiles, auth.profile ?? 'default', signal)
@@ -378,7 +379,8 @@ function ownKeys(profile: Profile): Credentials | undefined {
 
 function answerOf(answer: HttpResponse, who: string): string {
   if (answer.status === 200) return answer.body.toString('utf8')
-  throw new PenstockError('PEN_AUTH', `${who} answered with status ${answer.status}.`)
+  const message = `${who} answered with status ${answer.status}.`
+  throw new PenstockError('PEN_AUTH', message, { fact: message })
 }
 
 function fromJson(text: string, tokenName: string): Credentials {

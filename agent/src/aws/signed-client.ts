@@ -35,7 +35,8 @@ export async function signedClient(
     await client.close()
     await identity?.nodeClient?.close()
     const why = identity === undefined ? noIdentity : 'Neither AWS_REGION, nor a profile, nor the instance names one.'
-    throw new PenstockError('PEN_AUTH', `aws.region required when AWS authentication is in use. ${why}`)
+    const message = `aws.region required when AWS authentication is in use. ${why}`
+    throw new PenstockError('PEN_AUTH', message, { fact: message })
   }
   const credentials = new CredentialProvider(auth, { client, identity, region: found })
   const scope = { region: found, service }

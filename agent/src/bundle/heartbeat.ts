@@ -316,7 +316,7 @@ export class Heartbeat {
     return reports
   }
 
-  /** Keeps what a component complained of last. Records hold neither secrets nor events. */
+  /** Keeps what a component complained of last. Records of a tenant's components hold facts alone: see telemetry/facts.ts. */
   #hear(record: LogRecord): void {
     const { component_id: id, level, message, timestamp } = record
     if (typeof id !== 'string' || !id.includes('/') || (level !== 'error' && level !== 'warn')) return
@@ -325,12 +325,14 @@ export class Heartbeat {
     const error = record['error'] as { message?: unknown; code?: unknown } | string | undefined
     const text = typeof error === 'object' ? error?.message : error
     const status = typeof record['status'] === 'number' ? record['status'] : statusIn(text)
-    const detail = typeof text === 'string' ? ` ${text}` : status === undefined ? '' : ` Status ${status}.`
+    const type = record['error_type']
+    const otherwise = status !== undefined ? ` Status ${status}.` : typeof type === 'string' ? ` (${type})` : ''
+    const detail = typeof text === 'string' ? ` ${text}` : otherwise
     const code = typeof error === 'object' ? error?.code : record['error_kind']
     const closed = record['component_kind'] === 'source' && /\b(EACCES|EPERM)\b/.test(`${code} ${text}`)
     this.#lastErrors.set(id, {
       reason: closed ? 'LogsUnreadable' : reasonOf(status, code, String(text ?? '')),
-      message: `${String(message)}${detail}${closed ? unreadableHelp : ''}`.slice(0, 512),
+      message: `${String(message)}${detail}${closed ? ` File: ${record['file']}.${unreadableHelp}` : ''}`.slice(0, 512),
       at: String(timestamp),
     })
   }

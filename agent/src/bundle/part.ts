@@ -9,6 +9,7 @@ import { environmentProxy, parseProxy } from '../net/proxy.ts'
 import { restrictedRules } from '../remap/rules.ts'
 import type { ProxyOptions } from '../schema/groups.ts'
 import type { Problem } from '../schema/problems.ts'
+import { pathOf } from '../schema/walk.ts'
 import type { Secrets } from './folder.ts'
 import { type Bundle, type BundlePipeline, type BundleSubscription, pipelineOf } from './format.ts'
 import { forbiddenSecrets } from './restricted.ts'
@@ -95,7 +96,7 @@ export function loadPart(
     },
     { env: settings.env, ...(restricted ? { programs: restrictedRules } : {}) },
   )
-  if (!loaded.ok) return loaded
+  if (!loaded.ok) return { ok: false, problems: loaded.problems.map((problem) => unquoted(problem, part, sources)) }
   const subscriptions = new Map(part.subscriptions.map((subscription) => [subscription.out, subscription]))
   const egress = restricted ? egressOf(part.pipeline, settings) : undefined
   const guarded = (id: string, proxy: ProxyOptions) =>
@@ -131,6 +132,23 @@ function egressOf(
 function mapped<V>(map: ReadonlyMap<string, V>, change: (value: V) => V): Map<string, V> {
   return new Map([...map].map(([key, value]) => [key, change(value)]))
 }
+
+/** A problem of an option that is a secret, or that holds one, without the text that was found there. */
+function unquoted(problem: Problem, part: Part, sources: Table): Problem {
+  const at = stepsOf(problem.path)
+  if (at.length < 3) return problem // of the component as a whole
+  let isSecret = false
+  withSecrets({ sources, transforms: part.transforms, sinks: part.sinks }, (_, path) => {
+    const place = stepsOf(pathOf(path))
+    isSecret ||= place.every((step, index) => index >= at.length || step === at[index])
+    return undefined
+  })
+  if (!isSecret) return problem
+  const { severity, path } = problem
+  return { severity, path, message: 'is not what this option takes; the value comes from a secret and is not shown' }
+}
+
+const stepsOf = (path: string): string[] => path.split(/[.[\]"]+/).filter((step) => step !== '')
 
 /** Puts secret values where they belong. Text that stands beside them is never looked at. */
 function resolve(value: unknown, secrets: Secrets): unknown {

@@ -7,6 +7,7 @@ import type { ProgramLog } from '../component.ts'
 import type { Config } from '../config/config.ts'
 import { protectFolder } from '../config/given-file.ts'
 import { errorText, PenstockError } from '../errors.ts'
+import { factText } from '../telemetry/facts.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { BundleParts } from '../topology/build.ts'
@@ -19,6 +20,7 @@ import { version } from '../version.ts'
 import { deliveryIn, type Loaded, type Look, look, type Secrets, valuesIn, watchFolders } from './folder.ts'
 import { type Bundle, pipelineOf } from './format.ts'
 import { keysOf, loadPart, markOf, type Part, partsOf, secretsOf } from './part.ts'
+import { redactorOf } from './redaction.ts'
 import type { Sidecar } from './sidecar.ts'
 import type { BundleStream } from './stream.ts'
 
@@ -134,6 +136,7 @@ export class BundleRunner {
       draining,
       leadership: options.leadership,
       hub: undefined,
+      isRestricted: (id) => this.#restricted.has(pipelineOf(id)),
       programLog: (id) => this.#programLog(id),
       shares: this.#shares,
       account: (id) => this.#shares.get(pipelineOf(id)),
@@ -222,7 +225,8 @@ export class BundleRunner {
   /** A source has failed while it ran. */
   sourceFailed(id: string, error: unknown): void {
     const pipeline = pipelineOf(id)
-    this.#broken.set(pipeline, { pipeline, component: nameOf(id), reason: 'SourceFailed', message: errorText(error) })
+    const message = this.#restricted.has(pipeline) ? factText(error) : errorText(error)
+    this.#broken.set(pipeline, { pipeline, component: nameOf(id), reason: 'SourceFailed', message })
     this.onAttempt()
   }
 
@@ -408,6 +412,9 @@ export class BundleRunner {
       reason,
       message: withoutSecrets(message, part, secrets),
     })
+    // Beside secrets, an error of a tenant's component shows its class: it may quote what it was given in any form.
+    const hides = part.pipeline.restricted === true && keysOf(part).size > 0
+    const said = (error: unknown) => (hides ? factText(error) : errorText(error))
     const listed = new Set((part.pipeline.secrets ?? []).map(({ key }) => key))
     for (const key of keysOf(part)) {
       if (!listed.has(key)) {
@@ -443,13 +450,13 @@ export class BundleRunner {
         return failed(
           component === undefined ? undefined : nameOf(component),
           reasonOf(error, result.reason),
-          errorText(error ?? result.reason),
+          error === undefined ? result.reason : said(error),
         )
       }
       this.#running.set(id, { part, mark, components: idsOf(config) })
       return undefined
     } catch (error) {
-      return failed(undefined, reasonOf(error, 'internal'), errorText(error))
+      return failed(undefined, reasonOf(error, 'internal'), said(error))
     }
   }
 
@@ -554,13 +561,10 @@ export function nameOf(component: string): string {
   return component.slice(component.lastIndexOf('/') + 1)
 }
 
+/** Text for a heartbeat: without secrets, and only then not too long. */
 function withoutSecrets(text: string, part: Part, secrets: Secrets): string {
-  let clean = text
-  for (const key of keysOf(part)) {
-    const value = secrets.value(key)?.toString('utf8') ?? ''
-    if (value.length >= 3) clean = clean.replaceAll(value, '***').replaceAll(JSON.stringify(value).slice(1, -1), '***')
-  }
-  return clean.slice(0, 1024)
+  const redact = redactorOf([...keysOf(part)].flatMap((key) => secrets.value(key) ?? []))
+  return redact(text).slice(0, 1024)
 }
 
 function reasonOf(error: unknown, otherwise: string): string {

@@ -5,11 +5,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { optionsOf } from '../config/component-options.ts'
 import { loadConfigObject } from '../config/load.ts'
+import { components } from '../registry.ts'
+import { membersOf, type Schema, variantsOf } from '../schema/walk.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import { bundleFiles, project, type TestBundle } from '../testing/bundle.ts'
 import { fakeDestination } from '../testing/destination.ts'
 import { Topology } from '../topology/run.ts'
+import type { Secrets } from './folder.ts'
+import { loadPart, type Part } from './part.ts'
 import { BundleRunner } from './runner.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
@@ -203,4 +208,150 @@ test('after a restart a pipeline whose value is late runs the version that was k
   await using second = await Rig.start()
   expect(second.running).toEqual(['free/p 2', 'shop/p 1'])
   expect(second.runner.state).toMatchObject({ state: 'Waiting', failures: [] })
+})
+
+/** Places for a value in every option of a schema, with a chance to be filled. */
+function placesIn(schema: Schema, path: readonly string[] = []): (readonly string[])[] {
+  const variants = variantsOf(schema)
+  if (variants !== undefined) return [path, ...variants.flatMap((variant) => placesIn(variant, path).slice(1))]
+  return [path, ...Object.entries(membersOf(schema)).flatMap(([name, member]) => placesIn(member, [...path, name]))]
+}
+
+function optionsWith(path: readonly string[], value: unknown): Record<string, unknown> {
+  const [name, ...rest] = path as [string, ...string[]]
+  return { [name]: rest.length === 0 ? value : optionsWith(rest, value) }
+}
+
+test('no problem of any option that a secret fills shows a piece of the value', () => {
+  const kinds = { sink: 'sinks', source: 'sources', transform: 'transforms' } as const
+  const secretTexts = [
+    'S3cretMarker0123456789-abcdefghijklmnopqrstuvwxyz-S3cretMarker0123456789-and-more',
+    'http://S3cretMarker0123456789@no/{{ S3cretMarker',
+    '{"S3cretMarker0123456789": "S3cretMarker"',
+  ]
+  let judged = 0
+  for (const component of components) {
+    for (const path of placesIn(optionsOf(component).schema)) {
+      const [first] = path
+      if (first === undefined || first === 'type' || first === 'inputs') continue
+      for (const text of secretTexts) {
+        const id = 'evil/p/it'
+        const options = { ...optionsWith(path, { $secret: 'own' }), type: component.type }
+        const part: Part = {
+          ...{ id: 'evil/p', subscriptions: [], sources: {}, transforms: {}, sinks: {} },
+          [kinds[component.kind]]: {
+            [id]: component.kind === 'source' ? options : { ...options, inputs: ['evil/p/in'] },
+          },
+          pipeline: { uid: 'u', generation: 1, hash: '1', restricted: true, secrets: [{ key: 'own' }] },
+        }
+        const own: Secrets = { value: () => Buffer.from(text), digest: () => 'digest' }
+        const loaded = loadPart(part, own, { dataDir: folder, denied: [], env: {} })
+        if (loaded.ok) continue
+        judged++
+        for (const problem of loaded.problems) {
+          expect(
+            `${problem.path} ${problem.message} ${problem.help ?? ''}`,
+            `${component.type} ${path.join('.')}`,
+          ).not.toMatch(/S3cretM|cretMarker|0123456/)
+        }
+      }
+    }
+  }
+  expect(judged).toBeGreaterThan(1000)
+})
+
+test('where a component cannot be built with a secret, its failure shows no piece of the value', async () => {
+  await using destination = await fakeDestination(200)
+  const marker = 'S3cretMarker0123456789'
+  const sinkWith = (options: object) => ({
+    ...{ type: 'http', uri: destination.url, encoding: { codec: 'json' }, healthcheck: false },
+    ...options,
+  })
+  const sinksWith: Readonly<Record<string, object>> = {
+    map: { type: 'search_engine', endpoints: [destination.url], query: { $secret: 'own' } },
+    address: sinkWith({ uri: { $secret: 'own' } }),
+    header: sinkWith({ request: { headers: { authorization: { $secret: 'own' } } } }),
+    key: sinkWith({ tls: { key_file: { $secret: 'own' }, crt_file: { $secret: 'own' } } }),
+    account: {
+      ...{ type: 'siem_unstructured', customer_id: 'c8c65bfa-5f2c-42d4-9189-64bb7b939f2c', log_type: 'L' },
+      ...{ encoding: { codec: 'text' }, credentials_path: { $secret: 'own' } },
+    },
+  }
+  const secretTexts = [`{"type":"${marker}\n"`, `-----BEGIN ${marker}`, `http://${marker}:${marker}@[`, `${marker}\n\r`]
+  for (const [index, text] of secretTexts.entries()) {
+    const ids = Object.keys(sinksWith).map((name) => `evil/${name}-${index}`)
+    const bundle: TestBundle = {
+      pipelines: Object.fromEntries(
+        ids.map((id) => [id, { uid: id, generation: 1, hash: '1', restricted: true, secrets: [{ key: 'own' }] }]),
+      ),
+      sources: Object.fromEntries(ids.map((id) => [`${id}/in`, { type: 'demo_logs', format: 'json', interval: 0.05 }])),
+      sinks: Object.fromEntries(
+        Object.values(sinksWith).map((sink, at) => [`${ids[at]}/out`, { ...sink, inputs: [`${ids[at]}/in`] }]),
+      ),
+    }
+    project(join(folder, 'secrets'), { own: text })
+    project(join(folder, 'bundle'), bundleFiles(bundle, { own: text }).files)
+    await using rig = await Rig.start()
+    await eventually(() => expect(rig.runner.state).toMatchObject({ state: 'Loaded' }))
+    expect(rig.runner.state.failures.length).toBeGreaterThan(0)
+    for (const said of [JSON.stringify(rig.runner.state), rig.said.join('')]) {
+      expect(said).not.toMatch(/S3cretM|cretMarker|0123456/)
+    }
+  }
+})
+
+test('the log of a tenant’s components shows facts, never events or answers that quote them', async () => {
+  const card = 'CARD-4111-1111'
+  const item = (status: number) => ({
+    index: { status, error: { type: card, reason: `failed to parse field [message] with value [${card}]` } },
+  })
+  await using rejecting = await fakeDestination((request) => ({ status: 400, body: request.text() }))
+  await using partly = await fakeDestination((request) =>
+    request.method === 'GET'
+      ? { status: 200, body: '{"version":{"number":"8.0.0"}}' }
+      : { status: 200, body: JSON.stringify({ errors: true, items: [item(400)] }) },
+  )
+  const ids = ['rejected', 'bulk', 'template', 'address', 'program', 'codec'].map((name) => `shop/${name}`)
+  const common = { encoding: { codec: 'json' }, healthcheck: false, batch: { timeout_secs: 0.05, max_events: 1 } }
+  const sinks: readonly object[] = [
+    { type: 'http', uri: rejecting.url, ...common },
+    { type: 'search_engine', endpoints: [partly.url], batch: common.batch, api_version: 'v8', healthcheck: false },
+    { type: 'http', uri: `${rejecting.url}/{{ none }}`, ...common },
+    { type: 'http', uri: 'http://{{ message }}.invalid/', ...common, request: { retry_attempts: 0 } },
+    { type: 'http', uri: rejecting.url, ...common },
+    { type: 'http', uri: rejecting.url, ...common, encoding: { codec: 'csv', csv: { fields: ['none'] } } },
+  ]
+  const bundle: TestBundle = {
+    pipelines: Object.fromEntries(ids.map((id) => [id, { uid: id, generation: 1, hash: '1', restricted: true }])),
+    sources: Object.fromEntries(
+      ids.map((id) => [`${id}/in`, { type: 'demo_logs', format: 'shuffle', lines: [card], interval: 0.05 }]),
+    ),
+    transforms: Object.fromEntries(
+      ids.map((id) => [`${id}/change`, { type: 'remap', source: '.n = to_int!(.message)', inputs: [`${id}/in`] }]),
+    ),
+    sinks: Object.fromEntries(sinks.map((sink, at) => [`${ids[at]}/out`, { ...sink, inputs: [`${ids[at]}/change`] }])),
+  }
+  project(join(folder, 'secrets'), {})
+  project(join(folder, 'bundle'), bundleFiles(bundle).files)
+  await using rig = await Rig.start()
+  const of = (id: string, level: number) =>
+    rig.said
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+      .filter((record) => String(record['component_id']).startsWith(`${id}/`) && Number(record['level']) >= level)
+  await eventually(() => {
+    for (const id of ids.slice(0, 4)) {
+      expect(
+        of(id, 40).some((record) => record['component_id'] === `${id}/out`),
+        id,
+      ).toBe(true)
+    }
+    expect(of('shop/program', 40).some((record) => record['component_id'] === 'shop/program/change')).toBe(true)
+  })
+  // What can be done about it is still there.
+  expect(of('shop/rejected', 40)).toContainEqual(
+    expect.objectContaining({ status: 400, error_type: 'request_failed', error_code: 'http_response_400' }),
+  )
+  expect(of('shop/template', 40)).toContainEqual(expect.objectContaining({ missing: ['none'] }))
+  expect(rig.said.join('')).not.toContain('4111')
+  expect(rig.said.join('').toLowerCase()).not.toContain(card.toLowerCase())
 })

@@ -149,7 +149,13 @@ export class AccessTokens {
       throw new PenstockError('PEN_AUTH', `No access token from ${this.#source}: ${errorText(error)}.`)
     }
     if (response.status !== 200) {
-      throw new PenstockError('PEN_AUTH', `No access token from ${this.#source}: it answered with ${response.status}.`)
+      throw new PenstockError(
+        'PEN_AUTH',
+        `No access token from ${this.#source}: it answered with ${response.status}.`,
+        {
+          fact: `The token service answered with status ${response.status}.`,
+        },
+      )
     }
     const answer = parsedAnswer(response.body)
     if (answer === undefined) {

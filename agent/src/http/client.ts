@@ -8,6 +8,7 @@ import { openConnection } from '../net/connect.ts'
 import type { ChooseProxy, ProxyAddress } from '../net/proxy.ts'
 import type { TlsSettings } from '../net/tls.ts'
 import type { ComponentEvents } from '../telemetry/component-events.ts'
+import { errorFact, fact } from '../telemetry/facts.ts'
 import { version } from '../version.ts'
 import { AnswerBody, codings, type HeldBytes } from './answer-body.ts'
 
@@ -270,7 +271,7 @@ export function parseUrl(text: string, option: string): URL {
 
 /** For log fields: the error and, where there is one, its system code. */
 export function transportFields(error: unknown): Record<string, unknown> {
-  return { error: reasonText(error), error_kind: errorKind(error) }
+  return { error: errorFact(reasonText(error), error), error_kind: fact(errorKind(error)) }
 }
 
 /** Why a request failed, without a full stop. Several addresses that failed together have no text but a code. */

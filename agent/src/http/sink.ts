@@ -19,6 +19,7 @@ import { joinedKey } from '../event/joined-key.ts'
 import { compileProxy } from '../net/proxy.ts'
 import { compileTls } from '../net/tls.ts'
 import type { BatchOptions, CompressionOption, RequestOptions, TlsOptions } from '../schema/groups.ts'
+import { fact } from '../telemetry/facts.ts'
 import type { Template } from '../template.ts'
 import { authorization, type StaticAuth } from './auth.ts'
 import { classifyResponse } from './classify.ts'
@@ -122,7 +123,7 @@ export function templateFailed(
     message: discarded
       ? 'A template refers to fields that the event does not have; the event is discarded.'
       : 'A template refers to fields that the event does not have.',
-    fields: { field: option, missing: template.missing(event) },
+    fields: { field: fact(option), missing: template.missing(event).map(fact) },
   })
   if (discarded) context.events.discarded(1, false, 'A template could not be rendered.')
 }
@@ -441,7 +442,8 @@ export const maxListBytes = 8 << 20
 export function unhealthy(address: string, status: number): PenstockError {
   const url = URL.parse(address)
   const place = url === null ? 'The destination' : `${url.origin}${url.pathname}`
-  return new PenstockError('PEN_HEALTHCHECK', `${place} answered with status ${status}.`)
+  const fact = `The destination answered with status ${status}.`
+  return new PenstockError('PEN_HEALTHCHECK', `${place} answered with status ${status}.`, { fact })
 }
 
 function lowerCased(headers: Readonly<Record<string, string>>): Record<string, string> {

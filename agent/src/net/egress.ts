@@ -52,10 +52,8 @@ export class Egress {
     if (isIP(name) !== 0) this.#checkAddress(name, host)
     if (this.#deniedNames.has(name)) throw denied(`The host "${host}"`)
     if (this.#allowed.length === 0 || this.#allowed.some((each) => isBelow(name, each))) return
-    throw new PenstockError(
-      'PEN_EGRESS_DENIED',
-      `The host "${host}" is not among those that the TenantPolicy opens to the namespace (rule T7): ${this.#allowed.join(', ')}. Use one of them, or have the platform offer the destination as a ClusterSink.`,
-    )
+    const why = `is not among those that the TenantPolicy opens to the namespace (rule T7): ${this.#allowed.join(', ')}. Use one of them, or have the platform offer the destination as a ClusterSink.`
+    throw new PenstockError('PEN_EGRESS_DENIED', `The host "${host}" ${why}`, { fact: `The host ${why}` })
   }
 
   #checkAddress(address: string, host: string): void {
@@ -98,10 +96,8 @@ export class Egress {
 }
 
 function denied(what: string): PenstockError {
-  return new PenstockError(
-    'PEN_EGRESS_DENIED',
-    `${what} is closed to namespaced resources (rule T7): it belongs to the node, the cluster or its provider, or the TenantPolicy refuses it. Use an address of a service, or have the platform offer the destination as a ClusterSink.`,
-  )
+  const why = `is closed to namespaced resources (rule T7): it belongs to the node, the cluster or its provider, or the TenantPolicy refuses it. Use an address of a service, or have the platform offer the destination as a ClusterSink.`
+  return new PenstockError('PEN_EGRESS_DENIED', `${what} ${why}`, { fact: `An address of the destination ${why}` })
 }
 
 /** A host as it is compared: lower case, no brackets, no dot at the end. */

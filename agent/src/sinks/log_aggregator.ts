@@ -17,6 +17,7 @@ import { asBuffer, compressionProblems, loadSnappy } from '../http/compression.t
 import { encoderFailed, httpSink, joinPath, templateFailed, unhealthy } from '../http/sink.ts'
 import { batch, compression, encoding, httpAuth, request, tls } from '../schema/groups.ts'
 import { bool, map, oneOf, optional, template, text, url } from '../schema/options.ts'
+import { fact } from '../telemetry/facts.ts'
 import { compileTemplate, type Template } from '../template.ts'
 import { timeField } from '../time-field.ts'
 import { compileLabels, isLabelName } from './log_aggregator/labels.ts'
@@ -171,7 +172,7 @@ export const logAggregator = defineSink({
           type: 'template_failed',
           stage: 'processing',
           message: 'A template refers to fields that events do not have.',
-          fields: { field: option, missing: names },
+          fields: { field: fact(option), missing: names.map(fact) },
           count,
         })
       }

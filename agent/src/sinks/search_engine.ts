@@ -24,6 +24,7 @@ import { identityFor, noIdentity } from '../http/identity.ts'
 import { encoderFailed, httpSink, joinPath, maxListBytes, templateFailed, unhealthy } from '../http/sink.ts'
 import { batch, compression, compressionNames, httpOrAwsAuth, request, tls, transformer } from '../schema/groups.ts'
 import { bool, fieldPath, group, list, map, oneOf, optional, seconds, template, text, url } from '../schema/options.ts'
+import { fact } from '../telemetry/facts.ts'
 import { warnedOnce } from '../telemetry/warned-once.ts'
 import { compileTemplate } from '../template.ts'
 import { type ActionParts, actionLine, type BulkAction, classifyBulk } from './search_engine/bulk.ts'
@@ -199,7 +200,10 @@ export const searchEngine = defineSink({
       options.aws?.endpoint ?? (isAws ? endpointOverride(identityFor(context.proxy)?.env, 'ES') : undefined)
     const bases = given.length === 0 && address !== undefined ? [address] : given
     // The check has let the agent's environment count.
-    if (bases.length === 0) throw new PenstockError('PEN_CONFIG_INVALID', `Set \`endpoints\`. ${noIdentity}`)
+    if (bases.length === 0) {
+      const message = `Set \`endpoints\`. ${noIdentity}`
+      throw new PenstockError('PEN_CONFIG_INVALID', message, { fact: message })
+    }
     const isStream = options.mode === 'data_stream'
     const encoder = compileEncoder(options.encoding)
     const idPath = options.id_key === undefined || options.id_key === '' ? undefined : parsePath(options.id_key)
@@ -282,7 +286,7 @@ export const searchEngine = defineSink({
         type: 'template_failed',
         stage: 'processing',
         message: 'The action of an event is neither `index` nor `create`; the event is discarded.',
-        fields: { field: 'bulk.action' },
+        fields: { field: fact('bulk.action') },
       })
       context.events.discarded(1, false, 'The bulk action is not supported.')
       return undefined

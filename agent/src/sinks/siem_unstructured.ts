@@ -238,10 +238,8 @@ async function findCredentials(
     return { client, ...byToken(AccessTokens.ofServiceAccount(account, scope, client)) }
   }
   if (identity === undefined) {
-    throw new PenstockError(
-      'PEN_AUTH',
-      `This requires one of api_key or credentials_path to be defined, from a Secret. ${noIdentity}`,
-    )
+    const message = `This requires one of api_key or credentials_path to be defined, from a Secret. ${noIdentity}`
+    throw new PenstockError('PEN_AUTH', message, { fact: message })
   }
   // The metadata server is on the link of the instance itself: no proxy leads to it.
   const client = new HttpClient({ tls: compileTls(options.tls), proxy: () => undefined })

@@ -90,12 +90,11 @@ export const cloudQueue = defineSource({
     if (region === undefined) {
       await client.close()
       await identity?.nodeClient?.close()
-      throw new PenstockError(
-        'PEN_CONFIG_INVALID',
+      const message =
         identity === undefined
           ? `Could not determine region from Penstock configuration. Set \`region\`. ${noIdentity}`
-          : 'Could not determine region from Penstock configuration or default providers. Set `region`, or AWS_REGION in the environment.',
-      )
+          : 'Could not determine region from Penstock configuration or default providers. Set `region`, or AWS_REGION in the environment.'
+      throw new PenstockError('PEN_CONFIG_INVALID', message, { fact: message })
     }
     const credentials = new CredentialProvider(options.auth, { client, identity, region })
     const endpoint = options.endpoint ?? endpointOverride(identity?.env, 'SQS') ?? new URL(options.queue_url).origin

@@ -21,6 +21,7 @@ import { compileMultiline, MultilineAggregator, multiline, multilineProblems } f
 import { compileDelimiter, type Slab } from '../tailing/slab.ts'
 import { Tailer } from '../tailing/tail.ts'
 import type { LineTime, TailedFile } from '../tailing/tailed-file.ts'
+import { fact } from '../telemetry/facts.ts'
 import { version } from '../version.ts'
 import { KubeAccess } from './orchestrator_logs/access.ts'
 import {
@@ -373,7 +374,7 @@ export const orchestratorLogs = defineSource({
           stage: 'receiving',
           code: 'reading_line_from_kubernetes_log',
           message: 'A joined line is longer than `max_merged_line_bytes` and was discarded.',
-          fields: { file: file.path, max_merged_line_bytes: options.max_merged_line_bytes },
+          fields: { file: fact(file.path), max_merged_line_bytes: options.max_merged_line_bytes },
         })
         context.events.discarded(1, false, 'The joined line is longer than `max_merged_line_bytes`.')
         return
@@ -524,7 +525,7 @@ export const orchestratorLogs = defineSource({
           stage: 'processing',
           code: 'annotation_failed',
           message: 'Events could not be annotated, because their pod is not known.',
-          fields: { file: file.path },
+          fields: { file: fact(file.path) },
           count,
           level: 'warn',
         })
@@ -543,7 +544,7 @@ export const orchestratorLogs = defineSource({
         type: 'parser_failed',
         stage: 'processing',
         message: 'Lines are not in the format of the container runtime and were discarded.',
-        fields: { file: file.path, format },
+        fields: { file: fact(file.path), ...(format === undefined ? {} : { format: fact(format) }) },
         count,
         level: 'warn',
       })
@@ -728,7 +729,7 @@ export const orchestratorLogs = defineSource({
             stage: 'receiving',
             code: 'log_bytes_lost',
             message: lossTexts[reason],
-            fields: { file: tailed.path, bytes },
+            fields: { file: fact(tailed.path), bytes },
           })
         },
         // The kubelet reports a new container a little later than it starts to write.

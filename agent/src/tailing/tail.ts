@@ -5,9 +5,9 @@
 
 import { closeSync, fstatSync, openSync, readSync, type Stats, statSync, unlinkSync } from 'node:fs'
 import { BoundedMap } from '../bounded-map.ts'
-import { errorText } from '../errors.ts'
 import { Timestamp } from '../event/timestamp.ts'
 import type { ComponentEvents } from '../telemetry/component-events.ts'
+import { fact } from '../telemetry/facts.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { Checkpoints } from './checkpoint.ts'
 import { CheckpointWriter } from './checkpoint-writer.ts'
@@ -239,7 +239,7 @@ export class Tailer<State> {
             stage: 'receiving',
             code: 'reading_file',
             message: 'A file could not be read.',
-            fields: { file: file.path, error: errorText(error) },
+            fields: { file: fact(file.path), error },
           }),
         )
         return undefined
@@ -334,7 +334,7 @@ export class Tailer<State> {
       stage: 'receiving',
       code: 'reading_line_from_file',
       message: 'A line is longer than `max_line_bytes` and was discarded.',
-      fields: { file: file.path, max_line_bytes: this.#options.maxLineBytes },
+      fields: { file: fact(file.path), max_line_bytes: this.#options.maxLineBytes },
       count,
     })
     this.#events.discarded(count, false, 'The line is longer than `max_line_bytes`.')
@@ -575,7 +575,7 @@ export class Tailer<State> {
       stage: 'receiving',
       code: 'reading_fingerprint',
       message: 'A file could not be opened or its first lines could not be read.',
-      fields: { file: path, error: errorText(error) },
+      fields: { file: fact(path), error },
     })
   }
 
@@ -910,7 +910,7 @@ export class Tailer<State> {
           stage: 'receiving',
           code: 'deleting_file',
           message: 'A file could not be removed after it was read.',
-          fields: { file: file.path, error: errorText(error) },
+          fields: { file: fact(file.path), error },
         }),
       )
     }
@@ -949,7 +949,7 @@ export class Tailer<State> {
             stage: 'receiving',
             code: 'reading_file',
             message: 'A compressed file could not be read.',
-            fields: { file: current.path, error: errorText(error) },
+            fields: { file: fact(current.path), error },
           }),
         )
       }
@@ -987,7 +987,7 @@ export class Tailer<State> {
       stage: 'receiving',
       code: 'writing_checkpoints',
       message: 'The positions of files could not be written; after a restart, lines may be read twice.',
-      fields: { data_dir: this.#options.dataDir, error: errorText(error) },
+      fields: { data_dir: fact(this.#options.dataDir), error },
     })
   }
 
@@ -1001,7 +1001,7 @@ export class Tailer<State> {
           what === 'watching'
             ? 'A folder cannot be watched and is looked at every second in place of that.'
             : 'A folder could not be read.',
-        fields: { directory: path, error: errorText(error) },
+        fields: { directory: fact(path), error },
       }),
     )
   }

@@ -1,6 +1,7 @@
 // The one way in which components count: events received and sent, errors and discards, each as metric and log together.
 // Counts are per batch, never per event; equal messages of one component are limited.
 
+import { fact, facts } from './facts.ts'
 import type { Logger } from './logger.ts'
 import { type HistogramSeries, type Labels, type Metrics, metricTable, type Series } from './metrics.ts'
 import type { RepetitionLimit } from './repetition-limit.ts'
@@ -35,7 +36,7 @@ export interface ErrorReport {
   readonly tags?: Readonly<Record<string, string>>
   /** A constant sentence. */
   readonly message: string
-  /** Facts for the log; never secrets or event content. */
+  /** For the log; never secrets. Of a tenant's component, numbers and what `fact` declares are shown, and the class of errors. */
   readonly fields?: Readonly<Record<string, unknown>>
   /** How many errors of this sort; 1 if not given. */
   readonly count?: number
@@ -53,7 +54,7 @@ export interface ComponentEvents {
   /** Bytes sent over the network, after compression (sinks). */
   sentBytes(bytes: number, tags?: Readonly<Record<string, string>>): void
   error(report: ErrorReport): void
-  /** Events that will not go on. */
+  /** Events that will not go on, with a constant sentence that says why. */
   discarded(events: number, intentional: boolean, reason: string): void
   /** A counter of the component's own; the name must be one of telemetry/metrics.ts. */
   count(name: string, by?: number, tags?: Readonly<Record<string, string>>): void
@@ -168,7 +169,7 @@ export class CountedEvents implements ComponentEvents {
     if (report.code !== undefined) tags['error_code'] = report.code
     for (const name in report.tags) tags[name] = report.tags[name] as string
     this.#metrics.counter('component_errors_total', { ...this.#identity, ...tags }).add(report.count ?? 1)
-    this.#limit.log(this.#logger, report.level ?? 'error', { ...tags, ...report.fields }, report.message)
+    this.#limit.log(this.#logger, report.level ?? 'error', { ...facts(tags), ...report.fields }, report.message)
   }
 
   discarded(events: number, intentional: boolean, reason: string): void {
@@ -180,7 +181,7 @@ export class CountedEvents implements ComponentEvents {
       this.#limit.log(
         this.#logger,
         level,
-        { count: events, intentional, reason },
+        { count: events, intentional, reason: fact(reason) },
         'Events dropped.',
         `discarded ${reason}`,
       )

@@ -203,12 +203,18 @@ test('equal messages are written once, announced as suppressed and summed up aft
       'The message is being suppressed to avoid flooding.',
     ])
     vi.advanceTimersByTime(10_000)
-    expect(written[2]).toEqual(['The message has been suppressed.', { suppressed_message: 'Cannot write.', times: 4 }])
+    expect(JSON.parse(JSON.stringify(written[2]))).toEqual([
+      'The message has been suppressed.',
+      { suppressed_message: 'Cannot write.', times: 4 },
+    ])
     expect(metrics.sum('component_errors_total')).toBe(5)
     events.error(report)
     expect(written).toHaveLength(4)
     events.discarded(1, false, report.message)
-    expect(written[4]).toEqual(['Events dropped.', { count: 1, intentional: false, reason: report.message }])
+    expect(JSON.parse(JSON.stringify(written[4]))).toEqual([
+      'Events dropped.',
+      { count: 1, intentional: false, reason: report.message },
+    ])
   } finally {
     vi.useRealTimers()
   }

@@ -1,6 +1,7 @@
 // Keeps equal messages of one component from flooding the log: the first is written, the second time the log says that it is
 // being suppressed, and once the window is over it says how many were.
 
+import { fact } from './facts.ts'
 import type { Logger } from './logger.ts'
 
 type Level = 'error' | 'warn' | 'info' | 'debug'
@@ -36,7 +37,7 @@ export class RepetitionLimit {
     }
     window.suppressed++
     if (window.suppressed === 1) {
-      logger[level]({ suppressed_message: message }, 'The message is being suppressed to avoid flooding.')
+      logger[level]({ suppressed_message: fact(message) }, 'The message is being suppressed to avoid flooding.')
     }
   }
 
@@ -44,7 +45,7 @@ export class RepetitionLimit {
     const suppressed = this.#windows.get(key)?.suppressed ?? 0
     this.#windows.delete(key)
     if (suppressed > 0) {
-      logger[level]({ suppressed_message: message, times: suppressed }, 'The message has been suppressed.')
+      logger[level]({ suppressed_message: fact(message), times: suppressed }, 'The message has been suppressed.')
     }
   }
 

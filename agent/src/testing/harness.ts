@@ -25,6 +25,7 @@ import { findComponent } from '../registry.ts'
 import type { ProxyOptions } from '../schema/groups.ts'
 import { parseOptions } from '../schema/validate.ts'
 import type { ComponentEvents, ErrorReport } from '../telemetry/component-events.ts'
+import { Fact } from '../telemetry/facts.ts'
 import { silentLogger } from '../telemetry/logger.ts'
 
 const noProxy: ProxyOptions = { enabled: true, http: undefined, https: undefined, no_proxy: undefined }
@@ -43,6 +44,14 @@ export function testGlobals(dataDir: string): Globals {
     },
     proxy: noProxy,
   }
+}
+
+/** The fields of a report as the log has them. */
+function asLogged(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const text = (value: unknown): unknown => (value instanceof Fact ? value.text : value)
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => [name, Array.isArray(value) ? value.map(text) : text(value)]),
+  )
 }
 
 /** Counts what a component reports, by name. */
@@ -69,7 +78,7 @@ export class RecordedEvents implements ComponentEvents {
     this.#add('component_sent_bytes_total', bytes)
   }
   error(report: ErrorReport): void {
-    this.errors.push(report)
+    this.errors.push(report.fields === undefined ? report : { ...report, fields: asLogged(report.fields) })
     this.#add('component_errors_total', report.count ?? 1)
   }
   discarded(events: number, intentional: boolean, reason?: string): void {

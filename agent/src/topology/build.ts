@@ -20,6 +20,7 @@ import { PenstockError } from '../errors.ts'
 import { type Batch, finalizeBatch } from '../event/batch.ts'
 import type { EventStatus } from '../event/finalizer.ts'
 import { type ComponentEvents, CountedEvents } from '../telemetry/component-events.ts'
+import { factsOnly, factText } from '../telemetry/facts.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Labels, Metrics } from '../telemetry/metrics.ts'
 import { RepetitionLimit } from '../telemetry/repetition-limit.ts'
@@ -52,6 +53,8 @@ export interface BundleParts {
   /** Sources are there and do nothing: only what is in the buffers flows. */
   readonly draining?: boolean
   hub: object | undefined
+  /** Whether a component is of a tenant: its log and its status show facts alone. */
+  isRestricted?(componentId: string): boolean
   /** Takes what a program writes with `log`; undefined where it goes to the agent's own log. */
   programLog(componentId: string): ProgramLog | undefined
   /** The thread's time among pipelines, and the account of the one that a component belongs to. */
@@ -92,7 +95,8 @@ interface Parts {
 
 function parts(around: Surroundings, id: string, kind: ComponentKind, type: string): Parts {
   const labels = { component_id: id, component_kind: kind, component_type: type }
-  const logger = around.logger.child(labels)
+  const isRestricted = around.bundle?.isRestricted?.(id) === true
+  const logger = around.logger.child(labels, isRestricted ? { formatters: { log: factsOnly } } : {})
   const limit = new RepetitionLimit(around.logRateLimitMs)
   return { logger, limit, labels, events: new CountedEvents(around.metrics, logger, limit, { id, kind, type }) }
 }
@@ -105,7 +109,9 @@ async function built<T>(kind: ComponentKind, id: string, build: () => T | Promis
     const code = error instanceof PenstockError ? error.code : 'PEN_INTERNAL'
     const message = error instanceof Error ? error.message : String(error)
     const name = `${kind[0]?.toUpperCase()}${kind.slice(1)}`
-    throw new PenstockError(code, `${name} "${id}" cannot be built: ${message}`, { cause: error })
+    const said = `${name} "${id}" cannot be built`
+    const fact = `${said}: ${factText(error)}`
+    throw new PenstockError(code, `${said}: ${message}`, { cause: error, fact })
   }
 }
 

@@ -144,6 +144,7 @@ export class Oauth2Credentials implements Credentials {
       throw new PenstockError(
         'PEN_AUTH',
         `No access token: ${placeOf(address)} answered with status ${response.status}.`,
+        { fact: `The token service answered with status ${response.status}.` },
       )
     }
     return response

@@ -51,7 +51,8 @@ export function accountOf(
   const apiKey = options.default_api_key ?? identity?.env['DD_API_KEY']
   if (apiKey !== undefined) return { site, apiKey }
   const why = identity === undefined ? noIdentity : 'The environment has no `DD_API_KEY` either.'
-  throw new PenstockError('PEN_AUTH', `\`default_api_key\` is required. ${why}`)
+  const message = `\`default_api_key\` is required. ${why}`
+  throw new PenstockError('PEN_AUTH', message, { fact: message })
 }
 
 /** The address of a path of the API. A custom endpoint outside the domains of the service is its own API. */

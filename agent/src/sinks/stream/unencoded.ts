@@ -2,6 +2,7 @@
 
 import type { Batch } from '../../event/batch.ts'
 import type { ComponentEvents, ErrorReport } from '../../telemetry/component-events.ts'
+import { fact } from '../../telemetry/facts.ts'
 
 const encoderFailed = {
   type: 'encoder_failed',
@@ -38,7 +39,7 @@ export class Unencoded {
       events.discarded(this.encoding, false, encoderFailed.message)
     }
     if (this.rendering > 0) {
-      events.error({ ...templateFailed, count: this.rendering, fields: { missing: this.missing } })
+      events.error({ ...templateFailed, count: this.rendering, fields: { missing: this.missing.map(fact) } })
       events.discarded(this.rendering, false, templateFailed.message)
     }
     if (this.count < batch.count) batch.finalizer.retain(1)

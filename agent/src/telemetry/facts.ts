@@ -1,0 +1,78 @@
+// What the log and the status may show of a tenant's component: numbers, and text that its producer declares to be a fact. Everything
+// else, such as the text of an error, may hold a piece of an event, of an answer or of a secret, and is left out.
+
+import { errorCodes, PenstockError } from '../errors.ts'
+
+/** Text with what of it holds nothing of events, answers or secrets: a name, a word of ours, a constant sentence. */
+export class Fact {
+  readonly text: string
+  readonly shown: string
+
+  constructor(text: string, shown = text) {
+    this.text = text
+    this.shown = shown
+  }
+
+  toJSON(): string {
+    return this.text
+  }
+
+  toString(): string {
+    return this.text
+  }
+}
+
+/** Declares text to be shown wherever it is logged. */
+export function fact(text: string): Fact {
+  return new Fact(text)
+}
+
+/** All texts of a table as facts. */
+export function facts(texts: Readonly<Record<string, string>>): Record<string, Fact> {
+  const found: Record<string, Fact> = {}
+  for (const name in texts) found[name] = new Fact(texts[name] as string)
+  return found
+}
+
+/** Text about an error, which a tenant's component shows as the class of the error. */
+export const errorFact = (text: string, error: unknown): Fact => new Fact(text, factText(error))
+
+/** The class of an error as text. */
+export const factText = (error: unknown): string => (error instanceof Error ? factsOf(error).message : 'Error.')
+
+/** The fields of a log record without what is no fact. Errors become their class. */
+export function factsOnly(fields: object): Record<string, unknown> {
+  const kept: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(fields)) {
+    if (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'bigint') kept[name] = value
+    else if (value instanceof Fact) kept[name] = value.shown
+    else if (value instanceof Error) kept[name] = factsOf(value)
+    else if (Array.isArray(value)) kept[name] = value.filter((item) => item instanceof Fact)
+  }
+  return kept
+}
+
+/** Shape of the codes of the system and of libraries: constants, never text of others. */
+const codeShape = /^[A-Z][A-Z0-9_]{1,63}$/
+const maxCauses = 5
+
+/** Of an error, the class of each of its causes. */
+export function factsOf(error: Error): { readonly message: string; readonly code?: string } {
+  const texts: string[] = []
+  let code: string | undefined
+  let next: unknown = error
+  for (let depth = 0; depth < maxCauses && next instanceof Error; depth++, next = next.cause) {
+    const own = next as Error & { readonly code?: unknown; readonly syscall?: unknown }
+    if (own instanceof PenstockError) {
+      texts.push(own.fact ?? errorCodes[own.code])
+      code ??= own.code
+      if (own.fact !== undefined) break // it says all that may be said
+    } else if (typeof own.code === 'string' && codeShape.test(own.code)) {
+      texts.push(`${own.code}.`)
+      code ??= own.code
+    } else if (depth === 0) {
+      texts.push(`${own.constructor.name}.`)
+    }
+  }
+  return { message: [...new Set(texts)].join(' '), ...(code === undefined ? {} : { code }) }
+}
