@@ -27,7 +27,7 @@ export const errorCodes = {
 export type ErrorCode = keyof typeof errorCodes
 
 export interface PenstockErrorOptions extends ErrorOptions {
-  /** What may be shown of a tenant's component: nothing of events, answers or secrets. The line of the code if not given. */
+  /** The text to show for a tenant's component: it holds nothing of events, answers or secrets. If absent, the line of the code. */
   readonly fact?: string
 }
 

@@ -8,7 +8,7 @@ const minValueLength = 3
 /** Longer values, such as certificates, are looked for in fewer forms: each costs a piece for each of its characters. */
 const manyFormsBytes = 8192
 
-/** What takes values out of a text. */
+/** Returns a function that takes these values out of a text. */
 export function redactorOf(values: Iterable<Buffer>): (text: string) => string {
   const pieces = new Set<string>()
   const whole = new Set<string>()

@@ -347,7 +347,7 @@ test('the log of a tenant’s components shows facts, never events or answers th
     }
     expect(of('shop/program', 40).some((record) => record['component_id'] === 'shop/program/change')).toBe(true)
   })
-  // What can be done about it is still there.
+  // The facts that help are still there.
   expect(of('shop/rejected', 40)).toContainEqual(
     expect.objectContaining({ status: 400, error_type: 'request_failed', error_code: 'http_response_400' }),
   )

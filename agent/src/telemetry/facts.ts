@@ -1,4 +1,4 @@
-// What the log and the status may show of a tenant's component: numbers, and text that its producer declares to be a fact. Everything
+// The log and the status show only facts of a tenant's component: numbers, and text that its producer declares with `fact`. Everything
 // else, such as the text of an error, may hold a piece of an event, of an answer or of a secret, and is left out.
 
 import { errorCodes, PenstockError } from '../errors.ts'
