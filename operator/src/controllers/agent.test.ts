@@ -1,14 +1,16 @@
 // What an operator that has just started gives to agents. Caches are stores that the test fills; the Secrets are those that another
 // process has left.
 
+import type { HeartbeatBody } from '@penstock/agent/bundle/heartbeat'
 import { silentLogger } from '@penstock/agent/telemetry/logger'
 import { Registry } from 'prom-client'
 import { expect, test, vi } from 'vitest'
 import type { Agent } from '../api/agent.ts'
 import { agentKind } from '../api/kinds.ts'
 import type { KubeObject, ResourceType } from '../api/object.ts'
+import { evenNow } from '../kube/clock.ts'
 import { Store } from '../kube/store.ts'
-import { daemonSetType } from '../kube/types.ts'
+import { daemonSetType, podType } from '../kube/types.ts'
 import { renderBundle } from '../render/bundle.ts'
 import type { Fragment } from '../render/fragment.ts'
 import { digestFile, renderManifest } from '../render/manifest.ts'
@@ -17,6 +19,14 @@ import { AgentController, troubleOf } from './agent.ts'
 import { Artifacts } from './artifacts.ts'
 import type { OperatorContext } from './context.ts'
 import { Delivery } from './delivery.ts'
+import { maxWaitMs } from './rollout-plan.ts'
+
+/** How far the clock of these tests is ahead. */
+const clock = vi.hoisted(() => ({ aheadMs: 0 }))
+vi.mock('../kube/clock.ts', async (original) => {
+  const real = await original<typeof import('../kube/clock.ts')>()
+  return { ...real, evenNow: () => real.evenNow() + clock.aheadMs }
+})
 
 const fragment: Fragment = {
   ...{ id: 'shop/p', uid: 'u', generation: 1, hash: 'sha256:1', sources: [], transforms: [] },
@@ -74,7 +84,7 @@ async function started(configDelivery: 'Stream' | 'Mounted', values: Readonly<Re
   const agent = {
     ...{ apiVersion: 'penstock.dev/v1alpha1', kind: 'Agent' },
     metadata: { name: 'node', namespace: 'system', uid: 'a', generation: 1, resourceVersion: '1' },
-    spec: { mode: 'Node', configDelivery },
+    spec: { mode: 'Node', configDelivery, pipelines: { clusterPipelines: { selector: {} } } },
   } satisfies Agent
   cache(agentKind).set(agent as KubeObject)
   const ending = new AbortController()
@@ -112,6 +122,45 @@ test.each([
   await vi.waitFor(async () => expect(await operator.metrics.metrics()).toMatch(pass), 30_000)
   expect(operator.delivery.offered('system/node')).toBeUndefined()
   expect(operator.asked.includes('Secret penstock-node-sec-0')).toBe(configDelivery === 'Stream')
+})
+
+test('what changed is taken back when the agents that have been given it only wait', async () => {
+  await using operator = await started('Mounted', { k: 'of the shop' })
+  const { delivery, artifacts } = operator
+  const metadata = { name: 'pod', namespace: 'system', uid: 'pod-uid', labels: { [labels.agent]: 'node' } }
+  const pod = { ...{ apiVersion: 'v1', kind: 'Pod' }, metadata: { ...metadata, resourceVersion: '1' } }
+  operator.cache(podType, { labelSelector: labels.agent }).replace([pod as KubeObject], '', () => true)
+  const key = 'system/node'
+  const said: HeartbeatBody = {
+    ...{ schema: 1, node: 'n', pod: 'pod', namespace: 'system', version: '1', startedAt: 'then', candidate: false },
+    ...{ secretsEpoch: '', failures: [], failed: [], pipelines: {}, revision: operator.rev },
+    ...{ state: 'Waiting', reason: 'A value is not there.' },
+  }
+  const say = () => {
+    delivery.hear(key, { pod: 'pod', podUid: 'pod-uid', node: 'n' }, said, evenNow())
+    delivery.changed(key)
+  }
+  const none = { sources: {}, transforms: {}, sinks: {}, secretRefs: [], sourceTypes: [], labels: {} }
+  artifacts.set({
+    ...{ id: '_cluster/p', kind: 'ClusterPipeline', namespace: undefined, name: 'p', uid: 'c', generation: 1 },
+    ...{ createdAt: '', hash: 'sha256:2', mode: 'Node', hub: { subscriptions: [] }, diskBufferBytes: 0, ...none },
+    tenancy: { restricted: false, denyCidrs: [], allowHosts: [], cpuShare: 100 },
+  })
+  artifacts.markComplete()
+  await vi.waitFor(() => expect(delivery.get(key)?.candidate).toBeDefined(), 30_000)
+  say()
+  await vi.waitFor(() => expect(delivery.get(key)?.why).toBe('1 agents have not loaded it yet.'), 30_000)
+  expect(delivery.get(key)?.record.rolledBack).toEqual({})
+
+  await vi.waitFor(() => {
+    clock.aheadMs += maxWaitMs // also since the last pass, which may have been before the report
+    say()
+    expect(delivery.get(key)?.record.rolledBack).toHaveProperty('_cluster/p')
+  }, 30_000)
+  expect(delivery.get(key)?.record.rolledBack['_cluster/p']?.why).toContain('has waited for more than 2 minutes')
+  // The clock of the next candidate begins anew.
+  say()
+  await vi.waitFor(() => expect(delivery.get(key)?.why).toBe('1 agents have not loaded it yet.'), 30_000)
 })
 
 test('the more nodes a DaemonSet counts, the longer its agents may wait at their start; a count that is not there changes nothing', async () => {
