@@ -105,6 +105,8 @@ export interface SourceContext extends Context {
   readonly replaces?: boolean
   /** Where one agent of several runs it: when its predecessor was last known to run, by that one's clock; undefined if there was none. */
   readonly precededUntil?: (() => number | undefined) | undefined
+  /** Beside an application: the folder that files must be in, whatever links lead elsewhere. */
+  readonly confinedTo?: string | undefined
   /** In a bundle: what the source may read. */
   readonly subscription?: Subscription | undefined
   /** In a bundle: what its sources share, such as one watch of the pods. The source that can use it knows its class. */

@@ -80,7 +80,13 @@ export type LoadedPart =
 export function loadPart(
   part: Part,
   secrets: Secrets,
-  settings: { readonly dataDir: string; readonly denied: readonly string[]; readonly env: NodeJS.ProcessEnv },
+  settings: {
+    readonly dataDir: string
+    readonly denied: readonly string[]
+    readonly env: NodeJS.ProcessEnv
+    /** Where files are read alone, in a sidecar. */
+    readonly confinedTo?: string | undefined
+  },
 ): LoadedPart {
   const restricted = part.pipeline.restricted === true
   const forbidden = restricted ? forbiddenSecrets(part, secrets) : []
@@ -108,6 +114,7 @@ export function loadPart(
       return {
         ...source,
         proxy: guarded(source.id, source.proxy),
+        ...(settings.confinedTo === undefined ? {} : { confinedTo: settings.confinedTo }),
         ...(subscription.cursor === '' ? {} : { subscription }),
       }
     }),

@@ -428,7 +428,12 @@ export class BundleRunner {
       if (part.subscriptions.length > 0 && this.#options.draining !== true)
         this.parts.hub ??= await this.#options.openHub()
       const adapted = this.#options.sidecar?.adapt(part) ?? part
-      const loaded = loadPart(adapted, secrets, { dataDir, denied, env: process.env })
+      const loaded = loadPart(adapted, secrets, {
+        dataDir,
+        denied,
+        env: process.env,
+        confinedTo: this.#options.sidecar?.volume,
+      })
       if (!loaded.ok) {
         const [problem] = loaded.problems
         const component = problem?.path.split('.')[1]

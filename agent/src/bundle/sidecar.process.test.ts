@@ -2,7 +2,7 @@
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -107,4 +107,16 @@ test.each([
   expect(agent.said()).toContain('must stay inside')
   expect(await agent.stop()).toBe(0)
   expect(read('bad')).toEqual([])
+})
+
+test('a link out of the volume is not followed', async () => {
+  const logs = join(folder, 'logs')
+  appendFileSync(join(folder, 'other', 'secret.log'), 'secret\n')
+  symlinkSync(join(folder, 'other', 'secret.log'), join(logs, 'a.log'))
+  await using agent = start(['--log-paths', `${logs}/*.log`], reader('files'))
+  appendFileSync(join(logs, 'b.log'), 'line\n')
+  await eventually(() => expect(read('files')).toEqual(['line']))
+  await eventually(() => expect(agent.said()).toContain('outside_of_volume'))
+  expect(await agent.stop()).toBe(0)
+  expect(read('files')).toEqual(['line'])
 })

@@ -29,6 +29,11 @@ export class Sidecar {
     this.#root = `${flags.volume.replace(/\/+$/, '')}/`
   }
 
+  /** What files are read of. */
+  get volume(): string {
+    return this.#root
+  }
+
   /** Whether the pod asks for a pipeline. */
   wants(id: string): boolean {
     return this.#flags.pipelines?.includes(id.slice(id.indexOf('/') + 1)) ?? true

@@ -42,6 +42,8 @@ export interface SourceConfig extends ComponentConfig {
   readonly proxy: ProxyOptions
   /** Whether a sink downstream wants the origin to be acknowledged only after delivery. */
   readonly acknowledgements: boolean
+  /** In a sidecar: the folder that files must be in. */
+  readonly confinedTo?: string | undefined
   /** In a bundle: what the source may read, whatever its options say. */
   readonly subscription?: Subscription | undefined
 }

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import {
   appendFileSync,
   copyFileSync,
@@ -357,4 +358,62 @@ test('a removed file is read to its end', async () => {
   release()
   await source.received(5)
   expect(messages(source)).toEqual(expected(0, 5))
+})
+
+test('beside an application, links lead nowhere outside of its volume, and hold nothing up', async () => {
+  const volume = join(folder, 'logs')
+  const outside = join(folder, 'secrets')
+  for (const each of [volume, outside, join(volume, 'own')]) mkdirSync(each)
+  writeFileSync(join(outside, 'token.log'), 'a secret\n')
+  writeFileSync(join(volume, 'own', 'app.log'), 'line 0\n')
+  execFileSync('mkfifo', [join(outside, 'pipe.log')])
+  const links = {
+    'link.log': join(outside, 'token.log'),
+    'relative.log': '../secrets/token.log',
+    'chain.log': 'link.log',
+    'pipe.log': join(outside, 'pipe.log'),
+    'zero.log': '/dev/zero',
+    'folder-link': outside,
+    'inside.log': 'own/app.log',
+    'self.log': `/proc/self/root${outside}/token.log`,
+  }
+  for (const [name, target] of Object.entries(links)) symlinkSync(target, join(volume, name))
+  const options = { include: [join(volume, '*.log'), join(volume, '*', '*.log')], glob_minimum_cooldown_ms: 100 }
+  await using source = await startSource('file', options, { confinedTo: volume })
+  await source.received(1)
+
+  // A link that is exchanged while it is read, and a folder that becomes one.
+  rmSync(join(volume, 'inside.log'))
+  symlinkSync(join(outside, 'token.log'), join(volume, 'inside.log'))
+  renameSync(join(volume, 'own'), join(volume, 'other'))
+  symlinkSync(outside, join(volume, 'own'))
+  appendFileSync(join(outside, 'token.log'), 'another secret\n')
+  appendFileSync(join(volume, 'other', 'app.log'), 'line 1\n')
+  writeFileSync(join(volume, 'last.log'), 'line 2\n')
+  await source.received(3)
+
+  expect(messages(source).toSorted()).toEqual(expected(0, 3))
+  const refused = source.events.errors.filter(({ code }) => code === 'outside_of_volume')
+  const files = refused.map(({ fields }) => fields?.['file'])
+  expect(files).toEqual(
+    expect.arrayContaining(['link', 'chain', 'pipe', 'zero'].map((name) => join(volume, `${name}.log`))),
+  )
+  expect(new Set(files).size).toBe(files.length)
+})
+
+test('what is removed after delivery is in the volume', async () => {
+  const volume = join(folder, 'logs')
+  const outside = join(folder, 'data')
+  for (const each of [volume, outside, join(volume, 'a')]) mkdirSync(each)
+  writeFileSync(join(outside, 'x.log'), 'not to be removed\n')
+  writeFileSync(join(volume, 'a', 'x.log'), 'line 0\n')
+  writeFileSync(join(volume, 'y.log'), 'line 1\n')
+  const options = { include: [join(volume, '**', '*.log')], remove_after_secs: 0.5 }
+  await using source = await startSource('file', options, { confinedTo: volume })
+  await source.received(2)
+  renameSync(join(volume, 'a'), join(folder, 'away'))
+  symlinkSync(outside, join(volume, 'a'))
+  await vi.waitFor(() => expect(existsSync(join(volume, 'y.log'))).toBe(false), 10_000)
+
+  expect(existsSync(join(outside, 'x.log'))).toBe(true)
 })

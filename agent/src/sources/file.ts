@@ -24,6 +24,7 @@ import {
   text,
   uint,
 } from '../schema/options.ts'
+import { Confinement } from '../tailing/confinement.ts'
 import { compileGlob, type Glob } from '../tailing/glob.ts'
 import { LineBatch, type LineShape, Lines } from '../tailing/lines.ts'
 import { compileMultiline, MultilineAggregator, multiline, multilineProblems } from '../tailing/multiline.ts'
@@ -159,6 +160,7 @@ export const file = defineSource({
 
     const include = globs(options.include, false)
     const exclude = globs(options.exclude, true)
+    const confinement = context.confinedTo === undefined ? undefined : new Confinement(context.confinedTo)
     let emitted: LogEvent[] = []
 
     const sendGroups = (tailed: TailedFile<FileState>, position: number): Promise<void> | undefined => {
@@ -177,7 +179,8 @@ export const file = defineSource({
       {
         rules: {
           roots: [...new Set(include.map((glob) => glob.base))],
-          enter: (directory) => include.some((glob) => glob.leadsThrough(directory)),
+          enter: (directory) =>
+            include.some((glob) => glob.leadsThrough(directory)) && confinement?.leadsInside(directory) !== false,
           accept: (found) =>
             include.some((glob) => glob.matches(found)) && !exclude.some((glob) => glob.matches(found)),
         },
@@ -199,6 +202,7 @@ export const file = defineSource({
         lastLine: true,
         dataDir: options.data_dir ?? context.globals.dataDir,
         componentId: context.id,
+        confinement,
         fileTag: false,
       },
       {

@@ -3,7 +3,7 @@
 // yet a whole line is not kept: it is read again when more has come. One loop reads; nothing happens per line or per file
 // without data, but for one read at a slow beat.
 
-import { closeSync, fstatSync, openSync, readSync, type Stats, statSync, unlinkSync } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, readSync, type Stats, statSync, unlinkSync } from 'node:fs'
 import { BoundedMap } from '../bounded-map.ts'
 import { Timestamp } from '../event/timestamp.ts'
 import type { ComponentEvents } from '../telemetry/component-events.ts'
@@ -551,7 +551,8 @@ export class Tailer<State> {
   #open(path: string, unwatched: boolean): void {
     let descriptor: number
     try {
-      descriptor = openSync(path, 'r')
+      // A pipe at the end of a link would hold the whole process until somebody writes into it.
+      descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
       this.#waiting.set(path, { size: -1, unwatched })
@@ -560,6 +561,10 @@ export class Tailer<State> {
     }
     let kept = false
     try {
+      if (this.#options.confinement?.holds(descriptor) === false) {
+        this.#reportOnce(`outside ${path}`, () => this.#outside(path))
+        return
+      }
       kept = this.#admit(path, descriptor, unwatched)
     } catch (error) {
       this.#waiting.set(path, { size: -1, unwatched })
@@ -567,6 +572,16 @@ export class Tailer<State> {
     } finally {
       if (!kept) closeSync(descriptor)
     }
+  }
+
+  #outside(path: string): void {
+    this.#events.error({
+      type: 'reader_failed',
+      stage: 'receiving',
+      code: 'outside_of_volume',
+      message: 'A link leads out of the log volume, or to what is no regular file; it is not read.',
+      fields: { file: path },
+    })
   }
 
   #unreadable(path: string, error: unknown): void {
@@ -901,6 +916,7 @@ export class Tailer<State> {
     if (file.progress.position !== file.offset || now - file.lastData < afterMs) return
     try {
       if (!file.gzip && fstatSync(file.descriptor).size !== file.offset) return
+      if (this.#options.confinement?.mayRemove(file.path) === false) return
       unlinkSync(file.path)
       this.#events.count('files_deleted_total', 1, this.#tags(file))
     } catch (error) {

@@ -2,6 +2,7 @@
 
 import type { Stats } from 'node:fs'
 import type { Turns } from '../component.ts'
+import type { Confinement } from './confinement.ts'
 import type { DiscoveryHooks, DiscoveryRules, Finder } from './discovery.ts'
 import type { FingerprintOptions } from './fingerprint.ts'
 import { maxPollMs } from './polling.ts'
@@ -9,6 +10,8 @@ import type { Progress } from './progress.ts'
 import type { Delimiter, Slab, SlabPool } from './slab.ts'
 
 export interface TailOptions {
+  /** What reading must not leave. */
+  readonly confinement?: Confinement | undefined
   readonly rules: DiscoveryRules
   /** Who finds the files, where several tailers share that; each finds its own if not given. */
   readonly find?: ((rules: DiscoveryRules, hooks: DiscoveryHooks) => Finder) | undefined

@@ -194,6 +194,8 @@ export interface TestSourceOptions {
   readonly precededUntil?: () => number | undefined
   /** Proxies, and where connections may not go. */
   readonly proxy?: ProxyOptions & { readonly egress?: EgressOptions }
+  /** The folder that files must be in. */
+  readonly confinedTo?: string
   /** Whether a sink wants the origin to be acknowledged after delivery only; true if not given. */
   readonly acknowledgements?: boolean
   /** What becomes of each batch; delivered if not given. May wait, as a full buffer does. */
@@ -220,6 +222,7 @@ export async function startSource(type: string, options: object, extra: TestSour
     stopping: stopping.signal,
     replaces: extra.replaces ?? false,
     precededUntil: extra.precededUntil,
+    confinedTo: extra.confinedTo,
     output: {
       send(batch, origin) {
         events.received(batch.count)

@@ -165,6 +165,7 @@ export async function buildSource(config: SourceConfig, around: Surroundings, re
       metrics: around.metrics,
       replaces,
       precededUntil: () => around.bundle?.leadership?.precededUntil,
+      confinedTo: config.confinedTo,
       subscription: config.subscription,
       hub: around.bundle?.hub,
       turns: turnsOf(id, around),

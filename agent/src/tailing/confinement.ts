@@ -1,0 +1,53 @@
+// A folder that reading must not leave, whatever links lead elsewhere: an application beside a sidecar may write any link into the
+// volume of its logs, and exchange it at any time. So it is judged what has been opened, not what a path said before.
+
+import { closeSync, constants, fstatSync, openSync, readFileSync, readlinkSync, realpathSync } from 'node:fs'
+import { dirname } from 'node:path'
+
+export class Confinement {
+  readonly #root: string
+
+  constructor(root: string) {
+    this.#root = root.replace(/\/+$/, '')
+  }
+
+  /** Whether an open file is a regular one below the folder, on the same mount. */
+  holds(descriptor: number): boolean {
+    if (!fstatSync(descriptor).isFile()) return false
+    let folder: number | undefined
+    try {
+      folder = openSync(this.#root, constants.O_RDONLY | constants.O_DIRECTORY)
+      const root = pathOf(folder)
+      // What is mounted below the folder, such as the agent's own secrets, is no part of the volume.
+      return isBelow(pathOf(descriptor), root) && mountOf(descriptor) === mountOf(folder)
+    } catch {
+      return false // no folder, or a system without /proc: nothing is known to be inside
+    } finally {
+      if (folder !== undefined) closeSync(folder)
+    }
+  }
+
+  /** Whether a folder lies below: for walks, which open nothing. */
+  leadsInside(folder: string): boolean {
+    try {
+      const root = realpathSync(this.#root)
+      const path = realpathSync(folder)
+      return path === root || isBelow(path, root)
+    } catch {
+      return true // not there yet; each file is judged when it is opened
+    }
+  }
+
+  /** Whether a path may be removed: its folder is inside, and a link at its end is removed itself. */
+  mayRemove(path: string): boolean {
+    return this.leadsInside(dirname(path))
+  }
+}
+
+const isBelow = (path: string, root: string) => path.startsWith(root === '/' ? '/' : `${root}/`)
+
+const pathOf = (descriptor: number) => readlinkSync(`/proc/self/fd/${descriptor}`)
+
+function mountOf(descriptor: number): string | undefined {
+  return /^mnt_id:\s*(\d+)/m.exec(readFileSync(`/proc/self/fdinfo/${descriptor}`, 'utf8'))?.[1]
+}
