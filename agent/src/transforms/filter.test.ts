@@ -25,11 +25,14 @@ test('metrics are filtered by their fields', async () => {
   expect((await runTransform('filter', { condition: '.name == "d"' }, [counter()])).size).toBe(0)
 })
 
-test('a program that fails counts as false and as an error', async () => {
+test('an event for which the program fails does not pass, and is not counted as filtered', async () => {
   const events = new RecordedEvents()
-  const sent = await runTransform('filter', { condition: 'int!(.n) > 1' }, [log({ n: 'x' }), log({ n: 2 })], events)
+  const input = [log({ n: 'x' }), log({ n: 2 }), log({ n: 1 }), log({ n: 'y' }), log({ n: 0 })]
+  const sent = await runTransform('filter', { condition: 'int!(.n) > 1' }, input, events)
   expect((sent.get('') as LogEvent[]).map((event) => event.fields)).toEqual([{ n: 2 }])
-  expect(events.counts.get('component_errors_total')).toBe(1)
+  expect(events.counts.get('component_errors_total')).toBe(2)
+  expect(events.counts.get('component_discarded_events_total intentional=false')).toBe(2)
+  expect(events.counts.get('component_discarded_events_total intentional=true')).toBe(2)
 })
 
 test.each([

@@ -1,5 +1,6 @@
 // Filter transform: events for which the condition holds pass, the others are discarded.
-// A batch that passes as a whole is handed on as it is; where a program fails the condition counts as false.
+// A batch that passes as a whole is handed on as it is. An event for which the program fails does not pass, and is lost by an
+// error: it is not counted as filtered.
 
 import { defineTransform, type Globals, type TransformContext, type TransformOutput } from '../component.ts'
 import { PenstockError } from '../errors.ts'
@@ -16,7 +17,7 @@ export const filter = defineTransform({
   type: 'filter',
   summary: 'Lets through the events for which a condition holds.',
   description:
-    'A condition is a program that gives a boolean. It cannot change the event. Where it fails or is aborted it counts as false, and as an error of the component.',
+    'A condition is a program that gives a boolean. It cannot change the event. Where it fails or is aborted, the event does not pass: it counts as an error of the component, and as discarded with `intentional="false"`.',
   accepts: ['log', 'metric'],
   options: {
     condition: either(
@@ -108,7 +109,9 @@ function pass(
     })
   }
   if (passed === undefined) return output.send(batch)
-  context.events.discarded(events.length - passed.length, true, 'Events did not meet the condition.')
+  const unmet = events.length - passed.length - failed
+  if (failed > 0) context.events.discarded(failed, false, 'The condition failed.')
+  if (unmet > 0) context.events.discarded(unmet, true, 'Events did not meet the condition.')
   if (passed.length > 0) return output.send(rest(batch, passed))
   batch.finalizer.release(1, 'dropped')
   return undefined
