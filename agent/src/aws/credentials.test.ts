@@ -254,6 +254,8 @@ test('the region is that of the option, the environment, the profile, the instan
   expect(await region('of-option', { AWS_REGION: 'of-environment' })).toBe('of-option')
   expect(await region(undefined, { AWS_REGION: 'of-environment' })).toBe('of-environment')
   expect(await region(undefined, { AWS_DEFAULT_REGION: 'default' })).toBe('default')
+  // Platforms inject AWS_REGION into every pod; a variable that names the agent comes before it.
+  expect(await region(undefined, { AWS_REGION: 'injected', CLOUD_DEFAULT_REGION: 'own' })).toBe('own')
   expect(await region(undefined)).toBe('of-profile')
   expect(instance.requests).toHaveLength(0)
   expect(await region(undefined, { AWS_PROFILE: 'bare' })).toBe('of-instance')

@@ -439,9 +439,19 @@ function fromXml(text: string): Credentials {
   }
 }
 
+/** In this order: platforms inject AWS_REGION, so a variable of the agent's own comes before it. */
+const regionVariables = ['CLOUD_REGION', 'CLOUD_DEFAULT_REGION', 'AWS_REGION', 'AWS_DEFAULT_REGION']
+
+/** For messages: the variables that may name the region. */
+export const regionVariableNames = `${regionVariables.slice(0, -1).join(', ')} or ${regionVariables.at(-1)}`
+
 /** The region of the environment, which comes after the one of the options. */
 export function environmentRegion(env: Environment): string | undefined {
-  return cloudVariable(env, 'REGION') ?? cloudVariable(env, 'DEFAULT_REGION')
+  for (const name of regionVariables) {
+    const value = env[name]
+    if (value !== undefined && value !== '') return value
+  }
+  return undefined
 }
 
 /** Members of `auth` that do nothing without another one that is missing. */

@@ -9,7 +9,7 @@ import { compileProxy } from '../net/proxy.ts'
 import { compileTls } from '../net/tls.ts'
 import type { ProxyOptions } from '../schema/groups.ts'
 import { retryAws } from './classify.ts'
-import { type AwsAuth, CredentialProvider } from './credentials.ts'
+import { type AwsAuth, CredentialProvider, regionVariableNames } from './credentials.ts'
 import { findRegion } from './region.ts'
 import { type Credentials, signRequest } from './sigv4.ts'
 
@@ -34,7 +34,10 @@ export async function signedClient(
   if (found === undefined) {
     await client.close()
     await identity?.nodeClient?.close()
-    const why = identity === undefined ? noIdentity : 'Neither AWS_REGION, nor a profile, nor the instance names one.'
+    const why =
+      identity === undefined
+        ? noIdentity
+        : `Set it, or ${regionVariableNames} in the environment: neither they, nor a profile, nor the instance names one.`
     const message = `aws.region required when AWS authentication is in use. ${why}`
     throw new PenstockError('PEN_AUTH', message, { fact: message })
   }

@@ -300,13 +300,30 @@ test('the region comes from the environment, or from the instance; without any t
     expect(metadata.requests.at(-1)?.path).toBe('/latest/meta-data/placement/region')
   }
   vi.stubEnv('AWS_EC2_METADATA_DISABLED', 'true')
-  await expect(source(service, { region: undefined })).rejects.toMatchObject({ code: 'PEN_CONFIG_INVALID' })
+  await expect(source(service, { region: undefined })).rejects.toMatchObject({
+    code: 'PEN_CONFIG_INVALID',
+    message: expect.stringContaining('CLOUD_REGION, CLOUD_DEFAULT_REGION, AWS_REGION or AWS_DEFAULT_REGION'),
+  })
   vi.stubEnv('CLOUD_DEFAULT_REGION', 'eu-south-1')
   const before = service.requests.length
   await using named = await source(service, { region: undefined })
   await service.received(before + 1)
   expect(service.requests.at(-1)?.headers.authorization).toContain('/eu-south-1/sqs/')
   await named.stop()
+})
+
+test.each([
+  ['https://sqs.eu-west-1.amazonaws.com/123456789012/logs', 'eu-west-1'],
+  ['https://us-gov-west-1.queue.amazonaws.com/123456789012/logs', 'us-gov-west-1'],
+  ['https://vpce-1.sqs.cn-north-1.vpce.amazonaws.com.cn/123456789012/logs', 'cn-north-1'],
+])('where nothing else names the region, %s does: %s', async (address, region) => {
+  vi.stubEnv('HOME', '/nowhere')
+  vi.stubEnv('AWS_EC2_METADATA_DISABLED', 'true')
+  await using service = await queueService([])
+  await using started = await source(service, { region: undefined, queue_url: address, endpoint: service.url })
+  await service.received(1)
+  expect(service.requests[0]?.headers.authorization).toContain(`/${region}/sqs/`)
+  await started.stop()
 })
 
 test.each([

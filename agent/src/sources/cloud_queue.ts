@@ -3,7 +3,7 @@
 
 import { availableParallelism } from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
-import { CredentialProvider, credentialProblems } from '../aws/credentials.ts'
+import { CredentialProvider, credentialProblems, regionVariableNames } from '../aws/credentials.ts'
 import { endpointOverride } from '../aws/profiles.ts'
 import { findRegion } from '../aws/region.ts'
 import { decodedTypes } from '../codecs/decoding/decoder.ts'
@@ -41,7 +41,11 @@ export const cloudQueue = defineSource({
     queue_url: url('Address of the queue.', {
       examples: ['https://sqs.eu-west-1.amazonaws.com/123456789012/logs'],
     }),
-    region: optional(text('Region of the queue. If not given, it is taken from where credentials come from.')),
+    region: optional(
+      text(
+        'Region of the queue. If not given, it is taken from where credentials come from, and at last from the host of `queue_url`.',
+      ),
+    ),
     endpoint: optional(url('Address of the service in place of the host of `queue_url`.')),
     auth: group(
       { strategy: optional(oneOf(['aws'], 'The only way; need not be given.')), ...awsAuthMembers },
@@ -86,14 +90,15 @@ export const cloudQueue = defineSource({
     const settings = compileTls(options.tls)
     for (const warning of settings.warnings) context.logger.warn(warning)
     const client = new HttpClient({ tls: settings, proxy: compileProxy(context.proxy), events })
-    const region = await findRegion(options.region, options.auth, { client, identity })
+    const region =
+      (await findRegion(options.region, options.auth, { client, identity })) ?? regionOfQueue(options.queue_url)
     if (region === undefined) {
       await client.close()
       await identity?.nodeClient?.close()
       const message =
         identity === undefined
           ? `Could not determine region from Penstock configuration. Set \`region\`. ${noIdentity}`
-          : 'Could not determine region from Penstock configuration or default providers. Set `region`, or AWS_REGION in the environment.'
+          : `Could not determine region from Penstock configuration or default providers. Set \`region\`, or ${regionVariableNames} in the environment; the host of \`queue_url\` names none.`
       throw new PenstockError('PEN_CONFIG_INVALID', message, { fact: message })
     }
     const credentials = new CredentialProvider(options.auth, { client, identity, region })
@@ -211,3 +216,15 @@ export const cloudQueue = defineSource({
     }
   },
 })
+
+/** The region that the host of a queue's address names: beside the name of the service, as `sqs.eu-west-1.` or `eu-west-1.queue.` do. */
+function regionOfQueue(address: string): string | undefined {
+  const labels = new URL(address).hostname.split('.')
+  for (const [index, label] of labels.entries()) {
+    const region = label === 'sqs' || label === 'sqs-fips' ? labels[index + 1] : undefined
+    const older = label === 'queue' ? labels[index - 1] : undefined
+    const name = region ?? older
+    if (name !== undefined && /^[a-z]{2,}(-[a-z]+)+-\d+$/.test(name)) return name
+  }
+  return undefined
+}
