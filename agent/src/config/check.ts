@@ -256,7 +256,7 @@ function assembled(
   return { globals, sources, transforms, sinks, tests, files: options.files, globalFingerprints }
 }
 
-const noProxy: ProxyOptions = { enabled: true, http: undefined, https: undefined, no_proxy: undefined }
+const noProxy: ProxyOptions = { enabled: undefined, http: undefined, https: undefined, no_proxy: undefined }
 
 function envelopeOf(parsed: Parsed<Options>): SinkEnvelope {
   const { acknowledgements, buffer, healthcheck, proxy } = parsed

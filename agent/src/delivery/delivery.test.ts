@@ -45,13 +45,19 @@ test.each([
   expect(waits.map(() => (backoff.next() ?? 0) / 1000)).toEqual(waits)
 })
 
-test('full jitter draws between 1 ms and the wait, but not below what the destination asks for', () => {
+test('jitter adds up to half of the wait, never beyond the longest, and never goes below what the destination asks for', () => {
   const draw = (random: number, atLeast?: number) =>
     new Backoff({ ...retry, jitter: 'full' }, () => random).next(atLeast)
-  expect(draw(0)).toBe(1)
-  expect(draw(0.5)).toBe(500.5)
+  expect(draw(0)).toBe(1000)
+  expect(draw(0.5)).toBe(1250)
+  expect(draw(1)).toBe(1500)
   expect(draw(0.5, 5000)).toBe(5000)
   expect(draw(0.5, 500_000)).toBe(60_000) // the longest wait bounds that too
+})
+
+test('the longest wait bounds jitter', () => {
+  const backoff = new Backoff({ ...retry, maxMs: 1200, jitter: 'full' }, () => 1)
+  expect([backoff.next(), backoff.next(), backoff.next()]).toEqual([1200, 1200, 1200])
 })
 
 test('no attempt is left after the last', () => {

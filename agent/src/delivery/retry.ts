@@ -1,5 +1,5 @@
-// How long to wait before a request is tried again: the Fibonacci sequence, drawn at random up to its length so that agents
-// that failed together do not come back together.
+// How long to wait before a request is tried again: the Fibonacci sequence, and at random up to half of each wait on top, so that
+// agents that failed together do not come back together.
 
 export interface RetryOptions {
   /** Most retries of one request. */
@@ -39,7 +39,7 @@ export class Backoff {
     const following = Math.min(this.#previous + this.#current, maxMs)
     this.#previous = this.#current
     this.#current = following
-    const drawn = jitter === 'full' ? 1 + this.#random() * Math.max(0, delay - 1) : delay
-    return Math.max(drawn, Math.min(atLeast, maxMs))
+    const drawn = jitter === 'full' ? delay + (this.#random() * delay) / 2 : delay
+    return Math.min(Math.max(drawn, atLeast), maxMs)
   }
 }

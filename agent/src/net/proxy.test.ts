@@ -165,7 +165,7 @@ test('settings are merged: component over global over environment, lower case be
     NO_PROXY: 'a, .b ,',
   })
   expect(environment).toEqual({ enabled: true, http: 'http://lower', https: 'http://secure', no_proxy: ['a', '.b'] })
-  const global = mergeProxy({ ...none, https: 'http://global', no_proxy: [] }, environment)
+  const global = mergeProxy({ ...none, https: 'http://global' }, environment)
   expect(global).toEqual({ enabled: true, http: 'http://lower', https: 'http://global', no_proxy: ['a', '.b'] })
   expect(mergeProxy({ ...none, enabled: false, http: 'http://own', no_proxy: ['c'] }, global)).toEqual({
     enabled: false,
@@ -173,6 +173,17 @@ test('settings are merged: component over global over environment, lower case be
     https: 'http://global',
     no_proxy: ['c'],
   })
+})
+
+test('a component takes back what is set for all, also by an empty list and by enabled: true', () => {
+  const general = { enabled: false, http: 'http://global', https: undefined, no_proxy: ['a'] }
+  expect(mergeProxy({ ...none, enabled: true, no_proxy: [] }, general)).toEqual({
+    enabled: true,
+    http: 'http://global',
+    https: undefined,
+    no_proxy: [],
+  })
+  expect(mergeProxy({ ...none, enabled: undefined }, general)).toEqual(general)
 })
 
 test('addresses that are none are told', () => {

@@ -21,14 +21,13 @@ export function environmentProxy(env: Readonly<Record<string, string | undefined
   }
 }
 
-/** Proxies of which the more specific ones win. */
+/** Proxies of which the more specific ones win: also an empty list of exceptions, and `enabled: true`. */
 export function mergeProxy(specific: ProxyOptions, general: ProxyOptions): ProxyOptions {
-  const own = specific.no_proxy
   return {
-    enabled: specific.enabled && general.enabled,
+    enabled: specific.enabled ?? general.enabled,
     http: specific.http ?? general.http,
     https: specific.https ?? general.https,
-    no_proxy: own !== undefined && own.length > 0 ? own : general.no_proxy,
+    no_proxy: specific.no_proxy ?? general.no_proxy,
   }
 }
 
@@ -87,7 +86,7 @@ export function compileProxy(options: ProxyOptions & { readonly egress?: EgressO
 }
 
 function chooser(options: ProxyOptions): (url: URL) => ProxyAddress | undefined {
-  if (!options.enabled) return () => undefined
+  if (options.enabled === false) return () => undefined
   const parse = (name: 'http' | 'https'): ProxyAddress | undefined => {
     const text = options[name]
     if (text === undefined) return undefined

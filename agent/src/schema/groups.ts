@@ -92,7 +92,9 @@ const proxyAddress = { ports: webPorts, bare: 'http' } as const
 export const proxy = () =>
   group(
     {
-      enabled: bool('Whether proxies are used.', { default: true }),
+      enabled: optional(
+        bool('Whether proxies are used. If not given, as the global setting says; true if that says nothing.'),
+      ),
       http: optional(address('Proxy for plain HTTP, a URL.', proxyAddress, { examples: ['http://proxy:3128'] })),
       https: optional(address('Proxy for HTTPS, a URL.', proxyAddress, { examples: ['http://proxy:3128'] })),
       no_proxy: optional(
@@ -168,9 +170,13 @@ const requestMembers = (defaults: RequestDefaults) => ({
     },
   ),
   retry_max_duration_secs: uint('Longest wait between two retries in seconds.', { default: 3600, minimum: 1 }),
-  retry_jitter_mode: oneOf(['full', 'none'], 'Whether waits are drawn at random up to their length.', {
-    default: 'full',
-  }),
+  retry_jitter_mode: oneOf(
+    ['full', 'none'],
+    'Whether up to half of each wait is added at random, so that agents that failed together do not return together: `full` adds it, `none` does not.',
+    {
+      default: 'full',
+    },
+  ),
   timeout_secs: uint(
     'Seconds after which a request is given up and retried. Not below the limit of the destination itself, or requests double.',
     {
