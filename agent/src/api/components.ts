@@ -36,13 +36,16 @@ export function componentViews(topology: Topology): ComponentView[] {
       sent_event_bytes_total: metrics.sum('component_sent_event_bytes_total', labels),
       sent_bytes_total: metrics.sum('component_sent_bytes_total', labels),
       errors_total: metrics.sum('component_errors_total', labels),
+      // What a full buffer drops on purpose is in the component's counter, too; what it loses is in its own alone.
       discarded_events_total:
-        metrics.sum('component_discarded_events_total', labels) + metrics.sum('buffer_discarded_events_total', labels),
+        metrics.sum('component_discarded_events_total', labels) +
+        metrics.sum('buffer_discarded_events_total', { ...labels, intentional: 'false' }),
     }
   }
   const views: ComponentView[] = []
-  for (const [id, { config, outlet }] of topology.sources) {
-    views.push({ ...counts(id, 'source', config.declaration.type), outputs: [outlet.id] })
+  for (const [id, { config, outlet, meter }] of topology.sources) {
+    const outputs = [outlet.id]
+    views.push({ ...counts(id, 'source', config.declaration.type), outputs, utilization: meter.average })
   }
   for (const [id, { config, outlets, meter }] of topology.transforms) {
     views.push({

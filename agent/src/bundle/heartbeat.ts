@@ -107,15 +107,26 @@ const counted = [
 
 type Counts = Readonly<Record<(typeof counted)[number] | 'filtered', number>>
 
+const isIntentional = ({ intentional }: Labels) => intentional === 'true'
+
 function countsIn(metrics: Metrics): Map<string, Counts> {
   // What a source discards on purpose is over a limit: those events are missing.
   const isFiltered = ({ intentional, component_kind }: Labels) => intentional === 'true' && component_kind !== 'source'
   const filtered = metrics.byComponent(['component_discarded_events_total'], isFiltered)
+  // A full buffer that drops on purpose is counted by its component, too, and those events are missing as well.
+  const full = metrics.byComponent(['buffer_discarded_events_total'], isIntentional)
+  const onPurpose = (id: string) =>
+    (filtered.get(id)?.component_discarded_events_total ?? 0) - (full.get(id)?.buffer_discarded_events_total ?? 0)
   const all = metrics.byComponent(counted)
   return new Map(
     [...all].map(([id, counts]) => [
       id,
-      { ...counts, filtered: filtered.get(id)?.component_discarded_events_total ?? 0 },
+      {
+        ...counts,
+        component_discarded_events_total:
+          counts.component_discarded_events_total - (full.get(id)?.buffer_discarded_events_total ?? 0),
+        filtered: Math.max(0, onPurpose(id)),
+      },
     ]),
   )
 }

@@ -96,7 +96,8 @@ export class CountedEvents implements ComponentEvents {
   readonly #logger: Logger
   readonly #limit: RepetitionLimit
   readonly #identity: Labels
-  readonly #received: Pair
+  /** Without origin. A source gets it at its first batch without one: most have an origin for every batch. */
+  #received: Pair | undefined
   readonly #batches: HistogramSeries
   readonly #sent: Pair
   readonly #outputs = new Map<string, Pair>()
@@ -112,7 +113,7 @@ export class CountedEvents implements ComponentEvents {
     this.#logger = logger
     this.#limit = limit
     this.#identity = { component_id: component.id, component_kind: component.kind, component_type: component.type }
-    this.#received = this.#pair('received', {})
+    if (component.kind !== 'source') this.#received = this.#pair('received', {})
     this.#batches = metrics.histogram('component_received_events_count', this.#identity)
     this.#sent = this.#pair('sent', {})
   }
@@ -130,14 +131,15 @@ export class CountedEvents implements ComponentEvents {
   }
 
   received(events: number, bytes: number, origin?: Labels): void {
-    let pair = this.#received
-    if (origin !== undefined) {
-      const known = this.#origins.get(origin)
-      if (known === undefined) {
+    let pair: Pair | undefined
+    if (origin === undefined) {
+      this.#received ??= this.#pair('received', {})
+      pair = this.#received
+    } else {
+      pair = this.#origins.get(origin)
+      if (pair === undefined) {
         pair = this.#pair('received', origin)
         this.#origins.set(origin, pair)
-      } else {
-        pair = known
       }
     }
     pair.events.add(events)

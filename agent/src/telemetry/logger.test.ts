@@ -18,6 +18,6 @@ test('a cause is told once, after the message that does not tell it', async () =
   logger.info({ error: new PenstockError('PEN_HEALTHCHECK', 'Sinks unhealthy.', { cause: unreachable }) }, 'After.')
   expect(written.map((line) => line.slice(line.indexOf('error=')))).toEqual([
     'error="It cannot be reached: connect ECONNREFUSED 127.0.0.1:9."\n',
-    'error="Sinks unhealthy.: It cannot be reached: connect ECONNREFUSED 127.0.0.1:9."\n',
+    'error="Sinks unhealthy: It cannot be reached: connect ECONNREFUSED 127.0.0.1:9."\n',
   ])
 })

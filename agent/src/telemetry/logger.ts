@@ -96,7 +96,7 @@ function fieldText(key: string, value: unknown): string {
     const { message, cause, stack } = value as { message: unknown; cause?: unknown; stack?: unknown }
     let text = typeof stack === 'string' ? stack : String(message)
     // A message often says already what caused it.
-    for (const reason of causes(cause)) if (!text.includes(reason)) text += `: ${reason}`
+    for (const reason of causes(cause)) if (!text.includes(reason)) text = `${text.replace(/\.$/, '')}: ${reason}`
     return stack === undefined ? JSON.stringify(text) : text
   }
   return typeof value === 'string' && /^[\w./:@%+-]+$/.test(value) ? value : JSON.stringify(value)

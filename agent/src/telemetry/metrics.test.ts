@@ -220,6 +220,17 @@ test('equal messages are written once, announced as suppressed and summed up aft
   }
 })
 
+test('a source that knows the origin of every batch has no series without one', () => {
+  const metrics = new Metrics()
+  const source = new CountedEvents(metrics, silentLogger, new RepetitionLimit(10_000), { ...component, kind: 'source' })
+  source.received(3, 90, { file: '/a' })
+  const received = metrics.snapshot().find(({ name }) => name === 'component_received_events_total')
+  expect(received?.samples).toMatchObject([{ labels: { file: '/a' }, value: 3 }])
+  expect(received?.samples).toHaveLength(1)
+  source.received(2, 10)
+  expect(metrics.sum('component_received_events_total')).toBe(5)
+})
+
 test('every metric of the requirements is in the table', () => {
   expect(Object.keys(metricTable)).toEqual(
     expect.arrayContaining([

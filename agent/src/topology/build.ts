@@ -125,6 +125,8 @@ export interface SourceNode {
   readonly logger: Logger
   readonly limit: RepetitionLimit
   readonly stopping: AbortController
+  /** Busy while it hands on what it has, and while the next components do not take it. */
+  readonly meter: Meter
 }
 
 /** @param replaces whether a source of this id has just ended */
@@ -133,7 +135,15 @@ export async function buildSource(config: SourceConfig, around: Surroundings, re
   const { logger, events, limit } = parts(around, id, 'source', declaration.type)
   const outlet = new Outlet(id)
   const stopping = new AbortController()
-  const { pressure } = around
+  const { pressure, stopwatch } = around
+  const meter = new Meter(around.bundle?.account?.(id))
+  let held = 0
+  const released = () => {
+    held--
+    if (held > 0 || meter.waitingSince === undefined) return
+    meter.busyMs += performance.now() - meter.waitingSince
+    meter.waitingSince = undefined
+  }
   const output: SourceOutput = {
     send(batch, origin) {
       const { count } = batch
@@ -142,12 +152,19 @@ export async function buildSource(config: SourceConfig, around: Surroundings, re
         return undefined
       }
       const { bytes } = batch
+      const outer = stopwatch.enter(meter)
       events.received(count, bytes, origin as Labels | undefined)
       events.sent(count, bytes)
       const wait = pressure.push(outlet, batch)
+      stopwatch.leave(outer)
       if (wait === undefined) return undefined
       const since = performance.now()
-      return wait.then(() => events.observe('source_send_latency_seconds', (performance.now() - since) / 1000))
+      held++
+      meter.waitingSince ??= since
+      return wait.then(() => {
+        released()
+        events.observe('source_send_latency_seconds', (performance.now() - since) / 1000)
+      })
     },
   }
   const build = (signal: AbortSignal, to: SourceOutput): Source | Promise<Source> =>
@@ -168,7 +185,7 @@ export async function buildSource(config: SourceConfig, around: Surroundings, re
       confinedTo: config.confinedTo,
       subscription: config.subscription,
       hub: around.bundle?.hub,
-      turns: turnsOf(id, around),
+      turns: turnsOf(meter, around),
     })
   const { draining = false, leadership } = around.bundle ?? {}
   const source = await built('source', id, () => {
@@ -176,23 +193,23 @@ export async function buildSource(config: SourceConfig, around: Surroundings, re
     if (leadership === undefined || !declaration.singleton) return build(stopping.signal, output)
     return singletonSource(build, output, stopping.signal, leadership)
   })
-  return { kind: 'source', config, source, outlet, events, logger, limit, stopping }
+  return { kind: 'source', config, source, outlet, events, logger, limit, stopping, meter }
 }
 
 /** Shows in the metrics what only the component in force may show. */
-export function showSource({ config, source }: SourceNode, metrics: Metrics): void {
-  if (source.lagSeconds === undefined) return
+export function showSource({ config, source, meter }: SourceNode, metrics: Metrics): void {
   const { id, declaration } = config
   const labels = { component_id: id, component_kind: 'source', component_type: declaration.type }
+  metrics.computed('utilization', labels, () => meter.average)
+  if (source.lagSeconds === undefined) return
   metrics.computed('log_lag_seconds', labels, () => source.lagSeconds?.() ?? 0)
 }
 
 /** Turns of a source on the thread that it shares with other pipelines. */
-function turnsOf(id: string, { bundle, stopwatch }: Surroundings): Turns | undefined {
-  const account = bundle?.account?.(id)
+function turnsOf(meter: Meter, { bundle, stopwatch }: Surroundings): Turns | undefined {
+  const { account } = meter
   const shares = bundle?.shares
   if (account === undefined || shares === undefined) return undefined
-  const meter = new Meter(account)
   return {
     next: () => shares.turn(account),
     spend(work) {
@@ -446,6 +463,8 @@ async function newBuffer(
   const onDrop = (events: number) => {
     const fields = { count: events, intentional: true, buffer_id: config.id }
     own.limit.log(own.logger, 'warn', fields, 'The buffer is full; new events are dropped.')
+    // Also in the counter that adds up all that the component drops.
+    own.events.discarded(events, true, 'The buffer is full.')
   }
   const { metrics, globals } = around
   if (type === 'memory') return new MemoryBuffer({ maxEvents, whenFull, onDrop }, metrics, own.labels)

@@ -23,6 +23,30 @@ export function checkHealth(
   return Promise.all(nodes.map((node) => checkOne(node, enabled, signal)))
 }
 
+/**
+ * Checks all of them until one is not healthy; resolves then at once, with those that are not. The other checks are given up.
+ * Empty if all are healthy.
+ */
+export async function firstUnhealthy(
+  nodes: readonly (SinkNode | SourceNode)[],
+  enabled: boolean,
+  signal: AbortSignal,
+): Promise<readonly CheckedHealth[]> {
+  const enough = new AbortController()
+  const either = AbortSignal.any([signal, enough.signal])
+  const unhealthy: CheckedHealth[] = []
+  await Promise.all(
+    nodes.map(async (node) => {
+      const checked = await checkOne(node, enabled, either)
+      if (checked.health !== 'unhealthy' || enough.signal.aborted) return
+      unhealthy.push(checked)
+      // Checks that fail in the same turn are reported together.
+      setImmediate(() => enough.abort())
+    }),
+  )
+  return unhealthy
+}
+
 async function checkOne(node: SinkNode | SourceNode, enabled: boolean, signal: AbortSignal): Promise<CheckedHealth> {
   const { id } = node.config
   const { logger } = node
@@ -42,7 +66,7 @@ async function checkOne(node: SinkNode | SourceNode, enabled: boolean, signal: A
     reject(error)
   }, timeoutSecs * 1000)
   const stopped = () => {
-    const error = new PenstockError('PEN_HEALTHCHECK', 'The agent stops.')
+    const error = new PenstockError('PEN_HEALTHCHECK', 'The check was given up.')
     ending.abort(error)
     reject(error)
   }

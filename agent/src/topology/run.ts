@@ -21,7 +21,7 @@ import {
   type TransformNode,
 } from './build.ts'
 import type { Consumer, Outlet } from './fanout.ts'
-import { type CheckedHealth, checkHealth } from './healthchecks.ts'
+import { type CheckedHealth, checkHealth, firstUnhealthy } from './healthchecks.ts'
 
 const utilizationTickMs = 5000
 const progressMs = 5000
@@ -182,7 +182,7 @@ export class Topology {
   takeCulprit(): string | undefined {
     const meter = this.around.stopwatch.takeLongest()
     if (meter === undefined) return undefined
-    const nodes = [...this.transforms.values(), ...this.sinks.values()]
+    const nodes = [...this.sources.values(), ...this.transforms.values(), ...this.sinks.values()]
     return nodes.find((node) => node.meter === meter)?.config.id
   }
 
@@ -361,17 +361,18 @@ export class Topology {
   }
 
   async requireHealth(nodes: readonly (SinkNode | SourceNode)[]): Promise<void> {
-    const checked = await this.check(nodes)
-    const unhealthy = checked.filter(({ health }) => health === 'unhealthy')
-    if (unhealthy.length > 0) {
-      throw new PenstockError('PEN_HEALTHCHECK', 'Sinks unhealthy.', { cause: unhealthy[0]?.error })
-    }
+    const { enabled } = this.config.globals.healthchecks
+    const unhealthy = await firstUnhealthy(nodes, enabled, this.#stopping.signal)
+    if (unhealthy.length === 0) return
+    const reasons = unhealthy.map(({ id, error }) => `${id}: ${errorText(error)}`).join('; ')
+    throw new PenstockError('PEN_HEALTHCHECK', `Sinks unhealthy. ${reasons}`, { cause: unhealthy[0]?.error })
   }
 
   #tick(): void {
     const now = performance.now()
     const elapsed = now - this.#tickedAt
     this.#tickedAt = now
+    for (const node of this.sources.values()) node.meter.tick(now, elapsed)
     for (const node of this.transforms.values()) node.meter.tick(now, elapsed)
     for (const node of this.sinks.values()) node.meter.tick(now, elapsed)
   }

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, expect, test, vi } from 'vitest'
 import { parse } from 'yaml'
+import { componentViews } from '../api/components.ts'
 import type { SinkBuffer } from '../buffers/buffer.ts'
 import { bufferFolder } from '../buffers/folder.ts'
 import {
@@ -27,6 +28,7 @@ import { bool, text } from '../schema/options.ts'
 import { type Logger, silentLogger } from '../telemetry/logger.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import { log, metric } from '../testing/events.ts'
+import type { SourceNode } from './build.ts'
 import { reload } from './reload.ts'
 import { Topology, type TopologyOptions } from './run.ts'
 import type { Leadership } from './singleton.ts'
@@ -155,6 +157,7 @@ const keep = <T>(map: Map<string, T[]>, id: string, one: T): T => {
 }
 let failingBuilds = new Set<string>()
 let unhealthy = new Set<string>()
+let silent = new Set<string>()
 
 testing.list.push(
   erased(
@@ -239,6 +242,7 @@ testing.list.push(
         if (failingBuilds.has(context.id)) throw new PenstockError('PEN_TLS_FILE', 'The certificate is missing.')
         const made = keep(collectors, context.id, new Collector())
         if (unhealthy.has(context.id)) made.healthy = new Error('Connection refused.')
+        if (silent.has(context.id)) made.healthy = Promise.withResolvers<void>().promise
         return made
       },
     }),
@@ -251,6 +255,7 @@ beforeEach(() => {
   collectors.clear()
   failingBuilds = new Set()
   unhealthy = new Set()
+  silent = new Set()
 })
 
 function configOf(text: string): Config {
@@ -474,6 +479,11 @@ test('with drop_newest a hanging sink never holds anybody', async () => {
   for (let round = 0; round < 5; round++) expect(feed('in').send(...messages(10))).toBeUndefined()
   expect(collector('fast').messages).toHaveLength(50)
   expect(running.metrics.sum('buffer_discarded_events_total', { component_id: 'slow', intentional: 'true' })).toBe(30)
+  // Whoever adds up what components drop finds these events, too.
+  expect(running.metrics.sum('component_discarded_events_total', { component_id: 'slow', intentional: 'true' })).toBe(
+    30,
+  )
+  expect(componentViews(running.topology).find((view) => view.component_id === 'slow')?.discarded_events_total).toBe(30)
   expect(running.metrics.sum('buffer_events', { component_id: 'slow' })).toBe(10)
   collector('slow').resume()
   await vi.waitFor(() => expect(collector('slow').messages).toHaveLength(20))
@@ -615,6 +625,30 @@ test('utilization is the busy part of each component, the time below it not coun
   } finally {
     vi.useRealTimers()
   }
+})
+
+test('a source shows its utilization, and the time in which it is held back counts', async () => {
+  await using running = await start(`
+    sources: {in: {type: feed}}
+    sinks: {slow: {type: collect, inputs: [in], buffer: {max_events: 1}}}`)
+  const utilization = () =>
+    running.metrics
+      .snapshot()
+      .find(({ name }) => name === 'utilization')
+      ?.samples.find((one) => one.labels['component_id'] === 'in')
+  expect(utilization()).toMatchObject({ value: 0 })
+  collector('slow').hangs = true
+  let wait: Promise<void> | undefined
+  while (wait === undefined) wait = feed('in').send('more')
+  const { meter } = running.topology.sources.get('in') as SourceNode
+  expect(meter.waitingSince).toBeDefined()
+  meter.tick(performance.now(), 5000)
+  const held = meter.average
+  expect(held).toBeGreaterThan(0)
+  expect(utilization()).toMatchObject({ value: held })
+  collector('slow').resume()
+  await wait
+  expect(meter.waitingSince).toBeUndefined()
 })
 
 test('a source that rejects ends the topology with its error', async () => {
@@ -767,10 +801,27 @@ test.each([
     unhealthy = new Set(['out'])
     const text = `{sources: {in: {type: feed}}, sinks: {out: {type: collect, inputs: [in], healthcheck: ${option}}}}`
     const starting = start(text, { requireHealthy: true })
-    if (enabled) await expect(starting).rejects.toMatchObject({ code: 'PEN_HEALTHCHECK', message: 'Sinks unhealthy.' })
+    if (enabled)
+      await expect(starting).rejects.toMatchObject({
+        code: 'PEN_HEALTHCHECK',
+        message: expect.stringContaining('Sinks unhealthy. out: '),
+      })
     else await (await starting).topology.stop(0)
   },
 )
+
+test('where health is required, the first failure ends the start, though another check has no answer', async () => {
+  unhealthy = new Set(['out', 'second'])
+  silent = new Set(['hung'])
+  const sink = (id: string) => `${id}: {type: collect, inputs: [in]}`
+  const text = `{sources: {in: {type: feed}}, sinks: {${sink('hung')}, ${sink('out')}, ${sink('second')}}}`
+  // The check that hangs would have an hour.
+  const hour = text.replace('hung: {', 'hung: {healthcheck: {timeout: 3600}, ')
+  await expect(start(hour, { requireHealthy: true })).rejects.toMatchObject({
+    code: 'PEN_HEALTHCHECK',
+    message: expect.stringMatching(/^Sinks unhealthy\. out: .*; second: /),
+  })
+})
 
 test('an unhealthy sink is no reason not to start if nobody says so', async () => {
   unhealthy = new Set(['out'])
