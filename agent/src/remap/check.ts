@@ -190,7 +190,7 @@ class Checker {
   }
 
   #expression(node: Expression, state: State): Typed {
-    const typed = this.#typed(node, state)
+    const typed = bounded(this.#typed(node, state))
     if (typed.fallible && this.#cause === undefined) {
       const span = node.span
       this.#cause = {
@@ -766,13 +766,13 @@ class Checker {
 
   #write(target: Target, segments: readonly PathSegment[], kind: Kind, value: Value | undefined, state: State): void {
     if (target.target === 'event' || target.target === 'metadata') {
-      state[target.target] = state[target.target].with(segments, kind)
+      state[target.target] = state[target.target].with(segments, kind).bounded
     } else if (target.target === 'variable') {
       const local = state.locals.get(target.name)
       const slot = local?.slot ?? { id: this.#slots++, name: target.name }
       state.locals.set(target.name, {
         slot,
-        kind: (local?.kind ?? kinds.never).with(segments, kind),
+        kind: (local?.kind ?? kinds.never).with(segments, kind).bounded,
         constant: segments.length === 0 ? value : undefined,
       })
     }
@@ -1181,6 +1181,12 @@ class CallInfo implements CallKinds {
     if (argument?.op === 'read') return { root: argument.place.root, segments: argument.place.segments }
     return { root: 'value', segments: argument?.op === 'below' ? argument.segments : [] }
   }
+}
+
+/** A constant is as large as its kind. */
+function bounded(typed: Typed): Typed {
+  const kind = typed.kind.bounded
+  return kind === typed.kind ? typed : { ...typed, kind, constant: undefined }
 }
 
 function within(kind: Kind, other: Kind): boolean {

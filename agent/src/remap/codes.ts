@@ -43,6 +43,7 @@ export const diagnosticCodes: Readonly<Record<number, string>> = {
   660: '`!` negates something that is not a boolean.',
   701: 'A variable is used that does not exist here.',
   710: 'A call reaches beyond the event, to a file, the environment, the host or the network, which programs of namespaced resources must not.',
+  720: 'A program was over its budget for one event when it ran.',
   801: 'Something deprecated is used.',
   900: 'A result is not used.',
 }

@@ -18,8 +18,10 @@ import {
   type Value,
   type ValueObject,
 } from '../event/value.ts'
-import { type Closure, isFailure, type Parameter, RemapError, type Result } from './function.ts'
+import { type Closure, type ErrorPlace, isFailure, type Parameter, RemapError, type Result } from './function.ts'
+import { type Metering, mayBeLarge, meteringOf } from './growth.ts'
 import { isOfKind, type Kind, kinds } from './kind.ts'
+import { type Meter, overLimit, tooMuch } from './meter.ts'
 import { removeFromMetric, type TagMode, writeToMetric } from './metric-target.ts'
 import * as operations from './operations.ts'
 import { ownedObject, removedBelow, unnest } from './paths.ts'
@@ -49,6 +51,12 @@ export interface GeneratedProgram {
   readonly code: string
 }
 
+/** A call in the program: how its failures begin, and where it is. */
+interface CallPlace {
+  readonly prefix: string
+  readonly place: ErrorPlace
+}
+
 type Fail = (error: string, counts: boolean) => string
 
 const helpers = {
@@ -68,29 +76,37 @@ const helpers = {
   removeFromMetric,
   isOfKind,
   ...operations,
-  framed: (prefix: string, error: RemapError): RemapError =>
-    new RemapError(prefix + error.message, 'error', error.given),
-  mismatch: (prefix: string, expected: string, value: Value): RemapError =>
-    new RemapError(`${prefix}expected ${expected}, got ${textOfKind(value)}`),
+  framed: ({ prefix, place }: CallPlace, error: RemapError): RemapError =>
+    new RemapError(prefix + error.message, 'error', error.given, null, error.sort, error.place ?? place),
+  mismatch: ({ prefix, place }: CallPlace, expected: string, value: Value): RemapError =>
+    new RemapError(`${prefix}expected ${expected}, got ${textOfKind(value)}`, 'error', null, null, 'mismatch', place),
+  /** The failure of an operator. */
+  placed: (place: ErrorPlace, error: RemapError): RemapError =>
+    new RemapError(error.message, 'error', error.given, null, error.sort, error.place ?? place),
   pureClosure: (closure: Closure): Closure => Object.assign(closure, { pure: true as const }),
   aborted: (message: Value): RemapError =>
     message === null ? new RemapError('aborted', 'abort') : new RemapError(String(message), 'abort', String(message)),
+  tooMuch,
+  placedBudget: overLimit,
   leaving: (error: RemapError): RemapError =>
     error.outcome === 'return' ? new RemapError('return cannot be used inside closures', 'fatal') : error,
 }
 
 export function generate(
   body: readonly Typed[],
-  prefixes: (span: readonly [number, number], name: string) => string,
-  options: { readonly keepResult: boolean; readonly target: 'log' | 'metric' },
+  placeOf: (span: readonly [number, number], name: string) => ErrorPlace,
+  options: { readonly keepResult: boolean; readonly target: 'log' | 'metric'; readonly meter?: Meter | undefined },
 ): GeneratedProgram {
-  return new Generator(body, prefixes, options.target === 'metric').program(body, options.keepResult)
+  return new Generator(body, placeOf, options.target === 'metric', options.meter).program(body, options.keepResult)
 }
 
 class Generator {
   readonly #constants: unknown[] = []
   readonly #constantNames = new Map<unknown, string>()
-  readonly #prefix: (span: readonly [number, number], name: string) => string
+  readonly #placeOf: (span: readonly [number, number], name: string) => ErrorPlace
+  /** What is counted, if anything is. */
+  readonly #metering: Metering
+  readonly #meter: Meter | undefined
   /** Whether the kinds of the checker hold at run time: effects in closures are not seen by it. */
   readonly #trusted: boolean
   #lines: string[] = []
@@ -112,10 +128,13 @@ class Generator {
 
   constructor(
     body: readonly Typed[],
-    prefix: (span: readonly [number, number], name: string) => string,
+    placeOf: (span: readonly [number, number], name: string) => ErrorPlace,
     isMetric: boolean,
+    meter: Meter | undefined,
   ) {
-    this.#prefix = prefix
+    this.#placeOf = placeOf
+    this.#metering = meter === undefined ? { metered: false, weighed: false } : meteringOf(body)
+    this.#meter = this.#metering.metered ? meter : undefined
     this.#isMetric = isMetric
     // What a metric refuses to take differs from what the checker thinks was written.
     this.#trusted = !isMetric && !body.some((typed) => some(typed, isUnseen))
@@ -133,10 +152,10 @@ class Generator {
     })
     if (keepResult && body.length > 0) {
       const last = this.#temp(result)
-      this.#leave()
+      this.#leave(body)
       this.#emit(`return ${last};`)
     } else {
-      this.#leave()
+      this.#leave(body)
       this.#emit('return null;')
     }
     const slots = [...this.#slots].filter((slot) => !this.#parameters.has(slot)).map((slot) => variable(slot))
@@ -144,14 +163,19 @@ class Generator {
       '"use strict";',
       `const { ${Object.keys(helpers).join(', ')} } = h;`,
       ...this.#constants.map((_, index) => `const k${index} = k[${index}];`),
+      ...(this.#meter === undefined ? [] : ['const M = h.meter;']),
       ...this.#onceLines,
       'return function run(S) {',
+      ...(this.#meter === undefined ? [] : ['M.start();']),
       'let root = S.root, meta = S.metadata, own = S.own;',
       ...(slots.length === 0 ? [] : [`let ${slots.map((name) => `${name} = null`).join(', ')};`]),
       ...this.#lines,
       '}',
     ].join('\n')
-    const run = new Function('h', 'k', code)(helpers, this.#constants) as GeneratedProgram['run']
+    const run = new Function('h', 'k', code)(
+      { ...helpers, meter: this.#meter },
+      this.#constants,
+    ) as GeneratedProgram['run']
     return {
       run,
       needsCopy: this.#needsCopy,
@@ -162,8 +186,18 @@ class Generator {
     }
   }
 
-  #leave(): void {
+  #leave(body: readonly { readonly span: readonly [number, number] }[]): void {
+    if (this.#metering.weighed && body.length > 0) {
+      const span = [body[0]?.span[0] ?? 0, body.at(-1)?.span[1] ?? 0] as const
+      this.#limit('M.exceeds(root) || M.exceeds(meta)', span, 'program')
+    }
     this.#emit('S.root = root; S.metadata = meta; S.own = own;')
+  }
+
+  /** Ends the run where a test of the meter holds: nothing in the program catches that. */
+  #limit(test: string, span: readonly [number, number], name: string): void {
+    if (this.#wroteOriginal) this.#needsCopy = true
+    this.#emit(`if (${test}) return M.over(${this.#hoist(this.#placeOf(span, name))});`)
   }
 
   #emit(line: string): void {
@@ -215,8 +249,10 @@ class Generator {
       case 'block':
         return this.#sequence(typed.body, fail, wanted)
       case 'array':
+        this.#literalMade(typed.items.length)
         return `[${this.#operands(typed.items, fail).join(', ')}]`
       case 'object': {
+        this.#literalMade(typed.fields.length)
         const values = this.#operands(
           typed.fields.map(([, value]) => value),
           fail,
@@ -266,12 +302,17 @@ class Generator {
         if (this.#inClosure) this.#emit(`return new E('', 'return', null, ${value});`)
         else {
           const name = this.#temp(value)
-          this.#leave()
+          this.#leave([typed])
           this.#emit(`return ${name};`)
         }
         return 'null'
       }
     }
+  }
+
+  /** Counts a literal that is made in each turn of a loop. */
+  #literalMade(members: number): void {
+    if (this.#meter !== undefined && this.#inClosure) this.#emit(`M.bytes -= ${32 + 24 * members};`)
   }
 
   /** The value if it is worked out from literals alone. */
@@ -291,7 +332,8 @@ class Generator {
       values.push(value instanceof Bytes && !takesBytes(parameter) ? value.toString() : value)
     }
     const result = typed.run(...(values as Value[]))
-    return isFailure(result) ? undefined : result
+    // Constants that are made of constants could grow without end while a program is compiled.
+    return isFailure(result) || slotsOf(result) > maxFoldedSlots ? undefined : result
   }
 
   /** Operands in order; those before an operand with effects are kept in variables of their own. */
@@ -380,6 +422,12 @@ class Generator {
     else this.#emit('root = ownedObject(root, own); own = true;')
   }
 
+  /** Counts the copies that a write below a path makes in each turn of a loop. */
+  #countCopies(target: string, segments: readonly PathSegment[]): void {
+    if (this.#meter === undefined || !this.#inClosure || segments.length === 0) return
+    this.#emit(`M.writes(${target}, ${this.#hoist(segments)});`)
+  }
+
   #write(place: Place, value: string, rootKind: Kind, fresh: boolean): void {
     const { segments } = place
     switch (place.root) {
@@ -389,6 +437,7 @@ class Generator {
       case 'variable': {
         this.#slots.add(place.slot)
         const name = variable(place.slot)
+        this.#countCopies(name, segments)
         this.#emit(
           segments.length === 0
             ? `${name} = ${value};`
@@ -398,6 +447,7 @@ class Generator {
       }
       case 'metadata':
         this.#writesMetadata = true
+        this.#countCopies('meta', segments)
         this.#emit(
           segments.length === 0 ? `meta = ${value};` : `meta = written(meta, ${this.#hoist(segments)}, 0, ${value});`,
         )
@@ -417,6 +467,7 @@ class Generator {
           return
         }
         this.#written()
+        this.#countCopies('root', segments)
         if (typeof first === 'number') {
           this.#emit(`root = written(root, ${this.#hoist(segments)}, 0, ${value}); own = false;`)
           return
@@ -479,14 +530,24 @@ class Generator {
       case '&&':
         return this.#and(typed, fail)
     }
-    const [a, b] = this.#operands([left, right], fail) as [string, string]
+    let [a, b] = this.#operands([left, right], fail) as [string, string]
+    if (this.#meter !== undefined && this.#inClosure && (mayBeLarge(left.kind) || mayBeLarge(right.kind))) {
+      a = this.#temp(a)
+      b = this.#temp(b)
+      // Comparisons go as deep as their operands.
+      if (operator === '==' || operator === '!=') this.#limit(`M.uses(${a}) || M.uses(${b})`, typed.span, operator)
+    }
     switch (operator) {
       case '==':
         return this.#equality(left, right, a, b)
       case '!=':
         return `!${this.#equality(left, right, a, b)}`
-      case '|':
-        return `mergeObjects(${a}, ${b})`
+      case '|': {
+        if (this.#meter === undefined) return `mergeObjects(${a}, ${b})`
+        const merged = this.#temp(`mergeObjects(${a}, ${b})`)
+        this.#limit(`M.made(${merged})`, typed.span, '|')
+        return merged
+      }
     }
     const names = {
       '+': 'add',
@@ -500,11 +561,19 @@ class Generator {
     } as const
     const comparison = operator.startsWith('<') || operator.startsWith('>')
     if (comparison && !typed.fallible && this.#trusted) return `${names[operator]}(${a}, ${b})`
+    const isMetered = this.#meter !== undefined && mayBeLarge(typed.kind)
+    if (isMetered) {
+      a = this.#temp(a)
+      b = this.#temp(b)
+    }
+    if (isMetered && operator === '*') this.#limit(`M.repeats(${a}, ${b})`, typed.span, operator)
     const result = this.#name()
     this.#emit(`const ${result} = ${names[operator]}(${a}, ${b});`)
+    if (isMetered && operator === '+') this.#limit(`M.joined(${a}, ${b}, ${result})`, typed.span, operator)
     // Sums of floats may be NaN although the checker calls them infallible.
     const counts = typed.fallible || typed.kind.overlaps(kinds.float) || operator === '*'
-    this.#emit(`if (${result} instanceof E) { ${fail(result, counts)} }`)
+    const place = this.#hoist(this.#placeOf(typed.span, operator))
+    this.#emit(`if (${result} instanceof E) { ${fail(`placed(${place}, ${result})`, counts)} }`)
     return result
   }
 
@@ -579,7 +648,7 @@ class Generator {
 
   #call(typed: Extract<Typed, { op: 'call' }>, fail: Fail): string {
     const { declaration, closure } = typed
-    const prefix = this.#hoist(this.#prefix(typed.span, declaration.name))
+    const prefix = this.#hoist(this.#callPlace(typed.span, declaration.name))
     const failIn: Fail = (error, counts) => fail(`framed(${prefix}, ${error})`, counts)
     const values: string[] = declaration.parameters.map((parameter) =>
       parameter.default === undefined ? 'undefined' : this.#literal(parameter.default),
@@ -599,17 +668,40 @@ class Generator {
       if (position < lastEffect) value = this.#temp(value)
       values[index] = this.#argument(argument, parameter, value, prefix, fail)
     })
-    if (closure !== undefined) values.push(this.#closure(closure))
+    if (closure !== undefined) values.push(this.#closure(closure, typed.span, declaration.name))
+    if (this.#meter !== undefined && (this.#inClosure || this.#metering.weighed)) {
+      for (const index of typed.order) {
+        const argument = typed.args[index]
+        if (argument === undefined || argument.constant !== undefined || !mayBeLarge(argument.kind)) continue
+        if (values[index] === 'undefined') continue
+        const value = this.#temp(values[index] as string)
+        values[index] = value
+        this.#limit(`M.uses(${value})`, typed.span, declaration.name)
+      }
+    }
     if (declaration.name === 'set_secret' || declaration.name === 'remove_secret') this.#writesMetadata = true
     const result = this.#name()
     this.#emit(`const ${result} = ${this.#hoist(typed.run)}(${values.join(', ')});`)
-    const leave = closure === undefined ? '' : `if (${result}.outcome !== 'error') return leaving(${result}); `
+    let leave = closure === undefined ? '' : `if (${result}.outcome !== 'error') return leaving(${result}); `
+    if (declaration.growth === 'product') {
+      if (this.#wroteOriginal) this.#needsCopy = true
+      const place = this.#hoist(this.#placeOf(typed.span, declaration.name))
+      leave = `if (${result} === tooMuch) return placedBudget(${place}); ${leave}`
+    }
     if (closure !== undefined && this.#wroteOriginal && some(closure.body, (node) => node.op === 'return')) {
       this.#needsCopy = true
     }
     const counts = typed.canFail || declaration.failsUnannounced === true
     this.#emit(`if (${result} instanceof E) { ${leave}${fail(`framed(${prefix}, ${result})`, counts)} }`)
+    if (this.#meter !== undefined && mayBeLarge(typed.kind)) {
+      this.#limit(`M.made(${result})`, typed.span, declaration.name)
+    }
     return result
+  }
+
+  #callPlace(span: readonly [number, number], name: string): CallPlace {
+    const place = this.#placeOf(span, name)
+    return { prefix: `function call error for "${name}" at (${place.start}:${place.end}): `, place }
   }
 
   #needsTest(typed: Extract<Typed, { op: 'call' }>, index: number): boolean {
@@ -648,7 +740,11 @@ class Generator {
     return name
   }
 
-  #closure(closure: { parameters: readonly (Slot | undefined)[]; body: Typed }): string {
+  #closure(
+    closure: { parameters: readonly (Slot | undefined)[]; body: Typed },
+    span: readonly [number, number],
+    functionName: string,
+  ): string {
     // The block runs many times: what one run writes, a later one may have to undo.
     if (some(closure.body, writesEvent)) this.#written()
     const wasInClosure = this.#inClosure
@@ -660,6 +756,7 @@ class Generator {
       return variable(slot)
     })
     const body = this.#apart(() => {
+      if (this.#meter !== undefined) this.#limit('--M.turns < 0 || M.bytes < 0', span, functionName)
       const fail: Fail = (error, counts) => {
         if (counts && this.#wroteOriginal) this.#needsCopy = true
         return `return ${error};`
@@ -715,6 +812,8 @@ class Generator {
     }
     const value = this.#temp(this.#read(at, true))
     const path = this.#hoist(segments)
+    const removed = place.root === 'event' ? 'root' : place.root === 'metadata' ? 'meta' : variable(place.slot)
+    this.#countCopies(removed, segments)
     if (place.root === 'event') this.#emit(`root = removedBelow(root, ${path}, ${compact}); own = false;`)
     else if (place.root === 'metadata') {
       this.#writesMetadata = true
@@ -737,12 +836,22 @@ class Generator {
       segments = at.segments
       base = this.#expr(at.base, fail, true)
     } else base = this.#expr(at, fail, true)
+    if (this.#meter !== undefined) {
+      base = this.#temp(base)
+      this.#limit(`M.unnests(${base}, ${this.#hoist(segments)})`, typed.span, 'unnest')
+    }
     const result = this.#name()
     this.#emit(`const ${result} = unnest(${base}, ${this.#hoist(segments)});`)
-    const prefix = this.#hoist(this.#prefix(typed.span, 'unnest'))
+    const prefix = this.#hoist(this.#callPlace(typed.span, 'unnest'))
     this.#emit(`if (${result} instanceof E) { ${fail(`framed(${prefix}, ${result})`, true)} }`)
     return result
   }
+}
+
+const maxFoldedSlots = 65_536
+
+function slotsOf(value: Value): number {
+  return typeof value === 'string' || Array.isArray(value) ? value.length : 0
 }
 
 function takesEverything({ kind }: Parameter): boolean {

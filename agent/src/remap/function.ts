@@ -16,6 +16,32 @@ import type { Float, Value } from '../event/value.ts'
 import type { Kind } from './kind.ts'
 import type { Reach } from './rules.ts'
 
+/** Sorts of errors, and what is said of each without its message. */
+export const errorSorts = {
+  failure: 'the call or operation failed on its values',
+  mismatch: 'an argument is of the wrong kind',
+  assertion: 'an assertion does not hold',
+  abort: 'the program was aborted',
+  budget: 'the program is over its budget for one event',
+  exception: 'the program could not go on',
+} as const
+
+export type ErrorSort = keyof typeof errorSorts
+
+/** Where something went wrong: the function or operator, and its bytes in the program. */
+export interface ErrorPlace {
+  readonly name: string
+  readonly start: number
+  readonly end: number
+}
+
+/** What may be said of an error where neither the event nor the program may speak. */
+export function discreetText({ sort, place }: Pick<RemapError, 'sort' | 'place'>): string {
+  return place === undefined
+    ? errorSorts[sort]
+    : `${errorSorts[sort]}: "${place.name}" at (${place.start}:${place.end})`
+}
+
 /** A failure, as a value. Also how `abort` and `return` leave a closure: a function that runs one hands them on unchanged. */
 export class RemapError {
   readonly message: string
@@ -25,17 +51,25 @@ export class RemapError {
   readonly given: string | null
   /** Of a `return`. */
   readonly value: Value
+  /** What sort of error it is: all that is said of it where the message must not be shown. */
+  readonly sort: ErrorSort
+  /** The call or operator that failed first, where it is known. */
+  readonly place: ErrorPlace | undefined
 
   constructor(
     message: string,
     outcome: RemapError['outcome'] = 'error',
     given: string | null = null,
     value: Value = null,
+    sort: ErrorSort = outcome === 'abort' ? 'abort' : 'failure',
+    place: ErrorPlace | undefined = undefined,
   ) {
     this.message = message
     this.outcome = outcome
     this.given = given
     this.value = value
+    this.sort = sort
+    this.place = place
   }
 }
 
@@ -132,6 +166,8 @@ export interface Runtime {
   readonly timezone: string
   /** How far calls reach beyond the event; the checker sees to it. */
   readonly reach: Reach
+  /** No result may be longer, in bytes or items; `tooMuch` of meter.ts is the result then. */
+  readonly maxBytes: number
   /** Whether functions may use the network. */
   readonly network: boolean
   /** Set by the compilation of calls that use it. */
@@ -179,6 +215,11 @@ export interface FunctionDeclaration {
   readonly pure: boolean
   /** What it reaches beyond the event and its own arguments. Every function that does must say so. */
   readonly reaches?: 'environment' | 'host' | 'network' | 'agent'
+  /**
+   * How much larger than its arguments together the result may be. `none`: it is no larger. `product`: as large as their product,
+   * so that `compile` must keep to `runtime.maxBytes`. A few times as large if not given.
+   */
+  readonly growth?: 'none' | 'product'
   /** Why, and what to use instead (warning E801). */
   readonly deprecated?: string
   /** Each is run as a test. The result is written as the program writes values; `fails` for those that must fail. */

@@ -35,11 +35,15 @@ export interface Collection<K extends string | number> {
   readonly unknown: Kind | undefined
 }
 
+/** Kinds that are made of kinds double with each line of a program: beyond this, elements may be anything. */
+const maxWeight = 20_000
+
 export class Kind {
   /** Which basic kinds are in the set. */
   readonly bits: number
   readonly array: Collection<number> | undefined
   readonly object: Collection<string> | undefined
+  #weight = 0
 
   constructor(bits: number, array?: Collection<number>, object?: Collection<string>) {
     this.bits = bits
@@ -49,6 +53,26 @@ export class Kind {
 
   get isNever(): boolean {
     return this.bits === 0
+  }
+
+  /** How many kinds it is made of, as if none were shared. */
+  get weight(): number {
+    if (this.#weight > 0) return this.#weight
+    this.#weight = 1 // Kinds of anything hold themselves.
+    if (this.isAny) return 1
+    let weight = 1
+    for (const collection of [this.array, this.object]) {
+      if (collection === undefined) continue
+      weight += collection.unknown?.weight ?? 0
+      for (const kind of collection.known.values()) weight += kind.weight
+    }
+    this.#weight = Math.min(weight, Number.MAX_SAFE_INTEGER)
+    return this.#weight
+  }
+
+  /** The same basic kinds with any elements, where what is known of the elements has become too much to work with. */
+  get bounded(): Kind {
+    return this.weight > maxWeight ? any.and(this) : this
   }
 
   /** Everything, recursively. */

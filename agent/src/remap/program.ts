@@ -7,8 +7,9 @@ import type { Value, ValueObject } from '../event/value.ts'
 import { type Checked, checkProgram, type ProgramFacts } from './check.ts'
 import { type Frame, type GeneratedProgram, generate } from './compile.ts'
 import { ByteOffsets, type Diagnostic, renderDiagnostics } from './diagnostics.ts'
-import { type EnrichmentTable, isFailure, RemapError, type Result, type Runtime } from './function.ts'
+import { type EnrichmentTable, type ErrorPlace, isFailure, RemapError, type Result, type Runtime } from './function.ts'
 import { type Kind, kinds } from './kind.ts'
+import { Meter } from './meter.ts'
 import { applyToMetric, metricObject, type TagMode } from './metric-target.ts'
 import { parseProgram } from './parser.ts'
 import { type ProgramRules, platformRules } from './rules.ts'
@@ -65,6 +66,11 @@ export function compileProgram(source: string, options: CompileOptions = {}): Co
 }
 
 function compileNested(source: string, options: CompileOptions): Compiled {
+  if (options.rules?.budget !== undefined && source.length > maxSourceLength) {
+    const message = `the program has ${source.length} characters; ${maxSourceLength} are allowed`
+    const labels = [{ primary: true, span: [0, 0] as const, message: 'write a shorter one' }]
+    return failed(source, [{ severity: 'error', code: 203, message, labels, notes: [] }], [])
+  }
   const runtime = new ProgramRuntime(options)
   const checked = checkProgram(source, parseProgram(source), {
     eventKind: options.eventKind ?? kinds.object,
@@ -84,11 +90,18 @@ function failed(source: string, diagnostics: readonly Diagnostic[], warnings: re
   return { ok: false, diagnostics, warnings, rendered: renderDiagnostics(source, diagnostics) }
 }
 
+/** Of programs with a budget: longer ones would hold up those who compile the programs of all tenants. */
+const maxSourceLength = 262_144
+
+/** JavaScript knows no longer texts. */
+const maxTextBytes = 0x1fffffe8
+
 const noSecrets: EventMetadata['secrets'] = Object.freeze({})
 
 class ProgramRuntime implements Runtime {
   readonly timezone: string
   readonly reach: Runtime['reach']
+  readonly maxBytes: number
   readonly network: boolean
   networkUsed = false
   readonly log: Runtime['log']
@@ -100,7 +113,9 @@ class ProgramRuntime implements Runtime {
 
   constructor(options: CompileOptions) {
     this.timezone = options.timezone ?? 'UTC'
-    this.reach = (options.rules ?? platformRules).reach
+    const { reach, budget } = options.rules ?? platformRules
+    this.reach = reach
+    this.maxBytes = budget?.bytes ?? maxTextBytes
     this.network = options.network ?? false
     this.log = options.log ?? (() => {})
     this.table = options.table ?? (() => undefined)
@@ -148,6 +163,7 @@ export class Program implements Runs {
   readonly #body: Checked['body']
   readonly #runtime: ProgramRuntime
   readonly #keepResult: boolean
+  readonly #meter: Meter | undefined
   readonly #generated: GeneratedProgram
   #forMetrics: GeneratedProgram | undefined
   /** What the last run left: the event's root, metadata, and whether the root is held by nothing else. */
@@ -162,6 +178,8 @@ export class Program implements Runs {
     this.#body = checked.body
     this.#runtime = runtime
     this.#keepResult = options.keepResult ?? false
+    const budget = options.rules?.budget
+    this.#meter = budget === undefined ? undefined : new Meter(budget)
     this.#generated = this.#generate('log')
   }
 
@@ -190,11 +208,11 @@ export class Program implements Runs {
 
   #generate(target: 'log' | 'metric'): GeneratedProgram {
     const bytes = new ByteOffsets(this.#source)
-    const prefix = (span: readonly [number, number], name: string): string => {
+    const placeOf = (span: readonly [number, number], name: string): ErrorPlace => {
       const [start, end] = bytes.span(span)
-      return `function call error for "${name}" at (${start}:${end}): `
+      return { name, start, end }
     }
-    return generate(this.#body, prefix, { keepResult: this.#keepResult, target })
+    return generate(this.#body, placeOf, { keepResult: this.#keepResult, target, meter: this.#meter })
   }
 
   /**
@@ -241,6 +259,6 @@ function guarded(program: GeneratedProgram, frame: Frame): Result {
   try {
     return program.run(frame)
   } catch (error) {
-    return new RemapError(`the program could not go on: ${errorText(error)}`, 'fatal')
+    return new RemapError(`the program could not go on: ${errorText(error)}`, 'fatal', null, null, 'exception')
   }
 }

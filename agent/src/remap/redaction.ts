@@ -7,7 +7,7 @@ import { compileRegex } from './regex.ts'
 import { valueText } from './text.ts'
 
 /** Replaces what is sensitive in a text. */
-export type Redaction = (text: string) => string
+export type Redaction = (text: string, maxBytes: number) => string | undefined
 
 // The last of the groups may not be zeros; 000, 666 and 9xx are no areas.
 const socialSecurityNumber = compileRegex(
@@ -25,23 +25,37 @@ export function compileRedaction(filters: Value | undefined, redactor: Value | u
   }
   const replace = replacerOf(redactor)
   if (typeof replace === 'string') return replace
-  return (text) => {
-    let result = text
-    for (const pattern of patterns) result = redacted(result, pattern, replace)
+  return (text, maxBytes) => {
+    let result: string | undefined = text
+    for (const pattern of patterns) {
+      result = redacted(result, pattern, replace, maxBytes)
+      if (result === undefined) return undefined
+    }
     return result
   }
 }
 
-function redacted(text: string, pattern: Regex | string, replace: (match: string) => string): string {
-  if (typeof pattern === 'string') return pattern === '' ? text : text.split(pattern).join(replace(pattern))
+/** Undefined where the result would be longer than the limit. */
+function redacted(
+  text: string,
+  pattern: Regex | string,
+  replace: (match: string) => string,
+  maxBytes: number,
+): string | undefined {
+  if (typeof pattern === 'string') {
+    if (pattern === '') return text
+    const parts = text.split(pattern)
+    const replacement = replace(pattern)
+    return text.length + parts.length * replacement.length > maxBytes ? undefined : parts.join(replacement)
+  }
   let result = ''
   let at = 0
   eachMatch(pattern, text, (match) => {
     result += text.slice(at, match.index) + replace(match[0])
     at = match.index + match[0].length
-    return true
+    return result.length <= maxBytes
   })
-  return result + text.slice(at)
+  return result.length <= maxBytes ? result + text.slice(at) : undefined
 }
 
 function patternsOf(filter: Value): (Regex | string)[] | string {

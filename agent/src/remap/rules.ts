@@ -10,11 +10,26 @@
  */
 export type Reach = 'everything' | 'unopened' | 'nothing'
 
+/** What one run of a program may use up. */
+export interface ProgramBudget {
+  /** Turns of loops, and work of about the same time. */
+  readonly turns: number
+  /** Bytes of the values that it makes. */
+  readonly bytes: number
+}
+
 export interface ProgramRules {
   readonly reach: Reach
+  /** Without limits if not given. */
+  readonly budget?: ProgramBudget
+  /** Errors in logs and status name place and sort alone, never what the event or the program says. */
+  readonly discreet?: boolean
 }
+
+/** Of namespaced resources, unless a TenantPolicy says otherwise: about a second of work. */
+export const defaultBudget: ProgramBudget = { turns: 1_000_000, bytes: 64 * 1024 * 1024 }
 
 export const platformRules: ProgramRules = { reach: 'everything' }
 export const unopenedRules: ProgramRules = { reach: 'unopened' }
 /** Of namespaced resources. */
-export const restrictedRules: ProgramRules = { reach: 'nothing' }
+export const restrictedRules: ProgramRules = { reach: 'nothing', budget: defaultBudget, discreet: true }

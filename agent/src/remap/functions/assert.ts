@@ -21,5 +21,5 @@ export const assertFunction = defineFunction({
     { source: 'assert(1 == 1.0) ?? false', result: 'true' },
   ],
   compile: () => (condition: boolean, message: string | undefined) =>
-    condition || new RemapError(message ?? 'assertion failed', 'error', message ?? null),
+    condition || new RemapError(message ?? 'assertion failed', 'error', message ?? null, null, 'assertion'),
 })

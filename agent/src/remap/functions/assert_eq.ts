@@ -26,5 +26,11 @@ export const assertEq = defineFunction({
   ],
   compile: () => (left: Value, right: Value, message: string | undefined) =>
     sameValue(left, right) ||
-    new RemapError(message ?? `assertion failed: ${valueText(left)} == ${valueText(right)}`, 'error', message ?? null),
+    new RemapError(
+      message ?? `assertion failed: ${valueText(left)} == ${valueText(right)}`,
+      'error',
+      message ?? null,
+      null,
+      'assertion',
+    ),
 })

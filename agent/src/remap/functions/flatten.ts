@@ -1,8 +1,9 @@
 // Function `flatten`.
 
 import { isObject, setField, sortedFieldNames, type Value, type ValueObject } from '../../event/value.ts'
-import { defineFunction } from '../function.ts'
+import { defineFunction, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
+import { tooMuch } from '../meter.ts'
 
 export const flatten = defineFunction({
   name: 'flatten',
@@ -28,6 +29,7 @@ export const flatten = defineFunction({
   ],
   returns: (call) => (call.kind('value').is(kinds.array) ? kinds.array : kinds.object),
   fallible: 'never',
+  growth: 'product',
   pure: true,
   examples: [
     { source: 'flatten({"a": {"b": 1, "c": {"d": 2}}, "e": 3})', result: '{ "a.b": 1, "a.c.d": 2, "e": 3 }' },
@@ -41,18 +43,24 @@ export const flatten = defineFunction({
   compile(call) {
     const except = new Set(call.constant('except') as Value[])
     for (const name of except) if (typeof name !== 'string') call.reject('"except" must be an array of strings')
-    return (value: Value[] | ValueObject, separator: string) => {
+    const { maxBytes } = call.runtime
+    return (value: Value[] | ValueObject, separator: string): Result => {
       if (Array.isArray(value)) return flatItems(value)
       const fields: ValueObject = {}
+      let left = maxBytes
       const visit = (object: ValueObject, prefix: string): void => {
         for (const name of sortedFieldNames(object)) {
           const field = object[name] as Value
           if (isObject(field) && !except.has(name)) visit(field, prefix + name + separator)
-          else setField(fields, prefix + name, field)
+          else if (left >= 0) {
+            const flat = prefix + name
+            left -= flat.length
+            setField(fields, flat, field)
+          }
         }
       }
       visit(value, '')
-      return fields
+      return left < 0 ? tooMuch : fields
     }
   },
 })

@@ -3,6 +3,7 @@
 import { Bytes, type Value } from '../../event/value.ts'
 import { defineFunction, failure } from '../function.ts'
 import { kinds } from '../kind.ts'
+import { tooMuch } from '../meter.ts'
 
 export const join = defineFunction({
   name: 'join',
@@ -14,6 +15,7 @@ export const join = defineFunction({
   ],
   returns: kinds.string,
   fallible: 'always',
+  growth: 'product',
   errors: ['An item is not a string.'],
   pure: true,
   examples: [
@@ -21,11 +23,16 @@ export const join = defineFunction({
     { source: 'join!(["a", "b"])', result: '"ab"' },
     { source: 'join!([], separator: ",")', result: '""' },
   ],
-  compile: () => (items: Value[], separator: string | undefined) => {
-    for (let index = 0; index < items.length; index++) {
-      const item = items[index]
-      if (typeof item !== 'string' && !(item instanceof Bytes)) return failure('all array items must be strings')
-    }
-    return items.join(separator ?? '')
-  },
+  compile:
+    ({ runtime: { maxBytes } }) =>
+    (items: Value[], separator: string | undefined) => {
+      let length = items.length * (separator?.length ?? 0)
+      for (let index = 0; index < items.length; index++) {
+        const item = items[index]
+        if (typeof item !== 'string' && !(item instanceof Bytes)) return failure('all array items must be strings')
+        length += typeof item === 'string' ? item.length : item.bytes.length
+      }
+      if (length > maxBytes) return tooMuch
+      return items.join(separator ?? '')
+    },
 })

@@ -1,8 +1,9 @@
 // Function `redact`.
 
 import { Bytes, fieldNames, isObject, setField, type Value, type ValueObject } from '../../event/value.ts'
-import { type CallSite, defineFunction } from '../function.ts'
+import { type CallSite, defineFunction, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
+import { tooMuch } from '../meter.ts'
 import { compileRedaction, type Redaction } from '../redaction.ts'
 
 export const redact = defineFunction({
@@ -27,6 +28,7 @@ export const redact = defineFunction({
     return kind.isNever ? kinds.string.or(kinds.object).or(kinds.array) : kind
   },
   fallible: 'never',
+  growth: 'product',
   pure: true,
   examples: [
     { source: 'redact("number 321-54-9876", filters: ["us_social_security_number"])', result: '"number [REDACTED]"' },
@@ -42,16 +44,33 @@ export const redact = defineFunction({
       call.given('redactor') ? call.constant('redactor') : 'full',
     )
     if (typeof redaction === 'string') call.reject(redaction)
-    return (value: Value) => redacted(value, redaction)
+    const { maxBytes } = call.runtime
+    return (value: Value): Result => redacted(value, redaction, { left: maxBytes }) ?? tooMuch
   },
 })
 
-function redacted(value: Value, redaction: Redaction): Value {
-  if (typeof value === 'string') return redaction(value)
-  if (value instanceof Bytes) return redaction(value.toString())
-  if (Array.isArray(value)) return value.map((item) => redacted(item, redaction))
+/** Undefined where all texts together would be longer than what is left. */
+function redacted(value: Value, redaction: Redaction, limit: { left: number }): Value | undefined {
+  if (typeof value === 'string' || value instanceof Bytes) {
+    const text = redaction(String(value), limit.left)
+    limit.left -= text?.length ?? 0
+    return text
+  }
+  if (Array.isArray(value)) {
+    const items: Value[] = []
+    for (const item of value) {
+      const made = redacted(item, redaction, limit)
+      if (made === undefined) return undefined
+      items.push(made)
+    }
+    return items
+  }
   if (!isObject(value)) return value
   const fields: ValueObject = {}
-  for (const name of fieldNames(value)) setField(fields, name, redacted(value[name] as Value, redaction))
+  for (const name of fieldNames(value)) {
+    const made = redacted(value[name] as Value, redaction, limit)
+    if (made === undefined) return undefined
+    setField(fields, name, made)
+  }
   return fields
 }

@@ -1,9 +1,10 @@
 // Function `replace`.
 
 import { Regex } from '../../event/value.ts'
-import { defineFunction } from '../function.ts'
+import { defineFunction, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
 import { compileReplacement, eachMatch } from '../matching.ts'
+import { tooMuch } from '../meter.ts'
 import { compileRegex } from '../regex.ts'
 
 export const replace = defineFunction({
@@ -26,22 +27,24 @@ export const replace = defineFunction({
   ],
   returns: kinds.string,
   fallible: 'never',
+  growth: 'product',
   pure: true,
   examples: [
     { source: 'replace("oxbow lock", "o", "0")', result: '"0xb0w l0ck"' },
     { source: 'replace("ada byron", r\'(?P<first>\\w+) (?P<last>\\w+)\', "$last, $first")', result: '"byron, ada"' },
     { source: 'replace("oxbow lock", "o", "0", count: 1)', result: '"0xbow lock"' },
   ],
-  compile() {
+  compile({ runtime: { maxBytes } }) {
     let template: string | undefined
     let regex: Regex | undefined
     let replacement: ((match: RegExpExecArray) => string) | undefined
-    return (value: string, pattern: string | Regex, text: string, count: number | bigint) => {
+    return (value: string, pattern: string | Regex, text: string, count: number | bigint): Result => {
       if (count === 0) return value
       const most = count < 0 ? Number.POSITIVE_INFINITY : Number(count)
       if (typeof pattern === 'string' && pattern !== '') {
-        if (most === Number.POSITIVE_INFINITY) return value.split(pattern).join(text)
         const parts = value.split(pattern)
+        if (value.length + parts.length * text.length > maxBytes) return tooMuch
+        if (most === Number.POSITIVE_INFINITY) return parts.join(text)
         const replaced = Math.min(most, parts.length - 1)
         return parts.slice(0, replaced + 1).join(text) + rest(parts, replaced, pattern)
       }
@@ -58,8 +61,9 @@ export const replace = defineFunction({
       eachMatch(what, value, (match) => {
         result += value.slice(at, match.index) + make(match)
         at = match.index + match[0].length
-        return ++done < most
+        return ++done < most && result.length <= maxBytes
       })
+      if (result.length > maxBytes) return tooMuch
       return done === 0 ? value : result + value.slice(at)
     }
   },

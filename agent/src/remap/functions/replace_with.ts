@@ -4,6 +4,7 @@ import { Regex, type ValueObject } from '../../event/value.ts'
 import { type Closure, defineFunction, failure, isFailure, type RemapError, type Result } from '../function.ts'
 import { type Kind, kinds } from '../kind.ts'
 import { compileCaptures, eachMatch } from '../matching.ts'
+import { tooMuch } from '../meter.ts'
 import { groupNames } from '../regex.ts'
 
 export const replaceWith = defineFunction({
@@ -38,6 +39,7 @@ export const replaceWith = defineFunction({
   returns: kinds.string,
   fallible: (call) => call.closureFallible,
   failsUnannounced: true,
+  growth: 'product',
   errors: ['A group of the pattern has the name `string` or `captures`.'],
   pure: true,
   examples: [
@@ -53,7 +55,7 @@ export const replaceWith = defineFunction({
     },
     { source: 'replace_with("abc", r\'x\') -> |_m| { "y" }', result: '"abc"' },
   ],
-  compile() {
+  compile({ runtime: { maxBytes } }) {
     return (value: string, pattern: Regex, count: number | bigint, closure: Closure): Result => {
       if (groupNames(pattern).some((name) => name === 'string' || name === 'captures')) {
         return failure('Capture group cannot be named "string" or "captures"')
@@ -76,8 +78,9 @@ export const replaceWith = defineFunction({
         }
         result += value.slice(at, match.index) + String(given)
         at = match.index + match[0].length
-        return ++done < most
+        return ++done < most && result.length <= maxBytes
       })
+      if (result.length > maxBytes) return tooMuch
       return failed ?? result + value.slice(at)
     }
   },

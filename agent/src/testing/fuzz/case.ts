@@ -157,6 +157,7 @@ function buffersOf(value: Value): [Bytes, Buffer][] {
 class EvaluatorRuntime implements Runtime {
   readonly timezone = 'UTC'
   readonly reach = 'everything'
+  readonly maxBytes = 0x1fffffe8
   readonly network = false
   secrets: Readonly<Record<string, string>> = {}
 

@@ -130,6 +130,7 @@ const runtime = {
   table: () => undefined,
   metrics: () => [],
   reach: 'everything' as const,
+  maxBytes: 0x1fffffe8,
 }
 
 function compiles(source: string): boolean {

@@ -1,0 +1,170 @@
+// The budget of one run of a program: turns of loops, and bytes that it makes. Generated code counts here; a run that is over its
+// budget ends with an error that nothing in the program catches.
+//
+// A turn is one run of a closure, or the work on 64 bytes that a call is given. Bytes are those of texts and the slots of arrays and
+// objects that a call or an operator makes. Both are estimates of time and memory that depend on the event alone, so the same
+// event always ends the same way.
+
+import type { PathSegment } from '../event/path.ts'
+import { Bytes, fieldNames, getField, isObject, type Value } from '../event/value.ts'
+import { type ErrorPlace, RemapError } from './function.ts'
+import type { ProgramBudget } from './rules.ts'
+
+const bytesOfItem = 8
+const bytesOfField = 24
+/** A concatenation keeps both of its texts, and is as large as this itself. */
+const bytesOfJoint = 32
+/** So many bytes are worked on in about the time of a turn, as a power of two. */
+const bytesOfTurn = 6
+
+export class Meter {
+  readonly budget: ProgramBudget
+  /** What is left. */
+  turns = 0
+  bytes = 0
+  /** Sizes of collections that calls were given. Values never change, so neither do their sizes. */
+  #weights: Map<Value, number> | undefined
+
+  constructor(budget: ProgramBudget) {
+    this.budget = budget
+  }
+
+  start(): void {
+    this.turns = this.budget.turns
+    this.bytes = this.budget.bytes
+    this.#weights = undefined
+  }
+
+  /** Counts what a call works on; true if that is too much. */
+  uses(value: Value): boolean {
+    if (typeof value === 'string') this.turns -= value.length >> bytesOfTurn
+    else if (typeof value === 'object' && value !== null) {
+      this.turns -= Math.min(this.weightOf(value) >>> bytesOfTurn, 0x3fffffff)
+    }
+    return this.turns < 0
+  }
+
+  /** Counts what a call gave, by its own slots; true if that is too much. */
+  made(value: Value | RemapError): boolean {
+    if (typeof value === 'string') this.bytes -= value.length
+    else if (typeof value === 'object' && value !== null && !(value instanceof RemapError)) {
+      const bytes = slotBytes(value)
+      this.bytes -= bytes
+      // Fields cost far more time than the bytes of a text.
+      if (isObject(value)) this.turns -= bytes >> 5
+    }
+    return this.bytes < 0 || this.turns < 0
+  }
+
+  /** Counts what `+` gave of two texts; true if that is too much. */
+  joined(left: Value, right: Value, result: Value | RemapError): boolean {
+    if (typeof result === 'string') {
+      this.bytes -= bytesOfJoint + Math.min(lengthOf(left), lengthOf(right))
+      return this.bytes < 0
+    }
+    return this.made(result)
+  }
+
+  /** Counts what `*` would give of a text; true if that is too much. */
+  repeats(left: Value, right: Value): boolean {
+    const [text, count] = isText(left) ? [left, right] : [right, left]
+    if (!isText(text) || (typeof count !== 'number' && typeof count !== 'bigint')) return false
+    const bytes = lengthOf(text) * Math.max(0, Number(count))
+    this.bytes -= Math.min(bytes, 0x3fffffff)
+    return this.bytes < 0
+  }
+
+  /** Counts the objects and arrays that a write below a path copies. The next turn looks whether that was too much. */
+  writes(target: Value, segments: readonly PathSegment[]): void {
+    let at: Value | undefined = target
+    for (let index = 0; index < segments.length && typeof at === 'object' && at !== null; index++) {
+      const bytes = slotBytes(at)
+      this.turns -= bytes >> bytesOfTurn
+      this.bytes -= bytes
+      const segment = segments[index] as PathSegment
+      at = typeof segment === 'number' ? (Array.isArray(at) ? at.at(segment) : undefined) : fieldOf(at, segment)
+    }
+  }
+
+  /** Counts the copies that `unnest` would make; true if that is too much. */
+  unnests(target: Value, segments: readonly PathSegment[]): boolean {
+    let items: Value | undefined = target
+    let around = 0
+    for (const segment of segments) {
+      if (typeof items !== 'object' || items === null) return false
+      around += slotBytes(items)
+      items =
+        typeof segment === 'number' ? (Array.isArray(items) ? items.at(segment) : undefined) : fieldOf(items, segment)
+    }
+    if (!Array.isArray(items)) return false
+    // Each of the events is written in full later on.
+    const bytes = items.length * (around + this.weightOf(target))
+    this.bytes -= Math.min(bytes, 0x3fffffff)
+    return this.bytes < 0
+  }
+
+  /** Whether a value that leaves the program is larger than what the program may make, however often parts of it are shared. */
+  exceeds(value: Value): boolean {
+    return typeof value === 'object' && value !== null && this.weightOf(value) > this.budget.bytes
+  }
+
+  /** The size of a value with all that is in it, as if nothing were shared. */
+  weightOf(value: Value): number {
+    if (typeof value === 'string') return value.length + bytesOfItem
+    if (typeof value !== 'object' || value === null) return bytesOfItem
+    if (value instanceof Bytes) return value.bytes.length + bytesOfItem
+    if (!Array.isArray(value) && !isObject(value)) return bytesOfField
+    this.#weights ??= new Map()
+    const known = this.#weights.get(value)
+    if (known !== undefined) return known
+    let weight = bytesOfItem
+    if (Array.isArray(value)) {
+      for (let index = 0; index < value.length; index++) weight += this.weightOf(value[index] as Value)
+    } else {
+      for (const name of fieldNames(value)) weight += name.length + bytesOfField + this.weightOf(value[name] as Value)
+    }
+    weight = Math.min(weight, 0x7fffffff)
+    this.#weights.set(value, weight)
+    return weight
+  }
+
+  /** The error of a run that is over its budget. */
+  over(place: ErrorPlace): RemapError {
+    return overBudget(this.budget, place)
+  }
+}
+
+export function overBudget({ turns, bytes }: ProgramBudget, place: ErrorPlace): RemapError {
+  const { name, start, end } = place
+  const message = `error[E720]: the program is over its budget for one event at "${name}" (${start}:${end}): ${turns} turns of loops, ${bytes} bytes made`
+  return new RemapError(message, 'fatal', null, null, 'budget', place)
+}
+
+/** What a call returns that would give more than `runtime.maxBytes`; generated code says where that was. */
+export const tooMuch = new RemapError('too much', 'fatal', null, null, 'budget')
+
+/** The error where a call has given `tooMuch`. */
+export function overLimit(place: ErrorPlace): RemapError {
+  const { name, start, end } = place
+  const message = `error[E720]: the result of "${name}" (${start}:${end}) would be larger than a program may make for one event`
+  return new RemapError(message, 'fatal', null, null, 'budget', place)
+}
+
+function isText(value: Value): value is string | Bytes {
+  return typeof value === 'string' || value instanceof Bytes
+}
+
+function lengthOf(value: Value): number {
+  return typeof value === 'string' ? value.length : value instanceof Bytes ? value.bytes.length : 0
+}
+
+function fieldOf(value: Value, name: string): Value | undefined {
+  return isObject(value) ? getField(value, name) : undefined
+}
+
+/** Of the value itself, without what is in it. */
+function slotBytes(value: Value): number {
+  if (Array.isArray(value)) return bytesOfItem * value.length
+  if (value instanceof Bytes) return value.bytes.length
+  return isObject(value) ? bytesOfField * fieldNames(value).length : bytesOfField
+}
