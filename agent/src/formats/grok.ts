@@ -45,10 +45,23 @@ export interface BadGrok {
 
 class InvalidGrok extends Error {}
 
+/** What is left of the characters that patterns which belong together may expand to. */
+export interface GrokEffort {
+  left: number
+}
+
+const maxEffort = 262_144
+/** An empty pattern takes time, too. */
+const patternCost = 16
+
+export function grokEffort(): GrokEffort {
+  return { left: maxEffort }
+}
+
 /** A pattern of the classic dialect: it matches anywhere, every value is text, a field is named as it stands there. */
 export function compileGrok(pattern: string): Grok | BadGrok {
   return compiled(() => {
-    const expansion = new Expansion({}, false)
+    const expansion = new Expansion({}, false, grokEffort())
     const regex = expansion.regex(pattern, false)
     return {
       ok: true,
@@ -67,9 +80,13 @@ export function compileGrok(pattern: string): Grok | BadGrok {
 }
 
 /** A pattern of the extended dialect: it matches the whole text, paths may be nested, matchers and filters convert. */
-export function compileExtendedGrok(pattern: string, aliases: Readonly<Record<string, string>>): Grok | BadGrok {
+export function compileExtendedGrok(
+  pattern: string,
+  aliases: Readonly<Record<string, string>>,
+  effort = grokEffort(),
+): Grok | BadGrok {
   return compiled(() => {
-    const expansion = new Expansion(aliases, true)
+    const expansion = new Expansion(aliases, true, effort)
     const regex = expansion.regex(pattern, true)
     return {
       ok: true,
@@ -159,10 +176,12 @@ class Expansion {
   readonly captures: Capture[] = []
   readonly #aliases: Readonly<Record<string, string>>
   readonly #extended: boolean
+  readonly #effort: GrokEffort
 
-  constructor(aliases: Readonly<Record<string, string>>, extended: boolean) {
+  constructor(aliases: Readonly<Record<string, string>>, extended: boolean, effort: GrokEffort) {
     this.#aliases = aliases
     this.#extended = extended
+    this.#effort = effort
   }
 
   regex(pattern: string, whole: boolean): RegExp {
@@ -173,6 +192,13 @@ class Expansion {
 
   #expand(pattern: string, within: readonly string[]): string {
     if (within.length > 64) throw new InvalidGrok(`the pattern ${within[0]} is nested too deep`)
+    // Names that each refer to others twice double with each level, before anything of them is compiled.
+    this.#effort.left -= pattern.length + patternCost
+    if (this.#effort.left < 0) {
+      throw new InvalidGrok(
+        `the patterns are too long: with all that their names stand for they may have ${maxEffort} characters together`,
+      )
+    }
     let result = ''
     let at = 0
     // Flags in a group of their own hold up to the end of the group around them: how many of them are open in each.

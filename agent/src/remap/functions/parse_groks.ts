@@ -2,7 +2,7 @@
 
 import { GivenFileError, readGivenText } from '../../config/given-file.ts'
 import { fieldNames, isObject, type ValueObject } from '../../event/value.ts'
-import { compileExtendedGrok, type Grok } from '../../formats/grok.ts'
+import { compileExtendedGrok, type Grok, grokEffort } from '../../formats/grok.ts'
 import { isFailedJson, parseJson } from '../../formats/json.ts'
 import { type CallSite, defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
@@ -64,9 +64,10 @@ export const parseGroks = defineFunction({
     }
     for (const name of isObject(given) ? fieldNames(given) : []) aliases[name] = String((given as ValueObject)[name])
     const groks: Grok[] = []
+    const effort = grokEffort()
     for (const pattern of patterns) {
       if (typeof pattern !== 'string') call.reject(`a pattern is not a string: ${valueText(pattern)}`)
-      const grok = compileExtendedGrok(pattern, aliases)
+      const grok = compileExtendedGrok(pattern, aliases, effort)
       if (!grok.ok) call.reject(`invalid grok pattern: ${grok.problem}`)
       groks.push(grok)
     }
