@@ -68,6 +68,8 @@ test.each([
 })
 
 test('YAML that is not valid, or that aliases make huge, is a problem', () => {
+  // Halves of characters, in values and keys.
+  expect(parseYaml('{"a\\uDFFEb": ["\\uD800", "\\uD83D\\uDE00"]}')).toEqual({ value: { 'a\ufffdb': ['\ufffd', '😀'] } })
   expect(parseYaml('bad: : x')).toHaveProperty('problem')
   const levels = Array.from({ length: 12 }, (_, index) => `a${index + 1}: &a${index + 1} [${`*a${index},`.repeat(10)}]`)
   expect(parseYaml(`a0: &a0 [x]\n${levels.join('\n')}`)).toHaveProperty('problem')

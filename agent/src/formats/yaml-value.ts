@@ -20,6 +20,11 @@ const maxNodes = 200_000
 const maxDepth = 128
 const tooDeep = 'the document is too large or nested too deep'
 
+/** Escapes can spell halves of characters, which no text of an event may have. */
+function wellFormed(value: Value): Value {
+  return typeof value === 'string' ? value.toWellFormed() : value
+}
+
 /** The value of the one document of a text; a failure says what is wrong. */
 export function parseYaml(text: string): { readonly value: Value } | { readonly problem: string } {
   const lines = new LineCounter()
@@ -60,12 +65,12 @@ export function parseYaml(text: string): { readonly value: Value } | { readonly 
     if (isNode(node) && node.anchor !== undefined) anchors.set(node.anchor, node)
     const tag = isScalar(node) || isSeq(node) || isMap(node) ? node.tag : undefined
     if (tag?.startsWith('!')) throw new RangeError(`the tag ${tag} is not known`)
-    if (isScalar(node)) return tag === undefined ? untagged(node) : tagged(tag, node)
+    if (isScalar(node)) return wellFormed(tag === undefined ? untagged(node) : tagged(tag, node))
     if (isSeq(node)) return node.items.map((item) => valueFrom(item, depth + 1))
     if (!isMap(node)) return null
     const fields: ValueObject = {}
     for (const { key, value } of node.items) {
-      const name = isScalar(key) ? String(key.value) : undefined
+      const name = isScalar(key) ? String(key.value).toWellFormed() : undefined
       if (name === undefined) throw new RangeError('a key is not a scalar')
       setField(fields, name, valueFrom(value as Node | null, depth + 1))
     }
