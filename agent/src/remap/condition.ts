@@ -3,7 +3,7 @@
 import type { LogEvent } from '../event/log.ts'
 import { MetricEvent } from '../event/metric.ts'
 import { positionOf } from './diagnostics.ts'
-import { isFailure } from './function.ts'
+import { discreetText, isFailure } from './function.ts'
 import { kinds } from './kind.ts'
 import { type CompileOptions, compileProgram, type Runs } from './program.ts'
 
@@ -81,21 +81,25 @@ function programCondition(source: string, options: CompileOptions): CompiledCond
   }
   return {
     ok: true,
-    condition: Object.assign(judge(program), {
+    condition: Object.assign(judge(program, options.rules?.discreet === true), {
       warnings: compiled.renderedWarnings === '' ? [] : [compiled.renderedWarnings],
-      ...(program.usesNetwork ? { network: { source, by: judge } } : {}),
+      ...(program.usesNetwork
+        ? { network: { source, by: (runs: Runs) => judge(runs, options.rules?.discreet === true) } }
+        : {}),
     }),
   }
 }
 
-function judge(runs: Runs): Pick<Condition, 'holds' | 'failure'> {
+/** @param discreet whether a failure says neither what the event nor what the program says */
+function judge(runs: Runs, discreet: boolean): Pick<Condition, 'holds' | 'failure'> {
   const judged = {
     failure: '',
     holds(event: LogEvent | MetricEvent): boolean | undefined {
       const result =
         event instanceof MetricEvent ? runs.runOnMetric(event, 'single') : runs.run(event.fields, event.metadata, false)
       if (typeof result === 'boolean') return result
-      judged.failure = isFailure(result) ? result.message : 'The condition gave no boolean.'
+      if (!isFailure(result)) judged.failure = 'The condition gave no boolean.'
+      else judged.failure = discreet ? discreetText(result) : result.message
       return undefined
     },
   }

@@ -8,6 +8,7 @@ import type { LogEvent } from '../event/log.ts'
 import { MetricEvent } from '../event/metric.ts'
 import { findComponent } from '../registry.ts'
 import { findFunction } from '../remap/functions.ts'
+import { restrictedRules } from '../remap/rules.ts'
 import { parseOptions } from '../schema/validate.ts'
 import { type Logger, silentLogger } from '../telemetry/logger.ts'
 import { log } from '../testing/events.ts'
@@ -257,4 +258,53 @@ test.each(['remap', 'filter'])('%s lets programs use the network where the confi
     declaration?.check?.(parsed.value, { ...testGlobals(tmpdir()), remap: { network } })
   expect(problems(true)).toEqual([])
   expect(problems(false)?.[0]?.rendered).toContain('remap.network')
+})
+
+test.each([
+  ['.n = to_int!(.message)', 'the call or operation failed on its values: "to_int" at (5:22)'],
+  ['assert!(false, string!(.message))', 'an assertion does not hold: "assert" at (0:33)'],
+  ['.n = upcase!(.size)', 'an argument is of the wrong kind'],
+  ['.n = map_values([.message]) -> |v| { to_int!(v) }', 'the call or operation failed on its values: "to_int"'],
+])('errors of a restricted pipeline name place and sort, and never what an event says: %s', async (source, said) => {
+  const declaration = findComponent('transform', 'remap')
+  if (declaration?.kind !== 'transform') throw new TypeError('no remap')
+  const options = parseOptions(declaration.options, { source, drop_on_error: true })
+  if (!options.ok) throw new TypeError('bad options')
+  const events = new RecordedEvents()
+  const transform = await declaration.build(options.value, {
+    id: 'change',
+    type: 'remap',
+    kind: 'transform',
+    globals: { ...testGlobals(tmpdir()), programs: restrictedRules },
+    logger: silentLogger,
+    events,
+  })
+  await transform.transform(batchOf([log({ message: 'CARD-4111 hunter2', size: 7 })]), { send: () => undefined })
+  const [error] = events.errors
+  expect(String(error?.fields?.['error'])).toContain(said)
+  expect(JSON.stringify(events.errors)).not.toMatch(/CARD|hunter2/)
+})
+
+test('a dropped event has the full text of its error, in a restricted pipeline too', async () => {
+  const declaration = findComponent('transform', 'remap')
+  if (declaration?.kind !== 'transform') throw new TypeError('no remap')
+  const options = parseOptions(declaration.options, {
+    source: '.n = to_int!(.message)',
+    drop_on_error: true,
+    reroute_dropped: true,
+  })
+  if (!options.ok) throw new TypeError('bad options')
+  const sent: unknown[] = []
+  const transform = await declaration.build(options.value, {
+    id: 'change',
+    type: 'remap',
+    kind: 'transform',
+    globals: { ...testGlobals(tmpdir()), programs: restrictedRules },
+    logger: silentLogger,
+    events: new RecordedEvents(),
+  })
+  await transform.transform(batchOf([log({ message: 'CARD-4111' })]), {
+    send: (batch) => void sent.push(...batch.events.map((event) => (event as LogEvent).fields)),
+  })
+  expect(JSON.stringify(sent)).toContain('Invalid integer \\"CARD-4111')
 })

@@ -9,7 +9,7 @@ import { LogEvent, rootFor } from '../event/log.ts'
 import type { MetricEvent } from '../event/metric.ts'
 import { copyObject, isObject, type Value, type ValueObject } from '../event/value.ts'
 import { positionOf } from '../remap/diagnostics.ts'
-import { isFailure, type RemapError } from '../remap/function.ts'
+import { discreetText, isFailure, type RemapError } from '../remap/function.ts'
 import type { TagMode } from '../remap/metric-target.ts'
 import { metricReader } from '../remap/own-metrics.ts'
 import { type CompileOptions, compileProgram, Program, type Runs } from '../remap/program.ts'
@@ -171,6 +171,7 @@ class Remap {
   readonly #program: Program | RemoteProgram
   readonly #options: RemapOptions
   readonly #context: TransformContext
+  readonly #isDiscreet: boolean
   // Of the batch at hand.
   #errors = 0
   #aborts = 0
@@ -189,6 +190,7 @@ class Remap {
     this.#program = program
     this.#options = options
     this.#context = context
+    this.#isDiscreet = context.globals.programs?.discreet === true
     this.#tokens = Math.max(1, options.reroute_dropped_limit ?? 0)
   }
 
@@ -324,10 +326,10 @@ class Remap {
     const aborted = failure.outcome === 'abort'
     if (aborted) {
       this.#aborts++
-      this.#lastAbort = failure.message
+      this.#lastAbort = this.#textOf(failure)
     } else {
       this.#errors++
-      this.#lastError = failure.message
+      this.#lastError = this.#textOf(failure)
     }
     const { drop_on_abort, drop_on_error, reroute_dropped } = this.#options
     if (!(aborted ? drop_on_abort : drop_on_error)) kept.push(event)
@@ -337,6 +339,11 @@ class Remap {
     } else if (reroute_dropped) {
       this.#dropped.push(this.#annotated(event, aborted ? 'abort' : 'error', failure.given ?? failure.message))
     }
+  }
+
+  /** What the agent's log and the status say of a failure; the event that leaves by `dropped` has its full text. */
+  #textOf(failure: RemapError): string {
+    return this.#isDiscreet ? discreetText(failure) : failure.message
   }
 
   #mayLeave(): boolean {

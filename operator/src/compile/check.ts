@@ -264,7 +264,8 @@ export async function testPipeline(compiled: CompiledPipeline): Promise<TestOutc
       sinks: { [`${compiled.id}/nowhere`]: { type: 'blackhole', inputs } },
       tests: secrets.tests,
     },
-    { programs: compiled.programs },
+    // Tests are the author's own: they show all that a program says.
+    { programs: { ...compiled.programs, discreet: false } },
   )
   if (!loaded.ok) {
     return {
