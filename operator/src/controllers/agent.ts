@@ -26,6 +26,7 @@ import { conditionOf, type Finding } from '../api/conditions.ts'
 import { agentKind } from '../api/kinds.ts'
 import { type KubeObject, keyOf, objectKey, type ResourceType } from '../api/object.ts'
 import { type Artifact, type SecretRef, secretValue } from '../compile/artifact.ts'
+import { egressPortsOf } from '../compile/egress-ports.ts'
 import { quantityOf } from '../compile/quantity.ts'
 import type { Cache } from '../kube/cache.ts'
 import { isNormal, KubeError } from '../kube/client.ts'
@@ -1515,19 +1516,20 @@ function refersTo(ref: SecretRef, namespace: string | undefined, name: string): 
   return ref.parts.some((part) => typeof part !== 'string' && part.namespace === namespace && part.name === name)
 }
 
-/** Ports that the components of pipelines speak to, as their addresses name them. */
+const portsByFragment = new WeakMap<Fragment, ReadonlySet<number>>()
+
+/** Ports that the components of pipelines connect to. */
 function egressPorts(fragments: Iterable<Fragment>): number[] {
   const ports = new Set<number>()
-  for (const { sinks, sources } of fragments) {
-    for (const [, json] of [...sinks, ...sources]) {
-      for (const [, scheme, explicit] of json.matchAll(
-        /"(https?|amqps?|pulsar(?:\+ssl)?|tcp):\/\/[^"/:]*(?::(\d+))?/g,
-      )) {
-        const usual = { https: 443, http: 80, amqp: 5672, amqps: 5671, pulsar: 6650, 'pulsar+ssl': 6651 }
-        const port = explicit === undefined ? usual[scheme as keyof typeof usual] : Number(explicit)
-        if (port !== undefined) ports.add(port)
-      }
+  for (const fragment of fragments) {
+    let known = portsByFragment.get(fragment)
+    if (known === undefined) {
+      const of = (kind: 'source' | 'sink', members: Fragment['sinks']) =>
+        members.flatMap(([, json]) => [...egressPortsOf(kind, JSON.parse(json) as Record<string, unknown>)])
+      known = new Set([...of('source', fragment.sources), ...of('sink', fragment.sinks)])
+      portsByFragment.set(fragment, known)
     }
+    for (const port of known) ports.add(port)
   }
   return [...ports].sort((left, right) => left - right)
 }
