@@ -22,6 +22,9 @@ import { labelSelector, selects } from './selector.ts'
 
 const quantities = map(quantity('An amount.'), 'Amounts by resource, such as cpu and memory.')
 
+/** Of an Agent that sets none: what Pipelines of namespaces may take of a node's disk. */
+export const defaultDiskBudget = '10Gi'
+
 export const agentSpec = object(
   {
     mode: required(
@@ -69,7 +72,12 @@ export const agentSpec = object(
         tolerations: list(open('A toleration.'), 'Taints that are tolerated.'),
         nodeSelector: map(text('Value of the label.'), 'Labels of the nodes.'),
         dataDir: object(
-          { hostPath: text('Folder on the node.'), diskBudget: quantity('Bytes for disk buffers.') },
+          {
+            hostPath: text('Folder on the node.'),
+            diskBudget: quantity(
+              `Bytes for disk buffers of all Pipelines; not given, namespaced Pipelines together may have ${defaultDiskBudget}.`,
+            ),
+          },
           'State on the node.',
         ),
         metadata: object(

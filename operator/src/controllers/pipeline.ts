@@ -68,7 +68,7 @@ export class PipelineController implements AsyncDisposable {
   /** ClusterPipelines that must not run because of who has applied them. */
   readonly #unauthorised = new Set<string>()
   /** What each Pipeline was last seen to take of quotas. */
-  readonly #claims = new Map<string, string>()
+  readonly #claims = new Map<string, { readonly text: string; readonly onDisk: boolean }>()
   /** Verdicts about Sources and Sinks, by what they were found for. */
   readonly #sharedKnown = new Map<string, { readonly mark: string; readonly verdict: Verdict }>()
   readonly #subscriptions: Disposable[] = []
@@ -134,7 +134,8 @@ export class PipelineController implements AsyncDisposable {
           for (const name of referencesOf(object)) this.#controller.add(name, 'resync')
           for (const name of previous === undefined ? [] : referencesOf(previous)) this.#controller.add(name, 'resync')
           // Another one may fit into a quota now.
-          if (type === 'deleted') this.#wakePeers(object)
+          if (type === 'deleted')
+            this.#wakePeers(object, this.#claims.get(`${object.kind} ${keyOf(object)}`)?.onDisk ?? true)
         }),
       )
     }
@@ -184,26 +185,24 @@ export class PipelineController implements AsyncDisposable {
   }
 
   /** Those that share a quota with a Pipeline are looked at once more. */
-  #wakePeers({ metadata: { namespace } }: Pipeline): void {
+  #wakePeers({ metadata: { namespace } }: Pipeline, onDisk: boolean): void {
     if (this.#unprimed !== undefined) return
     const policy = namespace === undefined ? undefined : this.#gathered.policies.of(namespace)
     const cache = this.#gathered.pipelines.get('Pipeline')
     const peers = policy?.spec.quota === undefined ? [] : (cache?.find('namespace', namespace ?? '') ?? [])
-    for (const peer of [...peers, ...(this.#hasDiskBudgets() ? this.#withDiskBuffers() : [])])
+    for (const peer of [...peers, ...(onDisk ? this.#withDiskBuffers() : [])])
       this.#controller.add(`${peer.kind} ${keyOf(peer)}`, 'resync')
   }
 
   /** What a Pipeline takes of quotas may have become another: that concerns those that share them. */
   #claimed(key: string, pipeline: Pipeline): void {
     const { wanted, running } = this.#claimOf(pipeline)
-    const claim = JSON.stringify([wanted, running])
-    if (this.#claims.get(key) === claim) return
-    this.#claims.set(key, claim)
-    this.#wakePeers(pipeline)
-  }
-
-  #hasDiskBudgets(): boolean {
-    return [...this.#agents.values()].some((agent) => agent.spec.node?.dataDir?.diskBudget !== undefined)
+    const text = JSON.stringify([wanted, running])
+    const earlier = this.#claims.get(key)
+    if (earlier?.text === text) return
+    const onDisk = (wanted?.diskBytes ?? 0) > 0 || (running?.diskBytes ?? 0) > 0
+    this.#claims.set(key, { text, onDisk })
+    this.#wakePeers(pipeline, onDisk || earlier?.onDisk === true)
   }
 
   *#everyKey(): Iterable<string> {
@@ -387,7 +386,6 @@ export class PipelineController implements AsyncDisposable {
     const problem = this.#namespaceProblem(claim)
     if (problem !== undefined || artifact.diskBufferBytes === 0) return problem
     for (const agent of this.#agentsFor(artifact)) {
-      if (agent.spec.node?.dataDir?.diskBudget === undefined) continue
       const peers = this.#withDiskBuffers()
         .filter((each) => this.#artifactsOf(each).some((one) => one !== undefined && this.#selects(agent, one)))
         .map((each) => {

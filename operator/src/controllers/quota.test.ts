@@ -9,7 +9,7 @@ const need = (components: number, gibibytes = 0): Need => ({ components, diskByt
 const claim = (day: number, wanted: Need | undefined, running?: Need): Claim => {
   const creationTimestamp = `2026-01-${String(day).padStart(2, '0')}T00:00:00Z`
   return {
-    pipeline: { metadata: { name: `p${day}`, namespace: 'shop', creationTimestamp } } as Pipeline,
+    pipeline: { kind: 'Pipeline', metadata: { name: `p${day}`, namespace: 'shop', creationTimestamp } } as Pipeline,
     wanted,
     running,
   }
@@ -80,4 +80,18 @@ test('the disk of the nodes of an Agent is shared by the same rule (T10)', () =>
   expect(diskBudgetProblem(young, [old, running, young], agent)).toBe(
     'Agent system/node has 2Gi for disk buffers, and with this Pipeline 3Gi are asked for (T10)',
   )
+})
+
+test('an Agent without a budget has one for Pipelines of namespaces (T10)', () => {
+  const agent = { metadata: { name: 'node', namespace: 'system' }, spec: { mode: 'Node' } } as Agent
+  const [old, young] = [claim(1, need(2, 6)), claim(2, need(2, 5))] as const
+  expect(diskBudgetProblem(old, [old, young], agent)).toBeUndefined()
+  expect(diskBudgetProblem(young, [old, young], agent)).toBe(
+    'Agent system/node has 10Gi for disk buffers, and with this Pipeline 11Gi are asked for (T10); the Agent sets another limit by spec.node.dataDir.diskBudget',
+  )
+  const platform = { ...old, pipeline: { ...old.pipeline, kind: 'ClusterPipeline' } as Pipeline }
+  expect(diskBudgetProblem(platform, [platform, young], agent)).toBeUndefined()
+  expect(diskBudgetProblem(young, [platform, young], agent)).toBeUndefined()
+  const hub = { ...agent, spec: { mode: 'Aggregator', aggregator: { storage: { size: '4Gi' } } } } as Agent
+  expect(diskBudgetProblem(young, [young], hub)).toContain('has 4Gi for disk buffers')
 })

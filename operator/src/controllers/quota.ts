@@ -1,7 +1,7 @@
 // Quotas: how many Pipelines, components and bytes of disk buffers a namespace may have, and how many bytes an Agent's nodes. What runs
 // counts, and what would run. Where one is exceeded the youngest gives way, then the last by name (T14): never all.
 
-import type { Agent } from '../api/agent.ts'
+import { type Agent, defaultDiskBudget } from '../api/agent.ts'
 import type { Pipeline } from '../api/pipeline.ts'
 import type { TenantPolicySpec } from '../api/tenant-policy.ts'
 import type { Artifact } from '../compile/artifact.ts'
@@ -56,16 +56,28 @@ export function namespaceQuotaProblem(
   })
 }
 
-/** Why the disk buffers of a Pipeline do not fit on the nodes of an Agent (T10). */
+/**
+ * Why the disk buffers of a Pipeline do not fit on the nodes of an Agent (T10). A budget that the Agent sets is for all of its Pipelines. The
+ * default, or the size of an aggregator's volumes, is for those of namespaces alone.
+ */
 export function diskBudgetProblem(claim: Claim, peers: readonly Claim[], agent: Agent): string | undefined {
-  const budget = quantityOf(agent.spec.node?.dataDir?.diskBudget)
-  if (budget === undefined) return undefined
+  const own = agent.spec.node?.dataDir?.diskBudget
+  const text = own ?? agent.spec.aggregator?.storage?.size ?? defaultDiskBudget
+  const budget = quantityOf(text)
+  const shares = ({ pipeline }: Claim) => own !== undefined || pipeline.kind === 'Pipeline'
+  if (budget === undefined || !shares(claim)) return undefined
   const name = `${agent.metadata.namespace}/${agent.metadata.name}`
-  return problemOf(claim, peers, (taken, { diskBytes }) => {
+  return problemOf(claim, peers.filter(shares), (taken, { diskBytes }) => {
     const sum = taken.diskBytes + diskBytes
     if (diskBytes === 0 || sum <= budget) return undefined
-    return `Agent ${name} has ${bytesText(budget)} for disk buffers, and with this Pipeline ${bytesText(sum)} are asked for (T10)`
+    return `Agent ${name} has ${bytesText(budget)} for disk buffers, and with this Pipeline ${bytesText(sum)} are asked for (T10)${own === undefined ? raisedBy(agent) : ''}`
   })
+}
+
+function raisedBy({ spec: { mode } }: Agent): string {
+  if (mode === 'Sidecar') return ''
+  const field = mode === 'Aggregator' ? 'spec.aggregator.storage.size' : 'spec.node.dataDir.diskBudget'
+  return `; the Agent sets another limit by ${field}`
 }
 
 /**
