@@ -32,6 +32,7 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'bundle/runner.ts #running',
     'config/given-file.ts protectedFolders',
     'net/egress.ts #deniedNames',
+    'net/egress.ts #names',
     'sinks/log_aggregator.ts unrendered',
     'sources/internal_metrics.ts constant',
     'sources/orchestrator_events/cursor.ts #cursors',

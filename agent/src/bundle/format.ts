@@ -15,6 +15,8 @@ export interface HeartbeatAnswer {
   readonly periodMs?: number
   /** Keys of the leftovers that were asked about and that nothing needs any more. */
   readonly gone?: readonly string[]
+  /** Addresses of the API server now: restricted pipelines connect to none of them. */
+  readonly denied?: readonly string[]
 }
 
 /** What an agent has on its disk for what it does not run: the buffer of a sink by its id, the positions of a pipeline by its uid. */

@@ -96,6 +96,8 @@ const lastMs = 1000
 /** What could not be said is said again after so long, then after twice as long each time, until it is as rare as it is otherwise. */
 const retryMs = 1000
 const mostFailures = 20
+/** A control plane has a few addresses. */
+const maxDenied = 1000
 
 const counted = [
   'component_sent_events_total',
@@ -219,7 +221,9 @@ export class Heartbeat {
       this.#told = counts
       // What was said while this was sent is for the next one.
       for (const [id, error] of said) if (this.#lastErrors.get(id) === error) this.#lastErrors.delete(id)
-      const { periodMs, gone } = answerIn(answer.body)
+      const { periodMs, gone, denied } = answerIn(answer.body)
+      // Of an operator before it sent them, or one that knows none, the last known ones stay.
+      if (denied.length > 0) this.#runner.denied.set(denied)
       this.#periodMs = periodMs
       leftovers?.told(gone)
       if (this.#failed > 0) logger.info('The operator takes heartbeats again.')
@@ -361,10 +365,12 @@ function answerIn(body: Buffer): Required<HeartbeatAnswer> {
   } catch {
     answer = null // an operator of another version, or a proxy before it
   }
-  const { periodMs: period, gone } = answer ?? {}
+  const { periodMs: period, gone, denied } = answer ?? {}
   const periodMs =
     typeof period === 'number' && Number.isFinite(period) ? Math.min(mostMs, Math.max(leastMs, period)) : usualMs
-  return { periodMs, gone: Array.isArray(gone) ? gone : [] }
+  const texts = (value: unknown): string[] =>
+    Array.isArray(value) ? value.filter((each) => typeof each === 'string') : []
+  return { periodMs, gone: texts(gone), denied: texts(denied).slice(0, maxDenied) }
 }
 
 /** Part of a buffer that is taken, from 0 to 1. */

@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto'
 import type { Config, SinkConfig, SourceConfig } from '../config/config.ts'
 import { loadConfigObject } from '../config/load.ts'
-import type { EgressOptions } from '../net/egress.ts'
+import type { ChangingHosts, EgressOptions } from '../net/egress.ts'
 import { environmentProxy, parseProxy } from '../net/proxy.ts'
 import { restrictedRules } from '../remap/rules.ts'
 import type { ProxyOptions } from '../schema/groups.ts'
@@ -83,6 +83,7 @@ export function loadPart(
   settings: {
     readonly dataDir: string
     readonly denied: readonly string[]
+    readonly changing?: ChangingHosts | undefined
     readonly env: NodeJS.ProcessEnv
     /** Where files are read alone, in a sidecar. */
     readonly confinedTo?: string | undefined
@@ -125,13 +126,18 @@ export function loadPart(
 
 function egressOf(
   { egress }: BundlePipeline,
-  settings: { readonly denied: readonly string[]; readonly env: NodeJS.ProcessEnv },
+  settings: {
+    readonly denied: readonly string[]
+    readonly changing?: ChangingHosts | undefined
+    readonly env: NodeJS.ProcessEnv
+  },
 ): EgressOptions {
   const { http, https } = environmentProxy(settings.env)
   const own = [http, https].flatMap((text) => (text === undefined ? [] : (parseProxy(text) ?? [])))
   return {
     ...egress,
     deny: [...new Set([...(egress?.deny ?? []), ...settings.denied])].sort(),
+    ...(settings.changing === undefined ? {} : { changing: settings.changing }),
     ownProxies: own.map(({ host, port }) => ({ host, port })),
   }
 }

@@ -7,6 +7,7 @@ import type { ProgramLog } from '../component.ts'
 import type { Config } from '../config/config.ts'
 import { protectFolder } from '../config/given-file.ts'
 import { errorText, PenstockError } from '../errors.ts'
+import { ChangingHosts } from '../net/egress.ts'
 import { factText } from '../telemetry/facts.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -98,6 +99,8 @@ export class BundleRunner {
   readonly #restricted = new Set<string>()
   readonly #lines = new Map<string, ProgramLine[]>()
   readonly #shares = new FairShare()
+  /** Further addresses that restricted pipelines may not connect to, as the operator last sent them. */
+  readonly denied = new ChangingHosts()
   /** For the topology's components. */
   readonly parts: BundleParts
   #topology: Topology | undefined
@@ -431,6 +434,7 @@ export class BundleRunner {
       const loaded = loadPart(adapted, secrets, {
         dataDir,
         denied,
+        changing: this.denied,
         env: process.env,
         confinedTo: this.#options.sidecar?.volume,
       })

@@ -4,7 +4,7 @@ import type { LookupAddress } from 'node:dns'
 import { expect, test } from 'vitest'
 import { HttpClient } from '../http/client.ts'
 import { type Destination, fakeDestination } from '../testing/destination.ts'
-import { Egress, type EgressOptions, type ResolveAll } from './egress.ts'
+import { ChangingHosts, Egress, type EgressOptions, type ResolveAll } from './egress.ts'
 import { compileTls, defaultTls } from './tls.ts'
 
 const denied = ['169.254.0.0/16', '10.0.0.0/8', 'fe80::/10', '::1/128', 'api.cluster.test']
@@ -97,4 +97,16 @@ test('a proxy is a way to no other place, and the proxy of the agent itself may 
   // A proxy that a tenant names is an address like any other.
   expect(await get('outside.test', '80', { ...options, ownProxies: [] }, proxy)).toBe('PEN_EGRESS_DENIED')
   expect(proxy.requests).toHaveLength(1)
+})
+
+test('what is denied may change between two connections', async () => {
+  await using destination = await fakeDestination(204, 204, 204)
+  const { port } = new URL(destination.url)
+  const changing = new ChangingHosts()
+  expect(await get('good.test', port, { changing })).toBe(204)
+  changing.set(['127.0.0.1'])
+  expect(await get('good.test', port, { changing })).toBe('PEN_EGRESS_DENIED')
+  changing.set(['es.shop.test', '192.0.2.1'])
+  expect(await get('good.test', port, { changing })).toBe(204)
+  expect(await get('es.shop.test', port, { changing })).toBe('PEN_EGRESS_DENIED')
 })

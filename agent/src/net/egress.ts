@@ -13,8 +13,26 @@ export interface EgressOptions {
   readonly allowHosts?: readonly string[] | undefined
   /** Whether the credentials of the agent and its node may be used, which a service at a refused address gives out. */
   readonly implicitCredentials?: boolean | undefined
+  /** Further ones that change while the agent runs, such as the endpoints of the API server. */
+  readonly changing?: ChangingHosts | undefined
   /** Proxies of the agent's own environment, which may be anywhere. */
   readonly ownProxies?: readonly Origin[] | undefined
+}
+
+/** Addresses and names that are refused until others are set. */
+export class ChangingHosts {
+  #networks = new Networks([])
+  #names: ReadonlySet<string> = new Set()
+
+  set(hosts: readonly string[]): void {
+    this.#networks = new Networks(hosts)
+    this.#names = new Set(hosts.map(bareName))
+  }
+
+  /** @param host a name or an address, as `bareName` gives it */
+  has(host: string): boolean {
+    return this.#names.has(host) || this.#networks.has(host)
+  }
 }
 
 interface Origin {
@@ -31,6 +49,7 @@ export type ResolveAll = (
 
 export class Egress {
   readonly #denied: Networks
+  readonly #changing: ChangingHosts | undefined
   readonly #deniedNames = new Set<string>()
   readonly #allowed: readonly string[]
   readonly #ownProxies: readonly Origin[]
@@ -41,6 +60,7 @@ export class Egress {
     this.#ownProxies = options.ownProxies ?? []
     this.#resolve = resolve
     this.#denied = new Networks(options.deny)
+    this.#changing = options.changing
     for (const each of options.deny) {
       if (isIP(each.split('/')[0] ?? '') === 0) this.#deniedNames.add(bareName(each))
     }
@@ -50,14 +70,14 @@ export class Egress {
   check(host: string): void {
     const name = bareName(host)
     if (isIP(name) !== 0) this.#checkAddress(name, host)
-    if (this.#deniedNames.has(name)) throw denied(`The host "${host}"`)
+    if (this.#deniedNames.has(name) || this.#changing?.has(name) === true) throw denied(`The host "${host}"`)
     if (this.#allowed.length === 0 || this.#allowed.some((each) => isBelow(name, each))) return
     const why = `is not among those that the TenantPolicy opens to the namespace (rule T7): ${this.#allowed.join(', ')}. Use one of them, or have the platform offer the destination as a ClusterSink.`
     throw new PenstockError('PEN_EGRESS_DENIED', `The host "${host}" ${why}`, { fact: `The host ${why}` })
   }
 
   #checkAddress(address: string, host: string): void {
-    if (!this.#denied.has(address)) return
+    if (!this.#denied.has(address) && this.#changing?.has(address) !== true) return
     const leads = bareName(host) === address ? '' : `, to which "${host}" leads,`
     throw denied(`The address ${address}${leads}`)
   }

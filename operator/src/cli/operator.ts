@@ -13,6 +13,7 @@ import { version } from '@penstock/agent/version'
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import { kinds } from '../api/kinds.ts'
 import { CompilePool } from '../compile/pool.ts'
+import { ApiAddresses, apiAddressesPart } from '../controllers/api-addresses.ts'
 import { Artifacts } from '../controllers/artifacts.ts'
 import { namespacesOf, type OperatorContext, type OperatorPart, type OperatorSettings } from '../controllers/context.ts'
 import { ControllerMetrics } from '../controllers/controller.ts'
@@ -226,15 +227,11 @@ async function operate(flags: Flags, logger: Logger, stop: AbortController, webh
     isLeader: leads,
     leader: () => (election === undefined ? identity : election.leader),
   }
-  const apiHosts = [new URL(connection.access.server).hostname, process.env['KUBERNETES_SERVICE_HOST'] ?? '']
-  const parts = partsOf(
-    settings,
-    artifacts,
-    controllerMetrics,
-    apiHosts.filter((host) => host !== ''),
-    flags.webhookClients,
-    logger,
-  ).filter((part) => !webhooksOnly || webhookParts.includes(part.name))
+  const { hostname } = new URL(connection.access.server)
+  const apiAddresses = new ApiAddresses([hostname, process.env['KUBERNETES_SERVICE_HOST'] ?? ''])
+  const parts = partsOf(settings, artifacts, controllerMetrics, apiAddresses, flags.webhookClients, logger).filter(
+    (part) => !webhooksOnly || webhookParts.includes(part.name),
+  )
   const allParts =
     rights === undefined || rights.leftOut.length === 0 ? parts : [...parts, rights.part(() => stop.abort())]
   // Asked for by name, so that readiness waits for them on replicas that do not lead, too.
@@ -341,7 +338,7 @@ function partsOf(
   settings: OperatorSettings,
   artifacts: Artifacts,
   metrics: ControllerMetrics,
-  apiHosts: readonly string[],
+  apiAddresses: ApiAddresses,
   webhookClients: ClientAuthority | undefined,
   logger: Logger,
 ): readonly OperatorPart[] {
@@ -354,6 +351,8 @@ function partsOf(
   )
   return [
     { name: 'compiler', leaderOnly: false, start: async () => pool },
+    // Roles cannot give the right to read the endpoints.
+    ...(settings.watchNamespaces === undefined ? [apiAddressesPart(apiAddresses)] : []),
     ...(secure ? [keepCertificatesPart(certificate), followCertificatePart(certificate)] : []),
     // Where it has Roles alone there are no webhooks; elsewhere other pods may answer them, and the leader registers them.
     ...(secure && !settings.rolesOnly ? [keepTokensPart(tokens)] : []),
@@ -364,7 +363,7 @@ function partsOf(
           webhookPart(certificate, {
             tokens,
             clients: webhookClients,
-            judge: (context) => judgeOf(context, apiHosts, pool),
+            judge: (context) => judgeOf(context, apiAddresses, pool),
             workloadInput: ({ settings }) => ({
               image: settings.agentImage,
               operatorUrl: settings.heartbeatUrl,
@@ -372,11 +371,12 @@ function partsOf(
             }),
           }),
         ]),
-    pipelinePart({ artifacts, metrics, apiHosts, pool }),
+    pipelinePart({ artifacts, metrics, apiAddresses, pool }),
     ...deliveryParts({
       metrics,
       heartbeatPeriodMs: settings.heartbeatPeriodMs,
       certificate,
+      apiAddresses,
     }),
     defaultsPart(metrics),
     orphanPart(),

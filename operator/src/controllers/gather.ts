@@ -20,6 +20,7 @@ import type { Cache } from '../kube/cache.ts'
 import { KubeError } from '../kube/client.ts'
 import { configMapType, namespaceType, secretType } from '../kube/types.ts'
 import { isAllowed } from './agent-secrets.ts'
+import type { ApiAddresses } from './api-addresses.ts'
 import type { OperatorContext } from './context.ts'
 import { Policies } from './policy.ts'
 
@@ -31,13 +32,13 @@ export class Gatherer implements Disposable {
   readonly secrets: Readonly<Record<'Secret' | 'ConfigMap', Cache<KubeObject>>> | undefined
   readonly policies: Policies
   readonly #context: OperatorContext
-  readonly #apiHosts: readonly string[]
+  readonly #apiAddresses: ApiAddresses
   /** Keys of Secrets and ConfigMaps, by version. */
   readonly #keys = new Map<string, { readonly version: string; readonly keys: Promise<readonly string[] | null> }>()
 
-  constructor(context: OperatorContext, apiHosts: readonly string[]) {
+  constructor(context: OperatorContext, apiAddresses: ApiAddresses) {
     this.#context = context
-    this.#apiHosts = apiHosts
+    this.#apiAddresses = apiAddresses
     const { caches, settings } = context
     const cluster = settings.watchNamespaces === undefined
     this.pipelines = new Map(
@@ -93,7 +94,7 @@ export class Gatherer implements Disposable {
     const { clusterName, watchNamespaces, rolesOnly } = this.#context.settings
     const unseen = { clusterKinds: watchNamespaces !== undefined, nodeLabels: rolesOnly }
     const { status: _, ...rest } = pipeline
-    return { pipeline: rest, resources, policy, keys, apiHosts: this.#apiHosts, clusterName, unseen }
+    return { pipeline: rest, resources, policy, keys, apiHosts: this.#apiAddresses.current(), clusterName, unseen }
   }
 
   /** Names of the keys of a Secret or ConfigMap. Values are forgotten at once. */

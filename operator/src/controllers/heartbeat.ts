@@ -20,6 +20,7 @@ import { busy, claimsOf, TokenGate } from '../kube/token-gate.ts'
 import { podType } from '../kube/types.ts'
 import { type OperatorCertificate, secureServer } from '../webhook/certificates.ts'
 import { labels, tokenAudience } from '../workloads/names.ts'
+import type { ApiAddresses } from './api-addresses.ts'
 import type { OperatorContext, OperatorPart } from './context.ts'
 import type { Delivery } from './delivery.ts'
 import { type Asked, Inquiries } from './inquiries.ts'
@@ -31,6 +32,8 @@ import { mostHeldMs, Streams } from './streams.ts'
 export interface HeartbeatServerOptions {
   /** Where there is none, only a loopback address is served. */
   readonly certificate?: OperatorCertificate
+  /** Given to agents, which refuse tenants' connections to them. */
+  readonly apiAddresses?: ApiAddresses
 }
 
 /** Whom a token is of. */
@@ -213,7 +216,8 @@ export class HeartbeatServer implements AsyncDisposable {
     this.#count.inc({ result: 'taken' })
     const { heartbeatPeriodMs: periodMs } = this.#context.settings
     const gone = await this.#leftovers.gone(agent, heartbeat.leftovers)
-    give(response, { periodMs, ...(gone.length === 0 ? {} : { gone }) } satisfies HeartbeatAnswer)
+    const denied = this.#options.apiAddresses?.current() ?? []
+    give(response, { periodMs, denied, ...(gone.length === 0 ? {} : { gone }) } satisfies HeartbeatAnswer)
   }
 
   /** An agent that asks what it shall look at, or tells what it saw. */

@@ -11,16 +11,17 @@ import type { CompilePool } from '../compile/pool.ts'
 import { resourceOf } from '../compile/resources.ts'
 import { problemsIn, sharedPipeline } from '../compile/shared.ts'
 import { workloadProblems } from '../workloads/render.ts'
+import type { ApiAddresses } from './api-addresses.ts'
 import type { OperatorContext } from './context.ts'
 import { Gatherer } from './gather.ts'
 
 /** A judge for as long as the signal of the context is not aborted. */
 export function judgeOf(
   context: OperatorContext,
-  apiHosts: readonly string[],
+  apiAddresses: ApiAddresses,
   pool: CompilePool,
 ): (kind: Kind, object: KubeObject) => Promise<readonly CompileProblem[]> {
-  const gathered = new Gatherer(context, apiHosts)
+  const gathered = new Gatherer(context, apiAddresses)
   gathered.policies.start(() => {})
   if (context.settings.webhookAddress !== '') pool.warm()
   context.signal.addEventListener('abort', () => gathered[Symbol.dispose]())

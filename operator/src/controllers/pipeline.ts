@@ -16,6 +16,7 @@ import { resourceOf } from '../compile/resources.ts'
 import { sharedPipeline } from '../compile/shared.ts'
 import type { Cache } from '../kube/cache.ts'
 import { unwatchedMs } from './agent-secrets.ts'
+import type { ApiAddresses } from './api-addresses.ts'
 import type { Artifacts } from './artifacts.ts'
 import { type Author, Authors, reviewAgainMs } from './authors.ts'
 import type { OperatorContext, OperatorPart } from './context.ts'
@@ -31,7 +32,7 @@ export interface PipelinePartOptions {
   /** Shared with admission. */
   readonly pool: CompilePool
   /** Addresses of the API server, which no tenant may name. */
-  readonly apiHosts: readonly string[]
+  readonly apiAddresses: ApiAddresses
 }
 
 export function pipelinePart(options: PipelinePartOptions): OperatorPart {
@@ -80,7 +81,7 @@ export class PipelineController implements AsyncDisposable {
     this.#context = context
     this.#options = options
     this.#pool = options.pool
-    this.#gathered = new Gatherer(context, options.apiHosts)
+    this.#gathered = new Gatherer(context, options.apiAddresses)
     this.#agents = context.caches.cache<Agent>(agentKind)
     this.#authors = Authors.following(context, 'pipeline')
     this.#lastGood = new LastGood(context.kube.as('pipeline'), context.settings.namespace, context.logger)

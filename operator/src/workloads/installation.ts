@@ -92,6 +92,15 @@ export const operatorRules: readonly Rule[] = [
   because('As above.', { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: read }),
   because('As above.', { apiGroups: ['autoscaling'], resources: ['horizontalpodautoscalers'], verbs: read }),
   because('As above.', { apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'], verbs: read }),
+  because(
+    'To keep tenants from the endpoints of the API server, which a control plane changes: this one object alone.',
+    {
+      apiGroups: ['discovery.k8s.io'],
+      resources: ['endpointslices'],
+      resourceNames: ['kubernetes'],
+      verbs: ['get'],
+    },
+  ),
   because('To find out who sends a heartbeat, reads metrics, or uses `penstock tap` and `top`.', {
     apiGroups: ['authentication.k8s.io'],
     resources: ['tokenreviews'],
@@ -160,6 +169,7 @@ export const operatorRules: readonly Rule[] = [
 const beyondNamespaces: ReadonlySet<string> = new Set([
   ...kinds.filter((kind) => !kind.namespaced).flatMap(({ plural }) => [plural, `${plural}/status`]),
   ...['namespaces', 'nodes', 'nodes/pods', 'tokenreviews', 'subjectaccessreviews', 'customresourcedefinitions'],
+  'endpointslices',
   ...['clusterroles', 'clusterrolebindings', 'validatingwebhookconfigurations', 'mutatingwebhookconfigurations'],
 ])
 
