@@ -1,5 +1,4 @@
-// Every string option says what it is: without a meaning, no rule could judge it. And the meaning "plain text" is put to the test: a
-// component that is built with a path or an address in such an option opens neither.
+// Every string option says what it is: without a meaning, no rule could judge it. opens.test.ts holds "plain text" to its word.
 
 import { expect, test } from 'vitest'
 import { optionsOf } from '../config/component-options.ts'

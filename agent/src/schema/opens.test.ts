@@ -1,0 +1,101 @@
+// "Plain text" put to the test: every sink is built with the name of a file in each of its text options, one by one, while everything that
+// opens, lists or watches files is observed. An option that is declared as text and names a file all the same is found here.
+
+import fs from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { optionsOf } from '../config/component-options.ts'
+import { components } from '../registry.ts'
+import { startSink } from '../testing/harness.ts'
+import { meaningOf } from './meaning.ts'
+import { skeleton } from './skeleton.ts'
+import { isTable, membersOf, type Schema, variantsOf } from './walk.ts'
+
+const sentinel = '/penstock-sentinel/name'
+let opened: string[] = []
+const restore: (() => void)[] = []
+
+beforeAll(() => {
+  for (const module of [fs, fs.promises] as unknown as Record<string, unknown>[]) {
+    for (const [name, original] of Object.entries(module)) {
+      if (typeof original !== 'function' || /^[A-Z_]/.test(name)) continue
+      module[name] = Object.assign(function (this: unknown, ...args: unknown[]) {
+        const [path] = args
+        if (String(path).includes(sentinel)) opened.push(name)
+        return (original as (...args: unknown[]) => unknown).apply(this, args)
+      }, original)
+      restore.push(() => {
+        module[name] = original
+      })
+    }
+  }
+  syncBuiltinESMExports()
+})
+
+afterAll(() => {
+  for (const undo of restore) undo()
+  syncBuiltinESMExports()
+})
+
+interface Leaf {
+  readonly path: string
+  readonly schema: Schema
+  readonly with: (value: unknown) => unknown
+}
+
+function leavesOf(schema: Schema, path: string, build: (value: unknown) => unknown): Leaf[] {
+  const variants = variantsOf(schema)
+  if (variants !== undefined) return variants.flatMap((variant) => leavesOf(variant, path, build))
+  if (isTable(schema['items'])) return leavesOf(schema['items'], path, (value) => build([value]))
+  if (schema['type'] !== 'object') return [{ path, schema, with: build }]
+  // A table takes its required members besides.
+  const others = skeleton(membersOf(schema) as never)
+  const tags = Object.fromEntries(
+    Object.entries(membersOf(schema)).flatMap(([name, { const: tag }]) => (tag === undefined ? [] : [[name, tag]])),
+  )
+  const below = Object.entries(membersOf(schema)).flatMap(([name, member]) =>
+    leavesOf(member, `${path}.${name}`, (value) => build({ ...others, ...tags, [name]: value })),
+  )
+  const any = schema['additionalProperties']
+  return isTable(any) ? [...below, ...leavesOf(any, `${path}.*`, (value) => build({ any: value }))] : below
+}
+
+const sinks = components.filter(({ kind }) => kind === 'sink')
+const leaves = sinks.flatMap((sink) =>
+  leavesOf(optionsOf(sink).schema, sink.type, (value) => value).map((leaf) => ({ ...leaf, type: sink.type })),
+)
+
+/** Whether the sink could be built. What it opened is in `opened`. */
+async function builds(type: string, options: unknown): Promise<boolean> {
+  opened = []
+  try {
+    await using _ = await startSink(type, options as object)
+    return true
+  } catch {
+    return false // refused, as a text of this form may be; what was opened before counts
+  }
+}
+
+test('no text option of a sink opens a file', async () => {
+  const texts = leaves.filter(({ schema }) => meaningOf(schema).text === true)
+  expect(texts.length).toBeGreaterThan(100)
+  const found: string[] = []
+  let built = 0
+  for (const leaf of texts) {
+    if (await builds(leaf.type, leaf.with(sentinel))) built++
+    if (opened.length > 0) found.push(`${leaf.path} by ${opened[0]}`)
+  }
+  expect(found).toEqual([])
+  expect(built).toBeGreaterThan(50)
+})
+
+test('the options that are files are seen to be opened', async () => {
+  const files = leaves.filter(({ path }) => /\.(ca_file|crt_file)$|^siem_unstructured\.credentials_path$/.test(path))
+  expect(files.length).toBeGreaterThan(20)
+  const unseen: string[] = []
+  for (const leaf of files) {
+    await builds(leaf.type, leaf.with(sentinel))
+    if (opened.length === 0) unseen.push(leaf.path)
+  }
+  expect(unseen).toEqual([])
+})
