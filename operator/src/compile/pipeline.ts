@@ -939,7 +939,7 @@ class Compilation {
     const programs = Object.entries(transforms).filter(([, { type }]) => type === 'remap')
     // What a destination rejects has no event any more, and so not what its source has captured: a sink whose owner enforces values by
     // that (T13), or that uses it itself, does not get it.
-    const takesRejected = sink !== undefined && !JSON.stringify(sink).includes('%vector.')
+    const takesRejected = sink !== undefined && !mentions(sink, '%vector.')
     const others = takesRejected ? Object.keys(sinks).filter((each) => each !== id).length : 0
     const most = letter['maxEventsPerSecond']
     // Programs and sinks know nothing of each other: each has its part of the whole.
@@ -1027,6 +1027,13 @@ class Compilation {
 
 function canonicalType(kind: ComponentKind, type: unknown): string | undefined {
   return typeof type === 'string' ? (findComponent(kind, type)?.type ?? type) : undefined
+}
+
+/** Whether a text below a value, or a key, has a part. */
+function mentions(value: unknown, part: string): boolean {
+  if (typeof value === 'string') return value.includes(part)
+  if (Array.isArray(value)) return value.some((item) => mentions(item, part))
+  return isTable(value) && Object.entries(value).some(([key, item]) => key.includes(part) || mentions(item, part))
 }
 
 /** Events in the memory buffer of a sink, as far as it says so. */

@@ -5,6 +5,7 @@ import { secretMarker } from '@penstock/agent/bundle/secret-places'
 import type { ComponentKind } from '@penstock/agent/component'
 import { optionsOf } from '@penstock/agent/config/component-options'
 import { findComponent } from '@penstock/agent/registry'
+import { meaningOf } from '@penstock/agent/schema/meaning'
 import { isTable, type Schema, schemaBelow } from '@penstock/agent/schema/walk'
 import { labelOf } from '../api/shape.ts'
 import type { SecretPart, SecretRef } from './artifact.ts'
@@ -65,9 +66,11 @@ export function standIn(kind: ComponentKind, type: string, path: readonly PathKe
   const declaration = findComponent(kind, type)
   let schema: Schema | undefined = declaration === undefined ? undefined : optionsOf(declaration).schema
   for (const key of path) schema = schema === undefined ? undefined : schemaBelow(schema, key)
-  if (schema?.['format'] === 'url') return 'https://secret.invalid'
-  if (type === 'amqp' && path[0] === 'connection_string') return 'amqp://secret.invalid'
-  return 'secret'
+  const { address, file } = schema === undefined ? {} : meaningOf(schema)
+  if (file?.inline === 'data') return 'data:application/json;base64,e30='
+  if (address === undefined || address.bare !== undefined) return 'secret'
+  const scheme = Object.keys(address.ports).at(-1)
+  return scheme === undefined ? 'secret' : `${scheme}://secret.invalid`
 }
 
 /** Every Secret and ConfigMap that options or aliases refer to, before anything is known to be right about them. */
