@@ -1,11 +1,11 @@
 // The ports that a component connects to, by the addresses in its options: NetworkPolicies open these and no others.
 
+import { isSecretPlace } from '@penstock/agent/bundle/secret-places'
 import type { ComponentKind } from '@penstock/agent/component'
 import { optionsOf } from '@penstock/agent/config/component-options'
 import { findComponent } from '@penstock/agent/registry'
 import { type AddressMeaning, authoritiesOf, meaningOf } from '@penstock/agent/schema/meaning'
 import { declaredMembers, isTable, type Schema, walkOptions } from '@penstock/agent/schema/walk'
-import { isSecretPlace } from './secrets.ts'
 
 /** Where the address comes from a Secret, these are the usual ports of its schemes. */
 export function egressPortsOf(kind: ComponentKind, options: Readonly<Record<string, unknown>>): ReadonlySet<number> {

@@ -455,6 +455,13 @@ stringData: { ${key}: value }
     expect(attempted(account, 'siem_unstructured', 'y')).toEqual([expect.stringContaining('(T5)')])
   })
 
+  test('every option that is an address or content may come from a Secret', () => {
+    const from = '{ valueFrom: { secretKeyRef: { name: creds, key: k } } }'
+    const broker = `{ endpoint: ${from}, topic: t, encoding: { codec: json }, auth: { oauth2: { issuer_url: ${from}, credentials_url: ${from} } } }`
+    expect(attempt(...sink('message_broker', broker))).toEqual([])
+    expect(attempt(...sink('http', `{ uri: ${from}, encoding: { codec: json } }`))).toEqual([])
+  })
+
   test('an override of a ClusterSink may not begin to use the identity of the agent (T5)', () => {
     const shared = (config: string) => `${pipeline(`sources: [{ name: app, type: orchestrator_logs }]
 sinks:
