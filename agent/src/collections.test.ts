@@ -69,6 +69,8 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'remap/compile.ts #constantNames',
     'remap/compile.ts #parameters',
     'remap/compile.ts #slots',
+    'remap/growth.ts #fields',
+    'remap/growth.ts #variables',
     'remap/unused.ts #assigned',
     'remap/functions/snakecase.ts excluded',
     'sinks/message_broker/wire.ts #values',

@@ -166,5 +166,5 @@ function fieldOf(value: Value, name: string): Value | undefined {
 function slotBytes(value: Value): number {
   if (Array.isArray(value)) return bytesOfItem * value.length
   if (value instanceof Bytes) return value.bytes.length
-  return isObject(value) ? bytesOfField * fieldNames(value).length : bytesOfField
+  return isObject(value) ? bytesOfField * Object.keys(value).length : bytesOfField
 }
