@@ -8,6 +8,7 @@ import {
   fieldPath,
   float,
   group,
+  hostPart,
   intOr,
   list,
   map,
@@ -452,7 +453,7 @@ export const awsAuthMembers = {
   session_name: optional(text('Name of the session of the role.')),
   credentials_file: optional(path('File with credentials.', { use: 'read' })),
   profile: optional(text('Profile in that file.')),
-  region: optional(text('Region for requests to the token service.')),
+  region: optional(address('Region for requests to the token service.', hostPart)),
   load_timeout_secs: optional(uint('Seconds for a look-up of credentials.')),
   imds: group(
     {

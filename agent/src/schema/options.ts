@@ -60,6 +60,9 @@ export const text = (description: string, extras?: Extras<string>) =>
 /** Ports of the addresses of HTTP. */
 export const webPorts = { http: 80, https: 443 } as const
 
+/** A name that becomes a part of the host of a web service, such as a region. */
+export const hostPart = { ports: webPorts, bare: 'https', part: true } as const satisfies AddressMeaning
+
 /** An absolute URL with scheme http or https, kept as text. */
 export const url = (description: string, extras?: Extras<string>) =>
   option<string>({ type: 'string', format: 'url' }, description, extras, { address: { ports: webPorts } })

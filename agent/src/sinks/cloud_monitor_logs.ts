@@ -13,7 +13,7 @@ import type { ValueObject } from '../event/value.ts'
 import { writeJsonTo } from '../formats/json.ts'
 import { httpSink, joinPath, type Sign } from '../http/sink.ts'
 import { batch, request, tls, transformer } from '../schema/groups.ts'
-import { address, fieldPath, optional, secret, text, webPorts } from '../schema/options.ts'
+import { address, fieldPath, hostPart, optional, secret, text } from '../schema/options.ts'
 import { timeField } from '../time-field.ts'
 
 /** Largest body that the destination takes. */
@@ -30,14 +30,14 @@ export const cloudMonitorLogs = defineSink({
   aliases: ['azure_monitor_logs'],
   accepts: ['log'],
   options: {
-    customer_id: address('Identifier of the workspace.', { ports: webPorts, bare: 'https', part: true }),
+    customer_id: address('Identifier of the workspace.', hostPart),
     shared_key: secret('Key of the workspace, in base64.', { examples: ['c2hhcmVkIGtleQ=='] }),
     log_type: text('Type of the records: letters, digits and underscores, at most 100.', {
       examples: ['MyTableName'],
     }),
     host: address(
       'Host of the destination; that of the workspace is `<customer_id>.<host>`. An address with scheme, such as that of an emulator, is used as it is.',
-      { ports: webPorts, bare: 'https', part: true },
+      hostPart,
       { default: 'ods.opinsights.azure.com', examples: ['ods.opinsights.azure.us', 'ods.opinsights.azure.cn'] },
     ),
     azure_resource_id: optional(text('Identifier of the resource that the events come from.')),

@@ -16,7 +16,21 @@ import { aggregate } from '../metrics/aggregate.ts'
 import { Normalizer } from '../metrics/normalizer.ts'
 import { bucketsOf, quantilesProblem } from '../metrics/statistics.ts'
 import { compression, httpOrAwsAuth, request, tls } from '../schema/groups.ts'
-import { bool, bytes, float, group, list, optional, seconds, template, text, uint, url } from '../schema/options.ts'
+import {
+  address,
+  bool,
+  bytes,
+  float,
+  group,
+  hostPart,
+  list,
+  optional,
+  seconds,
+  template,
+  text,
+  uint,
+  url,
+} from '../schema/options.ts'
 import { compileTemplate } from '../template.ts'
 import { normalised } from './metric/normalised.ts'
 import { metricRequests } from './metric/requests.ts'
@@ -61,7 +75,7 @@ export const remoteWriteMetrics = defineSink({
     aws: optional(
       group(
         {
-          region: optional(text('Region of the receiver.')),
+          region: optional(address('Region of the receiver.', hostPart)),
           endpoint: optional(url('Address that requests go to in place of `endpoint`, such as one within a network.')),
         },
         'The receiver as a service of AWS; needs `auth.strategy: aws`.',

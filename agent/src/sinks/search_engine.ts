@@ -23,7 +23,21 @@ import { compileCompression, compressionProblems } from '../http/compression.ts'
 import { identityFor, noIdentity } from '../http/identity.ts'
 import { encoderFailed, httpSink, joinPath, maxListBytes, templateFailed, unhealthy } from '../http/sink.ts'
 import { batch, compression, compressionNames, httpOrAwsAuth, request, tls, transformer } from '../schema/groups.ts'
-import { bool, fieldPath, group, list, map, oneOf, optional, seconds, template, text, url } from '../schema/options.ts'
+import {
+  address,
+  bool,
+  fieldPath,
+  group,
+  hostPart,
+  list,
+  map,
+  oneOf,
+  optional,
+  seconds,
+  template,
+  text,
+  url,
+} from '../schema/options.ts'
 import { fact } from '../telemetry/facts.ts'
 import { warnedOnce } from '../telemetry/warned-once.ts'
 import { compileTemplate } from '../template.ts'
@@ -127,7 +141,7 @@ export const searchEngine = defineSink({
     aws: optional(
       group(
         {
-          region: optional(text('Region of the destination.')),
+          region: optional(address('Region of the destination.', hostPart)),
           endpoint: optional(url('Address of the destination in place of `endpoints`.')),
         },
         'The destination as a service of AWS.',

@@ -17,7 +17,7 @@ import { identityFor, noIdentity } from '../http/identity.ts'
 import { compileProxy } from '../net/proxy.ts'
 import { compileTls } from '../net/tls.ts'
 import { awsAuthMembers, decoding, framing, proxy, tls } from '../schema/groups.ts'
-import { bool, group, oneOf, optional, text, uint, url } from '../schema/options.ts'
+import { address, bool, group, hostPart, oneOf, optional, uint, url } from '../schema/options.ts'
 import { Notes } from './annotate.ts'
 import { openQueue, type Queue, type QueueMessage } from './cloud_queue/queue.ts'
 import { MessageReader, Outstanding } from './hand-on.ts'
@@ -42,8 +42,9 @@ export const cloudQueue = defineSource({
       examples: ['https://sqs.eu-west-1.amazonaws.com/123456789012/logs'],
     }),
     region: optional(
-      text(
+      address(
         'Region of the queue. If not given, it is taken from where credentials come from, and at last from the host of `queue_url`.',
+        hostPart,
       ),
     ),
     endpoint: optional(url('Address of the service in place of the host of `queue_url`.')),

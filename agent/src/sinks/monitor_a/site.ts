@@ -3,7 +3,7 @@
 import { PenstockError } from '../../errors.ts'
 import { type Identity, noIdentity } from '../../http/identity.ts'
 import { joinPath } from '../../http/sink.ts'
-import { address, oneOf, optional, secret, webPorts } from '../../schema/options.ts'
+import { address, hostPart, oneOf, optional, secret } from '../../schema/options.ts'
 
 const defaultSite = 'datadoghq.com'
 
@@ -21,7 +21,7 @@ export const accountOptions = {
   site: optional(
     address(
       `Site of the account, ignored if \`endpoint\` or \`region\` is set. Left out: the environment variable \`DD_SITE\`, else \`${defaultSite}\`.`,
-      { ports: webPorts, bare: 'https', part: true },
+      hostPart,
     ),
   ),
   region: optional(oneOf(['us', 'eu'], 'Region of the account, ignored if `endpoint` is set.')),
