@@ -1,6 +1,7 @@
 // When heartbeats are sent; what they say is seen in bundle.process.test.ts.
 
 import { afterEach, expect, test, vi } from 'vitest'
+import { ChangingHosts } from '../net/egress.ts'
 import { silentLogger } from '../telemetry/logger.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import type { Topology } from '../topology/run.ts'
@@ -58,6 +59,40 @@ test('what the operator did not hear is said again soon, then less often, and as
   away = true
   await gaps(1)
   expect((await gaps(1))[0]).toBeLessThanOrEqual(1.21)
+  await heartbeat.stop()
+  await heartbeat.close()
+})
+
+test('restricted pipelines are kept from the addresses that the operator sent last', async () => {
+  vi.useFakeTimers()
+  const answers = ['{"denied":["192.0.2.7","api.example"]}', '{"denied":"192.0.2.8"}', '{}', '{"denied":["192.0.2.9"]}']
+  let sent = 0
+  vi.spyOn(OperatorClient.prototype, 'post').mockImplementation(async () => {
+    return { status: 200, headers: new Map(), body: Buffer.from(answers[sent++] ?? '{}') }
+  })
+  const denied = new ChangingHosts()
+  const runner = {
+    state: { failures: [] },
+    pipelines: () => [],
+    reading: () => [],
+    onAttempt: () => {},
+    denied,
+  } as unknown as BundleRunner
+  const none = new Map<string, never>()
+  const topology = { sources: none, transforms: none, sinks: none } as unknown as Topology
+  const place = { url: 'https://operator', tokenFile: '/none', caFile: '/none', node: 'n', pod: 'p', namespace: 's' }
+  const heartbeat = new Heartbeat({ ...place, logger: silentLogger, metrics: new Metrics() }, runner, topology)
+  const until = async (count: number) => {
+    while (sent < count) await vi.advanceTimersByTimeAsync(100)
+    await vi.advanceTimersByTimeAsync(1)
+  }
+  const known = () => ['192.0.2.7', 'api.example', '192.0.2.8', '192.0.2.9'].filter((host) => denied.has(host))
+  await until(1)
+  expect(known()).toEqual(['192.0.2.7', 'api.example'])
+  await until(3) // of no use, so the last known ones stay
+  expect(known()).toEqual(['192.0.2.7', 'api.example'])
+  await until(4)
+  expect(known()).toEqual(['192.0.2.9'])
   await heartbeat.stop()
   await heartbeat.close()
 })

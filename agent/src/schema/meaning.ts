@@ -114,7 +114,7 @@ export const limits: Readonly<Record<LimitName, Limit>> = {
     description: 'Greatest `max_read_bytes` of a source.',
     field: 'maxReadBytes',
   },
-  fingerprintLines: { unit: 'number', cap: 1000, description: 'Lines by which files are told apart.' },
+  fingerprintLines: { unit: 'number', cap: 1000, description: 'Lines that identify a file.' },
   keptMilliseconds: {
     unit: 'number',
     cap: 3_600_000,
