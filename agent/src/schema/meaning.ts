@@ -63,11 +63,14 @@ export function isInline(form: InlineForm | undefined, text: string): boolean {
   }
 }
 
-/** Whether text names a file: by the option that it is given to, or by its scheme, as the parser of URLs reads it. */
+/**
+ * Whether text names a file: by the option that it is given to, or by its scheme, as the parser of URLs reads it. The scheme counts in plain
+ * text, too: opens.test.ts sees no such option opened, but a mistake there would cost a file.
+ */
 export function namesFile(meanings: readonly Meaning[], text: string): boolean {
   const files = meanings.flatMap(({ file }) => file ?? [])
   if (files.length > 0) return !files.some(({ inline }) => isInline(inline, text))
-  return meanings.some(({ address, secret }) => address !== undefined || secret === true) && isFileUrl(text)
+  return !meanings.some(({ program }) => program !== undefined) && isFileUrl(text)
 }
 
 function isFileUrl(text: string): boolean {
