@@ -1,5 +1,5 @@
-// `podTemplate` of an Agent: a strategic merge patch on the pod template, applied last. What makes the pod an agent, and what
-// keeps it from being more than one, cannot be patched; each attempt is a problem with its path.
+// `podTemplate` of an Agent: a strategic merge patch on the pod template, applied last. It may hold the fields that are listed here and no
+// others, each in its form; everything else is a problem with its path.
 
 import type { Problem } from '@penstock/agent/schema/problems'
 import type { Agent } from '../api/agent.ts'
@@ -77,117 +77,286 @@ const without = (table: Table, name: string): Table =>
   Object.fromEntries(Object.entries(table).filter(([key]) => key !== name))
 const isTable = (value: unknown): value is Table => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** The pod template with the Agent's patch on it. */
-export const patched = <T extends object>(template: T, agent: Pick<Agent, 'spec'>): T =>
-  strategicMerge(template, patchOf(agent))
+/** The pod template with the Agent's patch on it. Containers that it adds have no more rights than the agent, unless told to have fewer. */
+export function patched<T extends object>(template: T, agent: Pick<Agent, 'spec'>): T {
+  const result = strategicMerge(template, patchOf(agent)) as T & { readonly spec?: Table }
+  const spec = tableOf(result.spec)
+  const bounded = Object.fromEntries(
+    (['containers', 'initContainers'] as const)
+      .filter((list) => Array.isArray(spec[list]))
+      .map((list) => [list, listOf(spec[list]).map((entry) => withBounds(tableOf(entry)))]),
+  )
+  return { ...result, spec: { ...spec, ...bounded } }
+}
 
-const patchOf = (agent: Pick<Agent, 'spec'>): Table => (agent.spec.podTemplate ?? {}) as Table
+function withBounds(container: Table): Table {
+  if (isOwnContainer(container['name'])) return container
+  return { ...container, securityContext: { ...foreignSecurity, ...tableOf(container['securityContext']) } }
+}
+
+const foreignSecurity = {
+  allowPrivilegeEscalation: false,
+  capabilities: { drop: ['ALL'] },
+  runAsNonRoot: true,
+  runAsUser: 1000,
+  seccompProfile: { type: 'RuntimeDefault' },
+} as const
+
+const patchOf = (agent: Pick<Agent, 'spec'>): Table => tableOf(agent.spec.podTemplate)
 
 /** Containers and volumes that are ours, by name. */
 export const ownContainers = ['agent', 'data-dir'] as const
 export const ownVolumes = ['bundle', 'secrets', 'operator', 'service-account', 'logs', 'data', 'tmp'] as const
 
-const podMembers = [
-  'activeDeadlineSeconds',
-  'automountServiceAccountToken',
-  'hostIPC',
-  'hostNetwork',
-  'hostPID',
-  'hostUsers',
-  'os',
-  'restartPolicy',
-  'securityContext',
-  'serviceAccount',
-  'serviceAccountName',
-  'shareProcessNamespace',
-]
-const containerMembers = ['args', 'command', 'image', 'ports', 'restartPolicy', 'securityContext', 'livenessProbe']
+const isOwnContainer = (name: unknown) => ownContainers.some((own) => own === name)
+/** Further folders of a Node Agent are mounted as `logs-0` and so on. */
+const isOwnVolume = (name: unknown) =>
+  ownVolumes.some((own) => own === name) || (typeof name === 'string' && /^logs-\d+$/.test(name))
 
-/** What `podTemplate` of an Agent may not change. */
+type Report = (path: string, message: string, help: string) => void
+
+/** Checks a value, and says at its path what is wrong. */
+type Check = (value: unknown, path: string, report: Report) => void
+
+// --- what a patch may hold: a check for each field, and no field without one ---
+
+const kindOf = (value: unknown) =>
+  value === null
+    ? 'null'
+    : Array.isArray(value)
+      ? 'a list'
+      : typeof value === 'object'
+        ? 'a table'
+        : `a ${typeof value}`
+
+const scalar =
+  (type: 'string' | 'number' | 'boolean', what: string): Check =>
+  (value, path, report) => {
+    if (typeof value !== type)
+      report(path, `\`${lastOf(path)}\` must be ${what}; found ${kindOf(value)}`, 'Pods have it in this form.')
+  }
+const text = scalar('string', 'text')
+const number = scalar('number', 'a number')
+const flag = scalar('boolean', 'true or false')
+/** A table whose content harms nobody but the pod itself; the API server knows its members. */
+const table: Check = (value, path, report) => {
+  if (!isTable(value))
+    report(path, `\`${lastOf(path)}\` must be a table; found ${kindOf(value)}`, 'Pods have it in this form.')
+}
+const nullable =
+  (check: Check): Check =>
+  (value, path, report) => {
+    if (value !== null) check(value, path, report)
+  }
+/** One value and no other. */
+const only =
+  (allowed: boolean, help: string): Check =>
+  (value, path, report) => {
+    if (value !== allowed)
+      report(path, `\`${lastOf(path)}: ${JSON.stringify(value)}\` is refused; it may be ${allowed}`, help)
+  }
+const not =
+  (refused: readonly unknown[], check: Check, help: string): Check =>
+  (value, path, report) => {
+    if (refused.includes(value)) report(path, `\`${lastOf(path)}: ${JSON.stringify(value)}\` is refused`, help)
+    else check(value, path, report)
+  }
+const each =
+  (check: Check): Check =>
+  (value, path, report) => {
+    if (!Array.isArray(value)) {
+      report(path, `\`${lastOf(path)}\` must be a list; found ${kindOf(value)}`, 'Pods have it in this form.')
+      return
+    }
+    for (const [index, item] of value.entries()) check(item, `${path}[${index}]`, report)
+  }
+const mapOf =
+  (check: Check, isRefused: (key: string) => string | undefined = () => undefined): Check =>
+  (value, path, report) => {
+    if (!isTable(value)) return table(value, path, report)
+    for (const [key, item] of Object.entries(value)) {
+      const why = key.startsWith('$') ? 'Directives are for entries of lists.' : isRefused(key)
+      if (why !== undefined) report(`${path}.${key}`, `\`${key}\` cannot be patched`, why)
+      else check(item, `${path}.${key}`, report)
+    }
+  }
+/** A table of these members and no others. */
+const members =
+  (checks: Readonly<Record<string, Check>>, helps: Readonly<Record<string, string>> = {}): Check =>
+  (value, path, report) => {
+    if (!isTable(value)) return table(value, path, report)
+    for (const [key, item] of Object.entries(value)) {
+      const check = Object.hasOwn(checks, key) ? checks[key] : undefined
+      if (check !== undefined) check(item, `${path}.${key}`, report)
+      else
+        report(
+          `${path}.${key}`,
+          `\`${key}\` cannot be patched`,
+          helps[key] ?? `These can: ${Object.keys(checks).join(', ')}.`,
+        )
+    }
+  }
+/** `$patch` of an entry of a list that is not ours. */
+const directive: Check = (value, path, report) => {
+  if (value !== 'delete' && value !== 'replace')
+    report(path, '`$patch` is `delete` or `replace`', 'As for kubectl patch.')
+}
+const entries = (checks: Readonly<Record<string, Check>>): Check => each(members({ $patch: directive, ...checks }))
+const openEntries: Check = each(table)
+
+const lastOf = (path: string) => path.slice(path.lastIndexOf('.') + 1)
+
+/** Variables that would run other code in the agent, or make it another one. */
+const ownVariables = ['AGENT_SELF_NODE_NAME', 'POD_NAME', 'POD_NAMESPACE', 'NODE_IP', 'PATH']
+const isLoaderVariable = (name: string) =>
+  name !== 'NODE_EXTRA_CA_CERTS' && /^(NODE|LD|GLIBC|MALLOC|OPENSSL|UV|V8)_/.test(name)
+
+const agentVariable: Check = (value, path, report) => {
+  members({ $patch: directive, name: text, value: text, valueFrom: table })(value, path, report)
+  const name = tableOf(value)['name']
+  if (typeof name !== 'string') report(path, '`name` is missing', 'It says which variable is meant.')
+  else if (ownVariables.includes(name) || isLoaderVariable(name))
+    report(path, `Variable \`${name}\` cannot be set`, 'It decides which code the agent runs, or which agent it is.')
+}
+
+const mount: Check = (value, path, report) => {
+  if (isOwnVolume(tableOf(value)['name']) || tableOf(value)['$patch'] !== undefined)
+    return report(path, "Penstock's own mounts cannot be patched", 'Add a volume of your own.')
+  members({ name: text, mountPath: text, readOnly: flag, subPath: text })(value, path, report)
+}
+
+const foreignMount: Check = (value, path, report) => {
+  if (isOwnVolume(tableOf(value)['name']))
+    return report(path, "Penstock's own volumes are for the agent alone", 'Use another volume.')
+  members({ name: text, mountPath: text, readOnly: flag, subPath: text })(value, path, report)
+}
+
+const agentContainer = members(
+  {
+    name: text,
+    env: each(agentVariable),
+    resources: nullable(table),
+    readinessProbe: table,
+    startupProbe: table,
+    terminationMessagePolicy: text,
+    volumeMounts: each(mount),
+  },
+  { image: 'Set `spec.image`.', imagePullPolicy: 'Set `spec.image.pullPolicy`.' },
+)
+
+const noMore = 'A further container may have no more rights than the agent.'
+const foreignContext = members({
+  allowPrivilegeEscalation: only(false, noMore),
+  privileged: only(false, noMore),
+  runAsNonRoot: only(true, noMore),
+  runAsUser: not([0], number, noMore),
+  runAsGroup: number,
+  readOnlyRootFilesystem: flag,
+  capabilities: members({ drop: each(text) }, { add: noMore }),
+  seccompProfile: members({ type: not(['Unconfined'], text, noMore), localhostProfile: text }),
+  appArmorProfile: members({ type: not(['Unconfined'], text, noMore), localhostProfile: text }),
+})
+
+const foreignContainer = members({
+  name: text,
+  image: text,
+  imagePullPolicy: text,
+  command: each(text),
+  args: each(text),
+  workingDir: text,
+  env: openEntries,
+  envFrom: openEntries,
+  ports: each(members({ name: text, containerPort: number, protocol: text }, { hostPort: noMore, hostIP: noMore })),
+  resources: table,
+  restartPolicy: text,
+  lifecycle: table,
+  livenessProbe: table,
+  readinessProbe: table,
+  startupProbe: table,
+  terminationMessagePath: text,
+  terminationMessagePolicy: text,
+  volumeMounts: each(foreignMount),
+  securityContext: foreignContext,
+})
+
+const container: Check = (value, path, report) => {
+  const { name } = tableOf(value)
+  if (typeof name !== 'string') report(path, '`name` is missing', 'It says which container is meant.')
+  else if (isOwnContainer(name)) agentContainer(value, path, report)
+  else foreignContainer(value, path, report)
+}
+
+const projectedSource = members(
+  { configMap: table, downwardAPI: table, secret: table },
+  { serviceAccountToken: "The agent's account is for the agent alone." },
+)
+
+const volume = ({ spec: { mode } }: Pick<Agent, 'spec'>): Check => {
+  const folder = mode === 'Node' ? 'Set `spec.node.logPaths.extraReadOnly`.' : 'Only Node agents read the node.'
+  const kinds = members(
+    {
+      name: text,
+      configMap: table,
+      downwardAPI: table,
+      emptyDir: table,
+      ephemeral: table,
+      persistentVolumeClaim: table,
+      projected: members({ defaultMode: number, sources: each(projectedSource) }),
+      secret: table,
+    },
+    { hostPath: folder, $patch: 'Volumes cannot be removed: only further ones can be added.' },
+  )
+  return (value, path, report) => {
+    const { name } = tableOf(value)
+    if (isOwnVolume(name)) report(path, `Volume \`${name}\` is Penstock's own`, 'Use another name.')
+    else kinds(value, path, report)
+  }
+}
+
+const isOwnKey = (key: string) =>
+  key.startsWith('penstock.dev/') || key.startsWith('app.kubernetes.io/')
+    ? "It is Penstock's own: use a key of your own."
+    : undefined
+
+const security = "It belongs to the agent's security."
+
+/** The fields of a pod template that users may set; all others are refused. */
+const templateOf = (agent: Pick<Agent, 'spec'>): Check =>
+  members({
+    metadata: members({ labels: mapOf(text, isOwnKey), annotations: mapOf(text, isOwnKey) }),
+    spec: members(
+      {
+        affinity: nullable(table),
+        containers: each(container),
+        dnsConfig: table,
+        dnsPolicy: text,
+        enableServiceLinks: flag,
+        hostAliases: entries({ ip: text, hostnames: each(text) }),
+        imagePullSecrets: entries({ name: text }),
+        initContainers: each(container),
+        nodeSelector: mapOf(text, (key) => (key === 'kubernetes.io/os' ? 'Agents run on Linux.' : undefined)),
+        preemptionPolicy: text,
+        priorityClassName: nullable(text),
+        runtimeClassName: text,
+        schedulerName: text,
+        terminationGracePeriodSeconds: number,
+        tolerations: nullable(openEntries),
+        topologySpreadConstraints: nullable(openEntries),
+        volumes: each(volume(agent)),
+      },
+      { hostNetwork: security, serviceAccountName: security, securityContext: security },
+    ),
+  })
+
+/** What `podTemplate` of an Agent may not hold. */
 export function podTemplateProblems(agent: Pick<Agent, 'spec'>): Problem[] {
   const problems: Problem[] = []
-  const report = (path: string, message: string, help: string) =>
+  if (agent.spec.podTemplate === undefined) return problems
+  templateOf(agent)(agent.spec.podTemplate, 'podTemplate', (path, message, help) => {
     problems.push({ severity: 'error', path, message, help })
-  const template = patchOf(agent)
-  for (const key of Object.keys(template)) {
-    if (key !== 'metadata' && key !== 'spec')
-      report(`podTemplate.${key}`, `unknown field \`${key}\`, expected \`metadata\`, \`spec\``, 'It is a pod template.')
-  }
-  const metadata = tableOf(template['metadata'])
-  for (const member of Object.keys(metadata)) {
-    if (member !== 'labels' && member !== 'annotations')
-      report(`podTemplate.metadata.${member}`, `\`${member}\` cannot be patched`, 'Only labels and annotations can.')
-  }
-  for (const part of ['labels', 'annotations'] as const) {
-    for (const key of Object.keys(tableOf(metadata[part]))) {
-      if (key.startsWith('penstock.dev/') || key.startsWith('app.kubernetes.io/'))
-        report(`podTemplate.metadata.${part}.${key}`, `\`${key}\` is Penstock's own`, 'Use a key of your own.')
-    }
-  }
-  const spec = tableOf(template['spec'])
-  for (const member of podMembers) {
-    if (spec[member] !== undefined)
-      report(`podTemplate.spec.${member}`, `\`${member}\` cannot be patched`, "It belongs to the agent's security.")
-  }
-  if (tableOf(spec['nodeSelector'])['kubernetes.io/os'] !== undefined)
-    report('podTemplate.spec.nodeSelector', '`kubernetes.io/os` cannot be patched', 'Agents run on Linux.')
-  if (spec['$patch'] !== undefined || template['$patch'] !== undefined)
-    report('podTemplate', '`$patch` is not possible for the whole template', 'Name what shall change.')
-  for (const list of ['containers', 'initContainers'] as const) {
-    for (const [index, entry] of listOf(spec[list]).entries()) {
-      const path = `podTemplate.spec.${list}[${index}]`
-      const container = tableOf(entry)
-      const name = container['name']
-      if (typeof name !== 'string') {
-        report(path, '`name` is missing', 'It says which container is meant.')
-      } else if (ownContainers.some((own) => own === name)) {
-        for (const member of [...containerMembers, '$patch']) {
-          if (container[member] !== undefined)
-            report(`${path}.${member}`, `\`${member}\` of container \`${name}\` cannot be patched`, imageHelp(member))
-        }
-        for (const [at, mount] of listOf(container['volumeMounts']).entries()) {
-          if (isOwn(tableOf(mount)['name']) || tableOf(mount)['$patch'] !== undefined)
-            report(
-              `${path}.volumeMounts[${at}]`,
-              "Penstock's own mounts cannot be patched",
-              'Add a volume of your own.',
-            )
-        }
-      } else {
-        checkForeign(container, path, report)
-      }
-    }
-  }
-  for (const [index, entry] of listOf(spec['volumes']).entries()) {
-    const volume = tableOf(entry)
-    const path = `podTemplate.spec.volumes[${index}]`
-    if (isOwn(volume['name'])) report(path, `Volume \`${volume['name']}\` is Penstock's own`, 'Use another name.')
-    if (volume['$patch'] !== undefined) report(path, 'Volumes cannot be removed', 'Only further ones can be added.')
-    if (volume['hostPath'] !== undefined)
-      report(`${path}.hostPath`, 'Folders of the node cannot be mounted by `podTemplate`', hostPathHelp(agent))
-  }
+  })
   return problems
 }
 
-/** A container that a user adds: it must not be more than the agent itself may be. */
-function checkForeign(container: Table, path: string, report: (path: string, message: string, help: string) => void) {
-  const context = tableOf(container['securityContext'])
-  const help = 'A further container may have no more rights than the agent.'
-  if (context['privileged'] === true) report(`${path}.securityContext.privileged`, '`privileged` is refused', help)
-  if (context['allowPrivilegeEscalation'] === true)
-    report(`${path}.securityContext.allowPrivilegeEscalation`, '`allowPrivilegeEscalation` is refused', help)
-  if (listOf(tableOf(context['capabilities'])['add']).length > 0)
-    report(`${path}.securityContext.capabilities.add`, 'Further capabilities are refused', help)
-  for (const [at, mount] of listOf(container['volumeMounts']).entries()) {
-    if (isOwn(tableOf(mount)['name']))
-      report(`${path}.volumeMounts[${at}]`, "Penstock's own volumes are for the agent alone", 'Use another volume.')
-  }
-}
-
-const isOwn = (name: unknown) => ownVolumes.some((own) => own === name)
 const tableOf = (value: unknown): Table => (isTable(value) ? value : {})
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
-const imageHelp = (member: string) =>
-  member === 'image' ? 'Set `spec.image`.' : "It is what makes it Penstock's agent."
-const hostPathHelp = (agent: Pick<Agent, 'spec'>) =>
-  agent.spec.mode === 'Node' ? 'Set `spec.node.logPaths.extraReadOnly`.' : 'Only Node agents read the node.'

@@ -537,6 +537,48 @@ test('podTemplate is merged last, lists entry by entry', () => {
   ])
 })
 
+test('what users may set of a pod passes, and containers that they add have no more rights than the agent', () => {
+  const podTemplate = {
+    metadata: { labels: { team: 'a' }, annotations: { 'prometheus.io/scrape': 'true' } },
+    spec: {
+      affinity: { nodeAffinity: {} },
+      priorityClassName: 'high',
+      nodeSelector: { disk: 'ssd' },
+      tolerations: [{ $patch: 'replace' }, { key: 'a', operator: 'Exists' }],
+      topologySpreadConstraints: [{ maxSkew: 1, topologyKey: 'zone', whenUnsatisfiable: 'ScheduleAnyway' }],
+      imagePullSecrets: [{ name: 'pull' }],
+      hostAliases: [{ ip: '10.0.0.1', hostnames: ['a'] }],
+      dnsConfig: { options: [{ name: 'ndots', value: '1' }] },
+      terminationGracePeriodSeconds: 90,
+      volumes: [
+        { name: 'ca', configMap: { name: 'ca' } },
+        { name: 'scratch', emptyDir: {} },
+      ],
+      containers: [
+        {
+          name: 'agent',
+          env: [{ name: 'NODE_EXTRA_CA_CERTS', value: '/ca/ca.pem' }],
+          resources: { limits: { memory: '1Gi' } },
+          volumeMounts: [{ name: 'ca', mountPath: '/ca', readOnly: true }],
+        },
+        { name: 'more', image: 'busybox:1', securityContext: { runAsUser: 7 } },
+      ],
+    },
+  }
+  for (const one of [node({ podTemplate }), hub({}, { podTemplate })]) {
+    expect(workloadProblems(one)).toEqual([])
+    const kind = one.spec.mode === 'Node' ? 'DaemonSet' : 'Deployment'
+    const pod = of(renderWorkloads(one, input), kind)['spec']?.['template']?.['spec'] as Deep
+    expect(named(pod['containers'] as Deep, 'more')['securityContext']).toEqual({
+      allowPrivilegeEscalation: false,
+      capabilities: { drop: ['ALL'] },
+      runAsNonRoot: true,
+      runAsUser: 7,
+      seccompProfile: { type: 'RuntimeDefault' },
+    })
+  }
+})
+
 test.each([
   [{ spec: { hostNetwork: true } }, 'podTemplate.spec.hostNetwork'],
   [{ spec: { serviceAccountName: 'x' } }, 'podTemplate.spec.serviceAccountName'],
@@ -555,7 +597,82 @@ test.each([
   [{ spec: { volumes: [{ name: 'etc', hostPath: { path: '/etc' } }] } }, 'podTemplate.spec.volumes[0].hostPath'],
   [{ metadata: { labels: { 'penstock.dev/agent': 'x' } } }, 'podTemplate.metadata.labels.penstock.dev/agent'],
   [{ status: {} }, 'podTemplate.status'],
-])('podTemplate %j is refused at %s', (podTemplate, path) => {
+  [{ spec: { containers: null } }, 'podTemplate.spec.containers'],
+  [{ spec: { containers: { name: 'agent', image: 'x' } } }, 'podTemplate.spec.containers'],
+  [{ spec: { volumes: null } }, 'podTemplate.spec.volumes'],
+  [{ spec: { volumes: { name: 'a', hostPath: { path: '/' } } } }, 'podTemplate.spec.volumes'],
+  [{ spec: null }, 'podTemplate.spec'],
+  [{ spec: { ephemeralContainers: [{ name: 'x' }] } }, 'podTemplate.spec.ephemeralContainers'],
+  [{ spec: { hostUsers: false } }, 'podTemplate.spec.hostUsers'],
+  [{ spec: { '$setElementOrder/containers': [{ name: 'x' }] } }, 'podTemplate.spec.$setElementOrder/containers'],
+  [{ spec: { $patch: 'replace' } }, 'podTemplate.spec.$patch'],
+  [{ $patch: 'delete' }, 'podTemplate.$patch'],
+  [{ spec: { nodeSelector: { $patch: 'replace' } } }, 'podTemplate.spec.nodeSelector.$patch'],
+  [{ spec: { nodeSelector: { 'kubernetes.io/os': 'windows' } } }, 'podTemplate.spec.nodeSelector.kubernetes.io/os'],
+  [{ metadata: { labels: { a: null } } }, 'podTemplate.metadata.labels.a'],
+  [{ metadata: { name: 'x' } }, 'podTemplate.metadata.name'],
+  [{ spec: { volumes: [{ name: 'x', csi: { driver: 'd' } }] } }, 'podTemplate.spec.volumes[0].csi'],
+  [{ spec: { volumes: [{ name: 'x', flexVolume: { driver: 'd' } }] } }, 'podTemplate.spec.volumes[0].flexVolume'],
+  [{ spec: { volumes: [{ name: 'logs-0', emptyDir: {} }] } }, 'podTemplate.spec.volumes[0]'],
+  [
+    { spec: { volumes: [{ name: 'x', projected: { sources: [{ serviceAccountToken: { path: 't' } }] } }] } },
+    'podTemplate.spec.volumes[0].projected.sources[0].serviceAccountToken',
+  ],
+  ...['NODE_OPTIONS', 'LD_PRELOAD', 'POD_NAMESPACE', 'PATH'].map(
+    (name) =>
+      [
+        { spec: { containers: [{ name: 'agent', env: [{ name, value: 'x' }] }] } },
+        'podTemplate.spec.containers[0].env[0]',
+      ] as const,
+  ),
+  ...(
+    [
+      'lifecycle',
+      'envFrom',
+      'workingDir',
+      'volumeDevices',
+      'livenessProbe',
+      'args',
+      'command',
+      'ports',
+      'securityContext',
+    ] as const
+  ).flatMap((member) =>
+    ['agent', 'data-dir'].map(
+      (name) =>
+        [
+          { spec: { initContainers: [{ name, [member]: {} }] } },
+          `podTemplate.spec.initContainers[0].${member}`,
+        ] as const,
+    ),
+  ),
+  ...[
+    { runAsUser: 0 },
+    { runAsNonRoot: false },
+    { procMount: 'Unmasked' },
+    { seLinuxOptions: { type: 'spc_t' } },
+    { allowPrivilegeEscalation: true },
+    { windowsOptions: {} },
+  ].map(
+    (context) =>
+      [
+        { spec: { containers: [{ name: 'x', securityContext: context }] } },
+        `podTemplate.spec.containers[0].securityContext.${Object.keys(context)[0]}`,
+      ] as const,
+  ),
+  [
+    { spec: { containers: [{ name: 'x', securityContext: { capabilities: { add: ['SYS_ADMIN'] } } }] } },
+    'podTemplate.spec.containers[0].securityContext.capabilities.add',
+  ],
+  [
+    { spec: { containers: [{ name: 'x', securityContext: { seccompProfile: { type: 'Unconfined' } } }] } },
+    'podTemplate.spec.containers[0].securityContext.seccompProfile.type',
+  ],
+  [
+    { spec: { containers: [{ name: 'x', ports: [{ containerPort: 1, hostPort: 1 }] }] } },
+    'podTemplate.spec.containers[0].ports[0].hostPort',
+  ],
+] as readonly (readonly [object, string])[])('podTemplate %j is refused at %s', (podTemplate, path) => {
   const problems = workloadProblems(node({ podTemplate }))
   expect(problems.map((problem) => problem.path)).toEqual([path])
   expect(problems[0]?.help).not.toBe('')
