@@ -7,6 +7,7 @@ import { keepCompiled } from './cli/compiled.ts'
 import { leaveMemoryOutOfDumps } from './cli/core-dump.ts'
 import { exitCodeOf, exitCodes } from './cli/exit-codes.ts'
 import { errorText, PenstockError } from './errors.ts'
+import { printable, printOnlyPrintable } from './printable.ts'
 import { closest } from './schema/problems.ts'
 import { version } from './version.ts'
 
@@ -30,6 +31,9 @@ penstock-agent COMMAND --help says more; so does penstock-agent run --help about
 `
 }
 
+/** These write more than text for people: events as they are, logs, and what moves the cursor of a line that is typed. */
+const ownStreams: ReadonlySet<string> = new Set(['run', 'remap', 'vrl'])
+
 async function main(argv: readonly string[]): Promise<number> {
   const [first] = argv
   if (first === '-V' || first === '--version') {
@@ -49,6 +53,8 @@ async function main(argv: readonly string[]): Promise<number> {
     throw new PenstockError('PEN_USAGE', `There is no command "${name}". ${hint}`)
   }
   if (name !== 'run') quietlyEndWithReader()
+  if (!ownStreams.has(name)) printOnlyPrintable()
+  else if (name !== 'run') printOnlyPrintable([process.stderr])
   const { run } = await command.load()
   return run(isCommand ? argv.slice(1) : argv)
 }
@@ -69,6 +75,7 @@ try {
   process.exit(code)
 } catch (error) {
   const fault = !(error instanceof PenstockError)
-  process.stderr.write(`${fault && error instanceof Error ? (error.stack ?? error.message) : errorText(error)}\n`)
+  const text = fault && error instanceof Error ? (error.stack ?? error.message) : errorText(error)
+  process.stderr.write(`${printable(text)}\n`)
   process.exit(exitCodeOf(error))
 }

@@ -3,8 +3,10 @@
 
 import { keepCompiled } from '@penstock/agent/cli/compiled'
 import { leaveMemoryOutOfDumps } from '@penstock/agent/cli/core-dump'
+import { printOnlyPrintable } from '@penstock/agent/printable'
 
 leaveMemoryOutOfDumps()
 keepCompiled()
-const { main } = await import('./cli/commands.ts')
+const { main, ownStreams } = await import('./cli/commands.ts')
+if (!ownStreams.has(process.argv[2] ?? '')) printOnlyPrintable()
 process.exitCode = await main(process.argv.slice(2))

@@ -9,6 +9,7 @@ import { errorText, PenstockError } from '../errors.ts'
 import { noMetadata } from '../event/log.ts'
 import { isObject, type Value, type ValueObject } from '../event/value.ts'
 import { isFailedJson, parseJson } from '../formats/json.ts'
+import { printable } from '../printable.ts'
 import { explainProgram } from '../remap/explain.ts'
 import { isFailure } from '../remap/function.ts'
 import { type CompileOptions, compileProgram, type Program } from '../remap/program.ts'
@@ -133,7 +134,10 @@ function eventsOf(file: string): ValueObject[] {
 function runLine(program: Program, line: string, print: 'event' | 'result'): void {
   const result = program.run(eventOf(line), noMetadata, true)
   if (isFailure(result)) process.stderr.write(`${result.message.replaceAll('\n', ' ')}\n`)
-  else stdout.write(`${valueText(print === 'event' ? program.frame.root : result)}\n`)
+  else {
+    const text = `${valueText(print === 'event' ? program.frame.root : result)}\n`
+    stdout.write(stdout.isTTY ? printable(text) : text)
+  }
 }
 
 /** The outcome as conformance cases record it. */

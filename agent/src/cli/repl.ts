@@ -8,6 +8,7 @@ import { stdin, stdout } from 'node:process'
 import { createInterface } from 'node:readline/promises'
 import { type EventMetadata, noMetadata } from '../event/log.ts'
 import { fieldNames, isObject, type Value, type ValueObject } from '../event/value.ts'
+import { printableWithColours } from '../printable.ts'
 import { renderDiagnostics } from '../remap/diagnostics.ts'
 import { isFailure } from '../remap/function.ts'
 import { findFunction, functions } from '../remap/functions.ts'
@@ -87,13 +88,14 @@ export async function prompt({ events, history, ...options }: PromptOptions): Pr
     const ended = text !== '' && line.trim() === ''
     text = text === '' ? line : `${text}\n${line}`
     if (ended || !isIncomplete(text)) {
-      stdout.write(session.answer(text.trim()))
+      stdout.write(terminal ? printableWithColours(session.answer(text.trim())) : session.answer(text.trim()))
       text = ''
     }
     ask()
   }
   // The end of the input ends what was begun, too.
-  if (text !== '') stdout.write(session.answer(text.trim()))
+  if (text !== '')
+    stdout.write(terminal ? printableWithColours(session.answer(text.trim())) : session.answer(text.trim()))
   lines.close()
   if (keeps && latest.length > 0) writeHistory(latest)
 }

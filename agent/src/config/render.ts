@@ -1,5 +1,6 @@
 // Problems as people read them: one block for each, with its place, what to do, and the diagnostic of a program below it.
 
+import { printableWithColours } from '../printable.ts'
 import type { Problem } from '../schema/problems.ts'
 
 export interface RenderOptions {
@@ -25,7 +26,7 @@ export function renderProblem(problem: Problem, options: RenderOptions = {}): st
   if (problem.help !== undefined) {
     for (const line of problem.help.split('\n')) lines.push(`  ${paint(34, 'help:')} ${line}`)
   }
-  return lines.join('\n')
+  return printableWithColours(lines.join('\n'))
 }
 
 function placeText({ file, line, column, path }: Problem): string {

@@ -220,3 +220,21 @@ test('what was linted is told, and what cannot be read', async () => {
   expect(code).toBe(78)
   expect(err).toContain('gone.yaml" cannot be read')
 })
+
+test('a document whose aliases would fill the memory is a problem with its place', async () => {
+  const lists = Array.from({ length: 20 }, (_, index) => {
+    const items = Array.from({ length: 10 }, () => (index === 0 ? 'x' : `*a${index - 1}`)).join(', ')
+    return `  a${index}: &a${index} [${items}]`
+  })
+  const path = join(folder, 'aliases.yaml')
+  writeFileSync(
+    path,
+    `apiVersion: penstock.dev/v1alpha1\nkind: Pipeline\nmetadata: { name: b }\nspec:\n${lists.join('\n')}\n`,
+  )
+
+  const { err } = await penstock(`lint -f ${path}`)
+  rmSync(path)
+
+  expect(err).toContain('this document cannot be read: Excessive alias count')
+  expect(err).toContain(`${path}:1:1`)
+})

@@ -48,6 +48,9 @@ const usage = `Usage: penstock COMMAND [FLAGS]\n\n${Object.entries(commands)
 
 \`penstock COMMAND --help\` tells the flags of a command.\n`
 
+/** These write logs, each line as JSON, or let an agent write. */
+export const ownStreams: ReadonlySet<string> = new Set(['operator', 'webhook', 'run'])
+
 /** Runs a command; gives the exit code. */
 export async function main([name, ...argv]: readonly string[]): Promise<number> {
   if (name === undefined || name === '--help' || name === '-h') {

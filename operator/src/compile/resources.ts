@@ -107,7 +107,16 @@ function documentOf(
   }
   if (!isMap(document.contents))
     return report([], 'A resource must be a mapping with apiVersion, kind, metadata and spec.')
-  const content = document.toJS() as Record<string, unknown>
+  let content: Record<string, unknown>
+  try {
+    content = document.toJS({ maxAliasCount: 1000 }) as Record<string, unknown>
+  } catch (error) {
+    const { line, col } = lines.linePos(document.contents?.range?.[0] ?? 0)
+    const message = `this document cannot be read: ${errorText(error)}`
+    const help = 'Write out what its aliases (`*name`) stand for.'
+    problems.push({ severity: 'error', path: '', file, line, column: col, message, help })
+    return undefined
+  }
   const kind = content['kind']
   const isOurs = typeof kind === 'string' && ourKinds.includes(kind)
   const isReferred = typeof kind === 'string' && referredKinds.includes(kind)

@@ -4,6 +4,7 @@
 import { type Candidate, heartbeatPeriods, type Revision } from '@penstock/agent/bundle/format'
 import type { HeartbeatBody, PipelineReport } from '@penstock/agent/bundle/heartbeat'
 import type { Failure } from '@penstock/agent/bundle/runner'
+import { printable } from '@penstock/agent/printable'
 import type { Agent } from '../api/agent.ts'
 import { evenNow } from '../kube/clock.ts'
 import type { ShardFile } from '../render/bundle.ts'
@@ -339,5 +340,5 @@ function componentOf(value: unknown): HeartbeatBody['pipelines'][string]['compon
 
 /** What is said in a heartbeat is data of others: text, and not too long. */
 function text(value: unknown): string {
-  return typeof value === 'string' ? value.slice(0, 1024) : ''
+  return typeof value === 'string' ? printable(value.slice(0, 1024)) : ''
 }

@@ -2,6 +2,7 @@
 // that differs from what the API server has: at once when a condition changes, else once in a while at most.
 
 import { canonicalJson } from '@penstock/agent/config/canonical'
+import { printable } from '@penstock/agent/printable'
 import type { Logger } from '@penstock/agent/telemetry/logger'
 import {
   type Condition,
@@ -241,7 +242,7 @@ export function statusOf(
       type,
       status: finding.status,
       reason: finding.reason,
-      message: finding.message.slice(0, 4096),
+      message: printable(finding.message).slice(0, 4096),
       observedGeneration: finding.generation,
       lastTransitionTime: known?.status === finding.status ? known.lastTransitionTime : time,
     }

@@ -2,6 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import { errorText } from '@penstock/agent/errors'
+import { printable } from '@penstock/agent/printable'
 import type { Logger } from '@penstock/agent/telemetry/logger'
 import type { KubeObject } from '../api/object.ts'
 import { isNormal, type KubeClient } from './client.ts'
@@ -53,7 +54,7 @@ export class EventWriter {
       action,
       reason,
       type,
-      note: message.slice(0, noteLength),
+      note: printable(message).slice(0, noteLength),
       regarding: { apiVersion: object.apiVersion, kind: object.kind, namespace, name, uid, resourceVersion },
     }
     const writing = this.#options.kube

@@ -1,0 +1,32 @@
+// Text that others wrote, such as events, messages of conditions or names, may hold what a terminal obeys. Such characters are shown by
+// their code, as JSON writes them: a line of JSON says the same as before, and everything else shows what is there.
+
+/** Controls but tab and line feed (C0, DEL, C1), and what turns the direction of text. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters
+const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
+
+/** What commands of ours write to a terminal: colours that can be read, and an empty screen. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: an escape begins them
+const own = /(\u001b\[(?:0|1|2|3[1-6])m|\u001b\[H\u001b\[2J)/
+
+export function printable(text: string): string {
+  return text.replace(controls, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}
+
+/** The same for what commands print, with colours of their own. */
+export function printableWithColours(text: string): string {
+  if (!text.includes('\u001b')) return printable(text)
+  return text
+    .split(own)
+    .map((piece, index) => (index % 2 === 1 ? piece : printable(piece)))
+    .join('')
+}
+
+/** From here on, all text that the process prints is printable, whichever command wrote it. Bytes stay as they are. */
+export function printOnlyPrintable(streams: readonly NodeJS.WriteStream[] = [process.stdout, process.stderr]): void {
+  for (const stream of streams) {
+    const write = stream.write.bind(stream) as (...given: unknown[]) => boolean
+    stream.write = ((chunk: unknown, ...rest: unknown[]) =>
+      write(typeof chunk === 'string' ? printableWithColours(chunk) : chunk, ...rest)) as typeof stream.write
+  }
+}
