@@ -42,6 +42,23 @@ function start(limits: Partial<BatchLimits>, partition?: RequestWriter['partitio
   return { clock, closed, owners, batcher, add }
 }
 
+test('a request is closed before its body is larger than the destination takes, and is nearly full', async () => {
+  const { clock, closed, add } = start({ maxBodyBytes: 10_000 })
+  for (let batch = 0; batch < 300; batch++) add('abcdefghij'.repeat(10))
+  await clock.advance(1000)
+  const lengths = closed.map((line) => line.length - line.indexOf(' ') - 1)
+  expect(lengths.reduce((sum, length) => sum + length, 0)).toBe(30_000)
+  for (const length of lengths) expect(length).toBeLessThanOrEqual(10_000)
+  for (const length of lengths.slice(0, -1)) expect(length).toBeGreaterThan(9500)
+})
+
+test('an event that alone passes the limit of the body goes by itself', async () => {
+  const { clock, closed, add } = start({ maxBodyBytes: 1 })
+  add('abc')
+  await clock.advance(1000)
+  expect(closed).toEqual(['0 a', '0 b', '1000 c'])
+})
+
 test.each<{ what: string; limits: Partial<BatchLimits>; batches: string[]; closed: string[] }>([
   { what: 'age from its first event', limits: {}, batches: ['ab', 'c'], closed: ['1000 abc'] },
   { what: 'number of events', limits: { maxEvents: 2 }, batches: ['abc', 'de'], closed: ['0 ab', '0 cd', '1000 e'] },

@@ -16,6 +16,8 @@ export interface BatchLimits {
   readonly maxBytes: number
   readonly maxEvents: number
   readonly timeoutMs: number
+  /** Largest body that the destination takes; a request is closed before the next event could pass it. */
+  readonly maxBodyBytes?: number | undefined
 }
 
 export interface RequestWriter {
@@ -34,6 +36,12 @@ export interface RequestWriter {
 const maxOpen = 2000
 const maxOpenBytes = 64 << 20
 
+/**
+ * What an event may take of a body, from its estimated size: text is escaped, and parts that are not of the event go with it.
+ * Where it takes more all the same, the request is halved when it is sent.
+ */
+const roomFor = (bytes: number, events: number): number => 2 * bytes + 256 * events
+
 /** Bytes of an open request beside its key and its body. */
 const requestBytes = 8192
 
@@ -47,6 +55,7 @@ export class Batcher {
   readonly #open = new Map<string, OpenRequest>()
   #openBytes = 0
   readonly #maxOpenBytes: number
+  readonly #maxBodyBytes: number
   /** The open request of the only partition. */
   #single: OpenRequest | undefined
   #cancelTimer: (() => void) | undefined
@@ -57,6 +66,7 @@ export class Batcher {
     this.#writer = writer
     this.#clock = clock
     this.#full = full
+    this.#maxBodyBytes = limits.maxBodyBytes ?? Number.POSITIVE_INFINITY
     this.#maxOpenBytes = Number.isFinite(limits.maxBytes) ? Math.max(maxOpenBytes, 2 * limits.maxBytes) : maxOpenBytes
     const roomy = Math.min(Math.max(limits.maxBytes * 1.25, 1 << 16), 1 << 24)
     // Partitions may be many, and most of them small. Of large bodies only what one request after the other needs is kept.
@@ -78,7 +88,8 @@ export class Batcher {
     let request = this.#single
     if (from === 0 && count <= maxEvents && batch.bytes <= maxBytes) {
       if (request === undefined) request = this.#begin('')
-      if (request.count + count <= maxEvents && request.bytes + batch.bytes <= maxBytes) {
+      const fits = request.body.length + roomFor(batch.bytes, count) <= this.#maxBodyBytes
+      if (fits && request.count + count <= maxEvents && request.bytes + batch.bytes <= maxBytes) {
         this.#encode(batch.events, 0, count, finalizer, request, batch.bytes)
         if (request.count >= maxEvents || request.bytes >= maxBytes) this.#close(request)
         return count
@@ -132,13 +143,18 @@ export class Batcher {
       const request = (partitioned ? this.#open.get(key) : this.#single) ?? this.#begin(key)
       let bytes = 0
       let end = start
+      let full = false
+      let room = this.#maxBodyBytes - request.body.length
       // An event that does not fit closes the request; alone it is sent whatever its size.
-      while (end < to && request.count + (end - start) < maxEvents) {
+      while (end < to) {
+        const taken = request.count + (end - start)
         const size = (events[end] as AnyEvent).size
-        if (request.bytes + bytes + size > maxBytes) {
-          if (request.count + (end - start) > 0) break
-          bytes += size
-          end++
+        full = taken > 0 && (taken >= maxEvents || request.bytes + bytes + size > maxBytes)
+        if (full) break
+        room -= roomFor(size, 1)
+        if (room < 0 && taken > 0) {
+          // How much room there really is shows when the events before it are written.
+          full = end === start
           break
         }
         bytes += size
@@ -146,7 +162,7 @@ export class Batcher {
       }
       if (end > start) this.#encode(events, start, end, finalizer, request, bytes)
       start = end
-      if (start < to || request.count >= maxEvents || request.bytes >= maxBytes) {
+      if (full || request.count >= maxEvents || request.bytes >= maxBytes) {
         this.#close(request)
         if (pause?.() === true) return start
       } else if (partitioned) {

@@ -32,7 +32,10 @@ export type Attempt =
       readonly delivered: readonly number[]
       readonly rejected: readonly number[]
       readonly retry: readonly number[]
+      /** Why events are sent again; also why others are rejected where `rejection` does not say. */
       readonly failure: Failure
+      /** Why events are rejected, if there are such. */
+      readonly rejection?: Failure | undefined
     }
 
 /** One attempt. May reject, which counts as a failed connection; must end soon after the signal aborts. */
@@ -165,12 +168,12 @@ export class Delivery {
           return this.#run(right)
         }
         case 'partial': {
-          const { delivered, rejected, retry, failure } = attempt
+          const { delivered, rejected, retry, failure, rejection = failure } = attempt
           const share = request.bytes / request.count
           if (delivered.length > 0) this.#events.sent(delivered.length, Math.round(share * delivered.length))
           if (rejected.length > 0) {
-            this.#report(failure, rejected.length)
-            this.#keep(request, failure, rejected)
+            this.#report(rejection, rejected.length)
+            this.#keep(request, rejection, rejected)
           }
           const rest = request.divide(delivered, rejected, retry)
           if (rest === undefined) return

@@ -266,6 +266,7 @@ class HttpSink implements AskingSink {
         maxBytes: batch.max_bytes ?? Number.POSITIVE_INFINITY,
         maxEvents: batch.max_events ?? Number.POSITIVE_INFINITY,
         timeoutMs: batch.timeout_secs * 1000,
+        maxBodyBytes: spec.maxBodyBytes,
       },
       { partition: spec.partition, begin: spec.begin, encode: spec.encode },
       systemClock,
@@ -428,6 +429,8 @@ class HttpSink implements AskingSink {
         signal,
       )
     } catch (error) {
+      // Without credentials nothing was asked.
+      if (error instanceof PenstockError && error.code === 'PEN_AUTH') throw error
       throw new PenstockError('PEN_HEALTHCHECK', `${url.origin} cannot be reached: ${reasonText(error)}.`, {
         cause: error,
       })

@@ -3,7 +3,7 @@
 import { encodingProblems } from '../codecs/encoding/encoder.ts'
 import { compileTransformer } from '../codecs/transformer.ts'
 import { defineSink } from '../component.ts'
-import type { Attempt } from '../delivery/delivery.ts'
+import type { Attempt, Failure } from '../delivery/delivery.ts'
 import { framed } from '../delivery/request.ts'
 import type { LogEvent } from '../event/log.ts'
 import { getField, setField, type ValueObject } from '../event/value.ts'
@@ -83,14 +83,19 @@ export const monitorCLogs = defineSink({
 
 /** The token is the index, and the destination names the index when it says what is wrong. */
 function withoutToken(attempt: Attempt, token: string): Attempt {
-  if (attempt.outcome === 'delivered' || attempt.failure.fields === undefined) return attempt
-  const fields = Object.fromEntries(
-    Object.entries(attempt.failure.fields).map(([name, value]) => [
-      name,
-      typeof value === 'string' ? withoutSecret(value, token) : value,
-    ]),
-  )
-  return { ...attempt, failure: { ...attempt.failure, fields } }
+  if (attempt.outcome === 'delivered') return attempt
+  const failure = hidden(attempt.failure, token)
+  if (attempt.outcome !== 'partial' || attempt.rejection === undefined) return { ...attempt, failure }
+  return { ...attempt, failure, rejection: hidden(attempt.rejection, token) }
+}
+
+function hidden(failure: Failure, token: string): Failure {
+  if (failure.fields === undefined) return failure
+  const fields = Object.entries(failure.fields).map(([name, value]) => [
+    name,
+    typeof value === 'string' ? withoutSecret(value, token) : value,
+  ])
+  return { ...failure, fields: Object.fromEntries(fields) as Readonly<Record<string, unknown>> }
 }
 
 function rename(fields: ValueObject, from: string, to: string): void {

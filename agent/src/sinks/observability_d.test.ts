@@ -33,10 +33,14 @@ test.each<{ what: string; options: object; events: (LogEvent | MetricEvent)[]; b
     what: 'flat events',
     options: { api: 'events', account_id: '7' },
     events: [
-      log({ message: '{"cpu":1,"on":true,"s":"t","deep":{"x":1}}', a: { b: 'x', l: [1] }, timestamp }),
+      log({
+        message: '{"cpu":1,"on":true,"s":"t","deep":{"x":1},"list":[1],"no":null}',
+        a: { b: 'x', l: [1] },
+        timestamp,
+      }),
       log({ message: 'plain', eventType: 'Mine' }),
     ],
-    body: '[{"a.b":"x","cpu":1.0,"eventType":"PenstockSink","on":true,"s":"t","timestamp":1704164645678},{"eventType":"Mine","message":"plain"}]\n',
+    body: '[{"a.b":"x","cpu":1.0,"deep.x":1.0,"eventType":"PenstockSink","list":"[1]","on":true,"s":"t","timestamp":1704164645678},{"eventType":"Mine","message":"plain"}]\n',
   },
   {
     what: 'metrics',

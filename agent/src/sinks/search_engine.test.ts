@@ -106,6 +106,20 @@ test('only documents that may succeed later are sent again', async () => {
   })
 })
 
+test('the line about a discarded document shows its own error, though others are sent again', async () => {
+  const error = (status: number, type: string) => ({ index: { status, error: { type, reason: `of ${type}` } } })
+  const answer = { body: JSON.stringify({ errors: true, items: [error(400, 'mapper'), error(429, 'busy')] }) }
+  await using destination = await fakeDestination(answer, items('index', 201))
+  await using sink = await startSink('search_engine', { endpoints: [destination.url], api_version: 'v8' })
+
+  expect(await sink.deliver(events('a', 'b'))).toBe('rejected')
+
+  expect(destination.requests).toHaveLength(2)
+  expect(sink.events.errors.find(({ fields }) => fields?.['retry'] === undefined)).toMatchObject({
+    fields: { item_status: 400, error_type: 'mapper', reason: 'of mapper' },
+  })
+})
+
 test.each<{ what: string; options: object; answer: Answer; sent: number | undefined; lost: number | undefined }>([
   {
     what: 'retries are off',

@@ -11,7 +11,7 @@ import type { LogEvent } from '../../event/log.ts'
 import { Timestamp } from '../../event/timestamp.ts'
 import { setField, type ValueObject } from '../../event/value.ts'
 import { writeJsonTo } from '../../formats/json.ts'
-import { type HttpSinkOptions, httpSink, templateFailed } from '../../http/sink.ts'
+import { type HttpSinkOptions, httpSink, templateFailed, unhealthy } from '../../http/sink.ts'
 import type { TransformerOptions } from '../../schema/groups.ts'
 import { compileTemplate, type Template } from '../../template.ts'
 import { type TimeField, timeField } from '../../time-field.ts'
@@ -77,9 +77,13 @@ export function ingestSink(context: SinkContext, options: IngestOptions, origin:
     maxBodyBytes: mostBodyBytes,
     secret: options.api_key,
     async healthcheck(get) {
-      const { status } = await get(address, { 'content-type': 'application/json' }, '')
+      // As a delivery, but of no line: an address or a key that does not work for this works for none.
+      const parameters = new URLSearchParams({ hostname: 'penstock', now: String(Date.now()) })
+      const { status } = await get(`${address}?${parameters}`, { 'content-type': 'application/json' }, '{"lines":[]}')
+      if (status >= 200 && status < 300) return
       if (status >= 500) throw new PenstockError('PEN_HEALTHCHECK', 'Server returned a server error')
       if (status === 403) throw new PenstockError('PEN_HEALTHCHECK', 'Token is not valid, 403 returned.')
+      throw unhealthy(address, status)
     },
   })
 }

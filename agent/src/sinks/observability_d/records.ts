@@ -3,7 +3,7 @@
 import { valueText } from '../../codecs/value-text.ts'
 import { type MetricEvent, singleTagValue } from '../../event/metric.ts'
 import { Float, float, getField, isFloat, isObject, setField, type Value, type ValueObject } from '../../event/value.ts'
-import { isFailedJson, parseJson } from '../../formats/json.ts'
+import { isFailedJson, parseJson, writeJson } from '../../formats/json.ts'
 
 export interface KeyNames {
   readonly messageKey: string
@@ -48,9 +48,7 @@ export function eventRecord(fields: ValueObject, time: Value | undefined, keys: 
     setField(record, messageKey, undefined)
     for (const name of Object.keys(members)) {
       const value = members[name]
-      if (typeof value === 'string' || typeof value === 'boolean') setField(record, name, value)
-      else if (typeof value === 'number' || typeof value === 'bigint') setField(record, name, float(Number(value)))
-      else if (value instanceof Float) setField(record, name, value)
+      if (value !== undefined && value !== null) flattenMember(record, name, value)
     }
   }
   if (getField(record, 'eventType') === undefined) record['eventType'] = 'PenstockSink'
@@ -113,6 +111,20 @@ function flatten(record: ValueObject, name: string, value: Value): void {
   for (const member of Object.keys(value)) {
     const inner = value[member]
     if (inner !== undefined) flatten(record, `${name}.${member}`, inner)
+  }
+}
+
+/** A member of a message, under its path. The destination takes no lists: they are sent as text. */
+function flattenMember(record: ValueObject, name: string, value: Value): void {
+  if (typeof value === 'string' || typeof value === 'boolean') setField(record, name, value)
+  else if (typeof value === 'number' || typeof value === 'bigint') setField(record, name, float(Number(value)))
+  else if (value instanceof Float) setField(record, name, value)
+  else if (Array.isArray(value)) setField(record, name, writeJson(value))
+  else if (isObject(value)) {
+    for (const member of Object.keys(value)) {
+      const inner = value[member]
+      if (inner !== undefined && inner !== null) flattenMember(record, `${name}.${member}`, inner)
+    }
   }
 }
 

@@ -1,6 +1,6 @@
 // Bulk requests: an action line and a document for each event, and what the answer says about each of them.
 
-import type { Attempt } from '../../delivery/delivery.ts'
+import type { Attempt, Failure } from '../../delivery/delivery.ts'
 import type { Request } from '../../delivery/request.ts'
 import { classifyResponse, responseFailure } from '../../http/classify.ts'
 import type { HttpResponse } from '../../http/client.ts'
@@ -57,7 +57,8 @@ export function classifyBulk(retryPartial: boolean): (response: HttpResponse, re
     const delivered: number[] = []
     const rejected: number[] = []
     const retry: number[] = []
-    let worst: Item | undefined
+    let refused: Item | undefined
+    let again: Item | undefined
     for (let position = 0; position < items.length; position++) {
       const item = items[position] as Item
       const { status } = item
@@ -66,21 +67,29 @@ export function classifyBulk(retryPartial: boolean): (response: HttpResponse, re
         continue
       }
       const retriable = status === 429 || status >= 500
-      if (retryPartial && retriable) retry.push(position)
-      else rejected.push(position)
-      if (worst === undefined || (retryPartial && retriable && retry.length === 1)) worst = item
+      if (retryPartial && retriable) {
+        retry.push(position)
+        again ??= item
+      } else {
+        rejected.push(position)
+        refused ??= item
+      }
     }
-    if (worst === undefined) return { outcome: 'delivered' }
+    const failed = again ?? refused
+    if (failed === undefined) return { outcome: 'delivered' }
+    const failureOf = (item: Item): Failure => ({
+      type: 'request_failed',
+      code: `http_response_${response.status}`,
+      fields: { partial: true, item_status: item.status, error_type: item.errorType, reason: item.reason },
+    })
     return {
       outcome: 'partial',
       delivered,
       rejected,
       retry,
-      failure: {
-        type: 'request_failed',
-        code: `http_response_${response.status}`,
-        fields: { partial: true, item_status: worst.status, error_type: worst.errorType, reason: worst.reason },
-      },
+      failure: failureOf(failed),
+      // The line about a document that is discarded shows its own error, not that of one that is sent again.
+      rejection: refused === undefined ? undefined : failureOf(refused),
     }
   }
 }
