@@ -1,8 +1,8 @@
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { expect, test, vi } from 'vitest'
-import { makeDirectory } from './data-dir.ts'
+import { componentDirectory, makeDirectory } from './data-dir.ts'
 
 const disk = vi.hoisted(() => ({ fault: undefined as string | undefined }))
 
@@ -40,6 +40,22 @@ test('a file system that cannot sync folders is none the worse, and one that fai
     expect(() => makeDirectory(join(folder, 'c'))).toThrow('EIO')
   } finally {
     disk.fault = undefined
+    rmSync(folder, { recursive: true, force: true })
+  }
+})
+
+test('a folder where none can be made is refused at once', () => {
+  expect(() => componentDirectory('/proc/penstock/data', 'in')).toThrowError(
+    expect.objectContaining({ code: 'PEN_DATA_DIR', message: expect.stringContaining('"/proc/penstock/data"') }),
+  )
+})
+
+test('a file in the place of the folder is refused', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'penstock-data-'))
+  try {
+    writeFileSync(join(folder, 'in'), '')
+    expect(() => componentDirectory(folder, 'in')).toThrowError(expect.objectContaining({ code: 'PEN_DATA_DIR' }))
+  } finally {
     rmSync(folder, { recursive: true, force: true })
   }
 })

@@ -1,15 +1,26 @@
 // Directories in `data_dir`, for what must be known after a restart.
 
-import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
+import { accessSync, closeSync, constants, existsSync, fsyncSync, mkdirSync, openSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { errorText, PenstockError } from './errors.ts'
 
 /** Makes a directory, and those above it, if it is not there: a loss of power takes it no more away than what is synced into it. */
 export function makeDirectory(path: string, mode = 0o777): void {
   const whole = resolve(path)
-  const first = mkdirSync(whole, { recursive: true, mode })
-  if (first === undefined) return
-  for (let made = whole; made.length >= first.length; made = dirname(made)) {
+  // Level by level: where a file system takes no folders, such as /proc, a recursive mkdir of Node does not return.
+  const missing: string[] = []
+  for (let at = whole; !existsSync(at); at = dirname(at)) missing.push(at)
+  for (const level of missing.toReversed()) {
+    try {
+      mkdirSync(level, { mode })
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error // another thread may have made it
+    }
+  }
+  if (missing.length === 0 && !statSync(whole).isDirectory()) {
+    throw Object.assign(new Error(`ENOTDIR: not a directory, mkdir '${whole}'`), { code: 'ENOTDIR' })
+  }
+  for (const made of missing) {
     const parent = openSync(dirname(made), 'r')
     try {
       fsyncSync(parent)
@@ -31,6 +42,7 @@ export function componentDirectory(dataDir: string, id: string): string {
   const directory = join(dataDir, id)
   try {
     makeDirectory(directory)
+    accessSync(directory, constants.W_OK | constants.X_OK)
   } catch (error) {
     throw new PenstockError(
       'PEN_DATA_DIR',
