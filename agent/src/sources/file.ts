@@ -30,7 +30,7 @@ import { LineBatch, type LineShape, Lines } from '../tailing/lines.ts'
 import { compileMultiline, MultilineAggregator, multiline, multilineProblems } from '../tailing/multiline.ts'
 import { compileDelimiter, type Slab } from '../tailing/slab.ts'
 import { Tailer } from '../tailing/tail.ts'
-import type { TailedFile } from '../tailing/tailed-file.ts'
+import { defaultReadBytes, type TailedFile } from '../tailing/tailed-file.ts'
 
 interface FileState {
   /** One object for all batches, by which their counters are found. */
@@ -86,11 +86,12 @@ export const file = defineSource({
       minimum: 1,
       limit: 'lineBytes',
     }),
-    max_read_bytes: bytes('Bytes after which the next file has its turn.', {
-      default: 2048,
-      minimum: 1,
-      limit: 'readBytes',
-    }),
+    max_read_bytes: optional(
+      bytes(
+        'Bytes read from one file before the next has its turn; a longer line is still read as a whole. If not given, the limit is 2048, and is looked at after each chunk of 64 KiB: small limits cost time for each turn.',
+        { minimum: 1, limit: 'readBytes' },
+      ),
+    ),
     glob_minimum_cooldown_ms: uint(
       'Milliseconds between two walks of the folders. New files are seen sooner where the system tells of them.',
       { default: 1000, minimum: 1 },
@@ -190,7 +191,8 @@ export const file = defineSource({
             : { strategy: 'device_and_inode' },
         delimiter: delimiterOf(options.line_delimiter, decoder?.encoding),
         maxLineBytes: options.max_line_bytes,
-        maxReadBytes: options.max_read_bytes,
+        maxReadBytes: options.max_read_bytes ?? defaultReadBytes,
+        isReadBoundExact: options.max_read_bytes !== undefined,
         oldestFirst: false,
         readFrom: options.read_from,
         ignoreOlderMs: milliseconds(options.ignore_older_secs),

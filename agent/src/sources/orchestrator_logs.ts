@@ -20,7 +20,7 @@ import { compileGlob, type Glob } from '../tailing/glob.ts'
 import { compileMultiline, MultilineAggregator, multiline, multilineProblems } from '../tailing/multiline.ts'
 import { compileDelimiter, type Slab } from '../tailing/slab.ts'
 import { Tailer } from '../tailing/tail.ts'
-import type { LineTime, TailedFile } from '../tailing/tailed-file.ts'
+import { defaultReadBytes, type LineTime, type TailedFile } from '../tailing/tailed-file.ts'
 import { fact } from '../telemetry/facts.ts'
 import { version } from '../version.ts'
 import { KubeAccess } from './orchestrator_logs/access.ts'
@@ -146,7 +146,7 @@ export const orchestratorLogs = defineSource({
       { default: 60000, minimum: 1, means: { tenantMinimum: 1000 } },
     ),
     ignore_older_secs: optional(
-      seconds('Files that were not written to for so many seconds are taken as read.', { aliases: ['ignore_older'] }),
+      uint('Files that were not written to for so many seconds are taken as read.', { aliases: ['ignore_older'] }),
     ),
     ingestion_timestamp_field: optional(fieldPath('Field for the time at which the line was read. Empty: none.')),
     insert_namespace_fields: bool('Whether namespaces are followed and their labels added.', { default: true }),
@@ -179,11 +179,12 @@ export const orchestratorLogs = defineSource({
       'What becomes of a joined line that is too long: it is discarded, or cut and marked with `..TRUNCATED`.',
       { default: 'drop' },
     ),
-    max_read_bytes: bytes('Bytes after which the next file has its turn.', {
-      default: 2048,
-      minimum: 1,
-      limit: 'readBytes',
-    }),
+    max_read_bytes: optional(
+      bytes(
+        'Bytes read from one file before the next has its turn; a longer line is still read as a whole. If not given, the limit is 2048, and is looked at after each chunk of 64 KiB: small limits cost time for each turn.',
+        { minimum: 1, limit: 'readBytes' },
+      ),
+    ),
     metadata: metadataPreset(),
     multiline: multiline(),
     namespace_annotation_fields: namespaceAnnotationFields(),
@@ -656,7 +657,8 @@ export const orchestratorLogs = defineSource({
         fingerprint: { strategy: 'checksum', lines: options.fingerprint_lines, maxLineBytes: options.max_line_bytes },
         delimiter: compileDelimiter(Buffer.from('\n')),
         maxLineBytes: options.max_line_bytes,
-        maxReadBytes: options.max_read_bytes,
+        maxReadBytes: options.max_read_bytes ?? defaultReadBytes,
+        isReadBoundExact: options.max_read_bytes !== undefined,
         oldestFirst: options.oldest_first,
         readFrom: options.read_from,
         ignoreOlderMs: options.ignore_older_secs === undefined ? undefined : options.ignore_older_secs * 1000,

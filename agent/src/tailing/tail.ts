@@ -219,14 +219,17 @@ export class Tailer<State> {
 
   /** Reads one file until its turn is over. Gives a promise when what was read must be waited for. */
   #turn(file: TailedFile<State>): Promise<void> | undefined {
+    const { maxReadBytes } = this.#options
     let read = 0
-    while (read < this.#options.maxReadBytes) {
+    // Grows until a whole line is in it, where the turn is shorter than a line.
+    let reach = this.#options.isReadBoundExact === true ? maxReadBytes : Number.POSITIVE_INFINITY
+    while (read < maxReadBytes) {
       if (file.closed || file.gzip || this.#mustWait(file)) {
         this.#ready.delete(file)
         return undefined
       }
       const slab = this.pool.take()
-      const capacity = slab.buffer.length
+      const capacity = Math.min(slab.buffer.length, reach)
       let length: number
       try {
         length = readSync(file.descriptor, slab.buffer, 0, capacity, file.offset)
@@ -255,8 +258,14 @@ export class Tailer<State> {
         this.pool.give(slab)
         return undefined
       }
-      read += length
+      const before = file.offset
       const waiting = this.#take(file, slab, length)
+      if (file.offset === before && length === capacity && capacity < slab.buffer.length) {
+        this.pool.give(slab)
+        reach *= 2
+        continue
+      }
+      read += length
       if (!slab.held) this.pool.give(slab)
       if (length < capacity) {
         // A short read is the end, until the next change, poll or beat.

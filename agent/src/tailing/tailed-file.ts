@@ -9,6 +9,9 @@ import { maxPollMs } from './polling.ts'
 import type { Progress } from './progress.ts'
 import type { Delimiter, Slab, SlabPool } from './slab.ts'
 
+/** Bytes of a file's turn of which the user says nothing. */
+export const defaultReadBytes = 2048
+
 export interface TailOptions {
   /** What reading must not leave. */
   readonly confinement?: Confinement | undefined
@@ -26,8 +29,9 @@ export interface TailOptions {
   readonly fingerprint: FingerprintOptions
   readonly delimiter: Delimiter
   readonly maxLineBytes: number
-  /** A file's turn ends with the chunk in which this is passed. */
+  /** A file's turn ends with the chunk in which this is passed, or, if it is exact, before more is read. */
   readonly maxReadBytes: number
+  readonly isReadBoundExact?: boolean | undefined
   /** Of the files of one folder, the older ones are read to their end first: that keeps the order across a rotation. */
   readonly oldestFirst: boolean
   readonly readFrom: 'beginning' | 'end'
