@@ -68,6 +68,12 @@ test.each<{ what: string; options?: object; event: Parameters<typeof metric>; li
     line: `ns.lat,metric_type=distribution avg=1.875,count=8,max=3,median=2,min=1,quantile_0.50=2,quantile_0.95=3,sum=15 ${time}`,
   },
   {
+    what: 'quantiles that differ in the third decimal',
+    options: { ...first, quantiles: [0.5, 0.99, 0.995, 0.999] },
+    event: ['lat', samples([1, 3], [2, 3], [3, 2])],
+    line: `lat,metric_type=distribution avg=1.875,count=8,max=3,median=2,min=1,quantile_0.50=2,quantile_0.99=3,quantile_0.995=3,quantile_0.999=3,sum=15 ${time}`,
+  },
+  {
     what: 'a set',
     event: ['users', { type: 'set', values: ['a', 'b', 'a'] }],
     line: `users,metric_type=set value=2 ${time}`,

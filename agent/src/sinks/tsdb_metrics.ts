@@ -190,8 +190,14 @@ function fieldsOf(value: MetricValue, forms: Forms): Fields {
       const found = statisticsOf(value.samples, forms.quantiles)
       if (found === undefined) break
       for (const name of ['min', 'max', 'median', 'avg', 'sum', 'count'] as const) float(name, found[name])
-      for (const { quantile, value: at } of found.quantiles) float(`quantile_${quantile.toFixed(2)}`, at)
+      for (const { quantile, value: at } of found.quantiles) float(`quantile_${quantileName(quantile)}`, at)
     }
   }
   return fields
+}
+
+/** Two decimals, or as many as the number has: those that only differ further right are different fields. */
+function quantileName(quantile: number): string {
+  const shortest = String(quantile)
+  return /\.\d{3,}$|e/.test(shortest) ? shortest : quantile.toFixed(2)
 }

@@ -40,7 +40,7 @@ test('every value of the page becomes a metric', async () => {
     'apache_up gauge 1',
     'apache_access_total counter 30',
     'apache_sent_bytes_total counter 222208',
-    'apache_duration_seconds_total counter 11',
+    'apache_duration_seconds_total counter 0.011',
     'apache_uptime_seconds_total counter 43',
     'apache_cpu_seconds_total{user} counter 0.2',
     'apache_cpu_seconds_total{system} counter 0.02',

@@ -22,7 +22,8 @@ const known = new Map<string, Known>([
   ['ServerUptimeSeconds', { type: 'counter', name: 'uptime_seconds_total' }],
   ['Total Accesses', { type: 'counter', name: 'access_total' }],
   ['Total kBytes', { type: 'counter', name: 'sent_bytes_total', scale: 1024 }],
-  ['Total Duration', { type: 'counter', name: 'duration_seconds_total' }],
+  // The page gives milliseconds.
+  ['Total Duration', { type: 'counter', name: 'duration_seconds_total', scale: 0.001 }],
   ['CPUUser', cpu('user')],
   ['CPUSystem', cpu('system')],
   ['CPUChildrenUser', cpu('children_user')],
