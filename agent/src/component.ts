@@ -255,6 +255,8 @@ interface Declaration<O extends Options> {
   readonly description?: string
   /** Names that users know from elsewhere; accepted and reported once. */
   readonly aliases?: readonly string[]
+  /** What to use instead of this type. */
+  readonly deprecated?: string
   readonly options: O
   /**
    * The agent itself, where the component reaches that beside what its options name: its standard streams, metrics or logs. Files and

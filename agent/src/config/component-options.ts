@@ -133,6 +133,15 @@ function checkType(
     )
     return undefined
   }
+  if (declaration.deprecated !== undefined) {
+    problems.push(
+      problemAt(located, ['type'], {
+        severity: 'warning',
+        message: `the ${kind} type \`${declaration.type}\` is deprecated`,
+        help: declaration.deprecated,
+      }),
+    )
+  }
   if (declaration.type !== type && !aliased.has(type)) {
     aliased.add(type)
     problems.push(

@@ -334,7 +334,7 @@ test('proxies of a component go before the global ones, those before the environ
   })
 })
 
-test('proxies that are off for the agent are off for its components, and an empty list of hosts is none', () => {
+test('a component takes back proxy settings of the agent, also by `enabled: true` and by an empty list', () => {
   const config = good(
     loadConfigObject({
       proxy: { enabled: false, no_proxy: ['internal'] },
@@ -343,7 +343,8 @@ test('proxies that are off for the agent are off for its components, and an empt
     }),
   )
 
-  expect(config.sources.get('in')?.proxy).toMatchObject({ enabled: false, no_proxy: ['internal'] })
+  expect(config.sources.get('in')?.proxy).toMatchObject({ enabled: true, no_proxy: [] })
+  expect(config.sinks.get('out')?.proxy).toMatchObject({ enabled: false, no_proxy: ['internal'] })
 })
 
 test('fingerprints tell what has changed, whatever the order of keys', () => {

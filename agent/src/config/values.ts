@@ -49,6 +49,7 @@ function walk(schema: Schema, value: unknown, given: unknown, segments: Segments
     exclusionFindings(value, segments, findings)
   }
   findings.push(...uselessFindings(members, value, given, segments))
+  findings.push(...choiceFindings(members, value, given, segments))
   const others = schema['additionalProperties']
   for (const [name, inner] of Object.entries(value)) {
     const below = Object.hasOwn(members, name) ? members[name] : isTable(others) ? others : undefined
@@ -119,6 +120,34 @@ function uselessFindings(
         atKey: true,
         severity: 'warning',
         message: `\`${name}\` has no effect with ${choice} \`${chosen}\``,
+        help: `Set \`${choice}: ${name}\`, or remove it.`,
+      })
+    }
+  }
+  return findings
+}
+
+/** Options that do something with some choices only, given with another one. */
+function choiceFindings(
+  members: Readonly<Record<string, Schema>>,
+  value: Record<string, unknown>,
+  given: unknown,
+  segments: Segments,
+): ValueFinding[] {
+  if (!isTable(given)) return []
+  const findings: ValueFinding[] = []
+  for (const [name, member] of Object.entries(members)) {
+    const onlyWith = member['x-only-with'] as Readonly<Record<string, readonly string[]>> | undefined
+    if (onlyWith === undefined || given[name] === undefined) continue
+    for (const [choice, words] of Object.entries(onlyWith)) {
+      const chosen = value[choice]
+      if (typeof chosen !== 'string' || words.includes(chosen)) continue
+      findings.push({
+        segments: [...segments, name],
+        atKey: true,
+        severity: 'warning',
+        message: `\`${name}\` has no effect with ${choice} \`${chosen}\``,
+        help: `It has an effect with ${choice} ${words.map((word) => `\`${word}\``).join(' and ')} only.`,
       })
     }
   }

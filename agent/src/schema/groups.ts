@@ -112,7 +112,11 @@ export interface BatchDefaults {
   max_bytes?: number
   max_events?: number
   timeout_secs: number
+  /** Whether `timeout_secs` takes no fraction. */
+  wholeSeconds?: boolean
 }
+
+const batchAge = 'Age in seconds at which a batch is sent even if it is not full.'
 
 /** `batch` of a sink, with this sink's defaults. What has no default is unlimited. */
 export const batch = (defaults: BatchDefaults) =>
@@ -126,10 +130,10 @@ export const batch = (defaults: BatchDefaults) =>
         uint('Most events in a batch.', { minimum: 1, limit: 'batchEvents' }),
         defaults.max_events,
       ),
-      timeout_secs: seconds('Age in seconds at which a batch is sent even if it is not full.', {
-        default: defaults.timeout_secs,
-        exclusiveMinimum: 0,
-      }),
+      timeout_secs:
+        defaults.wholeSeconds === true
+          ? uint(batchAge, { default: defaults.timeout_secs, minimum: 1 })
+          : seconds(batchAge, { default: defaults.timeout_secs, exclusiveMinimum: 0 }),
     },
     'When events are sent together.',
   )
@@ -266,26 +270,46 @@ export const codecNames = [
 ] as const
 export type EncodingCodec = (typeof codecNames)[number]
 
-const timestampFormats = ['rfc3339', 'unix', 'unix_float', 'unix_ms', 'unix_ns', 'unix_us'] as const
+/** Codecs whose bytes are text, for destinations that take an event as text inside of a document. */
+export const textCodecs: readonly EncodingCodec[] = codecNames.filter((codec) => codec !== 'avro' && codec !== 'native')
 
-const transformerMembers = {
+const timestampFormats = ['rfc3339', 'unix', 'unix_float', 'unix_ms', 'unix_ns', 'unix_us'] as const
+type TimestampFormat = (typeof timestampFormats)[number]
+
+const transformerMembers = (extensions: readonly TimestampFormat[]) => ({
   only_fields: optional(list(fieldPath('A field.'), 'Fields that are kept; all others are left out.')),
   except_fields: optional(list(fieldPath('A field.'), 'Fields that are left out.')),
-  timestamp_format: oneOf(timestampFormats, 'How timestamps are written.', { default: 'rfc3339' }),
+  timestamp_format: oneOf(timestampFormats, 'How timestamps are written.', { default: 'rfc3339', extensions }),
+})
+
+/** Forms of timestamps that only the search engine must take. */
+const furtherForms = timestampFormats.slice(2)
+
+/** An `encoding` that is malformed is reported by one sentence, with the precise ones as its help (requirements, Errors). */
+const reportedAsOne = { 'x-encoding': true }
+
+/**
+ * `encoding` of a sink that has no codec to choose: which fields are sent, and how timestamps are written.
+ * @param extensions forms of timestamps that are more than the requirements list
+ */
+export const transformer = (
+  description = 'Which fields are sent, and how timestamps are written.',
+  extensions: readonly TimestampFormat[] = furtherForms,
+) => ({ ...group(transformerMembers(extensions), description), ...reportedAsOne })
+
+/** Why a sink that takes text takes no codec that writes other bytes. */
+const notText = 'writes bytes that are not text; this destination takes events as text, and could not give them back'
+
+function refusedCodecs(codecs: readonly EncodingCodec[]): Record<string, string> {
+  const refused = codecNames.filter((codec) => !codecs.includes(codec) && !textCodecs.includes(codec))
+  return Object.fromEntries(refused.map((codec) => [codec, `codec \`${codec}\` ${notText}`]))
 }
 
-/** `encoding` of a sink that has no codec to choose: which fields are sent, and how timestamps are written. */
-export const transformer = (description = 'Which fields are sent, and how timestamps are written.') =>
-  group(transformerMembers, description)
-
-/** `encoding` of a sink with a choice of codecs. Malformed, it is reported by one sentence (requirements, Errors). */
-export const encoding = (codecs: readonly EncodingCodec[] = codecNames, fallback?: EncodingCodec) => ({
+/** `encoding` of a sink with a choice of codecs. */
+export const encoding = (codecs: readonly EncodingCodec[] = codecNames) => ({
   ...group(
     {
-      codec:
-        fallback === undefined
-          ? oneOf(codecs, 'How an event becomes bytes.')
-          : oneOf(codecs, 'How an event becomes bytes.', { default: fallback }),
+      codec: { ...oneOf(codecs, 'How an event becomes bytes.'), 'x-refused': refusedCodecs(codecs) },
       avro: optional(group({ schema: text('The Avro schema, as JSON.') }, 'Options of codec `avro`.')),
       csv: optional(
         group(
@@ -306,18 +330,21 @@ export const encoding = (codecs: readonly EncodingCodec[] = codecNames, fallback
         ),
       ),
       json: optional(group({ pretty: bool('Whether to indent.', { default: false }) }, 'Options of codec `json`.')),
-      metric_tag_values: oneOf(
-        ['single', 'full'],
-        'Whether metric tags are shown as their last value or as arrays of all.',
-        {
-          default: 'single',
-        },
-      ),
-      ...transformerMembers,
+      metric_tag_values: {
+        ...oneOf(
+          ['single', 'full'],
+          'Whether metric tags are shown as their last value or as arrays of all. Only for codecs `json` and `text`.',
+          {
+            default: 'single',
+          },
+        ),
+        'x-only-with': { codec: ['json', 'text'] },
+      },
+      ...transformerMembers(furtherForms),
     },
     'How events become bytes.',
   ),
-  'x-encoding': true,
+  ...reportedAsOne,
 })
 
 /** The parsed `encoding` option, with any set of codecs. */
@@ -489,12 +516,16 @@ export const compressionNames = ['none', 'gzip', 'snappy', 'zlib', 'zstd'] as co
 export type CompressionName = (typeof compressionNames)[number]
 
 /** `compression`: an algorithm, or a table of algorithm and level. */
-export const compression = (algorithms: readonly CompressionName[], fallback: CompressionName) =>
+export const compression = (
+  algorithms: readonly CompressionName[],
+  fallback: CompressionName,
+  extensions: readonly CompressionName[] = [],
+) =>
   either(
-    oneOf(algorithms, 'The algorithm.'),
+    oneOf(algorithms, 'The algorithm.', { extensions }),
     group(
       {
-        algorithm: oneOf(algorithms, 'The algorithm.'),
+        algorithm: oneOf(algorithms, 'The algorithm.', { extensions }),
         level: optional(
           intOr(['none', 'fast', 'default', 'best'], '0 to 9 for gzip and zlib, 0 to 21 for zstd; others take none.', {
             minimum: 0,

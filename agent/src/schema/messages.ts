@@ -63,7 +63,10 @@ function relevant(errors: readonly Violation[]): Violation[] {
   const unions = errors
     .filter((error) => error.keyword === 'anyOf' || error.keyword === 'oneOf')
     .map((error) => ({ error, chosen: meantVariant(error.schema as Schema[], error.data) }))
+  // Of a value of another type, its bounds say nothing.
+  const mistyped = new Set(errors.filter(({ keyword }) => keyword === 'type').map(({ instancePath }) => instancePath))
   return errors.filter((error) => {
+    if (bounds.has(error.keyword) && mistyped.has(error.instancePath)) return false
     for (const union of unions) {
       if (error === union.error) {
         // The errors of the chosen variant say more; so does the one of a tag that is missing.
@@ -80,6 +83,8 @@ function relevant(errors: readonly Violation[]): Violation[] {
     return true
   })
 }
+
+const bounds: ReadonlySet<string> = new Set(['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'])
 
 /** The variant whose errors say most; -1 where the union as a whole says it better, as with a number or one of some words. */
 function meantVariant(variants: readonly Schema[], value: unknown): number {
@@ -127,7 +132,7 @@ function explain(error: Violation): Invalid {
       const words = error.params['allowedValues'] as string[]
       return at(
         `unknown variant ${typeof error.data === 'string' && !isSecret(schema) ? `\`${clipped(error.data)}\`` : found} of ${name}, expected ${alternatives(words)}`,
-        suggestion(error.data, words),
+        refusal(schema, error.data) ?? suggestion(error.data, words),
       )
     }
     case 'anyOf':
@@ -209,6 +214,12 @@ export function unknownField(
 
 export function alternatives(words: readonly string[]): string {
   return words.length === 1 ? `\`${words[0]}\`` : `one of ${words.map((word) => `\`${word}\``).join(', ')}`
+}
+
+/** Why a word that is known elsewhere is refused here. */
+function refusal(schema: Schema, given: unknown): string | undefined {
+  const reasons = (schema['x-refused'] ?? {}) as Readonly<Record<string, string>>
+  return typeof given === 'string' && Object.hasOwn(reasons, given) ? reasons[given] : undefined
 }
 
 function suggestion(given: unknown, words: readonly string[]): string | undefined {

@@ -140,8 +140,17 @@ export const seconds = (description: string, extras?: Range<number>) =>
 export const bool = (description: string, extras?: Extras<boolean>) =>
   option<boolean>({ type: 'boolean' }, description, extras)
 
-export const oneOf = <const V extends readonly string[]>(values: V, description: string, extras?: Extras<V[number]>) =>
-  option<V[number]>({ type: 'string', enum: values }, description, extras)
+/** One of a few words. `extensions`: those that are more than the requirements list; the reference names them after the others. */
+export const oneOf = <const V extends readonly string[]>(
+  values: V,
+  description: string,
+  { extensions = [], ...extras }: Extras<V[number]> & { extensions?: readonly V[number][] } = {},
+) =>
+  option<V[number]>(
+    { type: 'string', enum: values, ...(extensions.length === 0 ? {} : { 'x-extensions': extensions }) },
+    description,
+    extras,
+  )
 
 export const list = <T>(items: Option<T>, description: string, extras?: Extras<readonly T[]> & { minItems?: number }) =>
   option<readonly T[]>({ type: 'array', items }, description, extras)

@@ -269,7 +269,12 @@ function typeWords(schema: Schema): string {
   if (schema['discriminator'] !== undefined) return 'table'
   if (variants !== undefined) return [...new Set(variants.map(typeWords))].join(' or ')
   const words = schema['enum'] as readonly unknown[] | undefined
-  if (words !== undefined) return `one of ${words.map((word) => code(String(word))).join(', ')}`
+  if (words !== undefined) {
+    const extensions = (schema['x-extensions'] ?? []) as readonly unknown[]
+    const list = (each: readonly unknown[]) => each.map((word) => code(String(word))).join(', ')
+    const known = `one of ${list(words.filter((word) => !extensions.includes(word)))}`
+    return extensions.length === 0 ? known : `${known}; extensions: ${list(extensions)}`
+  }
   switch (schema['type']) {
     case 'string':
       return stringWords(schema)

@@ -119,6 +119,13 @@ test('all problems of a malformed encoding are one', () => {
   ])
 })
 
+test('a number of the wrong type is reported once, and not by its range', () => {
+  const checked = parseOptions({ secs: uint('A time.', { minimum: 1 }) }, { secs: 0.5 })
+  expect(checked.ok ? [] : checked.problems.map(({ message }) => message)).toEqual([
+    '`secs` must be a positive integer, found 0.5',
+  ])
+})
+
 test('ranges are told in words', () => {
   const options = {
     ratio: float('A ratio.', { exclusiveMinimum: 0, exclusiveMaximum: 1 }),

@@ -15,7 +15,7 @@ import { authProblems } from '../http/auth.ts'
 import { classifyInHalves } from '../http/classify.ts'
 import { asBuffer, compressionProblems, loadSnappy } from '../http/compression.ts'
 import { encoderFailed, httpSink, joinPath, templateFailed, unhealthy } from '../http/sink.ts'
-import { batch, compression, encoding, httpAuth, request, tls } from '../schema/groups.ts'
+import { batch, compression, compressionNames, encoding, httpAuth, request, tls } from '../schema/groups.ts'
 import { bool, map, oneOf, optional, template, text, url } from '../schema/options.ts'
 import { fact } from '../telemetry/facts.ts'
 import { compileTemplate, type Template } from '../template.ts'
@@ -68,8 +68,8 @@ export const logAggregator = defineSink({
     tenant_id: optional(
       template('Tenant sent as the `X-Scope-OrgID` header. An event for which it cannot be rendered is discarded.'),
     ),
-    compression: compression(['none', 'gzip', 'snappy', 'zlib', 'zstd'], 'none'),
-    encoding: encoding(),
+    compression: compression(compressionNames, 'none', compressionNames.slice(2)),
+    encoding: encoding(['json', 'logfmt', 'text']),
     auth: httpAuth(),
     batch: batch({ max_bytes: 1_000_000, max_events: 100_000, timeout_secs: 1 }),
     request: request(),

@@ -120,7 +120,9 @@ test('the older type takes its texts as they are', async () => {
 
 test.each([
   { status: 200, problem: undefined },
-  { status: 400, problem: undefined },
+  { status: 400, problem: '/logs/ingest answered with status 400.' },
+  { status: 401, problem: '/logs/ingest answered with status 401.' },
+  { status: 404, problem: '/logs/ingest answered with status 404.' },
   { status: 403, problem: 'Token is not valid, 403 returned.' },
   { status: 500, problem: 'Server returned a server error' },
 ])('the health check after $status', async ({ status, problem }) => {
@@ -131,7 +133,10 @@ test.each([
 
   if (problem === undefined) await check
   else await expect(check).rejects.toThrow(problem)
-  expect(destination.requests[0]).toMatchObject({ method: 'POST', path: '/logs/ingest' })
+  expect(destination.requests[0]).toMatchObject({
+    method: 'POST',
+    path: expect.stringMatching(/^\/logs\/ingest\?hostname=penstock&now=\d+$/),
+  })
   expect(destination.requests[0]?.headers['authorization']).toMatch(/^Basic /)
 })
 
@@ -144,6 +149,33 @@ test.each([
   expect(problemsOf('sink', 'logsvc_a', { ...required, endpoint })).toEqual(
     problem ? [expect.objectContaining({ path: 'endpoint' })] : [],
   )
+})
+
+test.each([
+  ['logsvc_a_old', 1],
+  ['logdna', 1],
+  ['logsvc_a', 0],
+])('a configuration with %s has %i hint(s) to use the present name', (type, count) => {
+  const loaded = loadConfigObject({
+    sources: { in: { type: 'stdin' } },
+    sinks: { out: { type, inputs: ['in'], api_key: 'k', hostname: 'h' } },
+  })
+  const hints = (loaded.ok ? loaded.warnings : []).filter(({ message }) => message.includes('deprecated'))
+  expect(hints).toHaveLength(count)
+  for (const hint of hints) {
+    expect(hint).toMatchObject({ path: 'sinks.out.type', help: expect.stringContaining('`logsvc_a`') })
+  }
+})
+
+test.each([
+  [1, []],
+  [1.5, ['`timeout_secs` must be a positive integer, found 1.5']],
+])('batch.timeout_secs %j of the older type', (timeout, messages) => {
+  const out = { type: 'logsvc_a_old', inputs: ['in'], api_key: 'k', hostname: 'h', batch: { timeout_secs: timeout } }
+  const loaded = loadConfigObject({ sources: { in: { type: 'stdin' } }, sinks: { out } })
+  expect(
+    loaded.ok ? [] : loaded.problems.filter(({ severity }) => severity === 'error').map(({ message }) => message),
+  ).toEqual(messages)
 })
 
 test.each([

@@ -10,6 +10,7 @@ export const logsvcAOld = defineSink({
   summary: 'Delivers log events to log service A under its older name.',
   description:
     'Kept for configurations that use the older name; new ones use `logsvc_a`. A buffer on disk needs no `max_size` here: it then has the smallest one, 268435488 bytes.',
+  deprecated: 'Use the type `logsvc_a`. It takes the same options; `hostname` and `tags` are templates there.',
   aliases: ['logdna'],
   accepts: ['log'],
   bufferSizeOptional: true,
@@ -27,7 +28,7 @@ export const logsvcAOld = defineSink({
     default_app: text('Value of `app` for events with neither `file` nor `app`.', { default: 'penstock' }),
     default_env: text('Value of `env` for events without one.', { default: 'production' }),
     encoding: transformer(),
-    batch: batch({ max_bytes: 10_485_760, timeout_secs: 1 }),
+    batch: batch({ max_bytes: 10_485_760, timeout_secs: 1, wholeSeconds: true }),
     request: request({ retry_attempts: 1.8446744073709552e19, ewma_alpha: 0.7, rtt_deviation_scale: 2 }),
     tls: tls(),
   },

@@ -14,7 +14,7 @@ import { float, setField, type Value, type ValueObject } from '../event/value.ts
 import { writeJson } from '../formats/json.ts'
 import { compressionProblems } from '../http/compression.ts'
 import { encoderFailed, httpSink, joinPath, templateFailed, unhealthy } from '../http/sink.ts'
-import { batch, compression, compressionNames, encoding, request, tls } from '../schema/groups.ts'
+import { batch, compression, compressionNames, encoding, request, textCodecs, tls } from '../schema/groups.ts'
 import { fieldPath, list, optional, secret, template, text, url } from '../schema/options.ts'
 import { compileTemplate } from '../template.ts'
 import { timeField } from '../time-field.ts'
@@ -53,7 +53,7 @@ export const logsvcBLogs = defineSink({
       { default: [] },
     ),
     compression: compression(compressionNames, 'none'),
-    encoding: encoding(),
+    encoding: encoding(textCodecs),
     batch: batch({ max_bytes: 1_000_000, timeout_secs: 1 }),
     request: request(),
     tls: tls(),

@@ -49,7 +49,7 @@ export const monitorALogs = defineSink({
       'Whether fields that are not reserved are nested in `message`, as the collecting agent of the service does. The request header `DD-PROTOCOL: agent-json` means the same.',
       { default: false },
     ),
-    compression: compression(compressionNames, 'gzip'),
+    compression: compression(compressionNames, 'gzip', compressionNames.slice(2)),
     encoding: transformer(),
     batch: batch({ max_bytes: mostBytes, max_events: mostEvents, timeout_secs: 5 }),
     request: request(),

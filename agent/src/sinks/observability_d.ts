@@ -61,7 +61,7 @@ export const observabilityD = defineSink({
     account_id: optional(text('Identifier of the account. Required with `api: events`.')),
     region: oneOf(['us', 'eu'], 'Region of the account.', { default: 'us' }),
     override_uri: optional(url('Address of requests in place of that of the API and the region.')),
-    compression: compression(compressionNames, 'gzip'),
+    compression: compression(compressionNames, 'gzip', compressionNames.slice(2)),
     encoding: transformer(
       'Which fields are sent, and how times are written. With `api: events` and `api: metrics` the time of the event itself is always in milliseconds since 1970: these take no other.',
     ),

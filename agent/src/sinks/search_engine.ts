@@ -65,9 +65,9 @@ export const searchEngine = defineSink({
       { default: 'auto' },
     ),
     mode: oneOf(
-      ['bulk', 'normal', 'data_stream'],
+      ['bulk', 'data_stream', 'normal'],
       'Whether events go into indices or data streams; `normal` is an older name of `bulk`.',
-      { default: 'bulk' },
+      { default: 'bulk', extensions: ['normal'] },
     ),
     bulk: group(
       {
@@ -136,7 +136,7 @@ export const searchEngine = defineSink({
       'How endpoints that fail are left alone, if there are several.',
     ),
     compression: compression(compressionNames, 'none'),
-    encoding: transformer(),
+    encoding: transformer(undefined, []),
     auth: httpOrAwsAuth(['basic']),
     aws: optional(
       group(

@@ -19,8 +19,10 @@ import { identityFor, noIdentity } from '../http/identity.ts'
 import { encoderFailed, httpSink, joinPath, type Sign, templateFailed, unhealthy } from '../http/sink.ts'
 import { compileProxy } from '../net/proxy.ts'
 import { compileTls } from '../net/tls.ts'
-import { batch, compression, encoding, request, type TlsOptions, tls } from '../schema/groups.ts'
+
+import { batch, compression, encoding, request, type TlsOptions, textCodecs, tls } from '../schema/groups.ts'
 import { address, map, oneOf, optional, path, secret, template, text, webPorts } from '../schema/options.ts'
+
 import { compileTemplate } from '../template.ts'
 import { timeField } from '../time-field.ts'
 
@@ -48,6 +50,8 @@ const regions = {
   zurich: 'europe-west6-',
 } as const
 
+const regionNames = Object.keys(regions) as (keyof typeof regions)[]
+
 /** Largest body that the destination takes. */
 const mostBodyBytes = 1_000_000
 
@@ -71,7 +75,7 @@ export const siemUnstructured = defineSink({
       examples: ['LINUX_SYSLOG', '{{ log_type }}'],
     }),
     fallback_log_type: optional(text('Type of entries whose `log_type` cannot be rendered.')),
-    region: optional(oneOf(Object.keys(regions) as (keyof typeof regions)[], 'Region of the destination.')),
+    region: optional(oneOf(regionNames, 'Region of the destination.', { extensions: regionNames.slice(3) })),
     endpoint: optional(
       address(
         'Address of the destination in place of `region`: `host:port`, reached by HTTPS, or a URL.',
@@ -92,7 +96,7 @@ export const siemUnstructured = defineSink({
     namespace: optional(template('Namespace of the entries.')),
     labels: map(text('Value of the label.'), 'Labels of the entries.', { default: {} }),
     compression: compression(['none', 'gzip'], 'none'),
-    encoding: encoding(),
+    encoding: encoding(textCodecs),
     batch: batch({ max_bytes: 1_000_000, timeout_secs: 15 }),
     request: request(),
     tls: tls(),

@@ -1,4 +1,5 @@
 import { expect, test, vi } from 'vitest'
+import { loadConfigObject } from '../config/load.ts'
 import type { Batch } from '../event/batch.ts'
 import type { LogEvent } from '../event/log.ts'
 import { decodingCodecs, framingMethods } from '../schema/groups.ts'
@@ -228,14 +229,18 @@ test('options that cannot work are refused', () => {
   expect(problemsOf('source', 'amqp', { connection_string: 'nonsense' })).toMatchObject([{ path: 'connection_string' }])
 })
 
-test('framing is `bytes` unless another method is named, and options of another one are told of', () => {
+test('framing is `bytes` unless another method is named, and options of another one are reported, once', () => {
   const framing = { newline_delimited: { max_length: 10 } }
-  expect(problemsOf('source', 'amqp', { connection_string: 'amqp://broker', framing })).toEqual([
+  const loaded = loadConfigObject({
+    sources: { in: { type: 'amqp', connection_string: 'amqp://broker', framing } },
+    sinks: { out: { type: 'blackhole', inputs: ['in'] } },
+  })
+  expect(loaded.ok ? loaded.warnings : loaded.problems).toMatchObject([
     {
-      path: 'framing.newline_delimited',
-      message: 'has no effect with method `bytes`',
-      help: 'Set `method: newline_delimited`, or remove it.',
       severity: 'warning',
+      path: 'sources.in.framing.newline_delimited',
+      message: '`newline_delimited` has no effect with method `bytes`',
+      help: 'Set `method: newline_delimited`, or remove it.',
     },
   ])
 })

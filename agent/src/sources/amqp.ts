@@ -3,7 +3,7 @@
 
 import { setTimeout as wait } from 'node:timers/promises'
 import { decodedTypes } from '../codecs/decoding/decoder.ts'
-import { incomingFramingProblems } from '../codecs/framing/decode.ts'
+import { framingProblems } from '../codecs/framing/encode.ts'
 import { defineSource, type OptionProblem } from '../component.ts'
 import { errorText } from '../errors.ts'
 import { type BatchStatus, Finalizer } from '../event/finalizer.ts'
@@ -53,7 +53,7 @@ export const amqp = defineSource({
   },
 
   check(options) {
-    const problems: OptionProblem[] = incomingFramingProblems(options.framing)
+    const problems: OptionProblem[] = framingProblems(options.framing)
     const address = parseAddress(options.connection_string)
     if (typeof address === 'string')
       problems.push({ path: 'connection_string', message: `\`connection_string\` ${address}` })

@@ -7,7 +7,7 @@ import { CredentialProvider, credentialProblems, regionVariableNames } from '../
 import { endpointOverride } from '../aws/profiles.ts'
 import { findRegion } from '../aws/region.ts'
 import { decodedTypes } from '../codecs/decoding/decoder.ts'
-import { incomingFramingProblems } from '../codecs/framing/decode.ts'
+import { framingProblems } from '../codecs/framing/encode.ts'
 import { defineSource } from '../component.ts'
 import { errorText, PenstockError } from '../errors.ts'
 import { type BatchStatus, Finalizer } from '../event/finalizer.ts'
@@ -76,7 +76,7 @@ export const cloudQueue = defineSource({
   },
 
   check(options) {
-    const problems = [...incomingFramingProblems(options.framing), ...credentialProblems(options.auth)]
+    const problems = [...framingProblems(options.framing), ...credentialProblems(options.auth)]
     const address = options.endpoint ?? options.queue_url
     if (options.tls.enabled === true && !/^https:/i.test(address)) {
       const option = options.endpoint === undefined ? 'queue_url' : 'endpoint'

@@ -2,7 +2,7 @@
 
 import { setTimeout as wait } from 'node:timers/promises'
 import { compileDecoder, decodedTypes, eventBatches } from '../codecs/decoding/decoder.ts'
-import { incomingFramingProblems } from '../codecs/framing/decode.ts'
+import { framingProblems } from '../codecs/framing/encode.ts'
 import { defineSource, type OptionProblem } from '../component.ts'
 import { Finalizer } from '../event/finalizer.ts'
 import type { LogEvent } from '../event/log.ts'
@@ -31,7 +31,7 @@ export const demoLogs = defineSource({
     framing: framing(),
   },
   check(options): OptionProblem[] {
-    const problems: OptionProblem[] = incomingFramingProblems(options.framing)
+    const problems: OptionProblem[] = framingProblems(options.framing)
     if (options.format === 'shuffle' && options.lines === undefined) {
       problems.push({ path: 'lines', message: '`lines` is required with format `shuffle`' })
     }

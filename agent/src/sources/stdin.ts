@@ -3,7 +3,7 @@
 
 import { hostname } from 'node:os'
 import { compileDecoder, decodedTypes, defaultFraming, eventBatches } from '../codecs/decoding/decoder.ts'
-import { incomingFramingProblems } from '../codecs/framing/decode.ts'
+import { framingProblems } from '../codecs/framing/encode.ts'
 import { defineSource, type SourceContext } from '../component.ts'
 import { Finalizer } from '../event/finalizer.ts'
 import { type DecodingOptions, decoding, type FramingOptions, framing } from '../schema/groups.ts'
@@ -30,7 +30,7 @@ export const stdin = defineSource({
     framing: framing(),
   },
   resources: () => ['stdin'],
-  check: (options) => incomingFramingProblems(options.framing),
+  check: (options) => framingProblems(options.framing),
 
   build(options, context) {
     const frames = limitedFraming(options.framing, options.decoding, options.max_length)

@@ -2,33 +2,8 @@
 // however long it says it is, and reading goes on at the next one. No more than one frame within its limit is ever kept.
 // Frames are views of the reader's memory: valid until the next piece is pushed.
 
-import { defaultFrameLength, type FramingMethod, type FramingOptions, framingMethods } from '../../schema/groups.ts'
-import { delimiterByte, framingProblems } from './encode.ts'
-
-/** What a schema cannot say about the `framing` option of a source, for `check` of its declaration. */
-export function incomingFramingProblems(
-  options: FramingOptions,
-): { path: string; message: string; help?: string; severity?: 'warning' }[] {
-  const problems: ReturnType<typeof incomingFramingProblems> = framingProblems(options)
-  if (options === undefined) return problems
-  for (const method of framingMethods) {
-    if (method === 'bytes' || method === options.method || !isGiven(options, method)) continue
-    problems.push({
-      path: `framing.${method}`,
-      message: `has no effect with method \`${options.method}\``,
-      help: `Set \`method: ${method}\`, or remove it.`,
-      severity: 'warning',
-    })
-  }
-  return problems
-}
-
-/** Whether the user has set an option of the method: tables that are left out are there with their defaults. */
-function isGiven(options: NonNullable<FramingOptions>, method: Exclude<FramingMethod, 'bytes'>): boolean {
-  if (method === 'length_delimited')
-    return (options.length_delimited?.max_frame_length ?? defaultFrameLength) !== defaultFrameLength
-  return Object.values(options[method] ?? {}).some((value) => value !== undefined)
-}
+import { defaultFrameLength, type FramingMethod, type FramingOptions } from '../../schema/groups.ts'
+import { delimiterByte } from './encode.ts'
 
 /** What the bytes so far gave. */
 export interface Frames {
