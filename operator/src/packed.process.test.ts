@@ -9,9 +9,11 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { Worker } from 'node:worker_threads'
+import { pathToFileURL } from 'node:url'
 import { pack } from '@penstock/agent/testing/pack'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import type { Pipeline } from './api/pipeline.ts'
+import { CompilePool } from './compile/pool.ts'
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 const quickstart = resolve(import.meta.dirname, '../../examples/quickstart')
@@ -165,7 +167,7 @@ test('a kubeconfig is read, and the cluster is asked', async () => {
   expect(asked[0]).toBe('Bearer secret')
 })
 
-test('the threads are there: one takes the Lease, another compiles', async () => {
+test('what works beside the operator is there: a thread takes the Lease, a process compiles', async () => {
   const lease = Promise.withResolvers<string>()
   await using server = createServer(async (request, response) => {
     let body = ''
@@ -188,7 +190,19 @@ test('the threads are there: one takes the Lease, another compiles', async () =>
     await ended
   }
 
-  const compiler = new Worker(join(packed, 'worker.js'))
-  expect(await once(compiler, 'message')).toEqual([{ type: 'ready' }])
-  await compiler.terminate()
+  const source = '. = parse_json!(string!(.message))'
+  const spec = {
+    sources: [{ name: 'app', type: 'orchestrator_logs' }],
+    transforms: [{ name: 'parse', type: 'remap', config: { source } }],
+    sinks: [{ name: 'out', type: 'blackhole' }],
+    tests: [
+      { name: 'one', insertAt: 'parse', input: { raw: '{"a":1}' }, expect: [{ at: 'parse', assert: '.a == 1' }] },
+    ],
+  }
+  const metadata = { name: 'checkout', namespace: 'shop', uid: 'u' }
+  const pipeline = { apiVersion: 'penstock.dev/v1alpha1', kind: 'Pipeline', metadata, spec } as Pipeline
+  await using compiler = new CompilePool({ file: pathToFileURL(join(packed, 'worker.js')) })
+  const facts = { resources: [], policy: undefined, keys: {}, apiHosts: [], clusterName: '' }
+  const { accepted, tests } = await compiler.compile({ pipeline, ...facts })
+  expect([accepted.status, accepted.message, tests]).toEqual(['True', '', { passed: 1, failed: 0 }])
 })

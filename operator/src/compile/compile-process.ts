@@ -27,6 +27,9 @@ const slack = 1.25
 /** Ticks of CPU time a second, as `/proc` counts them on every Linux. */
 const ticksPerSecond = 100
 
+/** Others take some tens of milliseconds, and little memory. */
+const heavy = { cpuMs: 400, mb: 48 }
+
 /** Variables that say how Node runs; nothing else of the operator's environment is a tenant's business. */
 const variables = ['NODE_ENV', 'MALLOC_ARENA_MAX', 'TZ', 'LANG']
 
@@ -37,6 +40,8 @@ interface Usage {
 
 interface Task {
   readonly job: CompileJob
+  /** Called once, when the job takes much more than others do. */
+  readonly onHeavy: () => void
   readonly resolve: (outcome: Outcome) => void
   readonly reject: (error: Error) => void
 }
@@ -47,6 +52,7 @@ export class CompileProcess {
   #child: ChildProcess | undefined
   #ready = false
   #isUsed = false
+  #isHeavy = false
   #residentAtStart = 0
   #task: Task | undefined
   #timer: NodeJS.Timeout | undefined
@@ -57,9 +63,10 @@ export class CompileProcess {
     this.#file = file
   }
 
-  run(job: CompileJob): Promise<Outcome> {
+  run(job: CompileJob, onHeavy: () => void): Promise<Outcome> {
     return new Promise((resolve, reject) => {
-      this.#task = { job, resolve, reject }
+      this.#task = { job, onHeavy, resolve, reject }
+      this.#isHeavy = false
       // Before it is ready the job is not sent: it is when it is.
       if (this.#child === undefined) this.#start()
       else if (this.#ready) this.#send()
@@ -162,6 +169,11 @@ export class CompileProcess {
       const usage = this.#usage()
       const elapsed = performance.now() - startedAt
       const used = usage === undefined || cpuAtStart === undefined ? elapsed : usage.cpuMs - cpuAtStart
+      const grown = usage === undefined ? 0 : usage.residentMb - this.#residentAtStart
+      if (!this.#isHeavy && (used > heavy.cpuMs || grown > heavy.mb)) {
+        this.#isHeavy = true
+        this.#task?.onHeavy()
+      }
       const tooMuch = usage !== undefined && this.#residentAtStart > 0 && usage.residentMb > limitMb
       if (!tooMuch && used < limitMs && elapsed < limitMs * patience) return
       this.#end()

@@ -3,9 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Pipeline } from '../api/pipeline.ts'
-import { compileJob } from './job.ts'
+import { compileJob, sharedVerdict } from './job.ts'
 import { CompilePool, compileLimits } from './pool.ts'
 import { MemoryQuarantine, maxEntries } from './quarantine.ts'
+import { resourceOf } from './resources.ts'
+import { sharedPipeline } from './shared.ts'
 
 const job = (source: string, tests: Pipeline['spec']['tests'] = []) => ({
   pipeline: {
@@ -195,23 +197,23 @@ test('one namespace with much to compile leaves the others their turn', async ()
 
 test('what an operator was compiling when it ended is compiled last, and the second time not at all', async () => {
   const first = new MemoryQuarantine()
-  await using before = new CompilePool({ limits: quick, file: exploding, quarantine: first })
+  await using before = new CompilePool({ limits: { ...quick, compileMs: 2_000 }, file: exploding, quarantine: first })
   // The operator ends while a long compile is under way: its record is all that is left.
   const running = before.compile(named('loop', 'evil'))
-  await expect.poll(() => first.entries().length).toBe(1)
+  await expect.poll(() => first.entries().length, { timeout: 30_000, interval: 10 }).toBe(1)
   const left = first.entries()
   expect(left[0]?.[1]).toMatchObject({ id: 'Pipeline evil/loop', refusal: undefined })
   await running
 
   const second = new MemoryQuarantine(left)
   const order: string[] = []
-  await using pool = new CompilePool({ limits: quick, file: exploding, quarantine: second })
+  await using pool = new CompilePool({ limits: { ...quick, compileMs: 2_000 }, file: exploding, quarantine: second })
   const compile = async (name: string) => order.push((await pool.compile(named(name, 'evil'))).accepted.message)
   await Promise.all([compile('loop'), compile('a'), compile('b')])
   expect(order).toEqual(['a', 'b', expect.stringContaining('CPU time')])
 
   const third = new MemoryQuarantine(new MemoryQuarantine(left).entries())
-  await using last = new CompilePool({ limits: quick, file: exploding, quarantine: third })
+  await using last = new CompilePool({ limits: { ...quick, compileMs: 2_000 }, file: exploding, quarantine: third })
   const { accepted } = await last.compile(named('loop', 'evil'))
   expect(accepted).toMatchObject({ status: 'False', message: expect.stringContaining('an operator has ended twice') })
 })
@@ -238,8 +240,20 @@ test('a compile opens no file but those of the program, whoever asks', async () 
 
 test('the quarantine is bounded: the oldest leaves it', () => {
   const quarantine = new MemoryQuarantine()
-  const refusal = { reason: 'CompileFailed', message: 'too much' } as const
+  const refusal = { reason: 'CompileFailed', path: 'spec', message: 'too much' } as const
   for (let index = 0; index <= maxEntries; index++) quarantine.keep(`h${index}`, `Pipeline evil/p${index}`, refusal)
   expect(quarantine.entries()).toHaveLength(maxEntries)
   expect([quarantine.refusalOf('h0'), quarantine.refusalOf(`h${maxEntries}`)]).toEqual([undefined, refusal])
+})
+
+test('the verdict about a Sink that is too long is its own, too', async () => {
+  const long = { type: 'blackhole', config: { note: 'x'.repeat(300_000) } }
+  const metadata = { name: 'long', namespace: 'shop' }
+  const sink = { apiVersion: 'penstock.dev/v1alpha1', kind: 'Sink', metadata, spec: long }
+  const alone = { ...job('.a = 1'), pipeline: sharedPipeline(resourceOf(sink)), resources: [sink] }
+  await using pool = new CompilePool()
+  expect(sharedVerdict(await pool.compile(alone), sink)).toMatchObject({
+    status: 'False',
+    message: expect.stringMatching(/that of Sink "long": it has 300\d\d\d bytes/),
+  })
 })

@@ -47,8 +47,6 @@ export function specTooLong(spec: unknown, { specBytes }: Pick<CompileLimits, 's
 
 /** Jobs that wait: reconciles are a few at a time, so that only reviews come near this. */
 const waiting = { perKey: 64, total: 1_024 }
-/** A compile that takes longer than this is recorded, in case that the whole operator ends with it. */
-const recordAfterMs = 250
 /** Suspects are compiled when there has been nothing else to compile for so long. */
 const quietMs = 1_000
 
@@ -81,10 +79,12 @@ export class CompilePool implements AsyncDisposable {
   }
 
   compile(job: CompileJob): Promise<CompileResult> {
-    const tooLong = [job.pipeline, ...job.resources]
-      .map((object) => specTooLong((object as { readonly spec?: unknown }).spec, this.#limits))
-      .find((problem) => problem !== undefined)
-    if (tooLong !== undefined) return Promise.resolve(refused({ reason: 'InvalidConfig', message: `spec: ${tooLong}` }))
+    for (const object of [job.pipeline, ...job.resources]) {
+      const tooLong = specTooLong((object as { readonly spec?: unknown }).spec, this.#limits)
+      if (tooLong === undefined) continue
+      const whose = object === job.pipeline ? '' : `that of ${object.kind} "${object.metadata.name}": `
+      return Promise.resolve(refused({ reason: 'InvalidConfig', path: 'spec', message: `${whose}${tooLong}` }))
+    }
     if (this.#closed) return Promise.reject(new Error('The compiler is closed.'))
     const hash = hashOf(job)
     const known = this.#quarantine.refusalOf(hash)
@@ -150,19 +150,20 @@ export class CompilePool implements AsyncDisposable {
     const id = `${job.pipeline.kind} ${job.pipeline.metadata.namespace ?? ''}/${job.pipeline.metadata.name}`
     if (isSuspect) await this.#quarantine.begin(hash, id)
     let recorded: Promise<void> | undefined
-    const timer = setTimeout(() => {
-      recorded = this.#quarantine.begin(hash, id)
-    }, recordAfterMs)
+    // A compile that takes much is recorded, in case that the whole operator ends with it.
+    const onHeavy = () => {
+      recorded ??= this.#quarantine.begin(hash, id)
+    }
     try {
       const wasUsed = process.isUsed
-      let outcome = await process.run(job)
+      let outcome = await process.run(job, onHeavy)
       // What earlier jobs have left in a process must not be held against this one, and what ends a process from outside, such as the
       // kernel when the pod has too little memory, may have nothing to do with it: it gets a new one.
       const isDoubtful =
         outcome.type === 'failed' || (outcome.type === 'killed' && ['memory', 'crash'].includes(outcome.by))
       if (isDoubtful) process.discard()
       if (isDoubtful && (wasUsed || (outcome.type === 'killed' && !outcome.isOwn))) {
-        outcome = await process.run(job)
+        outcome = await process.run(job, onHeavy)
         if (outcome.type === 'failed') process.discard()
       }
       const refusal = this.#refusalOf(outcome, id)
@@ -172,7 +173,6 @@ export class CompilePool implements AsyncDisposable {
         this.#quarantine.keep(hash, id, refusal)
       return refused(refusal)
     } finally {
-      clearTimeout(timer)
       if (recorded !== undefined || isSuspect) {
         await recorded
         await this.#quarantine.end(hash)
@@ -186,8 +186,8 @@ export class CompilePool implements AsyncDisposable {
     if (outcome.type === 'failed') {
       this.#logger?.error({ pipeline: id, error: outcome.error }, 'The compiler failed.')
       // Other than that, the error may quote what it was given.
-      const message = `spec: the compiler failed on it (${outcome.name}); the log of the operator has the details. Change the Pipeline, and report this`
-      return { reason: 'CompileFailed', message }
+      const message = `the compiler failed on it (${outcome.name}); the log of the operator has the details. Change the Pipeline, and report this`
+      return { reason: 'CompileFailed', path: 'spec', message }
     }
     this.#logger?.warn({ pipeline: id, limit: outcome.by }, 'A compile was ended.')
     const { compileMs, testsMs, memoryMb } = this.#limits
@@ -199,14 +199,16 @@ export class CompilePool implements AsyncDisposable {
       case 'compile':
         return {
           reason: 'CompileFailed',
-          message: `spec: compiling it takes more than ${compileMs / 1000} s of CPU time${again}`,
+          path: 'spec',
+          message: `compiling it takes more than ${compileMs / 1000} s of CPU time${again}`,
         }
       case 'tests':
-        return { reason: 'TestsFailed', message: `spec.tests: they take more than ${testsMs / 1000} s${again}` }
+        return { reason: 'TestsFailed', path: 'spec.tests', message: `they take more than ${testsMs / 1000} s${again}` }
       default:
         return {
           reason: 'CompileFailed',
-          message: `spec: compiling it takes more than ${memoryMb} MiB of memory${again}`,
+          path: 'spec',
+          message: `compiling it takes more than ${memoryMb} MiB of memory${again}`,
         }
     }
   }
@@ -224,14 +226,14 @@ function hashOf({ pipeline, resources, policy }: CompileJob): string {
     .digest('hex')
 }
 
-function refused({ reason, message }: Refusal): CompileResult {
+function refused({ reason, path, message }: Refusal): CompileResult {
   return {
     artifact: undefined,
-    accepted: { status: 'False', reason, message },
+    accepted: { status: 'False', reason, message: `${path}: ${message}` },
     resolved: { status: 'Unknown', reason: 'Pending', message: 'It was not looked at.' },
     tests: undefined,
     warnings: [],
-    problems: [{ severity: 'error', reason, path: '', message }],
+    problems: [{ severity: 'error', reason, path, message }],
     diskBufferBytes: 0,
   }
 }

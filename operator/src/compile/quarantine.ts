@@ -5,6 +5,8 @@ import type { Reason } from '../api/conditions.ts'
 
 export interface Refusal {
   readonly reason: Reason
+  /** `spec`, or a part of it. */
+  readonly path: string
   readonly message: string
 }
 
@@ -45,8 +47,8 @@ export class MemoryQuarantine implements Quarantine {
         if (entry.refusal !== undefined) return [hash, entry]
         const ends = entry.ends + 1
         const message =
-          'spec: an operator has ended twice while it compiled it. It is compiled again when it changes: make it smaller, or divide it'
-        const refusal = ends < maxEnds ? undefined : ({ reason: 'CompileFailed', message } as const)
+          'an operator has ended twice while it compiled it. It is compiled again when it changes: make it smaller, or divide it'
+        const refusal = ends < maxEnds ? undefined : ({ reason: 'CompileFailed', path: 'spec', message } as const)
         return [hash, { ...entry, refusal, ends }]
       }),
     )

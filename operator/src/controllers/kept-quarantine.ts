@@ -38,7 +38,8 @@ export class KeptQuarantine extends MemoryQuarantine {
     let left: readonly (readonly [string, Entry])[] = []
     if (found?.data?.['version'] === version) {
       try {
-        left = JSON.parse(found.data['entries.json'] ?? '[]') as typeof left
+        const entries: unknown = JSON.parse(found.data['entries.json'] ?? '[]')
+        if (Array.isArray(entries)) left = entries as typeof left
       } catch (error) {
         logger.warn({ error: errorText(error), config_map: name }, 'The quarantine of the compiler cannot be read.')
       }

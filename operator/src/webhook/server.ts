@@ -5,7 +5,7 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Server } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { errorText } from '@penstock/agent/errors'
 import { Counter, Histogram } from 'prom-client'
@@ -72,7 +72,9 @@ const marginMs = 500
 /** Reviews that are judged at a time, and that wait: of one namespace (or of one user, for objects without), and in all. */
 const maxReviews = 4
 const waitingReviews = { perKey: 16, total: 128 }
+/** Together, and of one address: each review of the API server that is not answered yet has one. */
 const maxConnections = 2_048
+const maxConnectionsOfOne = 512
 const paths = ['/validate', '/inject', '/warn'] as const
 
 export function webhookPart(certificate: OperatorCertificate, options: WebhookOptions): OperatorPart {
@@ -97,6 +99,7 @@ export class WebhookServer implements AsyncDisposable {
   readonly #authors: Authors | undefined
   readonly #refused: Counter
   readonly #waiting = new FairQueue<Waiting>(waitingReviews)
+  readonly #connections = new Map<string, number>()
   /** Reviews that are being judged. */
   #judging = 0
   /** Of the requests that are being read or answered. */
@@ -128,9 +131,26 @@ export class WebhookServer implements AsyncDisposable {
     this.#server.requestTimeout = 10_000
     this.#server.keepAliveTimeout = 30_000
     this.#server.maxConnections = maxConnections
+    this.#server.on('connection', (socket) => this.#count(socket))
     this.#server.on('tlsClientError', (error) =>
       context.logger.debug({ error: error.message }, 'A connection to the webhooks failed.'),
     )
+  }
+
+  /** No address has all connections. */
+  #count(socket: Socket): void {
+    const address = socket.remoteAddress ?? ''
+    const open = this.#connections.get(address) ?? 0
+    if (open >= maxConnectionsOfOne) {
+      socket.destroy()
+      return
+    }
+    this.#connections.set(address, open + 1)
+    socket.once('close', () => {
+      const left = (this.#connections.get(address) ?? 1) - 1
+      if (left > 0) this.#connections.set(address, left)
+      else this.#connections.delete(address)
+    })
   }
 
   /** Looks at the path alone until it is clear that the API server asks. */

@@ -1,0 +1,80 @@
+import { createLogger } from '@penstock/agent/telemetry/logger'
+import { expect, test } from 'vitest'
+import type { KubeClient } from '../kube/client.ts'
+import { KeptQuarantine } from './kept-quarantine.ts'
+
+interface Stored {
+  readonly metadata: { readonly name: string; readonly namespace: string }
+  readonly data: Record<string, string>
+}
+
+/** A namespace with one ConfigMap, which writes as long as it may. */
+function namespaceOf() {
+  const state: { stored: Stored | undefined; writes: number; fails: boolean } = {
+    stored: undefined,
+    writes: 0,
+    fails: false,
+  }
+  const kube = {
+    get: async () => state.stored,
+    apply: async (_: unknown, object: Stored) => {
+      state.writes++
+      if (state.fails) throw new Error('the API server does not answer')
+      state.stored = JSON.parse(JSON.stringify(object))
+    },
+  } as unknown as KubeClient
+  const logger = createLogger({ level: 'silent', format: 'json' })
+  const load = () => KeptQuarantine.load(kube, 'system', logger, AbortSignal.timeout(60_000))
+  return { state, load }
+}
+
+const refusal = { reason: 'CompileFailed', path: 'spec', message: 'compiling it takes too much' } as const
+
+test('what took too much is known after a restart, and forgotten by another version', async () => {
+  const { state, load } = namespaceOf()
+  const first = await load()
+  first.keep('hash', 'Pipeline shop/checkout', refusal)
+  await expect.poll(() => state.stored?.metadata).toMatchObject({ namespace: 'system' })
+  expect((await load()).refusalOf('hash')).toEqual(refusal)
+  expect((await load()).refusalOf('changed')).toBeUndefined()
+  Object.assign(state.stored?.data ?? {}, { version: 'another' })
+  expect((await load()).refusalOf('hash')).toBeUndefined()
+})
+
+test('what was being compiled when an operator ended is suspect, and refused when a second one has ended', async () => {
+  const { load } = namespaceOf()
+  await (await load()).begin('hash', 'Pipeline shop/checkout')
+  const second = await load()
+  expect([second.isSuspect('hash'), second.refusalOf('hash')]).toEqual([true, undefined])
+  await second.begin('hash', 'Pipeline shop/checkout')
+  const third = await load()
+  expect(third.refusalOf('hash')?.message).toContain('an operator has ended twice')
+})
+
+test('what ended well is no suspect', async () => {
+  const { load } = namespaceOf()
+  const first = await load()
+  await first.begin('hash', 'Pipeline shop/checkout')
+  await first.end('hash')
+  expect((await load()).isSuspect('hash')).toBe(false)
+})
+
+test('many changes at once are few writes, and the last of them counts', async () => {
+  const { state, load } = namespaceOf()
+  const quarantine = await load()
+  await Promise.all(Array.from({ length: 100 }, (_, index) => quarantine.begin(`h${index}`, `Pipeline shop/p${index}`)))
+  expect(state.writes).toBeLessThan(10)
+  expect((await load()).entries()).toHaveLength(100)
+})
+
+test('a record that is damaged or cannot be written stops nothing', async () => {
+  const { state, load } = namespaceOf()
+  state.fails = true
+  const quarantine = await load()
+  await quarantine.begin('hash', 'Pipeline shop/checkout')
+  expect(quarantine.entries()).toHaveLength(1)
+  state.fails = false
+  await quarantine.begin('other', 'Pipeline shop/other')
+  Object.assign(state.stored?.data ?? {}, { 'entries.json': '{' })
+  expect((await load()).entries()).toEqual([])
+})
