@@ -164,6 +164,19 @@ test('authenticates by the account of the instance where nothing is given', asyn
   expect(destination.requests[1]?.headers['authorization']).toBe('Bearer t1')
 })
 
+test('entries that the destination refuses, as those of a type that it does not know, are errors', async () => {
+  await using destination = await fakeDestination(400)
+  await using sink = await startSink('siem_unstructured', {
+    customer_id: customer,
+    endpoint: destination.url,
+    log_type: 'NOT_A_TYPE',
+    api_key: 'k',
+    encoding: { codec: 'text' },
+  })
+  expect(await sink.deliver([log({ message: 'm' })])).toBe('rejected')
+  expect(sink.events.errors).toMatchObject([{ type: 'request_failed', code: 'http_response_400' }])
+})
+
 test('says what is missing where there is no account either', async () => {
   await using destination = await fakeDestination(404)
   vi.stubEnv('CLOUD_APPLICATION_CREDENTIALS', undefined)
@@ -176,8 +189,9 @@ test('says what is missing where there is no account either', async () => {
       log_type: 'T',
       encoding: { codec: 'text' },
     })
+    // Nothing was asked, so nothing is called out of reach.
     await expect(sink.sink.healthcheck?.(AbortSignal.timeout(5000))).rejects.toThrow(
-      'This requires one of api_key or credentials_path to be defined',
+      /^This requires one of api_key or credentials_path to be defined/,
     )
   } finally {
     vi.unstubAllEnvs()

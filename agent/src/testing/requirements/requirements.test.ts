@@ -1,0 +1,154 @@
+// The tables of the requirements against what components declare: each row is equal, or stands in deviations.json with its reason.
+// options.json: the option tables. metrics.json: names, types and tags of metrics. errors.json: the rows of the error table, each with
+// the metric that counts it and the test that shows it.
+
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { exitCodes } from '../../cli/exit-codes.ts'
+import type { ComponentKind } from '../../component.ts'
+import { optionsOf } from '../../config/component-options.ts'
+import { findComponent } from '../../registry.ts'
+import { isRequired, type Option } from '../../schema/options.ts'
+import { type Schema, schemaBelow, variantsOf } from '../../schema/walk.ts'
+import { type MetricDefinition, metricTable } from '../../telemetry/metrics.ts'
+
+interface Row {
+  readonly option: string
+  /** Words such as `uint`, `list template`, `enum a b`; alternatives are separated by `|`. */
+  readonly type: string
+  readonly required: boolean
+  readonly default?: unknown
+}
+
+interface Deviation {
+  /** Type of the component, or `*`. */
+  readonly component: string
+  readonly option: string
+  readonly differs: 'missing' | 'type' | 'required' | 'default'
+  readonly reason: string
+}
+
+const here = fileURLToPath(new URL('.', import.meta.url))
+const read = <T>(name: string): T => JSON.parse(readFileSync(join(here, name), 'utf8')) as T
+const tables = read<Readonly<Record<string, { kind: ComponentKind; options: readonly Row[] }>>>('options.json')
+const deviations = read<readonly Deviation[]>('deviations.json')
+
+test('every option of the tables is declared as they say, or is a deviation with a reason', () => {
+  const differences: string[] = []
+  const used = new Set<Deviation>()
+  for (const [component, { kind, options }] of Object.entries(tables)) {
+    const declaration = findComponent(kind, component)
+    if (declaration === undefined) throw new Error(`There is no ${kind} ${component}.`)
+    const { schema } = optionsOf(declaration)
+    for (const row of options) {
+      for (const [differs, found] of differencesOf(row, schema)) {
+        const deviation = deviations.find(
+          (one) =>
+            (one.component === '*' || one.component === component) &&
+            one.option === row.option &&
+            one.differs === differs,
+        )
+        if (deviation === undefined) differences.push(`${component}.${row.option}: ${differs}, found ${found}`)
+        else used.add(deviation)
+      }
+    }
+  }
+  expect(differences).toEqual([])
+  // What does not deviate any more leaves the list.
+  expect(deviations.filter((one) => !used.has(one))).toEqual([])
+  expect(deviations.filter(({ reason }) => reason.length < 20)).toEqual([])
+})
+
+function* differencesOf(row: Row, root: Schema): Generator<[Deviation['differs'], string]> {
+  let schema: Schema | undefined = root
+  for (const segment of row.option.split('.')) schema = schema === undefined ? undefined : schemaBelow(schema, segment)
+  if (schema === undefined) {
+    yield ['missing', 'nothing']
+    return
+  }
+  const option = schema
+  if (!row.type.split(' | ').every((type) => fits(option, type))) yield ['type', JSON.stringify(shape(option))]
+  const required = isRequired(option as Option<unknown>)
+  if (required !== row.required) yield ['required', String(required)]
+  if (row.type === 'object') return
+  const expected = row.default
+  const given = option['default']
+  // The tables do not show it, or name the vendor's own.
+  if (expected === '(not shown)') return
+  if (JSON.stringify(given) !== JSON.stringify(expected)) yield ['default', JSON.stringify(given) ?? 'none']
+}
+
+/** Whether the option, or a form of it, is of the type that a table names. */
+function fits(schema: Schema, type: string): boolean {
+  const [word, ...rest] = type.split(' ')
+  if (word === 'object' && schema['discriminator'] !== undefined) return true
+  const variants = variantsOf(schema)
+  if (variants !== undefined) return variants.some((variant) => fits(variant, type))
+  const inner = rest.join(' ')
+  switch (word) {
+    case 'object':
+      return schema['type'] === 'object'
+    case 'list':
+      return schema['type'] === 'array' && fits((schema['items'] ?? {}) as Schema, inner)
+    case 'map':
+      return schema['type'] === 'object' && fits((schema['additionalProperties'] ?? {}) as Schema, inner)
+    case 'template':
+      return schema['type'] === 'string' && schema['format'] === 'template'
+    case 'string':
+      return schema['type'] === 'string' && schema['format'] !== 'template' && schema['enum'] === undefined
+    case 'uint':
+      return schema['type'] === 'integer' && (schema['minimum'] as number) >= 0
+    case 'float':
+      return schema['type'] === 'number'
+    case 'bool':
+      return schema['type'] === 'boolean'
+    case 'enum': {
+      if (typeof schema['const'] === 'string') return rest.includes(schema['const'])
+      const extensions = (schema['x-extensions'] ?? []) as readonly string[]
+      const words = ((schema['enum'] ?? []) as readonly string[]).filter((each) => !extensions.includes(each))
+      return words.toSorted().join() === rest.toSorted().join()
+    }
+    default:
+      throw new Error(`The tables have no type ${word}.`)
+  }
+}
+
+function shape({ type, format, enum: words, minimum }: Schema): object {
+  return { type, format, enum: words, minimum }
+}
+
+test('every metric of the tables is there, of its type and with its tags', () => {
+  const metrics = read<readonly { metric: string; type?: string; tags: readonly string[] }[]>('metrics.json')
+  const wrong = metrics.flatMap(({ metric, type, tags }) => {
+    const definition = (metricTable as Readonly<Record<string, MetricDefinition>>)[metric]
+    if (definition === undefined) return [`${metric}: missing`]
+    const missing = tags.filter((tag) => !definition.labels.includes(tag))
+    return [
+      ...(type === undefined || definition.type === type ? [] : [`${metric}: is a ${definition.type}`]),
+      ...missing.map((tag) => `${metric}: has no tag ${tag}`),
+    ]
+  })
+  expect(wrong).toEqual([])
+  expect(metrics.length).toBeGreaterThan(25)
+})
+
+test('every row of the error table has a test that shows it', () => {
+  const errors = read<readonly { condition: string; metric?: string; file: string; test: string }[]>('errors.json')
+  const agent = join(here, '../..')
+  const wrong = errors.flatMap(({ condition, metric, file, test: title }) => {
+    const path = join(agent, file)
+    if (!existsSync(path)) return [`${condition}: there is no ${file}`]
+    const isShown = readFileSync(path, 'utf8').includes(title)
+    return [
+      ...(isShown ? [] : [`${condition}: ${file} has no test "${title}"`]),
+      ...(metric === undefined || Object.hasOwn(metricTable, metric) ? [] : [`${condition}: no metric ${metric}`]),
+    ]
+  })
+  expect(wrong).toEqual([])
+})
+
+test('exit codes are those that are documented', () => {
+  expect(exitCodes).toEqual(read('exit-codes.json'))
+})
