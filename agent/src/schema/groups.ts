@@ -250,7 +250,7 @@ export const tls = (defaults: { enabled?: boolean } = {}) =>
       }),
       verify_hostname: bool('Whether the certificate must bear the name of the host.', { default: true }),
     },
-    'How TLS connections are made.',
+    'How TLS connections are made. Give absolute paths: others are looked up from the working directory of the agent.',
   )
 
 function withBool(description: string, value: boolean | undefined): Option<boolean | undefined> {

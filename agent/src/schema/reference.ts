@@ -25,6 +25,8 @@ export interface ComponentFacts {
   readonly summary: string
   readonly description?: string
   readonly aliases?: readonly string[]
+  /** What to use instead. */
+  readonly deprecated?: string
   /** Options of its own and those that its kind adds. */
   readonly options: Options
   /** Options of an example, as a user writes them. */
@@ -52,6 +54,7 @@ export function componentPage(component: ComponentFacts): Page {
         ]
       : []),
     ...(aliases.length === 0 ? [] : [`Also accepted as ${aliases.map(code).join(', ')}.`]),
+    ...(component.deprecated === undefined ? [] : [`Deprecated: ${component.deprecated}`]),
   ]
   const inputs = kind === 'source' ? {} : { inputs: [kind === 'sink' ? 'some_transform' : 'some_source'] }
   const example = stringify(

@@ -67,6 +67,32 @@ test('new files, in new folders too, are found long before the next walk', async
   expect(messages(source)).toEqual(expected(0, 4))
 })
 
+test.each([
+  { limit: 200, lineBytes: 100, run: 2 },
+  { limit: 350, lineBytes: 100, run: 3 },
+  { limit: 50, lineBytes: 100, run: 1 }, // a longer line is read as a whole
+])(
+  'with max_read_bytes $limit a file has its turn for $run line(s) of $lineBytes bytes',
+  async ({ limit, lineBytes, run }) => {
+    for (const name of ['a', 'b']) {
+      const line = (index: number) => `${name}${index}`.padEnd(lineBytes - 1, '.')
+      writeFileSync(
+        join(folder, `${name}.log`),
+        `${Array.from({ length: 60 }, (_, index) => line(index)).join('\n')}\n`,
+      )
+    }
+    await using source = await startSource('file', { include: [join(folder, '*.log')], max_read_bytes: limit })
+    await source.received(120)
+    const names = messages(source)
+      .map((message) => String(message)[0])
+      .join('')
+    const runs = names.match(/a+|b+/g) ?? []
+    // Before the second file is open, and after the first is done, there is nobody to take turns with.
+    const shared = runs.filter((each) => each.length === run)
+    expect(shared.length).toBeGreaterThan(60 / run)
+  },
+)
+
 test('a renamed file is read on, and so is its successor', async () => {
   const path = join(folder, 'app.log')
   writeFileSync(path, lines(0, 10))
