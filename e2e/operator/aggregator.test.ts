@@ -82,7 +82,6 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
   const resources = new AsyncDisposableStack()
   let cluster: Cluster
   let api: Api
-  let operator: OperatorProcess
 
   const kubectl = (...args: string[]) => cluster.kubectl(['-n', system, ...args])
   const pathOf = (kind: Kind) => `/${groups[kind]}/namespaces/${system}/${kind}`
@@ -140,7 +139,7 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
     await cluster.apply(...rights)
     const kubeconfig = join(cluster.folder, 'operator-kubeconfig')
     await signIn(cluster, 'penstock-operator', kubeconfig)
-    operator = await resources.use(OperatorProcess.start({ kubeconfig, args: ['--leader-election=false'] })).leading()
+    await resources.use(OperatorProcess.start({ kubeconfig, args: ['--leader-election=false'] })).leading()
     await apply({ size: '1024Mi', retention: { whenScaled: 'Drain' } })
     await eventually(async () => {
       expect(await names('persistentvolumeclaims')).toEqual([0, 1, 2].map((ordinal) => `data-${set}-${ordinal}`))

@@ -94,8 +94,9 @@ export function readGivenText(file: GivenFile): string {
   return readGivenFile(file).toString('utf8')
 }
 
-const statLater = promisify(stat)
-const openLater = promisify(open)
+// Looked up at each call, so that tests see what is opened.
+const statLater = (path: string) => promisify(stat)(path)
+const openLater = (path: string, flags: number) => promisify(open)(path, flags)
 const fstatLater = promisify(fstat)
 const readLater = promisify(read)
 const closeLater = promisify(close)

@@ -9,6 +9,7 @@ import { expect, test } from 'vitest'
 const own: Readonly<Record<string, readonly string[]>> = {
   'the agent, below its data directory': [
     'buffers/disk/ledger.ts',
+    'buffers/disk/lock.ts',
     'buffers/disk/reader.ts',
     'buffers/disk/segment.ts',
     'buffers/disk/store.ts',
@@ -29,7 +30,12 @@ const own: Readonly<Record<string, readonly string[]>> = {
     'config/read.ts',
   ],
   'the package, or the system': ['cli/memory.ts', 'formats/user-agent.ts', 'version.ts'],
-  'rules of tailing, which opens what they match': ['tailing/fingerprint.ts', 'tailing/gzip.ts', 'tailing/tail.ts'],
+  'rules of tailing, which opens what they match': [
+    'tailing/confinement.ts',
+    'tailing/fingerprint.ts',
+    'tailing/gzip.ts',
+    'tailing/tail.ts',
+  ],
   'an option, and it is written': ['sinks/file.ts'],
   'this reader': ['config/given-file.ts'],
 }

@@ -229,8 +229,9 @@ test('a compile opens no file but those of the program, whoever asks', async () 
       const { namespace: _, ...metadata } = given.pipeline.metadata
       // A ClusterPipeline may name files: they are those of agents, not of the operator.
       const pipeline = { ...given.pipeline, kind: 'ClusterPipeline', metadata } as Pipeline
+      // The agent finds out what is in them; here the call is checked by its types alone, whatever the path is.
       const { accepted } = await pool.compile({ ...given, pipeline })
-      expect(accepted.status, path).toBe('False')
+      expect(accepted.status, path).toBe('True')
     }
     expect((await pool.compile(job('.a = 1'))).accepted.status).toBe('True')
   } finally {
