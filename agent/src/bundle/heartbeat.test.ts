@@ -96,3 +96,26 @@ test('restricted pipelines are kept from the addresses that the operator sent la
   await heartbeat.stop()
   await heartbeat.close()
 })
+
+test('what a full buffer drops is counted once, and as missing', async () => {
+  const metrics = new Metrics()
+  const out = { component_id: 'ns/pipe/out', component_kind: 'sink', component_type: 'http' }
+  const count = (name: string, labels: object, by: number) => metrics.counter(name, { ...labels }).add(by)
+  // The buffer has dropped five, which the component counts, too. The sink has discarded two on purpose, and one in error.
+  count('buffer_discarded_events_total', { ...out, buffer_id: 'out', intentional: 'true' }, 5)
+  count('component_discarded_events_total', { ...out, intentional: 'true' }, 7)
+  count('component_discarded_events_total', { ...out, intentional: 'false' }, 1)
+  const none = new Map<string, never>()
+  const topology = { sources: none, transforms: none, sinks: new Map([['ns/pipe/out', {}]]) } as unknown as Topology
+  const runner = {
+    state: { failures: [] },
+    pipelines: () => [{ id: 'ns/pipe', part: { pipeline: { generation: 1, uid: 'u', hash: 'h' } } }],
+    reading: () => [],
+    onAttempt: () => {},
+  } as unknown as BundleRunner
+  const place = { url: 'https://operator', tokenFile: '/none', caFile: '/none', node: 'n', pod: 'p', namespace: 's' }
+  const heartbeat = new Heartbeat({ ...place, logger: silentLogger, metrics }, runner, topology)
+  expect(heartbeat.figures()['ns/pipe']).toMatchObject({ filtered: 2, dropped: 6 })
+  await heartbeat.stop()
+  await heartbeat.close()
+})
