@@ -22,6 +22,8 @@ export interface Meaning {
    * cluster kind, because the value looks beyond a namespace.
    */
   readonly owner?: 'operator' | 'agent' | 'cluster'
+  /** Where an operator runs the agent, the value is the operator's or the agent's own, whatever is given. */
+  readonly fixed?: true
   /** What the number bounds. */
   readonly limit?: LimitName
   /** The lowest number in a namespaced resource. */
@@ -43,6 +45,49 @@ export interface AddressMeaning {
   readonly bare?: string
   /** Other options give the rest of the host. */
   readonly part?: true
+}
+
+// --- Under an operator ---
+
+/** What becomes of an option where an operator runs the agent. */
+export interface OperatorTreatment {
+  /** In a Pipeline, Source or Sink of a namespace. `content`: text and Secrets, and no name of a file. */
+  readonly namespaced: 'honoured' | 'content' | 'refused' | 'fixed'
+  /** In a ClusterPipeline, ClusterSource or ClusterSink. What is fixed has no effect, and a warning says so. */
+  readonly cluster: 'honoured' | 'fixed'
+  /** For the reference; undefined where both obey it. */
+  readonly note?: string
+}
+
+export function operatorTreatment({ owner, fixed, file }: Meaning): OperatorTreatment {
+  const cluster = fixed === true ? 'fixed' : 'honoured'
+  if (owner !== undefined) {
+    const refused =
+      fixed === true
+        ? 'refused in namespaced resources, and without effect in others'
+        : 'refused in namespaced resources'
+    const why = {
+      operator: 'the operator sets it',
+      agent: 'the agent sets it',
+      cluster: 'it looks beyond a namespace',
+    }[owner]
+    return { namespaced: 'refused', cluster, note: `Under an operator: ${refused}, because ${why}.` }
+  }
+  if (fixed === true) {
+    return { namespaced: 'fixed', cluster, note: 'Under an operator: without effect, because the agent sets it.' }
+  }
+  if (file === undefined || file.within !== undefined) return { namespaced: 'honoured', cluster }
+  return file.inline === undefined
+    ? {
+        namespaced: 'refused',
+        cluster,
+        note: 'Under an operator: refused in namespaced resources, because it names a file.',
+      }
+    : {
+        namespaced: 'content',
+        cluster,
+        note: 'Under an operator: in namespaced resources the content itself, also from a Secret, and no name of a file.',
+      }
 }
 
 // --- Content in place of a file's name ---

@@ -20,7 +20,7 @@ export interface Extras<T> {
   /** Why and since when; what to use instead. */
   deprecated?: string
   /** Facets of the meaning that the word itself does not say. */
-  means?: Pick<Meaning, 'explicit' | 'owner' | 'tenantMinimum'>
+  means?: Pick<Meaning, 'explicit' | 'fixed' | 'owner' | 'tenantMinimum'>
 }
 
 /** Value type of an option. */

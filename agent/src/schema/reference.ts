@@ -2,7 +2,7 @@
 // The same declarations give the same bytes. The pages are read on paper and in a terminal, so they use lists, not tables.
 
 import { stringify } from 'yaml'
-import { meaningOf } from './meaning.ts'
+import { meaningOf, operatorTreatment } from './meaning.ts'
 import { isRequired, type Option, type Options } from './options.ts'
 import { aliasesOf, membersOf, type Schema, variantsOf } from './walk.ts'
 
@@ -74,7 +74,7 @@ export function componentPage(component: ComponentFacts): Page {
       ...(kind === 'source'
         ? []
         : ['- `inputs` (list of strings, required): Ids of the components it reads; `*` stands for any text.']),
-      ...optionLines(component.options, 0),
+      ...optionLines(component.options, 0, true),
     ].join('\n'),
   ].join('\n\n')
   return { names: [type, ...aliases], file: `${kind}s/${type}.md`, section: `${title}s`, summary, text: `${text}\n` }
@@ -82,7 +82,7 @@ export function componentPage(component: ComponentFacts): Page {
 
 /** A page of settings that belong to no component. */
 export function settingsPage(name: string, title: string, summary: string, options: Options): Page {
-  const text = `# ${title}\n\n${summary}\n\n## Options\n\n${optionLines(options, 0).join('\n')}\n`
+  const text = `# ${title}\n\n${summary}\n\n## Options\n\n${optionLines(options, 0, false).join('\n')}\n`
   return { names: [name], file: `${name}.md`, section: 'Configuration', summary, text }
 }
 
@@ -222,14 +222,15 @@ export function indexPage(pages: readonly Page[]): string {
 
 // --- Options ---
 
-function optionLines(options: Readonly<Record<string, Schema>>, depth: number): string[] {
+/** @param isResource whether resources of an operator have the options, too */
+function optionLines(options: Readonly<Record<string, Schema>>, depth: number, isResource: boolean): string[] {
   return Object.entries(options).flatMap(([name, schema]) => [
-    `${'  '.repeat(depth)}- ${optionLine(name, schema)}`,
-    ...memberLines(schema, depth + 1),
+    `${'  '.repeat(depth)}- ${optionLine(name, schema, isResource)}`,
+    ...memberLines(schema, depth + 1, isResource),
   ])
 }
 
-function optionLine(name: string, schema: Schema): string {
+function optionLine(name: string, schema: Schema, isResource: boolean): string {
   const notes = [typeWords(schema)]
   const fallback = schema['default']
   if (isRequired(schema as Option<unknown>)) notes.push('required')
@@ -241,11 +242,13 @@ function optionLine(name: string, schema: Schema): string {
   if (examples.length > 0) parts.push(`For example ${examples.map((each) => code(plainText(each))).join(', ')}.`)
   const aliases = aliasesOf(schema)
   if (aliases.length > 0) parts.push(`Also accepted as ${aliases.map(code).join(', ')}.`)
+  const { note } = operatorTreatment(meaningOf(schema))
+  if (isResource && note !== undefined) parts.push(note)
   if (schema['x-deprecated'] !== undefined) parts.push(`Deprecated: ${schema['x-deprecated']}`)
   return parts.join(' ')
 }
 
-function memberLines(schema: Schema, depth: number): string[] {
+function memberLines(schema: Schema, depth: number, isResource: boolean): string[] {
   const tag = (schema['discriminator'] as { propertyName?: string } | undefined)?.propertyName
   const variants = variantsOf(schema)
   if (tag !== undefined && variants !== undefined) {
@@ -255,16 +258,16 @@ function memberLines(schema: Schema, depth: number): string[] {
         `${'  '.repeat(depth)}- \`${tag}: ${choice?.['const']}\`, with`,
         ...(Object.keys(rest).length === 0
           ? [`${'  '.repeat(depth + 1)}- nothing else.`]
-          : optionLines(rest, depth + 1)),
+          : optionLines(rest, depth + 1, isResource)),
       ]
     })
   }
-  if (variants !== undefined) return variants.flatMap((variant) => memberLines(variant, depth))
-  if (schema['type'] === 'array') return memberLines((schema['items'] ?? {}) as Schema, depth)
+  if (variants !== undefined) return variants.flatMap((variant) => memberLines(variant, depth, isResource))
+  if (schema['type'] === 'array') return memberLines((schema['items'] ?? {}) as Schema, depth, isResource)
   if (schema['type'] !== 'object') return []
   const others = schema['additionalProperties']
-  if (typeof others === 'object' && others !== null) return memberLines(others as Schema, depth)
-  return optionLines(membersOf(schema), depth)
+  if (typeof others === 'object' && others !== null) return memberLines(others as Schema, depth, isResource)
+  return optionLines(membersOf(schema), depth, isResource)
 }
 
 function typeWords(schema: Schema): string {

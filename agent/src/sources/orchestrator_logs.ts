@@ -106,7 +106,7 @@ export const orchestratorLogs = defineSource({
       path(
         'Directory for positions; must be writable. The global `data_dir` if not given.',
         { use: 'folder' },
-        { means: { owner: 'operator' } },
+        { means: { owner: 'operator', fixed: true } },
       ),
     ),
     delay_deletion_ms: uint(
@@ -142,7 +142,7 @@ export const orchestratorLogs = defineSource({
       limit: 'fingerprintLines',
     }),
     glob_minimum_cooldown_ms: uint(
-      'Milliseconds between two walks of all folders. New files are seen sooner where the system tells of them.',
+      'Milliseconds between two walks of all folders; agents of an operator share them, at most one in 30 s. New files are seen sooner where the system reports them.',
       { default: 60000, minimum: 1, means: { tenantMinimum: 1000 } },
     ),
     ignore_older_secs: optional(
@@ -158,13 +158,13 @@ export const orchestratorLogs = defineSource({
       path(
         'A kubeconfig. If not given, the service account of the pod is used.',
         { use: 'read' },
-        { means: { owner: 'operator' } },
+        { means: { owner: 'operator', fixed: true } },
       ),
     ),
     logs_dir: path(
       'Directory with the folders of pods.',
       { use: 'folder' },
-      { default: '/var/log/pods', means: { owner: 'operator' } },
+      { default: '/var/log/pods', means: { owner: 'operator', fixed: true } },
     ),
     max_line_bytes: bytes('Longest line in bytes, prefix included; longer ones are discarded.', {
       default: 32768,
@@ -201,7 +201,7 @@ export const orchestratorLogs = defineSource({
     ),
     self_node_name: optional(
       text('Name of the node. The environment variable AGENT_SELF_NODE_NAME if not given.', {
-        means: { owner: 'operator' },
+        means: { owner: 'operator', fixed: true },
         examples: ['node-1'],
       }),
     ),
@@ -213,7 +213,7 @@ export const orchestratorLogs = defineSource({
     ),
     use_apiserver_cache: bool(
       'Whether lists are read from the cache of the API server: less load, perhaps a little old.',
-      { default: false },
+      { default: false, means: { fixed: true } },
     ),
   },
 

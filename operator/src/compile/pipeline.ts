@@ -44,6 +44,7 @@ import {
   amountText,
   callViolations,
   capOf,
+  fixedOptions,
   identityViolations,
   optionViolations,
   raisedBy,
@@ -461,6 +462,13 @@ class Compilation {
     if (resolved.tenant && typeof type === 'string') {
       this.#forbid(resource, path, typeViolations(kind, type, this.#mode, this.#options))
       this.#forbid(resource, below, optionViolations(kind, type, config, this.#mode, this.#options))
+    }
+    if (typeof type === 'string' && !this.#options.ownMachine) {
+      for (const { path: inner, message, help } of fixedOptions(kind, type, config, resolved.tenant)) {
+        const at = [...below, ...inner]
+        const place = { path: labelOf(at), ...resource.locate(at) }
+        this.#problems.push({ severity: 'warning', reason: 'InvalidConfig', message, help, ...place })
+      }
     }
     if (isShared(resource) && !isLent(resource) && holdsPlainSecret(kind, type, config))
       this.#withheld.add(`${resource.kind} ${resource.name}`)

@@ -16,6 +16,7 @@ import {
   limits,
   meaningOf,
   namesFile,
+  operatorTreatment,
 } from '@penstock/agent/schema/meaning'
 import {
   canonicalPatterns,
@@ -171,6 +172,29 @@ export function optionViolations(
   }
   walkOptions(schema, given, visit, isReference)
   return violations
+}
+
+/** Options of a cluster kind, or of a namespaced one, that are obeyed by an agent alone and have no effect here. */
+export function fixedOptions(
+  kind: ComponentKind,
+  type: string,
+  given: Readonly<Record<string, unknown>>,
+  isTenants: boolean,
+): Violation[] {
+  const declaration = findComponent(kind, type)
+  if (declaration === undefined) return []
+  const found: Violation[] = []
+  walkOptions(optionsOf(declaration).schema, given, ({ path, value, schemas }) => {
+    const isFixed = schemas.map(meaningOf).some((meaning) => {
+      const { namespaced, cluster } = operatorTreatment(meaning)
+      return (isTenants ? namespaced : cluster) === 'fixed'
+    })
+    if (!isFixed || value === undefined) return undefined
+    const message = `\`${lastName(path)}\` has no effect here: all Pipelines of an Agent share what it sets`
+    found.push({ path, message, help: 'Leave it out. An agent without an operator obeys it.' })
+    return false
+  })
+  return found
 }
 
 /** Options that say where a component's credentials come from, as they will be used: references have been replaced (T5). */

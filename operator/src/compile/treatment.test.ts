@@ -1,0 +1,138 @@
+// What the reference says of each option under an operator is what the compile does with it: it arrives at the agent, it is refused at
+// its place, or a warning there says that it has no effect. The walk takes every option of every component.
+
+import type { AnyDeclaration } from '@penstock/agent/component'
+import { optionsOf } from '@penstock/agent/config/component-options'
+import { components } from '@penstock/agent/registry'
+import { type Meaning, meaningOf, operatorTreatment } from '@penstock/agent/schema/meaning'
+import { isTable, membersOf, type Schema, variantsOf } from '@penstock/agent/schema/walk'
+import { expect, test } from 'vitest'
+import { subscriptionOf } from './artifact.ts'
+import { compilePipeline } from './pipeline.ts'
+import { resourceOf } from './resources.ts'
+
+type Key = string | number
+
+interface Option {
+  readonly declaration: AnyDeclaration
+  readonly schema: Schema
+  /** Its own, and that of the list around it. */
+  readonly meaning: Meaning
+  readonly path: readonly Key[]
+  /** Options with a value at the place, and nothing else than tags around it. */
+  readonly with: (value: unknown) => unknown
+}
+
+function optionsBelow(declaration: AnyDeclaration): Option[] {
+  const visit = (
+    schema: Schema,
+    path: readonly Key[],
+    build: (value: unknown) => unknown,
+    around: Meaning = {},
+  ): Option[] => {
+    const variants = variantsOf(schema)
+    if (variants !== undefined) return variants.flatMap((variant) => visit(variant, path, build))
+    if (isTable(schema['items']))
+      return visit(schema['items'], [...path, 0], (value) => build([value]), meaningOf(schema))
+    const meaning = { ...around, ...meaningOf(schema) }
+    if (schema['type'] !== 'object') return [{ declaration, schema, meaning, path, with: build }]
+    const members = Object.entries(membersOf(schema))
+    const tags = Object.fromEntries(
+      members.flatMap(([name, { const: tag }]) => (tag === undefined ? [] : [[name, tag]])),
+    )
+    const below = members
+      .filter(([, member]) => member['const'] === undefined)
+      .flatMap(([name, member]) => visit(member, [...path, name], (value) => build({ ...tags, [name]: value })))
+    const others = schema['additionalProperties']
+    return isTable(others) ? [...below, ...visit(others, [...path, 'any'], (value) => build({ any: value }))] : below
+  }
+  return visit(optionsOf(declaration).schema, [], (value) => value)
+}
+
+/** A value that the option takes. */
+function sampleOf(schema: Schema): unknown {
+  const given = (schema['examples'] as readonly unknown[] | undefined)?.[0] ?? schema['default']
+  const { file, address } = meaningOf(schema)
+  // Examples of addresses may be of this machine, which tenants cannot reach.
+  if (address !== undefined && typeof given === 'string') return given.replace(/127\.0\.0\.1|localhost/, 'example.com')
+  if (given !== undefined && !isTable(given)) return given
+  if (file !== undefined) return file.within === undefined ? '/a/file' : '**/*.log'
+  if (Array.isArray(schema['enum'])) return schema['enum'][0]
+  if (schema['type'] === 'boolean') return true
+  if (schema['type'] === 'integer' || schema['type'] === 'number') return Number(schema['minimum'] ?? 1)
+  return schema['format'] === 'url' ? 'https://example.com' : 'text'
+}
+
+const contents = { pem: '-----BEGIN CERTIFICATE-----', json: '{}', data: 'data:application/json;base64,e30=' } as const
+
+const lists = { source: 'sources', transform: 'transforms', sink: 'sinks' } as const
+
+/** What a Pipeline with the component says about the option, and what of it arrives. */
+function compiled({ declaration, path, with: build }: Option, value: unknown, namespace: string | undefined) {
+  const { kind, type } = declaration
+  const spec = {
+    ...(type === 'file' && kind === 'source' ? { mode: 'Sidecar' } : {}),
+    sources: [{ name: 'in', type: 'demo_logs', config: {} }],
+    transforms: [] as object[],
+    sinks: [{ name: 'out', type: 'blackhole', config: {} }] as object[],
+    [lists[kind]]: [{ name: 'own', type, config: build(value) }],
+  }
+  const object = {
+    apiVersion: 'penstock.dev/v1alpha1',
+    kind: namespace === undefined ? 'ClusterPipeline' : 'Pipeline',
+    metadata: { name: 'p', ...(namespace === undefined ? {} : { namespace }) },
+    spec,
+  }
+  const resource = resourceOf(object)
+  const result = compilePipeline(resource, [resource], { ownMachine: false })
+  const place = path.reduce<string>(
+    (label, key) => (typeof key === 'number' ? `${label}[${key}]` : `${label}.${key}`),
+    `spec.${lists[kind]}[0].config`,
+  )
+  // A list may be refused as a whole.
+  const own = result.problems.filter(
+    ({ path: at }) => at === place || (at.includes('.config.') && place.startsWith(`${at}[`)),
+  )
+  const [pods] = result.podLogs
+  const options = pods?.options ?? Object.values(result[lists[kind]])[0]
+  const arrived = path.reduce<unknown>((table, key) => (table as Record<Key, unknown> | undefined)?.[key], options)
+  const selectors = pods === undefined ? [] : Object.values(subscriptionOf(pods, 'uid')).map(String)
+  return {
+    isRefused: own.some(({ severity }) => severity === 'error'),
+    isWarned: own.some(({ severity }) => severity === 'warning'),
+    arrives: arrived === value || selectors.some((text) => text.includes(String(value))),
+  }
+}
+
+const all = components.flatMap(optionsBelow)
+const nameOf = ({ declaration, path }: Option) => `${declaration.kind} ${declaration.type}: ${path.join('.')}`
+
+test('every option of a cluster kind arrives at the agent, or is warned of as fixed', () => {
+  const wrong = all.filter((option) => {
+    const found = compiled(option, sampleOf(option.schema), undefined)
+    const { cluster } = operatorTreatment(option.meaning)
+    return found.isRefused || found.isWarned !== (cluster === 'fixed') || !found.arrives
+  })
+  expect(all.length).toBeGreaterThan(500)
+  expect(wrong.map(nameOf)).toEqual([])
+})
+
+test('every option of a namespaced kind arrives, is refused, or is warned of as fixed', () => {
+  const wrong = all.filter((option) => {
+    const { meaning } = option
+    const { namespaced } = operatorTreatment(meaning)
+    const inline = meaning.file?.inline
+    const value = namespaced === 'content' && inline !== undefined ? contents[inline] : sampleOf(option.schema)
+    const found = compiled(option, value, 'shop')
+    if (namespaced === 'refused') return !found.isRefused
+    if (namespaced === 'fixed') return !found.isWarned || found.isRefused
+    return found.isRefused || found.isWarned || !found.arrives
+  })
+  expect(wrong.map(nameOf)).toEqual([])
+})
+
+test('an option that takes content takes no name of a file', () => {
+  const files = all.filter(({ meaning }) => operatorTreatment(meaning).namespaced === 'content')
+  expect(files.length).toBeGreaterThan(20)
+  expect(files.filter((option) => !compiled(option, '/etc/passwd', 'shop').isRefused).map(nameOf)).toEqual([])
+})
