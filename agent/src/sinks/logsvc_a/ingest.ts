@@ -77,9 +77,11 @@ export function ingestSink(context: SinkContext, options: IngestOptions, origin:
     maxBodyBytes: mostBodyBytes,
     secret: options.api_key,
     async healthcheck(get) {
-      // As a delivery, but of no line: an address or a key that does not work for this works for none.
-      const parameters = new URLSearchParams({ hostname: 'penstock', now: String(Date.now()) })
-      const { status } = await get(`${address}?${parameters}`, { 'content-type': 'application/json' }, '{"lines":[]}')
+      // A delivery of no line: an address or a key that does not work for this works for none.
+      const ask = (query: string) => get(`${address}${query}`, { 'content-type': 'application/json' }, '{"lines":[]}')
+      let { status } = await ask('')
+      // A service that wants to know the host says so by 400.
+      if (status === 400) status = (await ask(`?${new URLSearchParams({ hostname: 'penstock' })}`)).status
       if (status >= 200 && status < 300) return
       if (status >= 500) throw new PenstockError('PEN_HEALTHCHECK', 'Server returned a server error')
       if (status === 403) throw new PenstockError('PEN_HEALTHCHECK', 'Token is not valid, 403 returned.')
