@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { snappyCompress, snappyUncompress } from './snappy.ts'
+import { snappyCompress, snappyLength, snappyUncompress } from './snappy.ts'
 
 const noise = Buffer.concat(
   Array.from({ length: 4000 }, (_, index) => createHash('md5').update(String(index)).digest()),
@@ -18,4 +18,14 @@ test.each([
   const block = snappyCompress(data)
   if (data.length > 0) expect(snappyUncompress(block, data.length)).toEqual(data)
   expect(block.length).toBeLessThanOrEqual(32 + data.length + data.length / 6)
+})
+
+test('a block that says more than it can hold is refused before there is room for it', () => {
+  const block = Buffer.from([0xff, 0xff, 0xff, 0x1f, 0x00, 0x61]) // 64 MiB
+  expect(snappyLength(block)).toBe(0x3ffffff)
+  const before = process.memoryUsage().arrayBuffers
+  expect(snappyUncompress(block, 1 << 27)).toBeUndefined()
+  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(1 << 20)
+  expect(snappyLength(Buffer.alloc(0))).toBe(0)
+  expect(snappyLength(Buffer.alloc(9, 0xff))).toBe(0)
 })

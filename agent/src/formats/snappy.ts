@@ -117,10 +117,23 @@ function writeCopy(offset: number, count: number, out: Buffer, start: number): n
 
 /** The data of a block; undefined if it is not valid or has more bytes than allowed. */
 export function snappyUncompress(block: Buffer, most: number): Buffer | undefined {
-  if (block.length === 0) return undefined
+  // No three bytes stand for more than 64. The library makes room for what a block says, whatever is in it.
+  if (block.length === 0 || snappyLength(block) > 22 * block.length) return undefined
   try {
-    return Buffer.from(snappy().uncompress(block, most))
+    const { buffer, byteOffset, byteLength } = snappy().uncompress(block, most)
+    return Buffer.from(buffer, byteOffset, byteLength)
   } catch {
     return undefined // The library throws for every block that is not valid.
   }
+}
+
+/** Bytes of the data of a block, as it says itself; 0 if it does not. */
+export function snappyLength(block: Buffer): number {
+  let length = 0
+  for (let at = 0; at < Math.min(block.length, 5); at++) {
+    const byte = block[at] as number
+    length += (byte & 0x7f) * 2 ** (7 * at)
+    if (byte < 0x80) return length
+  }
+  return 0
 }

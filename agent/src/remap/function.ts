@@ -217,7 +217,7 @@ export interface FunctionDeclaration {
   readonly reaches?: 'environment' | 'host' | 'network' | 'agent'
   /**
    * How much larger than its arguments together the result may be. `none`: it is no larger. `product`: as large as their product,
-   * so that `compile` must keep to `runtime.maxBytes`. A few times as large if not given.
+   * or larger, so that `compile` must keep to `runtime.maxBytes`. A few times as large if not given.
    */
   readonly growth?: 'none' | 'product'
   /** Why, and what to use instead (warning E801). */

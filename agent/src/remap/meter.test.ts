@@ -1,11 +1,14 @@
 // Programs of namespaced resources end before they hold the agent up, or fill its memory, and the next event goes on.
 
+import { deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { noMetadata } from '../event/log.ts'
-import type { ValueObject } from '../event/value.ts'
+import { Bytes, type ValueObject } from '../event/value.ts'
+import { compressBlock } from '../formats/lz4.ts'
+import { snappyCompress } from '../formats/snappy.ts'
 import { isFailure } from './function.ts'
 import { compileProgram, type Program } from './program.ts'
-import { restrictedRules } from './rules.ts'
+import { defaultBudget, restrictedRules } from './rules.ts'
 
 function restricted(source: string): Program {
   const compiled = compileProgram(source, { keepResult: true, rules: restrictedRules })
@@ -144,4 +147,28 @@ test('constants of constants do not grow while a program is compiled', () => {
 test('a program with a budget has a limit of its own', () => {
   const source = '.a = 1\n'.repeat(40_000)
   expect(compileProgram(source, { rules: restrictedRules })).toMatchObject({ ok: false, diagnostics: [{ code: 203 }] })
+})
+
+const long = Buffer.alloc(defaultBudget.bytes + 1)
+const lz4 = (data: Buffer): Buffer => {
+  const size = Buffer.alloc(4)
+  size.writeUInt32LE(data.length)
+  return Buffer.concat([size, compressBlock(data)])
+}
+
+test.each<[string, (data: Buffer) => Buffer]>([
+  ['decode_gzip(.data)', gzipSync],
+  ['decode_zlib(.data)', deflateSync],
+  ['decode_zstd(.data)', zstdCompressSync],
+  ['decode_snappy(.data)', snappyCompress],
+  ['decode_lz4(.data, prepended_size: true)', lz4],
+])('what stands for more than a program may make ends it: %s', { timeout: 120_000 }, (call, compress) => {
+  const run = (source: string, data: Buffer) =>
+    restricted(source).run({ data: new Bytes(compress(data)) }, noMetadata, true)
+  expect(run(`.x = ${call} ?? ${call} ?? 1`, long)).toMatchObject({ outcome: 'fatal', sort: 'budget' })
+  const length = `length(${call.replace('(', '!(')})`
+  expect(run(length, Buffer.from('a short text'))).toBe(12)
+  const free = compileProgram(length, { keepResult: true })
+  if (!free.ok) throw new TypeError(free.rendered)
+  expect(free.program.run({ data: new Bytes(compress(long)) }, noMetadata, true)).toBe(long.length)
 })

@@ -3,10 +3,9 @@
 import { gunzipSync } from 'node:zlib'
 import type { Bytes } from '../../event/value.ts'
 import { bytesOf, textOf } from '../byte-text.ts'
-import { defineFunction, failure, type Result } from '../function.ts'
+import { decompressedLimit, unreadable } from '../decompression.ts'
+import { defineFunction, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
-
-const mostBytes = 1 << 27
 
 export const decodeGzip = defineFunction({
   name: 'decode_gzip',
@@ -15,20 +14,23 @@ export const decodeGzip = defineFunction({
   parameters: [{ name: 'value', kind: kinds.string, bytes: true, description: 'The data.' }],
   returns: kinds.string,
   fallible: 'always',
-  errors: ['The data is not gzip.', 'It gives more than 128 MiB.'],
+  growth: 'product',
+  errors: ['The data is not gzip.', 'It gives more than 128 MiB, or more than the program may make.'],
   pure: true,
   examples: [
     { source: 'decode_gzip!(decode_base64!("H4sIAAAAAAAAA0tMSgYAwkEkNQMAAAA="))', result: '"abc"' },
     { source: 'decode_gzip!(encode_gzip("gate seven"))', result: '"gate seven"' },
     { source: 'decode_gzip("no gzip") ?? "no gzip"', result: '"no gzip"' },
   ],
-  compile:
-    () =>
-    (value: string | Bytes): Result => {
+  compile({ runtime: { maxBytes } }) {
+    const limit = decompressedLimit(maxBytes)
+    const options = { maxOutputLength: limit }
+    return (value: string | Bytes): Result => {
       try {
-        return textOf(gunzipSync(bytesOf(value), { maxOutputLength: mostBytes }))
-      } catch {
-        return failure('unable to decode value with Gzip decoder')
+        return textOf(gunzipSync(bytesOf(value), options))
+      } catch (error) {
+        return unreadable(error, maxBytes, 'unable to decode value with Gzip decoder')
       }
-    },
+    }
+  },
 })

@@ -3,10 +3,9 @@
 import type { Bytes } from '../../event/value.ts'
 import { decompressBlock, decompressFrame, isFrame } from '../../formats/lz4.ts'
 import { bytesOf, textOf } from '../byte-text.ts'
+import { decompressedLimit, tooLong } from '../decompression.ts'
 import { defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
-
-const mostBytes = 1 << 27
 
 export const decodeLz4 = defineFunction({
   name: 'decode_lz4',
@@ -31,25 +30,32 @@ export const decodeLz4 = defineFunction({
   ],
   returns: kinds.string,
   fallible: 'always',
-  errors: ['The data is not LZ4.', 'It gives more than `buf_size`, or more than 128 MiB.'],
+  growth: 'product',
+  errors: [
+    'The data is not LZ4.',
+    'It gives more than `buf_size`, or more than 128 MiB, or more than the program may make.',
+  ],
   pure: true,
   examples: [
     { source: 'decode_lz4!(encode_lz4!("abc", prepend_size: false))', result: '"abc"' },
     { source: 'decode_lz4!(encode_lz4!("gate seven"), prepended_size: true)', result: '"gate seven"' },
     { source: 'decode_lz4("no lz4", prepended_size: true) ?? "no LZ4"', result: '"no LZ4"' },
   ],
-  compile:
-    () =>
-    (value: string | Bytes, bufferSize: number | bigint, prependedSize: boolean): Result => {
+  compile({ runtime: { maxBytes } }) {
+    const limit = decompressedLimit(maxBytes)
+    const problem = 'unable to decode value with LZ4 decoder'
+    return (value: string | Bytes, bufferSize: number | bigint, prependedSize: boolean): Result => {
       const bytes = bytesOf(value)
       let result: Buffer | undefined
       if (isFrame(bytes)) {
-        result = decompressFrame(bytes, mostBytes)
+        result = decompressFrame(bytes, limit)
       } else if (!prependedSize) {
-        result = decompressBlock(bytes, Math.max(0, Math.min(mostBytes, Number(bufferSize))))
-      } else if (bytes.length >= 4 && bytes.readUInt32LE() <= mostBytes) {
+        result = decompressBlock(bytes, Math.max(0, Math.min(limit, Number(bufferSize))))
+      } else if (bytes.length >= 4) {
+        if (bytes.readUInt32LE() > limit) return tooLong(maxBytes, problem)
         result = decompressBlock(bytes.subarray(4), bytes.readUInt32LE())
       }
-      return result === undefined ? failure('unable to decode value with LZ4 decoder') : textOf(result)
-    },
+      return result === undefined ? failure(problem) : textOf(result)
+    }
+  },
 })

@@ -3,10 +3,9 @@
 import { inflateSync } from 'node:zlib'
 import type { Bytes } from '../../event/value.ts'
 import { bytesOf, textOf } from '../byte-text.ts'
-import { defineFunction, failure, type Result } from '../function.ts'
+import { decompressedLimit, unreadable } from '../decompression.ts'
+import { defineFunction, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
-
-const mostBytes = 1 << 27
 
 export const decodeZlib = defineFunction({
   name: 'decode_zlib',
@@ -15,20 +14,23 @@ export const decodeZlib = defineFunction({
   parameters: [{ name: 'value', kind: kinds.string, bytes: true, description: 'The data.' }],
   returns: kinds.string,
   fallible: 'always',
-  errors: ['The data is not zlib.', 'It gives more than 128 MiB.'],
+  growth: 'product',
+  errors: ['The data is not zlib.', 'It gives more than 128 MiB, or more than the program may make.'],
   pure: true,
   examples: [
     { source: 'decode_zlib!(decode_base64!("eJxLTEoGAAJNASc="))', result: '"abc"' },
     { source: 'decode_zlib!(encode_zlib("gate seven"))', result: '"gate seven"' },
     { source: 'decode_zlib("no zlib") ?? "no zlib"', result: '"no zlib"' },
   ],
-  compile:
-    () =>
-    (value: string | Bytes): Result => {
+  compile({ runtime: { maxBytes } }) {
+    const limit = decompressedLimit(maxBytes)
+    const options = { maxOutputLength: limit }
+    return (value: string | Bytes): Result => {
       try {
-        return textOf(inflateSync(bytesOf(value), { maxOutputLength: mostBytes }))
-      } catch {
-        return failure('unable to decode value with Zlib decoder')
+        return textOf(inflateSync(bytesOf(value), options))
+      } catch (error) {
+        return unreadable(error, maxBytes, 'unable to decode value with Zlib decoder')
       }
-    },
+    }
+  },
 })

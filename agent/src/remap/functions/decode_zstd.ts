@@ -1,12 +1,11 @@
 // Function `decode_zstd`.
 
-import { zstdDecompressSync } from 'node:zlib'
+import { constants, zstdDecompressSync } from 'node:zlib'
 import type { Bytes } from '../../event/value.ts'
 import { bytesOf, textOf } from '../byte-text.ts'
-import { defineFunction, failure, type Result } from '../function.ts'
+import { decompressedLimit, unreadable } from '../decompression.ts'
+import { defineFunction, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
-
-const mostBytes = 1 << 27
 
 export const decodeZstd = defineFunction({
   name: 'decode_zstd',
@@ -15,20 +14,26 @@ export const decodeZstd = defineFunction({
   parameters: [{ name: 'value', kind: kinds.string, bytes: true, description: 'The data.' }],
   returns: kinds.string,
   fallible: 'always',
-  errors: ['The data is not Zstandard.', 'It gives more than 128 MiB.'],
+  growth: 'product',
+  errors: ['The data is not Zstandard.', 'It gives more than 128 MiB, or more than the program may make.'],
   pure: true,
   examples: [
     { source: 'decode_zstd!(encode_zstd("abc", compression_level: 1))', result: '"abc"' },
     { source: 'decode_zstd!(encode_zstd("gate seven"))', result: '"gate seven"' },
     { source: 'decode_zstd("no zstd") ?? "no Zstandard"', result: '"no Zstandard"' },
   ],
-  compile:
-    () =>
-    (value: string | Bytes): Result => {
+  compile({ runtime: { maxBytes } }) {
+    const limit = decompressedLimit(maxBytes)
+    const options = {
+      maxOutputLength: limit,
+      params: { [constants.ZSTD_d_windowLogMax]: Math.floor(Math.log2(limit)) },
+    }
+    return (value: string | Bytes): Result => {
       try {
-        return textOf(zstdDecompressSync(bytesOf(value), { maxOutputLength: mostBytes }))
-      } catch {
-        return failure('unable to decode value with Zstd decoder')
+        return textOf(zstdDecompressSync(bytesOf(value), options))
+      } catch (error) {
+        return unreadable(error, maxBytes, 'unable to decode value with Zstd decoder')
       }
-    },
+    }
+  },
 })
