@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import {
   appendFileSync,
   mkdirSync,
@@ -9,7 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { LogEvent } from '../event/log.ts'
@@ -410,7 +411,9 @@ test('a pod that is labelled while it is read is read no more', async () => {
 
 test('a log behind a symbolic link is followed when it is exchanged', async () => {
   api.set('pods', pod('web-1'))
-  const target = join(folder, 'target.log')
+  const id = 'c0ffee'.padEnd(64, '0')
+  const target = join(folder, `docker/${id}/${id}-json.log`)
+  mkdirSync(dirname(target), { recursive: true })
   writeFileSync(target, cri('one'))
   mkdirSync(join(folder, 'pods/shop_web-1_uid-web-1/app'), { recursive: true })
   symlinkSync(target, join(folder, 'pods/shop_web-1_uid-web-1/app/0.log'))
@@ -421,6 +424,38 @@ test('a log behind a symbolic link is followed when it is exchanged', async () =
   writeFileSync(target, cri('three'))
   await source.received(3)
   expect(messages(source)).toEqual(['one', 'two', 'three'])
+})
+
+test('no link, pipe or folder among the logs of a pod leads to a file of the agent', async () => {
+  api.set('pods', pod('web-1'))
+  const outside = join(folder, 'secrets')
+  const logs = join(folder, 'pods/shop_web-1_uid-web-1')
+  const id = 'c0ffee'.padEnd(64, '0')
+  for (const each of [outside, join(logs, 'app'), join(folder, id)]) mkdirSync(each, { recursive: true })
+  writeFileSync(join(outside, '0.log'), cri('secret 1'))
+  writeFileSync(join(folder, id, 'token'), cri('secret 2'))
+  execFileSync('mkfifo', [join(outside, 'pipe')])
+  const links = {
+    'app/1.log': join(outside, '0.log'),
+    'app/2.log': join(folder, id, 'token'),
+    'app/3.log': join(outside, 'pipe'),
+    'app/4.log': '/dev/zero',
+    'app/5.log': `/proc/self/root${outside}/0.log`,
+    other: outside,
+  }
+  for (const [name, target] of Object.entries(links)) symlinkSync(target, join(logs, name))
+  execFileSync('mkfifo', [join(logs, 'app/6.log')])
+  await using source = await start()
+  await vi.waitFor(() => expect(source.events.errors).toHaveLength(6), 10_000)
+  write('shop_web-1_uid-web-1', cri('one'))
+  await source.received(1)
+  expect(messages(source)).toEqual(['one'])
+  expect(source.events.errors.map(({ code, fields }) => [code, fields?.['file']]).sort()).toEqual(
+    ['app/1.log', 'app/2.log', 'app/3.log', 'app/4.log', 'app/5.log', 'other/0.log'].map((name) => [
+      'outside_of_volume',
+      join(logs, name),
+    ]),
+  )
 })
 
 test('rotation as the kubelet does it loses and doubles nothing', async () => {

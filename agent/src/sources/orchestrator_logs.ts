@@ -16,6 +16,7 @@ import { findZone } from '../formats/timezone.ts'
 import { KubeClient } from '../kube/client.ts'
 import { inClusterTarget, kubeConfigTarget } from '../kube/config.ts'
 import { bool, bytes, fieldPath, group, list, oneOf, optional, path, seconds, text, uint } from '../schema/options.ts'
+import { PodLogConfinement } from '../tailing/confinement.ts'
 import { compileGlob, type Glob } from '../tailing/glob.ts'
 import { compileMultiline, MultilineAggregator, multiline, multilineProblems } from '../tailing/multiline.ts'
 import { compileDelimiter, type Slab } from '../tailing/slab.ts'
@@ -162,7 +163,7 @@ export const orchestratorLogs = defineSource({
       ),
     ),
     logs_dir: path(
-      'Directory with the folders of pods.',
+      'Directory with the folders of pods. A link in it is read if it leads to a file below it, or to a log of Docker (`<id>/<id>-json.log`).',
       { use: 'folder' },
       { default: '/var/log/pods', means: { owner: 'operator', fixed: true } },
     ),
@@ -675,6 +676,8 @@ export const orchestratorLogs = defineSource({
         pool: hub?.pool,
         turns: hub === undefined ? undefined : context.turns,
         maxRotatedFiles: hub?.maxRotatedFiles,
+        // What a descriptor has open, only Linux says.
+        confinement: process.platform === 'linux' ? new PodLogConfinement(root) : undefined,
         isDiskFull: hub === undefined ? undefined : () => hub.isDiskFull,
       },
       {

@@ -4,7 +4,15 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync, readlinkSync, realpathSync } from 'node:fs'
 import { dirname } from 'node:path'
 
-export class Confinement {
+/** What may be read, and removed. */
+export interface Confined {
+  /** Whether an open file may be read. */
+  holds(descriptor: number): boolean
+  /** Whether a path may be removed: its folder is inside, and a link at its end is removed itself. */
+  mayRemove(path: string): boolean
+}
+
+export class Confinement implements Confined {
   readonly #root: string
 
   constructor(root: string) {
@@ -41,6 +49,32 @@ export class Confinement {
   /** Whether a path may be removed: its folder is inside, and a link at its end is removed itself. */
   mayRemove(path: string): boolean {
     return this.leadsInside(dirname(path))
+  }
+}
+
+/** The log of a container as Docker keeps it: a runtime that uses it writes links to it into the folders of pods. */
+const dockerLog = /\/([0-9a-f]{64})\/\1-json\.log[^/]*$/
+
+/**
+ * The folders of pods. The kubelet and the runtime write them, pods do not; but whoever mounts the folder of the node's logs may
+ * put links there, which would lead to files of the agent.
+ */
+export class PodLogConfinement implements Confined {
+  readonly #root: string
+
+  constructor(root: string) {
+    this.#root = root
+  }
+
+  holds(descriptor: number): boolean {
+    if (!fstatSync(descriptor).isFile()) return false
+    const path = pathOf(descriptor)
+    return isBelow(path, realpathSync(this.#root)) || dockerLog.test(path)
+  }
+
+  /** Nothing is removed there. */
+  mayRemove(): boolean {
+    return false
   }
 }
 

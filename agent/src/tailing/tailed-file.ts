@@ -2,7 +2,7 @@
 
 import type { Stats } from 'node:fs'
 import type { Turns } from '../component.ts'
-import type { Confinement } from './confinement.ts'
+import type { Confined } from './confinement.ts'
 import type { DiscoveryHooks, DiscoveryRules, Finder } from './discovery.ts'
 import type { FingerprintOptions } from './fingerprint.ts'
 import { maxPollMs } from './polling.ts'
@@ -14,7 +14,7 @@ export const defaultReadBytes = 2048
 
 export interface TailOptions {
   /** What reading must not leave. */
-  readonly confinement?: Confinement | undefined
+  readonly confinement?: Confined | undefined
   readonly rules: DiscoveryRules
   /** Who finds the files, where several tailers share that; each finds its own if not given. */
   readonly find?: ((rules: DiscoveryRules, hooks: DiscoveryHooks) => Finder) | undefined
