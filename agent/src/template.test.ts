@@ -3,7 +3,7 @@ import { PenstockError } from './errors.ts'
 import { LogEvent } from './event/log.ts'
 import { MetricEvent } from './event/metric.ts'
 import { Float } from './event/value.ts'
-import { compileTemplate, templateProblem } from './template.ts'
+import { compileTemplate, maxJoinedLength, templateProblem } from './template.ts'
 import { at, log } from './testing/events.ts'
 
 const event = log({
@@ -41,6 +41,16 @@ test('a missing field gives no text, and its name', () => {
   expect(template.render(event)).toBeUndefined()
   expect(template.missing(event)).toEqual(['a.b', 'c'])
   expect(template.paths).toHaveLength(3)
+})
+
+test('fields that are too long together give no text, and one field gives what it has', () => {
+  const long = log({ a: 'x'.repeat(maxJoinedLength / 2), b: 'x'.repeat(2 * maxJoinedLength) })
+  const twice = compileTemplate('{{ a }}{{ a }}')
+  const thrice = compileTemplate('{{ a }}{{ a }}{{ a }}')
+  expect(twice.render(long)).toHaveLength(maxJoinedLength)
+  expect(thrice.render(long)).toBeUndefined()
+  expect(thrice.missing(long)).toEqual([])
+  expect(compileTemplate('{{ b }}').render(long)).toHaveLength(2 * maxJoinedLength)
 })
 
 test('a template without fields and times is static, also with an escaped percent sign', () => {

@@ -20,11 +20,17 @@ export interface Template {
   readonly isStatic: boolean
   /** The fields that the text refers to. */
   readonly paths: readonly Path[]
-  /** The text for an event; undefined if fields are missing, which `missing` then names. */
+  /** The text for an event; undefined if fields are missing, which `missing` then names, or if it would be too long. */
   render(event: LogEvent | MetricEvent): string | undefined
   /** Names of the fields that the event does not have, as the template spells them. */
   missing(event: LogEvent | MetricEvent): string[]
 }
+
+/**
+ * Characters that fields may give together: a template that names one field a thousand times would make a megabyte of each
+ * kilobyte, and no name of a file, an index or a label is as long.
+ */
+export const maxJoinedLength = 65_536
 
 /**
  * Compiles a template; throws a PenstockError if it is not a valid one.
@@ -112,6 +118,7 @@ class CompiledTemplate implements Template {
   readonly isStatic: boolean
   readonly paths: readonly Path[]
   readonly #parts: readonly Part[]
+  readonly #maxLength: number
   readonly #text: string
   readonly #timestampKey: string
   readonly #zone: Zone
@@ -122,6 +129,8 @@ class CompiledTemplate implements Template {
     this.isStatic = parts.every((part) => part.kind === 'text')
     this.#text = this.isStatic ? parts.map((part) => (part.kind === 'text' ? part.text : '')).join('') : ''
     this.paths = parts.flatMap((part) => (part.kind === 'field' ? [part.path] : []))
+    // What a single field gives is no longer than its event.
+    this.#maxLength = this.paths.length > 1 ? maxJoinedLength : Number.POSITIVE_INFINITY
     this.#timestampKey = timestampKey
     this.#zone = zone
   }
@@ -140,6 +149,7 @@ class CompiledTemplate implements Template {
         const value = fieldText(part, event)
         if (value === undefined) return undefined
         text += value
+        if (text.length > this.#maxLength) return undefined
       }
     }
     return text

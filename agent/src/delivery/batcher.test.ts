@@ -6,7 +6,7 @@ import { log } from '../testing/events.ts'
 import { batchOf } from '../testing/harness.ts'
 import { Batcher, type BatchLimits, type RequestWriter } from './batcher.ts'
 
-/** Events of ten bytes whose message is one letter; `!` cannot be encoded. */
+/** Events of ten bytes whose message is one letter; `!` cannot be encoded, and `|` is the last of its request. */
 const letters = (text: string) => [...text].map((letter) => log({ m: letter }))
 const size = log({ m: 'a' }).size
 
@@ -25,6 +25,9 @@ function start(limits: Partial<BatchLimits>, partition?: RequestWriter['partitio
           const before = request.body.length
           request.body.writeText(text)
           request.mark(before)
+          if (text !== '|') continue
+          request.stoppedAt = index + 1
+          return
         }
       },
     },
@@ -50,6 +53,24 @@ test('a request is closed before its body is larger than the destination takes, 
   expect(lengths.reduce((sum, length) => sum + length, 0)).toBe(30_000)
   for (const length of lengths) expect(length).toBeLessThanOrEqual(10_000)
   for (const length of lengths.slice(0, -1)) expect(length).toBeGreaterThan(9500)
+})
+
+test.each([
+  ['one partition', undefined],
+  ['partitions', () => 'p'],
+])('a request is closed where the writer stops, and the rest goes into others: %s', async (_name, partition) => {
+  const { clock, closed, owners, add } = start({ maxBytes: 1_000_000 }, partition)
+  add('ab|c|!|')
+  add('d')
+  await clock.advance(1000)
+  expect(closed).toEqual(['0 ab|', '0 c|', '0 |', '1000 d'])
+  expect(owners).toEqual([[3], [2], [1], [1]])
+})
+
+test('a writer that stopped and a sink that is full leave the rest of the batch', () => {
+  const { closed, add } = start({ maxBytes: 1_000_000 })
+  expect(add('ab|cd', new Finalizer(), () => true)).toBe(3)
+  expect(closed).toEqual(['0 ab|'])
 })
 
 test('an event that alone passes the limit of the body goes by itself', async () => {

@@ -27,7 +27,7 @@ export interface RequestWriter {
   begin?: ((request: OpenRequest) => void) | undefined
   /**
    * Appends events `[from, to)` to the request and marks each. Events that cannot be encoded leave nothing behind; the writer
-   * has counted them.
+   * has counted them. A writer that makes far more of an event than its size says may stop before the end, by `stoppedAt`.
    */
   encode(events: readonly AnyEvent[], from: number, to: number, request: OpenRequest): void
 }
@@ -90,9 +90,11 @@ export class Batcher {
       if (request === undefined) request = this.#begin('')
       const fits = request.body.length + roomFor(batch.bytes, count) <= this.#maxBodyBytes
       if (fits && request.count + count <= maxEvents && request.bytes + batch.bytes <= maxBytes) {
-        this.#encode(batch.events, 0, count, finalizer, request, batch.bytes)
-        if (request.count >= maxEvents || request.bytes >= maxBytes) this.#close(request)
-        return count
+        const end = this.#encode(batch.events, 0, count, finalizer, request, batch.bytes)
+        if (request.count >= maxEvents || request.bytes >= maxBytes || request.stoppedAt !== undefined) {
+          this.#close(request)
+        }
+        return end === count || pause() ? end : this.#addRun(batch.events, end, count, finalizer, '', pause)
       }
     }
     return this.#addRun(batch.events, from, count, finalizer, '', pause)
@@ -160,9 +162,8 @@ export class Batcher {
         bytes += size
         end++
       }
-      if (end > start) this.#encode(events, start, end, finalizer, request, bytes)
-      start = end
-      if (full || request.count >= maxEvents || request.bytes >= maxBytes) {
+      if (end > start) start = this.#encode(events, start, end, finalizer, request, bytes)
+      if (full || request.stoppedAt !== undefined || request.count >= maxEvents || request.bytes >= maxBytes) {
         this.#close(request)
         if (pause?.() === true) return start
       } else if (partitioned) {
@@ -172,6 +173,7 @@ export class Batcher {
     return start
   }
 
+  /** Gives the place of the first event that was not taken. */
   #encode(
     events: readonly AnyEvent[],
     from: number,
@@ -179,15 +181,17 @@ export class Batcher {
     finalizer: Finalizer,
     request: OpenRequest,
     bytes: number,
-  ): void {
+  ): number {
     const before = request.count
-    const written = request.body.length
+    const written = request.body.length + request.bytesToCome
     this.#writer.encode(events, from, to, request)
-    this.#openBytes += request.body.length - written
+    this.#openBytes += request.body.length + request.bytesToCome - written
+    const end = request.stoppedAt ?? to
     const taken = request.count - before
-    request.bytes += bytes
+    request.bytes += end === to ? bytes : sizeOf(events, from, end)
     if (taken > 0) request.owners.add(finalizer, taken)
-    if (taken < to - from) finalizer.release(to - from - taken, 'rejected')
+    if (taken < end - from) finalizer.release(end - from - taken, 'rejected')
+    return end
   }
 
   #begin(key: string): OpenRequest {
@@ -241,6 +245,12 @@ export class Batcher {
   }
 }
 
-function costOf({ key, body }: OpenRequest): number {
-  return requestBytes + 2 * key.length + body.length
+function costOf({ key, body, bytesToCome }: OpenRequest): number {
+  return requestBytes + 2 * key.length + body.length + bytesToCome
+}
+
+function sizeOf(events: readonly AnyEvent[], from: number, to: number): number {
+  let bytes = 0
+  for (let index = from; index < to; index++) bytes += (events[index] as AnyEvent).size
+  return bytes
 }

@@ -18,6 +18,10 @@ export class OpenRequest {
   readonly owners: Owners = new Owners()
   /** What the sink keeps beside the bytes, for its `finish`. */
   state: unknown
+  /** Bytes that `finish` will add to those of the body. */
+  bytesToCome = 0
+  /** Set by a writer that has taken the events before this place of those that it was given, and no more: the request is long enough. */
+  stoppedAt: number | undefined
   /** When the request is sent even if it is not full, in milliseconds of the clock. */
   deadline = 0
 

@@ -20,7 +20,7 @@ import { compileProxy } from '../net/proxy.ts'
 import { compileTls } from '../net/tls.ts'
 import type { BatchOptions, CompressionOption, RequestOptions, TlsOptions } from '../schema/groups.ts'
 import { fact } from '../telemetry/facts.ts'
-import type { Template } from '../template.ts'
+import { maxJoinedLength, type Template } from '../template.ts'
 import { authorization, type StaticAuth } from './auth.ts'
 import { classifyResponse } from './classify.ts'
 import {
@@ -109,7 +109,11 @@ export function httpSink(context: SinkContext, options: HttpSinkOptions, spec: H
   return new HttpSink(context, options, spec)
 }
 
-/** Counts an event whose template names fields that it does not have. */
+/** Why a template gives no text. */
+export const missingFields = 'A template refers to fields that the event does not have'
+export const tooLongText = `The fields that a template refers to have more than ${maxJoinedLength} characters together`
+
+/** Counts an event for which a template gives no text. */
 export function templateFailed(
   context: SinkContext,
   option: string,
@@ -117,13 +121,13 @@ export function templateFailed(
   event: AnyEvent,
   discarded: boolean,
 ): void {
+  const missing = template.missing(event)
+  const problem = missing.length > 0 ? missingFields : tooLongText
   context.events.error({
     type: 'template_failed',
     stage: 'processing',
-    message: discarded
-      ? 'A template refers to fields that the event does not have; the event is discarded.'
-      : 'A template refers to fields that the event does not have.',
-    fields: { field: fact(option), missing: template.missing(event).map(fact) },
+    message: discarded ? `${problem}; the event is discarded.` : `${problem}.`,
+    fields: { field: fact(option), missing: missing.map(fact) },
   })
   if (discarded) context.events.discarded(1, false, 'A template could not be rendered.')
 }

@@ -44,6 +44,60 @@ test('entries of one stream leave in timestamp order', async () => {
   expect(sink.events.counts.get('streams_total')).toBe(2)
 })
 
+const many = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`l${index}`, '{{ k }}']))
+test.each([
+  ['labels that name a field many times', { labels: many }],
+  ['labels of long texts', { labels: { k: '{{ k }}', text: 'x'.repeat(20_000) } }],
+  ['metadata that names a field many times', { labels: { a: 'b' }, structured_metadata: many }],
+  ['labels in protobuf', { labels: many, compression: 'snappy' }],
+])('%s make more requests, not long ones', async (_name, options) => {
+  await using destination = await fakeDestination(204)
+  const endpoint = destination.url
+  await using sink = await startSink('log_aggregator', { ...minimal, ...options, endpoint })
+  const events = Array.from({ length: 1000 }, (_, index) => log({ k: `${index}`.padEnd(200, 'x'), message: 'm' }))
+
+  expect(await sink.deliver(events)).toBe('delivered')
+  expect(destination.requests.length).toBeGreaterThan(3)
+  const lengths = destination.requests.map(({ body }) => body.length)
+  expect(Math.max(...lengths)).toBeLessThan(5 << 20)
+  expect(sink.events.counts.get('component_sent_events_total')).toBe(1000)
+})
+
+test('an event with labels or metadata that no destination takes is rejected, and others go on', async () => {
+  await using destination = await fakeDestination(204)
+  const endpoint = destination.url
+  await using sink = await startSink('log_aggregator', {
+    labels: { 'p_*': '{{ k }}', a: 'b' },
+    structured_metadata: { m: '{{ m }}' },
+    encoding: { codec: 'text' },
+    endpoint,
+  })
+  const members = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, 1]))
+  const events = [
+    { k: 'x'.repeat(200_000) },
+    { k: members(100_000) },
+    { k: {}, m: 'x'.repeat(200_000) },
+    { k: members(2), m: 'short' },
+  ]
+
+  expect(await sink.deliver(events.map((fields) => log({ ...fields, message: 'm' })))).toBe('rejected')
+  expect(sink.events.errors.map(({ fields }) => fields?.['problem'])).toEqual([
+    'its labels are too long',
+    'its labels are too long',
+    'its structured metadata is too long',
+  ])
+  expect(bodies(destination)).toMatchObject([{ streams: [{ stream: { a: 'b', p_k0: '1', p_k1: '1' } }] }])
+})
+
+test('a name of a label is no longer than the destination takes', () => {
+  const long = 'x'.repeat(1025)
+  const options = { ...minimal, labels: { [long]: 'a' }, structured_metadata: { [long]: 'a' }, endpoint: 'http://h' }
+  expect(problemsOf('sink', 'log_aggregator', options).map((problem) => problem.path)).toEqual([
+    'labels',
+    'structured_metadata',
+  ])
+})
+
 test.each([
   { action: 'drop', values: [], status: 'rejected', dropped: 1 },
   { action: 'rewrite_timestamp', values: [[at(2), 'late']], status: 'delivered', dropped: undefined },

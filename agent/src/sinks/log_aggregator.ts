@@ -14,7 +14,7 @@ import { getField, setField, type Value, type ValueObject } from '../event/value
 import { authProblems } from '../http/auth.ts'
 import { classifyInHalves } from '../http/classify.ts'
 import { asBuffer, compressionProblems, loadSnappy } from '../http/compression.ts'
-import { encoderFailed, httpSink, joinPath, templateFailed, unhealthy } from '../http/sink.ts'
+import { encoderFailed, httpSink, joinPath, templateFailed, tooLongText, unhealthy } from '../http/sink.ts'
 import { batch, compression, compressionNames, encoding, httpAuth, request, tls } from '../schema/groups.ts'
 import { bool, map, oneOf, optional, template, text, url } from '../schema/options.ts'
 import { fact } from '../telemetry/facts.ts'
@@ -25,6 +25,13 @@ import { type Format, finishStreams, jsonFormat, markEntry, protobufFormat, Stre
 
 /** Streams that are remembered, with the time of their latest entry. */
 const keptStreams = { maxEntries: 10_000, maxBytes: 16 << 20, sizeOf: ({ header }: Stream) => 200 + header.length }
+
+/** Characters that the fields in the labels of an event, or in its metadata, may have together; no destination takes as many. */
+const maxKeyLength = 131_072
+/** Bytes of the labels of a stream. */
+const maxHeaderBytes = 1 << 20
+/** Longest name of a label or template of one, as the destination has it by default. */
+const maxNameLength = 1024
 
 /**
  * What the destination says of entries that it refuses for their time or their length, while it keeps the others of the request.
@@ -82,6 +89,13 @@ export const logAggregator = defineSink({
       ...compressionProblems(options.compression),
       ...authProblems('auth', options.endpoint, options.auth),
     ]
+    for (const option of ['labels', 'structured_metadata'] as const) {
+      for (const name of Object.keys(options[option])) {
+        if (name.length <= maxNameLength) continue
+        const message = `The name \`${name.slice(0, 40)}…\` has ${name.length} characters; the longest that is sent has ${maxNameLength}`
+        problems.push({ path: option, message, help: 'Shorten the name.' })
+      }
+    }
     for (const name of Object.keys(options.labels)) {
       if (!isLabelName(name)) problems.push({ path: 'labels', message: `Invalid label name ${JSON.stringify(name)}` })
     }
@@ -125,7 +139,10 @@ export const logAggregator = defineSink({
       invalidNames++
     }
     const streams = new BoundedMap<Stream>(keptStreams)
-    const streamFor = (key: string, tenantId: string): Stream => {
+    const maxWritten = Math.max(4 << 20, 4 * (options.batch.max_bytes ?? 0))
+    /** Undefined if the labels are too long. */
+    const streamFor = (key: string, tenantId: string): Stream | undefined => {
+      if (key.length > maxKeyLength) return undefined
       const id = tenant === undefined ? key : joinedKey([tenantId, key])
       let stream = streams.get(id)
       if (stream === undefined) {
@@ -140,6 +157,7 @@ export const logAggregator = defineSink({
           })
         }
         stream = new Stream(format.header(set))
+        if (stream.header.length > maxHeaderBytes) return undefined
         // Forgetting a stream only forgets how late is late.
         streams.set(id, stream)
         context.events.count('streams_total')
@@ -171,7 +189,7 @@ export const logAggregator = defineSink({
         context.events.error({
           type: 'template_failed',
           stage: 'processing',
-          message: 'A template refers to fields that events do not have.',
+          message: names.length > 0 ? 'A template refers to fields that events do not have.' : `${tooLongText}.`,
           fields: { field: fact(option), missing: names.map(fact) },
           count,
         })
@@ -241,6 +259,10 @@ export const logAggregator = defineSink({
             event = events[index] as LogEvent
             const key = labels.isStatic ? '' : labels.key(event, missing)
             const stream = last !== undefined && key === lastKey ? last : streamFor(key, open.key)
+            if (stream === undefined) {
+              encoderFailed(context, 'its labels are too long')
+              continue
+            }
             last = stream
             lastKey = key
             const own = time.of(event.fields)
@@ -265,7 +287,15 @@ export const logAggregator = defineSink({
                 rewritten++
               }
             }
-            const pairs = hasMetadata ? metadata.fromKey(metadata.key(event, missing), invalidName) : undefined
+            let pairs: ReadonlyMap<string, string> | undefined
+            if (hasMetadata) {
+              const metadataKey = metadata.key(event, missing)
+              if (metadataKey.length > maxKeyLength) {
+                encoderFailed(context, 'its structured metadata is too long')
+                continue
+              }
+              pairs = metadata.fromKey(metadataKey, invalidName)
+            }
             // What is no time cannot be sent beside the line, so it stays in it.
             const hidden = own === undefined ? undefined : hiddenTimestamp
             const start = writeWithout(event, instant, pairs, format, open.body, hidden, removed)
@@ -274,6 +304,12 @@ export const logAggregator = defineSink({
               continue
             }
             markEntry(open, start, stream, instant)
+            // A template may name a field many times, and labels may hold any constant text: what a few bytes of each event become
+            // only shows when it is written.
+            if (open.body.length + open.bytesToCome > maxWritten) {
+              open.stoppedAt = index + 1
+              break
+            }
           }
           time.report()
           if (unrendered.size > 0) reportMissing()

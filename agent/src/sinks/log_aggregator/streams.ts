@@ -86,6 +86,7 @@ export function markEntry(request: OpenRequest, start: number, stream: Stream, i
     if (index === undefined) {
       index = entries.streams.push(stream) - 1
       entries.indexes.set(stream, index)
+      request.bytesToCome += stream.header.length
     }
     entries.lastStream = stream
     entries.lastIndex = index
