@@ -39,6 +39,16 @@ test('sends what the service knows by name beside the line, and all else as meta
   expect(request?.path).toMatch(/^\/logs\/ingest\?hostname=h&now=\d{13}$/)
 })
 
+test('a comma in a field makes no tag of its own, one that the user wrote does', async () => {
+  await using destination = await fakeDestination()
+  const options = { ...required, tags: ['{{ app }}', 'a,b', 'env:{{ env }}'], endpoint: destination.url }
+  await using sink = await startSink('logsvc_a', options)
+
+  expect(await sink.deliver([log({ message: 'x', app: 'shop,env:prod', env: 'test,%2C' })])).toBe('delivered')
+  const tags = destination.requests.map(({ path }) => new URLSearchParams(path.split('?')[1]).get('tags'))
+  expect(tags).toEqual(['shop_env:prod,a,b,env:test_%2C'])
+})
+
 test('events of different hosts or tags never share a request', async () => {
   await using destination = await fakeDestination()
   await using sink = await startSink('logsvc_a', {

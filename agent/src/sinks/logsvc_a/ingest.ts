@@ -138,10 +138,19 @@ function compilePartition(
     for (let index = 0; index < tags.length; index++) {
       const tag = rendered(event, 'tags', tags[index] as Template)
       if (tag === undefined) return undefined
-      all += index === 0 ? tag : `,${tag}`
+      const single = oneTag(tag, tags[index] as Template)
+      all += index === 0 ? single : `,${single}`
     }
     return joinedKey([host, all])
   }
+}
+
+/**
+ * The service takes tags as one text with commas between them, and knows no escape: a comma that a field holds would make a tag of
+ * its own, which the user did not write. One that the user wrote stays.
+ */
+function oneTag(text: string, template: Template): string {
+  return template.isStatic || !text.includes(',') ? text : text.replaceAll(',', '_')
 }
 
 /** Makes the line of an event: what the service knows by name, and everything else under `meta`. */
