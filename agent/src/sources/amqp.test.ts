@@ -110,6 +110,41 @@ test('a full pipeline holds the messages that were given out; a stop leaves them
   await vi.waitFor(() => expect(broker.left).toBe(99))
 })
 
+test('a broker that gives out more than was asked for is left', async () => {
+  await using broker = await startBroker('penstock', { ignoresPrefetch: true })
+  broker.publish(...Array.from({ length: 5000 }, (_, index) => text(String(index))))
+  await using started = await source(broker, { prefetch_count: 10 }, { consume: () => new Promise(() => {}) })
+  await vi.waitFor(() => expect(started.events.errors.length).toBeGreaterThan(0), 20_000)
+  expect(started.events.errors[0]?.fields?.['reason']).toBe(
+    'The broker sends more messages than `prefetch_count` allows, 10.',
+  )
+})
+
+test('messages that are too long to wait together are asked for in smaller numbers', async () => {
+  await using broker = await startBroker()
+  const long = Buffer.alloc(20 << 20, 'x')
+  broker.publish(...Array.from({ length: 6 }, () => ({ body: long })))
+  const release: (() => void)[] = []
+  await using started = await source(
+    broker,
+    { prefetch_count: 6, framing: { method: 'bytes' } },
+    {
+      consume(batch) {
+        batch.finalizer.release(1, 'delivered')
+        return new Promise<void>((resolve) => release.push(resolve))
+      },
+    },
+  )
+  await started.received(1)
+  await vi.waitFor(() => expect(broker.consumers).toBe(0), 20_000)
+  await vi.waitFor(() => {
+    for (const go of release.splice(0)) go()
+    expect(broker.left).toBe(0)
+  }, 50_000)
+  expect(broker.prefetch).toBeLessThan(6)
+  expect(started.events.errors.map(({ fields }) => fields?.['reason'])[0]).toMatch(/more than 67108864 bytes/)
+})
+
 test.each(['127.0.0.1', 'localhost'])(
   'a broker at %s is not dialled where that is closed to the Pipeline',
   async (host) => {

@@ -20,6 +20,7 @@ import { MessageReader, Outstanding } from './hand-on.ts'
 const protocol = { protocol: 'amqp_0_9_1' }
 const firstPauseMs = 1000
 const longestPauseMs = 30_000
+const noBytes = Buffer.alloc(0)
 
 export const amqp = defineSource({
   type: 'amqp',
@@ -44,7 +45,7 @@ export const amqp = defineSource({
     }),
     offset_key: fieldPath('Field that gets the delivery tag of the message; empty: none.', { default: 'offset' }),
     prefetch_count: uint(
-      'Most messages that the broker gives out before any is acknowledged. They are held in memory; with acknowledgements, as many can be delivered in the time of one delivery.',
+      'Most messages that the broker gives out before any is acknowledged. They are held in memory, up to 64 MiB: where that is too little, fewer are asked for. A broker that gives out more than was asked for is left; with acknowledgements, as many can be delivered in the time of one delivery.',
       { default: 4096, minimum: 1, maximum: 65_535, limit: 'prefetched' },
     ),
     decoding: decoding(),
@@ -108,10 +109,12 @@ export const amqp = defineSource({
 
     const handOn = async (consumer: Consumer, message: Delivery): Promise<void> => {
       const { content, fields, properties } = message
+      // What waits for its answer does not keep the bytes: those are in events by then.
+      const answered = { ...message, content: noBytes }
       events.receivedBytes(content.length, protocol)
       outstanding.add()
       const finalizer = new Finalizer((status) => {
-        if (acknowledgements) answer(consumer, message, status)
+        if (acknowledgements) answer(consumer, answered, status)
         outstanding.done()
       })
       await reader.read(content, finalizer, sentAt(properties.timestamp), [
@@ -119,7 +122,7 @@ export const amqp = defineSource({
         fields.routingKey,
         fields.deliveryTag,
       ])
-      if (!acknowledgements) answer(consumer, message, 'delivered')
+      if (!acknowledgements) answer(consumer, answered, 'delivered')
     }
 
     const consume = async (consumer: Consumer): Promise<void> => {
@@ -135,15 +138,17 @@ export const amqp = defineSource({
     return {
       async run() {
         let pauseMs = firstPauseMs
+        let prefetch = options.prefetch_count
         while (!stopping.aborted) {
           let reason: string
           try {
-            const consumer = await Consumer.open(consumerOptions, stopping)
+            const consumer = await Consumer.open({ ...consumerOptions, prefetch }, stopping)
             open.add(consumer)
             pauseMs = firstPauseMs
             await consume(consumer)
             if (stopping.aborted) return
             reason = consumer.ended ?? ''
+            prefetch = consumer.prefetch
             // Answers to it are in vain: the broker gives the messages out again.
             open.delete(consumer)
             await consumer.close()

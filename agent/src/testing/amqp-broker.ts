@@ -23,6 +23,8 @@ export interface Broker extends AsyncDisposable {
   /** Messages that are in the queue or out for delivery. */
   readonly left: number
   readonly connections: number
+  /** Consumers whose connections stand. */
+  readonly consumers: number
   /** What was asked for with `basic.qos`. */
   readonly prefetch: number
   /** Ends all connections without a word. */
@@ -40,7 +42,11 @@ interface Consumer {
   next: number
 }
 
-export async function startBroker(queue = 'penstock'): Promise<Broker> {
+/** @param faults `ignoresPrefetch`: messages are given out without waiting for answers */
+export async function startBroker(
+  queue = 'penstock',
+  faults: { readonly ignoresPrefetch?: boolean } = {},
+): Promise<Broker> {
   const waiting: BrokerMessage[] = []
   const consumers = new Set<Consumer>()
   const sockets = new Set<Socket>()
@@ -50,7 +56,8 @@ export async function startBroker(queue = 'penstock'): Promise<Broker> {
 
   const deliver = () => {
     for (const consumer of consumers) {
-      while (waiting.length > 0 && (state.prefetch === 0 || consumer.unanswered.size < state.prefetch)) {
+      const limit = state.prefetch === 0 || faults.ignoresPrefetch === true ? Number.POSITIVE_INFINITY : state.prefetch
+      while (waiting.length > 0 && consumer.unanswered.size < limit) {
         const message = waiting.shift() as BrokerMessage
         const delivery = consumer.next++
         consumer.unanswered.set(delivery, message)
@@ -158,6 +165,9 @@ export async function startBroker(queue = 'penstock'): Promise<Broker> {
     rejected,
     get left() {
       return [...consumers].reduce((sum, { unanswered }) => sum + unanswered.size, waiting.length)
+    },
+    get consumers() {
+      return consumers.size
     },
     get connections() {
       return state.connections

@@ -25,6 +25,8 @@ export type Delivery = ConsumeMessage
 const longestFrame = 1 << 20
 /** Longest message that is read. A broker says the length of a message first, and may say anything. */
 export const maxMessageBytes = 64 << 20
+/** What waits to be handed on may have more bytes than this only if it is a single message. */
+export const maxWaitingBytes = 64 << 20
 /** How long the broker may take to confirm an end. */
 const farewellMs = 5000
 
@@ -136,29 +138,39 @@ export class Consumer {
   readonly #tag: string
   #waiting: Delivery[] = []
   #next = 0
+  #waitingBytes = 0
+  /** Messages that came and were not answered: a broker keeps them to what it was asked for, or sends without end. */
+  #unanswered = 0
+  readonly #prefetch: number
+  #isTooMuch = false
   #wake: (() => void) | undefined
   #ended: string | undefined
+  readonly #refuse: (reason: string) => void
 
-  private constructor(model: ChannelModel, channel: Channel, tag: string) {
+  private constructor(model: ChannelModel, channel: Channel, { consumerTag, prefetch }: ConsumerOptions) {
     this.#model = model
     this.#channel = channel
-    this.#tag = tag
+    this.#tag = consumerTag
+    this.#prefetch = prefetch
     const end = (reason: string) => {
       this.#ended ??= reason
       // What has not been handed on is given out again by the broker.
       this.#waiting = []
       this.#next = 0
+      this.#waitingBytes = 0
       this.#wake?.()
+    }
+    this.#refuse = (reason) => {
+      end(reason)
+      // With an error, or the client would go on waiting for the broker.
+      streamOf(model)?.destroy(new Error(reason))
     }
     model.on('close', (error) => end(error === undefined ? 'The connection was closed.' : errorText(error)))
     channel.on('error', (error) => end(errorText(error)))
     channel.on('close', () => end('The channel was closed.'))
-    refuseLongMessages(channel, (bytes) => {
-      const reason = `The broker sends a message of ${bytes} bytes; the longest that is read has ${maxMessageBytes}.`
-      end(reason)
-      // With an error, or the client would go on waiting for the broker.
-      streamOf(model)?.destroy(new Error(reason))
-    })
+    refuseLongMessages(channel, (bytes) =>
+      this.#refuse(`The broker sends a message of ${bytes} bytes; the longest that is read has ${maxMessageBytes}.`),
+    )
   }
 
   /** Connects and starts to consume; throws a PenstockError. */
@@ -166,7 +178,7 @@ export class Consumer {
     const model = await connect(options, signal)
     try {
       const channel = await model.createChannel()
-      const consumer = new Consumer(model, channel, options.consumerTag)
+      const consumer = new Consumer(model, channel, options)
       await channel.prefetch(options.prefetch)
       await channel.consume(options.queue, (message) => consumer.#take(message), {
         consumerTag: options.consumerTag,
@@ -188,8 +200,22 @@ export class Consumer {
       this.#ended = 'The broker cancelled the consumer, as it does when the queue is deleted.'
     } else {
       this.#waiting.push(message)
+      this.#waitingBytes += message.content.length
+      if (++this.#unanswered > this.#prefetch) {
+        this.#refuse(`The broker sends more messages than \`prefetch_count\` allows, ${this.#prefetch}.`)
+      } else if (this.#waitingBytes > maxWaitingBytes && this.#waiting.length - this.#next > 1) {
+        this.#isTooMuch = true
+        this.#refuse(
+          `The messages that the broker has given out before any was handed on have more than ${maxWaitingBytes} bytes; fewer are asked for from now on. Lower \`prefetch_count\`.`,
+        )
+      }
     }
     this.#wake?.()
+  }
+
+  /** How many messages the next consumer should ask for. */
+  get prefetch(): number {
+    return this.#isTooMuch ? Math.max(1, this.#prefetch >> 1) : this.#prefetch
   }
 
   /** Why it has ended; undefined while it lives. */
@@ -202,6 +228,7 @@ export class Consumer {
     const message = this.#waiting[this.#next]
     if (message === undefined) return undefined
     this.#next++
+    this.#waitingBytes -= message.content.length
     if (this.#next === this.#waiting.length) {
       this.#waiting = []
       this.#next = 0
@@ -222,11 +249,13 @@ export class Consumer {
 
   /** Throws if the channel is gone. */
   accept(message: Delivery): void {
+    this.#unanswered--
     this.#channel.ack(message)
   }
 
   /** Throws if the channel is gone. The broker drops the message, or moves it where the queue says. */
   reject(message: Delivery): void {
+    this.#unanswered--
     this.#channel.reject(message, false)
   }
 
