@@ -28,6 +28,10 @@ const scripts = [
     script: 'e2e/faults/kills.ts',
     usage: 'npx node --conditions=source e2e/faults/kills.ts [--kills N] [--seed N]',
   },
+  {
+    script: 'operator/src/testing/fuzz-tenants.ts',
+    usage: 'npm run fuzz:tenants -- [--cases N] [--seed N] [--go-on]',
+  },
   { script: 'e2e/run-tests.ts', usage: 'npm test -- [--only STAGE]' },
 ]
 
@@ -50,6 +54,7 @@ test.each([
     says: '--only is "codec,nope*"; "nope*" matches none of codec, log_aggregator,',
   },
   { script: 'agent/src/testing/fuzz.ts', args: ['60'], says: 'There is no use for "60": only flags are expected.' },
+  { script: 'operator/src/testing/fuzz-tenants.ts', args: ['--cases', '0'], says: '--cases is "0"' },
   { script: 'e2e/bench/bench.ts', args: ['tail', 'nope'], says: 'There is no scenario "nope": steady, peak,' },
   { script: 'e2e/cluster/cluster.ts', args: ['down', '--nodes', '2'], says: '--nodes belongs to `up`.' },
   { script: 'e2e/faults/kills.ts', args: ['--nope'], says: 'There is no flag --nope. See --help.' },
