@@ -157,7 +157,7 @@ describe.skipIf(loki.missing !== undefined)(`log_aggregator and Loki${why}`, () 
 
     expectClean(result)
     const entries = await readBack(tenant, 2)
-    const labels = { meta_team: 'blue', meta_cost_center: '7' }
+    const labels = { meta_Team: 'blue', meta_cost_center: '7' }
     expect(entries).toHaveLength(2)
     expect(entries).toContainEqual({ labels: { app: 'web', ...labels }, at: at.ns, line: '{"message":"one"}' })
     expect(entries).toContainEqual({ labels: { app: 'db', ...labels }, at: at.ns, line: '{"message":"two"}' })
