@@ -199,6 +199,21 @@ test('a tap takes no more than its limit in an interval', async () => {
   await vi.waitFor(() => expect(tapped.events()).toHaveLength(3))
 })
 
+test('a tap keeps no more than some megabytes of large events, and says what it left out', async () => {
+  await using observation = await observed()
+  observation.api.topology = observation.topology
+  using tapped = await tap(observation.url, 'outputs_of=in&limit=10000&interval=500')
+  const large = 'x'.repeat(1 << 20)
+  send('in', ...Array.from({ length: 20 }, () => large))
+  await vi.waitFor(() => expect(tapped.events().length).toBeGreaterThan(5), 10_000)
+  expect(tapped.events().length).toBeLessThan(8)
+  expect(tapped.notes().at(-1)).toMatch(/^\[tap\] 1[3-9] events were skipped because the sample/)
+  await vi.waitFor(() => {
+    send('in', 'small')
+    expect(tapped.events().at(-1)?.event).toEqual({ message: 'small' })
+  }, 10_000)
+})
+
 test.each(['limit=0', 'limit=x', 'interval=1'])('a tap with %s is refused', async (query) => {
   await using observation = await observed()
   observation.api.topology = observation.topology

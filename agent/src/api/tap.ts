@@ -27,11 +27,16 @@ interface Kept {
   readonly order: number
 }
 
+/** Of the events of one sample together, by their estimated sizes. */
+const maxKeptBytes = 8 << 20
+
 /** Samples what passes the outputs of one tap. */
 class Reservoir {
   readonly #limit: number
   readonly #kept: Kept[] = []
+  #bytes = 0
   #seen = 0
+  #missed = 0
 
   constructor(limit: number) {
     this.#limit = limit
@@ -43,13 +48,30 @@ class Reservoir {
       const order = this.#seen++
       const place = order < this.#limit ? order : Math.floor(Math.random() * this.#seen)
       if (place >= this.#limit) continue
+      const event = batch.events[index] as LogEvent | MetricEvent
+      const bytes = this.#bytes + event.size - (this.#kept[place]?.event.size ?? 0)
+      if (bytes > maxKeptBytes) {
+        this.#missed++
+        continue
+      }
+      this.#bytes = bytes
       // A copy of the root: its owner may change the event right after.
-      this.#kept[place] = { origin, event: (batch.events[index] as LogEvent | MetricEvent).copy(), order }
+      const kept = { origin, event: event.copy(), order }
+      if (place < this.#kept.length) this.#kept[place] = kept
+      else this.#kept.push(kept)
     }
+  }
+
+  /** Events that would have been chosen and were too large, since this was last read. */
+  takeMissed(): number {
+    const missed = this.#missed
+    this.#missed = 0
+    return missed
   }
 
   drain(): Kept[] {
     this.#seen = 0
+    this.#bytes = 0
     return this.#kept.splice(0).sort((left, right) => left.order - right.order)
   }
 }
@@ -83,6 +105,11 @@ export class Tap implements Disposable {
   /** What was chosen since the last time. */
   drain(): Kept[] {
     return this.#reservoir.drain()
+  }
+
+  /** Events that would have been chosen, but for the size of the sample, since this was last read. */
+  takeMissed(): number {
+    return this.#reservoir.takeMissed()
   }
 
   /** An event as a line of JSON. */
@@ -129,8 +156,10 @@ export function serveTap(
   response.flushHeaders()
   const notify = (message: string) => response.write(`${JSON.stringify({ kind: 'notification', message })}\n`)
   let missed = 0
+  let tooLarge = 0
   const flush = () => {
     const kept = tap.drain()
+    tooLarge += tap.takeMissed()
     if (response.writableLength > maxUnread) {
       missed += kept.length
       return
@@ -138,6 +167,12 @@ export function serveTap(
     if (missed > 0) {
       notify(`[tap] ${missed} events were skipped because they were not read in time.`)
       missed = 0
+    }
+    if (tooLarge > 0) {
+      notify(
+        `[tap] ${tooLarge} events were skipped because the sample of an interval has at most ${maxKeptBytes} bytes.`,
+      )
+      tooLarge = 0
     }
     for (const one of kept) response.write(tap.line(one))
   }

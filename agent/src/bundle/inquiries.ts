@@ -173,6 +173,7 @@ export class Inquiries {
         bytes += length
         lines.push(line)
       }
+      skipped += tap.takeMissed()
       if (skipped > 0) lines.push(`${JSON.stringify({ kind: 'skipped', events: skipped })}\n`)
       return Buffer.from(lines.join(''))
     })
