@@ -60,7 +60,12 @@ describe.skipIf(missing !== undefined)(
           spec: {
             type: 'log_aggregator',
             allowedNamespaces: { from: 'All' },
-            config: { endpoint: 'http://loki.example:3100', labels: { app: 'x' }, encoding: { codec: 'json' } },
+            config: {
+              endpoint: 'http://loki.example:3100',
+              labels: { app: 'x' },
+              out_of_order_action: 'accept',
+              encoding: { codec: 'json' },
+            },
           },
         },
         {
