@@ -56,6 +56,20 @@ test('events become documents of a daily index', async () => {
   )
 })
 
+test('long names of indices make more requests, not long ones', async () => {
+  await using destination = await fakeDestination(well)
+  await using sink = await startSink('search_engine', {
+    endpoints: [destination.url],
+    api_version: 'v8',
+    bulk: { index: `{{ k }}${'x'.repeat(50_000)}` },
+    batch: { max_bytes: 1_000_000 },
+  })
+
+  expect(await sink.deliver(Array.from({ length: 300 }, (_, k) => log({ k, timestamp: stamp })))).toBe('delivered')
+  expect(destination.requests.length).toBeGreaterThan(3)
+  for (const { body } of destination.requests) expect(body.length).toBeLessThan(5 << 20)
+})
+
 test('a metric without a time takes it from its tag, in the zone of the metrics', async () => {
   await using destination = await fakeDestination(well)
   await using sink = await startSink('search_engine', {

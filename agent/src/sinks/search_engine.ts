@@ -247,6 +247,7 @@ export const searchEngine = defineSink({
       documentType = major < 7 && !options.suppress_type_name ? options.doc_type : undefined
     }
 
+    const maxWritten = Math.max(4 << 20, 4 * (options.batch.max_bytes ?? 0))
     // The line before a document is the same for all documents of an index that have no id.
     const lines = new BoundedMap<string>(keptLines)
     let lastIndex = ''
@@ -426,6 +427,11 @@ export const searchEngine = defineSink({
           }
           body.writeByte(0x0a)
           open.mark(start)
+          // The line before a document may be far longer than the document: templates hold any text.
+          if (body.length > maxWritten) {
+            open.stoppedAt = at + 1
+            break
+          }
         }
         reportUnusableIds(unusableIds)
       },
