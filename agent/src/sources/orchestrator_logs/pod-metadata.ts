@@ -103,17 +103,23 @@ function podFrom(object: PodObject): Pod {
   }
 }
 
+/** Characters of the labels and annotations of what is kept although it was removed. */
+export const maxRemovedLength = 16 << 20
+
 /** Objects by key, whose removal takes effect later, so that late lines still find them. */
 class Kept<T> {
   /** Grows with every change. */
   revision = 0
   readonly #objects = new Map<string, T>()
-  /** When what is kept for a while was removed. */
-  readonly #removals = new Map<string, number>()
+  /** When what is kept for a while was removed, the oldest first, and how long it is. */
+  readonly #removals = new Map<string, { readonly at: number; readonly length: number }>()
+  #removedLength = 0
+  readonly #lengthOf: (object: T) => number
   delayMs: number
 
-  constructor(delayMs: number) {
+  constructor(delayMs: number, lengthOf: (object: T) => number) {
     this.delayMs = delayMs
+    this.#lengthOf = lengthOf
   }
 
   get(key: string): T | undefined {
@@ -127,17 +133,27 @@ class Kept<T> {
   set(key: string, object: T): void {
     this.revision++
     this.#objects.set(key, object)
-    this.#removals.delete(key)
+    this.#restore(key)
   }
 
   remove(key: string, now: number): void {
-    if (!this.#objects.has(key) || this.#removals.has(key)) return
+    const object = this.#objects.get(key)
+    if (object === undefined || this.#removals.has(key)) return
     this.revision++
-    this.#removals.set(key, now)
+    const length = this.#lengthOf(object)
+    this.#removedLength += length
+    this.#removals.set(key, { at: now, length })
+  }
+
+  #restore(key: string): void {
+    const removal = this.#removals.get(key)
+    if (removal === undefined) return
+    this.#removedLength -= removal.length
+    this.#removals.delete(key)
   }
 
   removedAt(key: string): number | undefined {
-    return this.#removals.get(key)
+    return this.#removals.get(key)?.at
   }
 
   /** @param isOurs whether an object is one of those that are replaced; all if not given */
@@ -146,13 +162,16 @@ class Kept<T> {
     for (const [key, object] of objects) this.set(key, object)
   }
 
-  /** Forgets what was removed long enough ago, and says what it was. */
+  /**
+   * Forgets what was removed long enough ago, and says what it was. Pods come and go as fast as somebody makes them: where they
+   * are too many, those that were removed first go before their time.
+   */
   expire(now: number): string[] {
     const expired: string[] = []
-    for (const [key, at] of this.#removals) {
-      if (now < at + this.delayMs) continue
+    for (const [key, { at }] of this.#removals) {
+      if (now < at + this.delayMs && this.#removedLength <= maxRemovedLength) continue
       this.revision++
-      this.#removals.delete(key)
+      this.#restore(key)
       this.#objects.delete(key)
       expired.push(key)
     }
@@ -166,9 +185,9 @@ export class PodMetadata {
   readonly #nodes: Kept<ValueObject>
 
   constructor(delayDeletionMs: number) {
-    this.#pods = new Kept(delayDeletionMs)
-    this.#namespaces = new Kept(delayDeletionMs)
-    this.#nodes = new Kept(delayDeletionMs)
+    this.#pods = new Kept(delayDeletionMs, ({ labels, annotations }) => lengthOf(labels) + lengthOf(annotations))
+    this.#namespaces = new Kept(delayDeletionMs, lengthOf)
+    this.#nodes = new Kept(delayDeletionMs, lengthOf)
   }
 
   /** Differs from before if anything that is known has changed. */
@@ -259,4 +278,13 @@ export class PodMetadata {
 
 function labelsOf(object: KubeObject): ValueObject {
   return (object.metadata.labels ?? {}) as ValueObject
+}
+
+/** Of what an object of the API takes beside its labels. */
+const objectLength = 2000
+
+function lengthOf(texts: ValueObject): number {
+  let length = objectLength
+  for (const name in texts) length += 50 + name.length + String(texts[name]).length
+  return length
 }
