@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { MetricEvent, MetricKind, MetricValue } from '../event/metric.ts'
 import { at, metric } from '../testing/events.ts'
 import { aggregate } from './aggregate.ts'
-import { type Normalised, Normalizer, type Target } from './normalizer.ts'
+import { maxValueBytes, type Normalised, Normalizer, type Target } from './normalizer.ts'
 import { bucketsOf, statisticsOf } from './statistics.ts'
 
 const counter = (value: number): MetricValue => ({ type: 'counter', value })
@@ -252,6 +252,20 @@ describe('with series without number', () => {
     expect(normalizer.bytes).toBeLessThanOrEqual(100_000)
     const total = normalizer.normalize(metric('s', set('member 0'))) as MetricEvent
     expect((total.value as Extract<MetricValue, { type: 'set' }>).values).toHaveLength(2000 - full)
+  })
+
+  test('a single series takes a part of what is there, and others go on', () => {
+    const normalizer = new Normalizer(() => 'absolute')
+    const add = (name: string, ...members: string[]) =>
+      normalizer.normalize(metric(name, set(...members), { kind: 'incremental' }))
+    const results: Normalised[] = []
+    for (let index = 0; index < 12; index++) {
+      results.push(add('large', ...Array.from({ length: 10_000 }, (_, member) => `${index}-${member}`)))
+    }
+    expect(results.filter((result) => result === 'full').length).toBeGreaterThan(0)
+    expect(results[0]).toMatchObject({ kind: 'absolute' })
+    expect(normalizer.bytes).toBeLessThan(maxValueBytes)
+    expect(add('small', 'a')).toMatchObject({ kind: 'absolute' })
   })
 
   test('series that are silent for an hour make room, and are counted', () => {

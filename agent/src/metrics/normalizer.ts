@@ -12,7 +12,7 @@ export type Target = 'absolute' | 'incremental' | 'as_is' | 'none'
 
 /**
  * The event to send; `kept`: the value only is what later ones are compared with; `refused`: no such value can be sent; `full`: too
- * much is remembered to take in this one.
+ * much is remembered to take in this one, or it is too large itself.
  */
 export type Normalised = MetricEvent | 'kept' | 'refused' | 'full'
 
@@ -26,6 +26,11 @@ interface Known {
 
 /** Of all series that are remembered. */
 const maxKnownBytes = 64 << 20
+/**
+ * Of one series. Each event of it makes a new value, so what grows, such as a set with ever new members, would cost time for all
+ * that it holds.
+ */
+export const maxValueBytes = 4 << 20
 /** A series that was not seen for so long makes room for another. */
 const silentMs = 3_600_000
 const sweepForRoomMs = 10_000
@@ -118,6 +123,7 @@ export class Normalizer {
   /** False if there is no room. */
   #remember(key: string, value: MetricValue, now: number): boolean {
     const bytes = seriesBytes + 2 * key.length + bytesOf(value)
+    if (bytes > maxValueBytes) return false
     let known = this.#known.get(key)
     if (this.#bytes + bytes - (known?.bytes ?? 0) > this.#maxBytes) {
       if (known !== undefined) known.seen = now

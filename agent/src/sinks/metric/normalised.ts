@@ -19,7 +19,7 @@ export interface Normalisation {
 /** Why the first absolute value of a series does not go on. */
 const baseline = 'The value is only what later values of its series are compared with.'
 /** Why a metric of a series that is not remembered does not go on. */
-const noRoom = 'Too many series are remembered to take in another.'
+const noRoom = 'Too many series are remembered to take in another, or the series has become too large.'
 /** Why a metric without samples does not go on. */
 const nothing = 'The metric has no samples.'
 
@@ -86,7 +86,8 @@ export function normalised(sink: Sink, context: SinkContext, how: Normalisation)
           type: 'encoder_failed',
           stage: 'processing',
           code: 'too_many_series',
-          message: 'Too many series are remembered; metrics of further ones are discarded.',
+          message:
+            'Too many series are remembered, or one has become too large; metrics of further ones, and of it, are discarded.',
           count: unremembered,
         })
         context.events.discarded(full, false, noRoom)
