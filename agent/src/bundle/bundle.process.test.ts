@@ -528,6 +528,53 @@ test('namespaced pipelines reach no address of the node, and what their programs
   expect(paths).not.toContain('/own')
 })
 
+test('errors of namespaced programs name sort, function and place in log and heartbeat, never what event or program say', async () => {
+  await using operator = await Operator.start()
+  operator.answer = { periodMs: heartbeatPeriods.leastMs }
+  const card = 'CARD-4111-1111'
+  const failing: Readonly<Record<string, { readonly transform: object; readonly shown: string }>> = {
+    call: {
+      transform: { type: 'remap', source: '.n = to_int!(.message)' },
+      shown: 'the call or operation failed on its values: "to_int" at (5:22)',
+    },
+    assertion: {
+      transform: { type: 'remap', source: 'assert!(false, string!(.message))' },
+      shown: 'an assertion does not hold: "assert" at (0:33)',
+    },
+    condition: {
+      transform: { type: 'filter', condition: 'to_int!(.message) == 1' },
+      shown: 'the call or operation failed on its values: "to_int" at (0:17)',
+    },
+    abort: {
+      transform: { type: 'filter', condition: 'if exists(.message) { abort string!(.message) }\ntrue' },
+      shown: 'the program was aborted',
+    },
+  }
+  const names = Object.keys(failing)
+  project(secretsDir, {})
+  project(
+    bundleDir,
+    bundleFiles({
+      pipelines: { 'shop/p': { ...identity('uid-p'), restricted: true } },
+      sources: { 'shop/p/in': { type: 'demo_logs', format: 'shuffle', lines: [card], interval: 0.1 } },
+      transforms: Object.fromEntries(
+        names.map((name) => [`shop/p/${name}`, { ...failing[name]?.transform, inputs: ['shop/p/in'] }]),
+      ),
+      sinks: { 'shop/p/out': { type: 'blackhole', inputs: names.map((name) => `shop/p/${name}`) } },
+    }).files,
+  )
+  await using agent = new Agent(['--operator', operator.url, '--operator-token', join(folder, 'token')])
+  await eventually(() => {
+    const { components } = operator.last?.pipelines['shop/p'] ?? {}
+    for (const [name, { shown }] of Object.entries(failing)) {
+      expect(agent.err).toContain(JSON.stringify(shown))
+      expect(components?.[name]?.lastError?.message).toContain(shown)
+    }
+  })
+  expect(await agent.stop()).toBe(0)
+  for (const text of [agent.err, JSON.stringify(operator.beats)]) expect(text).not.toContain('4111')
+})
+
 test.each([
   { option: { tls: { ca_file: { $secret: 'k' } } }, value: '/etc/hostname', said: 'tls.ca_file: must not name a file' },
   { option: { tls: { ca_file: { $secret: 'k' } } }, value: 'file:///etc/hostname', said: 'tls.ca_file: must not name' },

@@ -337,6 +337,8 @@ export class Heartbeat {
     if (typeof id !== 'string' || !id.includes('/') || (level !== 'error' && level !== 'warn')) return
     // That a message comes too often to be written each time is no complaint; the message itself has been one.
     if (record['suppressed_message'] !== undefined) return
+    // That events were dropped follows from what was complained of before, which says why.
+    if (record['intentional'] !== undefined && this.#lastErrors.has(id)) return
     const error = record['error'] as { message?: unknown; code?: unknown } | string | undefined
     const text = typeof error === 'object' ? error?.message : error
     const status = typeof record['status'] === 'number' ? record['status'] : statusIn(text)

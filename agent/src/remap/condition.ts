@@ -2,8 +2,9 @@
 
 import type { LogEvent } from '../event/log.ts'
 import { MetricEvent } from '../event/metric.ts'
+import { type Fact, fact } from '../telemetry/facts.ts'
 import { positionOf } from './diagnostics.ts'
-import { discreetText, isFailure } from './function.ts'
+import { failureFact, isFailure, type RemapError } from './function.ts'
 import { kinds } from './kind.ts'
 import { type CompileOptions, compileProgram, type Runs } from './program.ts'
 
@@ -20,7 +21,7 @@ export interface Condition {
   /** Whether it holds; undefined if the program failed or was aborted, which counts as false. */
   holds(event: LogEvent | MetricEvent): boolean | undefined
   /** Why the last event gave undefined. */
-  readonly failure: string
+  readonly failure: Fact
   /** Rendered warnings of the compiler. */
   readonly warnings: readonly string[]
   /** Source of a program that needs the network: it runs elsewhere (`remote.ts`), and `by` judges by runs made there. */
@@ -44,7 +45,7 @@ export function compileCondition(option: ConditionOption, options: CompileOption
     case 'is_metric':
       return kindCondition(true)
     case 'is_trace':
-      return { ok: true, condition: { holds: () => false, failure: '', warnings: [] } }
+      return { ok: true, condition: { holds: () => false, failure: none, warnings: [] } }
     case 'datadog_search':
       return programCondition(`match_datadog_query(., ${quoted(form.source)})`, options)
     case 'vrl':
@@ -60,7 +61,7 @@ function quoted(text: string): string {
 
 function kindCondition(metric: boolean): CompiledCondition {
   const holds = (event: LogEvent | MetricEvent): boolean => event instanceof MetricEvent === metric
-  return { ok: true, condition: { holds, failure: '', warnings: [] } }
+  return { ok: true, condition: { holds, failure: none, warnings: [] } }
 }
 
 function programCondition(source: string, options: CompileOptions): CompiledCondition {
@@ -81,27 +82,28 @@ function programCondition(source: string, options: CompileOptions): CompiledCond
   }
   return {
     ok: true,
-    condition: Object.assign(judge(program, options.rules?.discreet === true), {
+    condition: Object.assign(judge(program), {
       warnings: compiled.renderedWarnings === '' ? [] : [compiled.renderedWarnings],
-      ...(program.usesNetwork
-        ? { network: { source, by: (runs: Runs) => judge(runs, options.rules?.discreet === true) } }
-        : {}),
+      ...(program.usesNetwork ? { network: { source, by: judge } } : {}),
     }),
   }
 }
 
-/** @param discreet whether a failure says neither what the event nor what the program says */
-function judge(runs: Runs, discreet: boolean): Pick<Condition, 'holds' | 'failure'> {
-  const judged = {
-    failure: '',
+const none = fact('')
+const noBoolean = fact('The condition gave no boolean.')
+
+function judge(runs: Runs): Pick<Condition, 'holds' | 'failure'> {
+  let failed: RemapError | undefined
+  return {
+    get failure() {
+      return failed === undefined ? noBoolean : failureFact(failed)
+    },
     holds(event: LogEvent | MetricEvent): boolean | undefined {
       const result =
         event instanceof MetricEvent ? runs.runOnMetric(event, 'single') : runs.run(event.fields, event.metadata, false)
       if (typeof result === 'boolean') return result
-      if (!isFailure(result)) judged.failure = 'The condition gave no boolean.'
-      else judged.failure = discreet ? discreetText(result) : result.message
+      failed = isFailure(result) ? result : undefined
       return undefined
     },
   }
-  return judged
 }

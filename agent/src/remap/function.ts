@@ -13,6 +13,7 @@
 
 import type { PathSegment } from '../event/path.ts'
 import type { Float, Value } from '../event/value.ts'
+import { Fact } from '../telemetry/facts.ts'
 import type { Kind } from './kind.ts'
 import type { Reach } from './rules.ts'
 
@@ -35,11 +36,11 @@ export interface ErrorPlace {
   readonly end: number
 }
 
-/** What may be said of an error where neither the event nor the program may speak. */
-export function discreetText({ sort, place }: Pick<RemapError, 'sort' | 'place'>): string {
-  return place === undefined
-    ? errorSorts[sort]
-    : `${errorSorts[sort]}: "${place.name}" at (${place.start}:${place.end})`
+/** An error as text. Where neither the event nor the program may speak, its sort and place are shown alone. */
+export function failureFact({ message, sort, place }: Pick<RemapError, 'message' | 'sort' | 'place'>): Fact {
+  const shown =
+    place === undefined ? errorSorts[sort] : `${errorSorts[sort]}: "${place.name}" at (${place.start}:${place.end})`
+  return new Fact(message, shown)
 }
 
 /** A failure, as a value. Also how `abort` and `return` leave a closure: a function that runs one hands them on unchanged. */

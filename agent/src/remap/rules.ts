@@ -22,8 +22,6 @@ export interface ProgramRules {
   readonly reach: Reach
   /** Without limits if not given. */
   readonly budget?: ProgramBudget
-  /** Errors in logs and status name place and sort alone, never what the event or the program says. */
-  readonly discreet?: boolean
 }
 
 /** Of namespaced resources, unless a TenantPolicy says otherwise: about a second of work. */
@@ -32,4 +30,4 @@ export const defaultBudget: ProgramBudget = { turns: 1_000_000, bytes: 64 * 1024
 export const platformRules: ProgramRules = { reach: 'everything' }
 export const unopenedRules: ProgramRules = { reach: 'unopened' }
 /** Of namespaced resources. */
-export const restrictedRules: ProgramRules = { reach: 'nothing', budget: defaultBudget, discreet: true }
+export const restrictedRules: ProgramRules = { reach: 'nothing', budget: defaultBudget }

@@ -9,7 +9,7 @@ import { LogEvent, rootFor } from '../event/log.ts'
 import type { MetricEvent } from '../event/metric.ts'
 import { copyObject, isObject, type Value, type ValueObject } from '../event/value.ts'
 import { positionOf } from '../remap/diagnostics.ts'
-import { discreetText, isFailure, type RemapError } from '../remap/function.ts'
+import { failureFact, isFailure, type RemapError } from '../remap/function.ts'
 import type { TagMode } from '../remap/metric-target.ts'
 import { metricReader } from '../remap/own-metrics.ts'
 import { type CompileOptions, compileProgram, Program, type Runs } from '../remap/program.ts'
@@ -171,12 +171,11 @@ class Remap {
   readonly #program: Program | RemoteProgram
   readonly #options: RemapOptions
   readonly #context: TransformContext
-  readonly #isDiscreet: boolean
   // Of the batch at hand.
   #errors = 0
   #aborts = 0
-  #lastError = ''
-  #lastAbort = ''
+  #lastError: RemapError | undefined
+  #lastAbort: RemapError | undefined
   #dropped: (LogEvent | MetricEvent)[] = []
   #errorsOverLimit = 0
   #abortsOverLimit = 0
@@ -190,7 +189,6 @@ class Remap {
     this.#program = program
     this.#options = options
     this.#context = context
-    this.#isDiscreet = context.globals.programs?.discreet === true
     this.#tokens = Math.max(1, options.reroute_dropped_limit ?? 0)
   }
 
@@ -208,6 +206,8 @@ class Remap {
   #apply(program: Runs, batch: LogBatch | MetricBatch, output: TransformOutput): Promise<void> | undefined {
     this.#errors = 0
     this.#aborts = 0
+    this.#lastError = undefined
+    this.#lastAbort = undefined
     this.#dropped = []
     this.#errorsOverLimit = 0
     this.#abortsOverLimit = 0
@@ -326,10 +326,10 @@ class Remap {
     const aborted = failure.outcome === 'abort'
     if (aborted) {
       this.#aborts++
-      this.#lastAbort = this.#textOf(failure)
+      this.#lastAbort = failure
     } else {
       this.#errors++
-      this.#lastError = this.#textOf(failure)
+      this.#lastError = failure
     }
     const { drop_on_abort, drop_on_error, reroute_dropped } = this.#options
     if (!(aborted ? drop_on_abort : drop_on_error)) kept.push(event)
@@ -339,11 +339,6 @@ class Remap {
     } else if (reroute_dropped) {
       this.#dropped.push(this.#annotated(event, aborted ? 'abort' : 'error', failure.given ?? failure.message))
     }
-  }
-
-  /** What the agent's log and the status say of a failure; the event that leaves by `dropped` has its full text. */
-  #textOf(failure: RemapError): string {
-    return this.#isDiscreet ? discreetText(failure) : failure.message
   }
 
   #mayLeave(): boolean {
@@ -377,17 +372,17 @@ class Remap {
   #report(): void {
     const { events, logger } = this.#context
     const { drop_on_abort, drop_on_error, reroute_dropped } = this.#options
-    if (this.#errors > 0 && !reroute_dropped) {
+    if (this.#lastError !== undefined && !reroute_dropped) {
       events.error({
         type: 'conversion_failed',
         stage: 'processing',
         message: 'Mapping failed with event.',
-        fields: { error: this.#lastError },
+        fields: { error: failureFact(this.#lastError) },
         count: this.#errors,
       })
     }
-    if (this.#aborts > 0) {
-      logger.debug({ message: this.#lastAbort, events: this.#aborts }, 'Event mapping aborted.')
+    if (this.#lastAbort !== undefined) {
+      logger.debug({ message: failureFact(this.#lastAbort), events: this.#aborts }, 'Event mapping aborted.')
     }
     const overLimit = 'More events than `reroute_dropped_limit` a second were to leave.'
     if (this.#errorsOverLimit > 0) events.discarded(this.#errorsOverLimit, false, overLimit)

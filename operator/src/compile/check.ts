@@ -264,8 +264,7 @@ export async function testPipeline(compiled: CompiledPipeline): Promise<TestOutc
       sinks: { [`${compiled.id}/nowhere`]: { type: 'blackhole', inputs } },
       tests: secrets.tests,
     },
-    // Tests are the author's own: they show all that a program says.
-    { programs: { ...compiled.programs, discreet: false } },
+    { programs: compiled.programs },
   )
   if (!loaded.ok) {
     return {
