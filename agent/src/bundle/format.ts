@@ -6,6 +6,7 @@ import { gunzipSync } from 'node:zlib'
 import type { Subscription } from '../component.ts'
 import { PenstockError } from '../errors.ts'
 import type { EgressOptions } from '../net/egress.ts'
+import type { ProgramBudget } from '../remap/rules.ts'
 
 export const bundleSchema = 1
 
@@ -107,6 +108,8 @@ export interface BundlePipeline {
   readonly egress?: EgressOptions
   /** Ids of components that belong to the platform, which may connect to anywhere and read files of the agent. */
   readonly platform?: readonly string[]
+  /** What its programs may use up for one event, where that is not the default. */
+  readonly programBudget?: Partial<ProgramBudget>
   /** Weight of its share of the thread. */
   readonly cpuShare?: number
   /** The only secret values that its places may name. */

@@ -1,11 +1,22 @@
 import { expect, test } from 'vitest'
+import { defaultBudget, type ProgramBudget } from '../remap/rules.ts'
 import { loadPart, type Part } from './part.ts'
 
 /** The part of a bundle with one program between a source and a sink. */
-function loaded(restricted: boolean, transform: Readonly<Record<string, unknown>>) {
+function loaded(
+  restricted: boolean,
+  transform: Readonly<Record<string, unknown>>,
+  programBudget?: Partial<ProgramBudget>,
+) {
   const part: Part = {
     id: 'shop/p',
-    pipeline: { uid: 'u', generation: 1, hash: 'h', ...(restricted ? { restricted: true } : {}) },
+    pipeline: {
+      uid: 'u',
+      generation: 1,
+      hash: 'h',
+      ...(restricted ? { restricted: true } : {}),
+      ...(programBudget === undefined ? {} : { programBudget }),
+    },
     subscriptions: [],
     sources: { 'shop/p/in': { type: 'demo_logs', format: 'json' } },
     transforms: { 'shop/p/t': { inputs: ['shop/p/in'], ...transform } },
@@ -33,4 +44,14 @@ test('the rules of a pipeline go with its transforms', () => {
   if (!strict.ok || !free.ok) throw new TypeError('the parts do not load')
   expect(strict.config.transforms.get('shop/p/t')?.programs).toMatchObject({ reach: 'nothing' })
   expect(free.config.transforms.get('shop/p/t')?.programs).toBeUndefined()
+})
+
+test.each([
+  { given: { turns: 7 }, expected: { ...defaultBudget, turns: 7 } },
+  { given: { bytes: 2 * defaultBudget.bytes }, expected: { ...defaultBudget, bytes: 2 * defaultBudget.bytes } },
+  { given: undefined, expected: defaultBudget },
+])('programs have the budget that the bundle names, and the default for the rest: $given', ({ given, expected }) => {
+  const part = loaded(true, { type: 'remap', source: '.a = 1' }, given)
+  if (!part.ok) throw new TypeError('the part does not load')
+  expect(part.config.transforms.get('shop/p/t')?.programs?.budget).toEqual(expected)
 })

@@ -6,7 +6,7 @@ import type { Config, SinkConfig, SourceConfig } from '../config/config.ts'
 import { loadConfigObject } from '../config/load.ts'
 import type { ChangingHosts, EgressOptions } from '../net/egress.ts'
 import { environmentProxy, parseProxy } from '../net/proxy.ts'
-import { restrictedRules } from '../remap/rules.ts'
+import { restrictedBy } from '../remap/rules.ts'
 import type { ProxyOptions } from '../schema/groups.ts'
 import type { Problem } from '../schema/problems.ts'
 import { pathOf } from '../schema/walk.ts'
@@ -101,7 +101,7 @@ export function loadPart(
       transforms: resolve(part.transforms, secrets),
       sinks: resolve(part.sinks, secrets),
     },
-    { env: settings.env, ...(restricted ? { programs: restrictedRules } : {}) },
+    { env: settings.env, ...(restricted ? { programs: restrictedBy(part.pipeline.programBudget) } : {}) },
   )
   if (!loaded.ok) return { ok: false, problems: loaded.problems.map((problem) => unquoted(problem, part, sources)) }
   const subscriptions = new Map(part.subscriptions.map((subscription) => [subscription.out, subscription]))

@@ -23,7 +23,7 @@ export const errorSorts = {
   mismatch: 'an argument is of the wrong kind',
   assertion: 'an assertion does not hold',
   abort: 'the program was aborted',
-  budget: 'the program is over its budget for one event',
+  budget: 'the program is over its budget for one event (a TenantPolicy sets another by `spec.programBudget`)',
   exception: 'the program could not go on',
 } as const
 

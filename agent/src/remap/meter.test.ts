@@ -92,6 +92,7 @@ test.each(hostile)('%s', { timeout: 120_000 }, (_name, source) => {
     if (!isFailure(result)) throw new TypeError('it came to an end')
     expect(result).toMatchObject({ outcome: 'fatal', sort: 'budget' })
     expect(result.message).toMatch(/E720.*"[^"]+" \(\d+:\d+\)/)
+    expect(result.message).toContain('a TenantPolicy sets another budget by `spec.programBudget`')
     expect(event).toEqual(fields)
   }
 })

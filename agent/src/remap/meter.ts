@@ -134,9 +134,11 @@ export class Meter {
   }
 }
 
+const raisedBy = 'a TenantPolicy sets another budget by `spec.programBudget`'
+
 export function overBudget({ turns, bytes }: ProgramBudget, place: ErrorPlace): RemapError {
   const { name, start, end } = place
-  const message = `error[E720]: the program is over its budget for one event at "${name}" (${start}:${end}): ${turns} turns of loops, ${bytes} bytes made`
+  const message = `error[E720]: the program is over its budget for one event at "${name}" (${start}:${end}): ${turns} turns of loops, ${bytes} bytes made; ${raisedBy}`
   return new RemapError(message, 'fatal', null, null, 'budget', place)
 }
 
@@ -146,7 +148,7 @@ export const tooMuch = new RemapError('too much', 'fatal', null, null, 'budget')
 /** The error where a call has given `tooMuch`. */
 export function overLimit(place: ErrorPlace): RemapError {
   const { name, start, end } = place
-  const message = `error[E720]: the result of "${name}" (${start}:${end}) would be larger than a program may make for one event`
+  const message = `error[E720]: the result of "${name}" (${start}:${end}) would be larger than a program may make for one event; ${raisedBy}`
   return new RemapError(message, 'fatal', null, null, 'budget', place)
 }
 

@@ -27,7 +27,15 @@ export interface ProgramRules {
 /** Of namespaced resources, unless a TenantPolicy says otherwise: about a second of work. */
 export const defaultBudget: ProgramBudget = { turns: 1_000_000, bytes: 64 * 1024 * 1024 }
 
+/** The highest that a TenantPolicy may set. */
+export const maxBudget: ProgramBudget = { turns: 100_000_000, bytes: 256 * 1024 * 1024 }
+
 export const platformRules: ProgramRules = { reach: 'everything' }
 export const unopenedRules: ProgramRules = { reach: 'unopened' }
 /** Of namespaced resources. */
 export const restrictedRules: ProgramRules = { reach: 'nothing', budget: defaultBudget }
+
+/** Of namespaced resources, where a TenantPolicy sets the budget or a part of it. */
+export function restrictedBy(budget: Partial<ProgramBudget> | undefined): ProgramRules {
+  return budget === undefined ? restrictedRules : { reach: 'nothing', budget: { ...defaultBudget, ...budget } }
+}

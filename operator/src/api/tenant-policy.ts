@@ -1,5 +1,6 @@
 // TenantPolicy: what authors of namespaced kinds may use, and how much of it.
 
+import { defaultBudget, maxBudget } from '@penstock/agent/remap/rules'
 import { type LimitName, limits } from '@penstock/agent/schema/meaning'
 import { bytesText } from '../compile/quantity.ts'
 import { conditions } from './conditions.ts'
@@ -55,6 +56,18 @@ export const tenantPolicySpec = object(
     implicitCredentials: oneOf(['Deny', 'Allow'], "Whether sinks may use the agent's own identity."),
     maxReadBytes: quantity(`${limits.readBytes.description} ${bytesText(limits.readBytes.cap)} if not given.`),
     limits: object(limitFields, 'How much one component may hold in memory or on disk; each has a default.'),
+    programBudget: object(
+      {
+        turnsPerEvent: integer(
+          `Turns of loops, and work that takes as long. ${defaultBudget.turns} if not given, at most ${maxBudget.turns}.`,
+          { minimum: 1, maximum: maxBudget.turns },
+        ),
+        bytesPerEvent: quantity(
+          `Bytes of the values that a program makes. ${bytesText(defaultBudget.bytes)} if not given; more than ${bytesText(maxBudget.bytes)} counts as that.`,
+        ),
+      },
+      'What one run of a program may use up for one event.',
+    ),
     quota: object(
       {
         pipelines: integer('Pipelines of a namespace.'),

@@ -4,6 +4,7 @@
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '@penstock/agent/config/canonical'
 import { minDiskBuffer } from '@penstock/agent/config/component-options'
+import type { ProgramBudget } from '@penstock/agent/remap/rules'
 import type { CompiledPipeline, PodLogs } from './pipeline.ts'
 import type { Resource } from './resources.ts'
 
@@ -94,6 +95,8 @@ export interface Tenancy {
   readonly allowHosts: readonly string[]
   /** Whether the identity of the agent and its node may be used (T5). */
   readonly implicitCredentials?: boolean | undefined
+  /** What programs may use up for one event, where a policy sets it (T11). */
+  readonly programBudget?: Partial<ProgramBudget> | undefined
   /** Share of the CPU against other Pipelines (T11). */
   readonly cpuShare: number
 }

@@ -10,7 +10,7 @@ import { advice, problemsOf, sentence, testPipeline } from './check.ts'
 import { type CompileProblem, compilePipeline, sharedProblems, type Unseen } from './pipeline.ts'
 import { resourceOf } from './resources.ts'
 import { problemsIn } from './shared.ts'
-import { deniedCidrs } from './tenancy.ts'
+import { deniedCidrs, programBudgetOf } from './tenancy.ts'
 
 export interface CompileJob {
   readonly pipeline: Pipeline
@@ -96,6 +96,7 @@ export async function compileJob(job: CompileJob, onCompiled: () => void = () =>
     references.length > 0 ? verdict(references, pipeline.spec) : { status: 'True', reason: 'Resolved', message: '' }
   const { uid = '', generation = 0, creationTimestamp = '', labels = {}, annotations } = pipeline.metadata
   const restricted = pipeline.kind === 'Pipeline'
+  const programBudget = restricted ? programBudgetOf(policy) : undefined
   const artifact =
     errors.length > 0
       ? undefined
@@ -110,6 +111,7 @@ export async function compileJob(job: CompileJob, onCompiled: () => void = () =>
             denyCidrs: restricted ? [...deniedCidrs, ...(policy?.egress?.denyCIDRs ?? [])] : [],
             allowHosts: restricted ? (policy?.egress?.allowHosts ?? []) : [],
             ...(restricted && policy?.implicitCredentials === 'Allow' ? { implicitCredentials: true } : {}),
+            ...(programBudget === undefined ? {} : { programBudget }),
             cpuShare: policy?.quota?.cpuShare ?? 100,
           },
         })

@@ -7,7 +7,7 @@ import type { ComponentKind } from '@penstock/agent/component'
 import { optionsOf } from '@penstock/agent/config/component-options'
 import { errorText } from '@penstock/agent/errors'
 import { findComponent } from '@penstock/agent/registry'
-import { type ProgramRules, platformRules, restrictedRules, unopenedRules } from '@penstock/agent/remap/rules'
+import { type ProgramRules, platformRules, restrictedBy, unopenedRules } from '@penstock/agent/remap/rules'
 import { meaningOf } from '@penstock/agent/schema/meaning'
 import { isSecret } from '@penstock/agent/schema/messages'
 import type { Problem } from '@penstock/agent/schema/problems'
@@ -47,6 +47,7 @@ import {
   fixedOptions,
   identityViolations,
   optionViolations,
+  programBudgetOf,
   raisedBy,
   runsOn,
   type TenancyOptions,
@@ -317,7 +318,11 @@ class Compilation {
       sources,
       transforms,
       sinks,
-      programs: this.#options.ownMachine ? platformRules : this.#cluster ? unopenedRules : restrictedRules,
+      programs: this.#options.ownMachine
+        ? platformRules
+        : this.#cluster
+          ? unopenedRules
+          : restrictedBy(programBudgetOf(this.#options.policy)),
       tests,
       secretRefs: [...this.#refs.values()].toSorted((left, right) => (left.key < right.key ? -1 : 1)),
       lent: [...this.#lent].toSorted(),

@@ -9,6 +9,7 @@ import { Networks } from '@penstock/agent/net/networks'
 import { components, findComponent } from '@penstock/agent/registry'
 import { reachingCalls } from '@penstock/agent/remap/calls'
 import { reachText } from '@penstock/agent/remap/check'
+import { maxBudget, type ProgramBudget } from '@penstock/agent/remap/rules'
 import {
   authoritiesOf,
   implicitIdentities,
@@ -297,6 +298,17 @@ function numberViolations(
 export function capOf(limit: LimitName, policy: TenantPolicySpec | undefined): number {
   const { cap, field } = limits[limit]
   return quantityOf(field === undefined ? policy?.limits?.[limit] : policy?.[field]) ?? cap
+}
+
+/** What a policy says about the budget of programs: undefined where it leaves the default. */
+export function programBudgetOf(policy: TenantPolicySpec | undefined): Partial<ProgramBudget> | undefined {
+  const turns = policy?.programBudget?.turnsPerEvent
+  const bytes = quantityOf(policy?.programBudget?.bytesPerEvent)
+  if (turns === undefined && bytes === undefined) return undefined
+  return {
+    ...(turns === undefined ? {} : { turns }),
+    ...(bytes === undefined ? {} : { bytes: Math.min(Math.floor(bytes), maxBudget.bytes) }),
+  }
 }
 
 export function raisedBy(limit: LimitName): string {

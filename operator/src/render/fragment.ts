@@ -48,6 +48,7 @@ function build(artifact: Artifact): Fragment {
     generation,
     hash,
     ...(tenancy.restricted ? { restricted: true, egress: egressOf(tenancy), cpuShare: tenancy.cpuShare } : {}),
+    ...(tenancy.restricted && tenancy.programBudget !== undefined ? { programBudget: tenancy.programBudget } : {}),
     ...(artifact.platform === undefined ? {} : { platform: artifact.platform }),
     ...(artifact.deadLetter === undefined ? {} : { deadLetter: artifact.deadLetter }),
     ...(secretRefs.length === 0 ? {} : { secrets: byKey(secretRefs) }),
