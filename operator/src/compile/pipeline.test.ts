@@ -50,6 +50,38 @@ spec:
 ${spec.replace(/^/gm, '  ')}
 `
 
+test.each([
+  ['*', 'http-a,http-aa,tcp-a'],
+  ['http-*', 'http-a,http-aa'],
+  ['*a', 'http-a,http-aa,tcp-a'],
+  ['*-a', 'http-a,tcp-a'],
+  ['*a*a', 'http-aa'],
+  ['**p-a', 'http-a,tcp-a'],
+  ['t*-a', 'tcp-a'],
+  ['http-a*a*a', ''],
+])('the pattern %j of `inputs` means %j', (pattern, expected) => {
+  const { config } = compile(
+    pipeline(`sources:
+  - { name: http-a, type: demo_logs, config: { format: json } }
+  - { name: http-aa, type: demo_logs, config: { format: json } }
+  - { name: tcp-a, type: demo_logs, config: { format: json } }
+sinks:
+  - { name: out, type: blackhole, inputs: ['${pattern}'] }`),
+    true,
+  )
+  const { inputs = [] } =
+    (config as { sinks?: Record<string, { inputs?: string[] }> }).sinks?.['shop/checkout/out'] ?? {}
+  expect(inputs.map((id) => id.split('/')[2]).join()).toBe(expected)
+})
+
+test('a pattern of `inputs` with many stars costs no more than its length', () => {
+  const spec = `sources:
+  - { name: ${'a'.repeat(63)}, type: demo_logs, config: { format: json } }
+sinks:
+  - { name: out, type: blackhole, inputs: ['${'*a'.repeat(40)}*b'] }`
+  expect(compile(pipeline(spec), true).problems.join()).toContain('No source or transform of this Pipeline is named')
+})
+
 test('inputs that are left out lead from the sources through each transform to the sinks', () => {
   const { config, problems } = compile(
     pipeline(`sources:

@@ -749,10 +749,7 @@ class Compilation {
     for (const [index, input] of inputs.entries()) {
       if (typeof input !== 'string') continue
       const [name, port] = input.split('.', 2) as [string, string | undefined]
-      const pattern = name.includes('*')
-        ? new RegExp(`^${name.replaceAll(/[^a-z0-9*-]/g, '\\$&').replaceAll('*', '[a-z0-9-]*')}$`)
-        : undefined
-      const matching = names.filter((known) => (pattern === undefined ? known === name : pattern.test(known)))
+      const matching = names.filter((known) => isMeant(known, name))
       if (matching.length === 0) {
         const help = names.length === 0 ? undefined : `Known names: ${names.join(', ')}.`
         const message = `No source or transform of this Pipeline is named "${name}"`
@@ -1036,6 +1033,24 @@ class Compilation {
   ): void {
     this.#problems.push({ severity: 'error', reason, path: labelOf(path), message, help, ...resource.locate(path) })
   }
+}
+
+/**
+ * Whether a pattern means a name, `*` being any characters. Each part is looked for once, at the first place where it can be: a regular
+ * expression would try all places of each part with all of the others.
+ */
+function isMeant(name: string, pattern: string): boolean {
+  const [first = '', ...rest] = pattern.split('*')
+  const last = rest.pop()
+  if (last === undefined) return name === pattern
+  if (!name.startsWith(first)) return false
+  let at = first.length
+  for (const part of rest) {
+    const found = name.indexOf(part, at)
+    if (found < 0) return false
+    at = found + part.length
+  }
+  return name.length - last.length >= at && name.endsWith(last)
 }
 
 function canonicalType(kind: ComponentKind, type: unknown): string | undefined {
