@@ -97,6 +97,8 @@ test.each([
   [web, 'no address', []],
   [{ ...web, bare: 'https' }, 'host:8080', [{ host: 'host', port: 8080 }]],
   [{ ...web, bare: 'https' }, '127.1/x', [{ host: '127.0.0.1', port: 443 }]],
+  [{ ...web, bare: 'http' }, '//127.1:3128', [{ host: '127.0.0.1', port: 3128 }]],
+  [{ ...web, bare: 'http' }, '\\/a.b/c', [{ host: 'a.b', port: 80 }]],
   [
     { ports: { pulsar: 6650 } },
     'pulsar://a,b:1/x',

@@ -202,7 +202,8 @@ export function authoritiesOf({ ports, bare }: AddressMeaning, text: string): Au
   const isNamed = named !== undefined && (Object.hasOwn(ports, named) || plain.includes('://'))
   const scheme = isNamed ? named : bare
   if (scheme === undefined) return []
-  const rest = isNamed ? plain.slice((match as RegExpExecArray)[0].length) : plain
+  // Slashes before a host without a scheme are dropped like those after a scheme: such text becomes an address by a scheme before it.
+  const rest = isNamed ? plain.slice((match as RegExpExecArray)[0].length) : plain.replace(/^[\\/]+/, '')
   const authority = /^[^/\\?#]*/.exec(rest)?.[0] ?? ''
   return authority
     .slice(authority.lastIndexOf('@') + 1)
