@@ -95,13 +95,13 @@ export const monitorALogs = defineSink({
 
     return httpSink(context, options, {
       url: intake,
-      headers: (key) => ({
+      headers: {
         'content-type': 'application/json',
-        'dd-api-key': key,
         'dd-evp-origin': 'penstock',
         'dd-evp-origin-version': version,
         ...(asAgent ? { 'dd-protocol': 'agent-json' } : {}),
-      }),
+      },
+      lastHeaders: (key) => ({ 'dd-api-key': key }),
       partition: (event) => event.metadata.secrets[keySecret] ?? apiKey,
       begin: (open) => open.body.writeText('['),
       encode(events, from, to, open) {

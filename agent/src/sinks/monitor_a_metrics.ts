@@ -100,10 +100,10 @@ export const monitorAMetrics = defineSink({
         url: (key) => joinPath(base, apiOf(key).path),
         headers: (key) => ({
           'content-type': apiOf(key).contentType,
-          'dd-api-key': key.slice(key.indexOf(' ') + 1),
           // The version of the protobuf messages.
           'dd-agent-payload': '4.87.0',
         }),
+        lastHeaders: (key) => ({ 'dd-api-key': key.slice(key.indexOf(' ') + 1) }),
         partition(event) {
           const { type } = (event as MetricEvent).value
           const sort = type === 'distribution' || type === 'histogram' ? 'sketches' : 'series'

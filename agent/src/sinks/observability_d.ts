@@ -90,7 +90,8 @@ export const observabilityD = defineSink({
       options.override_uri ??
       addresses[api][options.region].replace('{id}', encodeURIComponent(options.account_id ?? ''))
     const [before, after] = frames[api]
-    const headers = { 'content-type': 'application/json', 'api-key': options.license_key }
+    const headers = { 'content-type': 'application/json' }
+    const account = { 'api-key': options.license_key }
     const logForm = api === 'events' ? eventRecord : logRecord
     const time = timeField([timestampKey], 'log_schema.timestamp_key', context)
     // Events have times in milliseconds only.
@@ -99,6 +100,7 @@ export const observabilityD = defineSink({
     const sink = httpSink(context, options, {
       url: address,
       headers,
+      lastHeaders: () => account,
       begin: (open) => open.body.writeText(before),
       encode(events, from, to, open) {
         const { body } = open
@@ -137,7 +139,7 @@ export const observabilityD = defineSink({
       tooLarge: ({ payload }) => payload.length > mostBytes,
       classify: (response) => classify(context, response),
       async healthcheck(get) {
-        const { status } = await get(address, headers, before + after)
+        const { status } = await get(address, { ...headers, ...account }, before + after)
         if (status === 403) {
           throw new PenstockError('PEN_HEALTHCHECK', 'The license key is not valid: status 403 was returned.')
         }

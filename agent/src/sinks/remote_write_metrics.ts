@@ -150,15 +150,16 @@ export const remoteWriteMetrics = defineSink({
         ? await signedClient('aps', options.auth, options.aws?.region, options.tls, context.proxy)
         : undefined
 
-    const headersOf = (key: string): Record<string, string> => ({
+    const headers = {
       'content-type': 'application/x-protobuf',
       'x-prometheus-remote-write-version': '0.1.0',
-      ...(key === '' ? {} : { 'x-scope-orgid': key }),
-    })
+    }
+    const tenantHeaders = (key: string) => (key === '' ? undefined : { 'x-scope-orgid': key })
     const contentEncoding = compileCompression(options.compression).contentEncoding ?? 'identity'
     const sink = httpSink(context, options, {
       url: address,
-      headers: headersOf,
+      headers,
+      lastHeaders: tenantHeaders,
       partition:
         tenant === undefined
           ? undefined
@@ -174,7 +175,11 @@ export const remoteWriteMetrics = defineSink({
       sign: aws?.sign,
       async healthcheck(get) {
         const key = tenant?.isStatic === true ? tenant.render(new LogEvent({})) : undefined
-        const { status } = await get(address, { ...headersOf(key ?? ''), 'content-encoding': contentEncoding })
+        const { status } = await get(address, {
+          ...headers,
+          ...tenantHeaders(key ?? ''),
+          'content-encoding': contentEncoding,
+        })
         // A receiver need not answer to anything but POST.
         if (status !== 200 && status !== 204 && status !== 405) throw unhealthy(address, status)
       },

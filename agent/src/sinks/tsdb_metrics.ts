@@ -126,7 +126,10 @@ export const tsdbMetrics = defineSink({
     }
     const sink = httpSink(context, options, {
       url: `${address}${address.includes('?') ? '&' : '?'}${query}`,
-      headers: { 'content-type': 'text/plain', authorization: `Token ${second ? (options.token ?? '') : ''}` },
+      headers: { 'content-type': 'text/plain', authorization: 'Token ' },
+      ...(second && options.token !== undefined
+        ? { lastHeaders: () => ({ authorization: `Token ${options.token}` }) }
+        : {}),
       ...metricRequests((events, body) => body.writeText(aggregate(events).map(write).join('\n'))),
       secret: second ? options.token : options.password, // the password is part of the address
       classify: (response, sent) => classifyInHalves(response, sent, ofSome),
