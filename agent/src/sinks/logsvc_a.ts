@@ -22,7 +22,11 @@ export const logsvcA = defineSink({
     ),
     ip: optional(text('IP address attached to each batch.')),
     mac: optional(text('MAC address attached to each batch.')),
-    tags: list(template('A tag.'), 'Tags attached to each batch. In a tag that refers to fields, commas become `_`: the service separates tags by commas.', { default: [] }),
+    tags: list(
+      template('A tag.'),
+      'Tags attached to each batch. In a tag that refers to fields, commas become `_`: the service separates tags by commas.',
+      { default: [] },
+    ),
     default_app: text('Value of `app` for events with neither `file` nor `app`.', { default: 'penstock' }),
     default_env: text('Value of `env` for events without one.', { default: 'production' }),
     encoding: transformer(),

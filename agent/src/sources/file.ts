@@ -25,7 +25,7 @@ import {
   uint,
 } from '../schema/options.ts'
 import { Confinement } from '../tailing/confinement.ts'
-import { compileGlob, type Glob } from '../tailing/glob.ts'
+import { compileGlob, type Glob, maxAlternatives } from '../tailing/glob.ts'
 import { LineBatch, type LineShape, Lines } from '../tailing/lines.ts'
 import { compileMultiline, MultilineAggregator, multiline, multilineProblems } from '../tailing/multiline.ts'
 import { compileDelimiter, type Slab } from '../tailing/slab.ts'
@@ -126,7 +126,7 @@ export const file = defineSource({
         if (compileGlob(pattern) === undefined) {
           problems.push({
             path: `${name}.${index}`,
-            message: `The pattern "${pattern}" has a bracket or brace that is not closed.`,
+            message: `The pattern "${pattern}" has a bracket or brace that is not closed, or too many braces: it may have 64, and stand for ${maxAlternatives} patterns.`,
           })
         }
       })

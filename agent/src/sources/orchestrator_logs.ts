@@ -17,7 +17,7 @@ import { KubeClient } from '../kube/client.ts'
 import { inClusterTarget, kubeConfigTarget } from '../kube/config.ts'
 import { bool, bytes, fieldPath, group, list, oneOf, optional, path, seconds, text, uint } from '../schema/options.ts'
 import { PodLogConfinement } from '../tailing/confinement.ts'
-import { compileGlob, type Glob } from '../tailing/glob.ts'
+import { compileGlob, type Glob, maxAlternatives } from '../tailing/glob.ts'
 import { compileMultiline, MultilineAggregator, multiline, multilineProblems } from '../tailing/multiline.ts'
 import { compileDelimiter, type Slab } from '../tailing/slab.ts'
 import { Tailer } from '../tailing/tail.ts'
@@ -225,7 +225,7 @@ export const orchestratorLogs = defineSource({
         if (compileGlob(pattern) !== undefined) return
         problems.push({
           path: `${name}.${index}`,
-          message: `The pattern "${pattern}" has a bracket or brace that is not closed.`,
+          message: `The pattern "${pattern}" has a bracket or brace that is not closed, or too many braces: it may have 64, and stand for ${maxAlternatives} patterns.`,
         })
       })
     }

@@ -46,3 +46,17 @@ test('a folder leads to a match, or does not', () => {
 test.each(['/a/[b', '/a/{b'])('%s is not valid', (pattern) => {
   expect(compileGlob(pattern)).toBe(undefined)
 })
+
+test.each([
+  '{a,b}'.repeat(18),
+  '{a,b,c,d,e,f,g,h,i,j,k}'.repeat(3),
+  '{a}'.repeat(65),
+  `${'{'.repeat(5000)}a${'}'.repeat(5000)}`,
+  '{{ x }}'.repeat(2000),
+])('a pattern with braces without measure is refused: %.40s', (pattern) => {
+  expect(compileGlob(`**/${pattern}`)).toBeUndefined()
+})
+
+test('a pattern may stand for a thousand', () => {
+  expect(compileGlob(`**/${'{0,1,2,3,4,5,6,7,8,9}'.repeat(3)}.log`)?.matches('/a/407.log')).toBe(true)
+})

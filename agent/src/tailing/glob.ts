@@ -94,10 +94,20 @@ function escaped(char: string): string {
   return char.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')
 }
 
-/** The pattern without braces, once for each choice; undefined if a brace is not closed. */
+/** A pattern stands for at most so many without braces, and has at most so many braces. */
+export const maxAlternatives = 1000
+const maxBraces = 64
+
+/** The pattern without braces, once for each choice; undefined if a brace is not closed, or there are too many. */
 function expandBraces(pattern: string): string[] | undefined {
+  let braces = 0
+  for (let at = 0; at < pattern.length; at++) if (pattern.charCodeAt(at) === 0x7b) braces++
+  return braces > maxBraces ? undefined : expandFirst(pattern, { left: maxAlternatives })
+}
+
+function expandFirst(pattern: string, budget: { left: number }): string[] | undefined {
   const open = pattern.indexOf('{')
-  if (open < 0) return [pattern]
+  if (open < 0) return --budget.left < 0 ? undefined : [pattern]
   let depth = 0
   let from = open + 1
   const choices: string[] = []
@@ -111,7 +121,7 @@ function expandBraces(pattern: string): string[] | undefined {
       choices.push(pattern.slice(from, at))
       const expanded: string[] = []
       for (const choice of choices) {
-        const rest = expandBraces(pattern.slice(0, open) + choice + pattern.slice(at + 1))
+        const rest = expandFirst(pattern.slice(0, open) + choice + pattern.slice(at + 1), budget)
         if (rest === undefined) return undefined
         expanded.push(...rest)
       }

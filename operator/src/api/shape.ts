@@ -3,6 +3,7 @@
 
 import { closest } from '@penstock/agent/schema/problems'
 import { isTable } from '@penstock/agent/schema/walk'
+import { isTooDeep, maxDepth } from './depth.ts'
 import type { Kind } from './kinds.ts'
 
 export interface ShapeProblem {
@@ -22,6 +23,10 @@ export function shapeProblems(kind: Kind, object: unknown): readonly ShapeProble
   if (spec === undefined || spec === null) {
     const members = Object.keys((kind.spec['properties'] ?? {}) as Table)
     problems.push({ path: ['spec'], message: '`spec` is missing', help: `It lists ${names(members)}.` })
+    return problems
+  }
+  if (isTooDeep(spec)) {
+    problems.push({ path: ['spec'], message: `\`spec\` is nested deeper than ${maxDepth} levels`, isUnreadable: true })
     return problems
   }
   check(kind.spec, spec, ['spec'], problems)

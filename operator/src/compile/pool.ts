@@ -4,6 +4,7 @@
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '@penstock/agent/config/canonical'
 import type { Logger } from '@penstock/agent/telemetry/logger'
+import { isTooDeep, maxDepth } from '../api/depth.ts'
 import { CompileProcess, type Outcome } from './compile-process.ts'
 import { FairQueue } from './fair-queue.ts'
 import type { CompileJob, CompileResult } from './job.ts'
@@ -40,6 +41,7 @@ export interface CompilePoolOptions {
 
 /** What is said of a spec that no process is given. */
 export function specTooLong(spec: unknown, { specBytes }: Pick<CompileLimits, 'specBytes'>): string | undefined {
+  if (isTooDeep(spec)) return `it is nested deeper than ${maxDepth} levels`
   const bytes = Buffer.byteLength(JSON.stringify(spec) ?? '')
   if (bytes <= specBytes) return undefined
   return `it has ${bytes} bytes as JSON, and may have ${specBytes}; divide it into several Pipelines, or its data into fewer programs`

@@ -7,6 +7,7 @@ import { optionsOf } from '@penstock/agent/config/component-options'
 import { findComponent } from '@penstock/agent/registry'
 import { meaningOf } from '@penstock/agent/schema/meaning'
 import { isTable, type Schema, schemaBelow } from '@penstock/agent/schema/walk'
+import { isTooDeep } from '../api/depth.ts'
 import { labelOf } from '../api/shape.ts'
 import type { SecretPart, SecretRef } from './artifact.ts'
 import type { PathKey } from './resources.ts'
@@ -97,6 +98,7 @@ export function referredObjects(
       for (const member of Object.values(value)) visit(member)
     }
   }
+  if (isTooDeep(spec)) return [] // refused as a whole by the check of its shape
   visit(spec)
   const aliases = isTable(spec) ? spec['secrets'] : undefined
   for (const alias of Array.isArray(aliases) ? aliases : []) {

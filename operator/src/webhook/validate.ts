@@ -3,6 +3,7 @@
 
 import { canonicalJson } from '@penstock/agent/config/canonical'
 import type { Reason } from '../api/conditions.ts'
+import { isTooDeep, maxDepth } from '../api/depth.ts'
 import type { Kind } from '../api/kinds.ts'
 import type { KubeObject } from '../api/object.ts'
 import { advice } from '../compile/check.ts'
@@ -38,7 +39,13 @@ export async function validate(
 ): Promise<Verdict> {
   const passes: Verdict = { allowed: true, message: '', warnings: [] }
   if (object.metadata.deletionTimestamp !== undefined) return passes
-  if (previous !== undefined && canonicalJson(specOf(object)) === canonicalJson(specOf(previous))) return passes
+  // Nothing else looks at it: everything below reads trees by recursion.
+  if (isTooDeep(specOf(object))) {
+    const message = `${kind.kind} "${object.metadata.name ?? ''}": \`spec\` is nested deeper than ${maxDepth} levels`
+    return { allowed: false, message, warnings: [] }
+  }
+  const hasShape = previous !== undefined && !isTooDeep(specOf(previous))
+  if (hasShape && canonicalJson(specOf(object)) === canonicalJson(specOf(previous))) return passes
 
   const problems = await judge(kind, object)
   const errors = problems.filter((problem) => problem.severity === 'error' && !mendable.has(problem.reason))

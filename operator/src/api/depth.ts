@@ -1,0 +1,18 @@
+// How deep users nest what they write. Everything that reads a tree does so by recursion, so a tree that is too deep is refused first.
+
+export const maxDepth = 100
+
+/** Whether a value has more levels of lists and tables than anything is read from. */
+export function isTooDeep(value: unknown, max = maxDepth): boolean {
+  let level: unknown[] = [value]
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > max) return true
+    const next: unknown[] = []
+    for (const each of level) {
+      if (typeof each !== 'object' || each === null) continue
+      for (const member of Object.values(each)) if (typeof member === 'object' && member !== null) next.push(member)
+    }
+    level = next
+  }
+  return false
+}
