@@ -63,10 +63,10 @@ function relevant(errors: readonly Violation[]): Violation[] {
   const unions = errors
     .filter((error) => error.keyword === 'anyOf' || error.keyword === 'oneOf')
     .map((error) => ({ error, chosen: meantVariant(error.schema as Schema[], error.data) }))
-  // Of a value of another type, its bounds say nothing.
-  const mistyped = new Set(errors.filter(({ keyword }) => keyword === 'type').map(({ instancePath }) => instancePath))
+  // Of a value of another type, the bounds of the same schema say nothing; those of another variant may be all that there is to say.
+  const mistyped = new Set(errors.filter(({ keyword }) => keyword === 'type').map(placeOf))
   return errors.filter((error) => {
-    if (bounds.has(error.keyword) && mistyped.has(error.instancePath)) return false
+    if (bounds.has(error.keyword) && mistyped.has(placeOf(error))) return false
     for (const union of unions) {
       if (error === union.error) {
         // The errors of the chosen variant say more; so does the one of a tag that is missing.
@@ -83,6 +83,9 @@ function relevant(errors: readonly Violation[]): Violation[] {
     return true
   })
 }
+
+const placeOf = ({ instancePath, schemaPath }: Violation) =>
+  `${instancePath} ${schemaPath.slice(0, schemaPath.lastIndexOf('/'))}`
 
 const bounds: ReadonlySet<string> = new Set(['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'])
 

@@ -15,6 +15,11 @@ import type { PathKey } from './resources.ts'
 /** `SECRET[alias.key]`, `SECRET[alias.key|uri]` */
 export const placeholder = /SECRET\[([\w-]+)\.([\w.-]+?)(\|\w+)?\]/g
 
+/** Whether text has a reference to a Secret in it. */
+export function holdsPlaceholder(text: string): boolean {
+  return text.search(placeholder) >= 0
+}
+
 /** Whether text is one reference to a Secret and nothing else. */
 export function isPlaceholder(text: string): boolean {
   const [match] = text.matchAll(placeholder)

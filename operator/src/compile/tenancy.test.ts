@@ -174,3 +174,15 @@ test('types that reach the agent or files of the node are closed, whatever a pol
   ])
   expect(typeViolations('source', 'file', 'Sidecar', strict)).toEqual([])
 })
+
+test('what an option without a form for content names is written out: no reference gives it', () => {
+  const files = leaves.filter(({ schema }) => {
+    const { file } = meaningOf(schema)
+    return file !== undefined && file.inline === undefined
+  })
+  expect(files.length).toBeGreaterThan(5)
+  for (const value of [{ valueFrom: { secretKeyRef: { name: 'a', key: 'b' } } }, 'SECRET[a.b]', '**/SECRET[a.b]/*']) {
+    const open = files.filter((leaf) => !judge(leaf, value).some((message) => /\(T[34]\)/.test(message)))
+    expect(open.map(({ path }) => path)).toEqual([])
+  }
+})

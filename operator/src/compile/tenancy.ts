@@ -33,7 +33,7 @@ import type { TenantPolicySpec } from '../api/tenant-policy.ts'
 import type { ArtifactMode } from './artifact.ts'
 import { bytesText, quantityOf } from './quantity.ts'
 import type { PathKey } from './resources.ts'
-import { isPlaceholder } from './secrets.ts'
+import { holdsPlaceholder, isPlaceholder } from './secrets.ts'
 
 export interface Violation {
   /** Below the options of the component; `type` stands beside them. */
@@ -165,6 +165,14 @@ export function optionViolations(
       const name = path.join('.')
       const message = `\`${name}\` is refused by the TenantPolicy (denyOptions: ${pattern})`
       violations.push({ path: place.path, message })
+    }
+    if (isReference(place.value) || (typeof place.value === 'string' && holdsPlaceholder(place.value))) {
+      // What the value will be is not known here, and an agent takes no name of a file from a Secret.
+      if (meanings.some(({ file }) => file !== undefined && file.inline === undefined)) {
+        const message = `\`${lastName(place.path)}\` must be written out in a namespaced resource (T4): it names files`
+        violations.push({ path: place.path, message, help: 'Write the text itself in place of the reference.' })
+        return false
+      }
     }
     if (isReference(place.value)) return false
     if (typeof place.value === 'string') textViolations(place, place.value, meanings, mode, options, violations)

@@ -147,8 +147,11 @@ function secretProblem(part: Part): string | undefined {
         return `the secret ${each.name} of the platform is used`
     }
     for (const [id, options] of Object.entries({ ...part.sources, ...part.transforms, ...part.sinks })) {
-      const { auth, ...rest } = options as { auth?: unknown }
-      const isStore = isTable(auth) && isSecretPlace(auth['token']) && part.pipeline.platform?.includes(id) === true
+      const { auth, ...rest } = options as { auth?: unknown; type?: unknown; endpoint?: unknown }
+      // Its owner's token goes to its owner's address, whatever the tenant has overridden besides.
+      const { type, config } = storeSpec
+      const isStore =
+        isTable(auth) && isSecretPlace(auth['token']) && rest.type === type && rest.endpoint === config.endpoint
       if (secretKeys(isStore ? rest : options).has(key)) return `${id} holds a secret of the platform`
     }
   }
