@@ -428,6 +428,12 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
     }
 
     await kubectl('delete', 'clusterpipeline', 'bad')
+    // A restart that the bad version still causes would count against the next one.
+    await waitFor('the canary to run the version of before', 150_000, async () => {
+      const pod = after.find(({ node }) => node === canary)
+      const said = await kubectl('-n', system, 'logs', pod?.name ?? '').catch(() => '')
+      return said.includes('candidate=false') && !said.includes('candidate=true')
+    })
     // The others go on by the version that is back, and a change of theirs is taken up.
     await cluster.apply(pipeline('three'))
     await waitFor('lines of the mended Pipeline', 150_000, async () => (await nodesWith('three')).length === 3)

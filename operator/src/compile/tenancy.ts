@@ -257,7 +257,7 @@ function textViolations(
   if (schemas.length === 0 || isPlaceholder(text)) return
   const within = meanings.find(({ file }) => file?.within !== undefined)?.file?.within
   if (within === 'pod logs') {
-    if (text.startsWith('/') || text.split('/').includes('..')) {
+    if (text.startsWith('/') || text.split('/').includes('..') || URL.parse(text)?.protocol === 'file:') {
       const message = `An absolute path in \`${name}\` ${notHere} (T3)`
       violations.push({ path, message, help: 'Begin it with `**/`.' })
     }
