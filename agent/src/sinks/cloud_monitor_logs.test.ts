@@ -77,6 +77,7 @@ test('the time of the record may be a field of its own', async () => {
 test.each([
   { status: 200, problem: undefined },
   { status: 400, problem: 'The workspace has been closed or the request was invalid' },
+  { status: 401, problem: 'The service failed to authenticate the request.' },
   { status: 403, problem: 'The service failed to authenticate the request.' },
   { status: 404, problem: 'Either the URL provided is incorrect, or the request is too large' },
   { status: 502, problem: 'Server returned a server error' },

@@ -165,6 +165,7 @@ function healthProblem(status: number): string | undefined {
   switch (status) {
     case 400:
       return 'The workspace has been closed or the request was invalid'
+    case 401:
     case 403:
       return 'The service failed to authenticate the request. Verify that the workspace ID and connection key are valid'
     case 404:
