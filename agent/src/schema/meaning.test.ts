@@ -1,29 +1,11 @@
 // Every string option says what it is: without a meaning, no rule could judge it. opens.test.ts holds "plain text" to its word.
 
 import { expect, test } from 'vitest'
-import { optionsOf } from '../config/component-options.ts'
 import { components } from '../registry.ts'
+import { optionLeaves } from '../testing/option-places.ts'
 import { authoritiesOf, isInline, limits, meaningOf, namesFile } from './meaning.ts'
-import { isTable, membersOf, type Schema, variantsOf } from './walk.ts'
 
-interface Leaf {
-  readonly path: string
-  readonly schema: Schema
-}
-
-function leavesOf(schema: Schema, path: string): Leaf[] {
-  const variants = variantsOf(schema)
-  if (variants !== undefined) return variants.flatMap((variant) => leavesOf(variant, path))
-  if (isTable(schema['items'])) return leavesOf(schema['items'], `${path}[]`)
-  if (schema['type'] !== 'object') return [{ path, schema }]
-  const others = schema['additionalProperties']
-  return [
-    ...Object.entries(membersOf(schema)).flatMap(([name, member]) => leavesOf(member, `${path}.${name}`)),
-    ...(isTable(others) ? leavesOf(others, `${path}.*`) : []),
-  ]
-}
-
-const leaves = components.flatMap((each) => leavesOf(optionsOf(each).schema, `${each.kind} ${each.type}`))
+const leaves = components.flatMap((each) => optionLeaves(each))
 
 test('every string option declares its meaning, or the words it may be', () => {
   const strings = leaves.filter(({ schema }) => schema['type'] === 'string')
@@ -33,7 +15,7 @@ test('every string option declares its meaning, or the words it may be', () => {
     const isChoice = schema['enum'] !== undefined || schema['const'] !== undefined
     return !isChoice && [text, secret, program, file, address].every((facet) => facet === undefined)
   })
-  expect(silent.map(({ path }) => path)).toEqual([])
+  expect(silent.map(({ name }) => name)).toEqual([])
 })
 
 test('text is nothing else', () => {
@@ -41,13 +23,13 @@ test('text is nothing else', () => {
     const { text, ...others } = meaningOf(schema)
     return text === true && (others.file ?? others.address ?? others.program ?? others.secret) !== undefined
   })
-  expect(both.map(({ path }) => path)).toEqual([])
+  expect(both.map(({ name }) => name)).toEqual([])
 })
 
 test('every amount of bytes has a limit for tenants, or bounds nothing', () => {
   const unbounded = leaves.filter(({ schema }) => schema['x-unit'] === 'bytes' && meaningOf(schema).limit === undefined)
   expect(
-    unbounded.map(({ path }) => path.replace(/^\w+ \w+/, '')).filter((path) => path !== '.encoding.csv.capacity'),
+    unbounded.map(({ name }) => name.replace(/^\w+ \w+/, '')).filter((path) => path !== '.encoding.csv.capacity'),
   ).toEqual(
     // Of stdin, which is not for tenants.
     ['.max_length'],
@@ -55,10 +37,10 @@ test('every amount of bytes has a limit for tenants, or bounds nothing', () => {
 })
 
 test('what a declaration bounds by default is below the limit for tenants', () => {
-  for (const { path, schema } of leaves) {
+  for (const { name, schema } of leaves) {
     const { limit } = meaningOf(schema)
     const usual = schema['default']
-    if (limit !== undefined && typeof usual === 'number') expect(usual, path).toBeLessThanOrEqual(limits[limit].cap)
+    if (limit !== undefined && typeof usual === 'number') expect(usual, name).toBeLessThanOrEqual(limits[limit].cap)
   }
 })
 

@@ -4,12 +4,11 @@
 import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { optionsOf } from '../config/component-options.ts'
 import { components } from '../registry.ts'
 import { startSink } from '../testing/harness.ts'
+import { optionLeaves } from '../testing/option-places.ts'
 import { meaningOf } from './meaning.ts'
 import { skeleton } from './skeleton.ts'
-import { isTable, membersOf, type Schema, variantsOf } from './walk.ts'
 
 const sentinel = '/penstock-sentinel/name'
 /** Without these a sink is refused before it looks at its files. */
@@ -43,33 +42,10 @@ afterAll(() => {
   syncBuiltinESMExports()
 })
 
-interface Leaf {
-  readonly path: string
-  readonly schema: Schema
-  readonly with: (value: unknown) => unknown
-}
-
-function leavesOf(schema: Schema, path: string, build: (value: unknown) => unknown): Leaf[] {
-  const variants = variantsOf(schema)
-  if (variants !== undefined) return variants.flatMap((variant) => leavesOf(variant, path, build))
-  if (isTable(schema['items'])) return leavesOf(schema['items'], path, (value) => build([value]))
-  if (schema['type'] !== 'object') return [{ path, schema, with: build }]
-  // A table takes its required members besides.
-  const others = skeleton(membersOf(schema) as never)
-  const tags = Object.fromEntries(
-    Object.entries(membersOf(schema)).flatMap(([name, { const: tag }]) => (tag === undefined ? [] : [[name, tag]])),
-  )
-  const below = Object.entries(membersOf(schema)).flatMap(([name, member]) =>
-    leavesOf(member, `${path}.${name}`, (value) => build({ ...others, ...tags, [name]: value })),
-  )
-  const any = schema['additionalProperties']
-  return isTable(any) ? [...below, ...leavesOf(any, `${path}.*`, (value) => build({ any: value }))] : below
-}
-
-const sinks = components.filter(({ kind }) => kind === 'sink')
-const leaves = sinks.flatMap((sink) =>
-  leavesOf(optionsOf(sink).schema, sink.type, (value) => value).map((leaf) => ({ ...leaf, type: sink.type })),
-)
+// A table takes its required members besides.
+const leaves = components
+  .filter(({ kind }) => kind === 'sink')
+  .flatMap((sink) => optionLeaves(sink, { siblings: (members) => skeleton(members as never) }))
 
 /** Whether the sink could be built. What it opened is in `opened`. */
 async function builds(type: string, options: unknown): Promise<boolean> {
@@ -88,20 +64,22 @@ test('no text option of a sink opens a file', async () => {
   const found: string[] = []
   let built = 0
   for (const leaf of texts) {
-    if (await builds(leaf.type, leaf.with(sentinel))) built++
-    if (opened.length > 0) found.push(`${leaf.path} by ${opened[0]}`)
+    if (await builds(leaf.component.type, leaf.with(sentinel))) built++
+    if (opened.length > 0) found.push(`${leaf.name} by ${opened[0]}`)
   }
   expect(found).toEqual([])
   expect(built).toBeGreaterThan(50)
 })
 
 test('the options that are files are seen to be opened', async () => {
-  const files = leaves.filter(({ path }) => /\.(ca_file|crt_file)$|^siem_unstructured\.credentials_path$/.test(path))
+  const files = leaves.filter(({ name }) =>
+    /\.(ca_file|crt_file)$|^sink siem_unstructured\.credentials_path$/.test(name),
+  )
   expect(files.length).toBeGreaterThan(20)
   const unseen: string[] = []
   for (const leaf of files) {
-    await builds(leaf.type, leaf.with(sentinel))
-    if (opened.length === 0) unseen.push(leaf.path)
+    await builds(leaf.component.type, leaf.with(sentinel))
+    if (opened.length === 0) unseen.push(leaf.name)
   }
   expect(unseen).toEqual([])
 })

@@ -3,23 +3,9 @@
 import { expect, test } from 'vitest'
 import { optionsOf } from '../config/component-options.ts'
 import { components } from '../registry.ts'
+import { optionPlaces } from '../testing/option-places.ts'
 import { parseOptions } from './validate.ts'
-import { isTable, membersOf, type Schema, variantsOf } from './walk.ts'
-
-type Build = (value: unknown) => unknown
-
-function* places(schema: Schema, path: string, build: Build): Generator<readonly [string, Build]> {
-  yield [path, build]
-  for (const variant of variantsOf(schema) ?? []) yield* places(variant, path, build)
-  if (isTable(schema['items'])) yield* places(schema['items'], `${path}[]`, (value) => build([value]))
-  const tags = Object.fromEntries(
-    Object.entries(membersOf(schema)).flatMap(([name, { const: tag }]) => (tag === undefined ? [] : [[name, tag]])),
-  )
-  for (const [name, member] of Object.entries(membersOf(schema)))
-    yield* places(member, `${path}.${name}`, (value) => build({ ...tags, [name]: value }))
-  const others = schema['additionalProperties']
-  if (isTable(others)) yield* places(others, `${path}.*`, (value) => build({ any: value }))
-}
+import { membersOf } from './walk.ts'
 
 const values = [-1, 0, 1.5, 1e30, '', 'x', true, null, [], {}, [1], { x: 1 }, [[]]]
 
@@ -27,17 +13,16 @@ test('every refusal has a problem, whatever the value is and wherever it stands'
   let refused = 0
   const silent: string[] = []
   for (const component of components) {
-    const { schema } = optionsOf(component)
-    const members = membersOf(schema)
-    for (const [path, build] of places(schema, `${component.kind} ${component.type}`, (value) => value)) {
+    const members = membersOf(optionsOf(component).schema)
+    for (const place of optionPlaces(component)) {
       for (const value of values) {
-        const parsed = parseOptions(members as Parameters<typeof parseOptions>[0], build(value))
+        const parsed = parseOptions(members as Parameters<typeof parseOptions>[0], place.with(value))
         if (parsed.ok) continue
         refused++
         // Members that are missing are problems, too; only those of the place count.
         const own = parsed.problems.filter(({ message }) => !message.startsWith('missing field'))
         const missing = parsed.problems.length - own.length
-        if (own.length === 0 && missing === 0) silent.push(`${path} = ${JSON.stringify(value)}`)
+        if (own.length === 0 && missing === 0) silent.push(`${place.name} = ${JSON.stringify(value)}`)
       }
     }
   }

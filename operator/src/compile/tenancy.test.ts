@@ -1,54 +1,24 @@
 // Rules for tenants follow declarations: each option of each component that names a file, an address or an amount is judged, whatever its
 // name is. The walk makes its own attempts, so a new component is covered by being registered.
 
-import type { AnyDeclaration } from '@penstock/agent/component'
-import { optionsOf } from '@penstock/agent/config/component-options'
 import { components } from '@penstock/agent/registry'
 import { limits, meaningOf } from '@penstock/agent/schema/meaning'
-import { aliasesOf, isTable, membersOf, type Schema, variantsOf } from '@penstock/agent/schema/walk'
+import { type OptionPlace, optionLeaves } from '@penstock/agent/testing/option-places'
 import { expect, test } from 'vitest'
 import { identityViolations, optionViolations, policyWarnings, typeViolations } from './tenancy.ts'
 
-interface Leaf {
-  readonly declaration: AnyDeclaration
-  readonly schema: Schema
-  readonly path: string
-  /** Options with a value at the place and nothing else than tags around it. */
-  readonly with: (value: unknown) => Record<string, unknown>
-}
-
-function leavesOf(declaration: AnyDeclaration): Leaf[] {
-  const visit = (schema: Schema, path: string, build: (value: unknown) => unknown): Leaf[] => {
-    const variants = variantsOf(schema)
-    if (variants !== undefined) return variants.flatMap((variant) => visit(variant, path, build))
-    if (isTable(schema['items'])) return visit(schema['items'], path, (value) => build([value]))
-    if (schema['type'] !== 'object') {
-      return [{ declaration, schema, path, with: (value) => build(value) as Record<string, unknown> }]
-    }
-    const tags = Object.fromEntries(
-      Object.entries(membersOf(schema)).flatMap(([name, { const: tag }]) => (tag === undefined ? [] : [[name, tag]])),
-    )
-    const below = Object.entries(membersOf(schema)).flatMap(([name, member]) =>
-      [name, ...aliasesOf(member)].flatMap((written) =>
-        visit(member, `${path}.${written}`, (value) => build({ ...tags, [written]: value })),
-      ),
-    )
-    const others = schema['additionalProperties']
-    return isTable(others) ? [...below, ...visit(others, `${path}.*`, (value) => build({ any: value }))] : below
-  }
-  return visit(optionsOf(declaration).schema, `${declaration.kind}s.${declaration.type}`, (value) => value)
-}
-
-const leaves = components.filter(({ kind }) => kind !== 'transform').flatMap(leavesOf)
+const leaves = components
+  .filter(({ kind }) => kind !== 'transform')
+  .flatMap((each) => optionLeaves(each, { aliases: true }))
 const strict = { ownMachine: false }
-const judge = ({ declaration: { kind, type }, ...leaf }: Leaf, value: unknown, options = {}) =>
+const judge = ({ component: { kind, type }, ...leaf }: OptionPlace, value: unknown, options = {}) =>
   optionViolations(kind, type, leaf.with(value), 'Node', { ...strict, ...options }).map(({ message }) => message)
 
 test('no option that names a file takes one, in any spelling of its name', () => {
   const files = leaves.filter(({ schema }) => meaningOf(schema).file !== undefined)
   expect(files.length).toBeGreaterThan(60)
   const open = files.filter((leaf) => !judge(leaf, '/etc/passwd').some((message) => /\(T[34]\)$/.test(message)))
-  expect(open.map(({ path }) => path)).toEqual([])
+  expect(open.map(({ name }) => name)).toEqual([])
 })
 
 test('no option that may hold an address takes a file', () => {
@@ -56,7 +26,7 @@ test('no option that may hold an address takes a file', () => {
   expect(addresses.length).toBeGreaterThan(60)
   for (const text of ['file:///etc/passwd', '\u0001file:///etc/passwd', 'fi\tle:///etc/passwd', 'fi\nle:/etc/passwd']) {
     const open = addresses.filter((leaf) => !judge(leaf, text).some((message) => message.includes('(T4)')))
-    expect(open.map(({ path }) => path)).toEqual([])
+    expect(open.map(({ name }) => name)).toEqual([])
   }
 })
 
@@ -70,7 +40,7 @@ test('no option that is an address takes one of the node, of a cloud or of the A
         const found = judge(leaf, `${scheme}://user:word@${host}:1/x`, { apiHosts: ['10.0.0.1'] })
         expect(
           found.some((message) => message.includes('(T7)')),
-          `${leaf.path} ${scheme} ${host}`,
+          `${leaf.name} ${scheme} ${host}`,
         ).toBe(true)
       }
     }
@@ -87,10 +57,10 @@ test('every amount is bounded, and a TenantPolicy may raise the bound by the fie
       namespaceSelector: {},
       ...(field === undefined ? { limits: { [limit]: cap + 1 } } : { [field]: cap + 1 }),
     }
-    expect(judge(leaf, cap), leaf.path).toEqual([])
-    expect(judge(leaf, cap + 1), leaf.path).toHaveLength(1)
-    expect(judge(leaf, cap + 1, { policy }), leaf.path).toEqual([])
-    expect(judge(leaf, cap + 1, { ownMachine: true }), leaf.path).toEqual([])
+    expect(judge(leaf, cap), leaf.name).toEqual([])
+    expect(judge(leaf, cap + 1), leaf.name).toHaveLength(1)
+    expect(judge(leaf, cap + 1, { policy }), leaf.name).toEqual([])
+    expect(judge(leaf, cap + 1, { ownMachine: true }), leaf.name).toEqual([])
   }
 })
 
@@ -183,6 +153,6 @@ test('what an option without a form for content names is written out: no referen
   expect(files.length).toBeGreaterThan(5)
   for (const value of [{ valueFrom: { secretKeyRef: { name: 'a', key: 'b' } } }, 'SECRET[a.b]', '**/SECRET[a.b]/*']) {
     const open = files.filter((leaf) => !judge(leaf, value).some((message) => /\(T[34]\)/.test(message)))
-    expect(open.map(({ path }) => path)).toEqual([])
+    expect(open.map(({ name }) => name)).toEqual([])
   }
 })

@@ -1,11 +1,10 @@
 // What the reference says of each option under an operator is what the compile does with it: it arrives at the agent, it is refused at
 // its place, or a warning there says that it has no effect. The walk takes every option of every component.
 
-import type { AnyDeclaration } from '@penstock/agent/component'
-import { optionsOf } from '@penstock/agent/config/component-options'
 import { components } from '@penstock/agent/registry'
 import { type Meaning, meaningOf, operatorTreatment } from '@penstock/agent/schema/meaning'
-import { isTable, membersOf, type Schema, variantsOf } from '@penstock/agent/schema/walk'
+import { isTable, type Schema } from '@penstock/agent/schema/walk'
+import { type OptionPlace, optionLeaves } from '@penstock/agent/testing/option-places'
 import { expect, test } from 'vitest'
 import { subscriptionOf } from './artifact.ts'
 import { compilePipeline } from './pipeline.ts'
@@ -13,40 +12,9 @@ import { resourceOf } from './resources.ts'
 
 type Key = string | number
 
-interface Option {
-  readonly declaration: AnyDeclaration
-  readonly schema: Schema
+interface Option extends OptionPlace {
   /** Its own, and that of the list around it. */
   readonly meaning: Meaning
-  readonly path: readonly Key[]
-  /** Options with a value at the place, and nothing else than tags around it. */
-  readonly with: (value: unknown) => unknown
-}
-
-function optionsBelow(declaration: AnyDeclaration): Option[] {
-  const visit = (
-    schema: Schema,
-    path: readonly Key[],
-    build: (value: unknown) => unknown,
-    around: Meaning = {},
-  ): Option[] => {
-    const variants = variantsOf(schema)
-    if (variants !== undefined) return variants.flatMap((variant) => visit(variant, path, build))
-    if (isTable(schema['items']))
-      return visit(schema['items'], [...path, 0], (value) => build([value]), meaningOf(schema))
-    const meaning = { ...around, ...meaningOf(schema) }
-    if (schema['type'] !== 'object') return [{ declaration, schema, meaning, path, with: build }]
-    const members = Object.entries(membersOf(schema))
-    const tags = Object.fromEntries(
-      members.flatMap(([name, { const: tag }]) => (tag === undefined ? [] : [[name, tag]])),
-    )
-    const below = members
-      .filter(([, member]) => member['const'] === undefined)
-      .flatMap(([name, member]) => visit(member, [...path, name], (value) => build({ ...tags, [name]: value })))
-    const others = schema['additionalProperties']
-    return isTable(others) ? [...below, ...visit(others, [...path, 'any'], (value) => build({ any: value }))] : below
-  }
-  return visit(optionsOf(declaration).schema, [], (value) => value)
 }
 
 /** A value that the option takes. */
@@ -68,8 +36,11 @@ const contents = { pem: '-----BEGIN CERTIFICATE-----', json: '{}', data: 'data:a
 const lists = { source: 'sources', transform: 'transforms', sink: 'sinks' } as const
 
 /** What a Pipeline with the component says about the option, and what of it arrives. */
-function compiled({ declaration, path, with: build }: Option, value: unknown, namespace: string | undefined) {
-  const { kind, type } = declaration
+function compiled(
+  { component: { kind, type }, path, with: build }: Option,
+  value: unknown,
+  namespace: string | undefined,
+) {
   const spec = {
     ...(type === 'file' && kind === 'source' ? { mode: 'Sidecar' } : {}),
     sources: [{ name: 'in', type: 'demo_logs', config: {} }],
@@ -104,8 +75,11 @@ function compiled({ declaration, path, with: build }: Option, value: unknown, na
   }
 }
 
-const all = components.flatMap(optionsBelow)
-const nameOf = ({ declaration, path }: Option) => `${declaration.kind} ${declaration.type}: ${path.join('.')}`
+const all = components
+  .flatMap((component) => optionLeaves(component))
+  .filter(({ schema }) => schema['const'] === undefined)
+  .map((place): Option => ({ ...place, meaning: { ...meaningOf(place.list ?? {}), ...meaningOf(place.schema) } }))
+const nameOf = ({ name }: Option) => name
 
 test('every option of a cluster kind arrives at the agent, or is warned of as fixed', () => {
   const wrong = all.filter((option) => {
