@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest'
+import { readAloud } from './plain-english.ts'
+
+test.each([
+  ['a comment', '// The log tells which.\nexport const a = 1\n', 1, 'tells which.'],
+  [
+    'a sentence of a comment that begins on a later line',
+    '// Good.\n// Better. What is read\n// is sent.\nexport {}\n',
+    2,
+    'What is read is sent.',
+  ],
+  ['a block comment', '/**\n * One.\n * Who asks waits.\n */\nexport {}\n', 3, 'Who asks waits.'],
+  ['a text', "export const a = 'It cannot be had.'\n", 1, 'be had.'],
+  ['a text with an expression', 'export const a = (x: string) => `no $' + '{x} shall pass`\n', 1, 'shall pass'],
+  ['a name', 'export const findingTold = 1\n', 1, 'Told'],
+  ['a private name', 'export class A {\n  #told = 1\n}\n', 2, 'told'],
+])('%s', (_, source, line, found) => {
+  expect(readAloud('a.ts', source).map((finding) => [finding.line, finding.found])).toEqual([[line, found]])
+})
+
+test.each([
+  ['a paragraph', 'Short.\nIt was broken. What was\nlost is back.\n', 2, 'What was lost is back.'],
+  ['an item of a list', '- Who waits, waits.\n', 1, 'Who waits, waits.'],
+  ['a heading', '# Title\n\n## What is lost\n', 3, 'What is lost'],
+])('%s of a document', (_, source, line, found) => {
+  expect(readAloud('a.md', source).map((finding) => [finding.line, finding.found])).toEqual([[line, found]])
+})
+
+test.each([
+  ['a question', '// Why? What is missing?\n// Then it ends.\nexport {}\n'],
+  ['a word in another', "export const a = 'recommended, storytelling, Marshall'\n"],
+  ['a clause inside of a sentence', '// It keeps what is read, and who asked.\nexport {}\n'],
+  ['a name with the word in another', 'export const amendment = 1\n'],
+])('%s is good English', (_, source) => {
+  expect(readAloud('a.ts', source)).toEqual([])
+})
