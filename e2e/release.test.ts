@@ -1,5 +1,5 @@
 // `.ci/release` as far as it goes without a registry, a builder and a key: what it refuses, what it would run, and the files of a
-// release, made from a repository of its own. CONTRIBUTING.md tells how all of it is tried.
+// release, made from a repository of its own. .ci/RELEASING.md describes how to try the whole release.
 
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
