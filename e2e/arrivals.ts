@@ -1,5 +1,5 @@
 // The far end of a pipeline: takes the bodies of the http sink and counts how often each message has come. Messages carry
-// their number as `<000000042>`. It can be told to fail for a while; what it refuses does not count as delivered.
+// their number as `<000000042>`. Tests make it fail for a while; messages that it refuses do not count as delivered.
 
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

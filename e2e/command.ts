@@ -67,7 +67,7 @@ export function execute(
     const patience = setTimeout(end, 2_000)
     child.once('close', end)
   })
-  child.stdin.on('error', () => {}) // it ended before it had read everything: its exit code tells
+  child.stdin.on('error', () => {}) // it ended before it had read everything: its exit code matters
   child.stdin.end(options.input)
   return promise
 }

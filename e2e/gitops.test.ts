@@ -1,5 +1,5 @@
-// Objects on a real API server as GitOps tools see them: their rules are run on what the operator has really written. And the guide:
-// what it tells people to apply is taken by the API server and compiles.
+// Objects on a real API server as GitOps tools see them: the tests run the tools' rules on the operator's real status. And the guide:
+// the API server accepts every resource in it, and all of them compile.
 
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -106,7 +106,7 @@ describe.skipIf(missing !== undefined)(`GitOps${missing === undefined ? '' : ` (
     }
   })
 
-  test('what is wrong is told where the tools show it', async () => {
+  test('problems appear where the tools show them', async () => {
     expect(argoHealth(await live('broken')).message).toMatch(/parse.*line 1 col \d+.*E103/)
   })
 

@@ -1,6 +1,6 @@
 // A Go that is new enough for the builds. Since 1.21 the go command fetches the version that a module asks for by itself; an
-// older one, such as Debian 12's, can still fetch it as the module that it is, checked against the checksum database. What
-// the newer command does after that (modes, names) is done here.
+// older one, such as Debian 12's, can still fetch it as the module that it is, checked against the checksum database. The
+// newer command then sets modes and names, which this module does instead.
 
 import { existsSync } from 'node:fs'
 import { chmod, cp, mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises'

@@ -436,7 +436,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
     })
     // The others go on by the version that is back, and a change of theirs is taken up.
     await cluster.apply(pipeline('three'))
-    await waitFor('lines of the mended Pipeline', 150_000, async () => (await nodesWith('three')).length === 3)
+    await waitFor('lines of the repaired Pipeline', 150_000, async () => (await nodesWith('three')).length === 3)
     await isReady('pl', 'shop', 'checkout')
     const all = await lines('web')
     for (const node of nodes) expectNoGap(all, node)
@@ -478,7 +478,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
     )
     const taken = (list.items as AgentPod[]).map((pod) => pod.spec.nodeName)
     lost = nodes.find((node) => !taken.includes(node)) ?? 'none'
-    await kubectl('cordon', lost) // the pods of the next tests shall not wait until Kubernetes knows that it is lost
+    await kubectl('cordon', lost) // so that the pods of the next tests do not wait until Kubernetes notices the loss
     await cluster.stopNode(lost)
     const before = await lines('web')
     await waitFor('lines of the other nodes', 60_000, async () => {

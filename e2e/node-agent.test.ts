@@ -130,7 +130,7 @@ describe.skipIf(missing !== undefined)(`the agent on a node${missing === undefin
       throw new Error(`${error}\n${error.cause}\nThe agent's log:\n${await agentLog()}`)
     })
 
-  test('documents of both stores carry every field, and the filter keeps back what it shall', {
+  test('documents of both stores carry every field, and the filter drops the right ones', {
     timeout: 180_000,
   }, async () => {
     // Each line in a write of its own; long ones make containerd split them into parts of 16 KiB.

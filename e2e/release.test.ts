@@ -86,7 +86,7 @@ describe.skipIf(missing !== undefined)(`a release${missing === undefined ? '' : 
     expect(existsSync(join(repository, 'dist'))).toBe(false)
   })
 
-  test('what is taken from the base is told with its sum, and with its package or without', async () => {
+  test('files taken from the base are listed with their checksum, and with their package if there is one', async () => {
     const program = await readFile(join(root, '.ci/documents.mjs'))
     const options = { input: program, env: { SOURCE_DATE_EPOCH: '0' } }
     const base = await command(node, ['--input-type=module', '-', 'base'], options)
@@ -127,13 +127,13 @@ describe.skipIf(missing !== undefined)(`a release${missing === undefined ? '' : 
 
     // In this order: what is signed is there, and the chart is the last that comes.
     const steps = stdout.split('\n').filter((line) => /^\+ (buildah|cosign|helm push)/.test(line))
-    const told = steps.map((line) => {
+    const summary = steps.map((line) => {
       const [, tool, verb] = line.split(' ')
       const [subject] = /checksums\.txt$|[^/ ]+\.tgz|penstock(-release)?\/[\w/-]+/.exec(line) ?? []
       const [type] = /--type \S+/.exec(line) ?? []
       return [tool, verb, subject, ...(type === undefined ? [] : [type])].join(' ')
     })
-    expect(told).toEqual([
+    expect(summary).toEqual([
       'buildah build penstock-release/operator',
       'buildah manifest penstock-release/operator',
       'buildah build penstock-release/agent',

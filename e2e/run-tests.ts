@@ -112,7 +112,7 @@ function add(total: Score, part: string, score: Score): void {
   say(`${part}: ${score.passed} passed, ${score.failed} failed, ${score.skipped} skipped`)
 }
 
-// --- What the tests need ---
+// --- Requirements of the tests ---
 
 async function prepare(): Promise<void> {
   const setting = process.env['PENSTOCK_TEST_INSTALL']
@@ -177,7 +177,7 @@ async function install(name: string, limitMs: number): Promise<boolean> {
     timeoutMs: limitMs + 30_000,
   })
   if (result.code !== 0)
-    say(`${name} could not be had: ${result.stderr.trim().slice(-1000) || `no result in ${seconds} s`}`)
+    say(`${name} is not available: ${result.stderr.trim().slice(-1000) || `no result in ${seconds} s`}`)
   return result.code === 0
 }
 

@@ -110,7 +110,7 @@ describe.skipIf(missing !== undefined)(`admission${missing === undefined ? '' : 
     })
   }
 
-  test('the authority of the Secret is the one that the API server is told', { timeout: 600_000 }, async () => {
+  test('the API server receives the authority of the Secret', { timeout: 600_000 }, async () => {
     const { data } = await until('the certificate', 60_000, () => get('secret', 'penstock-operator-tls', '-n', system))
     for (const kind of ['validatingwebhookconfiguration', 'mutatingwebhookconfiguration']) {
       const found = await until(`the caBundle of the ${kind}`, 60_000, async () => {
@@ -129,7 +129,7 @@ describe.skipIf(missing !== undefined)(`admission${missing === undefined ? '' : 
     expect(await review(pipeline('good', '.a = 1'))).toMatchObject({ allowed: true })
   })
 
-  test('commands reach the operator by its certificate, and are told how to trust it', {
+  test('commands reach the operator by its certificate, and explain how to trust it', {
     timeout: 120_000,
   }, async () => {
     const { data } = await get('secret', 'penstock-operator-tls', '-n', system)
@@ -205,7 +205,7 @@ describe.skipIf(missing !== undefined)(`admission${missing === undefined ? '' : 
     expect(await review(still, pipeline('old', '.a = 1'))).toMatchObject({ allowed: false })
   })
 
-  test('while nobody answers, resources are applied and the status tells what is wrong', {
+  test('while no webhook answers, resources are applied and the status reports their problems', {
     timeout: 120_000,
   }, async () => {
     await cluster.apply(pipeline('wrong', '.a = parse_json(.message)'))
@@ -289,7 +289,7 @@ describe.skipIf(missing !== undefined)(`admission${missing === undefined ? '' : 
     expect(await recorded()).toBe(1)
     await expect(apply(bob, 2)).rejects.toThrow('bob may not collect penstock.dev/logs')
 
-    // Applied while nobody looks: it is told, and taken when somebody stands for it who may.
+    // Applied while no webhook answers: the status reports it, and it is accepted when an author with the right applies it.
     await cluster.kubectl(['delete', 'validatingwebhookconfiguration', 'authors'])
     await until('what bob applies to pass', 60_000, async () => (await apply(bob, 3).catch(String)) === undefined)
     const refused = await accepted('AuthorNotAllowed', undefined)

@@ -40,8 +40,8 @@ export function buffer(scenario: string, events: number): object {
 }
 
 /**
- * Leaves gigabytes in a disk buffer as a kill does, and opens it in another process: how long until the first batch is there,
- * without anything in the page cache where that can be had.
+ * Leaves gigabytes in a disk buffer as a kill does, and opens it in another process: measures the time to the first batch,
+ * with an empty page cache where the machine allows it.
  */
 export function bufferRestart(events: number): object {
   const file = join(tmpdir(), `penstock-bench-${userInfo().uid}`, 'json-20000.log')
@@ -131,7 +131,7 @@ export async function soakFaults(seconds: number): Promise<object> {
   let rotations = 0
   let heldMs = 0
   let bufferedMost = 0
-  // Files are told apart by their first lines.
+  // The first lines of a file identify it.
   const begin = () => {
     writeFileSync(file, `${criLine(1_000_000_000 + rotations)}\n`)
     written++

@@ -1,5 +1,5 @@
-// The amqp source against a real RabbitMQ, through the agent's command. What the broker still holds after a kill is what was
-// not acknowledged: together with what was delivered it must be everything.
+// The amqp source against a real RabbitMQ, through the agent's command. After a kill, the broker still holds the
+// unacknowledged messages: these and the delivered ones must be all messages.
 
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'

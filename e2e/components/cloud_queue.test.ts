@@ -1,5 +1,5 @@
-// The cloud_queue source against a real queue server, through the agent's command. What the queue still holds after a kill is
-// what was not deleted: together with what was delivered it must be everything. Roles and instance credentials come from a
+// The cloud_queue source against a real queue server, through the agent's command. After a kill, the queue still holds the
+// messages that were not deleted: these and the delivered ones must be all messages. Roles and instance credentials come from a
 // real token service and metadata service.
 
 import { randomUUID } from 'node:crypto'

@@ -1,5 +1,5 @@
-// The eventstore_metrics source through the agent's command. There is no event store to be had as a package: a server on
-// loopback answers with the document that the vendor documents, as a node gives it out, and changes it from one time to the next.
+// The eventstore_metrics source through the agent's command. No package of an event store exists, so a server on
+// loopback answers with the document that the vendor documents, in the form that a node returns, and changes it from one request to the next.
 
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

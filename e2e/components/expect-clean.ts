@@ -3,7 +3,7 @@
 import { expect } from 'vitest'
 import type { CommandResult } from '../command.ts'
 
-/** The agent ended well and had no error to tell. */
+/** The agent exited with 0 and logged no error. */
 export function expectClean(result: CommandResult): void {
   expect(result.code, result.stderr).toBe(0)
   expect(result.stdout + result.stderr).not.toContain('ERROR')

@@ -1,5 +1,5 @@
-// The sink of log service B against a real decoder of its protocol: the event collector of the OpenTelemetry Collector. What it
-// has decoded is compared whole.
+// The sink of log service B against a real decoder of its protocol: the event collector of the OpenTelemetry Collector. Tests
+// compare everything that it has decoded.
 
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -95,7 +95,7 @@ describe.skipIf(collector.missing !== undefined)(`log service B and an event col
     expect(await send({ encoding: { codec: 'text' } })).toEqual(expected(text))
   })
 
-  test('what the collector refuses is discarded, told, and not sent again', async () => {
+  test('events that the collector refuses are discarded, logged, and not sent again', async () => {
     await using between = await gate(server.url, 'Splunk t')
     const config = {
       sources: { in: { type: 'stdin', decoding: { codec: 'json' } } },

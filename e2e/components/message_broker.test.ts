@@ -215,7 +215,7 @@ describe.skipIf(from !== undefined)(`message_broker and Pulsar${why}`, () => {
   test.each([
     { what: 'an expired token', role: 'expired', tls: false, text: 'authentication' },
     { what: 'an unknown authority', role: 'app', tls: true, text: 'certificate' },
-  ] as const)('$what is told, and nothing of the token', async ({ role, tls, text }) => {
+  ] as const)('$what is logged, and nothing of the token', async ({ role, tls, text }) => {
     const secret = await tokenOf(server, role)
     const options = {
       topic: newTopic('refused'),

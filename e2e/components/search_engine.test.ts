@@ -144,7 +144,7 @@ describe.skipIf(opensearch.missing !== undefined)(`search_engine and OpenSearch$
     )
   })
 
-  test('a partial failure: the engine keeps the good documents, the reason is told, the agent goes on', async () => {
+  test('a partial failure: the engine keeps the good documents, the agent logs the reason and goes on', async () => {
     const name = `t-${randomUUID()}`
     await searchApi(server.url, 'PUT', `/${name}`, { mappings: { properties: { n: { type: 'integer' } } } })
     const config = pipeline({ endpoints: [server.url], bulk: { index: name }, batch: { max_events: 3 } })

@@ -151,7 +151,7 @@ describe.skipIf(victoria.missing !== undefined)(`metrics and VictoriaMetrics${wh
       `c_requests${labels('counter')} 7@${time}`,
       `c_temp${labels('gauge')} -1.5@${time}`,
     ])
-    // What the service does not take is told.
+    // The agent logs the points that the service rejects.
     expect(result.stdout + result.stderr).toContain('Events dropped. count=5 intentional=false')
   })
 

@@ -1,5 +1,5 @@
-// The far side of the fault tests: an HTTP server that counts numbered lines, and that fails, hangs, is slow or lies as it is
-// told. What it answered with 200 and did not lie about has arrived.
+// The far side of the fault tests: an HTTP server that counts numbered lines, and that fails, hangs, is slow or lies on
+// command. Lines that it answered with 200, and did not lie about, have arrived.
 
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -4,7 +4,7 @@
 //
 // - `file`: a file through a disk buffer. Nothing may be lost.
 // - `memory`: a file through a memory buffer, whose positions follow delivery. Nothing may be lost.
-// - `stdin`: standard input, which cannot be asked to send again, through a disk buffer. What is lost must have been written in
+// - `stdin`: standard input, which cannot be asked to send again, through a disk buffer. Lost lines must have been written in
 //   the 500 ms before a kill.
 //
 // The destination fails, hangs and is slow in turn. At the end all that is left is delivered, and the lines are compared.
@@ -169,7 +169,7 @@ export async function killAgain(kills: number, seed: number, longestMs = 2000): 
     const complete = () =>
       destination.missing('/file', toFile.written).length === 0 &&
       destination.missing('/memory', toMemory.written).length === 0
-    // As long as something arrives; what is missing then is told below.
+    // As long as something arrives; lines still missing then are reported below.
     const seen = () => destination.arrived('/file') + destination.arrived('/memory')
     for (let [before, since] = [seen(), performance.now()]; !complete(); await wait(500)) {
       if (seen() > before) [before, since] = [seen(), performance.now()]

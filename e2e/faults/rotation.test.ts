@@ -1,6 +1,6 @@
 // Pod logs that grow at 5 MB/s and are rotated as the kubelet does it: renamed, the one before compressed, the oldest removed.
-// What the agent writes is counted line by line: nothing is lost and nothing doubled; after SIGKILL only what was delivered
-// since the last checkpoint comes twice.
+// Tests count every line that the agent writes: nothing is lost and nothing doubled; after SIGKILL only lines delivered
+// since the last checkpoint arrive twice.
 
 import {
   appendFileSync,
@@ -26,7 +26,7 @@ import { until } from '../command.ts'
 const bytesPerSecond = 5_000_000
 const padding = 'x'.repeat(250)
 
-/** Writes numbered lines into one container's log until told to stop. */
+/** Writes numbered lines into one container's log until it is stopped. */
 class Writer {
   readonly #path: string
   readonly #rotateEveryMs: number

@@ -1,5 +1,5 @@
 // Preloaded into the agent by the fault tests: lets system calls on chosen files fail as a broken disk would, and moves the
-// wall clock. What to do is read from the file named by PENSTOCK_SHIM at every call, so a test can change it while the agent
+// wall clock. It reads its orders from the file named by PENSTOCK_SHIM at every call, so a test can change them while the agent
 // runs: lines `write`, `read`, `sync` (EIO for files whose path contains PENSTOCK_SHIM_FILES) and `clock SECONDS`.
 
 #define _GNU_SOURCE

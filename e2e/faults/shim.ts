@@ -24,7 +24,7 @@ export async function compiledShim(): Promise<{ readonly path: string } | { read
   }
 }
 
-/** Preloads the library into the runs to come; the function given back tells it what shall fail (`write`, `read`, `sync`, `clock 60`). */
+/** Preloads the library into the runs to come; the returned function sets the calls that fail (`write`, `read`, `sync`, `clock 60`). */
 export function preload(victim: Victim, library: string, files = 'buffer-data'): (orders: string) => void {
   const path = victim.path('orders')
   writeFileSync(path, '')

@@ -163,7 +163,7 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
   })
 
   test('a foreign change is taken back, and amounts that the API server writes otherwise are none', async () => {
-    // Each turn changes the set, so that it is compared with what it shall be.
+    // Each turn changes the set, so that the operator compares it with the desired state.
     for (let turn = 0; turn < 8; turn++) await kubectl('annotate', 'sts', set, '--overwrite', `turn=${turn}`)
     const policy = async () => (await get('statefulsets', set)).spec.persistentVolumeClaimRetentionPolicy.whenDeleted
     const foreign = { spec: { persistentVolumeClaimRetentionPolicy: { whenDeleted: 'Delete' } } }
@@ -191,7 +191,7 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
     })
   })
 
-  test('a volume that cannot be emptied is told of and kept', async () => {
+  test('a volume that cannot be emptied is reported and kept', async () => {
     await end(`${set}-drain-1`, 69)
     await eventually(async () => {
       const events = await kubectl(
@@ -273,7 +273,7 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
         await new Promise((tick) => setTimeout(tick, 50))
       }
     })()
-    watched.catch(() => {}) // its failure is told where it is awaited
+    watched.catch(() => {}) // its failure is reported where it is awaited
     try {
       await apply(undefined, {}, { autoscaling: { minReplicas: 2, maxReplicas: 9 } })
       await eventually(async () => expect(await names('horizontalpodautoscalers')).toEqual([set]))
@@ -317,7 +317,7 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
         sinks: [{ name: 'none', type: 'blackhole' }],
       },
     })
-    // The first revision shall have it: of a later one the agents would have to report.
+    // The first revision must contain it: the rollout of a later one would need reports of the agents.
     await eventually(async () => {
       expect(await kubectl('get', 'cpl', 'figures', '-o', 'jsonpath={.status.conditions[*].type}')).toContain(
         'Accepted',

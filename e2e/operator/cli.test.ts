@@ -169,7 +169,7 @@ describe.skipIf(missing !== undefined)(
       expect([absent.code, absent.stderr]).toEqual([1, 'There is no Pipeline gone in namespace shop.\n'])
     })
 
-    test('why tells which Pipelines read a pod, which do not, and for what reason', async () => {
+    test('why shows which Pipelines read a pod, which do not, and for what reason', async () => {
       const web = await penstock('why', 'web-1', '-n', 'shop')
       expect(web.stdout).toBe(`Pod shop/web-1 (Pending) on node n1
   Pipeline shop/other
@@ -184,7 +184,7 @@ Its logs are not read.
       expect(left.code).toBe(1)
     })
 
-    test('rollout pauses an Agent, tells so, and lets a Pipeline be tried again', async () => {
+    test('rollout pauses an Agent, reports it, and retries a Pipeline', async () => {
       const agent = ['node', '-n', 'penstock-system']
       expect((await penstock('rollout', 'pause', ...agent)).stdout).toBe(
         'The rollout of Agent penstock-system/node stays where it is.\n',
@@ -449,7 +449,7 @@ Its logs are not read.
         expect(result.stderr).toContain('--token "$(kubectl create token NAME -n NAMESPACE)"')
       })
 
-      test('top tells rates of Pipelines, exact and as JSON', async () => {
+      test('top prints rates of Pipelines, exact and as JSON', async () => {
         const result = await penstock('top', '-n', 'live', '--once', '-o', 'json', ...as('onlooker'))
         expect([result.code, result.stderr]).toEqual([0, ''])
         const { pipelines } = JSON.parse(result.stdout)
@@ -465,7 +465,7 @@ Its logs are not read.
         ])
       })
 
-      test('why tells where the agent of a pod stands in its logs', async () => {
+      test('why shows the position of the agent in the logs of a pod', async () => {
         const result = await penstock('why', 'one', '-n', 'live', ...as('onlooker'))
         expect(result.stdout).toMatch(/^ {4}app: 0\.log: \d+ of \d+ bytes read, \d+ delivered/m)
         expect([result.code, result.stdout.split('\n').at(-2)]).toEqual([0, 'Its logs are read.'])

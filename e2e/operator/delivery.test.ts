@@ -385,7 +385,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
     }, 120_000)
   })
 
-  test('reading that is behind is told with its node and seconds, also when a limit of the Pipeline is why', async () => {
+  test('reading that is behind is reported with its node and seconds, also when a limit of the Pipeline is the cause', async () => {
     const say = await pod('shop', 'late', { app: 'late' }, 2)
     const spec = {
       sources: [{ name: 'app', type: 'orchestrator_logs', selector: { pods: { matchLabels: { app: 'late' } } } }],
@@ -452,11 +452,11 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
       (await api.get('/apis/penstock.dev/v1alpha1/namespaces/penstock-system/agents/node')).status?.['nodes']
     const streamed = () => eventually(async () => expect(await nodes()).toMatchObject({ current: 3, streamed: 3 }))
     let lines = 0
-    const told = new Map<number, (text: string) => void>()
+    const writers = new Map<number, (text: string) => void>()
     /** Each pod says something new, and all of it arrives, and nothing twice. */
     const arrive = async (path: string) => {
       const before = receiver.at(path).length
-      const said = [...told.values()].map((say) => {
+      const said = [...writers.values()].map((say) => {
         const line = `streamed ${lines++}`
         say(line)
         return line
@@ -473,7 +473,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
       const before = pids()
       // Only in a namespace of its own, with pods on the first node alone.
       await cluster.kubectl(['create', 'namespace', 'streamed'])
-      told.set(0, await pod('streamed', 'on-0', { app: 'web' }, 0))
+      writers.set(0, await pod('streamed', 'on-0', { app: 'web' }, 0))
       await cluster.apply(agent({ configDelivery: 'Stream' }))
       await streamed()
       expect(pids()).toEqual(before)
@@ -492,7 +492,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
       await arrive('/streamed/web')
       expect(given(0)).toContain('streamed/web')
       for (const other of [1, 2]) expect(given(other)).not.toContain('streamed/web')
-      told.set(2, await pod('streamed', 'on-2', { app: 'web' }, 2))
+      writers.set(2, await pod('streamed', 'on-2', { app: 'web' }, 2))
       await arrive('/streamed/web')
       expect(given(2)).toContain('streamed/web')
       expect(given(1)).not.toContain('streamed/web')
@@ -568,7 +568,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
     })
 
     test('a candidate that agents cannot run is taken back from the nodes that it was tried on', async () => {
-      told.set(1, await pod('streamed', 'on-1', { app: 'web' }, 1))
+      writers.set(1, await pod('streamed', 'on-1', { app: 'web' }, 1))
       await arrive('/streamed/web')
       fleet.frozen = true
       const { revision } = (await api.get('/apis/penstock.dev/v1alpha1/namespaces/penstock-system/agents/node'))

@@ -1,5 +1,5 @@
 // Faults while everything changes: the operator is killed again and again, two of them run at once, the API server is killed, etcd
-// forgets its past while the operator is cut off. What holds in the end is what a calm run would have given.
+// forgets its past while the operator is cut off. In the end the state is that of a calm run.
 
 import { Random } from '@penstock/agent/testing/random'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -214,7 +214,7 @@ describe.skipIf(missing !== undefined)(`the operator in trouble${missing === und
     await compact(cluster)
     // What the API server remembers of the past is gone with it: only a new list helps.
     await restartApiServer(cluster)
-    wire.mend()
+    wire.restore()
 
     await settled()
     await operator.idle()

@@ -1,6 +1,6 @@
 // Agents on nodes that are not there: Node objects, the pods that the real DaemonSet controller makes for them, and for each pod a
-// real agent process. What a kubelet does is done here: it shows the Secrets of the pod's volumes by exchanging a link, gets the
-// pod a token, starts its process again when it ends, says so in the pod's status, and lets go of a pod that is to end.
+// real agent process. This module replaces the kubelet: it mounts the Secrets of the pod's volumes by exchanging a link, requests
+// a token for the pod, restarts its process when it ends, updates the pod's status, and ends a deleted pod.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'

@@ -82,7 +82,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
       throw new Error(`${type}: ${JSON.stringify(conditionOf(found, type))}`)
     })
 
-  test('2: one broken program of 500 is told with its position, and the others run', async () => {
+  test('2: one broken program of 500 is reported with its position, and the others run', async () => {
     const names = Array.from({ length: 500 }, (_, index) => `p-${String(index).padStart(3, '0')}`)
     const broken = 'p-250'
     await inGroups(names, 20, (name) =>
@@ -329,7 +329,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
     })
   })
 
-  test('where the values of secrets do not fit, the youngest Pipelines give way and are told so (T14)', async () => {
+  test('where the values of secrets do not fit, the youngest Pipelines give way and report it (T14)', async () => {
     const names = Array.from({ length: 8 }, (_, index) => `heavy-${index}`)
     const token = `-----BEGIN -----${'x'.repeat(250_000)}`
     const items = names.map((name) => ({
@@ -546,7 +546,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
       const { spec } = await api.get(path(system, 'node', 'agents'))
       await cluster.apply({ apiVersion, kind: 'Agent', metadata: { name: 'here', namespace: 'seen' }, spec })
       // Whatever else it may read of Secrets, these are its own.
-      // What comes with the installation it applies itself, and may, where authors are asked about.
+      // The operator applies the resources of the installation itself, and has the right where authors are checked.
       const ours = { ...pipeline('ours'), kind: 'ClusterPipeline', metadata: { name: 'ours' } }
       const defaults = { name: 'penstock-defaults', namespace: system }
       await cluster.apply({
@@ -581,7 +581,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
       await until('its end', 60_000, async () => (await lastGood()).length === before.length)
       expect(operator.log).not.toContain('forbidden')
 
-      // An Agent that comes with the installation is made there, and told why it does not run.
+      // An Agent of the installation is created there, and its status explains why it does not run.
       const as = ['--as', `system:serviceaccount:${system}:penstock-operator`, '-n', system]
       const node = { apiVersion, kind: 'Agent', metadata: { name: 'node', namespace: system }, spec }
       const input = JSON.stringify(node)

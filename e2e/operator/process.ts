@@ -102,8 +102,8 @@ export class OperatorProcess implements AsyncDisposable {
   }
 
   /**
-   * What it asked the API server to change, as it tells at level debug. The Lease, whose renewal says that it lives, and questions
-   * that are asked by writing are no changes.
+   * Its change requests to the API server, from its log at level debug. Renewals of the Lease and reviews, which are created to
+   * ask a question, are no changes.
    */
   changes(): readonly string[] {
     return this.log
@@ -290,7 +290,7 @@ export class CutWire implements AsyncDisposable {
     for (const socket of this.#sockets) socket.destroy()
   }
 
-  mend(): void {
+  restore(): void {
     this.#cut = false
   }
 

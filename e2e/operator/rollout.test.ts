@@ -40,7 +40,7 @@ describe.skipIf(missing !== undefined)(`rollout${missing === undefined ? '' : ` 
     operator = OperatorProcess.start({
       kubeconfig: cluster.kubeconfig,
       heartbeats: port,
-      // Agents tell what a step brings well before it ends.
+      // Agents report the result of a step well before it ends.
       args: ['--leader-election', 'false', '--heartbeat-period', '2s'],
     })
     fleet = await Fleet.start(api, {

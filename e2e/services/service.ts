@@ -107,7 +107,7 @@ export interface RunningService extends AsyncDisposable {
 
 export interface Service {
   readonly name: ServiceName
-  /** Why it cannot be had, in words for the name of a skipped test; undefined when it can. */
+  /** Why it is not available, in words for the name of a skipped test; undefined if it is. */
   readonly missing: string | undefined
   start(): Promise<RunningService>
 }
@@ -133,7 +133,7 @@ export function service(name: ServiceName): Service {
 
   const missing = `${have.stderr?.trim() || `${name}: service.sh cannot run here`}; there is no ${recipe.variable} and no Docker`
   if ((process.env['PENSTOCK_TEST_REQUIRE'] ?? '').split(',').includes(name)) {
-    throw new Error(`PENSTOCK_TEST_REQUIRE names ${name}, and it cannot be had: ${missing}.`)
+    throw new Error(`PENSTOCK_TEST_REQUIRE requires ${name}, which is not available: ${missing}.`)
   }
   return { name, missing, start: () => Promise.reject(new Error(missing)) }
 }
