@@ -1,4 +1,4 @@
-// The components of a running topology with their counts, as `/v1/components` tells them and `top` shows them.
+// The components of a running topology with their counts, as `/v1/components` returns them and `top` shows them.
 
 import type { Topology } from '../topology/run.ts'
 

@@ -1,5 +1,5 @@
-// The observation server: health, readiness, metrics, components and tap. Whoever watches never slows what is watched: what
-// a reader does not take in time is skipped, not kept.
+// The observation server: health, readiness, metrics, components and tap. Watching never slows the agent: it
+// skips data that a reader does not take in time, and keeps none of it.
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'

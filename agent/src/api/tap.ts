@@ -227,7 +227,7 @@ function resolvePatterns(
     const found = byId.get(id)
     if (found !== undefined) outlets.set(found.outlet, found.origin)
   }
-  const told = (pattern: string, matched: boolean) =>
+  const note = (pattern: string, matched: boolean) =>
     notes.push(
       matched
         ? `[tap] Pattern '${pattern}' successfully matched.`
@@ -243,7 +243,7 @@ function resolvePatterns(
         `[tap] Warning: sink outputs cannot be tapped. Output pattern '${pattern}' matches sinks ${JSON.stringify(sinks)}`,
       )
     }
-    told(pattern, matched.length > 0)
+    note(pattern, matched.length > 0)
   }
   for (const pattern of request.inputsOf) {
     const matches = globTest(pattern)
@@ -257,7 +257,7 @@ function resolvePatterns(
         `[tap] Warning: source inputs cannot be tapped. Input pattern '${pattern}' matches sources ${JSON.stringify(sources)}`,
       )
     }
-    told(pattern, readers.length > 0)
+    note(pattern, readers.length > 0)
   }
   return { outlets, notes }
 }

@@ -10,7 +10,7 @@ const ended =
   /ExpiredToken|InvalidClientTokenId|UnrecognizedClientException|security token included in the request is (?:expired|invalid)/
 
 /**
- * The attempt as it is, or a retry where the service asks for one, or where other credentials may be had.
+ * The attempt as it is, or a retry where the service asks for one, or where other credentials may be available.
  * @param renew has the credentials looked up again for the next attempt; false if there can be no others
  */
 export function retryAws(response: HttpResponse, attempt: Attempt, renew: () => boolean): Attempt {

@@ -232,7 +232,7 @@ test('a profile of single sign-on takes the token that the sign-on has left', as
   expect(request?.headers['x-amz-sso_bearer_token']).toBe('token')
 })
 
-test('a sign-on that has ended is told with what to do', async () => {
+test('a sign-on that has ended is reported with its fix', async () => {
   const path = await signOnHome('ended', session, 'corp', { accessToken: 'token', expiresAt: '2000-01-01T00:00:00Z' })
   await expect(provider({}, { HOME: path, AWS_PROFILE: 'dev' }).get()).rejects.toThrow(
     'The sign-on token of the profile `dev` has expired. Sign on again: aws sso login --profile dev.',

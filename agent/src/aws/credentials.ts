@@ -154,7 +154,7 @@ export class CredentialProvider {
       return await this.#assumeRole(credentials, auth.assume_role, auth.external_id, auth.session_name, signal)
     } catch (error) {
       if (error instanceof PenstockError) throw error
-      throw new PenstockError('PEN_AUTH', `Credentials for AWS could not be had: ${errorText(error)}.`, {
+      throw new PenstockError('PEN_AUTH', `Credentials for AWS are not available: ${errorText(error)}.`, {
         cause: error,
       })
     }

@@ -62,7 +62,7 @@ export async function readSignOnToken(env: Environment, key: string, profile: st
   try {
     token = JSON.parse(text ?? '{}') as typeof token
   } catch {
-    // What is no JSON holds no token, which is told below; the error would quote it.
+    // A file that is not JSON holds no token, which is reported below; the error would quote its content.
   }
   const { accessToken, expiresAt } = token
   if (typeof accessToken !== 'string' || !(Date.parse(String(expiresAt)) > now)) {
@@ -78,7 +78,7 @@ async function firstFile(paths: readonly string[]): Promise<string | undefined> 
     try {
       return await readGivenTextLater({ option: 'auth.profile', path })
     } catch {
-      // Not there, or not ours to read: the next place is tried, and in the end what was found is told.
+      // Missing, or not readable: the next place is tried, and the final error lists the results.
     }
   }
   return undefined

@@ -1,4 +1,4 @@
-// Secrets from each kind of backend to the options of a component, and what is said when they cannot be had.
+// Secrets from each kind of backend to the options of a component, and the problems when they are not available.
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -83,8 +83,8 @@ test('a new secret is a changed component', async () => {
 
 test.each([
   { key: 'SECRET[stor.a]', message: 'unknown backend `stor` of secrets, expected `store`' },
-  { key: 'SECRET[store.gone]', message: 'secret "store.gone" cannot be had: there is no such secret' },
-  { key: 'SECRET[store.refused]', message: 'secret "store.refused" cannot be had: not yours' },
+  { key: 'SECRET[store.gone]', message: 'secret "store.gone" is not available: there is no such secret' },
+  { key: 'SECRET[store.refused]', message: 'secret "store.refused" is not available: not yours' },
 ])('$key: $message', async ({ key, message }) => {
   const result = await load(config(`{store: ${command()}}`, JSON.stringify(key)))
 
@@ -122,7 +122,7 @@ test('a key cannot lead out of its directory', async () => {
   )
 
   expect(result.ok ? [] : result.problems.map((problem) => problem.message)).toEqual([
-    'secret "store.../other" cannot be had: the key leads out of the directory',
+    'secret "store.../other" is not available: the key leads out of the directory',
   ])
 })
 

@@ -44,7 +44,7 @@ export async function putSecretsIn(raw: Raw, fetch: boolean, problems: Problem[]
     for (const { located, segments, key } of own) {
       const reason = failed.get(key)
       if (reason === undefined) continue
-      problems.push(problemAt(located, segments, { message: `secret "${name}.${key}" cannot be had: ${reason}` }))
+      problems.push(problemAt(located, segments, { message: `secret "${name}.${key}" is not available: ${reason}` }))
     }
   }
   replace(raw, (backend, key) => answers.get(backend)?.get(key))

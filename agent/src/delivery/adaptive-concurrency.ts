@@ -11,7 +11,7 @@ export interface AdaptiveOptions {
   readonly rtt_deviation_scale: number
 }
 
-/** What the limit tells about itself; times in milliseconds. */
+/** Receives the figures of the limit; times in milliseconds. */
 export interface AdaptiveObserver {
   inFlight?(requests: number): void
   observedRtt?(ms: number): void

@@ -1,6 +1,6 @@
 // How many requests may be under way at once. The limit hears of every attempt; a fixed one does not care.
 
-/** What an attempt told about the load of the destination. */
+/** The load of the destination, as an attempt shows it. */
 export type AttemptResult = 'success' | 'back_pressure' | 'other'
 
 export interface ConcurrencyLimit {

@@ -1,5 +1,5 @@
-// One outgoing request: the bytes of a batch and who waits for its events. What was encoded is never encoded again: a part of a
-// request (after a partial failure, or half of what was too large) is cut from its bytes by the place of each event in them.
+// One outgoing request: the bytes of a batch and who waits for its events. Events are encoded only once: a part of a
+// request (after a partial failure, or half of a request that was too large) is cut from its bytes by the place of each event in them.
 
 import type { Body, BodyPool } from '../event/body.ts'
 import type { EventStatus, Finalizer } from '../event/finalizer.ts'

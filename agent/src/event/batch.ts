@@ -55,8 +55,8 @@ export interface Holders {
 }
 
 /**
- * The events of a batch, to be changed in place, which is done once: copies where another holder has them too. Whoever changes
- * fields says so by `changed` or `changedIn`.
+ * The events of a batch, to be changed in place, which is done once: copies where another holder has them too. A caller that
+ * changes fields must call `changed` or `changedIn`.
  */
 export function ownEvents(batch: LogBatch): LogEvent[] {
   if (!batch.shared) return batch.events

@@ -106,7 +106,7 @@ class KeyNode {
   /** Null: not hot. */
   shape: Shape | null = null
   family: Family | undefined
-  /** Null: not to be had, because keys that look like array indexes come first in any object. */
+  /** Null: there is none, because keys that look like array indexes come first in any object. */
   order: KeyOrder | null | undefined
 
   constructor(depth: number) {

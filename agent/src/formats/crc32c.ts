@@ -3,7 +3,7 @@
 // on: of any length eight kilobytes are left, after one pass that adds sixteen bytes at once (Russell's Chorba, arXiv 2412.16398,
 // with a multiple of this polynomial).
 //
-// What is left, or was no longer before, is cut into sixteen stretches that lie behind each other, and a step takes the next byte
+// The rest, or a short input, is cut into sixteen stretches that lie behind each other, and a step takes the next byte
 // of each: the four bytes of a register are looked up in tables of sixteen entries by its halves, which one instruction does for
 // all sixteen registers. In the end the registers are put together. The module is assembled here, instruction by instruction, so
 // that nothing opaque is shipped.

@@ -1,7 +1,7 @@
 // JSON texts of forms met before. Logs come in few forms: the same keys in the same order, with values of the same kinds. For
 // such a form one regular expression checks the whole text and cuts out the values, and a generated function makes the object;
-// that costs half of what reading the text token by token does, and numbers keep their form exactly. Whatever does not fit
-// (escapes, other keys, odd numbers, blanks elsewhere) is left to the general reader, which is the definition of the result.
+// that costs half of what reading the text token by token does, and numbers keep their form exactly. The general
+// reader, which defines the result, reads all other texts (escapes, other keys, odd numbers, blanks elsewhere).
 
 import { integer, type Value, type ValueObject } from '../event/value.ts'
 import { FailedJson, parseJson, parseJsonToDictionaries } from './json.ts'

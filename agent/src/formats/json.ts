@@ -76,7 +76,7 @@ function hasInexact(text: string): boolean {
     let start = end - 1
     while (isNumberPart(text.charCodeAt(start - 1))) start--
     const before = text.charCodeAt(start - 1)
-    // A number stands after a colon, a comma, a bracket or a blank. What follows a letter or a quote is part of a string.
+    // A number stands after a colon, a comma, a bracket or a blank. After a letter or a quote it is part of a string.
     if (before !== 0x3a && before !== 0x2c && before !== 0x5b && before > 0x20) continue
     if (!isFraction(text, end) && !isLongButKnown(text, start, end)) return true
   }
@@ -204,7 +204,7 @@ const wideIntegers: { readonly rounded: number; readonly digits: string }[] = []
 /** More of them in one text are left to the exact reader. */
 const maxWideIntegers = 16
 
-/** Notes an integer of more than 15 digits; false if only the exact reader can tell its value. */
+/** Notes an integer of more than 15 digits; false if only the exact reader can find its value. */
 function noteWide(digits: string): boolean {
   const rounded = Number(digits)
   if (Number.isSafeInteger(rounded)) return true

@@ -61,7 +61,7 @@ test.each([
   expect('problem' in written && written.problem).toContain(problem)
 })
 
-test('a type that is not there is told with those that are', () => {
+test('the problem of a missing type lists the existing types', () => {
   expect(compileMessage(set, 'shop.v1.Nothing')).toContain('shop.v1.Order')
   expect(compileMessage(Buffer.from('no set'), 'shop.v1.Order')).toContain('descriptors')
 })

@@ -114,7 +114,7 @@ export class ProtobufReader {
     this.#end = to
   }
 
-  /** Goes to the next field; false at the end. What the caller does not read it must `skip`. */
+  /** Goes to the next field; false at the end. The caller must `skip` fields that it does not read. */
   next(): boolean {
     if (this.#at >= this.#end) return false
     const tag = this.#varint()

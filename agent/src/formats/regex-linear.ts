@@ -36,7 +36,7 @@ export function compileBounded(source: string, flags: string): RegExp {
 export type Pattern = Pick<RegExp, 'exec'>
 
 /**
- * A pattern of ours that data is matched with, bounded as one of a user. What it could need is worked out when it is first used: for
+ * A pattern of ours that data is matched with, bounded as one of a user. Its bounds are computed when it is first used: for
  * all of ours this would take a third of the time in which the language is loaded.
  */
 export function bounded({ source, flags }: RegExp): Pattern {
@@ -427,7 +427,7 @@ const smallMemory = () => new Uint32Array(16)
 const keptWords = 1 << 12
 let largeMemory: Machine | undefined
 
-/** Runs a program. What has failed at a place of a text fails there again, also in the next search of the same text. */
+/** Runs a program. A state that has failed at a place of a text fails there again, also in the next search of the same text. */
 class Machine {
   readonly #program: Program
   readonly #registers: Int32Array

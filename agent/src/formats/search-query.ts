@@ -1,5 +1,5 @@
 // Search queries as log explorers have them: `status:error @http.code:[400 TO 499] -host:h* "some words"`.
-// Compiled once to a function that tells whether an object matches.
+// Compiled once to a function that returns whether an object matches.
 
 import { getValue, parsePath } from '../event/path.ts'
 import { Bytes, compareKeys, Float, isFloat, isInteger, type Value, type ValueObject } from '../event/value.ts'

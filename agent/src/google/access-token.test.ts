@@ -70,7 +70,7 @@ test.each<{ what: string; answer: Answer; problem: string }>([
   { what: 'no JSON', answer: { body: 'secret' }, problem: 'its answer has none' },
   { what: 'no token', answer: { body: '{"access_token":1,"expires_in":2}' }, problem: 'its answer has none' },
   { what: 'a closed connection', answer: 'garbage', problem: 'No access token from http://127.0.0.1' },
-])('tells of $what', async ({ answer, problem }) => {
+])('reports $what', async ({ answer, problem }) => {
   await using given = await tokensOf(answer)
   const answered = given.tokens.get(never)
   await expect(answered).rejects.toThrow(problem)

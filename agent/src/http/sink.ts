@@ -465,13 +465,13 @@ function excerpt(body: Buffer, secrets: readonly string[]): string {
 }
 
 /** Headers that say who sends, by their names. */
-const tellingHeader = /auth|key|token|secret|signature|password|cookie/
+const identifyingHeader = /auth|key|token|secret|signature|password|cookie/
 
 /** What headers hold that a destination may repeat in its answer: those that say who sends, and all that the user has given. */
 function secretsOf(headers: Readonly<Record<string, string>>, given: Readonly<Record<string, string>>): string[] {
   const secrets = Object.values(given)
   for (const name in headers) {
-    if (!tellingHeader.test(name)) continue
+    if (!identifyingHeader.test(name)) continue
     const value = headers[name] as string
     const [scheme = '', rest = ''] = value.split(/ (.*)/s)
     secrets.push(value, rest)

@@ -122,7 +122,7 @@ test('a total is of no interval; the event that it was made of stays as it is', 
   expect(increment).toMatchObject({ kind: 'incremental', intervalMs: 1000 })
 })
 
-test('series are told apart by name, namespace and tags, not by the order of tags', () => {
+test('series differ by name, namespace and tags, not by the order of tags', () => {
   const normalizer = new Normalizer(() => 'absolute')
   const total = (event: MetricEvent) => (normalizer.normalize(event) as MetricEvent).value
   expect(total(metric('m', counter(1), { tags: { a: '1', b: '2' } }))).toEqual(counter(1))

@@ -1,5 +1,5 @@
-// Makes the values of metric events absolute or incremental, as a destination wants them. What is remembered of a series is one
-// value. An event is never changed in place: where its value changes, another event takes its place.
+// Makes the values of metric events absolute or incremental, as a destination wants them. It keeps one value for each
+// series. An event is never changed in place: where its value changes, another event takes its place.
 // Series come from data, so what is remembered is bounded in bytes: beyond that, series that have long been silent are forgotten,
 // and while there is none, new ones are refused. Those that are remembered go on.
 

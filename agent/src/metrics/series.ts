@@ -1,4 +1,4 @@
-// What tells one series of metrics from another: type, namespace, name and tags, whatever the order of the tags.
+// The identity of a series of metrics: type, namespace, name and tags, in any order of the tags.
 
 import type { MetricEvent } from '../event/metric.ts'
 import { compareKeys } from '../event/value.ts'

@@ -1,4 +1,4 @@
-// What destinations without distributions are told of samples: statistics, or counts in buckets.
+// Samples for destinations without distributions: statistics, or counts in buckets.
 
 export interface Sample {
   readonly value: number

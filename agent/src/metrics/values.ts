@@ -26,8 +26,8 @@ export function addValues(left: MetricValue, right: MetricValue): MetricValue | 
 }
 
 /**
- * What `total` has more than `before`; undefined if it began again in between, so that there is no telling.
- * Summaries are never comparable: ask for none.
+ * The increase from `before` to `total`; undefined if the value was reset in between.
+ * Summaries are never comparable: do not pass any.
  */
 export function subtractValues(total: MetricValue, before: MetricValue): MetricValue | undefined {
   if (total.type === 'counter' && before.type === 'counter') {

@@ -66,7 +66,7 @@ export class Egress {
     }
   }
 
-  /** Throws PEN_EGRESS_DENIED if a host may not be connected to, as far as its name tells: to be asked before a connection. */
+  /** Throws PEN_EGRESS_DENIED if the name of a host already shows that it is denied. Call it before each connection. */
   check(host: string): void {
     const name = bareName(host)
     if (isIP(name) !== 0) this.#checkAddress(name, host)

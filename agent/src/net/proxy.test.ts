@@ -186,7 +186,7 @@ test('a component takes back what is set for all, also by an empty list and by e
   expect(mergeProxy({ ...none, enabled: undefined }, general)).toEqual(general)
 })
 
-test('addresses that are none are told', () => {
+test('invalid addresses are reported', () => {
   expect(() => compileProxy({ ...none, http: 'http://' })).toThrowError(
     expect.objectContaining({ code: 'PEN_PROXY_INVALID' }),
   )

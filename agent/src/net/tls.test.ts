@@ -178,11 +178,11 @@ test.each<{ what: string; tls: () => Partial<TlsOptions>; code: string }>([
     tls: () => ({ crt_file: client.crt, key_file: local.key }),
     code: 'PEN_TLS_INVALID',
   },
-])('$what is told at start', ({ tls, code }) => {
+])('$what is reported at start', ({ tls, code }) => {
   expect(() => compileTls({ ...defaultTls, ...tls() })).toThrowError(expect.objectContaining({ code }))
 })
 
-test('PKCS#12 in RC2, as old tools write it, is told with what to do', () => {
+test('PKCS#12 in RC2, as old tools write it, is reported with its fix', () => {
   const crt_file = join(import.meta.dirname, 'testdata/rc2.p12')
   expect(() => compileTls({ ...defaultTls, crt_file, key_pass: 'secret' })).toThrowError(
     expect.objectContaining({

@@ -21,7 +21,7 @@ import { isInline } from '../schema/meaning.ts'
 export interface TlsSettings {
   /** Wraps a connection; resolves when the peer is verified. The socket is destroyed when it cannot be. */
   secure(socket: Socket, name: string, signal?: AbortSignal): Promise<TLSSocket>
-  /** For libraries that connect themselves: what the platform is told. They call `wrongName` when they are connected. */
+  /** Options of the platform, for libraries that connect themselves. They call `wrongName` when they are connected. */
   connectOptions(name: string): ConnectionOptions
   /** What is wrong with the name of a peer whose certificate is not verified, where the name is. */
   wrongName(socket: TLSSocket, name: string): Error | undefined
@@ -60,7 +60,7 @@ export function compileTls(options: TlsOptions): TlsSettings {
       throw new PenstockError('PEN_TLS_INVALID', unusable(error, options.crt_file), { cause: error })
     }
   }
-  if (identity !== undefined) secureContext() // a wrong passphrase is told before the first connection
+  if (identity !== undefined) secureContext() // reports a wrong passphrase before the first connection
 
   const warnings: string[] = []
   if (!options.verify_certificate) {
@@ -226,7 +226,7 @@ function pemCertificate(content: Buffer): string | undefined {
   try {
     return new X509Certificate(content).toString()
   } catch {
-    return undefined // PKCS#12, or nothing that can be used, which the TLS context will tell
+    return undefined // PKCS#12, or nothing usable, which the TLS context will report
   }
 }
 

@@ -25,7 +25,7 @@ const described = (type: string) => {
   return found
 }
 
-test('a page tells all about a component', async () => {
+test('a page describes a component completely', async () => {
   await expect(componentPage(described('log_output')).text).toMatchFileSnapshot('testdata/log_output.md')
   await expect(componentPage(described('log_input')).text).toMatchFileSnapshot('testdata/log_input.md')
 })

@@ -81,7 +81,7 @@ export const buffer = () =>
       ),
       when_full: oneOf(
         ['block', 'drop_newest'],
-        'What to do with an event when the buffer is full: wait, which holds the source, or discard the event.',
+        'Behaviour when the buffer is full: `block` makes the source wait, `drop_newest` discards the event.',
         { default: 'block' },
       ),
     },
@@ -118,7 +118,7 @@ export interface BatchDefaults {
 
 const batchAge = 'Age in seconds at which a batch is sent even if it is not full.'
 
-/** `batch` of a sink, with this sink's defaults. What has no default is unlimited. */
+/** `batch` of a sink, with this sink's defaults. An option without a default is unlimited. */
 export const batch = (defaults: BatchDefaults) =>
   group(
     {
@@ -371,7 +371,7 @@ export const framing = () =>
   optional({
     ...group(
       {
-        method: oneOf(framingMethods, 'How frames are told apart.', { default: 'bytes' }),
+        method: oneOf(framingMethods, 'How frames are separated.', { default: 'bytes' }),
         character_delimited: optional(
           group(
             {
@@ -410,7 +410,7 @@ export const framing = () =>
           ),
         ),
       },
-      'How frames are told apart. If it is left out, a message is one frame, and a stream is framed as its codec has it.',
+      'How frames are separated. By default, a message is one frame, and the codec decides the framing of a stream.',
     ),
     default: undefined, // an empty table is not the same as none
   })
@@ -420,10 +420,10 @@ export const outgoingFraming = () =>
   optional(
     group(
       {
-        method: oneOf(framingMethods, 'How frames are told apart.'),
+        method: oneOf(framingMethods, 'How frames are separated.'),
         character_delimited: optional(group({ delimiter: delimiter() }, 'Options of method `character_delimited`.')),
       },
-      'How frames are told apart in a stream of bytes.',
+      'How frames are separated in a stream of bytes.',
     ),
   )
 
@@ -470,7 +470,7 @@ export const httpAuth = () =>
     ),
   )
 
-/** Members of `auth` with `strategy: aws`: which are given chooses the way credentials are had. */
+/** Members of `auth` with `strategy: aws`: the given members decide where credentials come from. */
 export const awsAuthMembers = {
   access_key_id: optional(secret('Access key; with `secret_access_key`.', { means: { explicit: 'keys' } })),
   secret_access_key: optional(secret('Secret of the access key.', { means: { explicit: 'keys' } })),

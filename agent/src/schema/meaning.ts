@@ -53,7 +53,7 @@ export interface AddressMeaning {
 export interface OperatorTreatment {
   /** In a Pipeline, Source or Sink of a namespace. `content`: text and Secrets, and no name of a file. */
   readonly namespaced: 'honoured' | 'content' | 'refused' | 'fixed'
-  /** In a ClusterPipeline, ClusterSource or ClusterSink. What is fixed has no effect, and a warning says so. */
+  /** In a ClusterPipeline, ClusterSource or ClusterSink. A fixed option has no effect, and a warning reports it. */
   readonly cluster: 'honoured' | 'fixed'
   /** For the reference; undefined where both obey it. */
   readonly note?: string

@@ -230,7 +230,7 @@ function suggestion(given: unknown, words: readonly string[]): string | undefine
   return near === undefined ? undefined : `did you mean \`${near}\`?`
 }
 
-/** The member that tells the variants of a union apart. */
+/** The member that distinguishes the variants of a union. */
 function tagOf(schema: Schema): string | undefined {
   return (schema['discriminator'] as { propertyName?: string } | undefined)?.propertyName
 }

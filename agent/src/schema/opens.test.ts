@@ -47,7 +47,7 @@ const leaves = components
   .filter(({ kind }) => kind === 'sink')
   .flatMap((sink) => optionLeaves(sink, { siblings: (members) => skeleton(members as never) }))
 
-/** Whether the sink could be built. What it opened is in `opened`. */
+/** Whether the sink could be built. `opened` lists the files that it opened. */
 async function builds(type: string, options: unknown): Promise<boolean> {
   opened = []
   try {

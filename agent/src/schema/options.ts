@@ -187,7 +187,7 @@ export function group<O extends Options>(
   })
 }
 
-/** One of several tables, told apart by the value of one member. */
+/** One of several tables; the value of one member decides which. */
 export function tagged<Tag extends string, V extends Readonly<Record<string, Options>>>(
   tag: Tag,
   variants: V,

@@ -11,7 +11,7 @@ export interface Problem {
   /** Line and column in the file, from 1. */
   readonly line?: number | undefined
   readonly column?: number | undefined
-  /** Worth knowing, nothing to mend: does not count where warnings are denied. */
+  /** For information only, nothing to fix: does not count where warnings are denied. */
   readonly informational?: boolean | undefined
   /** A rendered diagnostic, for programs. */
   readonly rendered?: string | undefined

@@ -30,7 +30,7 @@ test('every refusal has a problem, whatever the value is and wherever it stands'
   expect(silent).toEqual([])
 })
 
-test('of a union, the bounds of the variant that is meant are told', () => {
+test('a problem in a union states the bounds of the variant that is meant', () => {
   const concurrency = {
     anyOf: [
       { type: 'integer', minimum: 1 },

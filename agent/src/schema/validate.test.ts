@@ -126,7 +126,7 @@ test('a number of the wrong type is reported once, and not by its range', () => 
   ])
 })
 
-test('ranges are told in words', () => {
+test('problems state ranges in words', () => {
   const options = {
     ratio: float('A ratio.', { exclusiveMinimum: 0, exclusiveMaximum: 1 }),
     size: uint('A size.', { minimum: 1, maximum: 10 }),

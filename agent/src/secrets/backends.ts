@@ -1,5 +1,5 @@
-// Where secrets are kept: a command that is asked for them, a JSON file, or a directory with a file for each.
-// Read when the configuration is; a secret that cannot be had is told by its key, never by anything of its value.
+// Backends of secrets: a command, a JSON file, or a directory with a file for each secret.
+// They are read together with the configuration. Reports of a missing secret contain its key, and nothing of its value.
 
 import { spawn } from 'node:child_process'
 import { join, normalize } from 'node:path'
@@ -36,7 +36,7 @@ export const secretOption = optional(
 
 export type Backend = NonNullable<ValueOf<typeof secretOption>>[string]
 
-/** A secret for each key that could be had, a reason for each other one. */
+/** A secret for each available key, a reason for each other key. */
 export interface Answers {
   readonly secrets: ReadonlyMap<string, string>
   readonly problems: ReadonlyMap<string, string>
@@ -129,7 +129,7 @@ async function asked(command: readonly string[], request: string, timeoutSecs: n
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     output += text
   })
-  // A command that does not read its input closes it; its exit code tells whether that matters.
+  // A command that does not read its input closes it; its exit code decides whether that matters.
   child.stdin.on('error', () => {})
   child.on('error', (error: NodeJS.ErrnoException) => {
     reject(new Error(`"${program}" cannot be run: ${error.code ?? error.message}`))

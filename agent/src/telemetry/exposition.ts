@@ -35,7 +35,7 @@ export class Exposition {
   }
 }
 
-/** Labels that tell where events came from, or of what a component is made. */
+/** Labels for the origin of events, or for a part of a component. */
 const fine: ReadonlySet<string> = new Set([...originLabels, 'endpoint'])
 /** Components of a bundle: the first two parts of their ids are those of the pipeline. */
 const inPipeline = /^([^/]+\/[^/]+)\/.*/s

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import { PenstockError } from '../errors.ts'
 
-test('a cause is told once, after the message that does not tell it', async () => {
+test('a cause is logged once, after a message that does not contain it', async () => {
   const written: string[] = []
   vi.doMock('pino', async (actual) => {
     const { default: pino, ...rest } = await actual<{ default: typeof import('pino').default }>()

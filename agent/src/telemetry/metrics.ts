@@ -33,7 +33,7 @@ const counter = define('counter')
 const gauge = define('gauge')
 const histogram = define('histogram')
 
-/** Tags that tell where events came from. */
+/** Tags for the origin of events. */
 export const originLabels = [
   'container_name',
   'file',
@@ -141,14 +141,14 @@ export const metricTable = {
   files_unwatched_total: counter('Files that are watched no more.', ['file']),
   files_deleted_total: counter('Files deleted after they were read.', ['file']),
   checkpoints_total: counter('Positions of files written to disk.'),
-  checksum_errors_total: counter('Files too short to be told apart.', ['file']),
+  checksum_errors_total: counter('Files too short to fingerprint.', ['file']),
   fingerprint_read_errors_total: counter('Files whose beginning could not be read.', ['file']),
   file_delete_errors_total: counter('Files that could not be deleted.', ['file']),
   k8s_docker_format_parse_failures_total: counter('Lines that are not valid in the docker format.'),
   k8s_event_annotation_failures_total: counter('Events whose pod was not known.'),
   k8s_event_namespace_annotation_failures_total: counter('Events whose namespace was not known.'),
   k8s_event_node_annotation_failures_total: counter('Events whose node was not known.'),
-  k8s_format_picker_edge_cases_total: counter('Lines that told nothing about the format of the log.'),
+  k8s_format_picker_edge_cases_total: counter('Lines from which the format of the log could not be detected.'),
   k8s_merged_line_truncated_total: counter('Merged lines that were too long.'),
   k8s_reflector_relists_total: counter('Times a list of the Kubernetes API was read anew.', ['resource']),
 
@@ -160,12 +160,12 @@ export const metricTable = {
   rate_limited_lines_total: counter('Lines dropped because a container or pipeline is over its limit.', ['limit']),
 
   // The agent with a bundle.
-  config_revision_info: gauge('Constant 1; the label tells the revision of the bundle in force.', ['revision'], agent),
+  config_revision_info: gauge('Constant 1; the label is the revision of the active bundle.', ['revision'], agent),
   config_last_reload_success: gauge('Whether all of the last bundle could be put in force, 1 or 0.', [], agent),
   config_reloads_total: counter('Bundles put in force, wholly or in part.', ['result'], agent),
   config_pipelines: gauge('Pipelines of the bundle.', ['state'], agent),
   config_delivery_info: gauge(
-    'Constant 1; the label tells how the bundle in force has come: mounted, or stream.',
+    'Constant 1; the label is the delivery of the active bundle: mounted or stream.',
     ['delivery'],
     agent,
   ),
@@ -188,7 +188,7 @@ export const metricTable = {
   stopped_total: counter('Stops of the agent.', [], agent),
   quit_total: counter('Stops of the agent that did not wait.', [], agent),
   uptime_seconds: gauge('Seconds since the start.', [], agent),
-  build_info: gauge('Constant 1; the labels tell the build.', ['version', 'arch', 'revision'], agent),
+  build_info: gauge('Constant 1; the labels identify the build.', ['version', 'arch', 'revision'], agent),
   reloads_total: counter('Configurations put in force while running.', [], agent),
   config_reloaded_total: counter('Configurations put in force while running.', [], {
     component: false,
@@ -581,7 +581,7 @@ export class Metrics {
   }
 
   /**
-   * Forgets series that have not changed for so long. What forgets must be called now and then; a series counts on from its
+   * Forgets series that have not changed for this time. Call it from time to time; a series continues from its
    * old value when it changes again.
    */
   expire(now: number, idleMs: number): void {

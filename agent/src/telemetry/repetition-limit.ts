@@ -21,7 +21,7 @@ export class RepetitionLimit {
     this.#windowMs = windowMs
   }
 
-  /** @param key tells messages of the same text apart */
+  /** @param key distinguishes messages of the same text */
   log(logger: Logger, level: Level, fields: object, message: string, key = message): void {
     if (this.#windowMs === 0) {
       logger[level](fields, message)

@@ -28,7 +28,7 @@ export const remap = defineTransform({
   type: 'remap',
   summary: 'Runs a program of the remap language on each event.',
   description:
-    'Exactly one of `source`, `file` and `files` is given. When a program fails or is aborted, all its changes are undone. The pages on the [language](../language/language.md) tell what programs can do.',
+    'Exactly one of `source`, `file` and `files` is given. When a program fails or is aborted, all its changes are undone. The pages on the [language](../language/language.md) describe programs.',
   accepts: ['log', 'metric'],
   options: {
     source: optional(program('The program.', 'program', { examples: ['.env = "prod"'] })),

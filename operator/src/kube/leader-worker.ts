@@ -64,7 +64,7 @@ async function main(): Promise<void> {
   Atomics.store(settings.confirmed, 0, 0n)
 }
 
-/** Takes or renews the Lease if it can be had; true if it is ours. */
+/** Takes or renews the Lease if it is free or ours; true if it is ours afterwards. */
 async function attempt(now: number): Promise<boolean> {
   const lease = await request<Lease>('GET')
   if (lease === undefined) {

@@ -1,7 +1,7 @@
 // Who somebody is and what they may do, found out with the rights that Roles can grant. Tokens of ServiceAccounts are verified by the
 // keys that the API server publishes, which every account of the cluster may read; whether the account, and the pod or Secret that
 // a token is bound to, are still there is looked up in its namespace. So tokens of namespaces in which nothing can be looked up are
-// refused, and so are users who are no ServiceAccounts. What they may do is asked as LocalSubjectAccessReview, in one namespace.
+// refused, and so are users who are no ServiceAccounts. Their rights are checked by LocalSubjectAccessReview, in one namespace.
 
 import type { Logger } from '@penstock/agent/telemetry/logger'
 import type { JSONWebKeySet, JWTPayload } from 'jose'

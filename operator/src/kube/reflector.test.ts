@@ -127,7 +127,7 @@ test('a server without streamed lists is asked page by page, and again in one pi
   expect(world.asked[4]?.searchParams.get('resourceVersion')).toBe('4')
 })
 
-test('a version that is gone leads to a new list; what is missing in it is told as deleted', async () => {
+test('a version that is gone leads to a new list; objects missing in it are reported as deleted', async () => {
   await using world = await following([
     stream(
       event('ADDED', pod('a', 1)),

@@ -4,7 +4,7 @@ import { grantsOf, missingRights } from './rights.ts'
 
 const signal = new AbortController().signal
 
-test('what rules lack is told by verbs, and granted by commands', async () => {
+test('missing rights are listed by verb, with the commands that grant them', async () => {
   const allowed: string[] = []
   const kube = {
     async request(

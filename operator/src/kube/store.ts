@@ -243,7 +243,7 @@ function removeFrom<T extends KubeObject>(index: KeyIndex<T>, key: string, objec
 
 const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration'
 
-/** Without what costs memory and tells a controller nothing. */
+/** Without the parts that cost memory and that no controller reads. */
 function stripped<T extends KubeObject>(object: T): T {
   const { managedFields, annotations, ...metadata } = object.metadata
   if (managedFields === undefined && annotations?.[lastApplied] === undefined) return object

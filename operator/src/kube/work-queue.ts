@@ -1,5 +1,5 @@
-// Keys to work on: each once, at most one worker a key, those added while they are worked on come again afterwards. What failed
-// waits longer each time, within a budget for all; what users changed goes before what is only looked at again. Where keys have
+// Keys to work on: each once, at most one worker a key, those added while they are worked on come again afterwards. Failed keys
+// wait longer each time, within a budget for all; changes of users go before periodic checks. Where keys have
 // lines, such as one for each namespace, the lines take turns.
 
 import { TokenBucket } from './token-bucket.ts'

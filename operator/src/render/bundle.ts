@@ -1,5 +1,5 @@
 // Fragments to the bytes that agents get. Pure, and the same bytes for the same fragments in any order: keys are sorted, and nothing
-// is in them that depends on time, place or order. What does not fit gives way youngest first (T14); nothing ever fails for it.
+// is in them that depends on time, place or order. Where space is short, the youngest fragments give way (T14); rendering never fails for that.
 
 import { promisify } from 'node:util'
 import { gzip as gzipWithCallback } from 'node:zlib'

@@ -1,5 +1,5 @@
 // Which pipelines of a revision concern a node: those that read pods which are there, and those whose sources are not pods at all.
-// What a node is given is a part of the revision; a mark tells parts apart. Pure.
+// A node receives a part of the revision; each part has a mark that identifies it. Pure.
 
 import { createHash } from 'node:crypto'
 import type { BundleSubscription } from '@penstock/agent/bundle/format'

@@ -15,7 +15,7 @@ export interface Digests {
   readonly epoch: string
 }
 
-/** Digests of values by key: what tells an agent that all of its secrets are of this age. */
+/** Digests of values by key, by which an agent verifies that all of its secrets belong to this revision. */
 export function digestFile(values: ReadonlyMap<string, Buffer>): Digests {
   const digests: Record<string, string> = {}
   for (const [key, value] of values) digests[key] = sha256(value)

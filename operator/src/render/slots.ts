@@ -1,5 +1,5 @@
-// Which Secret holds which key. What is there stays where it is, so that a change rewrites as few Secrets as can be; what is new
-// goes where there is room. Pure.
+// Which Secret holds which key. Existing keys keep their Secret, so that a change rewrites as few Secrets as possible; new
+// keys go where there is room. Pure.
 
 export interface Item {
   readonly key: string
@@ -10,7 +10,7 @@ export interface Item {
 export const slotBytes = 1_000_000
 
 export interface Placement {
-  /** By slot: what each Secret shall hold. */
+  /** By slot: the desired content of each Secret. */
   readonly slots: readonly ReadonlyMap<string, Buffer>[]
   /** What found no room. */
   readonly left: readonly string[]

@@ -1,4 +1,4 @@
-// Bytes to events, for every source. What is exported here:
+// Bytes to events, for every source. Exports:
 //  - `compileDecoder(decoding, framing, globals, { stream })`: a `Decoder`. Sources of streams call `push` and at last `end`;
 //    sources of messages call `message`, or `parts` where messages come from afar. One decoder belongs to one stream.
 //  - `eventBatches(events, finalizer)`: the events as batches, in order, of one type each.

@@ -12,7 +12,7 @@ export interface Frames {
   readonly failures: string[]
 }
 
-/** Takes frames from the front of `bytes` and tells how many bytes are done with. `scanned` of them were seen before. */
+/** Takes frames from the front of `bytes` and returns how many bytes they used. `scanned` bytes were seen before. */
 interface Splitter {
   split(bytes: Buffer, scanned: number, out: Frames): number
   /** The stream has ended with `bytes` left over. */
