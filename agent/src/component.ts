@@ -93,7 +93,7 @@ export const reconfigured = Symbol('reconfigured')
 export interface SourceContext extends Context {
   readonly kind: 'source'
   readonly output: SourceOutput
-  /** Aborts when the source shall stop: it takes no more from its origin, hands on what it has, and `run` resolves. */
+  /** Aborts when the source must stop: it takes no more from its origin, sends the events that it has, and `run` resolves. */
   readonly stopping: AbortSignal
   /** True if a connected sink wants the origin to be acknowledged only after delivery. */
   readonly acknowledgements: boolean
@@ -125,7 +125,7 @@ export interface Turns {
 
 export interface SourceOutput {
   /**
-   * Hands a batch on; counts it as received by the source and as sent. What it returns, if anything, resolves when the next
+   * Sends a batch on; counts it as received by the source and as sent. A returned promise resolves when the next
    * batch may be sent (back-pressure). The batch then belongs to others: the caller must not touch it again.
    */
   send(batch: Batch, origin?: OriginTags): Promise<void> | undefined
@@ -147,11 +147,11 @@ export interface Source {
   /** Runs until the origin ends or `stopping` aborts. Rejects only for what must end the agent. */
   run(): Promise<void>
   /**
-   * Resolves when the origin has been told what became of the batches handed on, and is let go of. Called when `run` has
-   * resolved and sinks deliver what they hold, or after it; what they do not answer for is waited for until the agent ends.
+   * Resolves when the source has acknowledged or returned all sent batches at the origin, and has closed it. Called when `run` has
+   * resolved, while sinks deliver their pending events or afterwards; unanswered batches are awaited until the agent ends.
    */
   settle?(): Promise<void>
-  /** Throws a PenstockError if the origin cannot be used, such as for want of credentials. */
+  /** Throws a PenstockError if the origin cannot be used, for example because credentials are missing. */
   healthcheck?(signal: AbortSignal): Promise<void>
   /** Sources of log files: seconds since the oldest line was written that waits to be read; 0 where none does. */
   lagSeconds?(): number
@@ -185,8 +185,8 @@ export interface TransformContext extends Context {
 
 export interface TransformOutput {
   /**
-   * Emits a batch on the default output, or on a named one. What it returns, if anything, resolves when the next batch may be
-   * sent; it returns nothing while `transform` is running, because then the sender hears of it.
+   * Emits a batch on the default output, or on a named one. A returned promise resolves when the next batch may be
+   * sent; it returns nothing while `transform` is running, because the sender of that batch waits instead.
    */
   send(batch: Batch, port?: string): Promise<void> | undefined
 }
@@ -223,7 +223,7 @@ export type TakeRejected = (events: number, written: (events: number) => readonl
 export interface Sink {
   /**
    * Takes a batch and with it the duty to release its share of the finalizer, one event's outcome at a time or all at once.
-   * What it returns, if anything, resolves when the sink can take more; until then the sink's buffer fills.
+   * A returned promise resolves when the sink can take more; until then the sink's buffer fills.
    */
   write(batch: Batch): Promise<void> | undefined
   /** Sends what it still holds and resolves when the destination has answered for every event. */

@@ -30,7 +30,7 @@ test.each([
   }
 })
 
-test('a file system that cannot sync folders is none the worse, and one that fails to is told of', () => {
+test('a file system that cannot sync folders is none the worse, and one that fails to is reported', () => {
   const folder = mkdtempSync(join(tmpdir(), 'penstock-data-'))
   try {
     disk.fault = 'EINVAL'

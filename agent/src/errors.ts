@@ -1,5 +1,5 @@
 // Every error that ends an operation is a PenstockError with a code; users and tests match codes, never messages.
-// What data can cause is a return value, not an exception.
+// Failures that data can cause are return values, not exceptions.
 
 /** Code of each error and the one line that the reference says about it. */
 export const errorCodes = {
@@ -17,7 +17,7 @@ export const errorCodes = {
   PEN_NODE_NAME: 'The name of the node is not known: neither `self_node_name` nor its environment variable is set.',
   PEN_EGRESS_DENIED: 'A component of a namespaced resource would connect to an address that is closed to it.',
   PEN_IO: 'A file or directory could not be opened, read or written.',
-  PEN_CANNOT_CREATE: 'A file that a command shall write exists already or cannot be created.',
+  PEN_CANNOT_CREATE: 'The output file of a command already exists or cannot be created.',
   PEN_API_BIND: 'The observation server could not bind its address.',
   PEN_UNAVAILABLE: 'A running agent could not be reached.',
   PEN_USAGE: 'The command line was not understood.',

@@ -1,5 +1,5 @@
-// What a packed agent loads that reads pod logs and delivers them by HTTP: each library and each public module of Node is here with its
-// reason. Whatever else appears costs memory in every pod, so load it where it is used, or add it with a reason.
+// The modules that a packed agent loads to read pod logs and deliver them by HTTP: each library and each public module of Node is here
+// with its reason. Every other module costs memory in every pod, so load it where it is used, or add it with a reason.
 
 import { spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-// The agent as its image holds it: packed into few files. What finds files by its own address, or loads libraries late, must
+// The agent as its image holds it: packed into few files. Code that finds files by its own address, or loads libraries late, must
 // find them from there too.
 
 import { execFile, spawn } from 'node:child_process'

@@ -1,5 +1,5 @@
 // Text with `{{ field }}` placeholders and strftime items, compiled once and rendered for each event.
-// What stands outside placeholders is a strftime pattern; its clock is the time of the event, else the present, in UTC.
+// The text outside placeholders is a strftime pattern; its clock is the time of the event, else the present, in UTC.
 // The text of a pattern is kept for as long as it holds (a day, or a second), so a daily index name costs a comparison per event.
 
 import { valueText } from './codecs/value-text.ts'

@@ -9,7 +9,7 @@ const table = {
   verbose: { type: 'count', short: 'v', help: 'More words.' },
   timezone: { type: 'string', short: 'tz', help: 'Where the clock is.' },
   runs: { type: 'number', whole: true, help: 'How often.' },
-  only: { type: 'list', oneOf: ['unit', 'fuzz'], help: 'What alone.' },
+  only: { type: 'list', oneOf: ['unit', 'fuzz'], help: 'Only these stages.' },
 } as const satisfies Flags
 
 afterEach(() => {

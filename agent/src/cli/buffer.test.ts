@@ -62,7 +62,7 @@ test('a buffer is shown with its segments and its lag, and nothing is changed', 
   await again.end()
 })
 
-test('damage is told, and ends with code 74', async () => {
+test('damage is reported, and ends with code 74', async () => {
   const run = open()
   await fill(run)
   await run.end()
@@ -81,6 +81,6 @@ test.each([
   await expect(called(...argv)).rejects.toThrow(says)
 })
 
-test('a folder without a buffer is told', async () => {
+test('a folder without a buffer is reported', async () => {
   await expect(called('inspect', data)).rejects.toThrow(/There is no disk buffer in/)
 })

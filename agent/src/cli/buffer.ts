@@ -93,7 +93,7 @@ function text(found: InspectedBuffer): string {
   const line = (cells: readonly string[]) =>
     `  ${cells.map((cell, index) => (index === 0 ? cell.padEnd(widths[0] as number) : cell.padStart(widths[index] as number))).join('  ')}\n`
   const position = ({ segment, offset }: { segment: number; offset: number }) => `segment ${segment}, byte ${offset}`
-  const told =
+  const ledgerText =
     typeof ledger === 'string'
       ? `  Ledger: ${ledger}\n`
       : `  Done: events below id ${ledger.readId} (${position(ledger.read)})\n` +
@@ -102,7 +102,7 @@ function text(found: InspectedBuffer): string {
   const spare = found.spare_bytes === 0 ? '' : `  Spare file: ${found.spare_bytes} bytes\n`
   const oldest = found.oldest_at === undefined ? '' : `, the oldest written at ${found.oldest_at}`
   return (
-    `${found.path}\n  ${found.in_use ? 'In use by a running agent' : 'Not in use'}\n${told}` +
+    `${found.path}\n  ${found.in_use ? 'In use by a running agent' : 'Not in use'}\n${ledgerText}` +
     (rows.length === 0 ? '  No segments\n' : `${line(columns)}${rows.map(line).join('')}`) +
     `${spare}  Lag: ${found.lag_events} events in ${found.lag_bytes} bytes${oldest}\n` +
     (found.missing_events === 0 ? '' : `  Missing: ${found.missing_events} events\n`)

@@ -108,7 +108,7 @@ ${'Validated'.padStart(path.length + 13)}
     expect((await called(validate, '--deny-warnings', path)).code).toBe(78)
   })
 
-  test('asks destinations, unless it shall not', async () => {
+  test('checks destinations, unless a flag forbids it', async () => {
     const server = createServer((_, response) => response.writeHead(503).end())
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const { port } = server.address() as AddressInfo

@@ -42,8 +42,8 @@ export async function run(argv: readonly string[]): Promise<number> {
     const usage = [
       'Usage: penstock-agent remap [PROGRAM] [FLAGS]',
       '',
-      'Evaluates a program on each line of JSON. Without a program it asks for expressions: `help` there tells how. What is typed',
-      `is kept in ${historyFile()}, unless a line begins with a blank.`,
+      'Evaluates a program on each line of JSON. Without a program it opens a prompt; type `help` there. Input at the prompt',
+      `is saved in ${historyFile()}, unless a line begins with a blank.`,
     ].join('\n')
     stdout.write(`${usage}\n\nFlags:\n${flagHelp(flags)}\n`)
     return exitCodes.ok

@@ -1,5 +1,5 @@
-// The prompt of `penstock-agent remap`: each input is a program that runs on one event, which keeps its changes. What is not
-// complete yet is asked for further; words are completed from the declarations of functions and from the event at hand.
+// The prompt of `penstock-agent remap`: each input is a program that runs on one event, which keeps its changes. The prompt
+// asks for the rest of incomplete input, and completes words from the declarations of functions and from the current event.
 
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
@@ -81,7 +81,7 @@ export async function prompt({ events, history, ...options }: PromptOptions): Pr
     lines.write(null, { ctrl: true, name: 'u' })
     ask()
   })
-  if (terminal) stdout.write('An expression is run on the event `.`; `help` tells more, `exit` ends.\n')
+  if (terminal) stdout.write('Type an expression to run it on the event `.`, `help` for more, `exit` to end.\n')
   ask()
   for await (const line of lines) {
     if (text === '' && ['exit', 'quit'].includes(line.trim())) break

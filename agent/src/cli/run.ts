@@ -60,7 +60,7 @@ export const flagTable = {
     type: 'string',
     value: 'URL',
     env: 'PENSTOCK_OPERATOR',
-    help: 'Address of the operator, which is told how the bundle fares. Nobody is told if not given.',
+    help: 'Address of the operator to which the agent reports. Without it, the agent sends no reports.',
   },
   'operator-token': {
     type: 'string',
@@ -97,7 +97,7 @@ export const flagTable = {
   },
   'removed-drain-seconds': {
     type: 'number',
-    help: 'With --bundle: how long sinks of removed Pipelines may deliver what they hold (60). What is on disk then stays there.',
+    help: 'With --bundle: how long sinks of removed Pipelines may deliver pending events (60). After that, events on disk stay there.',
   },
   'leftover-seconds': {
     type: 'number',
@@ -259,7 +259,7 @@ class Agent {
             this.#metrics,
           )
     if (bundle === undefined && this.#flags.drain === true)
-      throw new PenstockError('PEN_USAGE', '--drain needs --bundle, which says where the events shall go.')
+      throw new PenstockError('PEN_USAGE', '--drain needs --bundle, which contains the destinations of the events.')
     const config = bundle === undefined ? await this.#load() : bundle.config
     if (config === undefined) return exitCodes.config
     const { threads } = this.#flags
@@ -392,15 +392,15 @@ class Agent {
     })
     if (!result.ok) {
       this.#metrics.counter('config_load_errors_total').add(1)
-      this.#tell(result.problems)
+      this.#report(result.problems)
       return undefined
     }
-    if (result.warnings.length > 0) this.#tell(result.warnings)
+    if (result.warnings.length > 0) this.#report(result.warnings)
     return result.config
   }
 
   /** Problems as blocks for people, or as log records where the log is read by machines. */
-  #tell(problems: readonly Problem[]): void {
+  #report(problems: readonly Problem[]): void {
     if (this.#flags['log-format'] !== 'json') {
       const shown = problems.filter((problem) => this.#logger.isLevelEnabled(levelOf(problem)))
       if (shown.length > 0) process.stderr.write(`${renderProblems(shown, { color: this.#color })}\n\n`)

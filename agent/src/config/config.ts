@@ -32,7 +32,7 @@ interface ComponentConfig {
   readonly id: string
   /** Options as the declaration's `build` wants them. */
   readonly options: Parsed<Options>
-  /** Equal for equal configurations of the component; a digest, so it tells nothing about secrets. */
+  /** Equal for equal configurations of the component; a digest, so it reveals no secrets. */
   readonly fingerprint: string
 }
 

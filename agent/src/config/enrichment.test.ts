@@ -24,7 +24,7 @@ function write(name: string, text: string): string {
   return join(dir, name)
 }
 
-test('a table that cannot be read is told where it stands', async () => {
+test('a table that cannot be read is reported with its place', async () => {
   const path = write(
     'a.yaml',
     `enrichment_tables:

@@ -15,12 +15,12 @@ import { type Located, member, problemAt } from './place.ts'
 /** One object, so that it is compiled once. */
 const members = { enrichment_tables: enrichmentOption }
 
-/** Reads the tables; what is wrong with one is told where it stands. */
+/** Reads the tables; a problem of a table has its place. */
 export function readTables(raw: Raw, environment: Environment, problems: Problem[]): Tables | undefined {
   const located = raw.globals.get('enrichment_tables')
   if (located === undefined) return undefined
   const parsed = parseOptions(members, { enrichment_tables: located.value })
-  // What is wrong with the setting itself is told when the settings are checked.
+  // The check of the settings reports problems of the setting itself.
   if (!parsed.ok || parsed.value.enrichment_tables === undefined) return undefined
   const zone = raw.globals.get('timezone')?.value
   const timezone = typeof zone === 'string' && zone !== 'local' ? zone : localTimezone(environment)

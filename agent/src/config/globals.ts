@@ -125,6 +125,6 @@ export function isTimezone(name: string): boolean {
     new Intl.DateTimeFormat('en', { timeZone: name })
     return true
   } catch {
-    return false // the only thing that tells
+    return false // there is no other way to find out
   }
 }

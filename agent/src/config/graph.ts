@@ -15,7 +15,7 @@ export interface GraphNode {
   readonly inputs: readonly string[] | undefined
   /** Types that a source emits, or that a transform or sink takes; undefined if the component is not known. */
   readonly types: readonly EventType[] | undefined
-  /** Named outputs; undefined if they cannot be told. */
+  /** Named outputs; undefined if they are unknown. */
   readonly ports: readonly string[] | undefined
   readonly resources: readonly string[]
 }

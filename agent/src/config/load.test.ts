@@ -347,7 +347,7 @@ test('a component takes back proxy settings of the agent, also by `enabled: true
   expect(config.sinks.get('out')?.proxy).toMatchObject({ enabled: false, no_proxy: ['internal'] })
 })
 
-test('fingerprints tell what has changed, whatever the order of keys', () => {
+test('fingerprints show what has changed, whatever the order of keys', () => {
   const base = { type: 'log_output', inputs: ['in'], endpoint: 'http://x', encoding: { codec: 'text' } }
   const load = (out: object, extra: object = {}) =>
     good(loadConfigObject({ ...extra, sources: { in: { type: 'log_input' } }, sinks: { out } }))

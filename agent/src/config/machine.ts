@@ -59,7 +59,7 @@ export async function directoryProblem(path: string): Promise<string | undefined
   }
 }
 
-/** Bytes that the file system of a path has in all; undefined if that cannot be told. */
+/** Total size in bytes of the file system of a path; undefined if it is unknown. */
 async function capacityOf(path: string): Promise<number | undefined> {
   for (let at = resolve(path); ; at = dirname(at)) {
     try {

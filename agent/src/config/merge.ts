@@ -1,5 +1,5 @@
 // Several configuration texts to one: components and tests side by side, global settings put together.
-// What two texts say differently is a problem that names both; nothing is overridden silently.
+// A contradiction between two texts is a problem that names both; nothing is overridden silently.
 
 import { isDeepStrictEqual } from 'node:util'
 import { unknownField } from '../schema/messages.ts'

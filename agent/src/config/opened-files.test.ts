@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { parseAst } from 'rolldown/parseAst'
 import { expect, test } from 'vitest'
 
-/** Modules that open files by themselves, by who names these. What an option or a program names is read by given-file.ts. */
+/** Modules that open files by themselves, by the origin of the file's name. Only given-file.ts reads files named by options or programs. */
 const own: Readonly<Record<string, readonly string[]>> = {
   'the agent, below its data directory': [
     'buffers/disk/ledger.ts',

@@ -1,5 +1,5 @@
 // Finds and reads the files of a configuration: paths, globs, directories with a sub-folder for each kind of component and for tables.
-// What cannot be read or parsed is a problem like any other; the rest is still read.
+// A file that cannot be read or parsed is a problem like any other; the rest is still read.
 
 import { globSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join, parse, resolve } from 'node:path'

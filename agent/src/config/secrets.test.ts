@@ -107,7 +107,7 @@ test.each([
   },
   { backend: () => '{type: exec, command: ["false"]}', reason: /"false" ended with code 1$/ },
   { backend: () => '{type: exec, command: [sleep, "60"], timeout: 0.05}', reason: /no answer within 0.05 seconds$/ },
-])('a backend that fails is told with its reason: $reason', async ({ backend, reason }) => {
+])('a backend that fails is reported with its reason: $reason', async ({ backend, reason }) => {
   const result = await load(config(`{store: ${backend()}}`, '"SECRET[store.a]"'))
 
   expect(result.ok ? [] : result.problems.map((problem) => problem.message)).toEqual([expect.stringMatching(reason)])

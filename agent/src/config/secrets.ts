@@ -28,7 +28,7 @@ export async function putSecretsIn(raw: Raw, fetch: boolean, problems: Problem[]
   const uses = usesOf(raw)
   if (setting === undefined && uses.length === 0) return []
   const checked = parseOptions(members, { secret: setting?.value })
-  // What is wrong with the setting itself is told when the settings are checked.
+  // The check of the settings reports problems of the setting itself.
   if (!checked.ok) return []
   const backends = checked.value.secret ?? {}
   const known = uses.filter((use) => isKnown(use, backends, problems))

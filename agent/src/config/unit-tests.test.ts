@@ -6,7 +6,7 @@ import { loadConfig, loadConfigObject } from './load.ts'
 import { renderProblems } from './render.ts'
 import { runUnitTests } from './unit-tests.ts'
 
-test('the report tells what passed and why the rest did not', async () => {
+test('the report lists the tests that passed, and why the rest did not', async () => {
   const loaded = await loadConfig({ paths: [join(import.meta.dirname, 'testdata/unit-tests.yaml')], env: {} })
   if (!loaded.ok) throw new Error(renderProblems(loaded.problems))
 
@@ -81,7 +81,7 @@ test('an input that is no event fails its own test only', async () => {
   expect(result.text).toContain('Invalid field path "a..b" in `log_fields`.')
 })
 
-test('a condition that does not compile is told with its place', async () => {
+test('a condition that does not compile is reported with its place', async () => {
   const result = await run({
     name: 'broken',
     inputs: [{ insert_at: 'first', value: '' }],

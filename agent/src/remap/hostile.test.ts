@@ -123,8 +123,8 @@ function run(source: string, value: Value): Result | undefined {
 // What waits for something else is not for a test of what the data does.
 const tried = functions.filter(({ name }) => !['dns_lookup', 'reverse_dns', 'http_request'].includes(name))
 
-// What a parameter does not take is refused before the function runs, by what the compiler makes for each of them alike. The
-// small values show that for every parameter; large ones, of which the failure tells the kind at length, for these.
+// A value that a parameter does not accept is refused before the function runs, by code that the compiler generates for all alike. The
+// small values show that for every parameter; large ones, for which the failure describes the kind at length, for these.
 const givenAll = ['upcase', 'keys']
 
 test.each(tried.map((declaration) => ({ declaration, name: declaration.name })))(

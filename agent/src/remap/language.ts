@@ -70,7 +70,7 @@ export function languagePages(): LanguagePage[] {
     page(
       ['expressions'],
       'Expressions',
-      'What programs are made of: literals, names, blocks and conditions.',
+      'The elements of programs: literals, names, blocks and conditions.',
       '## Literals',
       [
         '- Strings: `"text"`, with the escapes `\\n \\r \\t \\0 \\\\ \\" \\\' \\{ \\}`, `\\u{1F600}` and a backslash before the end of a line, which joins it with the next.',
@@ -98,7 +98,7 @@ export function languagePages(): LanguagePage[] {
     page(
       ['operators'],
       'Operators',
-      'What operators take and give, and how tight they bind.',
+      'Operands, results and precedence of operators.',
       'From the one that binds tightest; those of one line bind alike, and all associate to the left:',
       ['1. `!`', ...levels.toReversed().map((each, index) => `${index + 2}. ${list(each)}`)].join('\n'),
       'So `&&` and `||` are worked out from left to right, and `f() ?? 1 + 1` is `f() ?? (1 + 1)`.',
@@ -129,7 +129,7 @@ export function languagePages(): LanguagePage[] {
         '- `.a[0]` the first item, `.a[-1]` the last',
         '- `%a.b` metadata; `v.a` a field of a variable; `f(x).a` of what a function gives',
       ].join('\n'),
-      'What does not exist is null when it is read, and reading never fails; `exists` tells absent from null. There must be no blank inside of a path. Brackets take integers only; `get`, `set` and `remove` take paths that are worked out.',
+      'A field that does not exist reads as null, and reading never fails; `exists` distinguishes absent from null. A path must not contain blanks. Brackets accept only integers; `get`, `set` and `remove` accept computed paths.',
       example('.a = {"b": [1, 2, 3]}\n[.a.b[-1], .a.c, exists(.a.c)]', '[3, null, false]'),
       'Writing makes what is missing: a name makes an object, an index an array, filled with null. A negative index before the beginning makes the array grow at its front.',
       example('.list[2] = "c"\n.list[-4] = "z"\n.list', '["z", null, null, "c"]'),
@@ -171,7 +171,7 @@ export function languagePages(): LanguagePage[] {
     page(
       ['fallibility', 'failures'],
       'Failures',
-      'What can fail must be handled where it stands, or the program does not compile.',
+      'A program must handle every possible failure, or it does not compile.',
       'Calls of fallible functions, calls whose arguments may be of a wrong kind, and some operators can fail. Each is handled in one of three ways:',
       [
         '- `f!(x)`: a failure ends the program, and its changes are undone.',
@@ -201,7 +201,7 @@ export function languagePages(): LanguagePage[] {
     page(
       ['metric-events'],
       'Metric events',
-      'What a program sees of a metric event, and what it may change.',
+      'Fields of a metric event that a program can read, and those that it may change.',
       [
         '- `.name`: can be read and written',
         '- `.namespace`, `.timestamp`, `.interval_ms`: can be read, written and deleted; absent if there is none',

@@ -90,7 +90,7 @@ test('a method of WebDAV', () => {
   expect(run(`http_request!("http://127.0.0.1:${ports.web}/x", method: "trace")`)).toContain('unsupported HTTP method')
 })
 
-test('a failed request tells headers, but not those that are secret', () => {
+test('the error of a failed request contains headers, but no secret ones', () => {
   const failed = run('http_request!("http://127.0.0.1:1/", headers: {"authorization": "abc", "x-a": "b"})')
   expect(failed).toContain('(headers: authorization: [REDACTED], x-a: b)')
   expect(failed).not.toContain('abc')

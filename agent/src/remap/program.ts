@@ -1,4 +1,4 @@
-// Programs: source text compiled once, run on frames or events. What does not compile gives diagnostics with their rendering.
+// Programs: source text compiled once, run on frames or events. A program that does not compile gives diagnostics with their rendering.
 
 import { errorText } from '../errors.ts'
 import type { EventMetadata } from '../event/log.ts'
@@ -216,7 +216,7 @@ export class Program implements Runs {
   }
 
   /**
-   * Runs on the fields of a log event. What became of them stands in `frame` until the next run; after a failure the fields
+   * Runs on the fields of a log event. `frame` holds the result until the next run; after a failure the fields
    * are as they were.
    * @param owned whether the fields may be changed in place
    */

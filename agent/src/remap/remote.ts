@@ -104,7 +104,7 @@ export class RemoteProgram {
     return promise
   }
 
-  /** Ends the worker. What it has not answered is rejected. */
+  /** Ends the worker. Unanswered requests are rejected. */
   close(): void {
     const worker = this.#worker
     this.#worker = undefined

@@ -5,12 +5,12 @@ import { defineFunction, type FunctionDeclaration, failure, type Result } from '
 import { isOfKind, type Kind, kinds } from './kind.ts'
 import { textOfKind } from './text.ts'
 
-/** A function that tells whether a value is of a type. */
+/** A function that returns whether a value is of a type. */
 export function typeTest(name: string, what: string, kind: Kind, example: string): FunctionDeclaration {
   return defineFunction({
     name,
     category: 'Type',
-    summary: `Tells whether a value is ${what}.`,
+    summary: `Returns whether a value is ${what}.`,
     parameters: [{ name: 'value', kind: kinds.any, bytes: true, description: 'The value.' }],
     returns: kinds.boolean,
     fallible: 'never',

@@ -28,7 +28,7 @@ export const defaultDiskBudget = '10Gi'
 export const agentSpec = object(
   {
     mode: required(
-      oneOf(['Node', 'Aggregator', 'Sidecar'], 'What kind of workload.', {
+      oneOf(['Node', 'Aggregator', 'Sidecar'], 'Kind of the workload.', {
         rules: [{ rule: 'self == oldSelf', message: 'mode cannot be changed' }],
       }),
     ),
@@ -44,7 +44,7 @@ export const agentSpec = object(
           'ClusterPipelines that it runs; none if absent.',
         ),
       },
-      'What it runs.',
+      'The Pipelines that the Agent runs.',
     ),
     image: object(
       {
@@ -84,7 +84,7 @@ export const agentSpec = object(
           {
             source: oneOf(
               ['Auto', 'APIServer', 'Kubelet'],
-              'Who is asked for the pods of a node: `Kubelet`, which falls back to the API server where it does not answer, or the API server, as `Auto` does.',
+              'Origin of the pods of a node: `Kubelet`, with the API server as a fallback, or `APIServer`. `Auto` uses the API server.',
             ),
           },
           'Pod metadata.',
@@ -125,11 +125,11 @@ export const agentSpec = object(
               {
                 whenScaled: oneOf(
                   ['Retain', 'Delete', 'Drain'],
-                  'What happens to the volume of a removed pod. Drain: a Job delivers what its buffers hold, then it is deleted.',
+                  'Handling of the volume of a removed pod. Drain: a Job delivers the content of its buffers, then the volume is deleted.',
                 ),
-                whenDeleted: oneOf(['Retain', 'Delete'], 'What happens to the volumes of a removed Agent.'),
+                whenDeleted: oneOf(['Retain', 'Delete'], 'Handling of the volumes of a removed Agent.'),
               },
-              'What happens to volumes.',
+              'Retention of volumes.',
             ),
           },
           'A volume for each pod.',
@@ -249,7 +249,7 @@ export const agentStatus = object(
     ),
     nodes: object(
       {
-        desired: integer('Agents that shall run.'),
+        desired: integer('Desired number of agents.'),
         ready: integer('Agents that are ready.'),
         current: integer('Agents with the newest revision.'),
         failed: integer('Agents that could not load it.'),
@@ -281,17 +281,17 @@ export const agentStatus = object(
         {
           revision: required(text('Revision.')),
           at: time('When it became stable.'),
-          result: text('What became of it.'),
+          result: text('Result of its rollout.'),
         },
         'A revision.',
       ),
       'The last revisions.',
       { maxItems: 10 },
     ),
-    summary: object({ nodes: text('Up-to-date agents of those desired: 40/40.') }, 'What `kubectl get` shows.'),
+    summary: object({ nodes: text('Up-to-date agents of those desired: 40/40.') }, 'Columns of `kubectl get`.'),
     conditions,
   },
-  'What is known about it.',
+  'Observed state of the Agent.',
 )
 
 export type AgentSpec = ValueOf<typeof agentSpec>

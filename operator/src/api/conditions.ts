@@ -81,16 +81,16 @@ export const conditions = keyedList(
   'type',
   object(
     {
-      type: required(text('What the condition is about.', { maxLength: 316 })),
+      type: required(text('Type of the condition.', { maxLength: 316 })),
       status: required(oneOf(['True', 'False', 'Unknown'], 'Whether it holds.')),
       reason: required(text('A constant for programs.', { maxLength: 1024 })),
       message: required(text('One sentence for people.', { maxLength: 32768 })),
       observedGeneration: integer('The generation that it was found for.'),
       lastTransitionTime: required(time('When the status last changed.')),
     },
-    'What is known about one aspect.',
+    'The observed state of one aspect.',
   ),
-  'What is known about the object.',
+  'Conditions of the object.',
 )
 
 export type Condition = ValueOf<typeof conditions>[number]

@@ -145,7 +145,7 @@ export const agentKind = define('Agent', 'plagent', true, {
   },
 })
 export const tenantPolicyKind = define('TenantPolicy', 'pltp', false, {
-  about: 'What authors of namespaced kinds may use, and how much of it.',
+  about: 'Permissions and limits for authors of namespaced kinds.',
   spec: tenantPolicySpec,
   status: tenantPolicyStatus,
   columns: [ready, column('Namespaces', '.status.namespaces.effective', 0, 'integer'), age, reason],

@@ -55,7 +55,7 @@ export const multiline = object(
         mode: required(
           oneOf(
             ['continue_through', 'continue_past', 'halt_before', 'halt_with'],
-            'What a match of `condition` means.',
+            'Meaning of a match of `condition`.',
           ),
         ),
         timeoutMs: integer('How long to wait for the next line.', { minimum: 1 }),
@@ -143,7 +143,7 @@ const limits = object(
     ),
     pipeline: object({ bytesPerSecond: quantity('Bytes a second on one agent.'), onLimit }, 'For the Pipeline.'),
   },
-  'What is read at most; applied at the cursor, before any transform.',
+  'Limits for reading; applied at the cursor, before any transform.',
 )
 
 const test = object(
@@ -165,7 +165,7 @@ const test = object(
           },
           'An expectation.',
         ),
-        'What must come out.',
+        'The expected output.',
         { minItems: 1, maxItems: 64 },
       ),
     ),
@@ -176,9 +176,7 @@ const test = object(
 const secretAlias = (cluster: boolean) =>
   object(
     {
-      alias: required(
-        text('What stands before the dot in SECRET[alias.key].', { pattern: '^[A-Za-z0-9_-]+$', maxLength: 63 }),
-      ),
+      alias: required(text('The alias in `SECRET[alias.key]`.', { pattern: '^[A-Za-z0-9_-]+$', maxLength: 63 })),
       secretName: objectName('Name of the Secret.'),
       ...(cluster ? { namespace: objectName('Namespace of the Secret.') } : {}),
     },
@@ -196,8 +194,8 @@ export const pipelineSpec = (cluster: boolean) =>
       sources: required(
         keyedList('name', sourceEntry(cluster), 'Where events come from.', { minItems: 1, maxItems: 64 }),
       ),
-      transforms: keyedList('name', transformEntry, 'What is done with them, in order.', { maxItems: 64 }),
-      sinks: required(keyedList('name', sinkEntry(cluster), 'Where they go.', { minItems: 1, maxItems: 64 })),
+      transforms: keyedList('name', transformEntry, 'The transforms, in order.', { maxItems: 64 }),
+      sinks: required(keyedList('name', sinkEntry(cluster), 'The destinations.', { minItems: 1, maxItems: 64 })),
       limits,
       onError: object(
         {
@@ -214,11 +212,11 @@ export const pipelineSpec = (cluster: boolean) =>
             'Where events go that a program gave up on, and as text those that the destination of a sink over HTTP rejects for good.',
           ),
         },
-        'What is done with failed events.',
+        'Handling of failed events.',
       ),
       tests: keyedList('name', test, 'Run by the webhook, the operator and `penstock test`.', { maxItems: 100 }),
     },
-    'What the Pipeline does.',
+    'Desired state of the Pipeline.',
     {
       rules: [
         {
@@ -251,7 +249,7 @@ export const pipelineStatus = object(
           revision: text(
             'Revision of this content: it changes with what the Pipeline is for its agents, and with nothing else.',
           ),
-          desired: integer('Agents that shall run it.'),
+          desired: integer('Agents that must run it.'),
           current: integer('Agents that run it.'),
           failed: integer('Agents that could not load it.'),
           stale: integer('Agents that have not reported for a while.'),
@@ -296,20 +294,20 @@ export const pipelineStatus = object(
     ),
     summary: object(
       {
-        agents: text('Agents that run it, of those that shall: 40/40.'),
+        agents: text('Agents that run it, of those that must: 40/40.'),
         reason: text('Why it is not ready.'),
         inPerSecond: text('Events read a second.'),
         outPerSecond: text('Events delivered a second.'),
         dropped: text('Events discarded in the window.'),
         revision: text('Revision of its content on the first Agent.'),
       },
-      'What `kubectl get` shows.',
+      'Columns of `kubectl get`.',
     ),
     authorizedBy: text(
-      'Who has applied this version of a ClusterPipeline, where `authorizeClusterPipelines` asks for it.',
+      'The user who applied this version of a ClusterPipeline, if `authorizeClusterPipelines` is set.',
     ),
   },
-  'What is known about it.',
+  'Observed state of the Pipeline.',
 )
 
 export type PipelineSpec = ValueOf<ReturnType<typeof pipelineSpec>>

@@ -99,7 +99,7 @@ export const object = <M extends Members>(members: M, description: string, extra
 export const list = <T>(items: Schema<T>, description: string, extras?: Extras) =>
   schema<readonly T[]>({ type: 'array', items }, description, { 'x-kubernetes-list-type': 'atomic', ...extras })
 
-/** A list whose entries are told apart by one member; the API server keeps it unique. */
+/** A list whose entries are identified by one member; the API server keeps it unique. */
 export const keyedList = <T>(key: string, items: Schema<T>, description: string, extras?: Extras) =>
   list(items, description, { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': [key], ...extras })
 

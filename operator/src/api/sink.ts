@@ -29,7 +29,7 @@ const clusterMembers = {
         'For the Pipelines of a namespace, together.',
       ),
     },
-    'What each user may send.',
+    'Limits for the users of the sink.',
   ),
 }
 

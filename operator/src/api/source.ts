@@ -41,11 +41,11 @@ export const sharedStatus = object(
     observedGeneration: integer('The newest generation that was looked at.'),
     usedBy: object(
       { pipelines: integer('Pipelines that refer to it.'), namespaces: integer('Namespaces that they are in.') },
-      'Who refers to it.',
+      'References to the object.',
     ),
     conditions,
   },
-  'What is known about it.',
+  'Observed state of the object.',
 )
 
 export type SourceSpec = ValueOf<ReturnType<typeof clusterSourceSpec>>

@@ -66,7 +66,7 @@ export const tenantPolicySpec = object(
           `Bytes of the values that a program makes. ${bytesText(defaultBudget.bytes)} if not given; more than ${bytesText(maxBudget.bytes)} counts as that.`,
         ),
       },
-      'What one run of a program may use up for one event.',
+      'Budget of a program for one event.',
     ),
     quota: object(
       {
@@ -82,7 +82,7 @@ export const tenantPolicySpec = object(
     ),
     tests: object({ required: bool('Whether Pipelines with transforms must have tests.') }, 'Tests.'),
   },
-  'What is allowed.',
+  'Permissions and limits of the policy.',
 )
 
 export const tenantPolicyStatus = object(
@@ -97,7 +97,7 @@ export const tenantPolicyStatus = object(
     ),
     conditions,
   },
-  'What is known about it.',
+  'Observed state of the policy.',
 )
 
 export type TenantPolicySpec = ValueOf<typeof tenantPolicySpec>

@@ -10,7 +10,12 @@ export const aggregateVectorMetrics = defineFunction({
   category: 'Metrics',
   summary: 'The sum, average, minimum or maximum of metrics of the agent itself; null if there are none.',
   parameters: [
-    { name: 'function', kind: kinds.string, enum: ['sum', 'avg', 'max', 'min'], description: 'What to work out.' },
+    {
+      name: 'function',
+      kind: kinds.string,
+      enum: ['sum', 'avg', 'max', 'min'],
+      description: 'The statistic to compute.',
+    },
     { name: 'key', kind: kinds.string, description: 'Name of the metrics, counters or gauges.' },
     {
       name: 'tags',

@@ -24,7 +24,7 @@ export const compact = defineFunction({
     flag('string', true, 'The empty string is empty.'),
     flag('object', true, 'An object without fields is empty.'),
     flag('array', true, 'An array without items is empty.'),
-    flag('nullish', false, 'What `is_nullish` tells of is empty.'),
+    flag('nullish', false, 'A value for which `is_nullish` is true is empty.'),
   ],
   returns: (call) => (call.kind('value').is(kinds.array) ? kinds.array : kinds.object),
   fallible: 'never',

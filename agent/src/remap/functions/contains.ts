@@ -7,7 +7,7 @@ import { kinds } from '../kind.ts'
 export const contains = defineFunction({
   name: 'contains',
   category: 'String',
-  summary: 'Tells whether a text contains another.',
+  summary: 'Returns whether a text contains another.',
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The text.' },
     { name: 'substring', kind: kinds.string, description: 'The text to look for.' },

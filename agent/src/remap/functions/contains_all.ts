@@ -9,7 +9,7 @@ import { textOfKind } from '../text.ts'
 export const containsAll = defineFunction({
   name: 'contains_all',
   category: 'String',
-  summary: 'Tells whether a text contains every string of an array.',
+  summary: 'Returns whether a text contains every string of an array.',
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The text.' },
     { name: 'substrings', kind: kinds.array, description: 'The texts to look for.' },

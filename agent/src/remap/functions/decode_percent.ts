@@ -7,7 +7,7 @@ import { kinds } from '../kind.ts'
 export const decodePercent = defineFunction({
   name: 'decode_percent',
   category: 'Codec',
-  summary: 'Reads `%` and two digits as a byte. What is no such sequence stays.',
+  summary: 'Reads `%` and two hexadecimal digits as a byte. Other text stays.',
   parameters: [{ name: 'value', kind: kinds.string, bytes: true, description: 'The text.' }],
   returns: kinds.string,
   fallible: 'never',

@@ -148,7 +148,7 @@ function lifetime(data: Uint8Array | undefined): number {
     const lives = [...message.answers, ...message.authorities].map((record) => record.ttl * 1000)
     return Math.min(mostKeptMs, ...lives)
   } catch {
-    return 0 // It is asked for again; the caller tells what is wrong.
+    return 0 // The caller asks again, and reports the error.
   }
 }
 

@@ -7,7 +7,7 @@ import { kinds } from '../kind.ts'
 export const endsWith = defineFunction({
   name: 'ends_with',
   category: 'String',
-  summary: 'Tells whether a text ends with another.',
+  summary: 'Returns whether a text ends with another.',
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The text.' },
     { name: 'substring', kind: kinds.string, description: 'The end.' },

@@ -6,7 +6,7 @@ import { kinds } from '../kind.ts'
 export const exists = defineFunction({
   name: 'exists',
   category: 'Path',
-  summary: 'Tells whether there is a value at a path, be it null.',
+  summary: 'Returns whether there is a value at a path, be it null.',
   parameters: [{ name: 'field', kind: kinds.any, query: true, description: 'The path.' }],
   returns: kinds.boolean,
   fallible: 'never',

@@ -12,7 +12,12 @@ export const find = defineFunction({
   summary: 'The position of the first match in a text, in bytes; null if there is none.',
   parameters: [
     { name: 'value', kind: kinds.string, bytes: true, description: 'The text.' },
-    { name: 'pattern', kind: kinds.string.or(kinds.regex), bytes: true, description: 'What to look for.' },
+    {
+      name: 'pattern',
+      kind: kinds.string.or(kinds.regex),
+      bytes: true,
+      description: 'The text or pattern to look for.',
+    },
     { name: 'from', kind: kinds.integer, required: false, default: 0, description: 'The byte to begin at.' },
   ],
   returns: kinds.integer.or(kinds.null),

@@ -16,7 +16,7 @@ export const flatten = defineFunction({
       kind: kinds.string,
       required: false,
       default: '.',
-      description: 'What to put between the names of fields.',
+      description: 'The text between the names of fields.',
     },
     {
       name: 'except',

@@ -9,7 +9,7 @@ import { textOfKind } from '../text.ts'
 export const ipCidrContains = defineFunction({
   name: 'ip_cidr_contains',
   category: 'IP',
-  summary: 'Tells whether an IP address lies in a block, or in one of several.',
+  summary: 'Returns whether an IP address lies in a block, or in one of several.',
   parameters: [
     { name: 'cidr', kind: kinds.string.or(kinds.array), description: 'The block, or an array of blocks.' },
     { name: 'value', kind: kinds.string, description: 'The address.' },

@@ -7,7 +7,7 @@ import { kinds } from '../kind.ts'
 export const isIpv6 = defineFunction({
   name: 'is_ipv6',
   category: 'IP',
-  summary: 'Tells whether a text is an IPv6 address.',
+  summary: 'Returns whether a text is an IPv6 address.',
   parameters: [{ name: 'value', kind: kinds.string, description: 'The text.' }],
   returns: kinds.boolean,
   fallible: 'never',

@@ -8,7 +8,7 @@ const variants = ['object', 'array', 'string', 'number', 'bool', 'null']
 export const isJson = defineFunction({
   name: 'is_json',
   category: 'Type',
-  summary: 'Tells whether a text is a JSON document.',
+  summary: 'Returns whether a text is a JSON document.',
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The text.' },
     {

@@ -11,7 +11,7 @@ export const join = defineFunction({
   summary: 'Puts the strings of an array together.',
   parameters: [
     { name: 'value', kind: kinds.array, description: 'The strings.' },
-    { name: 'separator', kind: kinds.string, required: false, description: 'What to put between them.' },
+    { name: 'separator', kind: kinds.string, required: false, description: 'The text between them.' },
   ],
   returns: kinds.string,
   fallible: 'always',

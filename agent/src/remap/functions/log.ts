@@ -11,7 +11,11 @@ export const log = defineFunction({
   summary: 'Writes a line to the log of the agent.',
   description: 'Each call in a program writes at most one line per `rate_limit_secs`; further ones are left out.',
   parameters: [
-    { name: 'value', kind: kinds.any, description: 'What to write; anything but text is shown as JSON-like text.' },
+    {
+      name: 'value',
+      kind: kinds.any,
+      description: 'The value to log; a value that is no text is logged as JSON-like text.',
+    },
     {
       name: 'level',
       kind: kinds.string,

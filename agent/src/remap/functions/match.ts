@@ -7,7 +7,7 @@ import { kinds } from '../kind.ts'
 export const matchFunction = defineFunction({
   name: 'match',
   category: 'String',
-  summary: 'Tells whether a regular expression matches anywhere in a text.',
+  summary: 'Returns whether a regular expression matches anywhere in a text.',
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The text.' },
     { name: 'pattern', kind: kinds.regex, description: 'The pattern.' },

@@ -7,7 +7,7 @@ import { kinds } from '../kind.ts'
 export const matchArray = defineFunction({
   name: 'match_array',
   category: 'Enumerate',
-  summary: 'Tells whether a regular expression matches in any string of an array, or in every one.',
+  summary: 'Returns whether a regular expression matches in any string of an array, or in every one.',
   parameters: [
     { name: 'value', kind: kinds.array, description: 'The array.' },
     { name: 'pattern', kind: kinds.regex, description: 'The pattern.' },

@@ -9,7 +9,7 @@ import { valueText } from '../text.ts'
 export const matchDatadogQuery = defineFunction({
   name: 'match_datadog_query',
   category: 'Object',
-  summary: 'Tells whether an object matches a search query.',
+  summary: 'Returns whether an object matches a search query.',
   description:
     'Words are looked for in `message`; `@a.b:x` asks for a field; `host`, `service`, `source`, `status` are fields of the event, other names are tags (`key:value` in the array `tags`). `AND`, `OR`, `NOT`, parentheses, `*`, comparisons and ranges are understood.',
   parameters: [

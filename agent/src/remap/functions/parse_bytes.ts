@@ -52,7 +52,7 @@ export const parseBytes = defineFunction({
       required: false,
       default: '2',
       enum: ['2', '10'],
-      description: 'What `kB`, `MB`, … stand for: powers of 1024 or of 1000.',
+      description: 'The base of `kB`, `MB`, …: powers of 1024 (`2`) or of 1000 (`10`).',
     },
   ],
   returns: kinds.float,

@@ -25,9 +25,9 @@ const enrichedKind = kinds.objectOf({
 export const parseUserAgent = defineFunction({
   name: 'parse_user_agent',
   category: 'Parse',
-  summary: 'Tells browser, system and device from the text of a user agent.',
+  summary: 'Detects browser, operating system and device from the text of a user agent.',
   description:
-    'Mode `fast` asks a small data set. `reliable` asks a large one too where the small one knows no browser or no system. `enriched` prefers the large one, and gives versions in parts and the model of the device. What is not known is null.',
+    'Mode `fast` uses a small data set. `reliable` also uses a large one if the small one knows no browser or no system. `enriched` prefers the large one, and returns versions in parts and the model of the device. Unknown fields are null.',
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The user agent.' },
     {

@@ -27,7 +27,7 @@ export const parseXmlFunction = defineFunction({
       kind: kinds.string,
       required: false,
       default: '@',
-      description: 'What stands before the name of an attribute.',
+      description: 'The prefix of the names of attributes.',
     },
     {
       name: 'text_key',

@@ -14,13 +14,13 @@ export const redact = defineFunction({
     'A filter is a regular expression, `"us_social_security_number"`, or an object `{"type": "pattern", "patterns": [...]}`. A redactor is `"full"` (writes `[REDACTED]`), an object `{"type": "text", "replacement": "..."}`, or `"sha2"` and `"sha3"`, also as objects with `variant` and `encoding`.',
   parameters: [
     { name: 'value', kind: kinds.string.or(kinds.object).or(kinds.array), description: 'The value.' },
-    { name: 'filters', kind: kinds.array, static: true, description: 'What is sensitive.' },
+    { name: 'filters', kind: kinds.array, static: true, description: 'Patterns and names of sensitive data.' },
     {
       name: 'redactor',
       kind: kinds.string.or(kinds.object),
       required: false,
       static: true,
-      description: 'What to write in its place.',
+      description: 'The replacement.',
     },
   ],
   returns: (call) => {

@@ -15,7 +15,7 @@ export const replace = defineFunction({
     'With a regular expression the replacement may refer to groups: `$1`, `$name`, or with braces around the name; `$$` is a dollar sign. With a string it is taken as it is.',
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The text.' },
-    { name: 'pattern', kind: kinds.string.or(kinds.regex), description: 'What to replace.' },
+    { name: 'pattern', kind: kinds.string.or(kinds.regex), description: 'The text or pattern to replace.' },
     { name: 'with', kind: kinds.string, description: 'The replacement.' },
     {
       name: 'count',

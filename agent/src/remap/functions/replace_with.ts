@@ -15,7 +15,7 @@ export const replaceWith = defineFunction({
     'The closure gets an object: `string`, the whole match; `captures`, an array of the groups, null where one did not match; and a field for each named group.',
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The text.' },
-    { name: 'pattern', kind: kinds.regex, description: 'What to replace.' },
+    { name: 'pattern', kind: kinds.regex, description: 'The pattern to replace.' },
     {
       name: 'count',
       kind: kinds.integer,

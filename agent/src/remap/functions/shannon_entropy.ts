@@ -25,7 +25,7 @@ export const shannonEntropy = defineFunction({
       required: false,
       default: 'byte',
       enum: ['byte', 'codepoint', 'grapheme'],
-      description: 'What is counted.',
+      description: 'The unit that is counted.',
     },
   ],
   returns: kinds.float,

@@ -12,7 +12,7 @@ export const sieve = defineFunction({
   summary: 'Keeps what a regular expression matches and replaces what lies between the matches.',
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The text.' },
-    { name: 'permitted_characters', kind: kinds.regex, description: 'What to keep.' },
+    { name: 'permitted_characters', kind: kinds.regex, description: 'The characters to keep.' },
     {
       name: 'replace_single',
       kind: kinds.string,

@@ -12,7 +12,7 @@ export const split = defineFunction({
   summary: 'Splits text at every occurrence of a pattern.',
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The text.' },
-    { name: 'pattern', kind: kinds.string.or(kinds.regex), description: 'What stands between the parts.' },
+    { name: 'pattern', kind: kinds.string.or(kinds.regex), description: 'The separator of the parts.' },
     {
       name: 'limit',
       kind: kinds.integer,

@@ -7,7 +7,7 @@ import { kinds } from '../kind.ts'
 export const startsWith = defineFunction({
   name: 'starts_with',
   category: 'String',
-  summary: 'Tells whether a text begins with another.',
+  summary: 'Returns whether a text begins with another.',
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The text.' },
     { name: 'substring', kind: kinds.string, description: 'The beginning.' },

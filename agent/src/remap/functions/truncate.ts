@@ -14,7 +14,7 @@ export const truncate = defineFunction({
       name: 'suffix',
       kind: kinds.string,
       required: false,
-      description: 'What to put behind a text that was cut, beyond the limit.',
+      description: 'The text to append to a truncated text, beyond the limit.',
     },
   ],
   returns: kinds.string,

@@ -9,7 +9,7 @@ const names = ['integer', 'float', 'boolean', 'timestamp', 'regex', 'null', 'und
 export const typeDef = defineFunction({
   name: 'type_def',
   category: 'Type',
-  summary: 'What the compiler knows of the type of a value. For debugging; the form may change.',
+  summary: 'Returns what the compiler knows about the type of a value. For debugging; the form may change.',
   parameters: [{ name: 'value', kind: kinds.any, description: 'The value.' }],
   returns: kinds.any.without(kinds.undefined),
   fallible: 'never',

@@ -46,7 +46,7 @@ const unchecked = ['idn-email', 'idn-hostname', 'iri', 'iri-reference']
 export const validateJsonSchema = defineFunction({
   name: 'validate_json_schema',
   category: 'Type',
-  summary: 'Tells whether a JSON text satisfies the schema in a file.',
+  summary: 'Returns whether a JSON text satisfies the schema in a file.',
   description:
     'The file is read once for each call in a program; of paths that change from event to event, the last ones are remembered. Schemas are of the draft that `$schema` names, else of 2020-12.',
   parameters: [
