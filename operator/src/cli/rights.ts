@@ -4,7 +4,7 @@
 import { pause } from '@penstock/agent/clock'
 import { errorText } from '@penstock/agent/errors'
 import type { Logger } from '@penstock/agent/telemetry/logger'
-import type { OperatorPart, OperatorSettings } from '../controllers/context.ts'
+import type { OperatorPart, OperatorSettings } from '../context.ts'
 import type { KubeClient } from '../kube/client.ts'
 import { grantsOf, type MissingRight, missingRights, type NeededRule } from '../kube/rights.ts'
 import {

@@ -6,7 +6,7 @@ import { closest } from '@penstock/agent/schema/problems'
 import type { Agent } from '../api/agent.ts'
 import { conditionOf } from '../api/conditions.ts'
 import { keyOf, objectKey } from '../api/object.ts'
-import { isGood, undoAnnotation } from '../controllers/undo.ts'
+import { isGood, undoAnnotation } from '../fleet/undo.ts'
 import { type ClusterAccess, clusterOptions, connect, typeOf } from './cluster.ts'
 
 const actions = ['status', 'pause', 'resume', 'undo', 'retry'] as const

@@ -3,7 +3,7 @@
 
 import { parseArgs } from 'node:util'
 import { PenstockError } from '@penstock/agent/errors'
-import type { TopLine, TopRow } from '../controllers/top-look.ts'
+import type { TopLine, TopRow } from '../serving/observe/top-look.ts'
 import { durationMs, oneOf } from './arguments.ts'
 import { OperatorClient, type OperatorLine, operatorFlagHelp, operatorOptions, stopped } from './operator-client.ts'
 

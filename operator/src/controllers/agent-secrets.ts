@@ -6,6 +6,7 @@ import { errorText } from '@penstock/agent/errors'
 import type { Logger } from '@penstock/agent/telemetry/logger'
 import type { Agent } from '../api/agent.ts'
 import type { KubeObject } from '../api/object.ts'
+import type { OperatorSettings } from '../context.ts'
 import type { Cache } from '../kube/cache.ts'
 import { type KubeClient, KubeError } from '../kube/client.ts'
 import { configMapType, secretType } from '../kube/types.ts'
@@ -19,7 +20,6 @@ import {
   secretSlots,
   valuesSecretName,
 } from '../workloads/names.ts'
-import type { OperatorSettings } from './context.ts'
 
 export type Contents = ReadonlyMap<string, Buffer>
 

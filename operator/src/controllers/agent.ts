@@ -28,6 +28,9 @@ import { type KubeObject, keyOf, objectKey, type ResourceType } from '../api/obj
 import { type Artifact, type SecretRef, secretValue } from '../compile/artifact.ts'
 import { egressPortsOf } from '../compile/egress-ports.ts'
 import { quantityOf } from '../compile/quantity.ts'
+import type { OperatorContext, OperatorPart } from '../context.ts'
+import type { Delivered, Delivery, KnownRevision, Offered, Report, RolloutRecord } from '../fleet/delivery.ts'
+import { isGood, remembered, undoAnnotation, undoneOf } from '../fleet/undo.ts'
 import type { Cache } from '../kube/cache.ts'
 import { isNormal, KubeError } from '../kube/client.ts'
 import { evenNow } from '../kube/clock.ts'
@@ -78,11 +81,8 @@ import {
   workloadProblems,
 } from '../workloads/render.ts'
 import { AgentSecrets, type Contents, unwatchedMs, ValueReader } from './agent-secrets.ts'
-import type { OperatorContext, OperatorPart } from './context.ts'
 import { Controller, ControllerMetrics } from './controller.ts'
-import type { Delivered, Delivery, KnownRevision, Offered, Report, RolloutRecord } from './delivery.ts'
 import { type AgentNode, decide, type Observation, policyOf } from './rollout-plan.ts'
-import { isGood, remembered, undoAnnotation, undoneOf } from './undo.ts'
 import {
   allowRecreate,
   type JobObject,

@@ -1,7 +1,7 @@
 // The newest accepted version of every Pipeline, in memory, with word of every change.
 
 import type { Artifact } from '../compile/artifact.ts'
-import type { ArtifactChange, ArtifactStore } from './context.ts'
+import type { ArtifactChange, ArtifactStore } from '../context.ts'
 
 export class Artifacts implements ArtifactStore {
   readonly #artifacts = new Map<string, Artifact>()

@@ -3,8 +3,8 @@
 import { silentLogger } from '@penstock/agent/telemetry/logger'
 import { expect, test } from 'vitest'
 import type { KubeObject, ResourceType } from '../api/object.ts'
+import type { OperatorSettings } from '../context.ts'
 import { type KubeClient, KubeError, type ListOptions } from '../kube/client.ts'
-import type { OperatorSettings } from './context.ts'
 import { sweep } from './orphans.ts'
 
 const label = { 'app.kubernetes.io/managed-by': 'penstock' }

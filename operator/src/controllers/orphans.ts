@@ -6,6 +6,7 @@ import { errorText } from '@penstock/agent/errors'
 import type { Agent } from '../api/agent.ts'
 import { agentKind } from '../api/kinds.ts'
 import { type KubeObject, keyOf, objectKey, type ResourceType } from '../api/object.ts'
+import { namespacesOf, type OperatorContext, type OperatorPart } from '../context.ts'
 import { isNormal, KubeError } from '../kube/client.ts'
 import {
   configMapType,
@@ -23,7 +24,6 @@ import {
   statefulSetType,
 } from '../kube/types.ts'
 import { labels } from '../workloads/names.ts'
-import { namespacesOf, type OperatorContext, type OperatorPart } from './context.ts'
 
 const everyMs = 3_600_000
 const leastAgeMs = 600_000

@@ -14,17 +14,17 @@ import { type CompileResult, sharedVerdict, type Verdict } from '../compile/job.
 import type { CompilePool } from '../compile/pool.ts'
 import { resourceOf } from '../compile/resources.ts'
 import { sharedPipeline } from '../compile/shared.ts'
+import type { OperatorContext, OperatorPart } from '../context.ts'
 import type { Cache } from '../kube/cache.ts'
+import type { ApiAddresses } from '../policy/api-addresses.ts'
+import { type Author, Authors, reviewAgainMs } from '../policy/authors.ts'
+import { Gatherer, objectOf, plain, referencesOf, secretsOf } from '../policy/gather.ts'
+import { type Claim, claimOf, diskBudgetProblem, namespaceQuotaProblem } from '../policy/quota.ts'
 import { unwatchedMs } from './agent-secrets.ts'
-import type { ApiAddresses } from './api-addresses.ts'
 import type { Artifacts } from './artifacts.ts'
-import { type Author, Authors, reviewAgainMs } from './authors.ts'
-import type { OperatorContext, OperatorPart } from './context.ts'
 import { Controller, type ControllerMetrics } from './controller.ts'
-import { Gatherer, objectOf, plain, referencesOf, secretsOf } from './gather.ts'
 import { KeptQuarantine } from './kept-quarantine.ts'
 import { LastGood } from './last-good.ts'
-import { type Claim, claimOf, diskBudgetProblem, namespaceQuotaProblem } from './quota.ts'
 
 export interface PipelinePartOptions {
   readonly artifacts: Artifacts

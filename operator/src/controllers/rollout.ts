@@ -9,14 +9,14 @@ import { type KubeObject, keyOf, objectKey } from '../api/object.ts'
 import type { Pipeline } from '../api/pipeline.ts'
 import type { Sink } from '../api/sink.ts'
 import type { Artifact } from '../compile/artifact.ts'
+import type { OperatorContext, OperatorPart } from '../context.ts'
+import { type Delivered, type Delivery, isSilent, type Report } from '../fleet/delivery.ts'
+import { type FailingComponent, flowWindowMs, isAbout, rounded, steady, steadyLag } from '../fleet/flow.ts'
 import type { Cache } from '../kube/cache.ts'
 import { evenNow } from '../kube/clock.ts'
 import { namespaceType, podType } from '../kube/types.ts'
 import { labels } from '../workloads/names.ts'
 import { fragmentsIn, isLost, type PodObject, short } from './agent.ts'
-import type { OperatorContext, OperatorPart } from './context.ts'
-import { type Delivered, type Delivery, isSilent, type Report } from './delivery.ts'
-import { type FailingComponent, flowWindowMs, isAbout, rounded, steady, steadyLag } from './flow.ts'
 
 /** Reports come in bursts: what they say is summed up at most so often. */
 const everyMs = 1000

@@ -14,10 +14,10 @@ import {
 } from '../api/conditions.ts'
 import { type Kind, kindOf, kinds } from '../api/kinds.ts'
 import { type KubeObject, keyOf } from '../api/object.ts'
+import type { StatusContribution, StatusPart, StatusWriter } from '../context.ts'
+import { statusParts } from '../context.ts'
 import type { Cache } from '../kube/cache.ts'
 import { isReason, isTerminating, type KubeClient } from '../kube/client.ts'
-import type { StatusContribution, StatusPart, StatusWriter } from './context.ts'
-import { statusParts } from './context.ts'
 import { Controller, type ControllerMetrics } from './controller.ts'
 
 export interface StatusObject extends KubeObject {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { OperatorContext } from '../controllers/context.ts'
+import type { OperatorContext } from '../context.ts'
 import { keepTokens, overlapMs, pathOfWebhook, publishMs, renewTokens, rotateMs, WebhookTokens } from './tokens.ts'
 
 const start = 1_800_000_000_000

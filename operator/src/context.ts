@@ -3,13 +3,13 @@
 
 import type { Logger } from '@penstock/agent/telemetry/logger'
 import type { Registry } from 'prom-client'
-import type { ConditionType, Finding } from '../api/conditions.ts'
-import type { Kind } from '../api/kinds.ts'
-import type { KubeObject } from '../api/object.ts'
-import type { Artifact } from '../compile/artifact.ts'
-import type { Caches } from '../kube/cache.ts'
-import type { KubeClient } from '../kube/client.ts'
-import type { Reviews } from '../kube/reviews.ts'
+import type { ConditionType, Finding } from './api/conditions.ts'
+import type { Kind } from './api/kinds.ts'
+import type { KubeObject } from './api/object.ts'
+import type { Artifact } from './compile/artifact.ts'
+import type { Caches } from './kube/cache.ts'
+import type { KubeClient } from './kube/client.ts'
+import type { Reviews } from './kube/reviews.ts'
 
 /** From the flags of `penstock operator`. */
 export interface OperatorSettings {
@@ -88,7 +88,7 @@ export interface StatusWriter {
 
 /** Who says what: the condition types and status members of each part. */
 export const statusParts = {
-  /** controllers/pipeline.ts and policy.ts */
+  /** controllers/pipeline.ts and policy/tenant-policies.ts */
   compile: { conditions: ['Accepted', 'ResolvedRefs'], fields: ['tests', 'usedBy', 'namespaces', 'authorizedBy'] },
   /** controllers/agent.ts */
   workload: {

@@ -4,10 +4,10 @@ import { silentLogger } from '@penstock/agent/telemetry/logger'
 import { beforeEach, expect, test, vi } from 'vitest'
 import { clusterPipelineKind } from '../api/kinds.ts'
 import type { KubeObject, ResourceType } from '../api/object.ts'
+import type { OperatorContext } from '../context.ts'
 import { Store } from '../kube/store.ts'
 import { configMapType } from '../kube/types.ts'
 import { Authors } from './authors.ts'
-import type { OperatorContext } from './context.ts'
 
 const alice = { username: 'alice', groups: ['platform'], extra: { scope: ['all'] } }
 const pipeline = (mark: number, uid = 'u1') =>

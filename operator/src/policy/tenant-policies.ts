@@ -10,8 +10,8 @@ import { selects } from '../api/selector.ts'
 import type { TenantPolicy } from '../api/tenant-policy.ts'
 import { shapeVerdict } from '../compile/job.ts'
 import { policyWarnings } from '../compile/tenancy.ts'
+import type { OperatorContext } from '../context.ts'
 import type { Cache } from '../kube/cache.ts'
-import type { OperatorContext } from './context.ts'
 
 export class Policies {
   readonly #policies: Cache<TenantPolicy> | undefined

@@ -7,12 +7,12 @@ import { createHash } from 'node:crypto'
 import { canonicalJson } from '@penstock/agent/config/canonical'
 import { clusterPipelineKind } from '../api/kinds.ts'
 import { group, type KubeObject } from '../api/object.ts'
+import type { OperatorContext } from '../context.ts'
 import type { Cache } from '../kube/cache.ts'
 import type { KubeClient } from '../kube/client.ts'
 import { evenNow } from '../kube/clock.ts'
 import { mayDo, selfOf, type User } from '../kube/reviews.ts'
 import { configMapType } from '../kube/types.ts'
-import type { OperatorContext } from './context.ts'
 
 /** Its value is the uid of the ClusterPipeline. */
 const label = 'penstock.dev/author-of'

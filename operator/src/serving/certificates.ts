@@ -8,7 +8,7 @@ import { createServer, type Server } from 'node:https'
 import { setTimeout as wait } from 'node:timers/promises'
 import { errorText } from '@penstock/agent/errors'
 import type { KubeObject, ResourceType } from '../api/object.ts'
-import type { OperatorContext, OperatorPart } from '../controllers/context.ts'
+import type { OperatorContext, OperatorPart } from '../context.ts'
 import { mutatingWebhookConfigurationType, secretType, validatingWebhookConfigurationType } from '../kube/types.ts'
 import {
   authoritySecretName,

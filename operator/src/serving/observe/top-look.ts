@@ -3,8 +3,8 @@
 
 import type { Figures, FiguresAnswer, FiguresInquiry } from '@penstock/agent/bundle/inquiries'
 import type { LogPosition } from '@penstock/agent/component'
-import type { Artifact } from '../compile/artifact.ts'
-import type { Delivery } from './delivery.ts'
+import type { Artifact } from '../../compile/artifact.ts'
+import type { Delivery } from '../../fleet/delivery.ts'
 import type { Asked, Look } from './inquiries.ts'
 import type { Runner } from './observers.ts'
 

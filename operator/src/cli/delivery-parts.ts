@@ -1,10 +1,10 @@
 // The parts that bring bundles to agents and hear what became of them, with what they share.
 
-import { type AgentControllerOptions, agentPart } from './agent.ts'
-import type { OperatorPart } from './context.ts'
-import { Delivery } from './delivery.ts'
-import { type HeartbeatServerOptions, heartbeatPart } from './heartbeat.ts'
-import { rolloutPart } from './rollout.ts'
+import type { OperatorPart } from '../context.ts'
+import { type AgentControllerOptions, agentPart } from '../controllers/agent.ts'
+import { rolloutPart } from '../controllers/rollout.ts'
+import { Delivery } from '../fleet/delivery.ts'
+import { type HeartbeatServerOptions, heartbeatPart } from '../serving/heartbeat.ts'
 
 export interface DeliveryOptions extends AgentControllerOptions, HeartbeatServerOptions {
   readonly heartbeatPeriodMs: number

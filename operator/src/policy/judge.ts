@@ -10,9 +10,9 @@ import { type CompileProblem, sharedProblems } from '../compile/pipeline.ts'
 import type { CompilePool } from '../compile/pool.ts'
 import { resourceOf } from '../compile/resources.ts'
 import { problemsIn, sharedPipeline } from '../compile/shared.ts'
+import type { OperatorContext } from '../context.ts'
 import { workloadProblems } from '../workloads/render.ts'
 import type { ApiAddresses } from './api-addresses.ts'
-import type { OperatorContext } from './context.ts'
 import { Gatherer } from './gather.ts'
 
 /** A judge for as long as the signal of the context is not aborted. */

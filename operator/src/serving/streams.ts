@@ -15,16 +15,16 @@ import {
 } from '@penstock/agent/bundle/format'
 import { canonicalJson } from '@penstock/agent/config/canonical'
 import { Counter, Gauge } from 'prom-client'
+import type { OperatorContext } from '../context.ts'
+import type { Delivery, Offered, OfferedRevision } from '../fleet/delivery.ts'
+import { NodePods, type PodOnNode, podPlace } from '../fleet/node-pods.ts'
 import type { Cache } from '../kube/cache.ts'
 import { namespaceType, podType } from '../kube/types.ts'
 import { textOf } from '../render/bundle.ts'
 import type { Fragment } from '../render/fragment.ts'
 import { concerned, markOf } from '../render/interest.ts'
 import { minAgentVersion } from '../render/manifest.ts'
-import type { OperatorContext } from './context.ts'
-import type { Delivery, Offered, OfferedRevision } from './delivery.ts'
-import type { Asked } from './inquiries.ts'
-import { NodePods, type PodOnNode, podPlace } from './node-pods.ts'
+import type { Asked } from './observe/inquiries.ts'
 
 const gzip = promisify(gzipWithCallback)
 

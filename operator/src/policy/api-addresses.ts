@@ -4,8 +4,8 @@
 import { pause } from '@penstock/agent/clock'
 import { errorText } from '@penstock/agent/errors'
 import type { KubeObject } from '../api/object.ts'
+import type { OperatorContext, OperatorPart } from '../context.ts'
 import { endpointSliceType } from '../kube/types.ts'
-import type { OperatorContext, OperatorPart } from './context.ts'
 
 const periodMs = 30_000
 
