@@ -1,0 +1,90 @@
+// Which folder may import which. Each workspace declares its rooms from the top floor down; a test holds every import against the
+// declaration, and the ARCHITECTURE page shows the same declaration. A room is a folder, or a single file, directly below `src`.
+
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, relative, resolve, sep } from 'node:path'
+
+/** Rooms from the top down. A room imports from the floors above its own; rooms on one floor do not import each other. */
+export type Floors = readonly (readonly string[])[]
+
+/** The rooms that each room may import, besides itself. */
+export type RoomTable = Readonly<Record<string, readonly string[]>>
+
+export interface Import {
+  /** Path of the importing file below the source folder. */
+  readonly file: string
+  /** Path of the imported file below the source folder, or the name of a package. */
+  readonly imports: string
+  readonly isPackage: boolean
+}
+
+/** Every room may also import `seenByAll`, which import only each other. */
+export function tableOf(floors: Floors, seenByAll: readonly string[] = []): RoomTable {
+  const table: Record<string, readonly string[]> = {}
+  for (const room of seenByAll) table[room] = seenByAll
+  const above: string[] = []
+  for (const floor of floors) {
+    for (const room of floor) table[room] = [...seenByAll, ...above]
+    above.push(...floor)
+  }
+  return table
+}
+
+/** Static and dynamic imports, of types too. */
+const importPattern = /(?:\bfrom|\bimport)\s*\(?\s*'([^']+)'/g
+
+/** All imports of the TypeScript files that ship: neither tests nor the rooms in `leaveOut`. */
+export function importsIn(folder: string, leaveOut: readonly string[] = ['testing']): Import[] {
+  const found: Import[] = []
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
+  for (const file of files.sort()) {
+    if (file.endsWith('.test.ts') || leaveOut.includes(roomOf(file))) continue
+    for (const [, specifier] of readFileSync(join(folder, file), 'utf8').matchAll(importPattern)) {
+      const name = specifier as string
+      const isPackage = !name.startsWith('.')
+      const imports = isPackage ? name : relative(folder, resolve(folder, file, '..', name))
+      found.push({ file, imports, isPackage })
+    }
+  }
+  return found
+}
+
+/** The folder or file below `src` that a path leads into: `sinks` for `sinks/http.ts`, `errors` for `errors.ts`. */
+export function roomOf(path: string): string {
+  return (path.split(sep)[0] as string).replace(/\.ts$/, '')
+}
+
+/**
+ * Imports that the table does not allow, as `file imports what`. A room that the table does not name may import nothing and may not be imported.
+ * `packages` names the rooms that may import a package, or a file of it; other packages are not looked at.
+ */
+export function importViolations(
+  folder: string,
+  table: RoomTable,
+  packages: Readonly<Record<string, readonly string[]>> = {},
+): string[] {
+  return importsIn(folder)
+    .filter(({ file, imports, isPackage }) => {
+      const from = roomOf(file)
+      if (!isPackage) return roomOf(imports) !== from && table[from]?.includes(roomOf(imports)) !== true
+      const restricted = Object.keys(packages).find((name) => imports === name || imports.startsWith(`${name}/`))
+      return restricted !== undefined && packages[restricted]?.includes(from) !== true
+    })
+    .map(({ file, imports }) => `${file} imports ${imports}`)
+}
+
+const start = '<!-- rooms: written by npm run generate -->'
+const end = '<!-- end of rooms -->'
+
+/** A page with its list of rooms, between two comments, as `text` says. */
+export function withRooms(page: string, text: string): string {
+  const from = page.indexOf(start)
+  const to = page.indexOf(end)
+  if (from < 0 || to < from) throw new TypeError(`The page has no "${start}" followed by "${end}".`)
+  return `${page.slice(0, from + start.length)}\n\n${text.trim()}\n\n${page.slice(to)}`
+}
+
+/** The floors as one line of Markdown. */
+export function floorsText(floors: Floors): string {
+  return floors.map((floor) => floor.map((room) => `\`${room}\``).join(', ')).join(' · ')
+}
