@@ -2,9 +2,9 @@
 
 import { defaultBudget, maxBudget } from '@penstock/agent/remap/rules'
 import { type LimitName, limits } from '@penstock/agent/schema/meaning'
-import { bytesText } from '../compile/quantity.ts'
 import { conditions } from './conditions.ts'
 import type { Resource } from './object.ts'
+import { bytesText } from './quantity.ts'
 import { bool, integer, list, object, oneOf, quantity, required, text, type ValueOf } from './schema.ts'
 import { labelSelector } from './selector.ts'
 

@@ -24,6 +24,7 @@ import { capturedFields } from '@penstock/agent/sources/orchestrator_logs/annota
 import { compileFieldSelector } from '@penstock/agent/sources/orchestrator_logs/field-selector'
 import type { Reason } from '../api/conditions.ts'
 import { kindOf } from '../api/kinds.ts'
+import { quantityOf } from '../api/quantity.ts'
 import { type LabelSelector, selects } from '../api/selector.ts'
 import { labelOf, type ShapeProblem, shapeProblems } from '../api/shape.ts'
 import type { AllowedNamespaces } from '../api/source.ts'
@@ -36,7 +37,6 @@ import {
   secretKey,
 } from './artifact.ts'
 import { type MultilinePreset, multilinePresets } from './multiline.ts'
-import { quantityOf } from './quantity.ts'
 import type { PathKey, Resource } from './resources.ts'
 import { placeholder, readUserTree } from './secrets.ts'
 import { selectorText } from './selector.ts'

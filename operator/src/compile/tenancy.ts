@@ -29,9 +29,9 @@ import {
   type Schema,
   walkOptions,
 } from '@penstock/agent/schema/walk'
+import { bytesText, quantityOf } from '../api/quantity.ts'
 import type { TenantPolicySpec } from '../api/tenant-policy.ts'
 import type { ArtifactMode } from './artifact.ts'
-import { bytesText, quantityOf } from './quantity.ts'
 import type { PathKey } from './resources.ts'
 import { holdsPlaceholder, isPlaceholder } from './secrets.ts'
 

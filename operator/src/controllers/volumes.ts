@@ -3,7 +3,7 @@
 
 import type { Agent } from '../api/agent.ts'
 import type { KubeObject } from '../api/object.ts'
-import { quantityOf } from '../compile/quantity.ts'
+import { quantityOf } from '../api/quantity.ts'
 import { claimOrdinal, drainJobName, podName } from '../workloads/names.ts'
 
 /** With this annotation on the Agent a change that takes its workload away and makes another is carried out. */

@@ -3,9 +3,9 @@
 
 import { type Agent, defaultDiskBudget } from '../api/agent.ts'
 import type { Pipeline } from '../api/pipeline.ts'
+import { bytesText, quantityOf } from '../api/quantity.ts'
 import type { TenantPolicySpec } from '../api/tenant-policy.ts'
 import type { Artifact } from '../compile/artifact.ts'
-import { bytesText, quantityOf } from '../compile/quantity.ts'
 
 /** The oldest first, then by namespace and name. */
 export function byAge(left: Pipeline, right: Pipeline): number {
