@@ -10,6 +10,7 @@ import type { OperatorSettings } from '../context.ts'
 import type { Cache } from '../kube/cache.ts'
 import { type KubeClient, KubeError } from '../kube/client.ts'
 import { configMapType, secretType } from '../kube/types.ts'
+import { isAllowed } from '../policy/secret-access.ts'
 import {
   configSecretName,
   configSlots,
@@ -39,14 +40,6 @@ export const rolloutAnnotation = 'penstock.dev/rollout'
 
 /** How often Secrets are looked at again where they cannot be watched. */
 export const unwatchedMs = 60_000
-
-/** Whether a Secret may be used: in mode Label, if its owner has said so. */
-export function isAllowed(
-  { secretsMode }: Pick<OperatorSettings, 'secretsMode'>,
-  secret: KubeObject | undefined,
-): boolean {
-  return secretsMode !== 'Label' || secret?.metadata.labels?.['penstock.dev/allow'] === 'true'
-}
 
 export class AgentSecrets {
   readonly #agent: Agent

@@ -17,11 +17,11 @@ import type { TenantPolicy } from '../api/tenant-policy.ts'
 import type { CompileJob } from '../compile/job.ts'
 import { referredObjects } from '../compile/secrets.ts'
 import type { OperatorContext } from '../context.ts'
-import { isAllowed } from '../controllers/agent-secrets.ts'
 import type { Cache } from '../kube/cache.ts'
 import { KubeError } from '../kube/client.ts'
 import { configMapType, namespaceType, secretType } from '../kube/types.ts'
 import type { ApiAddresses } from './api-addresses.ts'
+import { isAllowed } from './secret-access.ts'
 import { Policies } from './tenant-policies.ts'
 
 export class Gatherer implements Disposable {
