@@ -1,10 +1,13 @@
 // Writes the derived files of the operator. With `--check` it writes nothing and fails if what is there differs in any byte.
 
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type DerivedFolder, deriveFolders } from '@penstock/agent/testing/generate'
+import { withRooms } from '@penstock/agent/testing/rooms'
 import { stringify } from 'yaml'
 import { customResourceDefinitions } from '../api/crds.ts'
 import { chartFolders } from '../workloads/chart.ts'
+import { roomsPage } from './rooms.ts'
 
 const root = join(import.meta.dirname, '../../..')
 
@@ -23,13 +26,20 @@ export function crdFiles(): Map<string, string> {
   return files
 }
 
+/** operator/ARCHITECTURE.md, in which the list of rooms is derived and the rest is not. */
+function architecture(): DerivedFolder {
+  const path = join(root, 'operator')
+  const page = readFileSync(join(path, 'ARCHITECTURE.md'), 'utf8')
+  return { name: 'operator', path, files: new Map([['ARCHITECTURE.md', withRooms(page, roomsPage())]]), shared: true }
+}
+
 function yaml(value: object): string {
   return stringify(value, { lineWidth: 0, aliasDuplicateObjects: false })
 }
 
 /** Every folder that is derived. */
 export function derivedFolders(): readonly DerivedFolder[] {
-  return [{ name: 'crds', path: join(root, 'crds'), files: crdFiles() }, ...chartFolders(root)]
+  return [{ name: 'crds', path: join(root, 'crds'), files: crdFiles() }, ...chartFolders(root), architecture()]
 }
 
 if (import.meta.main) process.exitCode = await deriveFolders(derivedFolders(), process.argv.includes('--check'))
