@@ -2,14 +2,7 @@
 // Level-triggered: every pass reads what is, decides, and writes only what is not as it shall be.
 
 import { gunzipSync } from 'node:zlib'
-import {
-  type Candidate,
-  type Manifest,
-  type Revision,
-  readBundle,
-  type Shard,
-  sha256,
-} from '@penstock/agent/bundle/format'
+import { type Manifest, type Revision, readBundle, type Shard, sha256 } from '@penstock/agent/bundle/format'
 import { canonicalJson } from '@penstock/agent/config/canonical'
 import { errorText } from '@penstock/agent/errors'
 import {
@@ -25,11 +18,9 @@ import {
 import { conditionOf, type Finding } from '../api/conditions.ts'
 import { agentKind } from '../api/kinds.ts'
 import { type KubeObject, keyOf, objectKey, type ResourceType } from '../api/object.ts'
-import { quantityOf } from '../api/quantity.ts'
 import { type Artifact, type SecretRef, secretValue } from '../compile/artifact.ts'
-import { egressPortsOf } from '../compile/egress-ports.ts'
 import type { OperatorContext, OperatorPart } from '../context.ts'
-import type { Delivered, Delivery, KnownRevision, Offered, Report, RolloutRecord } from '../fleet/delivery.ts'
+import type { Delivered, Delivery, KnownRevision, Offered, RolloutRecord } from '../fleet/delivery.ts'
 import { isGood, remembered, undoAnnotation, undoneOf } from '../fleet/undo.ts'
 import type { Cache } from '../kube/cache.ts'
 import { isNormal, KubeError } from '../kube/client.ts'
@@ -80,8 +71,13 @@ import {
   type Manifest as Workload,
   workloadProblems,
 } from '../workloads/render.ts'
+import { availabilityOf, type WorkloadObject, workloadKindOf } from './agent/available.ts'
+import { egressPorts } from './agent/egress.ts'
+import { holds } from './agent/holds.ts'
+import { isLost, type PodObject, restartsOf } from './agent/pods.ts'
 import { AgentSecrets, type Contents, unwatchedMs, ValueReader } from './agent-secrets.ts'
 import { Controller, ControllerMetrics } from './controller.ts'
+import { changedIn, fragmentsIn, shareFragments, shortRevision, valueKeys, wantedIn } from './revisions.ts'
 import { type AgentNode, decide, type Observation, policyOf } from './rollout-plan.ts'
 import {
   allowRecreate,
@@ -104,28 +100,6 @@ const contendedMs = 600_000
 const operatorManager = 'penstock-operator'
 /** Of all values of a revision; the other half is for those of the revision before. */
 const mostValuesBytes = (secretSlots * slotBytes) / 2
-
-interface ContainerStatus {
-  readonly name: string
-  readonly restartCount: number
-  readonly ready?: boolean
-  readonly state?: {
-    readonly terminated?: { readonly reason?: string; readonly exitCode?: number }
-    readonly waiting?: { readonly reason?: string }
-  }
-  readonly lastState?: { readonly terminated?: { readonly reason?: string; readonly exitCode?: number } }
-}
-
-/** A pod as far as it matters here. */
-export interface PodObject extends KubeObject {
-  readonly spec?: { readonly nodeName?: string }
-  readonly status?: {
-    readonly phase?: string
-    readonly containerStatuses?: readonly ContainerStatus[]
-    readonly initContainerStatuses?: readonly ContainerStatus[]
-    readonly conditions?: readonly { readonly type: string; readonly status: string; readonly reason?: string }[]
-  }
-}
 
 export interface AgentControllerOptions {
   /** Metrics of all controllers of the process; its own if not given. */
@@ -796,7 +770,12 @@ export class AgentController implements AsyncDisposable {
       delivered.candidate = undefined
       const history = remembered(delivered.record.history, { revision: known.rev, at, result: 'Undone' })
       delivered.record = { ...withoutStep(delivered.record), history }
-      this.#event(agent, 'Normal', 'Undone', `Revision ${short(known.rev)} runs again instead of ${short(wanted)}.`)
+      this.#event(
+        agent,
+        'Normal',
+        'Undone',
+        `Revision ${shortRevision(known.rev)} runs again instead of ${shortRevision(wanted)}.`,
+      )
     }
     return known
   }
@@ -852,7 +831,7 @@ export class AgentController implements AsyncDisposable {
     switch (decision.action) {
       case 'promote':
         if (delivered.stable?.rev !== bundle.rev) {
-          decided('Normal', 'RolledOut', `Revision ${short(bundle.rev)} is rolled out.`)
+          decided('Normal', 'RolledOut', `Revision ${shortRevision(bundle.rev)} is rolled out.`)
           delivered.record = { ...withoutStep(delivered.record), history: history('RolledOut', bundle.rev) }
         } else delivered.record = withoutStep(delivered.record)
         delivered.stable = revision
@@ -863,7 +842,11 @@ export class AgentController implements AsyncDisposable {
         delivered.record = { ...withoutStep(delivered.record), step: 0 }
         memory.restarts = undefined
         memory.waits = undefined
-        decided('Normal', 'RolloutStarted', `Revision ${short(bundle.rev)} goes to ${decision.percent}% of the agents.`)
+        decided(
+          'Normal',
+          'RolloutStarted',
+          `Revision ${shortRevision(bundle.rev)} goes to ${decision.percent}% of the agents.`,
+        )
         return policy.canary?.bakeMs ?? policy.step.bakeMs
       case 'step':
         if (candidate === undefined) return undefined
@@ -903,7 +886,7 @@ export class AgentController implements AsyncDisposable {
         decided(
           'Warning',
           'RolledBack',
-          `Revision ${short(candidate?.rev ?? bundle.rev)} is taken back: ${decision.why}.`,
+          `Revision ${shortRevision(candidate?.rev ?? bundle.rev)} is taken back: ${decision.why}.`,
         )
         // What is left of it is rendered next.
         return 0
@@ -1281,7 +1264,10 @@ export class AgentController implements AsyncDisposable {
   #reportWorkload(key: string, agent: Agent, memory: AgentMemory): void {
     const delivered = this.#delivery.get(key)
     const bundle = memory.rendered?.bundle
-    const available = this.#available(agent)
+    const kind = workloadKindOf(agent)
+    const workload = kind && this.#owned.get(kind)?.get(agent.metadata.namespace, workloadName(agent))
+    const otherNodes = [...this.#otherNodes.values()].length
+    const available = availabilityOf(agent, workload as WorkloadObject | undefined, this.#podsOf(agent), otherNodes)
     const contended = this.#contended(agent, memory)
     const narrowed = this.#narrowed(agent)
     const findings: Finding[] = [
@@ -1313,91 +1299,12 @@ export class AgentController implements AsyncDisposable {
       fields,
     })
   }
-
-  #available(agent: Agent): { readonly finding: Finding; readonly fields: Readonly<Record<string, unknown>> } {
-    const { mode } = agent.spec
-    const { namespace } = agent.metadata
-    const yes = (message: string): Finding => ({ type: 'Available', status: 'True', reason: 'Available', message })
-    if (mode === 'Sidecar') return { finding: yes(''), fields: {} }
-    const name = workloadName(agent)
-    const kind =
-      mode === 'Node' ? 'DaemonSet' : agent.spec.aggregator?.storage === undefined ? 'Deployment' : 'StatefulSet'
-    const workload = this.#owned.get(kind)?.get(namespace, name) as WorkloadObject | undefined
-    const status = workload?.status ?? {}
-    const desired = status.desiredNumberScheduled ?? status.replicas ?? 0
-    const ready = status.numberReady ?? status.readyReplicas ?? 0
-    const fields =
-      mode === 'Node'
-        ? { unsupportedNodes: [...this.#otherNodes.values()].length }
-        : {
-            replicas: status.replicas ?? 0,
-            selector: `${labels.name}=penstock-agent,${labels.instance}=${agent.metadata.name}`,
-          }
-    const pods = this.#podsOf(agent)
-    const unschedulable = pods.find((pod) =>
-      pod.status?.conditions?.some((condition) => condition.reason === 'Unschedulable'),
-    )
-    if (
-      workload !== undefined &&
-      ready >= desired &&
-      (status.observedGeneration ?? 0) >= (workload.metadata.generation ?? 0)
-    ) {
-      return { finding: yes(`${ready} of ${desired} pods are ready.`), fields }
-    }
-    const why =
-      unschedulable === undefined
-        ? (troubleOf(pods) ??
-          (desired > 0 && pods.length === 0
-            ? `no pod is there: kubectl describe ${kind.toLowerCase()} ${name} -n ${namespace}`
-            : undefined))
-        : `${unschedulable.metadata.name} finds no node`
-    const finding: Finding = {
-      type: 'Available',
-      status: 'False',
-      reason: unschedulable === undefined ? 'PodsNotReady' : 'Unschedulable',
-      message: `${ready} of ${desired} pods are ready${why === undefined ? '' : `; ${why}`}.`,
-    }
-    return { finding, fields }
-  }
-}
-
-type WorkloadObject = KubeObject & { readonly status?: WorkloadStatus }
-
-interface WorkloadStatus {
-  readonly observedGeneration?: number
-  readonly desiredNumberScheduled?: number
-  readonly numberReady?: number
-  readonly replicas?: number
-  readonly readyReplicas?: number
 }
 
 /** Fewer events tell nothing about a rate. */
 const fewestEvents = 100
 /** A rate of losses that is not worth taking a revision back. */
 const leastRate = 0.01
-
-export function fragmentsIn(
-  delivered: Delivered,
-  revision: Revision | Candidate | undefined,
-): ReadonlyMap<string, Fragment> {
-  return (revision === undefined ? undefined : delivered.revisions.get(revision.rev)?.fragments) ?? new Map()
-}
-
-/** The revisions that agents run, or shall run. */
-function wantedIn({ stable, candidate }: Delivered): string[] {
-  return [stable?.rev, candidate?.rev].filter((rev) => rev !== undefined)
-}
-
-/** Keys of the secret values that these revisions refer to. */
-function valueKeys({ revisions }: Delivered, revs: readonly string[]): Set<string> {
-  const keys = new Set<string>()
-  for (const rev of revs) {
-    for (const { secretRefs } of revisions.get(rev)?.fragments.values() ?? []) {
-      for (const { key } of secretRefs) keys.add(key)
-    }
-  }
-  return keys
-}
 
 /** The values of keys, as far as they are found. */
 function picked(keys: Iterable<string>, find: (key: string) => Buffer | undefined): Map<string, Buffer> {
@@ -1449,54 +1356,8 @@ function shardsOf(rev: string, { slots, data }: AgentSecrets['config']): Shard[]
   }
 }
 
-/** Most pipelines are the same in all revisions: each is kept once, as the newest has it. */
-function shareFragments(revisions: Map<string, KnownRevision>): void {
-  const known = new Map<string, Fragment>()
-  for (const [rev, revision] of [...revisions].reverse()) {
-    const fragments = new Map<string, Fragment>()
-    for (const [id, fragment] of revision.fragments) {
-      const same = known.get(id)
-      const shared = same?.hash === fragment.hash && same.entry === fragment.entry ? same : fragment
-      if (same === undefined) known.set(id, fragment)
-      fragments.set(id, shared)
-    }
-    revisions.set(rev, { ...revision, fragments })
-  }
-}
-
-function changedIn(next: ReadonlyMap<string, Fragment>, before: ReadonlyMap<string, Fragment>): Set<string> {
-  const changed = new Set<string>()
-  for (const [id, fragment] of next) if (before.get(id)?.hash !== fragment.hash) changed.add(id)
-  for (const id of before.keys()) if (!next.has(id)) changed.add(id)
-  return changed
-}
-
 function withoutStep({ step: _, since: __, ...record }: RolloutRecord): RolloutRecord {
   return record
-}
-
-/** Whether a pod has been silent for too long, counted from when it could have been heard first. */
-export function isLost(pod: PodObject, report: Report | undefined, delivery: Delivery, now: number): boolean {
-  return delivery.isStale(report, now, Date.parse(pod.metadata.creationTimestamp ?? '') || 0)
-}
-
-/** What keeps a pod from running, in words that stay the same while it is tried again and again. */
-export function troubleOf(pods: Iterable<PodObject>): string | undefined {
-  for (const { metadata, status } of pods) {
-    for (const container of [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])]) {
-      const { name, ready, restartCount, state, lastState } = container
-      const waits = state?.waiting?.reason ?? ''
-      const where = `container ${name} of ${metadata.name}`
-      if (/^Err|Image/.test(waits)) return `the image of ${where} cannot be had`
-      if (/^Create\w+Error$/.test(waits)) return `${where} cannot be made: ${waits}`
-      const end = state?.terminated ?? lastState?.terminated
-      if (ready !== true && restartCount > 0 && end?.exitCode !== undefined && end.exitCode !== 0) {
-        const reason = end.reason === 'OOMKilled' ? 'out of memory' : `exit code ${end.exitCode}`
-        return `${where} ends again and again (${reason}): kubectl logs ${metadata.name} -n ${metadata.namespace} -c ${name} --previous`
-      }
-    }
-  }
-  return undefined
 }
 
 /** Since when an agent has reported without a break that it waits. */
@@ -1506,32 +1367,8 @@ function noteWait(waits: Map<string, number>, pod: string, state: string | undef
   return waits.get(pod)
 }
 
-function restartsOf(pod: PodObject): number {
-  return (pod.status?.containerStatuses ?? []).reduce((sum, { restartCount }) => sum + restartCount, 0)
-}
-
-export const short = (rev: string) => rev.slice(0, 12)
-
 function refersTo(ref: SecretRef, namespace: string | undefined, name: string): boolean {
   return ref.parts.some((part) => typeof part !== 'string' && part.namespace === namespace && part.name === name)
-}
-
-const portsByFragment = new WeakMap<Fragment, ReadonlySet<number>>()
-
-/** Ports that the components of pipelines connect to. */
-function egressPorts(fragments: Iterable<Fragment>): number[] {
-  const ports = new Set<number>()
-  for (const fragment of fragments) {
-    let known = portsByFragment.get(fragment)
-    if (known === undefined) {
-      const of = (kind: 'source' | 'sink', members: Fragment['sinks']) =>
-        members.flatMap(([, json]) => [...egressPortsOf(kind, JSON.parse(json) as Record<string, unknown>)])
-      known = new Set([...of('source', fragment.sources), ...of('sink', fragment.sinks)])
-      portsByFragment.set(fragment, known)
-    }
-    for (const port of known) ports.add(port)
-  }
-  return [...ports].sort((left, right) => left - right)
 }
 
 /** Who else has changed an object last. */
@@ -1545,39 +1382,6 @@ function managerOf(live: KubeObject): string {
   return (
     others.toSorted((left, right) => ((left.time ?? '') < (right.time ?? '') ? -1 : 1)).at(-1)?.manager ?? 'unknown'
   )
-}
-
-/** Whether an object has all that we want of it. What it has besides is not ours. */
-export function holds(live: unknown, wanted: unknown): boolean {
-  if (Array.isArray(wanted)) {
-    if (!Array.isArray(live) || live.length < wanted.length) return false
-    const named = wanted.every((item) => typeof item === 'object' && item !== null && 'name' in item)
-    return wanted.every((item, index) =>
-      named
-        ? live.some(
-            (each) => (each as { name?: unknown })?.name === (item as { name: unknown }).name && holds(each, item),
-          )
-        : holds(live[index], item),
-    )
-  }
-  if (typeof wanted === 'object' && wanted !== null) {
-    if (typeof live !== 'object' || live === null) return Object.keys(wanted).length === 0
-    return Object.entries(wanted).every(
-      ([key, value]) => value === undefined || holds((live as Record<string, unknown>)[key], value),
-    )
-  }
-  return (
-    live === wanted ||
-    (live === undefined && (wanted === '' || wanted === false || wanted === 0)) ||
-    isSameQuantity(live, wanted)
-  )
-}
-
-/** The API server writes quantities its own way: 1000m of CPU are 1, 1024Mi are 1Gi. */
-function isSameQuantity(live: unknown, wanted: unknown): boolean {
-  if (typeof live !== 'string' || (typeof wanted !== 'string' && typeof wanted !== 'number')) return false
-  const amount = quantityOf(live)
-  return amount !== undefined && amount === quantityOf(wanted)
 }
 
 /** Bindings may be in several namespaces under one name. */

@@ -16,7 +16,8 @@ import type { Cache } from '../kube/cache.ts'
 import { evenNow } from '../kube/clock.ts'
 import { namespaceType, podType } from '../kube/types.ts'
 import { labels } from '../workloads/names.ts'
-import { fragmentsIn, isLost, type PodObject, short } from './agent.ts'
+import { isLost, type PodObject } from './agent/pods.ts'
+import { fragmentsIn, shortRevision } from './revisions.ts'
 
 /** Reports come in bursts: what they say is summed up at most so often. */
 const everyMs = 1000
@@ -249,7 +250,7 @@ export class RolloutStatus implements AsyncDisposable {
       reason,
       message,
     })
-    const revision = short(newest.rev)
+    const revision = shortRevision(newest.rev)
     const [firstFailing] = failing
     const [rolledBack] = Object.entries(delivered.record.rolledBack)
     const programmedNow =
@@ -275,7 +276,7 @@ export class RolloutStatus implements AsyncDisposable {
       findings: [programmedNow],
       fields: {
         revision,
-        stableRevision: stable === undefined ? undefined : short(stable.rev),
+        stableRevision: stable === undefined ? undefined : shortRevision(stable.rev),
         pipelines: {
           selected: delivered.selected.size + delivered.evicted.size,
           accepted: delivered.selected.size,
@@ -285,7 +286,7 @@ export class RolloutStatus implements AsyncDisposable {
           ? { sidecars: { pods: desired, current, stale, ...(streamed === 0 ? {} : { streamed }) } }
           : { nodes }),
         history: delivered.record.history.map(({ revision: rev, at, result }) => ({
-          revision: short(rev),
+          revision: shortRevision(rev),
           at,
           result,
         })),
@@ -420,7 +421,7 @@ export class RolloutStatus implements AsyncDisposable {
     })
     return {
       name: key,
-      ...(own === undefined ? {} : { revision: short(own.hash.replace('sha256:', '')) }),
+      ...(own === undefined ? {} : { revision: shortRevision(own.hash.replace('sha256:', '')) }),
       desired: Math.max(desired, live.length),
       current,
       failed: failed.length,
@@ -638,7 +639,7 @@ export class RolloutStatus implements AsyncDisposable {
 
 function undoneText(key: string, { record: { undone } }: Delivered): string {
   const [namespace, name] = key.split('/')
-  return `Agent ${key} was taken back to revision ${short(undone?.to ?? '')} and stays there until something else than ${short(undone?.from ?? '')} shall run, or until \`penstock rollout resume ${name} -n ${namespace}\`.`
+  return `Agent ${key} was taken back to revision ${shortRevision(undone?.to ?? '')} and stays there until something else than ${shortRevision(undone?.from ?? '')} shall run, or until \`penstock rollout resume ${name} -n ${namespace}\`.`
 }
 
 /** What pods found out about a Sink. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Agent, AgentSpec } from '../api/agent.ts'
-import { holds } from './agent.ts'
+import { holds } from './agent/holds.ts'
 import { type JobObject, recreation, type StatefulSetObject, volumeWork } from './volumes.ts'
 
 type Storage = NonNullable<NonNullable<AgentSpec['aggregator']>['storage']>

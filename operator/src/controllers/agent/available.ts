@@ -1,0 +1,92 @@
+// Whether an Agent is available: what its workload counts, and what keeps its pods from running. Pure.
+
+import type { Agent } from '../../api/agent.ts'
+import type { Finding } from '../../api/conditions.ts'
+import type { KubeObject } from '../../api/object.ts'
+import { labels, workloadName } from '../../workloads/names.ts'
+import type { PodObject } from './pods.ts'
+
+/** A DaemonSet, Deployment or StatefulSet. */
+export type WorkloadObject = KubeObject & { readonly status?: WorkloadStatus }
+
+interface WorkloadStatus {
+  readonly observedGeneration?: number
+  readonly desiredNumberScheduled?: number
+  readonly numberReady?: number
+  readonly replicas?: number
+  readonly readyReplicas?: number
+}
+
+/** The kind of the workload that runs an Agent's pods; a sidecar has none of its own. */
+export function workloadKindOf({ spec }: Agent): 'DaemonSet' | 'Deployment' | 'StatefulSet' | undefined {
+  if (spec.mode === 'Sidecar') return undefined
+  if (spec.mode === 'Node') return 'DaemonSet'
+  return spec.aggregator?.storage === undefined ? 'Deployment' : 'StatefulSet'
+}
+
+/** Whether the pods of an Agent are ready, and if not, what keeps them. */
+export function availabilityOf(
+  agent: Agent,
+  workload: WorkloadObject | undefined,
+  pods: readonly PodObject[],
+  unsupportedNodes: number,
+): { readonly finding: Finding; readonly fields: Readonly<Record<string, unknown>> } {
+  const yes = (message: string): Finding => ({ type: 'Available', status: 'True', reason: 'Available', message })
+  const kind = workloadKindOf(agent)
+  if (kind === undefined) return { finding: yes(''), fields: {} }
+  const { namespace } = agent.metadata
+  const name = workloadName(agent)
+  const status = workload?.status ?? {}
+  const desired = status.desiredNumberScheduled ?? status.replicas ?? 0
+  const ready = status.numberReady ?? status.readyReplicas ?? 0
+  const fields =
+    agent.spec.mode === 'Node'
+      ? { unsupportedNodes }
+      : {
+          replicas: status.replicas ?? 0,
+          selector: `${labels.name}=penstock-agent,${labels.instance}=${agent.metadata.name}`,
+        }
+  const unschedulable = pods.find((pod) =>
+    pod.status?.conditions?.some((condition) => condition.reason === 'Unschedulable'),
+  )
+  if (
+    workload !== undefined &&
+    ready >= desired &&
+    (status.observedGeneration ?? 0) >= (workload.metadata.generation ?? 0)
+  ) {
+    return { finding: yes(`${ready} of ${desired} pods are ready.`), fields }
+  }
+  const why =
+    unschedulable === undefined
+      ? (troubleOf(pods) ??
+        (desired > 0 && pods.length === 0
+          ? `no pod is there: kubectl describe ${kind.toLowerCase()} ${name} -n ${namespace}`
+          : undefined))
+      : `${unschedulable.metadata.name} finds no node`
+  const finding: Finding = {
+    type: 'Available',
+    status: 'False',
+    reason: unschedulable === undefined ? 'PodsNotReady' : 'Unschedulable',
+    message: `${ready} of ${desired} pods are ready${why === undefined ? '' : `; ${why}`}.`,
+  }
+  return { finding, fields }
+}
+
+/** What keeps a pod from running, in words that stay the same while it is tried again and again. */
+export function troubleOf(pods: Iterable<PodObject>): string | undefined {
+  for (const { metadata, status } of pods) {
+    for (const container of [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])]) {
+      const { name, ready, restartCount, state, lastState } = container
+      const waits = state?.waiting?.reason ?? ''
+      const where = `container ${name} of ${metadata.name}`
+      if (/^Err|Image/.test(waits)) return `the image of ${where} cannot be had`
+      if (/^Create\w+Error$/.test(waits)) return `${where} cannot be made: ${waits}`
+      const end = state?.terminated ?? lastState?.terminated
+      if (ready !== true && restartCount > 0 && end?.exitCode !== undefined && end.exitCode !== 0) {
+        const reason = end.reason === 'OOMKilled' ? 'out of memory' : `exit code ${end.exitCode}`
+        return `${where} ends again and again (${reason}): kubectl logs ${metadata.name} -n ${metadata.namespace} -c ${name} --previous`
+      }
+    }
+  }
+  return undefined
+}

@@ -1,0 +1,36 @@
+// An Agent's pods, as far as its controllers look at them. Pure.
+
+import type { KubeObject } from '../../api/object.ts'
+import type { Delivery, Report } from '../../fleet/delivery.ts'
+
+interface ContainerStatus {
+  readonly name: string
+  readonly restartCount: number
+  readonly ready?: boolean
+  readonly state?: {
+    readonly terminated?: { readonly reason?: string; readonly exitCode?: number }
+    readonly waiting?: { readonly reason?: string }
+  }
+  readonly lastState?: { readonly terminated?: { readonly reason?: string; readonly exitCode?: number } }
+}
+
+/** A pod as far as it matters here. */
+export interface PodObject extends KubeObject {
+  readonly spec?: { readonly nodeName?: string }
+  readonly status?: {
+    readonly phase?: string
+    readonly containerStatuses?: readonly ContainerStatus[]
+    readonly initContainerStatuses?: readonly ContainerStatus[]
+    readonly conditions?: readonly { readonly type: string; readonly status: string; readonly reason?: string }[]
+  }
+}
+
+/** Whether a pod has been silent for too long, counted from when it could have been heard first. */
+export function isLost(pod: PodObject, report: Report | undefined, delivery: Delivery, now: number): boolean {
+  return delivery.isStale(report, now, Date.parse(pod.metadata.creationTimestamp ?? '') || 0)
+}
+
+/** How often the containers of a pod were started again. */
+export function restartsOf(pod: PodObject): number {
+  return (pod.status?.containerStatuses ?? []).reduce((sum, { restartCount }) => sum + restartCount, 0)
+}

@@ -1,0 +1,55 @@
+// What is in the revisions of an Agent's bundle: their pipelines, what differs between two, and the secret values that they need. Pure.
+
+import type { Candidate, Revision } from '@penstock/agent/bundle/format'
+import type { Delivered, KnownRevision } from '../fleet/delivery.ts'
+import type { Fragment } from '../render/fragment.ts'
+
+/** The pipelines of a revision; none where its content is not at hand. */
+export function fragmentsIn(
+  delivered: Delivered,
+  revision: Revision | Candidate | undefined,
+): ReadonlyMap<string, Fragment> {
+  return (revision === undefined ? undefined : delivered.revisions.get(revision.rev)?.fragments) ?? new Map()
+}
+
+/** The revisions that agents run, or shall run. */
+export function wantedIn({ stable, candidate }: Delivered): string[] {
+  return [stable?.rev, candidate?.rev].filter((rev) => rev !== undefined)
+}
+
+/** Keys of the secret values that these revisions refer to. */
+export function valueKeys({ revisions }: Delivered, revs: readonly string[]): Set<string> {
+  const keys = new Set<string>()
+  for (const rev of revs) {
+    for (const { secretRefs } of revisions.get(rev)?.fragments.values() ?? []) {
+      for (const { key } of secretRefs) keys.add(key)
+    }
+  }
+  return keys
+}
+
+/** Most pipelines are the same in all revisions: each is kept once, as the newest has it. */
+export function shareFragments(revisions: Map<string, KnownRevision>): void {
+  const known = new Map<string, Fragment>()
+  for (const [rev, revision] of [...revisions].reverse()) {
+    const fragments = new Map<string, Fragment>()
+    for (const [id, fragment] of revision.fragments) {
+      const same = known.get(id)
+      const shared = same?.hash === fragment.hash && same.entry === fragment.entry ? same : fragment
+      if (same === undefined) known.set(id, fragment)
+      fragments.set(id, shared)
+    }
+    revisions.set(rev, { ...revision, fragments })
+  }
+}
+
+/** Ids of the pipelines that are not the same in two revisions. */
+export function changedIn(next: ReadonlyMap<string, Fragment>, before: ReadonlyMap<string, Fragment>): Set<string> {
+  const changed = new Set<string>()
+  for (const [id, fragment] of next) if (before.get(id)?.hash !== fragment.hash) changed.add(id)
+  for (const id of before.keys()) if (!next.has(id)) changed.add(id)
+  return changed
+}
+
+/** A revision as people see it. */
+export const shortRevision = (rev: string) => rev.slice(0, 12)
