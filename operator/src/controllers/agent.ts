@@ -2,7 +2,7 @@
 // Level-triggered: every pass reads what is, decides, and writes only what is not as it shall be.
 
 import { gunzipSync } from 'node:zlib'
-import { type Manifest, type Revision, readBundle, type Shard, sha256 } from '@penstock/agent/bundle/format'
+import { type Manifest, readBundle, type Shard, sha256 } from '@penstock/agent/bundle/format'
 import { canonicalJson } from '@penstock/agent/config/canonical'
 import { errorText } from '@penstock/agent/errors'
 import {
@@ -21,7 +21,7 @@ import { type KubeObject, keyOf, objectKey, type ResourceType } from '../api/obj
 import { type Artifact, type SecretRef, secretValue } from '../compile/artifact.ts'
 import type { OperatorContext, OperatorPart } from '../context.ts'
 import type { Delivered, Delivery, KnownRevision, Offered, RolloutRecord } from '../fleet/delivery.ts'
-import { isGood, remembered, undoAnnotation, undoneOf } from '../fleet/undo.ts'
+import { isGood, undoAnnotation } from '../fleet/undo.ts'
 import type { Cache } from '../kube/cache.ts'
 import { isNormal, KubeError } from '../kube/client.ts'
 import { evenNow } from '../kube/clock.ts'
@@ -74,11 +74,13 @@ import {
 import { availabilityOf, type WorkloadObject, workloadKindOf } from './agent/available.ts'
 import { egressPorts } from './agent/egress.ts'
 import { holds } from './agent/holds.ts'
-import { isLost, type PodObject, restartsOf } from './agent/pods.ts'
+import { isLost, type PodObject } from './agent/pods.ts'
+import { StepWatch, worseIn } from './agent/step.ts'
+import { advance, goBack, type RolloutEvent } from './agent/transition.ts'
 import { AgentSecrets, type Contents, unwatchedMs, ValueReader } from './agent-secrets.ts'
 import { Controller, ControllerMetrics } from './controller.ts'
-import { changedIn, fragmentsIn, shareFragments, shortRevision, valueKeys, wantedIn } from './revisions.ts'
-import { type AgentNode, decide, type Observation, policyOf } from './rollout-plan.ts'
+import { changedIn, fragmentsIn, shareFragments, valueKeys, wantedIn } from './revisions.ts'
+import { type AgentNode, policyOf } from './rollout-plan.ts'
 import {
   allowRecreate,
   type JobObject,
@@ -149,14 +151,12 @@ interface AgentMemory {
   withdrawing: boolean
   /** Changes of what is selected that have been rendered. */
   rendered: { readonly key: string; readonly bundle: Awaited<ReturnType<typeof renderBundle>> } | undefined
-  /** Containers' restarts when the candidate's present step began, by uid of the pod. */
-  restarts: { readonly step: string; readonly counts: ReadonlyMap<string, number> } | undefined
-  /** Since when pods have reported without a break, in the candidate's present step, that they wait; by uid. */
-  waits: { readonly step: string; readonly since: Map<string, number> } | undefined
+  /** What agents did in the candidate's present step. */
+  readonly step: StepWatch
   /** Version of each object of the workload that was found to be as it shall be. */
   readonly verified: Map<string, string>
   /** Events about a decision that is told once it is written. */
-  readonly decided: { readonly type: 'Normal' | 'Warning'; readonly reason: string; readonly message: string }[]
+  readonly decided: RolloutEvent[]
   /** By object: when a foreign change was taken back, and whose the last one was. */
   readonly reverts: Map<string, { readonly times: readonly number[]; readonly manager: string }>
 }
@@ -331,8 +331,7 @@ export class AgentController implements AsyncDisposable {
         restored: undefined,
         withdrawing: false,
         rendered: undefined,
-        restarts: undefined,
-        waits: undefined,
+        step: new StepWatch(),
         verified: new Map(),
         decided: [],
         reverts: new Map(),
@@ -534,14 +533,17 @@ export class AgentController implements AsyncDisposable {
       delivered.revisions.set(bundle.rev, bundle)
       shareFragments(delivered.revisions)
     }
-    const undone = this.#undone(agent, delivered, bundle.rev)
-    if (undone !== undefined) {
+    const request = agent.metadata.annotations?.[undoAnnotation]
+    const back = goBack(delivered, delivered.revisions, request, bundle.rev, new Date().toISOString())
+    Object.assign(delivered, back.state)
+    for (const { type, reason, message } of back.events) this.#event(agent, type, reason, message)
+    if (back.revision !== undefined) {
       // Its values are followed as those of any other revision.
-      const earlier = [...undone.fragments.values()].map((fragment) => ({ fragment, createdAt: '' }))
+      const earlier = [...back.revision.fragments.values()].map((fragment) => ({ fragment, createdAt: '' }))
       const { of } = await this.#valuesFor(earlier, secrets, new Map(), stableFragments, signal)
       for (const [id, value] of of) values.of.set(id, value)
     }
-    const waitMs = undone === undefined ? this.#decide(key, agent, memory, delivered, bundle) : undefined
+    const waitMs = back.revision === undefined ? this.#advance(key, agent, memory, delivered, bundle) : undefined
     await this.#write(key, delivered, memory, values.of, signal)
     memory.withdrawing = false
     this.#delivery.set(key, delivered)
@@ -747,155 +749,38 @@ export class AgentController implements AsyncDisposable {
     return result.ok ? result.value : undefined
   }
 
-  /** The earlier revision that somebody has gone back to, put in force everywhere: it has run everywhere before. */
-  #undone(agent: Agent, delivered: Delivered, wanted: string): KnownRevision | undefined {
-    const request = agent.metadata.annotations?.[undoAnnotation]
-    const { undone: before, ...record } = delivered.record
-    const undone = undoneOf(delivered.record, request, wanted, (rev) => delivered.revisions.has(rev))
-    delivered.record = undone === undefined ? record : { ...record, undone }
-    if (undone !== undefined && undone.to === undefined && before?.request !== request) {
-      this.#event(agent, 'Warning', 'UndoFailed', `There is no revision to go back to: "${request}".`)
-    }
-    if (undone?.to === undefined) return undefined
-    const known = delivered.revisions.get(undone.to)
-    if (known === undefined) {
-      // Its content is lost: what shall run is better than nothing.
-      delivered.record = { ...delivered.record, undone: { request: undone.request } }
-      return undefined
-    }
-    delivered.why = ''
-    if (delivered.stable?.rev !== known.rev || delivered.candidate !== undefined) {
-      const at = new Date().toISOString()
-      delivered.stable = { rev: known.rev, shards: known.shards }
-      delivered.candidate = undefined
-      const history = remembered(delivered.record.history, { revision: known.rev, at, result: 'Undone' })
-      delivered.record = { ...withoutStep(delivered.record), history }
-      this.#event(
-        agent,
-        'Normal',
-        'Undone',
-        `Revision ${shortRevision(known.rev)} runs again instead of ${shortRevision(wanted)}.`,
-      )
-    }
-    return known
-  }
-
-  /** Lets the rollout go on by one decision. */
-  #decide(
+  /** Lets the rollout go on by one decision; gives after how long to look again. */
+  #advance(
     key: string,
     agent: Agent,
     memory: AgentMemory,
     delivered: Delivered,
     bundle: KnownRevision,
   ): number | undefined {
-    const policy = policyOf(agent.spec.rollout)
     const now = evenNow()
-    const { candidate, stable } = delivered
-    const changed = changedIn(fragmentsIn(delivered, candidate), fragmentsIn(delivered, stable))
-    const step = candidate === undefined ? '' : `${candidate.rev} ${delivered.record.step ?? 0}`
+    const { candidate, stable, record } = delivered
+    const tried = fragmentsIn(delivered, candidate)
+    const changed = changedIn(tried, fragmentsIn(delivered, stable))
     const pods = this.#podsOf(agent)
-    if (candidate !== undefined && memory.restarts?.step !== step) {
-      memory.restarts = { step, counts: new Map(pods.map((pod) => [pod.metadata.uid ?? '', restartsOf(pod)])) }
-    }
-    if (candidate !== undefined && memory.waits?.step !== step) memory.waits = { step, since: new Map() }
-    const waits = memory.waits?.since ?? new Map<string, number>()
+    if (candidate !== undefined) memory.step.follow(`${candidate.rev} ${record.step ?? 0}`, pods)
+    // Drops the reports of pods that are gone, which must not count as losses either.
     const nodes =
-      agent.spec.mode === 'Sidecar' ? this.#sidecarsOf(key, waits, now) : this.#nodesOf(key, pods, memory, waits, now)
-    const observation: Observation = {
+      agent.spec.mode === 'Sidecar' ? this.#sidecarsOf(key, memory, now) : this.#nodesOf(key, pods, memory, now)
+    const { state, events, recheckMs, isStarted } = advance(delivered, {
       now,
-      policy,
-      stable: stable?.rev,
-      candidate:
-        candidate === undefined
-          ? undefined
-          : {
-              rev: candidate.rev,
-              percent: candidate.percent,
-              salt: candidate.salt,
-              step: delivered.record.step ?? 0,
-              since: Date.parse(delivered.record.since ?? '') || undefined,
-            },
-      desired: bundle.rev,
+      policy: policyOf(agent.spec.rollout),
+      bundle,
+      tried,
       changed,
-      worse: this.#worse(key, delivered, changed),
+      worse: worseIn(this.#delivery.reports(key), candidate, changed),
       nodes,
-    }
-    const decision = decide(observation)
-    const revision: Revision = { rev: bundle.rev, shards: bundle.shards }
-    const history = (result: string, rev: string) =>
-      remembered(delivered.record.history, { revision: rev, at: new Date(now).toISOString(), result })
-    delivered.why = ''
-    const decided = (type: 'Normal' | 'Warning', reason: string, message: string) => {
-      if (!memory.decided.some((event) => event.message === message)) memory.decided.push({ type, reason, message })
-    }
-    switch (decision.action) {
-      case 'promote':
-        if (delivered.stable?.rev !== bundle.rev) {
-          decided('Normal', 'RolledOut', `Revision ${shortRevision(bundle.rev)} is rolled out.`)
-          delivered.record = { ...withoutStep(delivered.record), history: history('RolledOut', bundle.rev) }
-        } else delivered.record = withoutStep(delivered.record)
-        delivered.stable = revision
-        delivered.candidate = undefined
-        return undefined
-      case 'start':
-        delivered.candidate = { ...revision, percent: decision.percent, salt: decision.salt }
-        delivered.record = { ...withoutStep(delivered.record), step: 0 }
-        memory.restarts = undefined
-        memory.waits = undefined
-        decided(
-          'Normal',
-          'RolloutStarted',
-          `Revision ${shortRevision(bundle.rev)} goes to ${decision.percent}% of the agents.`,
-        )
-        return policy.canary?.bakeMs ?? policy.step.bakeMs
-      case 'step':
-        if (candidate === undefined) return undefined
-        delivered.candidate = { ...candidate, percent: decision.percent }
-        delivered.record = { ...withoutStep(delivered.record), step: (delivered.record.step ?? 0) + 1 }
-        return policy.step.bakeMs
-      case 'watch':
-        delivered.record = { ...delivered.record, since: new Date(now).toISOString() }
-        return decision.waitMs
-      case 'settle':
-        delivered.stable = candidate === undefined ? stable : { rev: candidate.rev, shards: candidate.shards }
-        delivered.candidate = undefined
-        delivered.record = {
-          ...withoutStep(delivered.record),
-          history: history('RolledOut', candidate?.rev ?? bundle.rev),
-        }
-        return 0
-      case 'drop':
-        delivered.candidate = undefined
-        delivered.record = withoutStep(delivered.record)
-        return undefined
-      case 'abort': {
-        const rolledBack = { ...delivered.record.rolledBack }
-        const tried = fragmentsIn(delivered, candidate)
-        for (const id of decision.culprits) {
-          const fragment = tried.get(id)
-          const retry = this.#context.artifacts.get(id)?.retry
-          if (fragment === undefined) continue
-          rolledBack[id] = { hash: fragment.hash, ...(retry === undefined ? {} : { retry }), why: decision.why }
-        }
-        delivered.candidate = undefined
-        delivered.record = {
-          ...withoutStep(delivered.record),
-          rolledBack,
-          history: history('RolledBack', candidate?.rev ?? bundle.rev),
-        }
-        decided(
-          'Warning',
-          'RolledBack',
-          `Revision ${shortRevision(candidate?.rev ?? bundle.rev)} is taken back: ${decision.why}.`,
-        )
-        // What is left of it is rendered next.
-        return 0
-      }
-      case 'none':
-        delivered.why = decision.why
-        // Silence of an agent is found out by time alone.
-        return candidate === undefined ? undefined : Math.min(decision.waitMs ?? 10_000, 10_000)
-    }
+      retryOf: (id) => this.#context.artifacts.get(id)?.retry,
+    })
+    Object.assign(delivered, state)
+    if (isStarted) memory.step.forget()
+    for (const event of events)
+      if (!memory.decided.some(({ message }) => message === event.message)) memory.decided.push(event)
+    return recheckMs
   }
 
   #event(agent: Agent, type: 'Normal' | 'Warning', reason: string, message: string): void {
@@ -914,67 +799,19 @@ export class AgentController implements AsyncDisposable {
     return pods
   }
 
-  #nodesOf(
-    key: string,
-    pods: readonly PodObject[],
-    memory: AgentMemory,
-    waits: Map<string, number>,
-    now: number,
-  ): AgentNode[] {
+  #nodesOf(key: string, pods: readonly PodObject[], memory: AgentMemory, now: number): AgentNode[] {
     this.#delivery.keep(key, new Set(pods.map((pod) => pod.metadata.uid ?? '')))
     return pods.map((pod) => {
-      const uid = pod.metadata.uid ?? ''
-      const report = this.#delivery.report(key, uid)
-      const before = memory.restarts?.counts.get(uid)
-      return {
-        node: report?.node ?? pod.spec?.nodeName ?? pod.metadata.name,
-        revision: report?.revision,
-        failed: report?.failed ?? new Set(),
-        stuck: report?.state === 'Stuck',
-        waitingSince: noteWait(waits, uid, report?.state, now),
-        stale: isLost(pod, report, this.#delivery, now),
-        crashed: before !== undefined && restartsOf(pod) > before,
-      }
+      const report = this.#delivery.report(key, pod.metadata.uid ?? '')
+      return memory.step.node(pod, report, isLost(pod, report, this.#delivery, now), now)
     })
   }
 
   /** Pods with a sidecar are the users' own: only those that report are known. */
-  #sidecarsOf(key: string, waits: Map<string, number>, now: number): AgentNode[] {
+  #sidecarsOf(key: string, memory: AgentMemory, now: number): AgentNode[] {
     const reports = [...this.#delivery.reports(key)].filter((report) => !this.#delivery.isStale(report, now))
     this.#delivery.keep(key, new Set(reports.map((report) => report.podUid)))
-    return reports.map(({ podUid, node, revision, failed, state }) => ({
-      node,
-      revision,
-      failed,
-      stuck: state === 'Stuck',
-      waitingSince: noteWait(waits, podUid, state, now),
-      stale: false,
-      crashed: false,
-    }))
-  }
-
-  /** Changed pipelines whose events get lost more than twice as often where the candidate runs. */
-  #worse(key: string, delivered: Delivered, changed: ReadonlySet<string>): Set<string> {
-    const worse = new Set<string>()
-    const { candidate } = delivered
-    if (candidate === undefined || candidate.percent >= 100) return worse
-    const rates = new Map<string, { tried: [number, number]; stable: [number, number] }>()
-    for (const report of this.#delivery.reports(key)) {
-      const side = report.revision === candidate.rev ? 'tried' : 'stable'
-      for (const [id, { eventsIn, dropped, errors }] of Object.entries(report.pipelines)) {
-        if (!changed.has(id)) continue
-        const rate = rates.get(id) ?? { tried: [0, 0], stable: [0, 0] }
-        rate[side][0] += dropped + errors
-        rate[side][1] += eventsIn
-        rates.set(id, rate)
-      }
-    }
-    for (const [id, { tried, stable }] of rates) {
-      // A new pipeline, or one without traffic, has nothing to be compared with.
-      if (stable[1] < fewestEvents || tried[1] < fewestEvents) continue
-      if (tried[0] / tried[1] > Math.max(2 * (stable[0] / stable[1]), leastRate)) worse.add(id)
-    }
-    return worse
+    return reports.map((report) => memory.step.sidecar(report, now))
   }
 
   async #write(
@@ -1301,11 +1138,6 @@ export class AgentController implements AsyncDisposable {
   }
 }
 
-/** Fewer events tell nothing about a rate. */
-const fewestEvents = 100
-/** A rate of losses that is not worth taking a revision back. */
-const leastRate = 0.01
-
 /** The values of keys, as far as they are found. */
 function picked(keys: Iterable<string>, find: (key: string) => Buffer | undefined): Map<string, Buffer> {
   const values = new Map<string, Buffer>()
@@ -1354,17 +1186,6 @@ function shardsOf(rev: string, { slots, data }: AgentSecrets['config']): Shard[]
     if (file === undefined) return shards
     shards.push({ key, sha256: sha256(file), bytes: gunzipSync(file).length })
   }
-}
-
-function withoutStep({ step: _, since: __, ...record }: RolloutRecord): RolloutRecord {
-  return record
-}
-
-/** Since when an agent has reported without a break that it waits. */
-function noteWait(waits: Map<string, number>, pod: string, state: string | undefined, now: number): number | undefined {
-  if (state !== 'Waiting') waits.delete(pod)
-  else if (!waits.has(pod)) waits.set(pod, now)
-  return waits.get(pod)
 }
 
 function refersTo(ref: SecretRef, namespace: string | undefined, name: string): boolean {

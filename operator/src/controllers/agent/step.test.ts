@@ -1,0 +1,72 @@
+import type { Candidate } from '@penstock/agent/bundle/format'
+import { expect, test } from 'vitest'
+import type { Report } from '../../fleet/delivery.ts'
+import type { PodObject } from './pods.ts'
+import { StepWatch, worseIn } from './step.ts'
+
+function pod(restartCount: number): PodObject {
+  const status = { containerStatuses: [{ name: 'agent', restartCount }] }
+  return { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p', uid: 'u' }, spec: { nodeName: 'n' }, status }
+}
+
+const report = (state: string) =>
+  ({ podUid: 'u', node: 'n', revision: 'r', failed: new Set(), state }) as Partial<Report> as Report
+
+test('an agent has crashed when its container started again since the step began, and not before', () => {
+  const watch = new StepWatch()
+  watch.follow('r 0', [pod(3)])
+  expect(watch.node(pod(3), undefined, false, 0).crashed).toBe(false)
+  watch.follow('r 0', [pod(4)])
+  expect(watch.node(pod(4), undefined, false, 0).crashed).toBe(true)
+  watch.follow('r 1', [pod(4)])
+  expect(watch.node(pod(4), undefined, false, 0).crashed).toBe(false)
+})
+
+test('an agent waits since its first report of an unbroken row in this step', () => {
+  const watch = new StepWatch()
+  watch.follow('r 0', [pod(0)])
+  const since = (state: string, now: number) => watch.sidecar(report(state), now).waitingSince
+  expect([since('Waiting', 1), since('Waiting', 2), since('Loaded', 3), since('Waiting', 4)]).toEqual([
+    1,
+    1,
+    undefined,
+    4,
+  ])
+  watch.forget()
+  watch.follow('r 0', [pod(0)])
+  expect(since('Waiting', 5)).toBe(5)
+})
+
+const candidate: Candidate = { rev: 'new', shards: [], percent: 5, salt: '' }
+function figures([eventsIn, dropped]: readonly [number, number]): Report['pipelines'] {
+  const rest = { generation: 1, uid: '', hash: '', eventsOut: 0, filtered: 0, lostBytes: 0, bufferedEvents: 0 }
+  const buffer = { bufferedBytes: 0, bufferUse: 0, lagSeconds: 0, components: {} }
+  return { 'shop/p': { ...rest, ...buffer, eventsIn, dropped, errors: 0 } }
+}
+
+test.each([
+  {
+    sentence: 'more than twice the losses of the stable revision are worse',
+    stable: [1000, 20],
+    tried: [100, 5],
+    worse: true,
+  },
+  { sentence: 'twice the losses are not', stable: [1000, 20], tried: [100, 4], worse: false },
+  { sentence: 'one event in a hundred may get lost', stable: [1000, 0], tried: [100, 1], worse: false },
+  { sentence: 'too few events say nothing', stable: [1000, 0], tried: [99, 99], worse: false },
+  {
+    sentence: 'a pipeline without traffic before has nothing to be compared with',
+    stable: [0, 0],
+    tried: [100, 100],
+    worse: false,
+  },
+] as const)('$sentence', ({ stable, tried, worse }) => {
+  const reports = [
+    { revision: 'old', pipelines: figures(stable) },
+    { revision: 'new', pipelines: figures(tried) },
+  ]
+  const found = (changed: string[], percent = 5) => [...worseIn(reports, { ...candidate, percent }, new Set(changed))]
+  expect(found(['shop/p'])).toEqual(worse ? ['shop/p'] : [])
+  expect(found(['other/p']), 'of changed pipelines alone').toEqual([])
+  expect(found(['shop/p'], 100), 'while some agents run the stable revision').toEqual([])
+})

@@ -1,0 +1,212 @@
+// What an Agent runs next: the state of its rollout after one decision, with the events that report it. Pure: `rollout-plan.ts`
+// decides, this file carries the decision out on a copy of the state, and the controller assigns the result once.
+
+import type { Candidate, Revision } from '@penstock/agent/bundle/format'
+import type { Delivered, KnownRevision, RolloutRecord } from '../../fleet/delivery.ts'
+import { remembered, undoneOf } from '../../fleet/undo.ts'
+import type { Fragment } from '../../render/fragment.ts'
+import { shortRevision } from '../revisions.ts'
+import { type AgentNode, type Decision, decide, type RolloutPolicy } from '../rollout-plan.ts'
+
+export type RolloutState = Readonly<Pick<Delivered, 'stable' | 'candidate' | 'record' | 'why'>>
+
+export interface RolloutEvent {
+  readonly type: 'Normal' | 'Warning'
+  readonly reason: string
+  readonly message: string
+}
+
+export interface Seen {
+  readonly now: number
+  readonly policy: RolloutPolicy
+  /** What is to run. */
+  readonly bundle: KnownRevision
+  /** The pipelines of the candidate. */
+  readonly tried: ReadonlyMap<string, Fragment>
+  /** Ids of the pipelines that differ between the candidate and the stable revision. */
+  readonly changed: ReadonlySet<string>
+  readonly worse: ReadonlySet<string>
+  readonly nodes: readonly AgentNode[]
+  /** The `retry` annotation of a Pipeline. */
+  retryOf(id: string): string | undefined
+}
+
+export interface Transition {
+  readonly state: RolloutState
+  readonly events: readonly RolloutEvent[]
+  /** After how long time alone may change the decision. */
+  readonly recheckMs: number | undefined
+  /** Whether a new candidate has started, so that restarts and waits count anew. */
+  readonly isStarted: boolean
+}
+
+/** An agent that falls silent is noticed by time alone, so a rollout is looked at this often at least. */
+const maxRecheckMs = 10_000
+
+/** The state after the next decision about a rollout. */
+export function advance(before: RolloutState, seen: Seen): Transition {
+  const { stable, candidate, record } = before
+  const step = record.step ?? 0
+  const decision = decide({
+    now: seen.now,
+    policy: seen.policy,
+    stable: stable?.rev,
+    candidate:
+      candidate === undefined
+        ? undefined
+        : {
+            rev: candidate.rev,
+            percent: candidate.percent,
+            salt: candidate.salt,
+            step,
+            since: Date.parse(record.since ?? '') || undefined,
+          },
+    desired: seen.bundle.rev,
+    changed: seen.changed,
+    worse: seen.worse,
+    nodes: seen.nodes,
+  })
+  return carryOut(decision, { stable, candidate, record, why: '' }, seen)
+}
+
+function carryOut(decision: Decision, before: RolloutState, seen: Seen): Transition {
+  const { candidate, record } = before
+  const { bundle, policy } = seen
+  const revision: Revision = { rev: bundle.rev, shards: bundle.shards }
+  const to = (state: Partial<RolloutState>, recheckMs?: number, events: readonly RolloutEvent[] = []): Transition => ({
+    state: { ...before, ...state },
+    events,
+    recheckMs,
+    isStarted: decision.action === 'start',
+  })
+  switch (decision.action) {
+    case 'promote':
+      return promoted(before, seen)
+    case 'start': {
+      const { percent, salt } = decision
+      const message = `Revision ${shortRevision(bundle.rev)} goes to ${percent}% of the agents.`
+      return to(
+        { candidate: { ...revision, percent, salt }, record: { ...withoutStep(record), step: 0 } },
+        policy.canary?.bakeMs ?? policy.step.bakeMs,
+        [{ type: 'Normal', reason: 'RolloutStarted', message }],
+      )
+    }
+    case 'step': {
+      if (candidate === undefined) return to({})
+      const next: Candidate = { ...candidate, percent: decision.percent }
+      return to(
+        { candidate: next, record: { ...withoutStep(record), step: (record.step ?? 0) + 1 } },
+        policy.step.bakeMs,
+      )
+    }
+    case 'watch':
+      return to({ record: { ...record, since: new Date(seen.now).toISOString() } }, decision.waitMs)
+    case 'settle': {
+      const stable = candidate === undefined ? before.stable : { rev: candidate.rev, shards: candidate.shards }
+      const history = remember(record, 'RolledOut', candidate?.rev ?? bundle.rev, seen.now)
+      return to({ stable, candidate: undefined, record: { ...withoutStep(record), history } }, 0)
+    }
+    case 'drop':
+      return to({ candidate: undefined, record: withoutStep(record) })
+    case 'abort':
+      return takenBack(decision, before, seen)
+    case 'none': {
+      const recheckMs = candidate === undefined ? undefined : Math.min(decision.waitMs ?? maxRecheckMs, maxRecheckMs)
+      return to({ why: decision.why }, recheckMs)
+    }
+  }
+}
+
+function promoted(before: RolloutState, { bundle, now }: Seen): Transition {
+  const record = withoutStep(before.record)
+  const state = { ...before, stable: { rev: bundle.rev, shards: bundle.shards }, candidate: undefined }
+  if (before.stable?.rev === bundle.rev)
+    return { state: { ...state, record }, events: [], recheckMs: undefined, isStarted: false }
+  const history = remember(before.record, 'RolledOut', bundle.rev, now)
+  const message = `Revision ${shortRevision(bundle.rev)} is rolled out.`
+  return {
+    state: { ...state, record: { ...record, history } },
+    events: [{ type: 'Normal', reason: 'RolledOut', message }],
+    recheckMs: undefined,
+    isStarted: false,
+  }
+}
+
+function takenBack(
+  { culprits, why }: Extract<Decision, { action: 'abort' }>,
+  before: RolloutState,
+  { tried, bundle, now, retryOf }: Seen,
+): Transition {
+  const { candidate, record } = before
+  const rolledBack = { ...record.rolledBack }
+  for (const id of culprits) {
+    const fragment = tried.get(id)
+    const retry = retryOf(id)
+    if (fragment === undefined) continue
+    rolledBack[id] = { hash: fragment.hash, ...(retry === undefined ? {} : { retry }), why }
+  }
+  const rev = candidate?.rev ?? bundle.rev
+  const history = remember(record, 'RolledBack', rev, now)
+  const message = `Revision ${shortRevision(rev)} is taken back: ${why}.`
+  return {
+    state: { ...before, candidate: undefined, record: { ...withoutStep(record), rolledBack, history } },
+    events: [{ type: 'Warning', reason: 'RolledBack', message }],
+    // What is left of it is rendered next.
+    recheckMs: 0,
+    isStarted: false,
+  }
+}
+
+export interface Return {
+  readonly state: RolloutState
+  readonly events: readonly RolloutEvent[]
+  /** The earlier revision that runs; undefined: the rollout goes on. */
+  readonly revision: KnownRevision | undefined
+}
+
+/**
+ * The state after somebody asked for an earlier revision: it is put in force everywhere, as it has run everywhere before.
+ * @param request the annotation that asks for it
+ * @param wanted revision that runs without it
+ */
+export function goBack(
+  before: RolloutState,
+  revisions: ReadonlyMap<string, KnownRevision>,
+  request: string | undefined,
+  wanted: string,
+  at: string,
+): Return {
+  const { undone: earlier, ...rest } = before.record
+  const undone = undoneOf(before.record, request, wanted, (rev) => revisions.has(rev))
+  const record = undone === undefined ? rest : { ...rest, undone }
+  if (undone?.to === undefined) {
+    const isNew = undone !== undefined && earlier?.request !== request
+    const message = `There is no revision to go back to: "${request}".`
+    const events: RolloutEvent[] = isNew ? [{ type: 'Warning', reason: 'UndoFailed', message }] : []
+    return { state: { ...before, record }, events, revision: undefined }
+  }
+  const revision = revisions.get(undone.to)
+  if (revision === undefined) {
+    // Its content is lost: what is to run is better than nothing.
+    const over = { ...record, undone: { request: undone.request } }
+    return { state: { ...before, record: over }, events: [], revision: undefined }
+  }
+  const { rev, shards } = revision
+  if (before.stable?.rev === rev && before.candidate === undefined)
+    return { state: { ...before, record, why: '' }, events: [], revision }
+  const history = remembered(record.history, { revision: rev, at, result: 'Undone' })
+  const message = `Revision ${shortRevision(rev)} runs again instead of ${shortRevision(wanted)}.`
+  return {
+    state: { stable: { rev, shards }, candidate: undefined, record: { ...withoutStep(record), history }, why: '' },
+    events: [{ type: 'Normal', reason: 'Undone', message }],
+    revision,
+  }
+}
+
+function remember(record: RolloutRecord, result: string, revision: string, now: number) {
+  return remembered(record.history, { revision, at: new Date(now).toISOString(), result })
+}
+
+function withoutStep({ step: _, since: __, ...record }: RolloutRecord): RolloutRecord {
+  return record
+}
