@@ -1,8 +1,3 @@
-// One Agent: selects the Pipelines that it runs, renders their bundle, brings it to the pods by Secrets, and applies the workload.
-// Level-triggered: every pass reads what is, decides, and writes only what is not as it shall be.
-
-import { gunzipSync } from 'node:zlib'
-import { type Manifest, readBundle, type Shard, sha256 } from '@penstock/agent/bundle/format'
 import { canonicalJson } from '@penstock/agent/config/canonical'
 import { errorText } from '@penstock/agent/errors'
 import {
@@ -21,7 +16,7 @@ import { type KubeObject, keyOf, objectKey, type ResourceType } from '../api/obj
 import { type Artifact, type SecretRef, secretValue } from '../compile/artifact.ts'
 import type { OperatorContext, OperatorPart } from '../context.ts'
 import type { Delivered, Delivery, KnownRevision, Offered, RolloutRecord } from '../fleet/delivery.ts'
-import { isGood, undoAnnotation } from '../fleet/undo.ts'
+import { undoAnnotation } from '../fleet/undo.ts'
 import type { Cache } from '../kube/cache.ts'
 import { isNormal, KubeError } from '../kube/client.ts'
 import { evenNow } from '../kube/clock.ts'
@@ -47,12 +42,11 @@ import {
   statefulSetType,
 } from '../kube/types.ts'
 import type { WorkQueue } from '../kube/work-queue.ts'
-import { type Entry, older, renderBundle, shardKey } from '../render/bundle.ts'
-import { type Fragment, fragmentOf, fragmentsOf } from '../render/fragment.ts'
-import { type Digests, digestFile, renderManifest, startSpreadOf } from '../render/manifest.ts'
-import { place, slotBytes } from '../render/slots.ts'
+import { type Entry, older, renderBundle } from '../render/bundle.ts'
+import { type Fragment, fragmentOf } from '../render/fragment.ts'
+import { type Digests, digestFile, startSpreadOf } from '../render/manifest.ts'
+import { slotBytes } from '../render/slots.ts'
 import {
-  configSlots,
   dataFolder,
   ForeignObjectError,
   isOwn,
@@ -75,9 +69,11 @@ import { availabilityOf, type WorkloadObject, workloadKindOf } from './agent/ava
 import { egressPorts } from './agent/egress.ts'
 import { holds } from './agent/holds.ts'
 import { isLost, type PodObject } from './agent/pods.ts'
+import { restored } from './agent/restored.ts'
+import { picked, planSecrets } from './agent/slots.ts'
 import { StepWatch, worseIn } from './agent/step.ts'
 import { advance, goBack, type RolloutEvent } from './agent/transition.ts'
-import { AgentSecrets, type Contents, unwatchedMs, ValueReader } from './agent-secrets.ts'
+import { AgentSecrets, unwatchedMs, ValueReader } from './agent-secrets.ts'
 import { Controller, ControllerMetrics } from './controller.ts'
 import { changedIn, fragmentsIn, shareFragments, valueKeys, wantedIn } from './revisions.ts'
 import { type AgentNode, policyOf } from './rollout-plan.ts'
@@ -510,7 +506,7 @@ export class AgentController implements AsyncDisposable {
   async #deliver(key: string, agent: Agent, memory: AgentMemory, signal: AbortSignal): Promise<number | undefined> {
     const { secrets } = memory
     if (await secrets.read(signal)) memory.restored = undefined
-    const delivered = this.#delivery.get(key) ?? memory.restored ?? this.#restore(key, secrets)
+    const delivered = this.#delivery.get(key) ?? memory.restored ?? this.#restored(key, secrets)
     memory.restored = undefined
     if (this.#withdraw(agent, delivered)) memory.withdrawing = true
     const stableFragments = fragmentsIn(delivered, delivered.stable)
@@ -559,7 +555,7 @@ export class AgentController implements AsyncDisposable {
     if (agent.spec.configDelivery !== 'Stream' || memory.restored !== undefined) return
     const { secrets } = memory
     await secrets.read(signal)
-    const delivered = this.#restore(key, secrets)
+    const delivered = this.#restored(key, secrets)
     // What an owner lends is known when all is compiled.
     if (this.#withdraw(agent, delivered)) return
     memory.restored = delivered
@@ -571,50 +567,13 @@ export class AgentController implements AsyncDisposable {
       this.#delivery.offer(key, offeredOf(agent, delivered, named, digestFile(named)))
   }
 
-  /** What an earlier leader has left in the Secrets. */
-  #restore(key: string, secrets: AgentSecrets): Delivered {
-    const delivered: Delivered = {
-      stable: undefined,
-      candidate: undefined,
-      record: { rolledBack: {}, history: [] },
-      revisions: new Map(),
-      selected: new Map(),
-      evicted: new Map(),
-      startSpreadMs: 0,
-      why: '',
-    }
-    const { config, annotation } = secrets
-    const text = config.data('manifest.json')
-    if (text === undefined) return delivered
-    try {
-      const manifest = JSON.parse(text.toString('utf8')) as Manifest
-      delivered.startSpreadMs = manifest.startSpreadMs ?? 0
-      if (annotation !== undefined) delivered.record = JSON.parse(annotation) as RolloutRecord
-      const named = [manifest.stable, manifest.candidate].filter((revision) => revision !== undefined)
-      // Those that a rollout may go back to are not named in the manifest; agents need not know of them.
-      const kept = delivered.record.history
-        .filter(({ revision: rev }) => !named.some((revision) => revision.rev === rev))
-        .map(({ revision: rev }) => ({ rev, shards: shardsOf(rev, config) }))
-      for (const revision of [...named, ...kept]) {
-        const files = revision.shards.map((shard) => config.data(shard.key))
-        if (files.length === 0 || files.includes(undefined)) continue
-        const shards = revision.shards.map((shard, index) => ({ ...shard, data: files[index] as Buffer }))
-        const fragments = fragmentsOf(readBundle(revision, files as Buffer[]))
-        delivered.revisions.set(revision.rev, { rev: revision.rev, shards, fragments })
-      }
-      shareFragments(delivered.revisions)
-      if (manifest.stable !== undefined && delivered.revisions.has(manifest.stable.rev))
-        delivered.stable = manifest.stable
-      if (manifest.candidate !== undefined && delivered.revisions.has(manifest.candidate.rev)) {
-        delivered.candidate = manifest.candidate
-      }
-    } catch (error) {
+  #restored(key: string, secrets: AgentSecrets): Delivered {
+    return restored(secrets, (error) =>
       this.#context.logger.error(
         { error: errorText(error), agent: key },
         'The delivered bundle could not be read; it is written anew.',
-      )
-    }
-    return delivered
+      ),
+    )
   }
 
   /** The Pipelines that shall run. Contents that were taken back give way to what ran before. */
@@ -822,7 +781,6 @@ export class AgentController implements AsyncDisposable {
     signal: AbortSignal,
   ): Promise<void> {
     const { secrets } = memory
-    const { stable, candidate } = delivered
     const running = new Set<string>()
     let allKnown = true
     const agent = this.#agents.get(...(key.split('/') as [string, string]))
@@ -836,60 +794,19 @@ export class AgentController implements AsyncDisposable {
     if (agent?.spec.mode === 'Sidecar' && !this.#delivery.isStale(undefined, evenNow())) allKnown = false
     // What is withdrawn must not stay for pods that run it perhaps.
     if (memory.withdrawing) allKnown = true
-    const wanted = wantedIn(delivered)
-    const history = delivered.record.history.filter(isGood).map(({ revision }) => revision)
-    const keep = [...new Set([...wanted, ...running, ...history])]
-    for (const rev of [...delivered.revisions.keys()]) if (!keep.includes(rev)) delivered.revisions.delete(rev)
-
-    // Values: all that the revisions at hand refer to, old ones as they are.
-    const oldValues = secrets.values
-    const all = picked(valueKeys(delivered, keep), (id) => values.get(id) ?? oldValues.data(id))
-    const named = picked(valueKeys(delivered, wanted), (id) => all.get(id))
-    // What some pod may need that has not said what it runs is not taken away.
-    if (!allKnown) for (const id of oldValues.slots.keys()) all.set(id, all.get(id) ?? (oldValues.data(id) as Buffer))
-    const digests = digestFile(named)
     if (agent !== undefined) delivered.startSpreadMs = this.#startSpread(agent, delivered.startSpreadMs)
-    const manifest = renderManifest(stable, candidate, digests, {
-      delivery: agent?.spec.configDelivery,
-      startSpreadMs: delivered.startSpreadMs,
+    const plan = planSecrets(delivered, {
+      agent: key,
+      running,
+      allKnown,
+      value: (id) => values.get(id),
+      values: secrets.values,
+      config: secrets.config,
+      manifestExtras: { delivery: agent?.spec.configDelivery, startSpreadMs: delivered.startSpreadMs },
     })
-    const old = secrets.config
-    const items = new Map<string, Buffer>([[digests.file.key, digests.file.data]])
-    for (const rev of keep) {
-      for (const shard of delivered.revisions.get(rev)?.shards ?? []) items.set(shard.key, shard.data)
-    }
-    if (!allKnown) {
-      for (const id of old.slots.keys())
-        if (id !== 'manifest.json') items.set(id, items.get(id) ?? (old.data(id) as Buffer))
-    }
-    const toItems = (map: ReadonlyMap<string, Buffer>) => [...map].map(([id, data]) => ({ key: id, data }))
-    const needed = new Set([
-      ...wanted.flatMap((rev) => delivered.revisions.get(rev)?.shards.map((shard) => shard.key) ?? []),
-      digests.file.key,
-      ...named.keys(),
-    ])
-    const fitting = (
-      count: number,
-      current: ReadonlyMap<string, number>,
-      given: ReadonlyMap<string, Buffer>,
-      reserved = 0,
-    ) => {
-      const placed = place(count, current, toItems(given), reserved)
-      if (!placed.left.some((id) => needed.has(id))) return placed
-      // What a rollout may go back to gives way to what shall run.
-      return place(count, current, toItems(new Map([...given].filter(([id]) => needed.has(id)))), reserved)
-    }
-    const placedValues = fitting(secretSlots, oldValues.slots, all)
-    const placedShards = fitting(configSlots, old.slots, items, manifest.length + 4096)
-    const missing = [...placedValues.left, ...placedShards.left].filter((id) => needed.has(id))
-    if (missing.length > 0) {
-      throw new Error(`The Secrets of Agent ${key} have no room for ${missing.length} keys that its revisions need.`)
-    }
-    const shards = placedShards.slots.map((slot, index) =>
-      index === 0 ? new Map([...slot, ['manifest.json', manifest] as const]) : slot,
-    )
-    const annotation = canonicalJson(delivered.record)
-    await secrets.write(placedValues.slots as readonly Contents[], shards, annotation, signal)
+    for (const rev of [...delivered.revisions.keys()]) if (!plan.kept.has(rev)) delivered.revisions.delete(rev)
+    const { named, digests } = plan
+    await secrets.write(plan.values, plan.shards, canonicalJson(delivered.record), signal)
     // Only now: what agents are given is never newer than what a successor of this process finds.
     this.#delivery.offer(key, agent === undefined ? undefined : offeredOf(agent, delivered, named, digests))
   }
@@ -1138,16 +1055,6 @@ export class AgentController implements AsyncDisposable {
   }
 }
 
-/** The values of keys, as far as they are found. */
-function picked(keys: Iterable<string>, find: (key: string) => Buffer | undefined): Map<string, Buffer> {
-  const values = new Map<string, Buffer>()
-  for (const key of keys) {
-    const value = find(key)
-    if (value !== undefined) values.set(key, value)
-  }
-  return values
-}
-
 /** What the agents may ask for; undefined where they do not. */
 function offeredOf(
   agent: Agent,
@@ -1174,17 +1081,6 @@ function offeredOf(
     secretsEpoch: epoch,
     values,
     digests,
-  }
-}
-
-/** The shards of a revision as they stand in the Secrets. */
-function shardsOf(rev: string, { slots, data }: AgentSecrets['config']): Shard[] {
-  const shards: Shard[] = []
-  for (;;) {
-    const key = shardKey(rev, shards.length)
-    const file = slots.has(key) ? data(key) : undefined
-    if (file === undefined) return shards
-    shards.push({ key, sha256: sha256(file), bytes: gunzipSync(file).length })
   }
 }
 

@@ -6,19 +6,19 @@ import type { Fragment } from '../render/fragment.ts'
 
 /** The pipelines of a revision; none where its content is not at hand. */
 export function fragmentsIn(
-  delivered: Delivered,
+  delivered: Pick<Delivered, 'revisions'>,
   revision: Revision | Candidate | undefined,
 ): ReadonlyMap<string, Fragment> {
   return (revision === undefined ? undefined : delivered.revisions.get(revision.rev)?.fragments) ?? new Map()
 }
 
 /** The revisions that agents run, or shall run. */
-export function wantedIn({ stable, candidate }: Delivered): string[] {
+export function wantedIn({ stable, candidate }: Pick<Delivered, 'stable' | 'candidate'>): string[] {
   return [stable?.rev, candidate?.rev].filter((rev) => rev !== undefined)
 }
 
 /** Keys of the secret values that these revisions refer to. */
-export function valueKeys({ revisions }: Delivered, revs: readonly string[]): Set<string> {
+export function valueKeys({ revisions }: Pick<Delivered, 'revisions'>, revs: readonly string[]): Set<string> {
   const keys = new Set<string>()
   for (const rev of revs) {
     for (const { secretRefs } of revisions.get(rev)?.fragments.values() ?? []) {

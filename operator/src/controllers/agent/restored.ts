@@ -1,0 +1,66 @@
+// What was delivered for an Agent by an earlier process, read from the Secrets that it has left.
+
+import { gunzipSync } from 'node:zlib'
+import { type Manifest, readBundle, type Shard, sha256 } from '@penstock/agent/bundle/format'
+import type { Delivered, RolloutRecord } from '../../fleet/delivery.ts'
+import { shardKey } from '../../render/bundle.ts'
+import { fragmentsOf } from '../../render/fragment.ts'
+import type { AgentSecrets } from '../agent-secrets.ts'
+import { shareFragments } from '../revisions.ts'
+
+/** What an earlier leader has left in the Secrets. */
+export function restored(
+  secrets: Pick<AgentSecrets, 'config' | 'annotation'>,
+  onUnreadable: (error: unknown) => void,
+): Delivered {
+  const delivered: Delivered = {
+    stable: undefined,
+    candidate: undefined,
+    record: { rolledBack: {}, history: [] },
+    revisions: new Map(),
+    selected: new Map(),
+    evicted: new Map(),
+    startSpreadMs: 0,
+    why: '',
+  }
+  const { config, annotation } = secrets
+  const text = config.data('manifest.json')
+  if (text === undefined) return delivered
+  try {
+    const manifest = JSON.parse(text.toString('utf8')) as Manifest
+    delivered.startSpreadMs = manifest.startSpreadMs ?? 0
+    if (annotation !== undefined) delivered.record = JSON.parse(annotation) as RolloutRecord
+    const named = [manifest.stable, manifest.candidate].filter((revision) => revision !== undefined)
+    // Those that a rollout may go back to are not named in the manifest; agents need not know of them.
+    const kept = delivered.record.history
+      .filter(({ revision: rev }) => !named.some((revision) => revision.rev === rev))
+      .map(({ revision: rev }) => ({ rev, shards: shardsOf(rev, config) }))
+    for (const revision of [...named, ...kept]) {
+      const files = revision.shards.map((shard) => config.data(shard.key))
+      if (files.length === 0 || files.includes(undefined)) continue
+      const shards = revision.shards.map((shard, index) => ({ ...shard, data: files[index] as Buffer }))
+      const fragments = fragmentsOf(readBundle(revision, files as Buffer[]))
+      delivered.revisions.set(revision.rev, { rev: revision.rev, shards, fragments })
+    }
+    shareFragments(delivered.revisions)
+    if (manifest.stable !== undefined && delivered.revisions.has(manifest.stable.rev))
+      delivered.stable = manifest.stable
+    if (manifest.candidate !== undefined && delivered.revisions.has(manifest.candidate.rev)) {
+      delivered.candidate = manifest.candidate
+    }
+  } catch (error) {
+    onUnreadable(error)
+  }
+  return delivered
+}
+
+/** The shards of a revision as they stand in the Secrets. */
+function shardsOf(rev: string, { slots, data }: AgentSecrets['config']): Shard[] {
+  const shards: Shard[] = []
+  for (;;) {
+    const key = shardKey(rev, shards.length)
+    const file = slots.has(key) ? data(key) : undefined
+    if (file === undefined) return shards
+    shards.push({ key, sha256: sha256(file), bytes: gunzipSync(file).length })
+  }
+}

@@ -1,0 +1,117 @@
+// What the Secrets of an Agent are to hold: secret values, shards and the manifest, each key in the slot where it is if it can stay. Pure.
+
+import type { Delivered } from '../../fleet/delivery.ts'
+import { isGood } from '../../fleet/undo.ts'
+import { type Digests, digestFile, renderManifest } from '../../render/manifest.ts'
+import { place } from '../../render/slots.ts'
+import { configSlots, secretSlots } from '../../workloads/names.ts'
+import type { AgentSecrets, Contents } from '../agent-secrets.ts'
+import { valueKeys, wantedIn } from '../revisions.ts'
+
+/** Room in the first Secret for what Kubernetes and the record of the rollout add to the manifest. */
+const metadataBytes = 4096
+
+const manifestKey = 'manifest.json'
+
+export interface SeenSecrets {
+  /** Key of the Agent, for messages. */
+  readonly agent: string
+  /** Revisions that pods have reported. */
+  readonly running: ReadonlySet<string>
+  /** Whether every pod has reported: if not, nothing that a pod may run is taken away. */
+  readonly allKnown: boolean
+  /** The secret value of a key as it is now; undefined if it was not read in this pass. */
+  value(key: string): Buffer | undefined
+  /** What the Secrets hold now. */
+  readonly values: AgentSecrets['values']
+  readonly config: AgentSecrets['config']
+  readonly manifestExtras: Parameters<typeof renderManifest>[3]
+}
+
+export interface SecretsPlan {
+  /** Revisions that stay at hand. */
+  readonly kept: ReadonlySet<string>
+  readonly values: readonly Contents[]
+  readonly shards: readonly Contents[]
+  /** The values that the revisions in force refer to. */
+  readonly named: ReadonlyMap<string, Buffer>
+  readonly digests: Digests
+}
+
+export function planSecrets(
+  delivered: Pick<Delivered, 'stable' | 'candidate' | 'record' | 'revisions'>,
+  seen: SeenSecrets,
+): SecretsPlan {
+  const { stable, candidate, record, revisions } = delivered
+  const { values: oldValues, config: oldConfig, allKnown } = seen
+  const wanted = wantedIn(delivered)
+  const history = record.history.filter(isGood).map(({ revision }) => revision)
+  const kept = new Set([...wanted, ...seen.running, ...history])
+
+  // Values: all that the revisions at hand refer to, old ones as they are.
+  const values = picked(valueKeys(delivered, [...kept]), (key) => seen.value(key) ?? oldValues.data(key))
+  const named = picked(valueKeys(delivered, wanted), (key) => values.get(key))
+  // A pod that has not reported may need any of the old ones.
+  if (!allKnown) keepOld(values, oldValues)
+  const digests = digestFile(named)
+  const manifest = renderManifest(stable, candidate, digests, seen.manifestExtras)
+
+  const shards = new Map<string, Buffer>([[digests.file.key, digests.file.data]])
+  for (const rev of kept) for (const { key, data } of revisions.get(rev)?.shards ?? []) shards.set(key, data)
+  if (!allKnown) keepOld(shards, oldConfig, manifestKey)
+
+  const needed = new Set([
+    ...wanted.flatMap((rev) => revisions.get(rev)?.shards.map((shard) => shard.key) ?? []),
+    digests.file.key,
+    ...named.keys(),
+  ])
+  const placedValues = fitting(secretSlots, oldValues.slots, values, needed)
+  const placedShards = fitting(configSlots, oldConfig.slots, shards, needed, manifest.length + metadataBytes)
+  const missing = [...placedValues.left, ...placedShards.left].filter((key) => needed.has(key))
+  if (missing.length > 0) {
+    throw new Error(
+      `The Secrets of Agent ${seen.agent} have no room for ${missing.length} keys that its revisions need.`,
+    )
+  }
+  return {
+    kept,
+    values: placedValues.slots,
+    shards: placedShards.slots.map((slot, index) => (index === 0 ? new Map([...slot, [manifestKey, manifest]]) : slot)),
+    named,
+    digests,
+  }
+}
+
+function keepOld(contents: Map<string, Buffer>, old: AgentSecrets['values'], except?: string): void {
+  for (const key of old.slots.keys())
+    if (key !== except) contents.set(key, contents.get(key) ?? (old.data(key) as Buffer))
+}
+
+/** All keys, or only the needed ones where not all of those find room: what a rollout may go back to gives way to what is to run. */
+function fitting(
+  count: number,
+  current: ReadonlyMap<string, number>,
+  contents: ReadonlyMap<string, Buffer>,
+  needed: ReadonlySet<string>,
+  reservedBytes = 0,
+) {
+  const items = [...contents].map(([key, data]) => ({ key, data }))
+  const placed = place(count, current, items, reservedBytes)
+  if (!placed.left.some((key) => needed.has(key))) return placed
+  return place(
+    count,
+    current,
+    items.filter(({ key }) => needed.has(key)),
+    reservedBytes,
+  )
+}
+
+/** The values of keys, as far as they are found. */
+export function picked(keys: Iterable<string>, find: (key: string) => Buffer | undefined): Map<string, Buffer> {
+  const values = new Map<string, Buffer>()
+  for (const key of keys) {
+    const value = find(key)
+    if (value !== undefined) values.set(key, value)
+  }
+  return values
+}
