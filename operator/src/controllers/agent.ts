@@ -10,9 +10,9 @@ import {
   selectsPipeline,
   takes,
 } from '../api/agent.ts'
-import { conditionOf, type Finding } from '../api/conditions.ts'
+import type { Finding } from '../api/conditions.ts'
 import { agentKind } from '../api/kinds.ts'
-import { type KubeObject, keyOf, objectKey, type ResourceType } from '../api/object.ts'
+import { type KubeObject, keyOf, objectKey } from '../api/object.ts'
 import { type Artifact, type SecretRef, secretValue } from '../compile/artifact.ts'
 import type { OperatorContext, OperatorPart } from '../context.ts'
 import type { Delivered, Delivery, KnownRevision, Offered, RolloutRecord } from '../fleet/delivery.ts'
@@ -23,23 +23,12 @@ import { evenNow } from '../kube/clock.ts'
 import {
   clusterRoleBindingType,
   configMapType,
-  daemonSetType,
-  deploymentType,
-  horizontalPodAutoscalerType,
-  jobType,
-  leaseType,
   namespaceType,
-  networkPolicyType,
   nodeType,
   persistentVolumeClaimType,
-  podDisruptionBudgetType,
-  podMonitorType,
   podType,
   roleBindingType,
   secretType,
-  serviceAccountType,
-  serviceType,
-  statefulSetType,
 } from '../kube/types.ts'
 import type { WorkQueue } from '../kube/work-queue.ts'
 import { type Entry, older, renderBundle } from '../render/bundle.ts'
@@ -58,33 +47,20 @@ import {
   workloadName,
 } from '../workloads/names.ts'
 import type { WorkloadInput } from '../workloads/pod.ts'
-import {
-  renderDrains,
-  renderRights,
-  renderWorkloads,
-  type Manifest as Workload,
-  workloadProblems,
-} from '../workloads/render.ts'
+import { workloadProblems } from '../workloads/render.ts'
 import { availabilityOf, type WorkloadObject, workloadKindOf } from './agent/available.ts'
-import { egressPorts } from './agent/egress.ts'
-import { holds } from './agent/holds.ts'
-import { isLost, type PodObject } from './agent/pods.ts'
+import { isLost, type PodObject, podsOf } from './agent/pods.ts'
 import { restored } from './agent/restored.ts'
+import { ClusterRights } from './agent/rights.ts'
 import { picked, planSecrets } from './agent/slots.ts'
 import { StepWatch, worseIn } from './agent/step.ts'
 import { advance, goBack, type RolloutEvent } from './agent/transition.ts'
+import { type Applied, contendedMs, newApplied, ownedTypes, Workloads } from './agent/workload.ts'
 import { AgentSecrets, unwatchedMs, ValueReader } from './agent-secrets.ts'
 import { Controller, ControllerMetrics } from './controller.ts'
 import { changedIn, fragmentsIn, shareFragments, valueKeys, wantedIn } from './revisions.ts'
 import { type AgentNode, policyOf } from './rollout-plan.ts'
-import {
-  allowRecreate,
-  type JobObject,
-  recreation,
-  type StatefulSetObject,
-  type VolumeWork,
-  volumeWork,
-} from './volumes.ts'
+import { allowRecreate, recreation } from './volumes.ts'
 
 /** A pass waits so long after the first of many changes, so that applying thousands of Pipelines gives a few revisions. */
 const debounceMs = 1000
@@ -93,9 +69,6 @@ const mostValueBytes = 64 * 1024
 const mostPemBytes = 256 * 1024
 /** After how long an Agent is looked at again for which the operator had no right to write. */
 const deniedMs = 15_000
-/** How long foreign changes are counted. */
-const contendedMs = 600_000
-const operatorManager = 'penstock-operator'
 /** Of all values of a revision; the other half is for those of the revision before. */
 const mostValuesBytes = (secretSlots * slotBytes) / 2
 
@@ -119,25 +92,6 @@ export function agentPart(delivery: Delivery, options: AgentControllerOptions = 
 /** Not the key of an Agent: the rights of all of them in the cluster. */
 const rightsKey = '*/rights'
 
-const removeOldBindings =
-  'kubectl delete clusterrolebindings -l app.kubernetes.io/managed-by=penstock,penstock.dev/agent-namespace'
-
-/** Types of what an Agent owns, so that foreign changes of them are noticed. */
-const ownedTypes: readonly ResourceType[] = [
-  serviceAccountType,
-  clusterRoleBindingType,
-  roleBindingType,
-  configMapType,
-  daemonSetType,
-  deploymentType,
-  statefulSetType,
-  serviceType,
-  podDisruptionBudgetType,
-  horizontalPodAutoscalerType,
-  networkPolicyType,
-  jobType,
-]
-
 interface AgentMemory {
   readonly secrets: AgentSecrets
   uid: string | undefined
@@ -149,31 +103,25 @@ interface AgentMemory {
   rendered: { readonly key: string; readonly bundle: Awaited<ReturnType<typeof renderBundle>> } | undefined
   /** What agents did in the candidate's present step. */
   readonly step: StepWatch
-  /** Version of each object of the workload that was found to be as it shall be. */
-  readonly verified: Map<string, string>
+  /** What was applied of its workload. */
+  readonly applied: Applied
   /** Events about a decision that is told once it is written. */
   readonly decided: RolloutEvent[]
-  /** By object: when a foreign change was taken back, and whose the last one was. */
-  readonly reverts: Map<string, { readonly times: readonly number[]; readonly manager: string }>
 }
 
 export class AgentController implements AsyncDisposable {
   readonly #context: OperatorContext
   readonly #delivery: Delivery
-  readonly #options: AgentControllerOptions
   readonly #controller: Controller
   readonly #queue: WorkQueue
   #running = false
-  /** Why the bindings of rights in the cluster are not as they should be. */
-  #rightsProblem: string | undefined
-  #oldBindingsTold = false
-  readonly #startedAt = evenNow()
+  readonly #rights: ClusterRights
+  readonly #workloads: Workloads
   readonly #agents: Cache<Agent>
   readonly #namespaces: Cache
   readonly #pods: Cache<PodObject>
   readonly #secretCache: Cache
   readonly #owned = new Map<string, Cache>()
-  readonly #claims: Cache
   readonly #otherNodes: Cache
   readonly #values: ValueReader
   readonly #memory = new Map<string, AgentMemory>()
@@ -182,7 +130,6 @@ export class AgentController implements AsyncDisposable {
   constructor(context: OperatorContext, delivery: Delivery, options: AgentControllerOptions) {
     this.#context = context
     this.#delivery = delivery
-    this.#options = options
     this.#controller = new Controller({
       name: 'agent',
       logger: context.logger,
@@ -206,7 +153,7 @@ export class AgentController implements AsyncDisposable {
       Secret: this.#secretCache,
       ConfigMap: configMaps,
     })
-    this.#claims = caches.cache(persistentVolumeClaimType, {
+    const claims = caches.cache(persistentVolumeClaimType, {
       metadataOnly: true,
       labelSelector: `${labels.name}=penstock-agent`,
     })
@@ -219,6 +166,10 @@ export class AgentController implements AsyncDisposable {
         type === configMapType ? configMaps : caches.cache(type, { labelSelector: labels.agent }),
       )
     }
+    const bindings = this.#owned.get(clusterRoleBindingType.kind)
+    this.#rights = new ClusterRights(context, this.#agents, this.#namespaces, bindings)
+    const seen = { agents: this.#agents, pods: this.#pods, owned: this.#owned, claims }
+    this.#workloads = new Workloads(context, seen, options.workloadInput)
   }
 
   async start(): Promise<this> {
@@ -248,7 +199,7 @@ export class AgentController implements AsyncDisposable {
       }),
       this.#pods.subscribe(ofOwner),
       // The claims of a StatefulSet carry the labels of its pods' selector alone.
-      this.#claims.subscribe(({ object: { metadata } }) => {
+      this.#workloads.claims.subscribe(({ object: { metadata } }) => {
         const agent = metadata.labels?.[labels.instance]
         if (agent !== undefined && metadata.namespace !== undefined)
           this.#queue.add(objectKey(metadata.namespace, agent))
@@ -288,24 +239,14 @@ export class AgentController implements AsyncDisposable {
     }
   }
 
-  async #reconcileRights(signal: AbortSignal): Promise<number | undefined> {
-    try {
-      await this.#applyRights(signal)
-      return undefined
-    } catch (error) {
-      const known = this.#rightsProblem
-      if (error instanceof ForeignObjectError) this.#rightsProblem = error.message
-      else if (error instanceof KubeError && error.status === 403)
-        this.#rightsProblem = `The operator may not write the ClusterRoleBindings of agents: ${error.message}`
-      else throw error
-      if (known !== this.#rightsProblem) for (const agent of this.#agents.values()) this.#queue.add(keyOf(agent))
-      return deniedMs
-    }
-  }
-
   /** One pass; gives after how long the next is due, if time alone can change something. */
   async #reconcile(key: string, signal: AbortSignal): Promise<number | undefined> {
-    if (key === rightsKey) return this.#reconcileRights(signal)
+    if (key === rightsKey) {
+      const known = this.#rights.problem
+      if (await this.#rights.apply(signal)) return undefined
+      if (known !== this.#rights.problem) for (const each of this.#agents.values()) this.#queue.add(keyOf(each))
+      return deniedMs
+    }
     const [namespace, name] = key.split('/') as [string, string]
     const agent = this.#agents.get(namespace, name)
     if (agent === undefined || agent.metadata.deletionTimestamp !== undefined) {
@@ -328,9 +269,8 @@ export class AgentController implements AsyncDisposable {
         withdrawing: false,
         rendered: undefined,
         step: new StepWatch(),
-        verified: new Map(),
+        applied: newApplied(),
         decided: [],
-        reverts: new Map(),
       }
       this.#memory.set(key, memory)
       this.#delivery.forget(key)
@@ -342,7 +282,7 @@ export class AgentController implements AsyncDisposable {
     let waitMs: number | undefined
     try {
       waitMs = await this.#deliver(key, agent, memory, signal)
-      await this.#applyWorkload(agent, memory, signal)
+      await this.#workloads.apply(agent, memory.applied, this.#delivery.get(key), signal)
     } catch (error) {
       const refused = this.#refused(agent, error)
       if (refused === undefined) throw error
@@ -351,7 +291,8 @@ export class AgentController implements AsyncDisposable {
       return refused.waitMs
     }
     this.#reportWorkload(key, agent, memory)
-    if (this.#contended(agent, memory) !== undefined) waitMs = Math.min(waitMs ?? contendedMs, contendedMs / 10)
+    if (this.#workloads.contended(agent, memory.applied) !== undefined)
+      waitMs = Math.min(waitMs ?? contendedMs, contendedMs / 10)
     if (this.#context.settings.secretsMode !== 'Namespaced') return waitMs
     const usesSecrets = [...(this.#delivery.get(key)?.selected.values() ?? [])].some((one) => one.secretRefs.length > 0)
     return usesSecrets ? Math.min(waitMs ?? unwatchedMs, unwatchedMs) : waitMs
@@ -418,7 +359,7 @@ export class AgentController implements AsyncDisposable {
 
   /** What would take the workload away and make another needs to be asked for. */
   #recreationRefusal(agent: Agent): Finding | undefined {
-    const change = recreation(agent, this.#live(agent))
+    const change = recreation(agent, this.#workloads.live(agent))
     if (change === undefined || agent.metadata.annotations?.[allowRecreate] === 'true') return undefined
     return {
       type: 'Accepted',
@@ -428,14 +369,6 @@ export class AgentController implements AsyncDisposable {
     }
   }
 
-  #live(agent: Agent) {
-    const live = (kind: string) => {
-      const found = this.#owned.get(kind)?.get(agent.metadata.namespace, workloadName(agent))
-      return found !== undefined && isOwn(agent, found) ? found : undefined
-    }
-    return { deployment: live('Deployment'), set: live('StatefulSet') as StatefulSetObject | undefined }
-  }
-
   async #forget(key: string, namespace: string, name: string, signal: AbortSignal): Promise<void> {
     this.#memory.delete(key)
     this.#delivery.forget(key)
@@ -443,61 +376,7 @@ export class AgentController implements AsyncDisposable {
     const agent = { metadata: { namespace, name } }
     for (const object of [...(this.#owned.get(roleBindingType.kind)?.values() ?? [])]) {
       if (object.metadata.labels?.[labels.agentNamespace] === undefined || !isOwn(agent, object)) continue
-      await this.#delete(roleBindingType, object, signal)
-    }
-  }
-
-  async #delete(type: ResourceType, { metadata }: KubeObject, signal: AbortSignal): Promise<boolean> {
-    const { namespace, name, uid } = metadata
-    return this.#context.kube
-      .as('agent')
-      .delete(type, namespace, name, { signal, ...(uid === undefined ? {} : { uid }) })
-  }
-
-  // --- rights in the whole cluster ---
-
-  /** Keeps the accounts of all Agents of the platform in the bindings of their roles. */
-  async #applyRights(signal: AbortSignal): Promise<void> {
-    const { settings, kube } = this.#context
-    const bindings = this.#owned.get(clusterRoleBindingType.kind)
-    if (bindings === undefined) return
-    const operatorNamespaceUid = this.#namespaces.get(undefined, settings.namespace)?.metadata.uid
-    for (const wanted of renderRights(this.#agents.values(), settings, { operatorNamespaceUid })) {
-      const { name } = wanted.metadata
-      const live = bindings.get(undefined, name) as (KubeObject & { readonly subjects?: unknown }) | undefined
-      if (live === undefined && wanted.subjects.length === 0) continue
-      const same = canonicalJson(live?.subjects ?? []) === canonicalJson(wanted.subjects)
-      if (live !== undefined && same && holds(live, { ...wanted, subjects: undefined })) continue
-      const foreign =
-        live ?? (await kube.as('agent').get<KubeObject>(clusterRoleBindingType, undefined, name, { signal }))
-      if (foreign !== undefined && foreign.metadata.labels?.[labels.managedBy] !== 'penstock')
-        throw new ForeignObjectError('ClusterRoleBinding', foreign)
-      const applied = await kube.as('agent').apply<KubeObject>(clusterRoleBindingType, wanted as KubeObject, { signal })
-      bindings.expect({ ...applied, apiVersion: wanted.apiVersion, kind: wanted.kind })
-    }
-    await this.#removeOldBindings(bindings, signal)
-    this.#rightsProblem = undefined
-  }
-
-  /** Each Agent had bindings of its own in earlier releases, by names that two Agents could share. */
-  async #removeOldBindings(bindings: Cache, signal: AbortSignal): Promise<void> {
-    const old = [...bindings.values()].filter(
-      ({ metadata }) =>
-        metadata.labels?.[labels.managedBy] === 'penstock' && metadata.labels[labels.agentNamespace] !== undefined,
-    )
-    for (const object of old) {
-      try {
-        await this.#delete(clusterRoleBindingType, object, signal)
-      } catch (error) {
-        if (!(error instanceof KubeError) || error.status !== 403) throw error
-        if (this.#oldBindingsTold) return
-        this.#oldBindingsTold = true
-        this.#context.logger.warn(
-          { bindings: old.map(({ metadata }) => metadata.name), command: removeOldBindings },
-          'ClusterRoleBindings of an earlier release are left, which the operator may not delete. Run the command.',
-        )
-        return
-      }
+      await this.#workloads.delete(roleBindingType, object, signal)
     }
   }
 
@@ -720,7 +599,7 @@ export class AgentController implements AsyncDisposable {
     const { candidate, stable, record } = delivered
     const tried = fragmentsIn(delivered, candidate)
     const changed = changedIn(tried, fragmentsIn(delivered, stable))
-    const pods = this.#podsOf(agent)
+    const pods = podsOf(agent, this.#pods.values())
     if (candidate !== undefined) memory.step.follow(`${candidate.rev} ${record.step ?? 0}`, pods)
     // Drops the reports of pods that are gone, which must not count as losses either.
     const nodes =
@@ -744,18 +623,6 @@ export class AgentController implements AsyncDisposable {
 
   #event(agent: Agent, type: 'Normal' | 'Warning', reason: string, message: string): void {
     this.#context.events.record(agent, type, reason, message)
-  }
-
-  #podsOf(agent: Agent): PodObject[] {
-    const { namespace, name } = agent.metadata
-    const pods: PodObject[] = []
-    for (const pod of this.#pods.values()) {
-      const { labels: own, namespace: where, deletionTimestamp } = pod.metadata
-      if (where !== namespace || own?.[labels.agent] !== name || deletionTimestamp !== undefined) continue
-      if (pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed') continue
-      pods.push(pod)
-    }
-    return pods
   }
 
   #nodesOf(key: string, pods: readonly PodObject[], memory: AgentMemory, now: number): AgentNode[] {
@@ -784,7 +651,7 @@ export class AgentController implements AsyncDisposable {
     const running = new Set<string>()
     let allKnown = true
     const agent = this.#agents.get(...(key.split('/') as [string, string]))
-    for (const pod of agent === undefined ? [] : this.#podsOf(agent)) {
+    for (const pod of agent === undefined ? [] : podsOf(agent, this.#pods.values())) {
       const revision = this.#delivery.report(key, pod.metadata.uid ?? '')?.revision
       if (revision === undefined) allKnown = false
       else running.add(revision)
@@ -822,197 +689,6 @@ export class AgentController implements AsyncDisposable {
     return startSpreadOf(desiredNumberScheduled, before)
   }
 
-  // --- the workload ---
-
-  async #applyWorkload(agent: Agent, memory: AgentMemory, signal: AbortSignal): Promise<void> {
-    const { settings, kube } = this.#context
-    const client = kube.as('agent')
-    const delivered = this.#delivery.get(keyOf(agent))
-    const undone = delivered?.record.undone?.to === undefined ? [] : fragmentsIn(delivered, delivered.stable).values()
-    const ports = egressPorts([...(delivered?.selected.values() ?? []), ...undone])
-    const input: WorkloadInput = {
-      image: settings.agentImage,
-      operatorUrl: settings.heartbeatUrl,
-      operatorNamespace: settings.namespace,
-      tenant: isTenants(agent, settings),
-      networkPolicy: settings.agentNetworkPolicy,
-      egressPorts: ports,
-      podMonitors: await client.serves(podMonitorType, { signal }),
-      lease: leaseName(agent, this.#agents.values()),
-      ...(settings.rolesOnly ? { namespaces: settings.watchNamespaces ?? [] } : {}),
-      ...(settings.metricsTokenSecret === '' ? {} : { metricsTokenSecret: settings.metricsTokenSecret }),
-      ...this.#options.workloadInput?.(agent),
-    }
-    if (recreation(agent, this.#live(agent))?.kind === 'storage') {
-      // Its claim templates cannot be changed. The pods stay and are taken over by the set that comes next.
-      const options = { signal, propagation: 'Orphan' } as const
-      await client.delete(statefulSetType, agent.metadata.namespace, workloadName(agent), options)
-    }
-    await this.#leaveReplicas(agent, signal)
-    const wanted = new Set<string>()
-    for (const manifest of renderWorkloads(agent, input)) {
-      // One that ends is made anew when it is gone.
-      if (manifest.kind === 'StatefulSet' && this.#live(agent).set?.metadata.deletionTimestamp !== undefined) continue
-      const type = typeOf(manifest)
-      wanted.add(idOf(manifest.kind, manifest.metadata))
-      await this.#applyOne(agent, memory, type, manifest, signal)
-    }
-    const volumes = this.#volumes(agent)
-    for (const manifest of renderDrains(agent, input, volumes.draining)) {
-      wanted.add(`${manifest.kind}/${manifest.metadata.name}`)
-      // What a Job does cannot be changed while it does it.
-      if (this.#owned.get('Job')?.get(agent.metadata.namespace, manifest.metadata.name) !== undefined) continue
-      await this.#applyOne(agent, memory, jobType, manifest, signal)
-      this.#event(agent, 'Normal', 'Draining', `${manifest.metadata.name} empties the volume of a pod that is no more.`)
-    }
-    for (const { metadata } of volumes.emptied) {
-      const options = { signal, ...(metadata.uid === undefined ? {} : { uid: metadata.uid }) }
-      await client.delete(persistentVolumeClaimType, metadata.namespace, metadata.name, options)
-      this.#event(agent, 'Normal', 'Drained', `Volume ${metadata.name} is empty and was removed.`)
-    }
-    for (const { claim, why } of volumes.failed) {
-      const help = `Look at the log of its Job; remove the Job to try again, or the claim to give the events up.`
-      this.#event(agent, 'Warning', 'DrainFailed', `Volume ${claim.metadata.name} could not be emptied: ${why} ${help}`)
-    }
-    await this.#prune(agent, wanted, signal)
-  }
-
-  /**
-   * Before a scaler takes over, the number of pods gets another manager: a field that its one manager applies no more goes back to
-   * its default, and that is one pod.
-   */
-  async #leaveReplicas(agent: Agent, signal: AbortSignal): Promise<void> {
-    const { namespace } = agent.metadata
-    const name = workloadName(agent)
-    if (agent.spec.aggregator?.autoscaling === undefined) return
-    if (this.#owned.get('HorizontalPodAutoscaler')?.get(namespace, name) !== undefined) return
-    for (const type of [deploymentType, statefulSetType]) {
-      const live = this.#live(agent)[type === deploymentType ? 'deployment' : 'set'] as StatefulSetObject | undefined
-      const replicas = live?.spec?.replicas
-      if (live === undefined || live.metadata.deletionTimestamp !== undefined || replicas === undefined) continue
-      const { apiVersion, kind } = live
-      const left = { apiVersion, kind, metadata: { name, ...(namespace === undefined ? {} : { namespace }) } }
-      const options = { fieldManager: 'penstock-replicas', signal }
-      await this.#context.kube.as('agent').apply(type, { ...left, spec: { replicas } } as KubeObject, options)
-    }
-  }
-
-  #volumes(agent: Agent): VolumeWork {
-    const { namespace } = agent.metadata
-    const pods = new Set<string>()
-    for (const { metadata } of this.#pods.values()) if (metadata.namespace === namespace) pods.add(metadata.name)
-    return volumeWork(agent, {
-      workload: this.#live(agent).set,
-      claims: this.#claims.values(),
-      pods,
-      job: (name) => this.#owned.get('Job')?.get(namespace, name) as JobObject | undefined,
-    })
-  }
-
-  async #applyOne(
-    agent: Agent,
-    memory: AgentMemory,
-    type: ResourceType,
-    manifest: Workload,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const id = idOf(type.kind, manifest.metadata)
-    const namespace = type.namespaced ? (manifest.metadata.namespace ?? agent.metadata.namespace) : undefined
-    const cache = this.#owned.get(manifest.kind)
-    // ConfigMaps are cached without their content, PodMonitors and Leases, which change all the time, not at all: those are looked at by
-    // themselves.
-    const whole = cache !== undefined && type !== configMapType
-    const live = whole
-      ? cache.get(namespace, manifest.metadata.name)
-      : await this.#context.kube.as('agent').get<KubeObject>(type, namespace, manifest.metadata.name, { signal })
-    // Caches hold what has our labels: what has not may be there nonetheless, and is somebody else's.
-    const there =
-      live ??
-      (whole
-        ? await this.#context.kube.as('agent').get<KubeObject>(type, namespace, manifest.metadata.name, { signal })
-        : undefined)
-    if (there !== undefined && !isOwn(agent, there) && !this.#isLeft(there))
-      throw new ForeignObjectError(type.kind, there)
-    const mark = `${live?.metadata.resourceVersion} ${canonicalJson(manifest)}`
-    if (live !== undefined) {
-      if (memory.verified.get(id) === mark) return
-      if (holds(live, manifest)) {
-        memory.verified.set(id, mark)
-        return
-      }
-    }
-    // It was as it should be, and what it should be is the same: somebody else has changed it.
-    const isForeign = live !== undefined && memory.verified.get(id)?.endsWith(` ${canonicalJson(manifest)}`) === true
-    if (isForeign) await this.#contend(agent, memory, type, id, manifest.metadata.name, signal)
-    const applied = await this.#context.kube.as('agent').apply<KubeObject>(type, manifest as KubeObject, { signal })
-    if (whole) cache.expect({ ...applied, apiVersion: manifest.apiVersion, kind: manifest.kind })
-    memory.verified.set(id, `${applied.metadata.resourceVersion} ${canonicalJson(manifest)}`)
-  }
-
-  /** Whether an object was made for an Agent that is no more: names of Leases, and what is named after them, are used again. */
-  #isLeft({ metadata }: KubeObject): boolean {
-    const agent = metadata.labels?.[labels.agent]
-    if (metadata.labels?.[labels.managedBy] !== 'penstock' || agent === undefined) return false
-    return leaseNames.includes(metadata.name) && this.#agents.get(metadata.namespace, agent) === undefined
-  }
-
-  /** Notes a foreign change that is about to be taken back, and by whom it was. */
-  async #contend(
-    agent: Agent,
-    memory: AgentMemory,
-    type: ResourceType,
-    id: string,
-    name: string,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const namespace = type.namespaced ? agent.metadata.namespace : undefined
-    // Caches do without what tells who has changed which field.
-    const live = await this.#context.kube.as('agent').get<KubeObject>(type, namespace, name, { signal })
-    const manager = live === undefined ? 'unknown' : managerOf(live)
-    const now = evenNow()
-    const times = (memory.reverts.get(id)?.times ?? []).filter((at) => now - at < contendedMs)
-    if (times.every((at) => now - at > 60_000)) {
-      this.#context.logger.info({ agent: keyOf(agent), object: id, manager }, 'A foreign change is taken back.')
-    }
-    memory.reverts.set(id, { times: [...times, now], manager })
-  }
-
-  /** Who changes what is ours again and again; what an earlier process has found stands as long as it would have. */
-  #contended(agent: Agent, memory: AgentMemory): Finding | undefined {
-    const now = evenNow()
-    for (const [id, { times, manager }] of memory.reverts) {
-      if (times.filter((at) => now - at < contendedMs).length < 5) continue
-      const message = `${id} is changed by "${manager}" again and again: five times in ten minutes or more.`
-      return { type: 'Contended', status: 'True', reason: 'ForeignManager', message }
-    }
-    const known = conditionOf(agent.status?.conditions, 'Contended')
-    if (known?.status !== 'True' || now - this.#startedAt > contendedMs) return undefined
-    return { type: 'Contended', status: 'True', reason: 'ForeignManager', message: known.message }
-  }
-
-  async #prune(agent: Agent, wanted: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
-    const { namespace, uid } = agent.metadata
-    for (const [kind, cache] of this.#owned) {
-      // All Agents share these.
-      if (cache.type === clusterRoleBindingType) continue
-      for (const object of [...cache.values()]) {
-        const { metadata } = object
-        if (metadata.deletionTimestamp !== undefined || !isOwn(agent, object)) continue
-        // Bindings say by a label whose they are.
-        const labelled = metadata.labels?.[labels.agentNamespace]
-        const owned =
-          labelled === undefined
-            ? metadata.namespace === namespace && metadata.ownerReferences?.some((owner) => owner.uid === uid) === true
-            : labelled === namespace
-        if (!owned || wanted.has(idOf(kind, metadata))) continue
-        await this.#context.kube.as('agent').delete(cache.type, metadata.namespace, metadata.name, {
-          signal,
-          ...(metadata.uid === undefined ? {} : { uid: metadata.uid }),
-        })
-      }
-    }
-  }
-
   // --- the status ---
 
   #reportWorkload(key: string, agent: Agent, memory: AgentMemory): void {
@@ -1021,13 +697,18 @@ export class AgentController implements AsyncDisposable {
     const kind = workloadKindOf(agent)
     const workload = kind && this.#owned.get(kind)?.get(agent.metadata.namespace, workloadName(agent))
     const otherNodes = [...this.#otherNodes.values()].length
-    const available = availabilityOf(agent, workload as WorkloadObject | undefined, this.#podsOf(agent), otherNodes)
-    const contended = this.#contended(agent, memory)
+    const available = availabilityOf(
+      agent,
+      workload as WorkloadObject | undefined,
+      podsOf(agent, this.#pods.values()),
+      otherNodes,
+    )
+    const contended = this.#workloads.contended(agent, memory.applied)
     const narrowed = this.#narrowed(agent)
     const findings: Finding[] = [
-      this.#rightsProblem === undefined || isTenants(agent, this.#context.settings)
+      this.#rights.problem === undefined || isTenants(agent, this.#context.settings)
         ? { type: 'Accepted', status: 'True', reason: 'Valid', message: '' }
-        : { type: 'Accepted', status: 'False', reason: 'NameConflict', message: this.#rightsProblem },
+        : { type: 'Accepted', status: 'False', reason: 'NameConflict', message: this.#rights.problem },
       available.finding,
       ...(contended === undefined ? [] : [contended]),
       ...(narrowed === undefined ? [] : [narrowed]),
@@ -1086,28 +767,4 @@ function offeredOf(
 
 function refersTo(ref: SecretRef, namespace: string | undefined, name: string): boolean {
   return ref.parts.some((part) => typeof part !== 'string' && part.namespace === namespace && part.name === name)
-}
-
-/** Who else has changed an object last. */
-function managerOf(live: KubeObject): string {
-  const managers = (live.metadata.managedFields ?? []) as readonly {
-    readonly manager?: string
-    readonly subresource?: string
-    readonly time?: string
-  }[]
-  const others = managers.filter(({ manager, subresource }) => manager !== operatorManager && subresource === undefined)
-  return (
-    others.toSorted((left, right) => ((left.time ?? '') < (right.time ?? '') ? -1 : 1)).at(-1)?.manager ?? 'unknown'
-  )
-}
-
-/** Bindings may be in several namespaces under one name. */
-function idOf(kind: string, { namespace, name }: { readonly namespace?: string; readonly name: string }): string {
-  return kind === 'RoleBinding' ? `${kind}/${namespace}/${name}` : `${kind}/${name}`
-}
-
-function typeOf(manifest: Workload): ResourceType {
-  for (const type of [...ownedTypes, leaseType, podMonitorType, secretType, nodeType])
-    if (type.kind === manifest.kind) return type
-  throw new TypeError(`Objects of kind ${manifest.kind} are not applied for an Agent.`)
 }

@@ -1,7 +1,9 @@
 // An Agent's pods, as far as its controllers look at them. Pure.
 
+import type { Agent } from '../../api/agent.ts'
 import type { KubeObject } from '../../api/object.ts'
 import type { Delivery, Report } from '../../fleet/delivery.ts'
+import { labels } from '../../workloads/names.ts'
 
 interface ContainerStatus {
   readonly name: string
@@ -33,4 +35,17 @@ export function isLost(pod: PodObject, report: Report | undefined, delivery: Del
 /** How often the containers of a pod were started again. */
 export function restartsOf(pod: PodObject): number {
   return (pod.status?.containerStatuses ?? []).reduce((sum, { restartCount }) => sum + restartCount, 0)
+}
+
+/** The pods of an Agent that have not ended. */
+export function podsOf(agent: Agent, all: Iterable<PodObject>): PodObject[] {
+  const { namespace, name } = agent.metadata
+  const pods: PodObject[] = []
+  for (const pod of all) {
+    const { labels: own, namespace: where, deletionTimestamp } = pod.metadata
+    if (where !== namespace || own?.[labels.agent] !== name || deletionTimestamp !== undefined) continue
+    if (pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed') continue
+    pods.push(pod)
+  }
+  return pods
 }

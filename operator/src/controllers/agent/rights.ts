@@ -1,0 +1,98 @@
+// The rights of agents in the whole cluster: three roles, each bound once, with the accounts of all Agents of the platform.
+
+import { canonicalJson } from '@penstock/agent/config/canonical'
+import type { Agent } from '../../api/agent.ts'
+import type { KubeObject } from '../../api/object.ts'
+import type { OperatorContext } from '../../context.ts'
+import type { Cache } from '../../kube/cache.ts'
+import { KubeError } from '../../kube/client.ts'
+import { clusterRoleBindingType } from '../../kube/types.ts'
+import { ForeignObjectError, labels } from '../../workloads/names.ts'
+import { renderRights } from '../../workloads/render.ts'
+import { holds } from './holds.ts'
+
+const removeOldBindings =
+  'kubectl delete clusterrolebindings -l app.kubernetes.io/managed-by=penstock,penstock.dev/agent-namespace'
+
+export class ClusterRights {
+  readonly #context: OperatorContext
+  readonly #agents: Cache<Agent>
+  readonly #namespaces: Cache
+  readonly #bindings: Cache | undefined
+  #problem: string | undefined
+  #oldBindingsLogged = false
+
+  /** @param bindings undefined where the operator has no rights in the whole cluster to give */
+  constructor(context: OperatorContext, agents: Cache<Agent>, namespaces: Cache, bindings: Cache | undefined) {
+    this.#context = context
+    this.#agents = agents
+    this.#namespaces = namespaces
+    this.#bindings = bindings
+  }
+
+  /** Why the bindings are not as they should be. */
+  get problem(): string | undefined {
+    return this.#problem
+  }
+
+  /** Applies the bindings; true if they are as they should be. `problem` says why not. */
+  async apply(signal: AbortSignal): Promise<boolean> {
+    try {
+      await this.#apply(signal)
+      return true
+    } catch (error) {
+      if (error instanceof ForeignObjectError) this.#problem = error.message
+      else if (error instanceof KubeError && error.status === 403)
+        this.#problem = `The operator may not write the ClusterRoleBindings of agents: ${error.message}`
+      else throw error
+      return false
+    }
+  }
+
+  /** Keeps the accounts of all Agents of the platform in the bindings of their roles. */
+  async #apply(signal: AbortSignal): Promise<void> {
+    const { settings, kube } = this.#context
+    const bindings = this.#bindings
+    if (bindings === undefined) return
+    const operatorNamespaceUid = this.#namespaces.get(undefined, settings.namespace)?.metadata.uid
+    for (const wanted of renderRights(this.#agents.values(), settings, { operatorNamespaceUid })) {
+      const { name } = wanted.metadata
+      const live = bindings.get(undefined, name) as (KubeObject & { readonly subjects?: unknown }) | undefined
+      if (live === undefined && wanted.subjects.length === 0) continue
+      const same = canonicalJson(live?.subjects ?? []) === canonicalJson(wanted.subjects)
+      if (live !== undefined && same && holds(live, { ...wanted, subjects: undefined })) continue
+      const foreign =
+        live ?? (await kube.as('agent').get<KubeObject>(clusterRoleBindingType, undefined, name, { signal }))
+      if (foreign !== undefined && foreign.metadata.labels?.[labels.managedBy] !== 'penstock')
+        throw new ForeignObjectError('ClusterRoleBinding', foreign)
+      const applied = await kube.as('agent').apply<KubeObject>(clusterRoleBindingType, wanted as KubeObject, { signal })
+      bindings.expect({ ...applied, apiVersion: wanted.apiVersion, kind: wanted.kind })
+    }
+    await this.#removeOldBindings(bindings, signal)
+    this.#problem = undefined
+  }
+
+  /** Each Agent had bindings of its own in earlier releases, by names that two Agents could share. */
+  async #removeOldBindings(bindings: Cache, signal: AbortSignal): Promise<void> {
+    const old = [...bindings.values()].filter(
+      ({ metadata }) =>
+        metadata.labels?.[labels.managedBy] === 'penstock' && metadata.labels[labels.agentNamespace] !== undefined,
+    )
+    for (const object of old) {
+      try {
+        const { name, uid } = object.metadata
+        const options = { signal, ...(uid === undefined ? {} : { uid }) }
+        await this.#context.kube.as('agent').delete(clusterRoleBindingType, undefined, name, options)
+      } catch (error) {
+        if (!(error instanceof KubeError) || error.status !== 403) throw error
+        if (this.#oldBindingsLogged) return
+        this.#oldBindingsLogged = true
+        this.#context.logger.warn(
+          { bindings: old.map(({ metadata }) => metadata.name), command: removeOldBindings },
+          'ClusterRoleBindings of an earlier release are left, which the operator may not delete. Run the command.',
+        )
+        return
+      }
+    }
+  }
+}

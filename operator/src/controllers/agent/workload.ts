@@ -1,0 +1,340 @@
+// The workload of an Agent: applied where it is not as it should be, pruned of what is not part of it any more. Foreign changes are
+// taken back and counted.
+
+import { canonicalJson } from '@penstock/agent/config/canonical'
+import { type Agent, isTenants } from '../../api/agent.ts'
+import { conditionOf, type Finding } from '../../api/conditions.ts'
+import { type KubeObject, keyOf, type ResourceType } from '../../api/object.ts'
+import type { OperatorContext } from '../../context.ts'
+import type { Delivered } from '../../fleet/delivery.ts'
+import type { Cache } from '../../kube/cache.ts'
+import { evenNow } from '../../kube/clock.ts'
+import {
+  clusterRoleBindingType,
+  configMapType,
+  daemonSetType,
+  deploymentType,
+  horizontalPodAutoscalerType,
+  jobType,
+  leaseType,
+  networkPolicyType,
+  nodeType,
+  persistentVolumeClaimType,
+  podDisruptionBudgetType,
+  podMonitorType,
+  roleBindingType,
+  secretType,
+  serviceAccountType,
+  serviceType,
+  statefulSetType,
+} from '../../kube/types.ts'
+import { ForeignObjectError, isOwn, labels, leaseName, leaseNames, workloadName } from '../../workloads/names.ts'
+import type { WorkloadInput } from '../../workloads/pod.ts'
+import { type Manifest, renderDrains, renderWorkloads } from '../../workloads/render.ts'
+import { fragmentsIn } from '../revisions.ts'
+import { type JobObject, recreation, type StatefulSetObject, type VolumeWork, volumeWork } from '../volumes.ts'
+import { egressPorts } from './egress.ts'
+import { holds } from './holds.ts'
+import type { PodObject } from './pods.ts'
+
+/** How long foreign changes are counted. */
+export const contendedMs = 600_000
+const operatorManager = 'penstock-operator'
+
+/** Types of what an Agent owns, so that foreign changes of them are noticed. */
+export const ownedTypes: readonly ResourceType[] = [
+  serviceAccountType,
+  clusterRoleBindingType,
+  roleBindingType,
+  configMapType,
+  daemonSetType,
+  deploymentType,
+  statefulSetType,
+  serviceType,
+  podDisruptionBudgetType,
+  horizontalPodAutoscalerType,
+  networkPolicyType,
+  jobType,
+]
+
+/** What was applied of an Agent's workload. */
+export interface Applied {
+  /** Version of each object that was found to be as it should be. */
+  readonly verified: Map<string, string>
+  /** By object: when a foreign change was taken back, and whose the last one was. */
+  readonly reverts: Map<string, { readonly times: readonly number[]; readonly manager: string }>
+}
+
+export function newApplied(): Applied {
+  return { verified: new Map(), reverts: new Map() }
+}
+
+export interface SeenObjects {
+  readonly agents: Cache<Agent>
+  readonly pods: Cache<PodObject>
+  /** What Agents own, by kind. */
+  readonly owned: ReadonlyMap<string, Cache>
+  readonly claims: Cache
+}
+
+export class Workloads {
+  readonly #context: OperatorContext
+  readonly #agents: Cache<Agent>
+  readonly #pods: Cache<PodObject>
+  readonly #owned: ReadonlyMap<string, Cache>
+  readonly claims: Cache
+  readonly #input: ((agent: Agent) => Partial<WorkloadInput>) | undefined
+  readonly #startedAt = evenNow()
+
+  constructor(
+    context: OperatorContext,
+    seen: SeenObjects,
+    input: ((agent: Agent) => Partial<WorkloadInput>) | undefined,
+  ) {
+    this.#context = context
+    this.#agents = seen.agents
+    this.#pods = seen.pods
+    this.#owned = seen.owned
+    this.claims = seen.claims
+    this.#input = input
+  }
+
+  /** The workloads of an Agent that are there. */
+  live(agent: Agent) {
+    const live = (kind: string) => {
+      const found = this.#owned.get(kind)?.get(agent.metadata.namespace, workloadName(agent))
+      return found !== undefined && isOwn(agent, found) ? found : undefined
+    }
+    return { deployment: live('Deployment'), set: live('StatefulSet') as StatefulSetObject | undefined }
+  }
+
+  async delete(type: ResourceType, { metadata }: KubeObject, signal: AbortSignal): Promise<boolean> {
+    const { namespace, name, uid } = metadata
+    return this.#context.kube
+      .as('agent')
+      .delete(type, namespace, name, { signal, ...(uid === undefined ? {} : { uid }) })
+  }
+
+  /** Applies what an Agent's workload is made of, and removes what it is not made of any more. */
+  async apply(agent: Agent, memory: Applied, delivered: Delivered | undefined, signal: AbortSignal): Promise<void> {
+    const { settings, kube } = this.#context
+    const client = kube.as('agent')
+    const undone = delivered?.record.undone?.to === undefined ? [] : fragmentsIn(delivered, delivered.stable).values()
+    const ports = egressPorts([...(delivered?.selected.values() ?? []), ...undone])
+    const input: WorkloadInput = {
+      image: settings.agentImage,
+      operatorUrl: settings.heartbeatUrl,
+      operatorNamespace: settings.namespace,
+      tenant: isTenants(agent, settings),
+      networkPolicy: settings.agentNetworkPolicy,
+      egressPorts: ports,
+      podMonitors: await client.serves(podMonitorType, { signal }),
+      lease: leaseName(agent, this.#agents.values()),
+      ...(settings.rolesOnly ? { namespaces: settings.watchNamespaces ?? [] } : {}),
+      ...(settings.metricsTokenSecret === '' ? {} : { metricsTokenSecret: settings.metricsTokenSecret }),
+      ...this.#input?.(agent),
+    }
+    if (recreation(agent, this.live(agent))?.kind === 'storage') {
+      // Its claim templates cannot be changed. The pods stay and are taken over by the set that comes next.
+      const options = { signal, propagation: 'Orphan' } as const
+      await client.delete(statefulSetType, agent.metadata.namespace, workloadName(agent), options)
+    }
+    await this.#leaveReplicas(agent, signal)
+    const wanted = new Set<string>()
+    for (const manifest of renderWorkloads(agent, input)) {
+      // One that ends is made anew when it is gone.
+      if (manifest.kind === 'StatefulSet' && this.live(agent).set?.metadata.deletionTimestamp !== undefined) continue
+      const type = typeOf(manifest)
+      wanted.add(idOf(manifest.kind, manifest.metadata))
+      await this.#applyOne(agent, memory, type, manifest, signal)
+    }
+    const volumes = this.#volumes(agent)
+    for (const manifest of renderDrains(agent, input, volumes.draining)) {
+      wanted.add(`${manifest.kind}/${manifest.metadata.name}`)
+      // What a Job does cannot be changed while it does it.
+      if (this.#owned.get('Job')?.get(agent.metadata.namespace, manifest.metadata.name) !== undefined) continue
+      await this.#applyOne(agent, memory, jobType, manifest, signal)
+      this.#context.events.record(
+        agent,
+        'Normal',
+        'Draining',
+        `${manifest.metadata.name} empties the volume of a pod that is no more.`,
+      )
+    }
+    for (const { metadata } of volumes.emptied) {
+      const options = { signal, ...(metadata.uid === undefined ? {} : { uid: metadata.uid }) }
+      await client.delete(persistentVolumeClaimType, metadata.namespace, metadata.name, options)
+      this.#context.events.record(agent, 'Normal', 'Drained', `Volume ${metadata.name} is empty and was removed.`)
+    }
+    for (const { claim, why } of volumes.failed) {
+      const help = `Look at the log of its Job; remove the Job to try again, or the claim to give the events up.`
+      this.#context.events.record(
+        agent,
+        'Warning',
+        'DrainFailed',
+        `Volume ${claim.metadata.name} could not be emptied: ${why} ${help}`,
+      )
+    }
+    await this.#prune(agent, wanted, signal)
+  }
+
+  /**
+   * Before a scaler takes over, the number of pods gets another manager: a field that its one manager applies no more goes back to
+   * its default, and that is one pod.
+   */
+  async #leaveReplicas(agent: Agent, signal: AbortSignal): Promise<void> {
+    const { namespace } = agent.metadata
+    const name = workloadName(agent)
+    if (agent.spec.aggregator?.autoscaling === undefined) return
+    if (this.#owned.get('HorizontalPodAutoscaler')?.get(namespace, name) !== undefined) return
+    for (const type of [deploymentType, statefulSetType]) {
+      const live = this.live(agent)[type === deploymentType ? 'deployment' : 'set'] as StatefulSetObject | undefined
+      const replicas = live?.spec?.replicas
+      if (live === undefined || live.metadata.deletionTimestamp !== undefined || replicas === undefined) continue
+      const { apiVersion, kind } = live
+      const left = { apiVersion, kind, metadata: { name, ...(namespace === undefined ? {} : { namespace }) } }
+      const options = { fieldManager: 'penstock-replicas', signal }
+      await this.#context.kube.as('agent').apply(type, { ...left, spec: { replicas } } as KubeObject, options)
+    }
+  }
+
+  #volumes(agent: Agent): VolumeWork {
+    const { namespace } = agent.metadata
+    const pods = new Set<string>()
+    for (const { metadata } of this.#pods.values()) if (metadata.namespace === namespace) pods.add(metadata.name)
+    return volumeWork(agent, {
+      workload: this.live(agent).set,
+      claims: this.claims.values(),
+      pods,
+      job: (name) => this.#owned.get('Job')?.get(namespace, name) as JobObject | undefined,
+    })
+  }
+
+  async #applyOne(
+    agent: Agent,
+    memory: Applied,
+    type: ResourceType,
+    manifest: Manifest,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const id = idOf(type.kind, manifest.metadata)
+    const namespace = type.namespaced ? (manifest.metadata.namespace ?? agent.metadata.namespace) : undefined
+    const cache = this.#owned.get(manifest.kind)
+    // ConfigMaps are cached without their content, PodMonitors and Leases, which change all the time, not at all: those are looked at by
+    // themselves.
+    const whole = cache !== undefined && type !== configMapType
+    const live = whole
+      ? cache.get(namespace, manifest.metadata.name)
+      : await this.#context.kube.as('agent').get<KubeObject>(type, namespace, manifest.metadata.name, { signal })
+    // Caches hold what has our labels: what has not may be there nonetheless, and is somebody else's.
+    const there =
+      live ??
+      (whole
+        ? await this.#context.kube.as('agent').get<KubeObject>(type, namespace, manifest.metadata.name, { signal })
+        : undefined)
+    if (there !== undefined && !isOwn(agent, there) && !this.#isLeft(there))
+      throw new ForeignObjectError(type.kind, there)
+    const mark = `${live?.metadata.resourceVersion} ${canonicalJson(manifest)}`
+    if (live !== undefined) {
+      if (memory.verified.get(id) === mark) return
+      if (holds(live, manifest)) {
+        memory.verified.set(id, mark)
+        return
+      }
+    }
+    // It was as it should be, and what it should be is the same: somebody else has changed it.
+    const isForeign = live !== undefined && memory.verified.get(id)?.endsWith(` ${canonicalJson(manifest)}`) === true
+    if (isForeign) await this.#contend(agent, memory, type, id, manifest.metadata.name, signal)
+    const applied = await this.#context.kube.as('agent').apply<KubeObject>(type, manifest as KubeObject, { signal })
+    if (whole) cache.expect({ ...applied, apiVersion: manifest.apiVersion, kind: manifest.kind })
+    memory.verified.set(id, `${applied.metadata.resourceVersion} ${canonicalJson(manifest)}`)
+  }
+
+  /** Whether an object was made for an Agent that is no more: names of Leases, and what is named after them, are used again. */
+  #isLeft({ metadata }: KubeObject): boolean {
+    const agent = metadata.labels?.[labels.agent]
+    if (metadata.labels?.[labels.managedBy] !== 'penstock' || agent === undefined) return false
+    return leaseNames.includes(metadata.name) && this.#agents.get(metadata.namespace, agent) === undefined
+  }
+
+  /** Notes a foreign change that is about to be taken back, and by whom it was. */
+  async #contend(
+    agent: Agent,
+    memory: Applied,
+    type: ResourceType,
+    id: string,
+    name: string,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const namespace = type.namespaced ? agent.metadata.namespace : undefined
+    // Caches do without what tells who has changed which field.
+    const live = await this.#context.kube.as('agent').get<KubeObject>(type, namespace, name, { signal })
+    const manager = live === undefined ? 'unknown' : managerOf(live)
+    const now = evenNow()
+    const times = (memory.reverts.get(id)?.times ?? []).filter((at) => now - at < contendedMs)
+    if (times.every((at) => now - at > 60_000)) {
+      this.#context.logger.info({ agent: keyOf(agent), object: id, manager }, 'A foreign change is taken back.')
+    }
+    memory.reverts.set(id, { times: [...times, now], manager })
+  }
+
+  /** Who changes what is ours again and again; what an earlier process has found stands as long as it would have. */
+  contended(agent: Agent, memory: Applied): Finding | undefined {
+    const now = evenNow()
+    for (const [id, { times, manager }] of memory.reverts) {
+      if (times.filter((at) => now - at < contendedMs).length < 5) continue
+      const message = `${id} is changed by "${manager}" again and again: five times in ten minutes or more.`
+      return { type: 'Contended', status: 'True', reason: 'ForeignManager', message }
+    }
+    const known = conditionOf(agent.status?.conditions, 'Contended')
+    if (known?.status !== 'True' || now - this.#startedAt > contendedMs) return undefined
+    return { type: 'Contended', status: 'True', reason: 'ForeignManager', message: known.message }
+  }
+
+  async #prune(agent: Agent, wanted: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
+    const { namespace, uid } = agent.metadata
+    for (const [kind, cache] of this.#owned) {
+      // All Agents share these.
+      if (cache.type === clusterRoleBindingType) continue
+      for (const object of [...cache.values()]) {
+        const { metadata } = object
+        if (metadata.deletionTimestamp !== undefined || !isOwn(agent, object)) continue
+        // Bindings say by a label whose they are.
+        const labelled = metadata.labels?.[labels.agentNamespace]
+        const owned =
+          labelled === undefined
+            ? metadata.namespace === namespace && metadata.ownerReferences?.some((owner) => owner.uid === uid) === true
+            : labelled === namespace
+        if (!owned || wanted.has(idOf(kind, metadata))) continue
+        await this.#context.kube.as('agent').delete(cache.type, metadata.namespace, metadata.name, {
+          signal,
+          ...(metadata.uid === undefined ? {} : { uid: metadata.uid }),
+        })
+      }
+    }
+  }
+}
+
+/** Who else has changed an object last. */
+function managerOf(live: KubeObject): string {
+  const managers = (live.metadata.managedFields ?? []) as readonly {
+    readonly manager?: string
+    readonly subresource?: string
+    readonly time?: string
+  }[]
+  const others = managers.filter(({ manager, subresource }) => manager !== operatorManager && subresource === undefined)
+  return (
+    others.toSorted((left, right) => ((left.time ?? '') < (right.time ?? '') ? -1 : 1)).at(-1)?.manager ?? 'unknown'
+  )
+}
+
+/** Bindings may be in several namespaces under one name. */
+function idOf(kind: string, { namespace, name }: { readonly namespace?: string; readonly name: string }): string {
+  return kind === 'RoleBinding' ? `${kind}/${namespace}/${name}` : `${kind}/${name}`
+}
+
+function typeOf(manifest: Manifest): ResourceType {
+  for (const type of [...ownedTypes, leaseType, podMonitorType, secretType, nodeType])
+    if (type.kind === manifest.kind) return type
+  throw new TypeError(`Objects of kind ${manifest.kind} are not applied for an Agent.`)
+}
