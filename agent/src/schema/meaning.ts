@@ -118,7 +118,8 @@ export function namesFile(meanings: readonly Meaning[], text: string): boolean {
   return !meanings.some(({ program }) => program !== undefined) && isFileUrl(text)
 }
 
-function isFileUrl(text: string): boolean {
+/** Whether text is a URL of a file, which some libraries read like a path. */
+export function isFileUrl(text: string): boolean {
   return URL.parse(text)?.protocol === 'file:'
 }
 

@@ -13,6 +13,7 @@ import { maxBudget, type ProgramBudget } from '@penstock/agent/remap/rules'
 import {
   authoritiesOf,
   implicitIdentities,
+  isFileUrl,
   type LimitName,
   limits,
   meaningOf,
@@ -166,15 +167,16 @@ export function optionViolations(
       const message = `\`${name}\` is refused by the TenantPolicy (denyOptions: ${pattern})`
       violations.push({ path: place.path, message })
     }
-    if (isReference(place.value) || (typeof place.value === 'string' && holdsPlaceholder(place.value))) {
+    const isWholeReference = isReference(place.value)
+    if (isWholeReference || (typeof place.value === 'string' && holdsPlaceholder(place.value))) {
       // What the value will be is not known here, and an agent takes no name of a file from a Secret.
       if (meanings.some(({ file }) => file !== undefined && file.inline === undefined)) {
         const message = `\`${lastName(place.path)}\` must be written out in a namespaced resource (T4): it names files`
         violations.push({ path: place.path, message, help: 'Write the text itself in place of the reference.' })
         return false
       }
+      if (isWholeReference) return false
     }
-    if (isReference(place.value)) return false
     if (typeof place.value === 'string') textViolations(place, place.value, meanings, mode, options, violations)
     else if (typeof place.value === 'number') numberViolations(place, place.value, meanings, options, violations)
     return true
@@ -257,7 +259,7 @@ function textViolations(
   if (schemas.length === 0 || isPlaceholder(text)) return
   const within = meanings.find(({ file }) => file?.within !== undefined)?.file?.within
   if (within === 'pod logs') {
-    if (text.startsWith('/') || text.split('/').includes('..') || URL.parse(text)?.protocol === 'file:') {
+    if (text.startsWith('/') || text.split('/').includes('..') || isFileUrl(text)) {
       const message = `An absolute path in \`${name}\` ${notHere} (T3)`
       violations.push({ path, message, help: 'Begin it with `**/`.' })
     }
