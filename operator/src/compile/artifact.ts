@@ -2,11 +2,7 @@
 // resources; the same artifact is made by every replica and after every restart.
 
 import { createHash } from 'node:crypto'
-import { canonicalJson } from '@penstock/agent/config/canonical'
-import { minDiskBuffer } from '@penstock/agent/config/component-options'
 import type { ProgramBudget } from '@penstock/agent/remap/rules'
-import type { CompiledPipeline, PodLogs } from './pipeline.ts'
-import type { Resource } from './resources.ts'
 
 export type ArtifactMode = 'Node' | 'Aggregator' | 'Sidecar'
 
@@ -144,83 +140,4 @@ export function secretValue(
     pieces.push(part.filter === 'uri' ? Buffer.from(encodeURIComponent(Buffer.from(bytes).toString('utf8'))) : bytes)
   }
   return { ok: true, value: Buffer.concat(pieces) }
-}
-
-/** What a Pipeline is beside its content. */
-export interface ArtifactFacts {
-  readonly uid: string
-  readonly generation: number
-  readonly createdAt: string
-  readonly labels: Readonly<Record<string, string>>
-  readonly retry: string | undefined
-  readonly tenancy: Tenancy
-}
-
-/** The artifact of a Pipeline that compiled and was found to be in order. */
-export function artifactOf(compiled: CompiledPipeline, pipeline: Resource, facts: ArtifactFacts): Artifact {
-  const cluster = pipeline.kind === 'ClusterPipeline'
-  const content = {
-    mode: compiled.mode,
-    hub: { subscriptions: compiled.podLogs.map((source) => subscriptionOf(source, facts.uid)) },
-    sources: compiled.sources,
-    transforms: compiled.transforms,
-    sinks: compiled.sinks,
-    secretRefs: compiled.secretRefs,
-    tenancy: facts.tenancy,
-    ...(compiled.platform.length === 0 ? {} : { platform: compiled.platform }),
-    ...(compiled.deadLetter === undefined ? {} : { deadLetter: compiled.deadLetter }),
-  }
-  return {
-    id: compiled.id,
-    kind: cluster ? 'ClusterPipeline' : 'Pipeline',
-    namespace: cluster ? undefined : pipeline.namespace,
-    name: pipeline.name,
-    uid: facts.uid,
-    generation: facts.generation,
-    createdAt: facts.createdAt,
-    labels: facts.labels,
-    hash: `sha256:${createHash('sha256').update(canonicalJson(content)).digest('hex')}`,
-    ...content,
-    ...(compiled.lent.length === 0 ? {} : { lent: compiled.lent }),
-    ...(compiled.withheld.length === 0 ? {} : { withheld: compiled.withheld }),
-    sourceTypes: compiled.sourceTypes,
-    diskBufferBytes: diskBufferBytes(compiled.sinks),
-    retry: facts.retry,
-  }
-}
-
-/** What a source of pod logs is for the hub of an agent. */
-export function subscriptionOf(source: PodLogs, uid: string): HubSubscription {
-  const {
-    name,
-    id,
-    namespaces,
-    namespaceSelector,
-    podSelector,
-    fieldSelector,
-    excludeContainers,
-    optIn,
-    limits,
-    options,
-  } = source
-  return {
-    cursor: `${uid}/${name}`,
-    namespaces,
-    namespaceSelector: namespaceSelector === '' ? undefined : namespaceSelector,
-    podSelector,
-    fieldSelector: fieldSelector === '' ? undefined : fieldSelector,
-    excludeContainers,
-    optIn: optIn ? true : undefined,
-    limits,
-    out: id,
-    options,
-  }
-}
-
-function diskBufferBytes(sinks: Readonly<Record<string, ComponentOptions>>): number {
-  let sum = 0
-  for (const { buffer } of Object.values(sinks) as { buffer?: { type?: unknown; max_size?: unknown } }[]) {
-    if (buffer?.type === 'disk') sum += typeof buffer.max_size === 'number' ? buffer.max_size : minDiskBuffer
-  }
-  return sum
 }

@@ -12,7 +12,7 @@ import type { PodField } from '@penstock/agent/sources/orchestrator_logs/annotat
 import { compileTemplate, templateProblem } from '@penstock/agent/template'
 import type { Reason } from '../api/conditions.ts'
 import { labelOf } from '../api/shape.ts'
-import type { CompiledPipeline, CompileProblem, Origin, PodLogs, Table } from './pipeline.ts'
+import type { CompiledPipeline, CompileProblem, Origin, PodLogs, Table } from './compiled.ts'
 import type { PathKey } from './resources.ts'
 import { standIn } from './secrets.ts'
 

@@ -5,16 +5,10 @@ import { randomUUID } from 'node:crypto'
 import type { Problem } from '@penstock/agent/schema/problems'
 import { type SecretPart, secretValue } from './artifact.ts'
 import { type AgentConfig, agentConfig, problemsOf } from './check.ts'
-import {
-  type CompiledPipeline,
-  type CompileOptions,
-  compilePipeline,
-  Resources,
-  sharedProblems,
-  type Table,
-} from './pipeline.ts'
+import type { CompiledPipeline, CompileOptions, Table } from './compiled.ts'
+import { compilePipeline, sharedProblems } from './pipeline.ts'
 import { compileLimits, specTooLong } from './pool.ts'
-import { loadResources, type Resource } from './resources.ts'
+import { loadResources, type Resource, Resources } from './resources.ts'
 import { isShared, problemsOfShared } from './shared.ts'
 
 export interface CompiledResources {

@@ -5,10 +5,10 @@ import { optionsOf } from '@penstock/agent/config/component-options'
 import { components } from '@penstock/agent/registry'
 import { isTable, membersOf, type Schema } from '@penstock/agent/schema/walk'
 import { describe, expect, test } from 'vitest'
-import { subscriptionOf } from './artifact.ts'
+import { type PodLogs, subscriptionOf } from './compiled.ts'
 import { compileResources } from './config.ts'
-import { compilePipeline, type PodLogs, Resources } from './pipeline.ts'
-import { loadResources, type Resource } from './resources.ts'
+import { compilePipeline } from './pipeline.ts'
+import { loadResources, type Resource, Resources } from './resources.ts'
 
 /** Compiles the resources of the text; problems as `line:column message`. */
 function compile(text: string, ownMachine = false, sharedAlone = false) {

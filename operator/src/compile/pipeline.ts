@@ -7,10 +7,9 @@ import type { ComponentKind } from '@penstock/agent/component'
 import { optionsOf } from '@penstock/agent/config/component-options'
 import { errorText } from '@penstock/agent/errors'
 import { findComponent } from '@penstock/agent/registry'
-import { type ProgramRules, platformRules, restrictedBy, unopenedRules } from '@penstock/agent/remap/rules'
+import { platformRules, restrictedBy, unopenedRules } from '@penstock/agent/remap/rules'
 import { meaningOf } from '@penstock/agent/schema/meaning'
 import { isSecret } from '@penstock/agent/schema/messages'
-import type { Problem } from '@penstock/agent/schema/problems'
 import {
   aliasesOf,
   isTable,
@@ -28,16 +27,18 @@ import { quantityOf } from '../api/quantity.ts'
 import { type LabelSelector, selects } from '../api/selector.ts'
 import { labelOf, type ShapeProblem, shapeProblems } from '../api/shape.ts'
 import type { AllowedNamespaces } from '../api/source.ts'
-import {
-  type Artifact,
-  type ArtifactMode,
-  type HubLimits,
-  type SecretPart,
-  type SecretRef,
-  secretKey,
-} from './artifact.ts'
+import { type ArtifactMode, type HubLimits, type SecretPart, type SecretRef, secretKey } from './artifact.ts'
+import type {
+  CompiledPipeline,
+  CompileOptions,
+  CompileProblem,
+  Origin,
+  PodLogs,
+  Table,
+  Unresolved,
+} from './compiled.ts'
 import { type MultilinePreset, multilinePresets } from './multiline.ts'
-import type { PathKey, Resource } from './resources.ts'
+import { type PathKey, type Resource, Resources } from './resources.ts'
 import { placeholder, readUserTree } from './secrets.ts'
 import { selectorText } from './selector.ts'
 import {
@@ -50,112 +51,9 @@ import {
   programBudgetOf,
   raisedBy,
   runsOn,
-  type TenancyOptions,
   typeViolations,
   type Violation,
 } from './tenancy.ts'
-
-export type Table = Record<string, unknown>
-
-export interface CompileOptions extends TenancyOptions {
-  /**
-   * Keys of a Secret or ConfigMap; undefined if there is none. If not given, those among the resources are looked at, and
-   * one that is not among them is taken to have every key, unless `secretsRequired`.
-   */
-  readonly keysOf?:
-    | ((kind: SecretPart['kind'], namespace: string, name: string) => ReadonlySet<string> | undefined)
-    | undefined
-  readonly secretsRequired?: boolean | undefined
-  /** For an agent alone: what only an operator's agents do is warned of. */
-  readonly standalone?: boolean | undefined
-  /** What `fieldRef: clusterName` means. */
-  readonly clusterName?: string | undefined
-  /** What the operator cannot see by its flags, so that a Pipeline that needs it is told so. */
-  readonly unseen?: Unseen | undefined
-}
-
-export interface Unseen {
-  readonly clusterKinds?: boolean
-  readonly nodeLabels?: boolean
-}
-
-export interface CompileProblem extends Problem {
-  readonly reason: Reason
-}
-
-/** What an `orchestrator_logs` source becomes: agents alone and reader hubs are both made from it. */
-export interface PodLogs {
-  readonly name: string
-  readonly id: string
-  /** Undefined: those of `namespaceSelector`. */
-  readonly namespaces: readonly string[] | undefined
-  readonly namespaceSelector: string
-  readonly podSelector: string
-  readonly fieldSelector: string
-  readonly excludeContainers: readonly string[]
-  readonly optIn: boolean
-  readonly limits: HubLimits | undefined
-  readonly options: Table
-}
-
-export interface CompiledPipeline {
-  readonly id: string
-  readonly mode: ArtifactMode
-  readonly podLogs: readonly PodLogs[]
-  /** All other sources, transforms and sinks, by id. Text is literal; where secrets belong stand places of theirs. */
-  readonly sources: Readonly<Record<string, Table>>
-  readonly transforms: Readonly<Record<string, Table>>
-  readonly sinks: Readonly<Record<string, Table>>
-  /** What its programs may reach and use up. */
-  readonly programs: ProgramRules
-  /** As an agent's configuration has them. */
-  readonly tests: readonly Table[]
-  readonly secretRefs: readonly SecretRef[]
-  readonly lent: readonly string[]
-  readonly withheld: readonly string[]
-  readonly sourceTypes: readonly string[]
-  /** Shared objects that it refers to, as `Sink shop/loki`. */
-  readonly references: readonly string[]
-  /** Ids of components that connect to where the platform says, in the Pipeline of a namespace. */
-  readonly platform: readonly string[]
-  /** The sink for what the destinations of the others reject. */
-  readonly deadLetter: Artifact['deadLetter']
-  /** Where each component stands in the resources, to turn a path of the configuration into a place. */
-  readonly origins: ReadonlyMap<string, Origin>
-  /** Entries that nothing is known of, as their `ref` leads nowhere or their shape is wrong. */
-  readonly unresolved: readonly Unresolved[]
-  readonly problems: readonly CompileProblem[]
-}
-
-export interface Unresolved {
-  readonly list: 'sources' | 'transforms' | 'sinks'
-  readonly id: string
-  readonly inputs: readonly string[]
-}
-
-/** The resource and the path in it where the options of a component were written. */
-export interface Origin {
-  readonly resource: Resource
-  readonly path: readonly PathKey[]
-}
-
-/** Resources found by kind, namespace and name. */
-export class Resources {
-  readonly #byKey = new Map<string, Resource>()
-  readonly all: readonly Resource[]
-
-  constructor(resources: readonly Resource[]) {
-    this.all = resources
-    for (const resource of resources) {
-      const key = `${resource.kind} ${resource.namespace}/${resource.name}`
-      if (!this.#byKey.has(key)) this.#byKey.set(key, resource)
-    }
-  }
-
-  find(kind: string, namespace: string, name: string): Resource | undefined {
-    return this.#byKey.get(`${kind} ${namespace}/${name}`)
-  }
-}
 
 export function compilePipeline(
   pipeline: Resource,

@@ -39,6 +39,24 @@ export interface Loaded {
   readonly problems: readonly Problem[]
 }
 
+/** Resources found by kind, namespace and name. */
+export class Resources {
+  readonly #byKey = new Map<string, Resource>()
+  readonly all: readonly Resource[]
+
+  constructor(resources: readonly Resource[]) {
+    this.all = resources
+    for (const resource of resources) {
+      const key = `${resource.kind} ${resource.namespace}/${resource.name}`
+      if (!this.#byKey.has(key)) this.#byKey.set(key, resource)
+    }
+  }
+
+  find(kind: string, namespace: string, name: string): Resource | undefined {
+    return this.#byKey.get(`${kind} ${namespace}/${name}`)
+  }
+}
+
 /** Standard input, as a path. */
 const standardInput = '-'
 

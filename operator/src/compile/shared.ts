@@ -5,7 +5,8 @@ import { kindOf } from '../api/kinds.ts'
 import { apiVersion } from '../api/object.ts'
 import type { Pipeline } from '../api/pipeline.ts'
 import { problemsOf } from './check.ts'
-import { type CompileOptions, type CompileProblem, compilePipeline } from './pipeline.ts'
+import type { CompileOptions, CompileProblem } from './compiled.ts'
+import { compilePipeline } from './pipeline.ts'
 import type { Resource } from './resources.ts'
 
 export const isShared = (kind: string): boolean => /^(?:Cluster)?(?:Source|Sink)$/.test(kind)

@@ -6,7 +6,7 @@ import { type Meaning, meaningOf, operatorTreatment } from '@penstock/agent/sche
 import { isTable, type Schema } from '@penstock/agent/schema/walk'
 import { type OptionPlace, optionLeaves } from '@penstock/agent/testing/option-places'
 import { expect, test } from 'vitest'
-import { subscriptionOf } from './artifact.ts'
+import { subscriptionOf } from './compiled.ts'
 import { compilePipeline } from './pipeline.ts'
 import { resourceOf } from './resources.ts'
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { Reason } from '../api/conditions.ts'
 import { pipelineKind } from '../api/kinds.ts'
 import type { KubeObject } from '../api/object.ts'
-import type { CompileProblem } from '../compile/pipeline.ts'
+import type { CompileProblem } from '../compile/compiled.ts'
 import { type Judge, validate } from './validate.ts'
 
 interface Judged extends KubeObject {

@@ -7,7 +7,7 @@ import { isTooDeep, maxDepth } from '../api/depth.ts'
 import type { Kind } from '../api/kinds.ts'
 import type { KubeObject } from '../api/object.ts'
 import { advice } from '../compile/check.ts'
-import type { CompileProblem } from '../compile/pipeline.ts'
+import type { CompileProblem } from '../compile/compiled.ts'
 
 /** Everything that a reconcile would find in an object, were it applied now; warnings too. */
 export type Judge = (kind: Kind, object: KubeObject) => Promise<readonly CompileProblem[]>

@@ -1,0 +1,183 @@
+// What the stages of a compile have made of one Pipeline, and the artifact of it once it was found to be in order.
+
+import { createHash } from 'node:crypto'
+import { canonicalJson } from '@penstock/agent/config/canonical'
+import { minDiskBuffer } from '@penstock/agent/config/component-options'
+import type { ProgramRules } from '@penstock/agent/remap/rules'
+import type { Problem } from '@penstock/agent/schema/problems'
+import type { Reason } from '../api/conditions.ts'
+import type {
+  Artifact,
+  ArtifactMode,
+  ComponentOptions,
+  HubLimits,
+  HubSubscription,
+  SecretPart,
+  SecretRef,
+  Tenancy,
+} from './artifact.ts'
+import type { PathKey, Resource } from './resources.ts'
+import type { TenancyOptions } from './tenancy.ts'
+
+export type Table = Record<string, unknown>
+
+export interface CompileOptions extends TenancyOptions {
+  /**
+   * Keys of a Secret or ConfigMap; undefined if there is none. If not given, those among the resources are looked at, and
+   * one that is not among them is taken to have every key, unless `secretsRequired`.
+   */
+  readonly keysOf?:
+    | ((kind: SecretPart['kind'], namespace: string, name: string) => ReadonlySet<string> | undefined)
+    | undefined
+  readonly secretsRequired?: boolean | undefined
+  /** For an agent alone: what only an operator's agents do is warned of. */
+  readonly standalone?: boolean | undefined
+  /** What `fieldRef: clusterName` means. */
+  readonly clusterName?: string | undefined
+  /** What the operator cannot see by its flags, so that a Pipeline that needs it is told so. */
+  readonly unseen?: Unseen | undefined
+}
+
+export interface Unseen {
+  readonly clusterKinds?: boolean
+  readonly nodeLabels?: boolean
+}
+
+export interface CompileProblem extends Problem {
+  readonly reason: Reason
+}
+
+/** What an `orchestrator_logs` source becomes: agents alone and reader hubs are both made from it. */
+export interface PodLogs {
+  readonly name: string
+  readonly id: string
+  /** Undefined: those of `namespaceSelector`. */
+  readonly namespaces: readonly string[] | undefined
+  readonly namespaceSelector: string
+  readonly podSelector: string
+  readonly fieldSelector: string
+  readonly excludeContainers: readonly string[]
+  readonly optIn: boolean
+  readonly limits: HubLimits | undefined
+  readonly options: Table
+}
+
+export interface CompiledPipeline {
+  readonly id: string
+  readonly mode: ArtifactMode
+  readonly podLogs: readonly PodLogs[]
+  /** All other sources, transforms and sinks, by id. Text is literal; where secrets belong stand places of theirs. */
+  readonly sources: Readonly<Record<string, Table>>
+  readonly transforms: Readonly<Record<string, Table>>
+  readonly sinks: Readonly<Record<string, Table>>
+  /** What its programs may reach and use up. */
+  readonly programs: ProgramRules
+  /** As an agent's configuration has them. */
+  readonly tests: readonly Table[]
+  readonly secretRefs: readonly SecretRef[]
+  readonly lent: readonly string[]
+  readonly withheld: readonly string[]
+  readonly sourceTypes: readonly string[]
+  /** Shared objects that it refers to, as `Sink shop/loki`. */
+  readonly references: readonly string[]
+  /** Ids of components that connect to where the platform says, in the Pipeline of a namespace. */
+  readonly platform: readonly string[]
+  /** The sink for what the destinations of the others reject. */
+  readonly deadLetter: Artifact['deadLetter']
+  /** Where each component stands in the resources, to turn a path of the configuration into a place. */
+  readonly origins: ReadonlyMap<string, Origin>
+  /** Entries that nothing is known of, as their `ref` leads nowhere or their shape is wrong. */
+  readonly unresolved: readonly Unresolved[]
+  readonly problems: readonly CompileProblem[]
+}
+
+export interface Unresolved {
+  readonly list: 'sources' | 'transforms' | 'sinks'
+  readonly id: string
+  readonly inputs: readonly string[]
+}
+
+/** The resource and the path in it where the options of a component were written. */
+export interface Origin {
+  readonly resource: Resource
+  readonly path: readonly PathKey[]
+}
+
+/** What a Pipeline is beside its content. */
+export interface ArtifactFacts {
+  readonly uid: string
+  readonly generation: number
+  readonly createdAt: string
+  readonly labels: Readonly<Record<string, string>>
+  readonly retry: string | undefined
+  readonly tenancy: Tenancy
+}
+
+/** The artifact of a Pipeline that compiled and was found to be in order. */
+export function artifactOf(compiled: CompiledPipeline, pipeline: Resource, facts: ArtifactFacts): Artifact {
+  const cluster = pipeline.kind === 'ClusterPipeline'
+  const content = {
+    mode: compiled.mode,
+    hub: { subscriptions: compiled.podLogs.map((source) => subscriptionOf(source, facts.uid)) },
+    sources: compiled.sources,
+    transforms: compiled.transforms,
+    sinks: compiled.sinks,
+    secretRefs: compiled.secretRefs,
+    tenancy: facts.tenancy,
+    ...(compiled.platform.length === 0 ? {} : { platform: compiled.platform }),
+    ...(compiled.deadLetter === undefined ? {} : { deadLetter: compiled.deadLetter }),
+  }
+  return {
+    id: compiled.id,
+    kind: cluster ? 'ClusterPipeline' : 'Pipeline',
+    namespace: cluster ? undefined : pipeline.namespace,
+    name: pipeline.name,
+    uid: facts.uid,
+    generation: facts.generation,
+    createdAt: facts.createdAt,
+    labels: facts.labels,
+    hash: `sha256:${createHash('sha256').update(canonicalJson(content)).digest('hex')}`,
+    ...content,
+    ...(compiled.lent.length === 0 ? {} : { lent: compiled.lent }),
+    ...(compiled.withheld.length === 0 ? {} : { withheld: compiled.withheld }),
+    sourceTypes: compiled.sourceTypes,
+    diskBufferBytes: diskBufferBytes(compiled.sinks),
+    retry: facts.retry,
+  }
+}
+
+/** What a source of pod logs is for the hub of an agent. */
+export function subscriptionOf(source: PodLogs, uid: string): HubSubscription {
+  const {
+    name,
+    id,
+    namespaces,
+    namespaceSelector,
+    podSelector,
+    fieldSelector,
+    excludeContainers,
+    optIn,
+    limits,
+    options,
+  } = source
+  return {
+    cursor: `${uid}/${name}`,
+    namespaces,
+    namespaceSelector: namespaceSelector === '' ? undefined : namespaceSelector,
+    podSelector,
+    fieldSelector: fieldSelector === '' ? undefined : fieldSelector,
+    excludeContainers,
+    optIn: optIn ? true : undefined,
+    limits,
+    out: id,
+    options,
+  }
+}
+
+function diskBufferBytes(sinks: Readonly<Record<string, ComponentOptions>>): number {
+  let sum = 0
+  for (const { buffer } of Object.values(sinks) as { buffer?: { type?: unknown; max_size?: unknown } }[]) {
+    if (buffer?.type === 'disk') sum += typeof buffer.max_size === 'number' ? buffer.max_size : minDiskBuffer
+  }
+  return sum
+}
