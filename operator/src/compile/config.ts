@@ -6,9 +6,10 @@ import type { Problem } from '@penstock/agent/schema/problems'
 import { type SecretPart, secretValue } from './artifact.ts'
 import { type AgentConfig, agentConfig, problemsOf } from './check.ts'
 import type { CompiledPipeline, CompileOptions, Table } from './compiled.ts'
-import { compilePipeline, sharedProblems } from './pipeline.ts'
+import { compilePipeline } from './pipeline.ts'
 import { compileLimits, specTooLong } from './pool.ts'
 import { loadResources, type Resource, Resources } from './resources.ts'
+import { sharedProblems } from './shape.ts'
 import { isShared, problemsOfShared } from './shared.ts'
 
 export interface CompiledResources {

@@ -5,8 +5,8 @@ import { describe, expect, test } from 'vitest'
 import type { KubeObject } from '../api/object.ts'
 import { fragmentOf } from '../render/fragment.ts'
 import { type CompileJob, compileJob } from './job.ts'
-import { sharedProblems } from './pipeline.ts'
 import { resourceOf } from './resources.ts'
+import { sharedProblems } from './shape.ts'
 
 type Table = Record<string, unknown>
 

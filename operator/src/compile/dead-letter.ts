@@ -1,0 +1,58 @@
+// The dead letter sink: it gets the events that programs give up on, and those that other destinations reject.
+
+import { isTable } from '@penstock/agent/schema/walk'
+import type { CompiledPipeline, Table } from './compiled.ts'
+import type { Report } from './report.ts'
+import type { Scope } from './scope.ts'
+import type { List } from './shape.ts'
+
+/**
+ * Events that a program gave up on leave through a port of their own and go to the dead letter sink. Gives that sink for what
+ * destinations reject.
+ */
+export function deadLetterOf(
+  scope: Scope,
+  names: ReadonlyMap<string, List>,
+  spec: Table,
+  transforms: Record<string, Table>,
+  sinks: Record<string, Table>,
+  report: Report,
+): CompiledPipeline['deadLetter'] {
+  const letter = isTable(spec['onError']) ? spec['onError']['deadLetter'] : undefined
+  if (!isTable(letter)) return undefined
+  const path = ['spec', 'onError', 'deadLetter']
+  const id = scope.idOf(String(letter['sink']))
+  const sink = sinks[id]
+  if (names.get(String(letter['sink'])) !== 'sinks') {
+    const known = [...names].filter(([, list]) => list === 'sinks').map(([name]) => name)
+    const message = `No sink of this Pipeline is named "${letter['sink']}"`
+    report.error(scope.pipeline, [...path, 'sink'], message, `Known names: ${known.join(', ')}.`)
+    return undefined
+  }
+  const dropped: string[] = []
+  const programs = Object.entries(transforms).filter(([, { type }]) => type === 'remap')
+  // What a destination rejects has no event any more, and so not what its source has captured: a sink whose owner enforces values by
+  // that (T13), or that uses it itself, does not get it.
+  const takesRejected = sink !== undefined && !mentions(sink, '%vector.')
+  const others = takesRejected ? Object.keys(sinks).filter((each) => each !== id).length : 0
+  const most = letter['maxEventsPerSecond']
+  // Programs and sinks know nothing of each other: each has its part of the whole.
+  const part = typeof most === 'number' ? most / (programs.length + others) : undefined
+  const limit = part === undefined ? {} : { reroute_dropped_limit: part }
+  for (const [program, transform] of programs) {
+    transforms[program] = { drop_on_error: true, drop_on_abort: true, ...transform, reroute_dropped: true, ...limit }
+    dropped.push(`${program}.dropped`)
+  }
+  if (sink === undefined) return undefined
+  const inputs = sink['inputs'] as readonly string[]
+  sinks[id] = { ...sink, inputs: [...new Set([...inputs, ...dropped])] }
+  if (others === 0) return undefined
+  return { sink: id, ...(part === undefined ? {} : { perSecond: part }) }
+}
+
+/** Whether a text below a value, or a key, has a part. */
+function mentions(value: unknown, part: string): boolean {
+  if (typeof value === 'string') return value.includes(part)
+  if (Array.isArray(value)) return value.some((item) => mentions(item, part))
+  return isTable(value) && Object.entries(value).some(([key, item]) => key.includes(part) || mentions(item, part))
+}

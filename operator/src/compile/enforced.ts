@@ -1,0 +1,128 @@
+// What the owner of a shared sink enforces (T13): values that no Pipeline can change, whatever its programs write into events.
+
+import { isSecretPlace } from '@penstock/agent/bundle/secret-places'
+import { aliasesOf, isTable, membersOf, type Schema, schemaBelow } from '@penstock/agent/schema/walk'
+import { capturedFields } from '@penstock/agent/sources/orchestrator_logs/annotate'
+import type { Table } from './compiled.ts'
+import type { Report } from './report.ts'
+import type { PathKey, Resource } from './resources.ts'
+import type { Scope } from './scope.ts'
+
+/** A place where enforced options use what a source captures. */
+export interface Captured {
+  readonly resource: Resource
+  readonly path: readonly PathKey[]
+  readonly field: string
+}
+
+/**
+ * Enforced values. Programs of a Pipeline can write what they like into events, but not into what the source has captured:
+ * templates see that instead, and the namespace is written out.
+ */
+export function enforcedValues(
+  scope: Scope,
+  resource: Resource,
+  path: readonly PathKey[],
+  value: unknown,
+  capturing: Captured[],
+  report: Report,
+): unknown {
+  if (scope.isCluster) return value
+  if (typeof value === 'string') {
+    return value.replace(/\{\{\s*([^}]+?)\s*\}\}/g, (whole, field: string) => {
+      const [, name, rest = ''] = /^\.?orchestrator\.([a-z_]+)(.*)$/.exec(field) ?? []
+      if (name === 'pod_namespace' && rest === '') return scope.pipeline.namespace
+      if (name !== undefined && capturedFields.includes(name)) {
+        capturing.push({ resource, path, field })
+        const root = scope.options.standalone === true ? '.' : '%vector.'
+        return `{{ ${root}orchestrator.${name}${rest} }}`
+      }
+      const message = `\`enforced\` may only use what a source captures; found ${whole}`
+      const help = `Other fields can be changed by the programs of a Pipeline. There are, below \`orchestrator.\`: ${capturedFields.join(', ')}.`
+      report.error(resource, path, message, help)
+      return whole
+    })
+  }
+  if (Array.isArray(value))
+    return value.map((item, index) => enforcedValues(scope, resource, [...path, index], item, capturing, report))
+  if (!isTable(value)) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [
+      name,
+      enforcedValues(scope, resource, [...path, name], member, capturing, report),
+    ]),
+  )
+}
+
+/** A name that is made of an event's fields may come out as any other, and as one that is enforced. */
+export function checkEnforcedNames(
+  resource: Resource,
+  path: readonly PathKey[],
+  value: unknown,
+  schema: Schema | undefined,
+  report: Report,
+): void {
+  if (schema === undefined || !isTable(value)) return
+  for (const [name, member] of Object.entries(value)) {
+    if (schema['x-names'] === 'template' && (name.includes('{{') || name.endsWith('*'))) {
+      const message = `\`${path.slice(2).join('.')}\` of \`enforced\` must have names that are written out; found ${JSON.stringify(name)}`
+      report.error(resource, [...path, name], message, 'Write a name for each; values may be templates.')
+    }
+    checkEnforcedNames(resource, [...path, name], member, schemaBelow(schema, name), report)
+  }
+}
+
+/** Events of other sources have no pod. */
+export function checkCaptured(
+  capturing: readonly Captured[],
+  sources: Readonly<Record<string, Table>>,
+  report: Report,
+): void {
+  const [other] = Object.entries(sources)
+  if (other === undefined) return
+  for (const { resource, path, field } of capturing) {
+    const message = `\`enforced\` uses {{ ${field} }}, which only pod logs have; "${other[0].split('/')[2]}" is a source of type ${other[1]['type']}`
+    report.error(resource, path, message, 'Make a Pipeline of the pod logs alone.')
+  }
+}
+
+/** `over` upon `base`: tables are joined, everything else is replaced. */
+export function merged(base: Table, over: Table): Table {
+  const result = new Map(Object.entries(base))
+  for (const [name, value] of Object.entries(over)) {
+    const below = result.get(name)
+    const isWhole = !isTable(below) || !isTable(value) || isSecretPlace(below) || isSecretPlace(value)
+    result.set(name, isWhole ? value : merged(below, value))
+  }
+  return Object.fromEntries(result)
+}
+
+/** `base` without what means the same as an option of `over` by another name: an alias, or a header in other case. */
+export function withoutOthers(base: Table, over: Table, schema: Schema | undefined): Table {
+  if (schema === undefined) return base
+  const same = (name: string, other: string) => {
+    if (schema['x-names'] === 'header') return name.toLowerCase() === other.toLowerCase()
+    return canonicalName(schema, name) === canonicalName(schema, other)
+  }
+  const names = Object.keys(over)
+  const kept: Table = {}
+  for (const [name, value] of Object.entries(base)) {
+    const enforced = names.find((each) => same(each, name))
+    if (enforced === undefined) kept[name] = value
+    else {
+      const below = over[enforced]
+      const isJoined = isTable(value) && isTable(below)
+      if (enforced === name || isJoined) {
+        kept[enforced] = isJoined ? withoutOthers(value, below, schemaBelow(schema, name)) : value
+      }
+    }
+  }
+  return kept
+}
+
+/** The name that an option is declared by. */
+function canonicalName(schema: Schema, name: string): string {
+  const members = membersOf(schema)
+  if (Object.hasOwn(members, name)) return name
+  return Object.keys(members).find((each) => aliasesOf(members[each] as Schema).includes(name)) ?? name
+}

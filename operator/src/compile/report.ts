@@ -1,0 +1,43 @@
+// The problems of one compile, in the order in which its stages find them, each with its place in a resource.
+
+import type { Reason } from '../api/conditions.ts'
+import { labelOf } from '../api/shape.ts'
+import type { CompileProblem } from './compiled.ts'
+import type { PathKey, Resource } from './resources.ts'
+import type { Violation } from './tenancy.ts'
+
+export class Report {
+  readonly #problems: CompileProblem[] = []
+
+  get problems(): readonly CompileProblem[] {
+    return this.#problems
+  }
+
+  add(...problems: readonly CompileProblem[]): void {
+    this.#problems.push(...problems)
+  }
+
+  error(
+    resource: Resource,
+    path: readonly PathKey[],
+    message: string,
+    help?: string,
+    reason: Reason = 'InvalidConfig',
+  ): void {
+    this.#problems.push({ severity: 'error', reason, path: labelOf(path), message, help, ...resource.locate(path) })
+  }
+
+  warn(resource: Resource, base: readonly PathKey[], violations: readonly Violation[]): void {
+    for (const { path: inner, message, help } of violations) {
+      const path = [...base, ...inner]
+      const place = { path: labelOf(path), ...resource.locate(path) }
+      this.#problems.push({ severity: 'warning', reason: 'InvalidConfig', message, help, ...place })
+    }
+  }
+
+  forbid(resource: Resource, base: readonly PathKey[], violations: readonly Violation[]): void {
+    for (const { path, message, help } of violations) {
+      this.error(resource, [...base, ...path], message, help, 'ForbiddenOption')
+    }
+  }
+}

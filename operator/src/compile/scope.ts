@@ -1,0 +1,22 @@
+// What every stage of a compile may look at: the Pipeline, the resources that it may refer to, and the options of the compile. No stage
+// changes it.
+
+import type { CompileOptions } from './compiled.ts'
+import type { Resource, Resources } from './resources.ts'
+
+export interface Scope {
+  readonly pipeline: Resource
+  readonly resources: Resources
+  readonly options: CompileOptions
+  readonly isCluster: boolean
+  readonly id: string
+  /** The id of the component that an entry of the Pipeline becomes. */
+  idOf(name: string): string
+}
+
+export function scopeOf(pipeline: Resource, resources: Resources, options: CompileOptions): Scope {
+  const isCluster = pipeline.kind === 'ClusterPipeline'
+  // Joined by a character that neither can contain, so ids never collide (T1).
+  const id = `${isCluster ? '_cluster' : pipeline.namespace}/${pipeline.name}`
+  return { pipeline, resources, options, isCluster, id, idOf: (name) => `${id}/${name}` }
+}

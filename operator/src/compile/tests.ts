@@ -1,0 +1,62 @@
+// The tests in a Pipeline, as an agent's configuration has them.
+
+import { isTable } from '@penstock/agent/schema/walk'
+import type { Table } from './compiled.ts'
+import type { Report } from './report.ts'
+import type { PathKey } from './resources.ts'
+import type { Scope } from './scope.ts'
+import { callViolations } from './tenancy.ts'
+
+export function testsOf(scope: Scope, spec: Table, report: Report): Table[] {
+  const tests = spec['tests']
+  if (!Array.isArray(tests)) {
+    const needed = scope.options.policy?.tests?.required === true && !scope.isCluster
+    if (needed && Array.isArray(spec['transforms']) && spec['transforms'].length > 0) {
+      report.error(scope.pipeline, ['spec', 'tests'], 'The TenantPolicy asks for `tests` of Pipelines with transforms')
+    }
+    return []
+  }
+  const names = new Set<unknown>()
+  return tests.flatMap((test, index) => {
+    const path: PathKey[] = ['spec', 'tests', index]
+    if (!isTable(test) || typeof test['name'] !== 'string' || typeof test['insertAt'] !== 'string') return []
+    if (names.has(test['name']))
+      report.error(scope.pipeline, [...path, 'name'], `The name "${test['name']}" is used twice`)
+    names.add(test['name'])
+    return testOf(scope, test, path, report)
+  })
+}
+
+function testOf(scope: Scope, test: Table, path: PathKey[], report: Report): Table[] {
+  const input = isTable(test['input']) ? test['input'] : {}
+  const insertAt = scope.idOf(String(test['insertAt']))
+  if ((input['log'] === undefined) === (input['raw'] === undefined)) {
+    report.error(scope.pipeline, [...path, 'input'], '`input` needs either `raw` or `log`')
+    return []
+  }
+  const events: Table =
+    input['log'] === undefined
+      ? { insert_at: insertAt, type: 'raw', value: input['raw'] }
+      : { insert_at: insertAt, type: 'log', log_fields: input['log'] }
+  const outputs: Table[] = []
+  const silent: string[] = []
+  const checks = Array.isArray(test['expect']) ? test['expect'] : []
+  for (const [index, check] of checks.entries()) {
+    if (!isTable(check) || typeof check['at'] !== 'string') continue
+    const { count, assert } = check
+    if (typeof assert === 'string' && !scope.isCluster && !scope.options.ownMachine) {
+      report.forbid(scope.pipeline, [...path, 'expect', index, 'assert'], callViolations(assert, []))
+    }
+    if (count === 0) {
+      silent.push(scope.idOf(check['at']))
+      continue
+    }
+    outputs.push({
+      extract_from: scope.idOf(check['at']),
+      ...(assert === undefined ? {} : { conditions: [{ type: 'vrl', source: assert }] }),
+      ...(count === undefined ? {} : { expected_event_count: count }),
+    })
+  }
+  const name = `${scope.id}: ${test['name']}`
+  return [{ name, inputs: [events], outputs, ...(silent.length === 0 ? {} : { no_outputs_from: silent }) }]
+}
