@@ -8,6 +8,7 @@ import type { ProgramRules } from './remap/rules.ts'
 import type { BufferOptions, HealthcheckOption, ProxyOptions } from './schema/groups.ts'
 import { acknowledgements, buffer, healthcheck, proxy } from './schema/groups.ts'
 import type { Options, Parsed } from './schema/options.ts'
+import type { ProgramDiagnostic } from './schema/problems.ts'
 import type { ComponentEvents } from './telemetry/component-events.ts'
 import type { Logger } from './telemetry/logger.ts'
 import type { Metrics } from './telemetry/metrics.ts'
@@ -244,6 +245,7 @@ export interface OptionProblem {
   /** Place inside a text option, such as a program: line and column, from 1, and the rendered diagnostic. */
   readonly position?: { readonly line: number; readonly column: number }
   readonly rendered?: string
+  readonly diagnostic?: ProgramDiagnostic
 }
 
 interface Declaration<O extends Options> {

@@ -407,7 +407,7 @@ class Agent {
       return
     }
     for (const problem of problems) {
-      const { severity: _, informational: __, message, ...place } = problem
+      const { severity: _, informational: __, diagnostic: ___, code: ____, message, ...place } = problem
       this.#logger[levelOf(problem)]({ problem: message, ...place }, 'The configuration has a problem.')
     }
   }

@@ -192,8 +192,8 @@ function checkOptions(
   return found.some(isError) ? undefined : checked.value
 }
 
-function findingOf({ message, help, severity, position, rendered }: OptionProblem): Finding {
-  return { message, help, severity, position, rendered }
+function findingOf({ message, help, severity, position, rendered, diagnostic }: OptionProblem): Finding {
+  return { message, help, severity, position, rendered, diagnostic }
 }
 
 /** A path as components write it, `batch.max_bytes` or `endpoints[0]`, in parts; keys that hold dots are looked up. */

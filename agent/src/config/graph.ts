@@ -226,7 +226,7 @@ function checkConsumers(producers: readonly GraphNode[], inputs: Inputs, problem
   for (const node of producers) {
     if (consumed.has(node.id)) continue
     const message = `${node.kind === 'source' ? 'Source' : 'Transform'} "${node.id}" has no consumers`
-    problems.push(problemAt(node.located, [], { severity: 'warning', atKey: true, message }))
+    problems.push(problemAt(node.located, [], { severity: 'warning', code: 'NO_CONSUMERS', atKey: true, message }))
   }
 }
 

@@ -74,6 +74,8 @@ export interface Finding {
   /** Place inside a text value, from 1. */
   readonly position?: Position | undefined
   readonly rendered?: string | undefined
+  readonly diagnostic?: Problem['diagnostic']
+  readonly code?: Problem['code']
 }
 
 /** The problem of a finding at a path below a located value. */
@@ -87,6 +89,8 @@ export function problemAt(located: Located, below: Segments, finding: Finding): 
     ...(finding.informational === true ? { informational: true } : {}),
     ...place,
     ...(finding.rendered === undefined ? {} : { rendered: finding.rendered }),
+    ...(finding.diagnostic === undefined ? {} : { diagnostic: finding.diagnostic }),
+    ...(finding.code === undefined ? {} : { code: finding.code }),
   }
 }
 

@@ -3,7 +3,7 @@
 import type { LogEvent } from '../event/log.ts'
 import { MetricEvent } from '../event/metric.ts'
 import { type Fact, fact } from '../telemetry/facts.ts'
-import { positionOf } from './diagnostics.ts'
+import { positionOf, summaryOf } from './diagnostics.ts'
 import { failureFact, isFailure, type RemapError } from './function.ts'
 import { kinds } from './kind.ts'
 import { type CompileOptions, compileProgram, type Runs } from './program.ts'
@@ -35,6 +35,7 @@ export type CompiledCondition =
       readonly message: string
       readonly position?: { readonly line: number; readonly column: number }
       readonly rendered?: string
+      readonly diagnostic?: ReturnType<typeof summaryOf>
     }
 
 export function compileCondition(option: ConditionOption, options: CompileOptions = {}): CompiledCondition {
@@ -74,6 +75,7 @@ function programCondition(source: string, options: CompileOptions): CompiledCond
       message: `The condition does not compile: ${first?.message ?? 'unknown error'}.`,
       ...(span === undefined ? {} : { position: positionOf(source, span[0]) }),
       rendered: compiled.rendered,
+      ...(first === undefined ? {} : { diagnostic: summaryOf(source, first) }),
     }
   }
   const { program } = compiled

@@ -58,6 +58,18 @@ export function positionOf(source: string, offset: number): { line: number; colu
   return { line: before.split('\n').length, column: Array.from(before.slice(start)).length + 1 }
 }
 
+/** A diagnostic as callers of the compiler report it: its code as users see it, and its place. */
+export function summaryOf(
+  source: string,
+  { code, message, labels }: Diagnostic,
+): { readonly code: string; readonly message: string; readonly position?: { line: number; column: number } } {
+  const start = labels[0]?.span[0]
+  const position = start === undefined ? {} : { position: positionOf(source, start) }
+  return { code: codeText(code), message, ...position }
+}
+
+const codeText = (code: number): string => `E${String(code).padStart(3, '0')}`
+
 /** All diagnostics as text, each preceded by an empty line. */
 export function renderDiagnostics(source: string, diagnostics: readonly Diagnostic[]): string {
   return diagnostics.map((diagnostic) => renderDiagnostic(source, diagnostic)).join('')
@@ -65,7 +77,7 @@ export function renderDiagnostics(source: string, diagnostics: readonly Diagnost
 
 export function renderDiagnostic(source: string, diagnostic: Diagnostic): string {
   const lines = linesOf(source)
-  const out = ['', `${diagnostic.severity}[E${String(diagnostic.code).padStart(3, '0')}]: ${diagnostic.message}`]
+  const out = ['', `${diagnostic.severity}[${codeText(diagnostic.code)}]: ${diagnostic.message}`]
   const first = diagnostic.labels[0]
   const gutter = String(lines.length).length
   const pad = ' '.repeat(gutter)

@@ -15,6 +15,17 @@ export interface Problem {
   readonly informational?: boolean | undefined
   /** A rendered diagnostic, for programs. */
   readonly rendered?: string | undefined
+  /** Of a program that does not compile, or that may not run: the first reason. */
+  readonly diagnostic?: ProgramDiagnostic | undefined
+  /** Set where callers treat a problem in their own way: they decide by it, never by the message. */
+  readonly code?: 'NO_CONSUMERS' | undefined
+}
+
+/** Why a program was refused: the code as users see it, such as `E103`, and the place in the program, from 1. */
+export interface ProgramDiagnostic {
+  readonly code: string
+  readonly message: string
+  readonly position?: { readonly line: number; readonly column: number } | undefined
 }
 
 /** The nearest of the known words, if it is near enough to be what was meant. */

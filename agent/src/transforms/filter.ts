@@ -42,13 +42,14 @@ export const filter = defineTransform({
   check(options, globals) {
     const compiled = compileCondition(options.condition, settingsOf(globals))
     if (compiled.ok) return []
-    const { message, position, rendered } = compiled
+    const { message, position, rendered, diagnostic } = compiled
     return [
       {
         path: typeof options.condition === 'string' ? 'condition' : 'condition.source',
         message,
         ...(position === undefined ? {} : { position }),
         ...(rendered === undefined ? {} : { rendered }),
+        ...(diagnostic === undefined ? {} : { diagnostic }),
       },
     ]
   },

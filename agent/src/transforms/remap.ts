@@ -8,7 +8,7 @@ import { type LogBatch, logBatch, type MetricBatch, metricBatch, ownEvents } fro
 import { LogEvent, rootFor } from '../event/log.ts'
 import type { MetricEvent } from '../event/metric.ts'
 import { copyObject, isObject, type Value, type ValueObject } from '../event/value.ts'
-import { positionOf } from '../remap/diagnostics.ts'
+import { positionOf, summaryOf } from '../remap/diagnostics.ts'
 import { failureFact, isFailure, type RemapError } from '../remap/function.ts'
 import type { TagMode } from '../remap/metric-target.ts'
 import { metricReader } from '../remap/own-metrics.ts'
@@ -85,6 +85,7 @@ export const remap = defineTransform({
       message: `The program does not compile: ${first?.message ?? 'unknown error'} (E${String(first?.code ?? 0).padStart(3, '0')}).`,
       position: positionOf(source, first?.labels[0]?.span[0] ?? 0),
       rendered: compiled.rendered,
+      ...(first === undefined ? {} : { diagnostic: summaryOf(source, first) }),
     }
     return [problem]
   },

@@ -189,11 +189,11 @@ const isUnwired = ({ problems }: Pick<CompiledPipeline, 'problems'>): boolean =>
 const wires = /\.inputs(?:\[\d+\])?$|^spec(?:\.(?:sources|transforms|sinks)(?:\[\d+\](?:\.name)?)?)?$/
 
 /** Whether it may only be wrong because of what is missing: what flows out of a stand-in is not known, and the whole is not whole. */
-function followsFromGaps({ path, message }: Problem, { unresolved, problems, origins }: CompiledPipeline): boolean {
+function followsFromGaps({ path, code }: Problem, { unresolved, problems, origins }: CompiledPipeline): boolean {
   const isBroken = problems.some(({ severity }) => severity === 'error')
   const unwired = isUnwired({ problems })
   if ((unresolved.length > 0 || unwired) && /(?:^|\.)inputs(?:$|[.[])/.test(path)) return true
-  if (unwired && message.endsWith('has no consumers')) return true
+  if (unwired && code === 'NO_CONSUMERS') return true
   return isBroken && originOf(path, origins) === undefined
 }
 
@@ -209,13 +209,17 @@ function isAbout(problem: CompileProblem, earlier: CompileProblem): boolean {
 /** A problem of the compiled configuration as one of the resource that the component came from. */
 function located(problem: Problem, compiled: CompiledPipeline): CompileProblem {
   const origin = originOf(problem.path, compiled.origins)
-  const reason: Reason = /does not compile/.test(problem.message) ? 'CompileFailed' : 'InvalidConfig'
+  const reason: Reason = problem.diagnostic !== undefined ? 'CompileFailed' : 'InvalidConfig'
   const { file: _, line: __, column: ___, ...kept } = problem
   const named = {
     ...kept,
     reason,
     message: shortIds(problem.message, compiled.id),
     help: problem.help === undefined ? undefined : shortIds(problem.help, compiled.id),
+    diagnostic:
+      problem.diagnostic === undefined
+        ? undefined
+        : { ...problem.diagnostic, message: shortIds(problem.diagnostic.message, compiled.id) },
   }
   if (origin === undefined) return { ...named, path: problem.path }
   return { ...named, path: labelOf(origin.path), ...origin.resource.locate(origin.path) }
@@ -274,14 +278,12 @@ export async function testPipeline(compiled: CompiledPipeline): Promise<TestOutc
       problems: loaded.problems.map((problem) => located(problem, compiled)),
     }
   }
-  const { passed, text } = await runUnitTests(loaded.config)
-  const failed = passed
-    ? 0
-    : Math.max(1, text.split('\n').filter((line) => /^test .* \.\.\. failed$/.test(line)).length)
+  const { passed, text, tests } = await runUnitTests(loaded.config)
   if (passed) return { passed: total, failed: 0, text, problems: [] }
-  const names = [...text.matchAll(/^test (.*) \.\.\. failed$/gm)].map((match) =>
-    (match[1] as string).replace(`${compiled.id}: `, ''),
-  )
+  const names = tests
+    .filter(({ failures }) => failures.length > 0)
+    .map(({ name }) => name.replace(`${compiled.id}: `, ''))
+  const failed = names.length
   const shown = names
     .slice(0, 3)
     .map((name) => `"${name}"`)
@@ -299,16 +301,14 @@ export async function testPipeline(compiled: CompiledPipeline): Promise<TestOutc
 
 /** One sentence about a problem, with component and position, for a status: `transforms[parse] line 3 col 12: E103 ...`. */
 export function sentence(problem: CompileProblem, spec: unknown): string {
-  const message = problem.message.replace(/\.$/, '')
-  const compile = /^The (program|condition) does not compile: (.*?)(?: \((E\d+)\))?$/.exec(message)
   const where = componentOf(problem.path, spec)
-  if (compile !== null) {
-    const position = /┌─ [^\n]*?:(\d+):(\d+)/.exec(problem.rendered ?? '')
-    const code = compile[3] ?? /error\[(E\d+)\]/.exec(problem.rendered ?? '')?.[1]
-    const at = position === null ? '' : ` line ${position[1]} col ${position[2]}`
-    return `${where}${at}: ${code === undefined ? '' : `${code} `}${compile[2]}`
+  if (problem.diagnostic !== undefined) {
+    const { code, message, position } = problem.diagnostic
+    const at = position === undefined ? '' : ` line ${position.line} col ${position.column}`
+    return `${where}${at}: ${code} ${message}`
   }
-  return where === '' ? message : `${where}${/^line \d+ col \d+: /.test(message) ? ' ' : ': '}${message}`
+  const message = problem.message.replace(/\.$/, '')
+  return where === '' ? message : `${where}: ${message}`
 }
 
 /** The sentence, and what may be done, where something is known. */

@@ -45,6 +45,8 @@ export interface Unseen {
 
 export interface CompileProblem extends Problem {
   readonly reason: Reason
+  /** Found in a shared object, but the Pipeline that uses the object decides whether it is one. */
+  readonly isOfUser?: boolean | undefined
 }
 
 /** What an `orchestrator_logs` source becomes: agents alone and reader hubs are both made from it. */

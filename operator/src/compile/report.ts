@@ -23,8 +23,10 @@ export class Report {
     message: string,
     help?: string,
     reason: Reason = 'InvalidConfig',
+    facts: Pick<CompileProblem, 'diagnostic' | 'isOfUser'> = {},
   ): void {
-    this.#problems.push({ severity: 'error', reason, path: labelOf(path), message, help, ...resource.locate(path) })
+    const place = { path: labelOf(path), ...resource.locate(path) }
+    this.#problems.push({ severity: 'error', reason, message, help, ...place, ...facts })
   }
 
   warn(resource: Resource, base: readonly PathKey[], violations: readonly Violation[]): void {
@@ -36,8 +38,9 @@ export class Report {
   }
 
   forbid(resource: Resource, base: readonly PathKey[], violations: readonly Violation[]): void {
-    for (const { path, message, help } of violations) {
-      this.error(resource, [...base, ...path], message, help, 'ForbiddenOption')
+    for (const { path, message, help, diagnostic } of violations) {
+      const facts = diagnostic === undefined ? {} : { diagnostic }
+      this.error(resource, [...base, ...path], message, help, 'ForbiddenOption', facts)
     }
   }
 }

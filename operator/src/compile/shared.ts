@@ -39,12 +39,12 @@ const referenceReasons: ReadonlySet<Reason> = new Set<Reason>([
 /** Of the problems of such a Pipeline those that are in the shared object, whoever uses it. */
 export function problemsIn(problems: readonly CompileProblem[]): readonly CompileProblem[] {
   return problems.filter(
-    ({ path, reason, message }) =>
+    ({ path, reason, isOfUser }) =>
       !/^spec\.(?:sources|transforms|sinks|inputs)\b/.test(path) &&
       /^(?:spec|metadata)\b/.test(path) &&
       !referenceReasons.has(reason) &&
       // Aliases belong to the Pipelines.
-      !message.endsWith('is no alias of `spec.secrets`'),
+      isOfUser !== true,
   )
 }
 

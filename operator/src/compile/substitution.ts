@@ -102,7 +102,8 @@ export class Substitution {
     }
     const secret = this.#aliases.get(alias)
     if (secret === undefined) {
-      this.#report.error(resource, path, `"${alias}" in ${whole} is no alias of \`spec.secrets\``)
+      const message = `"${alias}" in ${whole} is no alias of \`spec.secrets\``
+      this.#report.error(resource, path, message, undefined, 'InvalidConfig', { isOfUser: true })
       return undefined
     }
     if (filter !== undefined && filter !== '|uri') {

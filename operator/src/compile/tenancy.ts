@@ -20,6 +20,7 @@ import {
   namesFile,
   operatorTreatment,
 } from '@penstock/agent/schema/meaning'
+import type { ProgramDiagnostic } from '@penstock/agent/schema/problems'
 import {
   canonicalPatterns,
   declaredMembers,
@@ -41,6 +42,8 @@ export interface Violation {
   readonly path: readonly PathKey[]
   readonly message: string
   readonly help?: string | undefined
+  /** Of a program: which call it may not make, and where. */
+  readonly diagnostic?: ProgramDiagnostic | undefined
 }
 
 export interface TenancyOptions {
@@ -392,16 +395,16 @@ export function callViolations(source: string, path: readonly PathKey[]): Violat
     const before = source.slice(0, offset)
     const line = before.split('\n').length
     const column = offset - before.lastIndexOf('\n')
-    const place = `line ${line} col ${column}: E-TENANT`
-    violations.push(
-      reaches === 'file'
-        ? {
-            path,
-            message: `${place} \`${parameter}\` of \`${name}\` ${notHere} (T4)`,
-            help: 'It names a file of the agent. Leave the argument out, or use another function.',
-          }
-        : { path, message: `${place} \`${name}\` ${notHere} (T6)`, help: `It reaches ${reachText[reaches]}.` },
-    )
+    const isFile = reaches === 'file'
+    const message = isFile ? `\`${parameter}\` of \`${name}\` ${notHere} (T4)` : `\`${name}\` ${notHere} (T6)`
+    violations.push({
+      path,
+      message: `line ${line} col ${column}: E-TENANT ${message}`,
+      help: isFile
+        ? 'It names a file of the agent. Leave the argument out, or use another function.'
+        : `It reaches ${reachText[reaches]}.`,
+      diagnostic: { code: 'E-TENANT', message, position: { line, column } },
+    })
   }
   return violations
 }
