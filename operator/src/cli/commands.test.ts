@@ -1,7 +1,8 @@
 // Every command as somebody meets it who knows nothing of it: its help, and what it says of wrong words and a cluster that is not there.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { createServer as createHttpServer } from 'node:http'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
@@ -237,4 +238,35 @@ test('a document whose aliases would fill the memory is a problem with its place
 
   expect(err).toContain('this document cannot be read: Excessive alias count')
   expect(err).toContain(`${path}:1:1`)
+})
+
+test.each([
+  { body: '404 page not found', isKindMissing: true },
+  { body: '{"kind":"Status","message":"no such path","reason":"NotFound","details":{}}', isKindMissing: true },
+  { body: '{"kind":"Status","message":"gone","reason":"NotFound","details":{"name":"a"}}', isKindMissing: false },
+])('an API server that answers 404 $body: Penstock may be missing: $isKindMissing', async ({ body, isKindMissing }) => {
+  await using server = createHttpServer((_, response) => response.writeHead(404).end(body)).listen(0, '127.0.0.1')
+  await new Promise((done) => server.once('listening', done))
+  // The client takes plain HTTP where certificates are not checked.
+  const cluster = {
+    'insecure-skip-tls-verify': true,
+    server: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+  }
+  writeFileSync(
+    join(folder, 'found'),
+    JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'Config',
+      'current-context': 'here',
+      contexts: [{ name: 'here', context: { cluster: 'here', user: 'me' } }],
+      clusters: [{ name: 'here', cluster }],
+      users: [{ name: 'me', user: { token: 'the-token-of-me' } }],
+    }),
+  )
+
+  const { code, err } = await penstock('status -A', 'found')
+
+  expect(code).toBe(69)
+  expect(err).toContain(': 404 ')
+  expect(err.includes('Is Penstock installed in this cluster?')).toBe(isKindMissing)
 })

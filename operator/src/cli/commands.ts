@@ -79,8 +79,8 @@ export async function main([name, ...argv]: readonly string[]): Promise<number> 
   }
 }
 
-/** What to do about a refusal of the API server. */
-function refusalHelp(status: number | undefined, message: string): readonly string[] {
+/** What to do about a refusal of the API server; `object` names the object that it is about. */
+function refusalHelp(status: number | undefined, object: string | undefined): readonly string[] {
   if (status === 401)
     return ['Your credentials are not accepted, or have expired: `kubectl auth whoami` tells who you are.']
   if (status === 403) {
@@ -88,7 +88,8 @@ function refusalHelp(status: number | undefined, message: string): readonly stri
       'Ask for more: the ClusterRole penstock-view lets look, penstock-edit change; Cluster kinds are for the platform.',
     ]
   }
-  if (status === 404 && message.includes('could not find the requested resource'))
+  // No object is missing, but the whole kind: the API server does not serve its path.
+  if (status === 404 && object === undefined)
     return ['Is Penstock installed in this cluster? `kubectl get crds pipelines.penstock.dev` tells.']
   return []
 }
@@ -103,9 +104,9 @@ function endOf(command: string, error: unknown): { told: unknown; code: number }
     return { told: `${errorText(error)}\nThe flags: \`penstock ${command} --help\`.`, code: exitCodes.usage }
   }
   if (name === 'KubeError') {
-    const { status } = error as { status?: number }
+    const { status, object } = error as { status?: number; object?: string }
     return {
-      told: [errorText(error), ...refusalHelp(status, errorText(error))].join('\n'),
+      told: [errorText(error), ...refusalHelp(status, object)].join('\n'),
       code: exitCodes.unavailable,
     }
   }

@@ -88,11 +88,19 @@ export class KubeError extends Error {
   readonly reason: string
   /** Causes of `details`, such as `NamespaceTerminating`. */
   readonly causes: readonly string[]
+  /** The name of the object that the answer is about; undefined: the answer is about the path itself. */
+  readonly object: string | undefined
   readonly retryAfterMs: number | undefined
 
   constructor(
     message: string,
-    facts: { status: number; reason: string; causes?: readonly string[]; retryAfterMs?: number | undefined },
+    facts: {
+      status: number
+      reason: string
+      causes?: readonly string[]
+      object?: string | undefined
+      retryAfterMs?: number | undefined
+    },
     options?: ErrorOptions,
   ) {
     super(message, options)
@@ -100,6 +108,7 @@ export class KubeError extends Error {
     this.status = facts.status
     this.reason = facts.reason
     this.causes = facts.causes ?? []
+    this.object = facts.object
     this.retryAfterMs = facts.retryAfterMs
   }
 }
@@ -133,6 +142,7 @@ interface Status {
   readonly reason?: string
   readonly code?: number
   readonly details?: {
+    readonly name?: string
     readonly causes?: readonly { readonly reason?: string }[]
     readonly retryAfterSeconds?: number
   }
@@ -151,6 +161,7 @@ export function statusError(code: number, text: string, what: string, retryAfter
     status: code,
     reason: status.reason ?? '',
     causes: (status.details?.causes ?? []).map((cause) => cause.reason ?? ''),
+    object: status.details?.name,
     retryAfterMs: Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : undefined,
   })
 }
