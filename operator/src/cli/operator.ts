@@ -4,13 +4,12 @@
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
-import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { parseArgs } from 'node:util'
 import { heartbeatPeriods } from '@penstock/agent/bundle/format'
 import { errorText, PenstockError } from '@penstock/agent/errors'
 import { createLogger, type Logger } from '@penstock/agent/telemetry/logger'
 import { version } from '@penstock/agent/version'
-import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { collectDefaultMetrics, Registry } from 'prom-client'
 import { kinds } from '../api/kinds.ts'
 import { CompilePool } from '../compile/pool.ts'
 import { namespacesOf, type OperatorContext, type OperatorPart, type OperatorSettings } from '../context.ts'
@@ -35,6 +34,8 @@ import { type ClientAuthority, webhookPart } from '../webhook/server.ts'
 import { followTokensPart, keepTokensPart, WebhookTokens } from '../webhook/tokens.ts'
 import { durationMs, oneOf } from './arguments.ts'
 import { deliveryParts } from './delivery-parts.ts'
+import { aborted, limited } from './ending.ts'
+import { eventLoopDelay } from './event-loop-delay.ts'
 import { Rights } from './rights.ts'
 
 const options = {
@@ -118,9 +119,6 @@ Addresses
 /** What answers admission: neither of them writes anything but who has applied a ClusterPipeline. */
 const webhookParts: readonly string[] = ['compiler', 'certificate', 'webhook-token', 'webhook']
 
-/** How long what is being worked on may take to end. */
-const drainMs = 25_000
-
 type Values = ReturnType<typeof parseArgs<{ options: typeof options }>>['values']
 
 /** @param webhooksOnly answers admission and nothing else: it writes nothing that a leader does, so it needs none */
@@ -150,66 +148,124 @@ export async function run(argv: string[], { webhooksOnly = false } = {}): Promis
 }
 
 async function operate(flags: Flags, logger: Logger, stop: AbortController, webhooksOnly: boolean): Promise<number> {
+  const base = await connected(flags, logger, stop)
+  const settings = await settled(base)
+  if (settings === undefined) {
+    base.connection.close()
+    return 0
+  }
+  const operator = assembled(base, settings, webhooksOnly)
+  const started = new AsyncDisposableStack()
+  const leading = new AsyncDisposableStack()
+  try {
+    await serve(operator, started)
+    await lead(operator, leading)
+    await aborted(stop.signal)
+    logger.info(operator.claim.isLost ? 'The leadership is lost; the process ends.' : 'The operator ends.')
+  } finally {
+    await end(operator, started, leading)
+  }
+  // Threads and timers of the parts that were left behind must not keep a process alive that may not write.
+  if (operator.claim.isLost) process.exit(1)
+  return 0
+}
+
+/** The claim of this process to write. */
+interface Claim {
+  election: LeaderElection | undefined
+  /** Set when the process must not go on although nobody asked it to stop. */
+  isLost: boolean
+}
+
+/** A process that can send requests, and has started nothing yet. */
+interface Connected {
+  readonly flags: Flags
+  readonly logger: Logger
+  readonly stop: AbortController
+  /** Reflectors and servers live until the very end; the leader's parts end before them. */
+  readonly closing: AbortController
+  readonly connection: KubeConnection
+  readonly given: OperatorSettings
+  readonly metrics: Registry
+  readonly delay: ReturnType<typeof eventLoopDelay>
+  readonly client: KubeClient
+  readonly reviews: Reviews
+  /** Where the operator has Roles alone. */
+  readonly rights: Rights | undefined
+  readonly claim: Claim
+}
+
+async function connected(flags: Flags, logger: Logger, stop: AbortController): Promise<Connected> {
   const connection = await KubeConnection.open(flags.connection)
   const given = flags.settings(connection.namespace)
   const metrics = new Registry()
   collectDefaultMetrics({ register: metrics })
   const delay = eventLoopDelay(metrics)
-  /** Set when the process must not go on although nobody asked it to stop. */
-  let lost = false
-  let election: LeaderElection | undefined
-  const leads = () => election === undefined || election.leads
-
-  // Reflectors and servers live until the very end; the leader's parts end before them.
-  const closing = new AbortController()
-  const client = createKubeClient(connection, {
-    metrics,
-    logger,
-    perSecond: flags.perSecond,
-    burst: flags.burst,
-  })
+  const { perSecond, burst } = flags
+  const client = createKubeClient(connection, { metrics, logger, perSecond, burst })
   const reviews = reviewsOf(given, connection, client, logger)
-  const probesWith = (probes: Pick<ProbeOptions, 'health' | 'readiness'>) =>
-    new ProbeServer({ address: given.httpAddress, reviews, metrics, logger, ...probes })
   const rights = given.rolesOnly ? new Rights(client, given, logger) : undefined
-  const settings = rights === undefined ? given : await withRights(given, rights, probesWith, stop.signal)
-  if (settings === undefined) {
-    connection.close()
-    return 0
-  }
-  const caches = new SharedCaches({
-    kube: client,
-    logger,
-    metrics,
-    signal: closing.signal,
-    // Agents and what comes with the installation are seen, too, wherever Pipelines are.
-    namespaces: namespacesOf(settings),
-    rolesOnly: settings.rolesOnly,
-  })
+  const claim: Claim = { election: undefined, isLost: false }
+  const closing = new AbortController()
+  return { flags, logger, stop, closing, connection, given, metrics, delay, client, reviews, rights, claim }
+}
+
+function probesOf(
+  { given, reviews, metrics, logger }: Connected,
+  probes: Pick<ProbeOptions, 'health' | 'readiness'>,
+): ProbeServer {
+  return new ProbeServer({ address: given.httpAddress, reviews, metrics, logger, ...probes })
+}
+
+/** The settings that hold; undefined when the process is to end before it has its rights. */
+async function settled(base: Connected): Promise<OperatorSettings | undefined> {
+  const { given, rights, stop } = base
+  if (rights === undefined) return given
+  return withRights(given, rights, (probes) => probesOf(base, probes), stop.signal)
+}
+
+/** All that the operator consists of; nothing of it runs. */
+interface Assembled extends Connected {
+  readonly settings: OperatorSettings
+  readonly caches: SharedCaches
+  readonly events: EventWriter
+  readonly statuses: Statuses
+  readonly leaderClient: KubeClient
+  readonly context: OperatorContext
+  readonly parts: readonly OperatorPart[]
+}
+
+function assembled(base: Connected, settings: OperatorSettings, webhooksOnly: boolean): Assembled {
+  const { flags, logger, closing, connection, metrics, client, reviews, rights, claim } = base
+  const isLeader = () => claim.election === undefined || claim.election.leads
+  const { signal } = closing
+  // Agents and what comes with the installation are seen, too, wherever Pipelines are.
+  const namespaces = namespacesOf(settings)
+  const { rolesOnly } = settings
+  const caches = new SharedCaches({ kube: client, logger, metrics, signal, namespaces, rolesOnly })
   const controllerMetrics = new ControllerMetrics(metrics)
   const identity = identityOf(settings)
-  const leaderClient = guarded(client, leads)
+  const leaderClient = guarded(client, isLeader)
   const events = new EventWriter({
     kube: leaderClient.as('events'),
     logger,
     instance: identity,
-    signal: closing.signal,
-    mayWrite: leads,
+    signal,
+    mayWrite: isLeader,
   })
   const cluster = settings.watchNamespaces === undefined
   if (!cluster) {
     const facts = { namespaces: settings.watchNamespaces, left_out: rights?.leftOut }
-    logger.info(
-      facts,
-      'Namespaces are watched one by one: ClusterPipelines, ClusterSources, ClusterSinks and TenantPolicies are off.',
-    )
+    const message =
+      'Namespaces are watched one by one: ClusterPipelines, ClusterSources, ClusterSinks and TenantPolicies are off.'
+    logger.info(facts, message)
   }
   const statuses = new Statuses({
     kube: leaderClient.as('status'),
     cacheOf: (kind) => (kind.namespaced || cluster ? caches.cache<StatusObject>(kind) : undefined),
     logger,
     metrics: controllerMetrics,
-    signal: closing.signal,
+    signal,
     periodMs: flags.statusPeriodMs,
   })
   const artifacts = new Artifacts()
@@ -223,80 +279,90 @@ async function operate(flags: Flags, logger: Logger, stop: AbortController, webh
     logger,
     metrics,
     settings,
-    signal: closing.signal,
-    isLeader: leads,
-    leader: () => (election === undefined ? identity : election.leader),
+    signal,
+    isLeader,
+    leader: () => (claim.election === undefined ? identity : claim.election.leader),
   }
   const { hostname } = new URL(connection.access.server)
   const apiAddresses = new ApiAddresses([hostname, process.env['KUBERNETES_SERVICE_HOST'] ?? ''])
   const parts = partsOf(settings, artifacts, controllerMetrics, apiAddresses, flags.webhookClients, logger).filter(
     (part) => !webhooksOnly || webhookParts.includes(part.name),
   )
-  const allParts =
-    rights === undefined || rights.leftOut.length === 0 ? parts : [...parts, rights.part(() => stop.abort())]
-  // Asked for by name, so that readiness waits for them on replicas that do not lead, too.
+  // Looked up by name, so that readiness waits for them on replicas that do not lead, too.
   for (const kind of kinds) if (kind.namespaced || cluster) caches.cache(kind)
+  return { ...base, settings, caches, events, statuses, leaderClient, context, parts }
+}
 
-  const started = new AsyncDisposableStack()
-  const leading = new AsyncDisposableStack()
+/** Starts what every replica does: probes, the election, and the parts that need no leader, once the caches are full. */
+async function serve(operator: Assembled, started: AsyncDisposableStack): Promise<void> {
+  const { settings, caches, stop, logger, connection, claim, rights, context, parts } = operator
   let partsReady = false
-  try {
-    if (settings.httpAddress !== '') {
-      const probes = probesWith({
-        health: () => {
-          const stuck = caches.stuck()
-          return stuck.length === 0 ? undefined : `no progress for 15 minutes: ${stuck.join(', ')}`
-        },
-        readiness: () =>
-          stop.signal.aborted ? 'ending' : caches.isSynced && partsReady ? undefined : 'caches are not synced yet',
-      })
-      started.use(await probes.open())
-      logger.info({ port: probes.port, version }, 'The operator has started.')
-    }
-    if (settings.leaderElection) {
-      election = new LeaderElection({
-        connection,
-        namespace: settings.namespace,
-        name: 'penstock-operator',
-        identity,
-        logger,
-        onLost: () => {
-          lost = true
-          stop.abort()
-        },
-      })
-    }
-    await untilSynced(caches, stop.signal)
-    for (const part of allParts) if (!part.leaderOnly) started.use(await part.start(context))
-    partsReady = true
-    if ((election === undefined || (await election.elected(stop.signal))) && !stop.signal.aborted) {
-      const leaderContext: OperatorContext = { ...context, kube: leaderClient }
-      leading.use(statuses.start())
-      for (const part of parts) {
-        if (stop.signal.aborted) break
-        if (part.leaderOnly) leading.use(await part.start(leaderContext))
-      }
-      if (!stop.signal.aborted) logger.info({ parts: parts.map((part) => part.name) }, 'All controllers run.')
-    }
-    await aborted(stop.signal)
-    logger.info(lost ? 'The leadership is lost; the process ends.' : 'The operator ends.')
-  } finally {
-    // What has lost its claim must not wait for anything.
-    if (!lost) {
-      await limited(
-        leading.disposeAsync().then(() => events.settled()),
-        logger,
-      )
-    }
-    closing.abort()
-    await limited(started.disposeAsync(), logger)
-    await election?.[Symbol.asyncDispose]()
-    delay.disable()
-    connection.close()
+  if (settings.httpAddress !== '') {
+    const probes = probesOf(operator, {
+      health: () => {
+        const stuck = caches.stuck()
+        return stuck.length === 0 ? undefined : `no progress for 15 minutes: ${stuck.join(', ')}`
+      },
+      readiness: () =>
+        stop.signal.aborted ? 'ending' : caches.isSynced && partsReady ? undefined : 'caches are not synced yet',
+    })
+    started.use(await probes.open())
+    logger.info({ port: probes.port, version }, 'The operator has started.')
   }
-  // Threads and timers of the parts that were left behind must not keep a process alive that may not write.
-  if (lost) process.exit(1)
-  return 0
+  if (settings.leaderElection) {
+    claim.election = new LeaderElection({
+      connection,
+      namespace: settings.namespace,
+      name: 'penstock-operator',
+      identity: identityOf(settings),
+      logger,
+      onLost: () => {
+        claim.isLost = true
+        stop.abort()
+      },
+    })
+  }
+  await untilSynced(caches, stop.signal)
+  const isIncomplete = rights !== undefined && rights.leftOut.length > 0
+  const all = isIncomplete ? [...parts, rights.part(() => stop.abort())] : parts
+  for (const part of all) if (!part.leaderOnly) started.use(await part.start(context))
+  partsReady = true
+}
+
+/** Waits until this process leads, and starts what the leader alone does. */
+async function lead(
+  { claim, stop, context, leaderClient, statuses, parts, logger }: Assembled,
+  leading: AsyncDisposableStack,
+): Promise<void> {
+  const isElected = claim.election === undefined || (await claim.election.elected(stop.signal))
+  if (!isElected || stop.signal.aborted) return
+  const leaderContext: OperatorContext = { ...context, kube: leaderClient }
+  leading.use(statuses.start())
+  for (const part of parts) {
+    if (stop.signal.aborted) break
+    if (part.leaderOnly) leading.use(await part.start(leaderContext))
+  }
+  if (!stop.signal.aborted) logger.info({ parts: parts.map((part) => part.name) }, 'All controllers run.')
+}
+
+/** Ends the leader's parts first, and last what they need to write. */
+async function end(
+  { claim, events, closing, delay, connection, logger }: Assembled,
+  started: AsyncDisposableStack,
+  leading: AsyncDisposableStack,
+): Promise<void> {
+  // A process that has lost its claim must not wait for anything.
+  if (!claim.isLost) {
+    await limited(
+      leading.disposeAsync().then(() => events.settled()),
+      logger,
+    )
+  }
+  closing.abort()
+  await limited(started.disposeAsync(), logger)
+  await claim.election?.[Symbol.asyncDispose]()
+  delay.disable()
+  connection.close()
 }
 
 /** The settings with the namespaces in which the operator has its rights; undefined when it is to end before it has any. */
@@ -522,51 +588,10 @@ function positive(flag: string, value: string): number {
   throw new PenstockError('PEN_USAGE', `\`--${flag}\` takes a number above zero; found \`${value}\`.`)
 }
 
-/** Delay of the event loop: work that belongs into a thread shows here. */
-function eventLoopDelay(metrics: Registry) {
-  const delay = monitorEventLoopDelay({ resolution: 10 })
-  delay.enable()
-  new Gauge({
-    name: 'penstock_event_loop_delay_p99_seconds',
-    help: 'Delay of the event loop that 99 of 100 turns stay below, since the last look.',
-    registers: [metrics],
-    collect() {
-      this.set(Number.isFinite(delay.percentile(99)) ? delay.percentile(99) / 1e9 : 0)
-      delay.reset()
-    },
-  })
-  return delay
-}
-
 async function untilSynced(caches: SharedCaches, signal: AbortSignal): Promise<void> {
   try {
     await caches.synced(signal)
   } catch (error) {
     if (!signal.aborted) throw error
-  }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve()
-    else signal.addEventListener('abort', () => resolve(), { once: true })
-  })
-}
-
-/** Waits for an end, but not for ever. */
-async function limited(ending: Promise<void>, logger: Logger): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(() => {
-      logger.warn({ wait_ms: drainMs }, 'Something did not end in time.')
-      resolve()
-    }, drainMs)
-  })
-  try {
-    await Promise.race([ending, late])
-  } catch (error) {
-    logger.warn({ error: errorText(error) }, 'A part did not end cleanly.')
-  } finally {
-    clearTimeout(timer)
   }
 }

@@ -1,0 +1,33 @@
+// The end of the operator: waiting for the signal, and then for its parts, but not for ever.
+
+import { errorText } from '@penstock/agent/errors'
+import type { Logger } from '@penstock/agent/telemetry/logger'
+
+/** How long what is being worked on may take to end. */
+const drainMs = 25_000
+
+/** Resolves once the signal is given. */
+export function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+}
+
+/** Waits for an end, but not for ever. */
+export async function limited(ending: Promise<void>, logger: Logger): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(() => {
+      logger.warn({ wait_ms: drainMs }, 'Something did not end in time.')
+      resolve()
+    }, drainMs)
+  })
+  try {
+    await Promise.race([ending, late])
+  } catch (error) {
+    logger.warn({ error: errorText(error) }, 'A part did not end cleanly.')
+  } finally {
+    clearTimeout(timer)
+  }
+}
