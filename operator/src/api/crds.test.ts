@@ -43,7 +43,7 @@ describe('the shape of a spec', () => {
     [
       { limits: { pipeline: { bytesPerSecond: '20 Mi' } } },
       [
-        'spec.limits.pipeline.bytesPerSecond: `spec.limits.pipeline.bytesPerSecond` must match ^[0-9]+([.][0-9]+)?(m|k|M|G|T|Ki|Mi|Gi|Ti)?$; found "20 Mi"',
+        'spec.limits.pipeline.bytesPerSecond: `spec.limits.pipeline.bytesPerSecond` must match ^[+]?([0-9]+([.][0-9]*)?|[.][0-9]+)(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|[eE][+-]?[0-9]{1,2})?$; found "20 Mi"',
       ],
     ],
   ])('%j', (change, expected) => {

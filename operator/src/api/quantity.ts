@@ -1,23 +1,44 @@
-// Kubernetes quantities as numbers: `1Mi`, `120k`, 500.
+// Kubernetes quantities as numbers: `1Mi`, `120k`, `1e3`, 500.
 
 const factors: Readonly<Record<string, number>> = {
+  n: 1e-9,
+  u: 1e-6,
   m: 1e-3,
   '': 1,
   k: 1e3,
   M: 1e6,
   G: 1e9,
   T: 1e12,
+  P: 1e15,
+  E: 1e18,
   Ki: 2 ** 10,
   Mi: 2 ** 20,
   Gi: 2 ** 30,
   Ti: 2 ** 40,
+  Pi: 2 ** 50,
+  Ei: 2 ** 60,
 }
+
+/** A quantity of Kubernetes that is not below zero; the exponent has at most two digits. */
+export const quantityPattern =
+  '^[+]?([0-9]+([.][0-9]*)?|[.][0-9]+)(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|[eE][+-]?[0-9]{1,2})?$'
+const grammar = new RegExp(quantityPattern)
 
 /** The number that a quantity means; undefined if it is none. */
 export function quantityOf(quantity: string | number | undefined): number | undefined {
   if (quantity === undefined) return undefined
-  const match = /^(\d+(?:\.\d+)?)(m|k|M|G|T|Ki|Mi|Gi|Ti)?$/.exec(String(quantity))
-  return match === null ? undefined : Number(match[1]) * (factors[match[2] ?? ''] as number)
+  const match = grammar.exec(String(quantity))
+  if (match === null) return undefined
+  const factor = factors[match[3] ?? '']
+  return factor === undefined ? Number(`${match[1]}${match[3]}`) : Number(match[1]) * factor
+}
+
+/**
+ * The number of a limit; undefined where the limit is left out. A text that is no quantity allows nothing: the schema refuses it, but an object
+ * may be older than the schema, and must not be without its limit.
+ */
+export function limitOf(quantity: string | number | undefined): number | undefined {
+  return quantity === undefined ? undefined : (quantityOf(quantity) ?? 0)
 }
 
 /** A whole number of bytes as people write it: `20Mi`. */

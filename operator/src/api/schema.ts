@@ -1,6 +1,8 @@
 // The vocabulary in which kinds are declared. Each word returns a structural schema as a CustomResourceDefinition has it, which
 // carries, for the compiler only, the type of the value. The CRDs and the TypeScript types both come from it.
 
+import { quantityPattern } from './quantity.ts'
+
 export interface Schema<T> {
   readonly [keyword: string]: unknown
   readonly '~type'?: T
@@ -57,13 +59,14 @@ export const integer = (description: string, extras?: Extras) =>
 
 export const bool = (description: string, extras?: Extras) => schema<boolean>({ type: 'boolean' }, description, extras)
 
-/** A number of bytes or the like: `1Mi`, `120k`, 500. */
+/** A number of bytes or the like: `1Mi`, `120k`, 500. A number below zero is refused. */
 export const quantity = (description: string, extras?: Extras) =>
   schema<string | number>(
     {
       'x-kubernetes-int-or-string': true,
       anyOf: [{ type: 'integer' }, { type: 'string' }],
-      pattern: '^[0-9]+([.][0-9]+)?(m|k|M|G|T|Ki|Mi|Gi|Ti)?$',
+      pattern: quantityPattern,
+      minimum: 0,
     },
     description,
     extras,

@@ -3,7 +3,7 @@
 import { errorText } from '@penstock/agent/errors'
 import { isTable } from '@penstock/agent/schema/walk'
 import { compileFieldSelector } from '@penstock/agent/sources/orchestrator_logs/field-selector'
-import { quantityOf } from '../api/quantity.ts'
+import { limitOf } from '../api/quantity.ts'
 import type { LabelSelector } from '../api/selector.ts'
 import type { HubLimits } from './artifact.ts'
 import type { PodLogs, Table } from './compiled.ts'
@@ -101,7 +101,7 @@ function limitsOf(scope: Scope, spec: Table): HubLimits | undefined {
   const limits = isTable(spec['limits']) ? spec['limits'] : {}
   const own = isTable(limits['perContainer']) ? limits['perContainer'] : undefined
   const whole = isTable(limits['pipeline']) ? limits['pipeline'] : undefined
-  const bytes = quantityOf(whole?.['bytesPerSecond'] as string | undefined)
+  const bytes = limitOf(whole?.['bytesPerSecond'] as string | undefined)
   const shared = scope.isCluster ? [] : sharedLimits(scope, spec)
   const onLimit = (table: Table | undefined) => (table?.['onLimit'] === 'Drop' ? 'drop' : 'lag')
   const perContainer =
@@ -109,7 +109,7 @@ function limitsOf(scope: Scope, spec: Table): HubLimits | undefined {
       ? undefined
       : {
           lines: own['linesPerSecond'] as number | undefined,
-          bytes: quantityOf(own['bytesPerSecond'] as string | undefined),
+          bytes: limitOf(own['bytesPerSecond'] as string | undefined),
           onLimit: onLimit(own) as 'drop' | 'lag',
         }
   const pipeline = bytes === undefined ? undefined : { bytes, onLimit: onLimit(whole) as 'drop' | 'lag' }
@@ -121,7 +121,7 @@ function limitsOf(scope: Scope, spec: Table): HubLimits | undefined {
 function sharedLimits(scope: Scope, spec: Table): { readonly key: string; readonly bytes: number }[] {
   const { namespace } = scope.pipeline
   const limits = new Map<string, number>()
-  const quota = quantityOf(scope.options.policy?.quota?.bytesPerSecond)
+  const quota = limitOf(scope.options.policy?.quota?.bytesPerSecond)
   if (quota !== undefined) limits.set(`${namespace}/quota`, quota)
   for (const entry of (spec['sinks'] ?? []) as readonly unknown[]) {
     if (!isTable(entry) || !isTable(entry['ref'])) continue
@@ -130,7 +130,7 @@ function sharedLimits(scope: Scope, spec: Table): { readonly key: string; readon
     const sink = (shared === undefined ? undefined : specOf(shared)) as
       | { limits?: { perNamespace?: { bytesPerSecond?: string | number } } }
       | undefined
-    const bytes = quantityOf(sink?.limits?.perNamespace?.bytesPerSecond)
+    const bytes = limitOf(sink?.limits?.perNamespace?.bytesPerSecond)
     if (bytes !== undefined) limits.set(`${namespace}/${kind}/${name}`, bytes)
   }
   return [...limits].map(([key, bytes]) => ({ key, bytes })).sort((left, right) => (left.key < right.key ? -1 : 1))

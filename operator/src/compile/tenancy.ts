@@ -31,7 +31,7 @@ import {
   type Schema,
   walkOptions,
 } from '@penstock/agent/schema/walk'
-import { bytesText, quantityOf } from '../api/quantity.ts'
+import { bytesText, limitOf } from '../api/quantity.ts'
 import type { TenantPolicySpec } from '../api/tenant-policy.ts'
 import type { ArtifactMode } from './artifact.ts'
 import type { PathKey } from './resources.ts'
@@ -310,13 +310,13 @@ function numberViolations(
 /** The limit that holds in a namespace. */
 export function capOf(limit: LimitName, policy: TenantPolicySpec | undefined): number {
   const { cap, field } = limits[limit]
-  return quantityOf(field === undefined ? policy?.limits?.[limit] : policy?.[field]) ?? cap
+  return limitOf(field === undefined ? policy?.limits?.[limit] : policy?.[field]) ?? cap
 }
 
 /** What a policy says about the budget of programs: undefined where it leaves the default. */
 export function programBudgetOf(policy: TenantPolicySpec | undefined): Partial<ProgramBudget> | undefined {
   const turns = policy?.programBudget?.turnsPerEvent
-  const bytes = quantityOf(policy?.programBudget?.bytesPerEvent)
+  const bytes = limitOf(policy?.programBudget?.bytesPerEvent)
   if (turns === undefined && bytes === undefined) return undefined
   return {
     ...(turns === undefined ? {} : { turns }),

@@ -3,7 +3,7 @@
 
 import { type Agent, defaultDiskBudget } from '../api/agent.ts'
 import type { Pipeline } from '../api/pipeline.ts'
-import { bytesText, quantityOf } from '../api/quantity.ts'
+import { bytesText, limitOf } from '../api/quantity.ts'
 import type { TenantPolicySpec } from '../api/tenant-policy.ts'
 import type { Artifact } from '../compile/artifact.ts'
 
@@ -42,7 +42,7 @@ export function namespaceQuotaProblem(
   peers: readonly Claim[],
   quota: NonNullable<TenantPolicySpec['quota']>,
 ): string | undefined {
-  const most = quantityOf(quota.diskBuffer)
+  const most = limitOf(quota.diskBuffer)
   return problemOf(claim, peers, (taken, { components, diskBytes }) => {
     if (quota.pipelines !== undefined && taken.pipelines >= quota.pipelines) {
       return `The namespace may have ${quota.pipelines} Pipelines, and this is number ${taken.pipelines + 1} by age`
@@ -63,7 +63,7 @@ export function namespaceQuotaProblem(
 export function diskBudgetProblem(claim: Claim, peers: readonly Claim[], agent: Agent): string | undefined {
   const own = agent.spec.node?.dataDir?.diskBudget
   const text = own ?? agent.spec.aggregator?.storage?.size ?? defaultDiskBudget
-  const budget = quantityOf(text)
+  const budget = limitOf(text)
   const shares = ({ pipeline }: Claim) => own !== undefined || pipeline.kind === 'Pipeline'
   if (budget === undefined || !shares(claim)) return undefined
   const name = `${agent.metadata.namespace}/${agent.metadata.name}`
