@@ -55,21 +55,34 @@ export interface TenancyOptions {
 }
 
 /**
- * Networks that no endpoint of a tenant may be in, whatever a policy says: the machine, the link, and services of clouds that give out
- * credentials or configuration at other addresses. Addresses of version 4 mean those of version 6 that carry them, too.
+ * Networks of link-local addresses, and those of services of clouds that give out credentials or configuration at other addresses. Tenants
+ * reach none of them, and generated NetworkPolicies leave them out for whole agents.
+ */
+export const metadataNetworks = {
+  v4: [
+    '100.100.100.200/32', // metadata of Alibaba Cloud
+    '168.63.129.16/32', // the host of Azure
+    '169.254.0.0/16', // link-local; the metadata services of most clouds
+    '192.0.0.192/32', // metadata of Oracle Cloud, its first generation
+  ],
+  v6: [
+    'fd00:ec2::/32', // metadata and other services of AWS
+    'fd20:ce::254/128', // metadata of Google Cloud
+    'fe80::/10',
+  ],
+}
+
+/**
+ * Networks that no endpoint of a tenant may be in, whatever a policy says: the machine, and the metadata networks. Addresses of version 4 mean
+ * those of version 6 that carry them, too.
  */
 export const deniedCidrs = [
   '0.0.0.0/8',
   '127.0.0.0/8',
-  '169.254.0.0/16', // link-local; the metadata services of most clouds
-  '100.100.100.200/32', // metadata of Alibaba Cloud
-  '168.63.129.16/32', // the host of Azure
-  '192.0.0.192/32', // metadata of Oracle Cloud, its first generation
   '::/128',
   '::1/128',
-  'fe80::/10',
-  'fd00:ec2::/32', // metadata and other services of AWS
-  'fd20:ce::254/128', // metadata of Google Cloud
+  ...metadataNetworks.v4,
+  ...metadataNetworks.v6,
 ]
 
 const notHere = 'is not allowed in a namespaced resource'

@@ -3,6 +3,7 @@
 
 import type { Problem } from '@penstock/agent/schema/problems'
 import { type Agent, isTenants, misplacementOf, type Platform } from '../api/agent.ts'
+import { metadataNetworks } from '../compile/tenancy.ts'
 import { describeAggregator, describeDrain } from './aggregator.ts'
 import type { Describe, Manifest } from './manifest.ts'
 import { synthesise } from './manifest.ts'
@@ -224,12 +225,6 @@ export function renderRights(
       )
       .map(subjectOf),
   }))
-}
-
-/** Networks with the metadata services of clouds, which give away the identity of a node: link-local ones, and those of some clouds. */
-const metadataNetworks = {
-  v4: ['100.100.100.200/32', '168.63.129.16/32', '169.254.0.0/16', '192.0.0.192/32'],
-  v6: ['fd00:ec2::/64', 'fd20:ce::254/128', 'fe80::/10'],
 }
 
 const tcp = (port: number) => ({ protocol: 'TCP', port })
