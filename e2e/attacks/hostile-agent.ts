@@ -20,6 +20,8 @@ export class Destination implements AsyncDisposable {
   readonly #bomb: Buffer
   /** Milliseconds between the time of a victim's line and its arrival. */
   readonly lags: number[] = []
+  /** The id of each of the victim's lines, in the order of arrival. */
+  readonly ids: string[] = []
   /** Requests by path. */
   readonly requests = new Map<string, number>()
   readonly authorizations: string[] = []
@@ -58,8 +60,10 @@ export class Destination implements AsyncDisposable {
 
   #take(text: string): void {
     const now = Date.now()
-    for (const { timestamp } of JSON.parse(text) as { readonly timestamp: string }[])
+    for (const { timestamp, id } of JSON.parse(text) as { readonly timestamp: string; readonly id: string }[]) {
       this.lags.push(now - Date.parse(timestamp))
+      this.ids.push(id)
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -124,9 +128,19 @@ export const tenants: Readonly<Record<string, Tenant>> = {
   },
 }
 
-export function hostileBundle(url: string, names: readonly string[] = Object.keys(tenants)): TestBundle {
+/** Seconds between two lines of the victim. */
+export const victimInterval = 0.05
+
+/** With a number of lines, the victim's source ends after that many. */
+export function hostileBundle(
+  url: string,
+  names: readonly string[] = Object.keys(tenants),
+  victimLines?: number,
+): TestBundle {
   const victim: Tenant = {
-    interval: 0.05,
+    interval: victimInterval,
+    source: { format: 'json', ...(victimLines === undefined ? {} : { count: victimLines }) },
+    program: '.id = uuid_v4()',
     sink: (to) => ({ ...http('victim')(to), batch: { timeout_secs: 0.1 } }),
   }
   const all = [...names.map((name) => [name, tenants[name] as Tenant] as const), ['victim', victim] as const]

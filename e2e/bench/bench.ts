@@ -7,6 +7,7 @@ import { calibrate } from './calibrate.ts'
 import { measure, measureProgram } from './counted.ts'
 import { buffer, bufferRestart, soakFaults } from './disk.ts'
 import { faults } from './figures.ts'
+import { hostile } from './hostile.ts'
 import { idle, soak } from './long.ts'
 import { neighbours } from './neighbours.ts'
 import { peers } from './peers.ts'
@@ -128,6 +129,12 @@ const list: Readonly<Record<string, Listed>> = {
     about: 'nine pipelines beside one that costs much',
     takes: ['for'],
     run: ({ seconds = 20 }) => neighbours(seconds),
+  },
+  hostile: {
+    about: 'a victim beside one hostile tenant of each kind, on one agent, for a minute',
+    takes: ['for'],
+    long: true,
+    run: ({ seconds = 60 }) => hostile(seconds),
   },
   soak: {
     about: '5 MB/s into one file with rotations, for 10 minutes',

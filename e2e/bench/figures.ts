@@ -14,6 +14,12 @@ export function median(values: readonly number[]): number {
     : ((sorted[middle - 1] as number) + (sorted[middle] as number)) / 2
 }
 
+/** The value that this part of the values does not exceed. */
+export function percentile(values: readonly number[], part: number): number {
+  const sorted = [...values].sort((one, other) => one - other)
+  return sorted[Math.max(0, Math.ceil(sorted.length * part) - 1)] as number
+}
+
 export function round(value: number, places = 3): number {
   return Math.round(value * 10 ** places) / 10 ** places
 }

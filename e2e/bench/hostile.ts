@@ -1,0 +1,77 @@
+// One hostile tenant of each kind beside a victim, on one agent: how late the victim's lines arrive, with and without the hostile tenants.
+
+import { setTimeout as wait } from 'node:timers/promises'
+import { Destination, HostileAgent, hostileBundle, tenants, victimInterval } from '../attacks/hostile-agent.ts'
+import { processCpu } from './agent-process.ts'
+import { mean, percentile, round } from './figures.ts'
+
+/** The promise that tenants get: 99 of 100 lines arrive within this time, whatever the other tenants do. */
+const maxP99LagMs = 2000
+
+interface Run {
+  readonly lines: number
+  readonly lagAvgMs: number
+  readonly lagP99Ms: number
+  readonly lagMaxMs: number
+  readonly lost: number
+  readonly doubled: number
+  readonly restarts: number
+  readonly cores: number
+}
+
+/** How long late lines are waited for, after the last one is written. */
+const maxLateMs = 30_000
+
+async function run(names: readonly string[], seconds: number): Promise<Run> {
+  const written = Math.round(seconds / victimInterval)
+  await using destination = await Destination.start()
+  await using agent = await HostileAgent.start(hostileBundle(destination.url, names, written))
+  await agent.until("the victim's first lines", () => destination.lags.length > 0)
+  const pid = agent.child.pid as number
+  const startCpu = processCpu(pid)
+  const started = performance.now()
+  const elapsedMs = () => performance.now() - started
+  let cpu = startCpu
+  while (agent.running && destination.ids.length < written && elapsedMs() < seconds * 1000 + maxLateMs) {
+    cpu = processCpu(pid)
+    await wait(100)
+  }
+  const { lags, ids } = destination
+  const distinct = new Set(ids).size
+  return {
+    lines: written,
+    lagAvgMs: mean(lags),
+    lagP99Ms: percentile(lags, 0.99),
+    lagMaxMs: percentile(lags, 1),
+    lost: written - distinct,
+    doubled: ids.length - distinct,
+    restarts: agent.running ? 0 : 1,
+    cores: (cpu - startCpu) / (elapsedMs() / 1000),
+  }
+}
+
+export async function hostile(seconds: number): Promise<object> {
+  const alone = await run([], Math.min(seconds, 20))
+  const beside = await run(Object.keys(tenants), seconds)
+  const problems = [
+    ...(beside.restarts > 0 ? ['The agent ended.'] : []),
+    ...(beside.lagP99Ms >= maxP99LagMs ? [`p99 lag of the victim: ${beside.lagP99Ms} ms.`] : []),
+  ]
+  return {
+    scenario: 'hostile',
+    seconds,
+    hostile_tenants: Object.keys(tenants).length,
+    lines: beside.lines,
+    alone_lag_avg_ms: round(alone.lagAvgMs, 1),
+    alone_lag_p99_ms: alone.lagP99Ms,
+    alone_cores: round(alone.cores),
+    lag_avg_ms: round(beside.lagAvgMs, 1),
+    lag_p99_ms: beside.lagP99Ms,
+    lag_max_ms: beside.lagMaxMs,
+    cores: round(beside.cores),
+    restarts: beside.restarts,
+    lost: alone.lost + beside.lost,
+    doubled: alone.doubled + beside.doubled,
+    ...(problems.length === 0 ? {} : { problem: problems.join(' ') }),
+  }
+}
