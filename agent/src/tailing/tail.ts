@@ -148,8 +148,8 @@ export class Tailer<State> {
       this.#lastSweep = Date.now()
       await this.#loop()
       for (const file of [...this.#byInode.values()]) {
-        const { stopped, closed } = this.#hooks
-        await this.#unlessStopping((stopped ?? closed)(file))
+        const hooks = this.#hooks
+        await this.#unlessStopping(hooks.stopped === undefined ? hooks.closed(file) : hooks.stopped(file))
       }
     } finally {
       clearInterval(beat)
