@@ -120,7 +120,7 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'buffers/disk/store.ts #unsynced',
     'bundle/leftovers.ts #goneSince',
     'sources/file.ts waiting',
-    'sources/orchestrator_logs.ts holding',
+    'sources/orchestrator_logs/reader.ts #holding',
     'tailing/checkpoint.ts #entries',
     'tailing/discovery.ts #busy',
     'tailing/discovery.ts #dirty',

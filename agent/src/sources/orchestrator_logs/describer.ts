@@ -1,0 +1,159 @@
+// What all events of a file share: the fields about its pod, namespace and node. They are made again only when the metadata
+// they come from has changed.
+
+import { type EventMetadata, noMetadata } from '../../event/log.ts'
+import { setPath } from '../../event/path.ts'
+import { markShared } from '../../event/shared-object.ts'
+import type { ValueObject } from '../../event/value.ts'
+import type { Slab } from '../../tailing/slab.ts'
+import type { LineTime, TailedFile } from '../../tailing/tailed-file.ts'
+import type { ComponentEvents } from '../../telemetry/component-events.ts'
+import { fact } from '../../telemetry/facts.ts'
+import type { Annotator } from './annotate.ts'
+import type { PodFile } from './pod-file.ts'
+import type { Pod, PodMetadata } from './pod-metadata.ts'
+
+export interface DescriberOptions {
+  readonly node: string
+  readonly annotator: Annotator
+  /** Writes the same facts where no program can change them; only agents of an operator have one. */
+  readonly protector: Annotator | undefined
+  readonly delayDeletionMs: number
+  readonly hasFile: boolean
+  readonly fileTag: boolean
+  /** Whether events have the default keys, so that they can be made fast. */
+  readonly usualKeys: boolean
+  readonly sourceTypeKey: string
+  readonly writtenAt: LineTime
+}
+
+export class PodDescriber {
+  readonly #metadata: PodMetadata
+  readonly #options: DescriberOptions
+  readonly #events: ComponentEvents
+
+  constructor(metadata: PodMetadata, options: DescriberOptions, events: ComponentEvents) {
+    this.#metadata = metadata
+    this.#options = options
+    this.#events = events
+  }
+
+  /** What is known about the pod of a new file. */
+  initial(folder: string, namespace: string) {
+    const { annotator, node } = this.#options
+    const pod = this.#metadata.pod(folder)
+    return {
+      pod,
+      namespaceLabels: annotator.namespaceLabels ? this.#labelsOf(namespace, pod) : undefined,
+      nodeLabels: annotator.nodeLabels ? this.#metadata.nodeLabels(node) : undefined,
+      metadata: noMetadata as EventMetadata,
+    }
+  }
+
+  /** The kubelet reports a new container a little later than it starts to write. */
+  isContainerUnknown(file: PodFile): boolean {
+    const pod = this.#metadata.pod(file.folder)
+    return pod !== undefined && pod.containers.get(file.container)?.id === undefined
+  }
+
+  /** Makes what all events of a file share, if what it is made from has changed. */
+  refresh(tailed: TailedFile<PodFile>, slab: Slab): void {
+    const file = tailed.state
+    const { annotator, node, protector } = this.#options
+    const metadata = this.#metadata
+    const { revision } = metadata
+    const isLate = protector !== undefined && Date.now() > file.knownUntilMs && file.pod !== undefined
+    if (file.revision === revision && file.path === tailed.path && !isLate) return
+    file.revision = revision
+    // For agents of an operator, what was known of a deleted pod holds until its files are read: another has another folder.
+    const before = protector === undefined ? undefined : file
+    const isKnown = protector === undefined || this.#isStillKnown(file, slab)
+    const pod = isKnown ? (metadata.pod(file.folder) ?? before?.pod) : undefined
+    const namespaceLabels = annotator.namespaceLabels
+      ? (this.#labelsOf(file.namespace, pod) ?? before?.namespaceLabels)
+      : undefined
+    const nodeLabels = annotator.nodeLabels ? metadata.nodeLabels(pod?.node ?? node) : undefined
+    if (
+      file.pod === pod &&
+      file.namespaceLabels === namespaceLabels &&
+      file.nodeLabels === nodeLabels &&
+      file.path === tailed.path
+    ) {
+      return
+    }
+    file.pod = pod
+    file.namespaceLabels = namespaceLabels
+    file.nodeLabels = nodeLabels
+    file.path = tailed.path
+    this.annotate(file)
+  }
+
+  annotate(file: PodFile): void {
+    const { annotator, fileTag, hasFile, protector, sourceTypeKey, usualKeys } = this.#options
+    const constants: ValueObject = hasFile ? { file: file.path } : {}
+    setPath(constants, [sourceTypeKey], 'orchestrator_logs')
+    annotator.annotate(constants, file)
+    file.constants = constants
+    if (protector !== undefined) {
+      const known: ValueObject = {}
+      protector.annotate(known, file)
+      file.metadata = { value: { vector: known }, secrets: {} }
+    }
+    for (const value of Object.values(constants)) markShared(value)
+    const { orchestrator } = constants
+    const names = Object.keys(constants).sort().join()
+    const usual = usualKeys && names === (hasFile ? 'file,orchestrator,source_type' : 'orchestrator,source_type')
+    file.orchestrator = usual && !Array.isArray(orchestrator) ? (orchestrator as ValueObject) : undefined
+    file.origin = {
+      pod_name: file.name,
+      pod_namespace: file.namespace,
+      container_name: file.container,
+      ...(fileTag ? { file: file.path } : {}),
+    }
+  }
+
+  /** Counts the events that miss facts they should carry. */
+  countMissing(file: PodFile, count: number): void {
+    if (count === 0) return
+    const { annotator } = this.#options
+    if (file.pod === undefined) {
+      this.#events.count('k8s_event_annotation_failures_total', count)
+      this.#events.error({
+        type: 'reader_failed',
+        stage: 'processing',
+        code: 'annotation_failed',
+        message: 'Events could not be annotated, because their pod is not known.',
+        fields: { file: fact(file.path) },
+        count,
+        level: 'warn',
+      })
+    }
+    if (annotator.namespaceLabels && file.namespaceLabels === undefined) {
+      this.#events.count('k8s_event_namespace_annotation_failures_total', count)
+    }
+    if (annotator.nodeLabels && file.nodeLabels === undefined) {
+      this.#events.count('k8s_event_node_annotation_failures_total', count)
+    }
+  }
+
+  #labelsOf(namespace: string, pod: Pod | undefined): ValueObject | undefined {
+    return this.#metadata.namespaceLabels(namespace) ?? pod?.namespaceLabels
+  }
+
+  /** Whether lines are of a time at which their pod was known: before its deletion, and for `delay_deletion_ms` after it. */
+  #isStillKnown(file: PodFile, slab: Slab): boolean {
+    const metadata = this.#metadata
+    const deleted = metadata.deletedAt(file.folder)
+    if (metadata.pod(file.folder) !== undefined && deleted === undefined) {
+      file.knownUntilMs = Number.POSITIVE_INFINITY
+      return true
+    }
+    const now = Date.now()
+    if (file.knownUntilMs === Number.POSITIVE_INFINITY) {
+      file.knownUntilMs = (deleted ?? now - metadata.delayMs) + this.#options.delayDeletionMs
+    }
+    if (now <= file.knownUntilMs) return true
+    const written = this.#options.writtenAt(slab.buffer, slab.starts[0] as number, slab.ends[0] as number)
+    return written === undefined || written <= file.knownUntilMs
+  }
+}

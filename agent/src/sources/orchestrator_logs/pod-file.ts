@@ -1,0 +1,83 @@
+// What the source keeps for one log file of a container, and the positions that follow from the lines it holds back.
+
+import type { OriginTags } from '../../component.ts'
+import type { Finalizer } from '../../event/finalizer.ts'
+import type { EventMetadata } from '../../event/log.ts'
+import type { Timestamp } from '../../event/timestamp.ts'
+import type { ValueObject } from '../../event/value.ts'
+import type { MultilineAggregator } from '../../tailing/multiline.ts'
+import type { Limiter } from './limiter.ts'
+import type { PartialLine } from './partial.ts'
+import type { Pod } from './pod-metadata.ts'
+
+export type Stream = 'stdout' | 'stderr'
+export type Group = MultilineAggregator<{ readonly timestamp: Timestamp; readonly stream: Stream }>
+
+export const streams: readonly Stream[] = ['stdout', 'stderr']
+
+/**
+ * Lines that a resumed source reads again because its predecessor held them back: for each stream, those from a position on.
+ * All other lines before `until` have been handed on.
+ */
+export interface Resumed {
+  readonly until: number
+  readonly from: Readonly<Record<Stream, number | undefined>>
+}
+
+export interface PodFile {
+  readonly folder: string
+  readonly namespace: string
+  readonly name: string
+  readonly uid: string
+  readonly container: string
+  origin: OriginTags
+  /** Fields that all events of the file have, made from the objects below. */
+  constants: ValueObject
+  /** In a bundle, what is known about the pod also stands where no program can change it. */
+  metadata: EventMetadata
+  /** What fast events are made from; undefined where the fields are not the default ones. */
+  orchestrator: ValueObject | undefined
+  pod: Pod | undefined
+  namespaceLabels: ValueObject | undefined
+  nodeLabels: ValueObject | undefined
+  path: string
+  /** Lines written later than this are not of the pod that is known here, because it was deleted before. */
+  knownUntilMs: number
+  /** Revision of the metadata that the objects above come from. */
+  revision: number
+  /** Tags of `log_bytes_written_total`: one object, by which the counter is found. */
+  readonly writtenTags: { readonly namespace: string }
+  /** The path that the runtime writes to; a rotated file has another path, which goes on from this one. */
+  readonly writtenPath: string
+  /** Lines were read. */
+  begun: boolean
+  resumed: Resumed | undefined
+  readonly limiter: Limiter | undefined
+  /** Lines left out because of a limit. */
+  dropped: number
+  /** The container is over its limit: no line is read before this time. */
+  heldUntil: number
+  /** Finalizers of parts of lines that began in the file before, until the lines are handed on. */
+  carried: Finalizer[]
+  readonly partials: Readonly<Record<Stream, PartialLine>>
+  readonly groups: Readonly<Record<Stream, Group>> | undefined
+}
+
+/** Position of the first line of a stream that is held back. */
+export function heldFrom(file: PodFile, stream: Stream): number | undefined {
+  const partial = file.partials[stream]
+  const group = file.groups?.[stream].pendingFrom
+  if (!partial.pending) return group
+  return group === undefined ? partial.start : Math.min(partial.start, group)
+}
+
+/** Position from which the file must be read again: before everything that is held back. */
+export function safePosition(file: PodFile, position: number): number {
+  return Math.min(position, heldFrom(file, 'stdout') ?? position, heldFrom(file, 'stderr') ?? position)
+}
+
+export function isHandedOn({ until, from }: Resumed, stream: Stream, position: number): boolean {
+  if (position >= until) return false
+  const held = from[stream]
+  return held === undefined || position < held
+}

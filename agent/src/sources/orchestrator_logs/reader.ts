@@ -1,0 +1,301 @@
+// Reads the lines of pod log files: the hooks that the tailer calls, in the order of a file's life. A position moves only to
+// where nothing is held back.
+
+import { reconfigured, type SourceContext } from '../../component.ts'
+import { logBatch } from '../../event/batch.ts'
+import { Timestamp } from '../../event/timestamp.ts'
+import type { Slab } from '../../tailing/slab.ts'
+import type { LineTime, LossReason, TailedFile, TailHooks } from '../../tailing/tailed-file.ts'
+import { fact } from '../../telemetry/facts.ts'
+import type { LineAssembler } from './assembler.ts'
+import type { CriParser } from './cri.ts'
+import type { PodDescriber } from './describer.ts'
+import type { DockerParser } from './docker.ts'
+import { heldFrom, isHandedOn, type PodFile, type Resumed, safePosition, streams } from './pod-file.ts'
+import { parseFolder } from './pod-metadata.ts'
+import type { Throttle } from './throttle.ts'
+
+export interface PodLogReaderOptions {
+  readonly root: string
+  readonly timestampKey: string
+  /** Whether a successor reads again what is held back at the end. Without one, the source hands it on. */
+  readonly hasSuccessor: boolean
+}
+
+interface Parts {
+  readonly cri: CriParser
+  readonly docker: DockerParser
+  readonly assembler: LineAssembler
+  readonly describer: PodDescriber
+  readonly throttle: Throttle
+}
+
+const lossTexts = {
+  rotated_files:
+    'More rotated files of a container wait than may be kept; the oldest is given up before it was read to its end.',
+  disk_pressure: 'The disk is nearly full; a removed log file is given up before it was read to its end.',
+  rotate_wait: 'The time to read a removed file is over; it is given up before it was read to its end.',
+} as const
+
+export class PodLogReader implements TailHooks<PodFile> {
+  readonly #options: PodLogReaderOptions
+  readonly #context: SourceContext
+  readonly #cri: CriParser
+  readonly #docker: DockerParser
+  readonly #assembler: LineAssembler
+  readonly #describer: PodDescriber
+  readonly #throttle: Throttle
+  /** Files that hold something back. */
+  readonly #holding = new Set<TailedFile<PodFile>>()
+  /** The first line of the source decides. */
+  #format: 'cri' | 'docker' | undefined
+
+  constructor(options: PodLogReaderOptions, parts: Parts, context: SourceContext) {
+    this.#options = options
+    this.#context = context
+    this.#cri = parts.cri
+    this.#docker = parts.docker
+    this.#assembler = parts.assembler
+    this.#describer = parts.describer
+    this.#throttle = parts.throttle
+  }
+
+  opened(tailed: TailedFile<PodFile>): PodFile {
+    const [folder = '', container = ''] = tailed.path.slice(this.#options.root.length + 1).split('/')
+    const { namespace, name, uid } = parseFolder(folder) ?? { namespace: '', name: '', uid: '' }
+    const known = this.#describer.initial(folder, namespace)
+    const file: PodFile = {
+      folder,
+      namespace,
+      name,
+      uid,
+      container,
+      origin: {},
+      constants: {},
+      metadata: known.metadata,
+      orchestrator: undefined,
+      pod: known.pod,
+      knownUntilMs: Number.POSITIVE_INFINITY,
+      namespaceLabels: known.namespaceLabels,
+      nodeLabels: known.nodeLabels,
+      path: tailed.path,
+      revision: -1,
+      writtenTags: { namespace },
+      writtenPath: tailed.path.slice(0, tailed.path.lastIndexOf('.log') + 4),
+      begun: false,
+      resumed: tailed.progress.note as Resumed | undefined,
+      limiter: this.#throttle.ofFile(),
+      dropped: 0,
+      heldUntil: 0,
+      carried: [],
+      partials: this.#assembler.partialLines(),
+      groups: this.#assembler.groups(() => file),
+    }
+    tailed.progress.note = undefined
+    this.#describer.annotate(file)
+    return file
+  }
+
+  waits({ state }: TailedFile<PodFile>): boolean {
+    return state.heldUntil > Date.now() || this.#describer.isContainerUnknown(state)
+  }
+
+  written({ state }: TailedFile<PodFile>, bytes: number): void {
+    this.#context.events.count('log_bytes_written_total', bytes, state.writtenTags)
+  }
+
+  lost(tailed: TailedFile<PodFile>, bytes: number, reason: LossReason): void {
+    const { namespace } = tailed.state
+    this.#context.events.count('log_bytes_lost_total', bytes, { namespace, reason })
+    this.#context.events.error({
+      type: 'reader_failed',
+      stage: 'receiving',
+      code: 'log_bytes_lost',
+      message: lossTexts[reason],
+      fields: { file: fact(tailed.path), bytes },
+    })
+  }
+
+  lines(tailed: TailedFile<PodFile>, slab: Slab): Promise<void> | undefined {
+    const { events } = this.#context
+    this.#describer.refresh(tailed, slab)
+    const file = tailed.state
+    if (!file.begun) {
+      file.begun = true
+      if (this.#holding.size > 0) this.#continueLine(tailed)
+    }
+    if (this.#format === undefined) {
+      const first = slab.buffer[slab.starts[0] as number]
+      if (slab.starts[0] === slab.ends[0]) events.count('k8s_format_picker_edge_cases_total')
+      this.#format = first === 0x7b ? 'docker' : 'cri'
+    }
+    const heldMs = this.#throttle.admit(tailed, slab)
+    const bad = this.#format === 'cri' ? this.#readCri(file, slab) : this.#readDocker(file, slab)
+    const { collected } = this.#assembler
+    // The last line of a chunk stands for all: `lagSeconds` reports what waits longer.
+    const last =
+      collected.length === 0 ? undefined : collected[collected.length - 1]?.fields[this.#options.timestampKey]
+    if (last instanceof Timestamp) {
+      events.observe('source_lag_time_seconds', Math.max(0, slab.time.ms - last.ms) / 1000)
+    }
+    if (file.resumed !== undefined && slab.end >= file.resumed.until) file.resumed = undefined
+    if (bad > 0) this.#malformed(file, bad)
+    this.#describer.countMissing(file, collected.length)
+    const wait = this.#handOn(tailed, slab.end)
+    if (heldMs === 0) return wait
+    return wait === undefined ? delayed(heldMs) : Promise.all([wait, delayed(heldMs)]).then(() => undefined)
+  }
+
+  closed(tailed: TailedFile<PodFile>): Promise<void> | undefined {
+    this.#holding.delete(tailed)
+    const file = tailed.state
+    for (const stream of streams) {
+      if (file.partials[stream].pending) this.#assembler.finishPartial(file, stream, false, 0)
+      file.groups?.[stream].flush()
+    }
+    return this.#assembler.collected.length === 0 ? undefined : this.#handOn(tailed, tailed.offset)
+  }
+
+  /**
+   * Agents of an operator and changed sources come back: they read incomplete lines and groups again from their first part. The
+   * position is before it; in a file that was rotated it is, once it is known that nobody has had that part. Other agents hand
+   * on what they hold, because nothing may read it again.
+   */
+  stopped(tailed: TailedFile<PodFile>): Promise<void> | undefined {
+    if (!this.#options.hasSuccessor && this.#context.stopping.reason !== reconfigured) return this.closed(tailed)
+    const file = tailed.state
+    if (safePosition(file, tailed.offset) < tailed.offset) {
+      tailed.progress.note = file.resumed ?? {
+        until: tailed.offset,
+        from: { stdout: heldFrom(file, 'stdout'), stderr: heldFrom(file, 'stderr') },
+      }
+    }
+    for (const before of file.carried) before.release(1, 'errored')
+    file.carried = []
+    return undefined
+  }
+
+  /** Hands on the parts and groups that have waited long enough for their next line. */
+  releaseExpired(): void {
+    const now = Date.now()
+    for (const tailed of this.#holding) {
+      const file = tailed.state
+      for (const stream of streams) {
+        if (file.partials[stream].expired(now)) this.#assembler.finishPartial(file, stream, false, now)
+        file.groups?.[stream].expire(now)
+      }
+      if (safePosition(file, tailed.offset) === tailed.offset) this.#holding.delete(tailed)
+      // A full buffer holds the next read, not what has waited long enough.
+      if (this.#assembler.collected.length > 0) void this.#handOn(tailed, tailed.offset)
+    }
+  }
+
+  #readCri(file: PodFile, slab: Slab): number {
+    const cri = this.#cri
+    const assembler = this.#assembler
+    const { buffer, starts, ends, count, base } = slab
+    const now = slab.time.ms
+    const { stdout, stderr } = file.partials
+    const { resumed } = file
+    let bad = 0
+    for (let line = 0; line < count; line++) {
+      const start = starts[line] as number
+      const end = ends[line] as number
+      if (!cri.parse(buffer, start, end)) {
+        bad++
+        continue
+      }
+      const { stream, timestamp, partial, message } = cri
+      if (resumed !== undefined && isHandedOn(resumed, stream, base + start)) continue
+      if (partial || file.groups !== undefined || stdout.pending || stderr.pending) {
+        if (assembler.joins(file, stream, partial)) {
+          assembler.addBytes(file, buffer.subarray(message, end), stream, timestamp, partial, base + start, now)
+        } else {
+          assembler.add(file, slab.text(message, end), stream, timestamp, partial, base + start, now)
+        }
+        continue
+      }
+      assembler.emit(file, slab.text(message, end), stream, timestamp, false)
+    }
+    return bad
+  }
+
+  #readDocker(file: PodFile, slab: Slab): number {
+    let bad = 0
+    for (let line = 0; line < slab.count; line++) {
+      const start = slab.starts[line] as number
+      const parsed = this.#docker.parse(slab.buffer.toString('utf8', start, slab.ends[line] as number))
+      if (parsed === undefined) bad++
+      else {
+        const { message, stream, timestamp, partial } = parsed
+        if (file.resumed !== undefined && isHandedOn(file.resumed, stream, slab.base + start)) continue
+        this.#assembler.add(file, message, stream, timestamp, partial, slab.base + start, slab.time.ms)
+      }
+    }
+    return bad
+  }
+
+  #malformed(file: PodFile, count: number): void {
+    const { events } = this.#context
+    const format = this.#format
+    if (format === 'docker') events.count('k8s_docker_format_parse_failures_total', count)
+    events.error({
+      type: 'parser_failed',
+      stage: 'processing',
+      message: 'Lines are not in the format of the container runtime and were discarded.',
+      fields: { file: fact(file.path), ...(format === undefined ? {} : { format: fact(format) }) },
+      count,
+      level: 'warn',
+    })
+    events.discarded(count, false, 'The line is not in the format of the container runtime.')
+  }
+
+  #handOn(tailed: TailedFile<PodFile>, position: number): Promise<void> | undefined {
+    const file = tailed.state
+    const safe = safePosition(file, position)
+    if (safe < position) this.#holding.add(tailed)
+    if (this.#assembler.collected.length === 0) {
+      tailed.progress.skip(safe)
+      return undefined
+    }
+    const { output } = this.#context
+    const events = this.#assembler.takeEvents()
+    const { carried } = file
+    if (carried.length === 0 || file.partials.stdout.pending || file.partials.stderr.pending) {
+      return output.send(logBatch(events, tailed.progress.handOn(safe)), file.origin)
+    }
+    file.carried = []
+    const finalizer = tailed.progress.handOn(safe, (status) => {
+      for (const before of carried) before.release(1, status)
+    })
+    return output.send(logBatch(events, finalizer), file.origin)
+  }
+
+  /** The runtime may cut a line where it changes files: its first parts are then the last of the file that was renamed. */
+  #continueLine(tailed: TailedFile<PodFile>): void {
+    const file = tailed.state
+    for (const before of this.#holding) {
+      if (before === tailed || before.state.writtenPath !== file.writtenPath) continue
+      if (before.path === file.writtenPath || before.created > tailed.created) continue
+      let moved = false
+      for (const stream of streams) {
+        if (!before.state.partials[stream].pending) continue
+        file.partials[stream].continueFrom(before.state.partials[stream])
+        moved = true
+      }
+      if (moved) file.carried.push(before.progress.handOn(safePosition(before.state, before.offset)))
+    }
+  }
+}
+
+/** Reads when a line was written that nobody has read yet. */
+export function compileLineTime(cri: CriParser, docker: DockerParser): LineTime {
+  return (bytes, start, end) => {
+    if (bytes[start] !== 0x7b) return cri.parse(bytes, start, end) ? cri.timestamp.ms : undefined
+    return docker.parse(bytes.toString('utf8', start, end))?.timestamp.ms
+  }
+}
+
+function delayed(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}
