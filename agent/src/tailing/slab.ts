@@ -129,6 +129,15 @@ export interface Delimiter {
   find(bytes: Buffer, from: number): number
 }
 
+/**
+ * How many of the first `length` bytes of a chunk without a delimiter need no second search. The chunk may end in the beginning of
+ * a delimiter, or in the middle of a character: the next search begins before it.
+ */
+export function searchedBytes(length: number, { length: delimiterBytes, unit }: Delimiter): number {
+  const beginning = delimiterBytes - unit
+  return length - ((length - beginning) % unit) - beginning
+}
+
 export function compileDelimiter(bytes: Buffer, unit = 1): Delimiter {
   const single = bytes.length === 1 ? (bytes[0] as number) : undefined
   if (single !== undefined) return { length: 1, unit, find: (haystack, from) => haystack.indexOf(single, from) }

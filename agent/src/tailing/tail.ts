@@ -16,7 +16,7 @@ import { type Fingerprint, Fingerprinter } from './fingerprint.ts'
 import { gunzipFrom, type Taken } from './gzip.ts'
 import { maxPollMs, nextPoll, pollIntervalMs, timerSlackMs } from './polling.ts'
 import { leaveProgress, Progress, type ProgressState, takeProgress } from './progress.ts'
-import { type Slab, SlabPool } from './slab.ts'
+import { type Slab, SlabPool, searchedBytes } from './slab.ts'
 import {
   directoryOf,
   inodeOf,
@@ -308,13 +308,11 @@ export class Tailer<State> {
     if (slab.base + length !== file.readTo) file.lastData = slab.time.ms
     file.readTo = slab.base + length
     let from = 0
-    // What is looked at again: the beginning of a delimiter may stand at the end of the chunk.
-    const lookedAt =
-      length - ((length - (delimiter.length - delimiter.unit)) % delimiter.unit) - (delimiter.length - delimiter.unit)
+    const searched = searchedBytes(length, delimiter)
     if (file.discarding) {
       const end = delimiter.find(slab.buffer.subarray(0, length), 0)
       if (end < 0) {
-        file.offset += Math.max(0, lookedAt)
+        file.offset += Math.max(0, searched)
         return undefined
       }
       from = end + delimiter.length
@@ -324,7 +322,7 @@ export class Tailer<State> {
     if (length - slab.consumed > maxLineBytes + delimiter.length) {
       slab.discarded++
       file.discarding = true
-      file.offset = slab.base + lookedAt
+      file.offset = slab.base + searched
     } else {
       file.offset = slab.end
     }
