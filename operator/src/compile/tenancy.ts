@@ -31,6 +31,7 @@ import {
   type Schema,
   walkOptions,
 } from '@penstock/agent/schema/walk'
+import { metadataNetworks } from '../api/networks.ts'
 import { bytesText, limitOf } from '../api/quantity.ts'
 import type { TenantPolicySpec } from '../api/tenant-policy.ts'
 import type { ArtifactMode } from './artifact.ts'
@@ -52,24 +53,6 @@ export interface TenancyOptions {
   readonly policy?: TenantPolicySpec | undefined
   /** Addresses of the API server. */
   readonly apiHosts?: readonly string[] | undefined
-}
-
-/**
- * Networks of link-local addresses, and those of services of clouds that give out credentials or configuration at other addresses. Tenants
- * reach none of them, and generated NetworkPolicies leave them out for whole agents.
- */
-export const metadataNetworks = {
-  v4: [
-    '100.100.100.200/32', // metadata of Alibaba Cloud
-    '168.63.129.16/32', // the host of Azure
-    '169.254.0.0/16', // link-local; the metadata services of most clouds
-    '192.0.0.192/32', // metadata of Oracle Cloud, its first generation
-  ],
-  v6: [
-    'fd00:ec2::/32', // metadata and other services of AWS
-    'fd20:ce::254/128', // metadata of Google Cloud
-    'fe80::/10',
-  ],
 }
 
 /**

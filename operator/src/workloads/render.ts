@@ -3,7 +3,7 @@
 
 import type { Problem } from '@penstock/agent/schema/problems'
 import { type Agent, isTenants, misplacementOf, type Platform } from '../api/agent.ts'
-import { metadataNetworks } from '../compile/tenancy.ts'
+import { metadataNetworks } from '../api/networks.ts'
 import { describeAggregator, describeDrain } from './aggregator.ts'
 import type { Describe, Manifest } from './manifest.ts'
 import { synthesise } from './manifest.ts'
