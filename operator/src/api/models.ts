@@ -1,26 +1,13 @@
-// A class for each kind, for those who make objects in code: it knows apiVersion and kind, and `validate()` checks an object as the
-// API server's schema does.
+// Classes for the kinds that Penstock itself creates: the Agent of an installation and the Pipelines of `penstock convert`. A class
+// knows apiVersion and kind, and `validate()` checks an object as the API server's schema does.
 
 import { Model, type ModelConstructor, setValidateFunc, type TypeMeta } from '@kubernetes-models/base'
 import { PenstockError } from '@penstock/agent/errors'
 import type { Agent } from './agent.ts'
-import {
-  agentKind,
-  clusterPipelineKind,
-  clusterSinkKind,
-  clusterSourceKind,
-  type Kind,
-  pipelineKind,
-  sinkKind,
-  sourceKind,
-  tenantPolicyKind,
-} from './kinds.ts'
+import { agentKind, clusterPipelineKind, type Kind, pipelineKind } from './kinds.ts'
 import { apiVersion } from './object.ts'
 import type { Pipeline } from './pipeline.ts'
 import { shapeProblems } from './shape.ts'
-import type { Sink } from './sink.ts'
-import type { Source } from './source.ts'
-import type { TenantPolicy } from './tenant-policy.ts'
 
 function modelOf<T extends TypeMeta>(kind: Kind): ModelConstructor<T> {
   class KindModel extends Model<T> {
@@ -40,10 +27,5 @@ function modelOf<T extends TypeMeta>(kind: Kind): ModelConstructor<T> {
 }
 
 export const PipelineModel = modelOf<Pipeline>(pipelineKind)
-export const SourceModel = modelOf<Source>(sourceKind)
-export const SinkModel = modelOf<Sink>(sinkKind)
 export const ClusterPipelineModel = modelOf<Pipeline>(clusterPipelineKind)
-export const ClusterSourceModel = modelOf<Source>(clusterSourceKind)
-export const ClusterSinkModel = modelOf<Sink>(clusterSinkKind)
 export const AgentModel = modelOf<Agent>(agentKind)
-export const TenantPolicyModel = modelOf<TenantPolicy>(tenantPolicyKind)

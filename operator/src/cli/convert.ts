@@ -9,8 +9,8 @@ import { errorText, PenstockError } from '@penstock/agent/errors'
 import { findComponent } from '@penstock/agent/registry'
 import type { Problem } from '@penstock/agent/schema/problems'
 import { stringify } from 'yaml'
-import { apiVersion } from '../api/object.ts'
-import { namePattern } from '../api/pipeline.ts'
+import { ClusterPipelineModel, PipelineModel } from '../api/models.ts'
+import { namePattern, type PipelineSpec } from '../api/pipeline.ts'
 import { fileOption } from './arguments.ts'
 import { printProblems } from './problems.ts'
 
@@ -161,8 +161,8 @@ export function convert(config: Table, options: ConvertOptions): Converted {
   }
   if (problems.some((problem) => problem.severity === 'error')) return { resource: undefined, problems }
   const metadata = { name: options.name, ...(options.namespace === undefined ? {} : { namespace: options.namespace }) }
-  const kind = options.namespace === undefined ? 'ClusterPipeline' : 'Pipeline'
-  return { resource: { apiVersion, kind, metadata, spec }, problems }
+  const Model = options.namespace === undefined ? ClusterPipelineModel : PipelineModel
+  return { resource: new Model({ metadata, spec: spec as unknown as PipelineSpec }), problems }
 }
 
 type Report = (severity: Problem['severity'], path: string, message: string, help?: string) => void

@@ -9,7 +9,7 @@ import { errorText, PenstockError } from '@penstock/agent/errors'
 import { KubeConnection } from '../kube/connection.ts'
 import { bodyText, Transport } from '../kube/transport.ts'
 import { tokenHeader } from '../serving/observe/relay.ts'
-import { operatorName } from '../workloads/installation.ts'
+import { operatorName } from '../workloads/installation-names.ts'
 import { type ClusterFlags, clusterOptions } from './cluster.ts'
 
 export const operatorOptions = {

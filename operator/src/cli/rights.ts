@@ -7,13 +7,8 @@ import type { Logger } from '@penstock/agent/telemetry/logger'
 import type { OperatorPart, OperatorSettings } from '../context.ts'
 import type { KubeClient } from '../kube/client.ts'
 import { grantsOf, type MissingRight, missingRights, type NeededRule } from '../kube/rights.ts'
-import {
-  agentNamespaceRules,
-  namespaceItself,
-  operatorName,
-  ownNamespaceRules,
-  watchedNamespaceRules,
-} from '../workloads/installation.ts'
+import { operatorName } from '../workloads/installation-names.ts'
+import { agentNamespaceRules, namespaceItself, ownNamespaceRules, watchedNamespaceRules } from '../workloads/rights.ts'
 
 const againMs = 10_000
 const lookAgainMs = 60_000

@@ -9,7 +9,7 @@ import type { KubeObject, OwnerReference, ResourceType } from '../api/object.ts'
 import type { OperatorContext, OperatorPart } from '../context.ts'
 import { configMapType } from '../kube/types.ts'
 import { Authors } from '../policy/authors.ts'
-import { defaultsName, operatorName } from '../workloads/installation.ts'
+import { defaultsName, operatorName } from '../workloads/installation-names.ts'
 import { Controller, type ControllerMetrics } from './controller.ts'
 
 export const defaultsManager = 'penstock-defaults'

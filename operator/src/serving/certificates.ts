@@ -16,7 +16,7 @@ import {
   configurationName,
   operatorName,
   webhookName,
-} from '../workloads/installation.ts'
+} from '../workloads/installation-names.ts'
 
 const dayMs = 86_400_000
 export const authorityDays = 365

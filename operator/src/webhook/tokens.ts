@@ -7,7 +7,12 @@ import type { KubeObject, ResourceType } from '../api/object.ts'
 import type { OperatorContext, OperatorPart } from '../context.ts'
 import { mutatingWebhookConfigurationType, secretType, validatingWebhookConfigurationType } from '../kube/types.ts'
 import { loop } from '../serving/certificates.ts'
-import { configurationName, operatorName, webhookPaths, webhookTokenSecretName } from '../workloads/installation.ts'
+import {
+  configurationName,
+  operatorName,
+  webhookPaths,
+  webhookTokenSecretName,
+} from '../workloads/installation-names.ts'
 
 /** A secret lasts this long before the next one is made. */
 export const rotateMs = 86_400_000

@@ -1,8 +1,10 @@
-// Aggregators: a Deployment, or a StatefulSet where there is storage. Who scales them is seen by who owns `replicas`: with
-// autoscaling the field is never written.
+// Aggregators: a Deployment, or a StatefulSet with storage. With autoscaling the field `replicas` is never written, so that the
+// autoscaler owns it.
 
+import { Construct } from 'constructs'
 import type { Agent } from '../api/agent.ts'
-import type { Describe } from './manifest.ts'
+import type { ObjectMeta } from '../api/object.ts'
+import { KubeObject } from './manifest.ts'
 import {
   agentPort,
   claimName,
@@ -28,50 +30,69 @@ import {
 } from './pod.ts'
 import { patched } from './pod-template.ts'
 
-export function describeAggregator(agent: Agent, input: WorkloadInput, add: Describe): void {
-  const { namespace } = agent.metadata
-  const aggregator = agent.spec.aggregator ?? {}
-  const { autoscaling, storage } = aggregator
-  const name = workloadName(agent)
-  const metadata = {
-    name,
-    ...(namespace === undefined ? {} : { namespace }),
-    labels: { ...objectLabels(agent), [labels.component]: 'aggregator' },
-    ownerReferences: ownedBy(agent),
-  }
-  const selector = { matchLabels: podLabels(agent) }
-  const replicas = autoscaling === undefined ? { replicas: aggregator.replicas ?? 1 } : {}
-  const template = aggregatorTemplate(agent, input)
+export class Aggregator extends Construct {
+  readonly #agent: Agent
+  readonly #metadata: ObjectMeta
 
-  // Nobody's at first: who holds it is written by the agents.
-  if (input.lease !== undefined)
-    add({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { ...metadata, name: input.lease } })
-  add({
-    apiVersion: 'v1',
-    kind: 'Service',
-    metadata,
-    spec: {
-      clusterIP: 'None',
-      publishNotReadyAddresses: true,
-      selector: podLabels(agent),
-      ports: [{ name: 'observe', port: agentPort, targetPort: 'observe', protocol: 'TCP' }],
-    },
-  })
-  if (storage === undefined) {
-    add({ apiVersion: 'apps/v1', kind: 'Deployment', metadata, spec: { ...replicas, selector, template } })
-  } else {
+  constructor(scope: Construct, agent: Agent, input: WorkloadInput) {
+    super(scope, 'aggregator')
+    const { namespace } = agent.metadata
+    this.#agent = agent
+    this.#metadata = {
+      name: workloadName(agent),
+      ...(namespace === undefined ? {} : { namespace }),
+      labels: { ...objectLabels(agent), [labels.component]: 'aggregator' },
+      ownerReferences: ownedBy(agent),
+    }
+    // Without a holder: the agents write it.
+    if (input.lease !== undefined)
+      new KubeObject(this, {
+        apiVersion: 'coordination.k8s.io/v1',
+        kind: 'Lease',
+        metadata: { ...this.#metadata, name: input.lease },
+      })
+    this.#service()
+    this.#pods(input)
+    this.#autoscaler()
+    this.#disruptionBudget()
+  }
+
+  #service(): void {
+    new KubeObject(this, {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: this.#metadata,
+      spec: {
+        clusterIP: 'None',
+        publishNotReadyAddresses: true,
+        selector: podLabels(this.#agent),
+        ports: [{ name: 'observe', port: agentPort, targetPort: 'observe', protocol: 'TCP' }],
+      },
+    })
+  }
+
+  #pods(input: WorkloadInput): void {
+    const agent = this.#agent
+    const { autoscaling, replicas = 1, storage } = agent.spec.aggregator ?? {}
+    const common = {
+      ...(autoscaling === undefined ? { replicas } : {}),
+      selector: { matchLabels: podLabels(agent) },
+      template: aggregatorTemplate(agent, input),
+    }
+    if (storage === undefined) {
+      new KubeObject(this, { apiVersion: 'apps/v1', kind: 'Deployment', metadata: this.#metadata, spec: common })
+      return
+    }
     const { whenScaled = 'Retain', whenDeleted = 'Retain' } = storage.retention ?? {}
-    add({
+    new KubeObject(this, {
       apiVersion: 'apps/v1',
       kind: 'StatefulSet',
-      metadata,
+      metadata: this.#metadata,
       spec: {
-        ...replicas,
-        serviceName: name,
+        ...common,
+        serviceName: workloadName(agent),
         podManagementPolicy: 'Parallel',
-        selector,
-        template,
-        // A volume that is to be emptied first is removed by the operator, not by the controller of the set.
+        // The operator, not the controller of the set, removes a volume that must be drained first.
         persistentVolumeClaimRetentionPolicy: {
           whenScaled: whenScaled === 'Drain' ? 'Retain' : whenScaled,
           whenDeleted,
@@ -91,14 +112,18 @@ export function describeAggregator(agent: Agent, input: WorkloadInput, add: Desc
       },
     })
   }
-  if (autoscaling !== undefined) {
+
+  #autoscaler(): void {
+    const { autoscaling, storage } = this.#agent.spec.aggregator ?? {}
+    if (autoscaling === undefined) return
     const { minReplicas = 1, maxReplicas, targetCPU, targetBufferUtilization } = autoscaling
-    add({
+    const kind = storage === undefined ? 'Deployment' : 'StatefulSet'
+    new KubeObject(this, {
       apiVersion: 'autoscaling/v2',
       kind: 'HorizontalPodAutoscaler',
-      metadata,
+      metadata: this.#metadata,
       spec: {
-        scaleTargetRef: { apiVersion: 'apps/v1', kind: storage === undefined ? 'Deployment' : 'StatefulSet', name },
+        scaleTargetRef: { apiVersion: 'apps/v1', kind, name: workloadName(this.#agent) },
         minReplicas,
         maxReplicas,
         metrics: [
@@ -121,23 +146,29 @@ export function describeAggregator(agent: Agent, input: WorkloadInput, add: Desc
       },
     })
   }
-  const least = autoscaling === undefined ? (aggregator.replicas ?? 1) : (autoscaling.minReplicas ?? 1)
-  const { maxUnavailable, minAvailable } = aggregator.podDisruptionBudget ?? {}
-  if (least > 1 || aggregator.podDisruptionBudget !== undefined) {
-    add({
+
+  #disruptionBudget(): void {
+    const { autoscaling, podDisruptionBudget, replicas = 1 } = this.#agent.spec.aggregator ?? {}
+    const minReplicas = autoscaling === undefined ? replicas : (autoscaling.minReplicas ?? 1)
+    if (minReplicas <= 1 && podDisruptionBudget === undefined) return
+    const { maxUnavailable = 1, minAvailable } = podDisruptionBudget ?? {}
+    new KubeObject(this, {
       apiVersion: 'policy/v1',
       kind: 'PodDisruptionBudget',
-      metadata,
-      spec: { ...(minAvailable === undefined ? { maxUnavailable: maxUnavailable ?? 1 } : { minAvailable }), selector },
+      metadata: this.#metadata,
+      spec: {
+        ...(minAvailable === undefined ? { maxUnavailable } : { minAvailable }),
+        selector: { matchLabels: podLabels(this.#agent) },
+      },
     })
   }
 }
 
 function aggregatorTemplate(agent: Agent, input: WorkloadInput) {
   const aggregator = agent.spec.aggregator ?? {}
-  // With one replica as well: while it is replaced there are two, and more replicas shall not mean other pods.
+  // With one replica, too: an update runs two pods for a moment, and a higher number of replicas must not replace the pods.
   const election = input.lease === undefined ? [] : ['--lease', input.lease]
-  // Who may read its metrics it asks the operator then, which may ask the API server.
+  // The agent then lets the operator check who may read its metrics, because only the operator may ask the API server.
   const scoped = input.tenant === true || input.namespaces !== undefined
   const scope = scoped ? ['--namespaces', agent.metadata.namespace ?? ''] : []
   const container = agentContainer(agent, input, [...election, ...scope], {
@@ -173,45 +204,48 @@ function aggregatorTemplate(agent: Agent, input: WorkloadInput) {
   return patched(template, agent)
 }
 
-/** Empties the volume of a pod that is no more: the agent with that volume and without sources. */
-export function describeDrain(agent: Agent, input: WorkloadInput, ordinal: number, add: Describe): void {
-  const { namespace, name } = agent.metadata
-  const { metadata: _, spec } = aggregatorTemplate(agent, input)
-  // The selectors of the Agent's pods must not find this one.
-  const own = { [labels.name]: 'penstock-drain', [labels.instance]: name }
-  add({
-    apiVersion: 'batch/v1',
-    kind: 'Job',
-    metadata: {
-      name: drainJobName(agent, ordinal),
-      ...(namespace === undefined ? {} : { namespace }),
-      labels: { ...objectLabels(agent), ...own, [labels.component]: 'drain' },
-      ownerReferences: ownedBy(agent),
-    },
-    spec: {
-      backoffLimit: 1000,
-      podFailurePolicy: {
-        rules: [
-          { action: 'FailJob', onExitCodes: { containerName: 'agent', operator: 'In', values: [drainLeftCode] } },
-          { action: 'Ignore', onPodConditions: [{ type: 'DisruptionTarget', status: 'True' }] },
-        ],
+/** Drains the volume of a removed pod: the agent with that volume and without sources. */
+export class DrainJob extends Construct {
+  constructor(scope: Construct, agent: Agent, input: WorkloadInput, ordinal: number) {
+    super(scope, `drain-${ordinal}`)
+    const { namespace, name } = agent.metadata
+    const { metadata: _, spec } = aggregatorTemplate(agent, input)
+    // The selectors of the Agent's pods must not find this one.
+    const own = { [labels.name]: 'penstock-drain', [labels.instance]: name }
+    new KubeObject(this, {
+      apiVersion: 'batch/v1',
+      kind: 'Job',
+      metadata: {
+        name: drainJobName(agent, ordinal),
+        ...(namespace === undefined ? {} : { namespace }),
+        labels: { ...objectLabels(agent), ...own, [labels.component]: 'drain' },
+        ownerReferences: ownedBy(agent),
       },
-      template: {
-        metadata: { labels: { ...own, [labels.component]: 'drain' } },
-        spec: {
-          ...spec,
-          restartPolicy: 'Never',
-          containers: spec.containers.map((container) => {
-            if (container.name !== 'agent') return container
-            const { readinessProbe: _ready, ...rest } = container
-            return { ...rest, args: drainArguments }
-          }),
-          volumes: [
-            ...spec.volumes.filter((volume) => volume.name !== 'data'),
-            { name: 'data', persistentVolumeClaim: { claimName: claimName(agent, ordinal) } },
+      spec: {
+        backoffLimit: 1000,
+        podFailurePolicy: {
+          rules: [
+            { action: 'FailJob', onExitCodes: { containerName: 'agent', operator: 'In', values: [drainLeftCode] } },
+            { action: 'Ignore', onPodConditions: [{ type: 'DisruptionTarget', status: 'True' }] },
           ],
         },
+        template: {
+          metadata: { labels: { ...own, [labels.component]: 'drain' } },
+          spec: {
+            ...spec,
+            restartPolicy: 'Never',
+            containers: spec.containers.map((container) => {
+              if (container.name !== 'agent') return container
+              const { readinessProbe: _ready, ...rest } = container
+              return { ...rest, args: drainArguments }
+            }),
+            volumes: [
+              ...spec.volumes.filter((volume) => volume.name !== 'data'),
+              { name: 'data', persistentVolumeClaim: { claimName: claimName(agent, ordinal) } },
+            ],
+          },
+        },
       },
-    },
-  })
+    })
+  }
 }

@@ -7,6 +7,8 @@ import { version } from '@penstock/agent/version'
 import { stringify } from 'yaml'
 import { type CustomResourceDefinition, customResourceDefinitions } from '../api/crds.ts'
 import { valuesFile, valuesSchema, valuesTable } from './chart-values.ts'
+import { renderInstallation } from './installation.ts'
+import { monitoringFiles } from './monitoring.ts'
 import {
   agentNamespacedRules,
   agentNamespaceRules,
@@ -17,11 +19,9 @@ import {
   metricsReaderRules,
   operatorRules,
   ownNamespaceRules,
-  renderInstallation,
   userRoles,
   watchedNamespaceRules,
-} from './installation.ts'
-import { monitoringFiles } from './monitoring.ts'
+} from './rights.ts'
 import { rightsGuide } from './rights-guide.ts'
 
 interface DerivedFolder {

@@ -1,32 +1,23 @@
 // The operator's own installation, as `kubectl apply` takes it: accounts, roles, services, the Deployment, the webhooks. The chart
-// gives the same objects for its default values; a test holds the two together. Names are fixed: there is one operator in a
-// cluster, and its roles are known by name.
+// gives the same objects for its default values; a test compares the two.
 
-import { kinds } from '../api/kinds.ts'
-import { apiVersion, version as apiVersionName, group } from '../api/object.ts'
-import { type Describe, type Manifest, synthesise } from './manifest.ts'
-import { leaseNames } from './names.ts'
-import { agentRoles, clusterBindings, electionRole, eventsRole } from './render.ts'
-
-export const operatorName = 'penstock-operator'
-export const webhookName = 'penstock-webhook'
-export const configurationName = 'penstock'
-export const defaultsName = 'penstock-defaults'
-export const cliRole = 'penstock-cli'
-export const authoritySecretName = 'penstock-operator-ca'
-/** A ServiceAccount that may read metrics, its binding and the Secret with its token. */
-export const metricsName = 'penstock-metrics'
-export const certificateSecretName = 'penstock-operator-tls'
-/** The secret in the paths of the webhooks. */
-export const webhookTokenSecretName = 'penstock-webhook-token'
-/** Where each webhook is answered. The operator appends a secret and writes the path into the webhook configurations. */
-export const webhookPaths: Readonly<Record<string, string>> = {
-  'resources.penstock.dev': '/validate',
-  'workloads.penstock.dev': '/warn',
-  'sidecar.penstock.dev': '/inject',
-  'strict.sidecar.penstock.dev': '/inject',
-}
-export const operatorPorts = { http: 8080, agents: 9443, webhook: 9444 } as const
+import { Construct } from 'constructs'
+import { AgentModel } from '../api/models.ts'
+import { cliRole, defaultsName, metricsName, operatorName, operatorPorts, webhookName } from './installation-names.ts'
+import { KubeObject, type Manifest, synthesise } from './manifest.ts'
+import { OperatorDeployment } from './operator-deployment.ts'
+import {
+  agentNamespaceRules,
+  agentRoleRules,
+  cliRules,
+  defaultsClusterRules,
+  electionBindingRules,
+  operatorRules,
+  ownNamespaceRules,
+  type Rule,
+  userRoles,
+} from './rights.ts'
+import { Webhooks } from './webhooks.ts'
 
 export interface InstallationOptions {
   readonly namespace: string
@@ -34,676 +25,158 @@ export interface InstallationOptions {
   readonly version: string
 }
 
-export interface Rule {
-  readonly apiGroups?: readonly string[]
-  readonly resources?: readonly string[]
-  readonly resourceNames?: readonly string[]
-  readonly nonResourceURLs?: readonly string[]
-  readonly verbs: readonly string[]
+/** Everything but the Namespace and the CRDs. */
+export function renderInstallation(options: InstallationOptions): Manifest[] {
+  return synthesise((chart) => new Installation(chart, options))
 }
 
-const read = ['get', 'list', 'watch'] as const
-const write = ['create', 'patch', 'delete'] as const
-const plurals = kinds.map((kind) => kind.plural)
+const selector = { 'app.kubernetes.io/name': operatorName, 'app.kubernetes.io/component': 'operator' }
 const rbac = 'rbac.authorization.k8s.io'
 
-const reasons = new WeakMap<Rule, string>()
+class Installation extends Construct {
+  readonly #options: InstallationOptions
 
-/** A rule with the reason for it, which the guide gives. */
-function because(why: string, rule: Rule): Rule {
-  reasons.set(rule, why)
-  return rule
-}
-
-/** Why a rule is there. */
-export function reasonOf(rule: Rule): string {
-  const why = reasons.get(rule)
-  if (why === undefined) throw new TypeError(`The rule ${JSON.stringify(rule)} has no reason.`)
-  return why
-}
-
-/** What the operator may do everywhere. Values of Secrets and ConfigMaps are read one by one; lists are of metadata. */
-export const operatorRules: readonly Rule[] = [
-  because('To compile the resources of all namespaces.', { apiGroups: [group], resources: plurals, verbs: read }),
-  because('To write status. Specs, labels and annotations of users are never written.', {
-    apiGroups: [group],
-    resources: plurals.map((plural) => `${plural}/status`),
-    verbs: ['get', 'patch'],
-  }),
-  because('Objects of an Agent name it as their owner in a way that needs this right.', {
-    apiGroups: [group],
-    resources: ['agents', 'agents/finalizers'],
-    verbs: ['patch', 'update'],
-  }),
-  because(
-    'To know the labels of namespaces, the nodes, and the pods of agents. For Secrets and ConfigMaps: **every value in the cluster can be read with this right**. The operator lists and watches metadata alone and reads the values of the objects that a resource refers to, but RBAC cannot grant metadata without values. Secrets leave this rule with `secrets.mode: Namespaced`.',
-    { apiGroups: [''], resources: ['namespaces', 'pods', 'nodes', 'secrets', 'configmaps'], verbs: read },
-  ),
-  because(
-    'To see changes of what it owns, which it watches by its label; it is written by the roles of namespaces alone.',
-    {
-      apiGroups: [''],
-      resources: ['services', 'serviceaccounts', 'persistentvolumeclaims'],
-      verbs: read,
-    },
-  ),
-  because('As above.', { apiGroups: ['apps'], resources: ['daemonsets', 'deployments', 'statefulsets'], verbs: read }),
-  because('As above.', { apiGroups: ['batch'], resources: ['jobs'], verbs: read }),
-  because('As above.', { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: read }),
-  because('As above.', { apiGroups: ['autoscaling'], resources: ['horizontalpodautoscalers'], verbs: read }),
-  because('As above.', { apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'], verbs: read }),
-  because(
-    'To keep tenants from the endpoints of the API server, which a control plane changes: this one object alone.',
-    {
-      apiGroups: ['discovery.k8s.io'],
-      resources: ['endpointslices'],
-      resourceNames: ['kubernetes'],
-      verbs: ['get'],
-    },
-  ),
-  because('To find out who sends a heartbeat, reads metrics, or uses `penstock tap` and `top`.', {
-    apiGroups: ['authentication.k8s.io'],
-    resources: ['tokenreviews'],
-    verbs: ['create'],
-  }),
-  because('To ask whether they may.', {
-    apiGroups: ['authorization.k8s.io'],
-    resources: ['subjectaccessreviews'],
-    verbs: ['create'],
-  }),
-  because('To write Events about resources.', {
-    apiGroups: ['events.k8s.io'],
-    resources: ['events'],
-    verbs: ['create', 'patch'],
-  }),
-  because('As above, for older clusters.', { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] }),
-  because('To wait for the kinds before it starts.', {
-    apiGroups: ['apiextensions.k8s.io'],
-    resources: ['customresourcedefinitions'],
-    verbs: read,
-  }),
-  because(
-    'To see changes of its three bindings, and what earlier releases have left. Lists cannot be limited by name here.',
-    {
-      apiGroups: [rbac],
-      resources: ['clusterrolebindings'],
-      verbs: ['list', 'watch'],
-    },
-  ),
-  because('To see changes of the bindings of Leases.', {
-    apiGroups: [rbac],
-    resources: ['rolebindings'],
-    verbs: ['list', 'watch'],
-  }),
-  // Server-side apply names what it creates, so that this may be limited by name.
-  because(
-    'To keep the accounts of the Agents of the platform in these three bindings. It can write no other ClusterRoleBinding.',
-    {
-      apiGroups: [rbac],
-      resources: ['clusterrolebindings'],
-      resourceNames: clusterBindings,
-      verbs: ['get', ...write],
-    },
-  ),
-  because('To bind these roles without having their rights itself. It can neither make nor change a role.', {
-    apiGroups: [rbac],
-    resources: ['clusterroles'],
-    resourceNames: clusterBindings,
-    verbs: ['bind'],
-  }),
-  because('Its own role owns the default resources, so that they go with the installation.', {
-    apiGroups: [rbac],
-    resources: ['clusterroles'],
-    resourceNames: [operatorName],
-    verbs: ['get'],
-  }),
-  because('To keep the certificate authority in its own webhook configuration.', {
-    apiGroups: ['admissionregistration.k8s.io'],
-    resources: ['validatingwebhookconfigurations', 'mutatingwebhookconfigurations'],
-    resourceNames: [configurationName],
-    verbs: ['get', 'patch'],
-  }),
-]
-
-/** What a Role cannot grant, or cannot grant as it is above. */
-const beyondNamespaces: ReadonlySet<string> = new Set([
-  ...kinds.filter((kind) => !kind.namespaced).flatMap(({ plural }) => [plural, `${plural}/status`]),
-  ...['namespaces', 'nodes', 'nodes/pods', 'tokenreviews', 'subjectaccessreviews', 'customresourcedefinitions'],
-  'endpointslices',
-  ...['clusterroles', 'clusterrolebindings', 'validatingwebhookconfigurations', 'mutatingwebhookconfigurations'],
-])
-
-const withinNamespace = (rules: readonly Rule[]): readonly Rule[] =>
-  rules.flatMap((rule) => {
-    const resources = (rule.resources ?? []).filter((resource) => !beyondNamespaces.has(resource))
-    return resources.length === 0 ? [] : [{ ...rule, resources }]
-  })
-
-/**
- * What the operator may do in a namespace that it watches where it has Roles alone. Besides, the Namespace itself may be read by its
- * name: `namespaceItself`.
- */
-export const watchedNamespaceRules: readonly Rule[] = [
-  ...withinNamespace(operatorRules),
-  { apiGroups: ['authorization.k8s.io'], resources: ['localsubjectaccessreviews'], verbs: ['create'] },
-  // Agents of nodes read pods here, and those that are here themselves do what they do in their own namespace.
-  { apiGroups: [rbac], resources: ['rolebindings'], verbs: ['get', ...write] },
-  { apiGroups: [rbac], resources: ['roles'], resourceNames: Object.values(agentRoles), verbs: ['bind'] },
-]
-
-/** A right to a Namespace by its name is one that a Role in it grants: to read it, and to watch it by its own path. */
-export const namespaceItself = (namespace: string): Rule => ({
-  apiGroups: [''],
-  resources: ['namespaces'],
-  resourceNames: [namespace],
-  verbs: ['get', 'watch'],
-})
-
-/** Cluster-scoped kinds that `penstock-defaults` may hold. */
-export const defaultsClusterRules: readonly Rule[] = [
-  because('To apply the resources that come as values of the chart.', {
-    apiGroups: [group],
-    resources: ['clustersinks', 'clusterpipelines', 'tenantpolicies'],
-    verbs: write,
-  }),
-]
-
-/** What the operator may do in a namespace with Agents: keep their workloads and bundles. */
-export const agentNamespaceRules: readonly Rule[] = [
-  because(
-    'Bundles and the secret values of an Agent are Secrets; its account, its Service and the certificate authority belong to it. **Who may create pods and Secrets in a namespace can use every account and every Secret of it**: see the chapters on namespaces.',
-    {
-      apiGroups: [''],
-      resources: ['secrets', 'configmaps', 'serviceaccounts', 'services'],
-      verbs: [...read, ...write, 'update'],
-    },
-  ),
-  because('To remove volumes that are empty, where the Agent says `whenScaled: Drain`.', {
-    apiGroups: [''],
-    resources: ['persistentvolumeclaims'],
-    verbs: [...read, 'delete'],
-  }),
-  because('The pods of Agents. It is **the right to run any pod in the namespace**.', {
-    apiGroups: ['apps'],
-    resources: ['daemonsets', 'deployments', 'statefulsets'],
-    verbs: [...read, ...write],
-  }),
-  because('Jobs that empty the volumes of removed pods.', {
-    apiGroups: ['batch'],
-    resources: ['jobs'],
-    verbs: [...read, ...write],
-  }),
-  because('Budgets of Aggregators.', {
-    apiGroups: ['policy'],
-    resources: ['poddisruptionbudgets'],
-    verbs: [...read, ...write],
-  }),
-  because('Autoscalers of Aggregators.', {
-    apiGroups: ['autoscaling'],
-    resources: ['horizontalpodautoscalers'],
-    verbs: [...read, ...write],
-  }),
-  because('With `networkPolicy.mode: Generated`.', {
-    apiGroups: ['networking.k8s.io'],
-    resources: ['networkpolicies'],
-    verbs: [...read, ...write],
-  }),
-  // Server-side apply names what it creates, so that this may be limited by name.
-  because('Made for the replicas of Aggregators, which write into them who leads.', {
-    apiGroups: ['coordination.k8s.io'],
-    resources: ['leases'],
-    resourceNames: leaseNames,
-    verbs: ['get', 'create', 'patch'],
-  }),
-  because('Where the cluster has PodMonitors.', {
-    apiGroups: ['monitoring.coreos.com'],
-    resources: ['podmonitors'],
-    verbs: [...read, ...write],
-  }),
-  because('Agents that come as values of the chart.', { apiGroups: [group], resources: ['agents'], verbs: write }),
-]
-
-/**
- * Besides, where roles belong to the cluster: bind an Aggregator to the role for its Leases, in its namespace alone. Bindings have the
- * names of Leases, so that it can neither change nor delete any other one there.
- */
-export const electionBindingRules: readonly Rule[] = [
-  because(
-    'To let an Aggregator write its Lease. The binding has the name of the Lease, so no other one of the namespace is in reach.',
-    { apiGroups: [rbac], resources: ['rolebindings'], resourceNames: leaseNames, verbs: ['get', ...write] },
-  ),
-  because('To bind that role without having its rights.', {
-    apiGroups: [rbac],
-    resources: ['clusterroles'],
-    resourceNames: [electionRole],
-    verbs: ['bind'],
-  }),
-]
-
-/** What it may do in its own namespace, whether there may be Agents in it or not. */
-export const ownNamespaceRules: readonly Rule[] = [
-  because('Its certificates, and the secret in the paths of the webhooks.', {
-    apiGroups: [''],
-    resources: ['secrets'],
-    resourceNames: [authoritySecretName, certificateSecretName, webhookTokenSecretName],
-    verbs: ['get', 'create', 'patch'],
-  }),
-  because('The last good versions of Pipelines, and who applied a ClusterPipeline.', {
-    apiGroups: [''],
-    resources: ['configmaps'],
-    verbs: [...read, ...write],
-  }),
-  because('Agents that come as values of the chart are here unless they say otherwise.', {
-    apiGroups: [group],
-    resources: ['agents'],
-    verbs: write,
-  }),
-  because('To choose which replica of the operator leads.', {
-    apiGroups: ['coordination.k8s.io'],
-    resources: ['leases'],
-    verbs: [...read, ...write, 'update'],
-  }),
-  because('To end itself first when it is uninstalled.', {
-    apiGroups: ['apps'],
-    resources: ['deployments'],
-    resourceNames: [operatorName],
-    verbs: ['get', 'patch'],
-  }),
-]
-
-/**
- * For those who use `penstock tap` and `penstock top`: the way to one port of the operator, through the API server, and to nothing
- * else in its namespace. The operator itself asks who they are and what they may.
- */
-export const cliRules: readonly Rule[] = [
-  because('The way to one port of the operator, which itself asks who somebody is and what they may see.', {
-    apiGroups: [''],
-    resources: ['services/proxy'],
-    resourceNames: [`https:${operatorName}:agents`],
-    verbs: ['get'],
-  }),
-]
-
-const reviews: readonly Rule[] = [
-  because('To find out who reads the metrics of an agent.', {
-    apiGroups: ['authentication.k8s.io'],
-    resources: ['tokenreviews'],
-    verbs: ['create'],
-  }),
-  because('To ask whether they may.', {
-    apiGroups: ['authorization.k8s.io'],
-    resources: ['subjectaccessreviews'],
-    verbs: ['create'],
-  }),
-]
-
-// By PUT alone, which names what it creates.
-const electionRules: readonly Rule[] = [
-  because('To choose which replica runs what one alone may run.', {
-    apiGroups: ['coordination.k8s.io'],
-    resources: ['leases'],
-    resourceNames: leaseNames,
-    verbs: ['get', 'create', 'update'],
-  }),
-]
-
-const eventRules: readonly Rule[] = [
-  because('For the source `orchestrator_events`.', {
-    apiGroups: ['events.k8s.io'],
-    resources: ['events'],
-    verbs: read,
-  }),
-]
-
-/** The roles of agents. They are fixed: the operator may bind them, and can neither make nor change a role. */
-export const agentRoleRules: Readonly<Record<string, readonly Rule[]>> = {
-  [agentRoles.Node]: [
-    because('To know the pods whose logs it reads, and their labels.', {
-      apiGroups: [''],
-      resources: ['pods', 'namespaces', 'nodes'],
-      verbs: read,
-    }),
-    because('To ask the kubelet for the pods of its node, with `node.metadata.source: Kubelet`.', {
-      apiGroups: [''],
-      resources: ['nodes/pods'],
-      verbs: ['get'],
-    }),
-    ...reviews,
-  ],
-  [agentRoles.Aggregator]: reviews,
-  [electionRole]: electionRules,
-  [eventsRole]: eventRules,
-}
-
-/**
- * The same where they have Roles alone: those of nodes in each namespace that is watched, besides `namespaceItself`, the others in
- * their own, whose Leases they may write and whose events they may read.
- */
-export const agentNamespacedRules: Readonly<Record<string, readonly Rule[]>> = {
-  [agentRoles.Node]: withinNamespace(agentRoleRules[agentRoles.Node] ?? []),
-  [agentRoles.Aggregator]: withinNamespace([
-    ...(agentRoleRules[agentRoles.Aggregator] ?? []),
-    ...electionRules,
-    ...eventRules,
-  ]),
-}
-
-/** Who may read `/metrics` where nothing but Roles can tell: the resource is there for that question alone. */
-export const metricsReaderRules: readonly Rule[] = [{ apiGroups: [group], resources: ['metrics'], verbs: ['get'] }]
-
-const authored = ['pipelines', 'sources', 'sinks', 'agents']
-
-/** Roles for people, gathered into the built-in ones. Kinds of the platform are in none of them. */
-export const userRoles: readonly { readonly name: string; readonly rules: readonly Rule[] }[] = [
-  { name: 'view', rules: [{ apiGroups: [group], resources: authored, verbs: read }] },
-  {
-    name: 'edit',
-    rules: [
-      {
-        apiGroups: [group],
-        resources: authored,
-        verbs: ['create', 'delete', 'deletecollection', 'patch', 'update', ...read],
-      },
-      { apiGroups: [group], resources: ['agents/scale'], verbs: ['get', 'patch', 'update'] },
-      { apiGroups: [group], resources: ['pipelines/tap'], verbs: ['create'] },
-    ],
-  },
-  {
-    name: 'admin',
-    rules: [
-      {
-        apiGroups: [group],
-        resources: authored,
-        verbs: ['create', 'delete', 'deletecollection', 'patch', 'update', ...read],
-      },
-      { apiGroups: [group], resources: ['agents/scale'], verbs: ['get', 'patch', 'update'] },
-      { apiGroups: [group], resources: ['pipelines/tap'], verbs: ['create'] },
-    ],
-  },
-]
-
-/** Everything but the Namespace and the CRDs. */
-export function renderInstallation({ namespace, version }: InstallationOptions): Manifest[] {
-  const labels = (component: string) => ({
-    'app.kubernetes.io/name': operatorName,
-    'app.kubernetes.io/component': component,
-    'app.kubernetes.io/part-of': 'penstock',
-    'app.kubernetes.io/version': version,
-  })
-  const inNamespace = (name: string, component = 'operator') => ({ name, namespace, labels: labels(component) })
-  const account = { kind: 'ServiceAccount', name: operatorName, namespace }
-  const role = (kind: 'Role' | 'ClusterRole', name: string) => ({ apiGroup: rbac, kind, name })
-  const rbacVersion = `${rbac}/v1`
-  const selector = { 'app.kubernetes.io/name': operatorName, 'app.kubernetes.io/component': 'operator' }
-
-  return synthesise((add) => {
-    add({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: inNamespace(operatorName) })
-    const clusterRole = (name: string, rules: readonly Rule[], more: object = {}) =>
-      add({
-        apiVersion: rbacVersion,
-        kind: 'ClusterRole',
-        metadata: { name, labels: { ...labels('rbac'), ...more } },
-        rules,
-      })
-    clusterRole(operatorName, [...operatorRules, ...defaultsClusterRules])
-    add({
-      apiVersion: rbacVersion,
-      kind: 'ClusterRoleBinding',
-      metadata: { name: operatorName, labels: labels('rbac') },
-      roleRef: role('ClusterRole', operatorName),
-      subjects: [account],
-    })
-    clusterRole('penstock-operator-namespace', [...agentNamespaceRules, ...electionBindingRules])
-    add({
-      apiVersion: rbacVersion,
-      kind: 'RoleBinding',
-      metadata: inNamespace('penstock-operator-agents', 'rbac'),
-      roleRef: role('ClusterRole', 'penstock-operator-namespace'),
-      subjects: [account],
-    })
-    add({
-      apiVersion: rbacVersion,
-      kind: 'Role',
-      metadata: inNamespace(operatorName, 'rbac'),
-      rules: ownNamespaceRules,
-    })
-    add({
-      apiVersion: rbacVersion,
-      kind: 'RoleBinding',
-      metadata: inNamespace(operatorName, 'rbac'),
-      roleRef: role('Role', operatorName),
-      subjects: [account],
-    })
-    add({ apiVersion: rbacVersion, kind: 'Role', metadata: inNamespace(cliRole, 'rbac'), rules: cliRules })
-    for (const [name, rules] of Object.entries(agentRoleRules)) clusterRole(name, rules)
-    clusterRole('penstock-metrics-reader', [{ nonResourceURLs: ['/metrics'], verbs: ['get'] }])
-    const reader = { kind: 'ServiceAccount', name: metricsName, namespace }
-    add({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: inNamespace(metricsName, 'metrics') })
-    add({
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: {
-        ...inNamespace(metricsName, 'metrics'),
-        annotations: { 'kubernetes.io/service-account.name': metricsName },
-      },
-      type: 'kubernetes.io/service-account-token',
-    })
-    add({
-      apiVersion: rbacVersion,
-      kind: 'ClusterRoleBinding',
-      metadata: { name: metricsName, labels: labels('metrics') },
-      roleRef: role('ClusterRole', 'penstock-metrics-reader'),
-      subjects: [reader],
-    })
+  constructor(scope: Construct, options: InstallationOptions) {
+    super(scope, 'installation')
+    this.#options = options
+    const { namespace, version } = options
+    this.#operatorRights()
+    this.#rolesOfAgents()
+    this.#metricsReader()
     for (const { name, rules } of userRoles)
-      clusterRole(`penstock-${name}`, rules, { [`${rbac}/aggregate-to-${name}`]: 'true' })
-
-    add({
+      this.#clusterRole(`penstock-${name}`, rules, { [`${rbac}/aggregate-to-${name}`]: 'true' })
+    new KubeObject(this, {
       apiVersion: 'v1',
       kind: 'ConfigMap',
-      metadata: inNamespace(defaultsName, 'defaults'),
-      data: { 'resources.json': JSON.stringify(defaultResources(namespace)) },
+      metadata: this.#metadata(defaultsName, 'defaults'),
+      data: { 'resources.json': JSON.stringify([defaultAgent(namespace)]) },
     })
-    const service = (name: string, component: string, port: object) =>
-      add({
-        apiVersion: 'v1',
-        kind: 'Service',
-        metadata: inNamespace(name, component),
-        spec: { selector, ports: [port] },
-      })
-    service(operatorName, 'operator', { name: 'agents', port: operatorPorts.agents, targetPort: 'agents' })
-    service(webhookName, 'webhook', { name: 'webhook', port: 443, targetPort: 'webhook' })
-    service('penstock-operator-metrics', 'metrics', {
+    this.#service(operatorName, 'operator', { name: 'agents', port: operatorPorts.agents, targetPort: 'agents' })
+    this.#service(webhookName, 'webhook', { name: 'webhook', port: 443, targetPort: 'webhook' })
+    this.#service('penstock-operator-metrics', 'metrics', {
       name: 'http',
       port: operatorPorts.http,
       targetPort: 'http',
     })
-    describeDeployment({ namespace, version, labels: labels('operator'), selector }, add)
-    add({
+    new OperatorDeployment(this, { namespace, version, labels: this.#labels('operator'), selector })
+    this.#disruptionBudget()
+    this.#networkPolicy()
+    new Webhooks(this, namespace, this.#labels('webhook'))
+  }
+
+  #operatorRights(): void {
+    const account = { kind: 'ServiceAccount', name: operatorName, namespace: this.#options.namespace }
+    new KubeObject(this, {
+      apiVersion: 'v1',
+      kind: 'ServiceAccount',
+      metadata: this.#metadata(operatorName, 'operator'),
+    })
+    this.#clusterRole(operatorName, [...operatorRules, ...defaultsClusterRules])
+    this.#clusterRoleBinding(operatorName, 'rbac', operatorName, account)
+    const inNamespaces = 'penstock-operator-namespace'
+    this.#clusterRole(inNamespaces, [...agentNamespaceRules, ...electionBindingRules])
+    this.#roleBinding('penstock-operator-agents', 'ClusterRole', inNamespaces, account)
+    this.#role(operatorName, ownNamespaceRules)
+    this.#roleBinding(operatorName, 'Role', operatorName, account)
+  }
+
+  #rolesOfAgents(): void {
+    this.#role(cliRole, cliRules)
+    for (const [name, rules] of Object.entries(agentRoleRules)) this.#clusterRole(name, rules)
+  }
+
+  #metricsReader(): void {
+    const role = 'penstock-metrics-reader'
+    this.#clusterRole(role, [{ nonResourceURLs: ['/metrics'], verbs: ['get'] }])
+    const metadata = this.#metadata(metricsName, 'metrics')
+    new KubeObject(this, { apiVersion: 'v1', kind: 'ServiceAccount', metadata })
+    new KubeObject(this, {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { ...metadata, annotations: { 'kubernetes.io/service-account.name': metricsName } },
+      type: 'kubernetes.io/service-account-token',
+    })
+    const reader = { kind: 'ServiceAccount', name: metricsName, namespace: this.#options.namespace }
+    this.#clusterRoleBinding(metricsName, 'metrics', role, reader)
+  }
+
+  #disruptionBudget(): void {
+    new KubeObject(this, {
       apiVersion: 'policy/v1',
       kind: 'PodDisruptionBudget',
-      metadata: inNamespace(operatorName),
+      metadata: this.#metadata(operatorName, 'operator'),
       spec: { maxUnavailable: 1, selector: { matchLabels: selector } },
     })
-    // From anywhere: the API server may have any address, and pods with a sidecar are in any namespace.
-    add({
+  }
+
+  /** From anywhere: the API server may have any address, and pods with a sidecar are in any namespace. */
+  #networkPolicy(): void {
+    new KubeObject(this, {
       apiVersion: 'networking.k8s.io/v1',
       kind: 'NetworkPolicy',
-      metadata: inNamespace(operatorName),
+      metadata: this.#metadata(operatorName, 'operator'),
       spec: {
         podSelector: { matchLabels: { 'app.kubernetes.io/name': operatorName } },
         policyTypes: ['Ingress'],
         ingress: [{ ports: Object.values(operatorPorts).map((port) => ({ protocol: 'TCP', port })) }],
       },
     })
-    describeWebhooks(namespace, labels('webhook'), add)
-  })
+  }
+
+  #service(name: string, component: string, port: object): void {
+    const metadata = this.#metadata(name, component)
+    new KubeObject(this, { apiVersion: 'v1', kind: 'Service', metadata, spec: { selector, ports: [port] } })
+  }
+
+  #clusterRole(name: string, rules: readonly Rule[], more: object = {}): void {
+    const metadata = { name, labels: { ...this.#labels('rbac'), ...more } }
+    new KubeObject(this, { apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata, rules })
+  }
+
+  #role(name: string, rules: readonly Rule[]): void {
+    new KubeObject(this, { apiVersion: `${rbac}/v1`, kind: 'Role', metadata: this.#metadata(name, 'rbac'), rules })
+  }
+
+  #clusterRoleBinding(name: string, component: string, role: string, subject: object): void {
+    new KubeObject(this, {
+      apiVersion: `${rbac}/v1`,
+      kind: 'ClusterRoleBinding',
+      metadata: { name, labels: this.#labels(component) },
+      roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: role },
+      subjects: [subject],
+    })
+  }
+
+  #roleBinding(name: string, kind: 'Role' | 'ClusterRole', role: string, subject: object): void {
+    new KubeObject(this, {
+      apiVersion: `${rbac}/v1`,
+      kind: 'RoleBinding',
+      metadata: this.#metadata(name, 'rbac'),
+      roleRef: { apiGroup: rbac, kind, name: role },
+      subjects: [subject],
+    })
+  }
+
+  #metadata(name: string, component: string) {
+    return { name, namespace: this.#options.namespace, labels: this.#labels(component) }
+  }
+
+  #labels(component: string) {
+    return {
+      'app.kubernetes.io/name': operatorName,
+      'app.kubernetes.io/component': component,
+      'app.kubernetes.io/part-of': 'penstock',
+      'app.kubernetes.io/version': this.#options.version,
+    }
+  }
 }
 
-/** What the operator applies once its kinds are served: an agent on every node, for all namespaces. */
-const defaultResources = (namespace: string) => [
-  {
-    apiVersion,
-    kind: 'Agent',
+/** The operator applies it once its kinds are served: an agent on every node, for all namespaces. */
+function defaultAgent(namespace: string) {
+  const agent = new AgentModel({
     metadata: { name: 'node', namespace },
     spec: { mode: 'Node', pipelines: { namespaceSelector: {}, clusterPipelines: { selector: {} } } },
-  },
-]
-
-interface DeploymentParts extends InstallationOptions {
-  readonly labels: Readonly<Record<string, string>>
-  readonly selector: Readonly<Record<string, string>>
-}
-
-function describeDeployment({ namespace, version, labels, selector }: DeploymentParts, add: Describe): void {
-  const probe = (path: string, periodSeconds: number, failureThreshold: number) => ({
-    httpGet: { path, port: 'http' },
-    periodSeconds,
-    timeoutSeconds: 5,
-    failureThreshold,
   })
-  add({
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    metadata: { name: operatorName, namespace, labels },
-    spec: {
-      replicas: 2,
-      selector: { matchLabels: selector },
-      template: {
-        metadata: { labels },
-        spec: {
-          serviceAccountName: operatorName,
-          terminationGracePeriodSeconds: 30,
-          securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
-          nodeSelector: { 'kubernetes.io/os': 'linux' },
-          topologySpreadConstraints: [
-            {
-              maxSkew: 1,
-              topologyKey: 'kubernetes.io/hostname',
-              whenUnsatisfiable: 'ScheduleAnyway',
-              labelSelector: { matchLabels: selector },
-            },
-          ],
-          containers: [
-            {
-              name: 'operator',
-              image: `penstock/operator:${version}`,
-              imagePullPolicy: 'IfNotPresent',
-              args: [
-                'operator',
-                `--agent-image=penstock/agent:${version}`,
-                `--agent-namespaces=${namespace}`,
-                `--http-address=0.0.0.0:${operatorPorts.http}`,
-                `--heartbeat-address=0.0.0.0:${operatorPorts.agents}`,
-                `--heartbeat-url=https://${operatorName}.${namespace}.svc:${operatorPorts.agents}`,
-                '--network-policies',
-                `--metrics-token-secret=${metricsName}`,
-                `--webhook-address=0.0.0.0:${operatorPorts.webhook}`,
-              ],
-              env: [
-                { name: 'POD_NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
-                { name: 'POD_NAMESPACE', valueFrom: { fieldRef: { fieldPath: 'metadata.namespace' } } },
-                { name: 'POD_IP', valueFrom: { fieldRef: { fieldPath: 'status.podIP' } } },
-              ],
-              ports: [
-                { name: 'http', containerPort: operatorPorts.http },
-                { name: 'agents', containerPort: operatorPorts.agents },
-                { name: 'webhook', containerPort: operatorPorts.webhook },
-              ],
-              livenessProbe: probe('/healthz', 10, 6),
-              readinessProbe: probe('/readyz', 5, 2),
-              startupProbe: probe('/healthz', 2, 60),
-              resources: { requests: { cpu: '100m', memory: '256Mi' }, limits: { memory: '512Mi' } },
-              securityContext: {
-                allowPrivilegeEscalation: false,
-                capabilities: { drop: ['ALL'] },
-                readOnlyRootFilesystem: true,
-              },
-            },
-          ],
-        },
-      },
-    },
-  })
-}
-
-/** The expression that lets a pod reach the webhook only if it asks for a sidecar. */
-const asksForSidecar = (from: string) => `has(${from}.annotations) && 'penstock.dev/sidecar' in ${from}.annotations`
-
-/**
- * Without `caBundle` and `path`: the operator applies them, and a renderer of the chart sees no difference. Until then the API server
- * cannot reach a webhook, and `failurePolicy` decides.
- */
-function describeWebhooks(namespace: string, labels: Readonly<Record<string, string>>, add: Describe): void {
-  const common = {
-    admissionReviewVersions: ['v1'],
-    sideEffects: 'None',
-    timeoutSeconds: 5,
-    clientConfig: { service: { name: webhookName, namespace, port: 443 } },
-  }
-  const here = { key: 'kubernetes.io/metadata.name', operator: 'NotIn', values: [namespace, 'kube-system'] }
-  add({
-    apiVersion: 'admissionregistration.k8s.io/v1',
-    kind: 'ValidatingWebhookConfiguration',
-    metadata: { name: configurationName, labels },
-    webhooks: [
-      {
-        name: 'resources.penstock.dev',
-        ...common,
-        // The author of a ClusterPipeline may be recorded.
-        sideEffects: 'NoneOnDryRun',
-        failurePolicy: 'Ignore',
-        rules: [
-          {
-            apiGroups: [group],
-            apiVersions: [apiVersionName],
-            operations: ['CREATE', 'UPDATE'],
-            resources: plurals,
-            scope: '*',
-          },
-        ],
-      },
-      {
-        name: 'workloads.penstock.dev',
-        ...common,
-        failurePolicy: 'Ignore',
-        namespaceSelector: { matchExpressions: [here] },
-        matchConditions: [{ name: 'annotation-beside-the-template', expression: asksForSidecar('object.metadata') }],
-        rules: [
-          {
-            apiGroups: ['apps'],
-            apiVersions: ['v1'],
-            operations: ['CREATE', 'UPDATE'],
-            resources: ['deployments', 'statefulsets', 'daemonsets'],
-            scope: 'Namespaced',
-          },
-          {
-            apiGroups: ['batch'],
-            apiVersions: ['v1'],
-            operations: ['CREATE', 'UPDATE'],
-            resources: ['jobs', 'cronjobs'],
-            scope: 'Namespaced',
-          },
-        ],
-      },
-    ],
-  })
-  const inject = (name: string, value: string, failurePolicy: string) => ({
-    name,
-    ...common,
-    failurePolicy,
-    reinvocationPolicy: 'IfNeeded',
-    namespaceSelector: { matchLabels: { 'penstock.dev/inject': value }, matchExpressions: [here] },
-    matchConditions: [{ name: 'asks-for-a-sidecar', expression: asksForSidecar('object.metadata') }],
-    rules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods'], scope: 'Namespaced' }],
-  })
-  add({
-    apiVersion: 'admissionregistration.k8s.io/v1',
-    kind: 'MutatingWebhookConfiguration',
-    metadata: { name: configurationName, labels },
-    webhooks: [
-      inject('sidecar.penstock.dev', 'enabled', 'Ignore'),
-      inject('strict.sidecar.penstock.dev', 'strict', 'Fail'),
-    ],
-  })
+  agent.validate()
+  return agent
 }

@@ -1,10 +1,11 @@
-// Objects to be applied, described by cdk8s constructs. A construct tree here has one chart and no files: what it synthesises is
-// a list of objects in the order in which they were described.
+// Objects to be applied, as a tree of cdk8s constructs: a workload is a construct, and its objects are its children. Nothing is written
+// to files: the tree is synthesised to a list of objects, in the order in which they were composed.
 
 import { ApiObject, App, Chart } from 'cdk8s'
+import type { Construct } from 'constructs'
 import type { ObjectMeta } from '../api/object.ts'
 
-/** An object as it is applied: only the fields that we care about. */
+/** An object as it is applied: only the fields that Penstock owns. */
 export interface Manifest {
   readonly apiVersion: string
   readonly kind: string
@@ -12,16 +13,18 @@ export interface Manifest {
   readonly [field: string]: unknown
 }
 
-/** Adds an object to the ones being described. */
-export type Describe = (object: Manifest) => void
+/** An object of Kubernetes in the tree. Its id is its identity, so a construct that describes an object twice throws. */
+export class KubeObject extends ApiObject {
+  constructor(scope: Construct, manifest: Manifest) {
+    const { kind, metadata } = manifest
+    // Members that are undefined are left out.
+    super(scope, `${kind} ${metadata.namespace ?? ''} ${metadata.name}`, JSON.parse(JSON.stringify(manifest)))
+  }
+}
 
-/** Everything that is described, without the members that are undefined. */
-export function synthesise(describe: (add: Describe) => void): Manifest[] {
+/** The objects of everything that `compose` adds to the chart. */
+export function synthesise(compose: (chart: Chart) => void): Manifest[] {
   const chart = new Chart(new App(), 'penstock')
-  let count = 0
-  describe((object) => {
-    // The place in the tree must be unique and is seen by nobody: names are given, not allocated.
-    new ApiObject(chart, `object-${count++}`, JSON.parse(JSON.stringify(object)))
-  })
+  compose(chart)
   return chart.toJson() as Manifest[]
 }

@@ -1,8 +1,9 @@
 // The agent of every node. It reads the pods' log files by its group and no capability; of the node it sees that folder and a
 // folder of its own, which an init container hands over to it.
 
+import { Construct } from 'constructs'
 import type { Agent } from '../api/agent.ts'
-import type { Describe } from './manifest.ts'
+import { KubeObject } from './manifest.ts'
 import { dataFolder, labels, objectLabels, ownedBy, paths, podLabels, workloadName } from './names.ts'
 import {
   agentContainer,
@@ -18,25 +19,43 @@ import {
 } from './pod.ts'
 import { patched } from './pod-template.ts'
 
-export function describeNodeAgent(agent: Agent, input: WorkloadInput, add: Describe): void {
-  const { namespace } = agent.metadata
-  const node = agent.spec.node ?? {}
-  const metadata = {
-    name: workloadName(agent),
-    ...(namespace === undefined ? {} : { namespace }),
-    labels: objectLabels(agent),
-    ownerReferences: ownedBy(agent),
+export class NodeAgent extends Construct {
+  constructor(scope: Construct, agent: Agent, input: WorkloadInput) {
+    super(scope, 'node-agent')
+    const { namespace } = agent.metadata
+    new KubeObject(this, {
+      apiVersion: 'apps/v1',
+      kind: 'DaemonSet',
+      metadata: {
+        name: workloadName(agent),
+        ...(namespace === undefined ? {} : { namespace }),
+        labels: { ...objectLabels(agent), [labels.component]: 'node' },
+        ownerReferences: ownedBy(agent),
+      },
+      spec: {
+        selector: { matchLabels: podLabels(agent) },
+        updateStrategy: {
+          type: 'RollingUpdate',
+          rollingUpdate: { maxUnavailable: agent.spec.node?.updateStrategy?.maxUnavailable ?? '10%' },
+        },
+        template: patched(podTemplate(agent, input), agent),
+      },
+    })
   }
+}
+
+function podTemplate(agent: Agent, input: WorkloadInput) {
+  const node = agent.spec.node ?? {}
   const user = node.runAsRoot === true ? 0 : agentUser
   const logs = node.logPaths?.pods ?? paths.logs
   const folders = [
     { name: 'logs', path: logs },
     ...(node.logPaths?.extraReadOnly ?? []).map((path, index) => ({ name: `logs-${index}`, path })),
   ]
-  const { maxOpenRotatedFilesPerContainer: mostRotated, metadata: podMetadata } = node
+  const { maxOpenRotatedFilesPerContainer: maxRotated, metadata: podMetadata } = node
   const flags = [
     ...['--logs-dir', logs],
-    ...(mostRotated === undefined ? [] : ['--max-rotated-files', String(mostRotated)]),
+    ...(maxRotated === undefined ? [] : ['--max-rotated-files', String(maxRotated)]),
     ...(input.namespaces === undefined ? [] : ['--namespaces', input.namespaces.join()]),
     ...(podMetadata?.source === 'Kubelet' ? ['--kubelet-address', '$(NODE_IP)'] : []),
   ]
@@ -46,8 +65,8 @@ export function describeNodeAgent(agent: Agent, input: WorkloadInput, add: Descr
   })
   const priority = node.priorityClassName ?? 'system-node-critical'
   const { labels: templateLabels, annotations } = templateMetadata(agent)
-  const template = {
-    // What an agent says of a delivery that failed would be read, and fail to be delivered as well.
+  return {
+    // Otherwise the agent would read its own log lines about a failed delivery, and fail to deliver them as well.
     metadata: { labels: { ...templateLabels, [labels.exclude]: 'true' }, annotations },
     spec: {
       serviceAccountName: workloadName(agent),
@@ -78,19 +97,6 @@ export function describeNodeAgent(agent: Agent, input: WorkloadInput, add: Descr
       ],
     },
   }
-  add({
-    apiVersion: 'apps/v1',
-    kind: 'DaemonSet',
-    metadata: { ...metadata, labels: { ...metadata.labels, [labels.component]: 'node' } },
-    spec: {
-      selector: { matchLabels: podLabels(agent) },
-      updateStrategy: {
-        type: 'RollingUpdate',
-        rollingUpdate: { maxUnavailable: node.updateStrategy?.maxUnavailable ?? '10%' },
-      },
-      template: patched(template, agent),
-    },
-  })
 }
 
 // The kubelet listens on the node's own address.

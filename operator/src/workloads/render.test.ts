@@ -6,7 +6,6 @@ import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import type { Agent, AgentSpec } from '../api/agent.ts'
 import { inNetworks } from '../compile/tenancy.ts'
-import { agentNamespacedRules, agentRoleRules } from './installation.ts'
 import { bindingName, claimName, configSecretName, leaseName, sharesDataFolder, valuesSecretName } from './names.ts'
 import { strategicMerge } from './pod-template.ts'
 import {
@@ -17,6 +16,7 @@ import {
   type WorkloadInput,
   workloadProblems,
 } from './render.ts'
+import { agentNamespacedRules, agentRoleRules } from './rights.ts'
 
 const input: WorkloadInput = {
   image: 'registry.example:5000/penstock/agent:1.2.3',

@@ -2,11 +2,12 @@
 // objects in the same order.
 
 import type { Problem } from '@penstock/agent/schema/problems'
+import { Construct } from 'constructs'
 import { type Agent, isTenants, misplacementOf, type Platform } from '../api/agent.ts'
 import { metadataNetworks } from '../api/networks.ts'
-import { describeAggregator, describeDrain } from './aggregator.ts'
-import type { Describe, Manifest } from './manifest.ts'
-import { synthesise } from './manifest.ts'
+import type { ObjectMeta } from '../api/object.ts'
+import { Aggregator, DrainJob } from './aggregator.ts'
+import { KubeObject, type Manifest, synthesise } from './manifest.ts'
 import {
   agentPort,
   authorityName,
@@ -20,7 +21,7 @@ import {
   sharedLabels,
   workloadName,
 } from './names.ts'
-import { describeNodeAgent } from './node-agent.ts'
+import { NodeAgent } from './node-agent.ts'
 import type { WorkloadInput } from './pod.ts'
 import { podTemplateProblems } from './pod-template.ts'
 
@@ -44,54 +45,56 @@ export const eventsRole = 'penstock-agent-events'
  * what it had stays.
  */
 export function renderWorkloads(agent: Agent, input: WorkloadInput): Manifest[] {
-  return synthesise((add) => {
-    const { namespace } = agent.metadata
-    const metadata = {
-      ...(namespace === undefined ? {} : { namespace }),
-      labels: objectLabels(agent),
-      ownerReferences: ownedBy(agent),
-    }
-    const name = workloadName(agent)
+  return synthesise((chart) => new AgentInstallation(chart, agent, input))
+}
+
+/** The Jobs that drain the volumes of removed pods. */
+export function renderDrains(agent: Agent, input: WorkloadInput, ordinals: readonly number[]): Manifest[] {
+  return synthesise((chart) => {
+    for (const ordinal of ordinals) new DrainJob(chart, agent, input, ordinal)
+  })
+}
+
+class AgentInstallation extends Construct {
+  constructor(scope: Construct, agent: Agent, input: WorkloadInput) {
+    super(scope, 'agent')
     if (input.operatorAuthority !== undefined) {
-      add({
+      new KubeObject(this, {
         apiVersion: 'v1',
         kind: 'ConfigMap',
-        metadata: { name: authorityName(agent), ...metadata },
+        metadata: metadataOf(agent, authorityName(agent)),
         data: { 'ca.crt': input.operatorAuthority },
       })
     }
-    const { mode } = agent.spec
-    if (mode === 'Sidecar') return // the pods are the users' own
-    add({
+    const { mode, monitoring } = agent.spec
+    if (mode === 'Sidecar') return // its pods belong to the users
+    new KubeObject(this, {
       apiVersion: 'v1',
       kind: 'ServiceAccount',
-      metadata: { name, ...metadata },
+      metadata: metadataOf(agent, workloadName(agent)),
       automountServiceAccountToken: false,
     })
-    describeBindings(agent, mode, input, add)
-    const policyMode = agent.spec.networkPolicy?.mode
-    if (policyMode === 'Generated') describeNetworkPolicy(agent, add, generatedEgress(agent, input))
-    else if (policyMode === undefined && input.networkPolicy !== undefined)
-      describeNetworkPolicy(
-        agent,
-        add,
-        input.networkPolicy === 'Metadata' ? undefined : egressButMetadata(agent, input),
-      )
-    if (mode === 'Node') describeNodeAgent(agent, input, add)
-    else describeAggregator(agent, input, add)
-    if (input.podMonitors === true && agent.spec.monitoring?.podMonitor?.enabled !== false)
-      describePodMonitor(agent, input, add)
-  })
+    new AgentRights(this, agent, mode, input)
+    const traffic = trafficOf(agent, input)
+    if (traffic !== undefined) new AgentNetworkPolicy(this, agent, traffic.egress)
+    if (mode === 'Node') new NodeAgent(this, agent, input)
+    else new Aggregator(this, agent, input)
+    if (input.podMonitors === true && monitoring?.podMonitor?.enabled !== false) new AgentMonitor(this, agent, input)
+  }
 }
 
-/** The Jobs that empty volumes of pods that are no more. */
-export function renderDrains(agent: Agent, input: WorkloadInput, ordinals: readonly number[]): Manifest[] {
-  return synthesise((add) => {
-    for (const ordinal of ordinals) describeDrain(agent, input, ordinal, add)
-  })
+/** Metadata of an object in the namespace of its Agent, which owns it. */
+function metadataOf(agent: Agent, name: string) {
+  const { namespace } = agent.metadata
+  return {
+    name,
+    ...(namespace === undefined ? {} : { namespace }),
+    labels: objectLabels(agent),
+    ownerReferences: ownedBy(agent),
+  }
 }
 
-/** What keeps an Agent from being rendered, beyond what the schema of the kind says. */
+/** Problems for which an Agent is not rendered, beyond those that the schema of the kind finds. */
 export function workloadProblems(agent: Agent, { rolesOnly = false } = {}): Problem[] {
   const problems = podTemplateProblems(agent)
   const { name } = agent.metadata
@@ -147,7 +150,7 @@ export function workloadProblems(agent: Agent, { rolesOnly = false } = {}): Prob
   return problems
 }
 
-/** What the kind has a place for and this version does not do: told, rather than taken and forgotten. */
+/** Fields that the kind has and that this version does not support: they are rejected, not ignored. */
 function unavailable({ spec }: Agent): (readonly [string, string])[] {
   const { aggregator } = spec
   const asked: (readonly [string, unknown, boolean])[] = [
@@ -160,22 +163,26 @@ function unavailable({ spec }: Agent): (readonly [string, string])[] {
   return asked.flatMap(([path, value, refused]) => (refused ? [[path, String(value)] as const] : []))
 }
 
-/** What binds an agent's account to its rights, in namespaces; those of the cluster are bound for all Agents together. */
-function describeBindings(agent: Agent, mode: keyof typeof agentRoles, input: WorkloadInput, add: Describe): void {
-  const subjects = [subjectOf(agent)]
-  const apiVersion = 'rbac.authorization.k8s.io/v1'
-  const { namespace = '' } = agent.metadata
-  if (input.namespaces === undefined) {
-    if (mode !== 'Aggregator' || input.lease === undefined) return
-    // Named as the Lease is, so that the operator may be kept to these names.
-    const metadata = { name: input.lease, namespace, labels: objectLabels(agent), ownerReferences: ownedBy(agent) }
-    add({ apiVersion, kind: 'RoleBinding', metadata, roleRef: roleRefOf('ClusterRole', electionRole), subjects })
-    return
+/** Binds an agent's account to its rights in namespaces. Rights of the whole cluster are bound for all Agents together (`renderRights`). */
+class AgentRights extends Construct {
+  constructor(scope: Construct, agent: Agent, mode: keyof typeof agentRoles, input: WorkloadInput) {
+    super(scope, 'rights')
+    const { namespace = '' } = agent.metadata
+    if (input.namespaces === undefined) {
+      if (mode !== 'Aggregator' || input.lease === undefined) return
+      // It has the name of the Lease, so that the operator's right can be limited to these names.
+      const metadata = { name: input.lease, namespace, labels: objectLabels(agent), ownerReferences: ownedBy(agent) }
+      this.#bind(agent, metadata, roleRefOf('ClusterRole', electionRole))
+      return
+    }
+    const away = { name: bindingName(agent), labels: awayLabels(agent) }
+    for (const each of mode === 'Node' ? input.namespaces : [namespace])
+      this.#bind(agent, { ...away, namespace: each }, roleRefOf('Role', agentRoles[mode]))
   }
-  const away = { name: bindingName(agent), labels: awayLabels(agent) }
-  for (const each of mode === 'Node' ? input.namespaces : [namespace]) {
-    const metadata = { ...away, namespace: each }
-    add({ apiVersion, kind: 'RoleBinding', metadata, roleRef: roleRefOf('Role', agentRoles[mode]), subjects })
+
+  #bind(agent: Agent, metadata: ObjectMeta, roleRef: object): void {
+    const apiVersion = 'rbac.authorization.k8s.io/v1'
+    new KubeObject(this, { apiVersion, kind: 'RoleBinding', metadata, roleRef, subjects: [subjectOf(agent)] })
   }
 }
 
@@ -260,51 +267,50 @@ const egressButMetadata = (agent: Agent, input: WorkloadInput) => [
   },
 ]
 
-/** In: who reads metrics, and probes. No source listens. */
-function describeNetworkPolicy(agent: Agent, add: Describe, egress: readonly object[] | undefined): void {
-  add({
-    apiVersion: 'networking.k8s.io/v1',
-    kind: 'NetworkPolicy',
-    metadata: {
-      name: workloadName(agent),
-      ...(agent.metadata.namespace === undefined ? {} : { namespace: agent.metadata.namespace }),
-      labels: objectLabels(agent),
-      ownerReferences: ownedBy(agent),
-    },
-    spec: {
-      podSelector: { matchLabels: podLabels(agent) },
-      policyTypes: egress === undefined ? ['Ingress'] : ['Ingress', 'Egress'],
-      ingress: [{ ports: [tcp(agentPort)] }],
-      ...(egress === undefined ? {} : { egress }),
-    },
-  })
+/** The rules of the Agent's NetworkPolicy; undefined if it has none. Without `egress`, all connections out are allowed. */
+function trafficOf(agent: Agent, input: WorkloadInput): { readonly egress: readonly object[] | undefined } | undefined {
+  const mode = agent.spec.networkPolicy?.mode
+  if (mode === 'Generated') return { egress: generatedEgress(agent, input) }
+  if (mode !== undefined || input.networkPolicy === undefined) return undefined
+  return { egress: input.networkPolicy === 'Metadata' ? undefined : egressButMetadata(agent, input) }
 }
 
-function describePodMonitor(agent: Agent, input: WorkloadInput, add: Describe): void {
-  const { labels: more, interval } = agent.spec.monitoring?.podMonitor ?? {}
-  add({
-    apiVersion: 'monitoring.coreos.com/v1',
-    kind: 'PodMonitor',
-    metadata: {
-      name: workloadName(agent),
-      ...(agent.metadata.namespace === undefined ? {} : { namespace: agent.metadata.namespace }),
-      labels: { ...more, ...objectLabels(agent) },
-      ownerReferences: ownedBy(agent),
-    },
-    spec: {
-      selector: { matchLabels: podLabels(agent) },
-      podMetricsEndpoints: [
-        {
-          port: 'observe',
-          path: '/metrics',
-          interval: interval ?? '30s',
-          ...(input.metricsTokenSecret === undefined
-            ? {}
-            : { authorization: { type: 'Bearer', credentials: { name: input.metricsTokenSecret, key: 'token' } } }),
-        },
-      ],
-    },
-  })
+/** In: readers of metrics, and probes. No source listens. */
+class AgentNetworkPolicy extends Construct {
+  constructor(scope: Construct, agent: Agent, egress: readonly object[] | undefined) {
+    super(scope, 'network-policy')
+    new KubeObject(this, {
+      apiVersion: 'networking.k8s.io/v1',
+      kind: 'NetworkPolicy',
+      metadata: metadataOf(agent, workloadName(agent)),
+      spec: {
+        podSelector: { matchLabels: podLabels(agent) },
+        policyTypes: egress === undefined ? ['Ingress'] : ['Ingress', 'Egress'],
+        ingress: [{ ports: [tcp(agentPort)] }],
+        ...(egress === undefined ? {} : { egress }),
+      },
+    })
+  }
+}
+
+class AgentMonitor extends Construct {
+  constructor(scope: Construct, agent: Agent, { metricsTokenSecret }: WorkloadInput) {
+    super(scope, 'monitor')
+    const { labels: more, interval = '30s' } = agent.spec.monitoring?.podMonitor ?? {}
+    const credentials = { name: metricsTokenSecret, key: 'token' }
+    const endpoint = {
+      port: 'observe',
+      path: '/metrics',
+      interval,
+      ...(metricsTokenSecret === undefined ? {} : { authorization: { type: 'Bearer', credentials } }),
+    }
+    new KubeObject(this, {
+      apiVersion: 'monitoring.coreos.com/v1',
+      kind: 'PodMonitor',
+      metadata: { ...metadataOf(agent, workloadName(agent)), labels: { ...more, ...objectLabels(agent) } },
+      spec: { selector: { matchLabels: podLabels(agent) }, podMetricsEndpoints: [endpoint] },
+    })
+  }
 }
 
 function portOf(url: string): number {

@@ -1,5 +1,6 @@
 import { canonicalJson } from '@penstock/agent/config/canonical'
 import { expect, test } from 'vitest'
+import { renderInstallation } from './installation.ts'
 import {
   agentNamespaceRules,
   agentRoleRules,
@@ -10,8 +11,7 @@ import {
   ownNamespaceRules,
   type Rule,
   reasonOf,
-  renderInstallation,
-} from './installation.ts'
+} from './rights.ts'
 
 /** What people get: it is explained in another page. */
 const others = /^penstock-(view|edit|admin|metrics-reader)$/

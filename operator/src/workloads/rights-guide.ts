@@ -1,9 +1,9 @@
 // The guide's page on rights: each rule of each role with its reason, made of the rules themselves, so that it says what is granted.
 
+import { cliRole } from './installation-names.ts'
 import {
   agentNamespaceRules,
   agentRoleRules,
-  cliRole,
   cliRules,
   defaultsClusterRules,
   electionBindingRules,
@@ -11,7 +11,7 @@ import {
   ownNamespaceRules,
   type Rule,
   reasonOf,
-} from './installation.ts'
+} from './rights.ts'
 
 const named = (names: readonly string[]) =>
   names.length > 4 ? `\`${names[0]}\` to \`${names.at(-1)}\`` : names.map((name) => `\`${name}\``).join(', ')

@@ -1,0 +1,401 @@
+// The rights of the operator, of agents and of people, each with its reason, from which the roles and the guide's page on rights are made.
+
+import { kinds } from '../api/kinds.ts'
+import { group } from '../api/object.ts'
+import {
+  authoritySecretName,
+  certificateSecretName,
+  configurationName,
+  operatorName,
+  webhookTokenSecretName,
+} from './installation-names.ts'
+import { leaseNames } from './names.ts'
+import { agentRoles, clusterBindings, electionRole, eventsRole } from './render.ts'
+
+export interface Rule {
+  readonly apiGroups?: readonly string[]
+  readonly resources?: readonly string[]
+  readonly resourceNames?: readonly string[]
+  readonly nonResourceURLs?: readonly string[]
+  readonly verbs: readonly string[]
+}
+
+const read = ['get', 'list', 'watch'] as const
+const write = ['create', 'patch', 'delete'] as const
+const plurals = kinds.map((kind) => kind.plural)
+const rbac = 'rbac.authorization.k8s.io'
+
+const reasons = new WeakMap<Rule, string>()
+
+/** A rule with the reason for it, which the guide gives. */
+function because(why: string, rule: Rule): Rule {
+  reasons.set(rule, why)
+  return rule
+}
+
+/** Why a rule is there. */
+export function reasonOf(rule: Rule): string {
+  const why = reasons.get(rule)
+  if (why === undefined) throw new TypeError(`The rule ${JSON.stringify(rule)} has no reason.`)
+  return why
+}
+
+/** What the operator may do everywhere. Values of Secrets and ConfigMaps are read one by one; lists are of metadata. */
+export const operatorRules: readonly Rule[] = [
+  because('To compile the resources of all namespaces.', { apiGroups: [group], resources: plurals, verbs: read }),
+  because('To write status. Specs, labels and annotations of users are never written.', {
+    apiGroups: [group],
+    resources: plurals.map((plural) => `${plural}/status`),
+    verbs: ['get', 'patch'],
+  }),
+  because('Objects of an Agent name it as their owner in a way that needs this right.', {
+    apiGroups: [group],
+    resources: ['agents', 'agents/finalizers'],
+    verbs: ['patch', 'update'],
+  }),
+  because(
+    'To know the labels of namespaces, the nodes, and the pods of agents. For Secrets and ConfigMaps: **every value in the cluster can be read with this right**. The operator lists and watches metadata alone and reads the values of the objects that a resource refers to, but RBAC cannot grant metadata without values. Secrets leave this rule with `secrets.mode: Namespaced`.',
+    { apiGroups: [''], resources: ['namespaces', 'pods', 'nodes', 'secrets', 'configmaps'], verbs: read },
+  ),
+  because(
+    'To see changes of what it owns, which it watches by its label; it is written by the roles of namespaces alone.',
+    {
+      apiGroups: [''],
+      resources: ['services', 'serviceaccounts', 'persistentvolumeclaims'],
+      verbs: read,
+    },
+  ),
+  because('As above.', { apiGroups: ['apps'], resources: ['daemonsets', 'deployments', 'statefulsets'], verbs: read }),
+  because('As above.', { apiGroups: ['batch'], resources: ['jobs'], verbs: read }),
+  because('As above.', { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: read }),
+  because('As above.', { apiGroups: ['autoscaling'], resources: ['horizontalpodautoscalers'], verbs: read }),
+  because('As above.', { apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'], verbs: read }),
+  because(
+    'To keep tenants from the endpoints of the API server, which a control plane changes: this one object alone.',
+    {
+      apiGroups: ['discovery.k8s.io'],
+      resources: ['endpointslices'],
+      resourceNames: ['kubernetes'],
+      verbs: ['get'],
+    },
+  ),
+  because('To find out who sends a heartbeat, reads metrics, or uses `penstock tap` and `top`.', {
+    apiGroups: ['authentication.k8s.io'],
+    resources: ['tokenreviews'],
+    verbs: ['create'],
+  }),
+  because('To ask whether they may.', {
+    apiGroups: ['authorization.k8s.io'],
+    resources: ['subjectaccessreviews'],
+    verbs: ['create'],
+  }),
+  because('To write Events about resources.', {
+    apiGroups: ['events.k8s.io'],
+    resources: ['events'],
+    verbs: ['create', 'patch'],
+  }),
+  because('As above, for older clusters.', { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] }),
+  because('To wait for the kinds before it starts.', {
+    apiGroups: ['apiextensions.k8s.io'],
+    resources: ['customresourcedefinitions'],
+    verbs: read,
+  }),
+  because(
+    'To see changes of its three bindings, and what earlier releases have left. Lists cannot be limited by name here.',
+    {
+      apiGroups: [rbac],
+      resources: ['clusterrolebindings'],
+      verbs: ['list', 'watch'],
+    },
+  ),
+  because('To see changes of the bindings of Leases.', {
+    apiGroups: [rbac],
+    resources: ['rolebindings'],
+    verbs: ['list', 'watch'],
+  }),
+  // Server-side apply names what it creates, so that this may be limited by name.
+  because(
+    'To keep the accounts of the Agents of the platform in these three bindings. It can write no other ClusterRoleBinding.',
+    {
+      apiGroups: [rbac],
+      resources: ['clusterrolebindings'],
+      resourceNames: clusterBindings,
+      verbs: ['get', ...write],
+    },
+  ),
+  because('To bind these roles without having their rights itself. It can neither make nor change a role.', {
+    apiGroups: [rbac],
+    resources: ['clusterroles'],
+    resourceNames: clusterBindings,
+    verbs: ['bind'],
+  }),
+  because('Its own role owns the default resources, so that they go with the installation.', {
+    apiGroups: [rbac],
+    resources: ['clusterroles'],
+    resourceNames: [operatorName],
+    verbs: ['get'],
+  }),
+  because('To keep the certificate authority in its own webhook configuration.', {
+    apiGroups: ['admissionregistration.k8s.io'],
+    resources: ['validatingwebhookconfigurations', 'mutatingwebhookconfigurations'],
+    resourceNames: [configurationName],
+    verbs: ['get', 'patch'],
+  }),
+]
+
+/** What a Role cannot grant, or cannot grant as it is above. */
+const beyondNamespaces: ReadonlySet<string> = new Set([
+  ...kinds.filter((kind) => !kind.namespaced).flatMap(({ plural }) => [plural, `${plural}/status`]),
+  ...['namespaces', 'nodes', 'nodes/pods', 'tokenreviews', 'subjectaccessreviews', 'customresourcedefinitions'],
+  'endpointslices',
+  ...['clusterroles', 'clusterrolebindings', 'validatingwebhookconfigurations', 'mutatingwebhookconfigurations'],
+])
+
+const withinNamespace = (rules: readonly Rule[]): readonly Rule[] =>
+  rules.flatMap((rule) => {
+    const resources = (rule.resources ?? []).filter((resource) => !beyondNamespaces.has(resource))
+    return resources.length === 0 ? [] : [{ ...rule, resources }]
+  })
+
+/**
+ * What the operator may do in a namespace that it watches where it has Roles alone. Besides, the Namespace itself may be read by its
+ * name: `namespaceItself`.
+ */
+export const watchedNamespaceRules: readonly Rule[] = [
+  ...withinNamespace(operatorRules),
+  { apiGroups: ['authorization.k8s.io'], resources: ['localsubjectaccessreviews'], verbs: ['create'] },
+  // Agents of nodes read pods here, and those that are here themselves do what they do in their own namespace.
+  { apiGroups: [rbac], resources: ['rolebindings'], verbs: ['get', ...write] },
+  { apiGroups: [rbac], resources: ['roles'], resourceNames: Object.values(agentRoles), verbs: ['bind'] },
+]
+
+/** A right to a Namespace by its name is one that a Role in it grants: to read it, and to watch it by its own path. */
+export const namespaceItself = (namespace: string): Rule => ({
+  apiGroups: [''],
+  resources: ['namespaces'],
+  resourceNames: [namespace],
+  verbs: ['get', 'watch'],
+})
+
+/** Cluster-scoped kinds that `penstock-defaults` may hold. */
+export const defaultsClusterRules: readonly Rule[] = [
+  because('To apply the resources that come as values of the chart.', {
+    apiGroups: [group],
+    resources: ['clustersinks', 'clusterpipelines', 'tenantpolicies'],
+    verbs: write,
+  }),
+]
+
+/** What the operator may do in a namespace with Agents: keep their workloads and bundles. */
+export const agentNamespaceRules: readonly Rule[] = [
+  because(
+    'Bundles and the secret values of an Agent are Secrets; its account, its Service and the certificate authority belong to it. **Who may create pods and Secrets in a namespace can use every account and every Secret of it**: see the chapters on namespaces.',
+    {
+      apiGroups: [''],
+      resources: ['secrets', 'configmaps', 'serviceaccounts', 'services'],
+      verbs: [...read, ...write, 'update'],
+    },
+  ),
+  because('To remove volumes that are empty, where the Agent says `whenScaled: Drain`.', {
+    apiGroups: [''],
+    resources: ['persistentvolumeclaims'],
+    verbs: [...read, 'delete'],
+  }),
+  because('The pods of Agents. It is **the right to run any pod in the namespace**.', {
+    apiGroups: ['apps'],
+    resources: ['daemonsets', 'deployments', 'statefulsets'],
+    verbs: [...read, ...write],
+  }),
+  because('Jobs that empty the volumes of removed pods.', {
+    apiGroups: ['batch'],
+    resources: ['jobs'],
+    verbs: [...read, ...write],
+  }),
+  because('Budgets of Aggregators.', {
+    apiGroups: ['policy'],
+    resources: ['poddisruptionbudgets'],
+    verbs: [...read, ...write],
+  }),
+  because('Autoscalers of Aggregators.', {
+    apiGroups: ['autoscaling'],
+    resources: ['horizontalpodautoscalers'],
+    verbs: [...read, ...write],
+  }),
+  because('With `networkPolicy.mode: Generated`.', {
+    apiGroups: ['networking.k8s.io'],
+    resources: ['networkpolicies'],
+    verbs: [...read, ...write],
+  }),
+  // Server-side apply names what it creates, so that this may be limited by name.
+  because('Made for the replicas of Aggregators, which write into them who leads.', {
+    apiGroups: ['coordination.k8s.io'],
+    resources: ['leases'],
+    resourceNames: leaseNames,
+    verbs: ['get', 'create', 'patch'],
+  }),
+  because('Where the cluster has PodMonitors.', {
+    apiGroups: ['monitoring.coreos.com'],
+    resources: ['podmonitors'],
+    verbs: [...read, ...write],
+  }),
+  because('Agents that come as values of the chart.', { apiGroups: [group], resources: ['agents'], verbs: write }),
+]
+
+/**
+ * Besides, where roles belong to the cluster: bind an Aggregator to the role for its Leases, in its namespace alone. Bindings have the
+ * names of Leases, so that it can neither change nor delete any other one there.
+ */
+export const electionBindingRules: readonly Rule[] = [
+  because(
+    'To let an Aggregator write its Lease. The binding has the name of the Lease, so no other one of the namespace is in reach.',
+    { apiGroups: [rbac], resources: ['rolebindings'], resourceNames: leaseNames, verbs: ['get', ...write] },
+  ),
+  because('To bind that role without having its rights.', {
+    apiGroups: [rbac],
+    resources: ['clusterroles'],
+    resourceNames: [electionRole],
+    verbs: ['bind'],
+  }),
+]
+
+/** What it may do in its own namespace, whether there may be Agents in it or not. */
+export const ownNamespaceRules: readonly Rule[] = [
+  because('Its certificates, and the secret in the paths of the webhooks.', {
+    apiGroups: [''],
+    resources: ['secrets'],
+    resourceNames: [authoritySecretName, certificateSecretName, webhookTokenSecretName],
+    verbs: ['get', 'create', 'patch'],
+  }),
+  because('The last good versions of Pipelines, and who applied a ClusterPipeline.', {
+    apiGroups: [''],
+    resources: ['configmaps'],
+    verbs: [...read, ...write],
+  }),
+  because('Agents that come as values of the chart are here unless they say otherwise.', {
+    apiGroups: [group],
+    resources: ['agents'],
+    verbs: write,
+  }),
+  because('To choose which replica of the operator leads.', {
+    apiGroups: ['coordination.k8s.io'],
+    resources: ['leases'],
+    verbs: [...read, ...write, 'update'],
+  }),
+  because('To end itself first when it is uninstalled.', {
+    apiGroups: ['apps'],
+    resources: ['deployments'],
+    resourceNames: [operatorName],
+    verbs: ['get', 'patch'],
+  }),
+]
+
+/**
+ * For those who use `penstock tap` and `penstock top`: the way to one port of the operator, through the API server, and to nothing
+ * else in its namespace. The operator itself asks who they are and what they may.
+ */
+export const cliRules: readonly Rule[] = [
+  because('The way to one port of the operator, which itself asks who somebody is and what they may see.', {
+    apiGroups: [''],
+    resources: ['services/proxy'],
+    resourceNames: [`https:${operatorName}:agents`],
+    verbs: ['get'],
+  }),
+]
+
+const reviews: readonly Rule[] = [
+  because('To find out who reads the metrics of an agent.', {
+    apiGroups: ['authentication.k8s.io'],
+    resources: ['tokenreviews'],
+    verbs: ['create'],
+  }),
+  because('To ask whether they may.', {
+    apiGroups: ['authorization.k8s.io'],
+    resources: ['subjectaccessreviews'],
+    verbs: ['create'],
+  }),
+]
+
+// By PUT alone, which names what it creates.
+const electionRules: readonly Rule[] = [
+  because('To choose which replica runs what one alone may run.', {
+    apiGroups: ['coordination.k8s.io'],
+    resources: ['leases'],
+    resourceNames: leaseNames,
+    verbs: ['get', 'create', 'update'],
+  }),
+]
+
+const eventRules: readonly Rule[] = [
+  because('For the source `orchestrator_events`.', {
+    apiGroups: ['events.k8s.io'],
+    resources: ['events'],
+    verbs: read,
+  }),
+]
+
+/** The roles of agents. They are fixed: the operator may bind them, and can neither make nor change a role. */
+export const agentRoleRules: Readonly<Record<string, readonly Rule[]>> = {
+  [agentRoles.Node]: [
+    because('To know the pods whose logs it reads, and their labels.', {
+      apiGroups: [''],
+      resources: ['pods', 'namespaces', 'nodes'],
+      verbs: read,
+    }),
+    because('To ask the kubelet for the pods of its node, with `node.metadata.source: Kubelet`.', {
+      apiGroups: [''],
+      resources: ['nodes/pods'],
+      verbs: ['get'],
+    }),
+    ...reviews,
+  ],
+  [agentRoles.Aggregator]: reviews,
+  [electionRole]: electionRules,
+  [eventsRole]: eventRules,
+}
+
+/**
+ * The same where they have Roles alone: those of nodes in each namespace that is watched, besides `namespaceItself`, the others in
+ * their own, whose Leases they may write and whose events they may read.
+ */
+export const agentNamespacedRules: Readonly<Record<string, readonly Rule[]>> = {
+  [agentRoles.Node]: withinNamespace(agentRoleRules[agentRoles.Node] ?? []),
+  [agentRoles.Aggregator]: withinNamespace([
+    ...(agentRoleRules[agentRoles.Aggregator] ?? []),
+    ...electionRules,
+    ...eventRules,
+  ]),
+}
+
+/** Who may read `/metrics` where nothing but Roles can tell: the resource is there for that question alone. */
+export const metricsReaderRules: readonly Rule[] = [{ apiGroups: [group], resources: ['metrics'], verbs: ['get'] }]
+
+const authored = ['pipelines', 'sources', 'sinks', 'agents']
+
+/** Roles for people, gathered into the built-in ones. Kinds of the platform are in none of them. */
+export const userRoles: readonly { readonly name: string; readonly rules: readonly Rule[] }[] = [
+  { name: 'view', rules: [{ apiGroups: [group], resources: authored, verbs: read }] },
+  {
+    name: 'edit',
+    rules: [
+      {
+        apiGroups: [group],
+        resources: authored,
+        verbs: ['create', 'delete', 'deletecollection', 'patch', 'update', ...read],
+      },
+      { apiGroups: [group], resources: ['agents/scale'], verbs: ['get', 'patch', 'update'] },
+      { apiGroups: [group], resources: ['pipelines/tap'], verbs: ['create'] },
+    ],
+  },
+  {
+    name: 'admin',
+    rules: [
+      {
+        apiGroups: [group],
+        resources: authored,
+        verbs: ['create', 'delete', 'deletecollection', 'patch', 'update', ...read],
+      },
+      { apiGroups: [group], resources: ['agents/scale'], verbs: ['get', 'patch', 'update'] },
+      { apiGroups: [group], resources: ['pipelines/tap'], verbs: ['create'] },
+    ],
+  },
+]
