@@ -14,7 +14,8 @@ export class CheckpointWriter {
   readonly #failed: (error: unknown) => void
   #timer: NodeJS.Timeout | undefined
   #writing: Promise<void> | undefined
-  #stopped = false
+  /** `stopping`: positions that move now are written at the end of the stop, by nothing else. */
+  #state: 'running' | 'stopping' | 'stopped' = 'running'
   #lastLateWrite = 0
 
   /**
@@ -35,10 +36,8 @@ export class CheckpointWriter {
 
   /** A position has moved. */
   moved(): void {
-    if (this.#stopped) {
-      this.#writeLate()
-      return
-    }
+    if (this.#state === 'stopped') this.#writeLate()
+    if (this.#state !== 'running') return
     this.#timer ??= setTimeout(() => {
       this.#writing = this.#write().finally(() => {
         this.#timer = undefined
@@ -49,11 +48,11 @@ export class CheckpointWriter {
 
   /** Writes what is left; from now on every change is written at once. */
   async stop(): Promise<void> {
+    this.#state = 'stopping'
     clearTimeout(this.#timer)
     await this.#writing
     await this.#write()
-    clearTimeout(this.#timer)
-    this.#stopped = true
+    this.#state = 'stopped'
     this.#writeLate()
   }
 

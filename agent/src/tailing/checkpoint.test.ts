@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Checkpoints } from './checkpoint.ts'
+import { CheckpointWriter } from './checkpoint-writer.ts'
 
 let folder: string
 beforeEach(() => {
@@ -85,6 +86,80 @@ test('the file is of whoever has read it last', () => {
   expect(first.owned).toBe(true)
   const second = load()
   expect([first.owned, second.owned]).toEqual([false, true])
+})
+
+/** Does something once in each turn of the event loop while a promise is pending. */
+async function meanwhile(pending: Promise<unknown>, act: (turn: number) => void): Promise<void> {
+  let settled = false
+  const end = () => {
+    settled = true
+  }
+  pending.then(end, end)
+  for (let turn = 1; ; turn++) {
+    await new Promise((resolve) => setImmediate(resolve))
+    if (settled) return
+    act(turn)
+  }
+}
+
+test('writes at the end of the process overlap one that is under way: the last positions stand', async () => {
+  const checkpoints = load()
+  for (let round = 0; round < 20; round++) {
+    checkpoints.set('inode:1:1', 1000 * round + 1)
+    const writing = checkpoints.write()
+    let last = 0
+    await meanwhile(writing, (turn) => {
+      last = 1000 * round + 1 + turn
+      checkpoints.set('inode:1:1', last)
+      expect(checkpoints.writeSync()).toBe(1)
+    })
+    expect(await writing).toBe(0)
+    expect(existsSync(newPath())).toBe(false)
+    expect(load().get('inode:1:1')).toBe(last)
+    checkpoints.load()
+  }
+})
+
+test('a predecessor that still writes leaves the file to its successor', async () => {
+  for (let round = 1; round <= 20; round++) {
+    const before = load()
+    before.set('inode:1:1', round)
+    const writing = before.write()
+    let after = before
+    await meanwhile(writing, (turn) => {
+      after = load()
+      after.set('inode:1:1', 1000 * round + turn)
+      expect(after.writeSync()).toBe(1)
+    })
+    expect(await writing).toBe(0)
+    before.set('inode:2:2', 1)
+    expect([await before.write(), before.writeSync(), before.changed]).toEqual([0, 0, false])
+    expect(load().get('inode:1:1')).toBe(after.get('inode:1:1'))
+    expect(load().get('inode:2:2')).toBeUndefined()
+  }
+})
+
+test('positions that move while a source stops are written before it has stopped, and nothing is under way then', async () => {
+  const checkpoints = load()
+  const failures: unknown[] = []
+  const writer = new CheckpointWriter(
+    checkpoints,
+    () => true,
+    () => {},
+    (error) => failures.push(error),
+  )
+  checkpoints.set('inode:1:1', 1)
+  writer.moved()
+  const stopping = writer.stop()
+  await meanwhile(stopping, (turn) => {
+    checkpoints.set('inode:1:1', 1 + turn)
+    writer.moved()
+  })
+  await stopping
+  expect(checkpoints.changed).toBe(false)
+  expect(existsSync(newPath())).toBe(false)
+  expect(failures).toEqual([])
+  expect(load().get('inode:1:1')).toBe(checkpoints.get('inode:1:1'))
 })
 
 test('a directory that cannot be made is named', () => {

@@ -1,10 +1,23 @@
 // Where reading goes on after a restart: one position for each fingerprint, in `checkpoints.json`.
 // The file is replaced as a whole: written beside, synced, renamed. A whole file beside it is a replacement that was
 // interrupted before its rename, so it is the newer one.
+//
+// Writes of one file may overlap: the process ends while one is under way, or a successor of the source reads the file. Each
+// replacement is a new file, opened and renamed in one step of the event loop, so the last one to begin is the one that counts.
 
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs'
-import { open, rename } from 'node:fs/promises'
+import {
+  closeSync,
+  fdatasync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFile,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { componentDirectory } from '../data-dir.ts'
 import type { Fingerprint } from './fingerprint.ts'
 
@@ -17,6 +30,9 @@ interface Entry {
 
 const keepMissingMs = 60_000
 
+const writeText = promisify(writeFile)
+const sync = promisify(fdatasync)
+
 /** Who has read a file last, and so may write it: after a reload, the predecessor hears late answers still. */
 const owners = new Map<string, Checkpoints>()
 
@@ -26,6 +42,8 @@ export class Checkpoints {
   readonly #newPath: string
   #changed = false
   #writing: Promise<number> | undefined
+  /** Replacements begun so far: an earlier one does not take the place of a later one. */
+  #replacements = 0
 
   readonly #options: { readonly ignoreOlderMs?: number | undefined; readonly ignoreAll?: boolean }
 
@@ -63,7 +81,7 @@ export class Checkpoints {
     }
   }
 
-  /** Nobody else has read the file since, to go on from there. */
+  /** Whether no successor has read the file, to go on from there. */
   get owned(): boolean {
     return owners.get(this.#path) === this
   }
@@ -109,11 +127,10 @@ export class Checkpoints {
     }
   }
 
-  /** Writes what has changed; gives the number of entries written. Two calls do not overlap. */
+  /** Writes what has changed; gives the number of entries written: none once a successor has read the file. */
   async write(): Promise<number> {
-    await this.#writing?.catch(() => 0) // the caller of that write has heard of its failure
-    if (!this.#changed) return 0
-    this.#changed = false
+    while (this.#writing !== undefined) await this.#writing.catch(() => 0) // that write's caller reports its failure
+    if (!this.#takeChange()) return 0
     this.#writing = this.#replace()
     try {
       return await this.#writing
@@ -127,31 +144,50 @@ export class Checkpoints {
 
   async #replace(): Promise<number> {
     const count = this.#entries.size
-    const text = this.#text()
-    const file = await open(this.#newPath, 'w', 0o600)
+    const descriptor = this.#openReplacement()
+    const replacement = this.#replacements
     try {
-      await file.writeFile(text)
-      await file.datasync()
-    } finally {
-      await file.close()
-    }
-    await rename(this.#newPath, this.#path)
-    return count
-  }
-
-  /** As `write`, before the process may end. Only when no `write` is under way. */
-  writeSync(): number {
-    if (!this.#changed) return 0
-    const descriptor = openSync(this.#newPath, 'w', 0o600)
-    try {
-      writeSync(descriptor, this.#text())
-      fsyncSync(descriptor)
+      await writeText(descriptor, this.#text())
+      await sync(descriptor)
     } finally {
       closeSync(descriptor)
     }
+    if (replacement !== this.#replacements || !this.owned) return 0
     renameSync(this.#newPath, this.#path)
+    return count
+  }
+
+  /** As `write`, before the process may end. */
+  writeSync(): number {
+    if (!this.#takeChange()) return 0
+    try {
+      const descriptor = this.#openReplacement()
+      try {
+        writeFileSync(descriptor, this.#text())
+        fsyncSync(descriptor)
+      } finally {
+        closeSync(descriptor)
+      }
+      renameSync(this.#newPath, this.#path)
+      return this.#entries.size
+    } catch (error) {
+      this.#changed = true
+      throw error
+    }
+  }
+
+  /** Whether there is something to write. */
+  #takeChange(): boolean {
+    const takes = this.#changed && this.owned
     this.#changed = false
-    return this.#entries.size
+    return takes
+  }
+
+  /** A file of its own: a write under way goes on into the one that it has opened. */
+  #openReplacement(): number {
+    this.#replacements++
+    rmSync(this.#newPath, { force: true })
+    return openSync(this.#newPath, 'wx', 0o600)
   }
 
   // By hand, because a checksum of 64 bits is a number that JSON.stringify cannot write.
