@@ -40,7 +40,7 @@ export function reasonOf(rule: Rule): string {
   return why
 }
 
-/** What the operator may do everywhere. Values of Secrets and ConfigMaps are read one by one; lists are of metadata. */
+/** Rights of the operator in the whole cluster. It reads values of Secrets and ConfigMaps one by one; its lists contain only metadata. */
 export const operatorRules: readonly Rule[] = [
   because('To compile the resources of all namespaces.', { apiGroups: [group], resources: plurals, verbs: read }),
   because('To write status. Specs, labels and annotations of users are never written.', {
@@ -58,7 +58,7 @@ export const operatorRules: readonly Rule[] = [
     { apiGroups: [''], resources: ['namespaces', 'pods', 'nodes', 'secrets', 'configmaps'], verbs: read },
   ),
   because(
-    'To see changes of what it owns, which it watches by its label; it is written by the roles of namespaces alone.',
+    'To see changes of its own objects, which it watches by label. Only the roles in namespaces allow it to write them.',
     {
       apiGroups: [''],
       resources: ['services', 'serviceaccounts', 'persistentvolumeclaims'],
@@ -71,7 +71,7 @@ export const operatorRules: readonly Rule[] = [
   because('As above.', { apiGroups: ['autoscaling'], resources: ['horizontalpodautoscalers'], verbs: read }),
   because('As above.', { apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'], verbs: read }),
   because(
-    'To keep tenants from the endpoints of the API server, which a control plane changes: this one object alone.',
+    'To block tenants from the endpoints of the API server, which a control plane changes. Only this one object.',
     {
       apiGroups: ['discovery.k8s.io'],
       resources: ['endpointslices'],
@@ -79,12 +79,12 @@ export const operatorRules: readonly Rule[] = [
       verbs: ['get'],
     },
   ),
-  because('To find out who sends a heartbeat, reads metrics, or uses `penstock tap` and `top`.', {
+  because('To authenticate senders of heartbeats, readers of metrics, and users of `penstock tap` and `top`.', {
     apiGroups: ['authentication.k8s.io'],
     resources: ['tokenreviews'],
     verbs: ['create'],
   }),
-  because('To ask whether they may.', {
+  because('To check their rights.', {
     apiGroups: ['authorization.k8s.io'],
     resources: ['subjectaccessreviews'],
     verbs: ['create'],
@@ -101,7 +101,7 @@ export const operatorRules: readonly Rule[] = [
     verbs: read,
   }),
   because(
-    'To see changes of its three bindings, and what earlier releases have left. Lists cannot be limited by name here.',
+    'To see changes of its three bindings, and bindings of earlier releases. Lists cannot be limited by name here.',
     {
       apiGroups: [rbac],
       resources: ['clusterrolebindings'],
@@ -129,7 +129,7 @@ export const operatorRules: readonly Rule[] = [
     resourceNames: clusterBindings,
     verbs: ['bind'],
   }),
-  because('Its own role owns the default resources, so that they go with the installation.', {
+  because('Its own role owns the default resources, so that they are removed with the installation.', {
     apiGroups: [rbac],
     resources: ['clusterroles'],
     resourceNames: [operatorName],
@@ -143,7 +143,7 @@ export const operatorRules: readonly Rule[] = [
   }),
 ]
 
-/** What a Role cannot grant, or cannot grant as it is above. */
+/** Resources that a Role cannot grant, or cannot grant in the form above. */
 const beyondNamespaces: ReadonlySet<string> = new Set([
   ...kinds.filter((kind) => !kind.namespaced).flatMap(({ plural }) => [plural, `${plural}/status`]),
   ...['namespaces', 'nodes', 'nodes/pods', 'tokenreviews', 'subjectaccessreviews', 'customresourcedefinitions'],
@@ -158,7 +158,7 @@ const withinNamespace = (rules: readonly Rule[]): readonly Rule[] =>
   })
 
 /**
- * What the operator may do in a namespace that it watches where it has Roles alone. Besides, the Namespace itself may be read by its
+ * Rights of the operator in a namespace that it watches, if it has only Roles. It may also read the Namespace itself by its
  * name: `namespaceItself`.
  */
 export const watchedNamespaceRules: readonly Rule[] = [
@@ -186,27 +186,27 @@ export const defaultsClusterRules: readonly Rule[] = [
   }),
 ]
 
-/** What the operator may do in a namespace with Agents: keep their workloads and bundles. */
+/** Rights of the operator in a namespace with Agents: it manages their workloads and bundles. */
 export const agentNamespaceRules: readonly Rule[] = [
   because(
-    'Bundles and the secret values of an Agent are Secrets; its account, its Service and the certificate authority belong to it. **Who may create pods and Secrets in a namespace can use every account and every Secret of it**: see the chapters on namespaces.',
+    'Bundles and the secret values of an Agent are Secrets; its account, its Service and the certificate authority belong to it. **An account that may create pods and Secrets in a namespace can use every account and every Secret of it**: see the sections on namespaces.',
     {
       apiGroups: [''],
       resources: ['secrets', 'configmaps', 'serviceaccounts', 'services'],
       verbs: [...read, ...write, 'update'],
     },
   ),
-  because('To remove volumes that are empty, where the Agent says `whenScaled: Drain`.', {
+  because('To remove drained volumes, for Agents with `whenScaled: Drain`.', {
     apiGroups: [''],
     resources: ['persistentvolumeclaims'],
     verbs: [...read, 'delete'],
   }),
-  because('The pods of Agents. It is **the right to run any pod in the namespace**.', {
+  because('To run the pods of Agents. This is **the right to run any pod in the namespace**.', {
     apiGroups: ['apps'],
     resources: ['daemonsets', 'deployments', 'statefulsets'],
     verbs: [...read, ...write],
   }),
-  because('Jobs that empty the volumes of removed pods.', {
+  because('To run Jobs that drain the volumes of removed pods.', {
     apiGroups: ['batch'],
     resources: ['jobs'],
     verbs: [...read, ...write],
@@ -227,7 +227,7 @@ export const agentNamespaceRules: readonly Rule[] = [
     verbs: [...read, ...write],
   }),
   // Server-side apply names what it creates, so that this may be limited by name.
-  because('Made for the replicas of Aggregators, which write into them who leads.', {
+  because('To create the Leases in which the replicas of Aggregators record their leader.', {
     apiGroups: ['coordination.k8s.io'],
     resources: ['leases'],
     resourceNames: leaseNames,
@@ -242,12 +242,12 @@ export const agentNamespaceRules: readonly Rule[] = [
 ]
 
 /**
- * Besides, where roles belong to the cluster: bind an Aggregator to the role for its Leases, in its namespace alone. Bindings have the
- * names of Leases, so that it can neither change nor delete any other one there.
+ * With ClusterRoles, also the right to bind an Aggregator to the role for its Leases, only in its namespace. Bindings have the
+ * names of Leases, so that the operator can neither change nor delete any other binding there.
  */
 export const electionBindingRules: readonly Rule[] = [
   because(
-    'To let an Aggregator write its Lease. The binding has the name of the Lease, so no other one of the namespace is in reach.',
+    'To let an Aggregator write its Lease. The binding has the name of the Lease, so the operator can reach no other binding of the namespace.',
     { apiGroups: [rbac], resources: ['rolebindings'], resourceNames: leaseNames, verbs: ['get', ...write] },
   ),
   because('To bind that role without having its rights.', {
@@ -258,7 +258,7 @@ export const electionBindingRules: readonly Rule[] = [
   }),
 ]
 
-/** What it may do in its own namespace, whether there may be Agents in it or not. */
+/** Rights of the operator in its own namespace, with or without Agents in it. */
 export const ownNamespaceRules: readonly Rule[] = [
   because('Its certificates, and the secret in the paths of the webhooks.', {
     apiGroups: [''],
@@ -266,7 +266,7 @@ export const ownNamespaceRules: readonly Rule[] = [
     resourceNames: [authoritySecretName, certificateSecretName, webhookTokenSecretName],
     verbs: ['get', 'create', 'patch'],
   }),
-  because('The last good versions of Pipelines, and who applied a ClusterPipeline.', {
+  because('To store the last good versions of Pipelines, and the authors of ClusterPipelines.', {
     apiGroups: [''],
     resources: ['configmaps'],
     verbs: [...read, ...write],
@@ -281,7 +281,7 @@ export const ownNamespaceRules: readonly Rule[] = [
     resources: ['leases'],
     verbs: [...read, ...write, 'update'],
   }),
-  because('To end itself first when it is uninstalled.', {
+  because('To stop itself first when it is uninstalled.', {
     apiGroups: ['apps'],
     resources: ['deployments'],
     resourceNames: [operatorName],
@@ -290,11 +290,11 @@ export const ownNamespaceRules: readonly Rule[] = [
 ]
 
 /**
- * For those who use `penstock tap` and `penstock top`: the way to one port of the operator, through the API server, and to nothing
- * else in its namespace. The operator itself asks who they are and what they may.
+ * For users of `penstock tap` and `penstock top`: access to one port of the operator, through the API server, and to nothing
+ * else in its namespace. The operator itself authenticates them and checks their rights.
  */
 export const cliRules: readonly Rule[] = [
-  because('The way to one port of the operator, which itself asks who somebody is and what they may see.', {
+  because('To connect to one port of the operator, which itself authenticates callers and checks their rights.', {
     apiGroups: [''],
     resources: ['services/proxy'],
     resourceNames: [`https:${operatorName}:agents`],
@@ -303,12 +303,12 @@ export const cliRules: readonly Rule[] = [
 ]
 
 const reviews: readonly Rule[] = [
-  because('To find out who reads the metrics of an agent.', {
+  because('To authenticate readers of the metrics of an agent.', {
     apiGroups: ['authentication.k8s.io'],
     resources: ['tokenreviews'],
     verbs: ['create'],
   }),
-  because('To ask whether they may.', {
+  because('To check their rights.', {
     apiGroups: ['authorization.k8s.io'],
     resources: ['subjectaccessreviews'],
     verbs: ['create'],
@@ -317,7 +317,7 @@ const reviews: readonly Rule[] = [
 
 // By PUT alone, which names what it creates.
 const electionRules: readonly Rule[] = [
-  because('To choose which replica runs what one alone may run.', {
+  because('To choose the replica that runs singleton sources.', {
     apiGroups: ['coordination.k8s.io'],
     resources: ['leases'],
     resourceNames: leaseNames,
@@ -354,8 +354,8 @@ export const agentRoleRules: Readonly<Record<string, readonly Rule[]>> = {
 }
 
 /**
- * The same where they have Roles alone: those of nodes in each namespace that is watched, besides `namespaceItself`, the others in
- * their own, whose Leases they may write and whose events they may read.
+ * The same with only Roles: agents of nodes have theirs in each watched namespace, beside `namespaceItself`, and the others in
+ * their own namespace, whose Leases they may write and whose events they may read.
  */
 export const agentNamespacedRules: Readonly<Record<string, readonly Rule[]>> = {
   [agentRoles.Node]: withinNamespace(agentRoleRules[agentRoles.Node] ?? []),
@@ -366,7 +366,7 @@ export const agentNamespacedRules: Readonly<Record<string, readonly Rule[]>> = {
   ]),
 }
 
-/** Who may read `/metrics` where nothing but Roles can tell: the resource is there for that question alone. */
+/** The right to read `/metrics` if there are only Roles: the resource exists only for this check. */
 export const metricsReaderRules: readonly Rule[] = [{ apiGroups: [group], resources: ['metrics'], verbs: ['get'] }]
 
 const authored = ['pipelines', 'sources', 'sinks', 'agents']
