@@ -73,7 +73,7 @@ export const destinations = {
   },
 } as const satisfies Readonly<Record<string, Destination>>
 
-/** Sends as much as the limit lets through, and tells of every second. */
+/** Sends as much as the limit allows, and returns the figures of every second. */
 export async function simulate(destination: Destination): Promise<Second[]> {
   const clock = new FakeClock()
   const abandoning = new AbortController()
@@ -95,13 +95,13 @@ export async function simulate(destination: Destination): Promise<Second[]> {
   const events = loggingEvents(silentLogger)
   const delivery = new Delivery({ concurrency, rateLimit, retry }, call, events, abandoning.signal, clock)
   let submitted = 0
-  const told: Second[] = []
+  const seconds: Second[] = []
   for (let second = 0; second < destination.seconds; second++) {
     for (; submitted < done + 1000; submitted++) delivery.submit(fakeRequest())
     const before = { done, refused }
     await clock.advance(1000)
-    told.push({ limit: concurrency.limit, delivered: done - before.done, refused: refused - before.refused })
+    seconds.push({ limit: concurrency.limit, delivered: done - before.done, refused: refused - before.refused })
   }
   abandoning.abort()
-  return told
+  return seconds
 }

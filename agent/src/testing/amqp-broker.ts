@@ -1,5 +1,5 @@
-// A broker of AMQP 0.9.1 on loopback, as much of it as one consumer meets: it gives out the messages of one queue, hears the
-// answers, and misbehaves as it is told.
+// A broker of AMQP 0.9.1 on loopback, as much of it as one consumer meets: it delivers the messages of one queue, receives the
+// answers, and misbehaves on command.
 
 import type { AddressInfo } from 'node:net'
 import { createServer, type Socket } from 'node:net'

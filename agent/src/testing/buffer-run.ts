@@ -17,7 +17,7 @@ import { log } from './events.ts'
 export const least = 268_435_488
 const component = { component_id: 'out', component_kind: 'sink', component_type: 'test' }
 
-/** One run of an agent with a buffer; the sink takes what the test tells it to. */
+/** One run of an agent with a buffer; the test decides which events the sink takes. */
 export class BufferRun {
   readonly metrics = new Metrics()
   readonly buffer: DiskBuffer

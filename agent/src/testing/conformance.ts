@@ -1,4 +1,4 @@
-// `npm run conformance -- remap|wire DIR [--only STEM,…]`: runs recorded cases and tells which fail.
+// `npm run conformance -- remap|wire DIR [--only STEM,…]`: runs recorded cases and lists those that fail.
 // The last line is `N passed, N failed`; the exit code is 1 when any failed.
 
 import { readdir } from 'node:fs/promises'

@@ -1,5 +1,5 @@
-// A real HTTP server on loopback that records what it is sent and answers as it is told: each answer once, the last one for
-// ever. What a fault looks like on the wire is an answer too.
+// A real HTTP server on loopback that records its requests and gives the answers of the test: each answer once, the last one for
+// ever. A fault on the wire is an answer, too.
 
 import {
   createServer,

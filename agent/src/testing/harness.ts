@@ -119,7 +119,7 @@ export interface TestSink extends AsyncDisposable {
   readonly events: RecordedEvents
   /** Writes the events as one batch, closes the batch by flushing the sink, and gives what the finalizer heard. */
   deliver(events: readonly (LogEvent | MetricEvent)[]): Promise<BatchStatus>
-  /** Writes the events as one batch; the promise tells what became of them. Does not flush. */
+  /** Writes the events as one batch; the promise resolves to their status. Does not flush. */
   write(events: readonly (LogEvent | MetricEvent)[]): Promise<BatchStatus>
 }
 

@@ -108,7 +108,7 @@ export class KubeApi implements AsyncDisposable {
     for (const changes of Object.values(this.#changes)) changes.length = 0
   }
 
-  /** Tells watchers the current version. */
+  /** Sends watchers the current version. */
   bookmark(): void {
     for (const { response } of this.#watchers) {
       response.write(

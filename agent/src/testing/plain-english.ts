@@ -118,7 +118,7 @@ export function readAloud(path: string, source: string): Finding[] {
   return findings.sort((a, b) => a.line - b.line)
 }
 
-/** What recordings, standards and generated pages say is not ours. */
+/** Recordings and standards are in words of others; this module and its test contain the findings. */
 const foreign = /^e2e\/conformance\/|\/testdata\/|^agent\/src\/testing\/requirements\/|package-lock|\.snap$/
 
 export function textFiles(paths: readonly string[] = []): string[] {

@@ -35,7 +35,7 @@ const scripts = [
   { script: 'e2e/run-tests.ts', usage: 'npm test -- [--only STAGE]' },
 ]
 
-test.each(scripts)('$script tells its usage', ({ script, usage }) => {
+test.each(scripts)('$script prints its usage', ({ script, usage }) => {
   const { status, stdout, stderr } = called(script, '--help')
   expect([status, stderr]).toEqual([0, ''])
   expect(stdout.split('\n')[0]).toBe(`Usage: ${usage}`)

@@ -12,7 +12,7 @@ export interface Script<F extends Flags> {
   readonly flags: F
   /** Whether words stand beside the flags; `run` says which. */
   readonly words?: boolean
-  /** Gives the exit code; a `misuse` that it throws is told as one of the flags. */
+  /** Gives the exit code; a `misuse` that it throws is reported as a problem of the flags. */
   run(given: ParsedArgs<F>): number | Promise<number>
 }
 

@@ -35,7 +35,7 @@ app.kubernetes.io/component: {{ .component }}
 {{- .Values.agentNamespaces | default (list .Release.Namespace) | sortAlpha | uniq | join "," -}}
 {{- end -}}
 
-{{- /* Says everything at once that cannot be had by Roles alone. */ -}}
+{{- /* Reports all values at once that do not work with Roles only. */ -}}
 {{- define "penstock.checkScope" -}}
 {{- if eq .Values.rbac.scope "Namespaced" -}}
 {{- $problems := list -}}

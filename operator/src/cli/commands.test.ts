@@ -91,7 +91,7 @@ test.each([
     sinks: `[{ name: out, type: blackhole }]\n  transforms: [{ name: p, type: filter, config: { condition: '.a == "${'x'.repeat(300_000)}"' } }]`,
     says: ['`spec` is too long: it has 300', 'may have 262144; divide it', '(spec)'],
   },
-])('lint tells $what, and what to do', async ({ sinks, says }) => {
+])('lint reports $what, and the fix', async ({ sinks, says }) => {
   const file = join(folder, 'wrong.yaml')
   const head = 'apiVersion: penstock.dev/v1alpha1\nkind: Pipeline\nmetadata: { name: wrong, namespace: shop }\nspec:\n'
   writeFileSync(file, `${head}  sources: [{ name: app, type: orchestrator_logs }]\n  sinks: ${sinks}\n`)
@@ -128,7 +128,7 @@ test('there are commands', () => {
   expect(commands).toEqual(expect.arrayContaining(['lint', 'tap', 'top', 'why']))
 })
 
-test.each(commands)('%s tells its flags', async (name) => {
+test.each(commands)('%s lists its flags', async (name) => {
   const { code, out, err } = await penstock(`${name} --help`)
   expect([code, err]).toEqual([0, ''])
   expect(out).toMatch(new RegExp(`^Usage: penstock (?:${name}|operator)\\b`))
@@ -213,7 +213,7 @@ test.each([
   expect(none.err).toContain('--kubeconfig')
 })
 
-test('what was linted is told, and what cannot be read', async () => {
+test('lint lists its files, and those that it cannot read', async () => {
   const file = join(folder, 'a.yaml')
   const fine = { code: 0, out: `1 Pipeline(s) in ${file}: no problems.\n`, err: '' }
   expect(await penstock(`lint -f ${file}`)).toEqual(fine)

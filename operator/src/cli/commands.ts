@@ -1,4 +1,4 @@
-// The commands of `penstock`, how each is found, and what is told of an error that ended one.
+// The commands of `penstock`, how each is found, and the report of an error that ended one.
 
 import { exitCodeOf, exitCodes } from '@penstock/agent/cli/exit-codes'
 import { errorText, PenstockError } from '@penstock/agent/errors'
@@ -39,14 +39,14 @@ const commands: Readonly<Record<string, { readonly about: string; readonly load:
   test: { about: 'run the tests of Pipelines', load: () => import('./test.ts') },
   top: { about: 'show what Pipelines do now', load: () => import('./top.ts') },
   webhook: { about: 'answer the admission webhooks, apart from the operator', load: () => import('./webhook.ts') },
-  why: { about: 'tell which Pipelines read the logs of a pod, and why', load: () => import('./why.ts') },
+  why: { about: 'show which Pipelines read the logs of a pod, and why', load: () => import('./why.ts') },
 }
 
 const usage = `Usage: penstock COMMAND [FLAGS]\n\n${Object.entries(commands)
   .map(([name, { about }]) => `  ${name.padEnd(14)} ${about}`)
   .join('\n')}
 
-\`penstock COMMAND --help\` tells the flags of a command.\n`
+\`penstock COMMAND --help\` lists the flags of a command.\n`
 
 /** These write logs, each line as JSON, or let an agent write. */
 export const ownStreams: ReadonlySet<string> = new Set(['operator', 'webhook', 'run'])
@@ -73,8 +73,8 @@ export async function main([name, ...argv]: readonly string[]): Promise<number> 
     }
     return await run(argv)
   } catch (error) {
-    const { told, code } = endOf(name, error)
-    console.error(told)
+    const { report, code } = endOf(name, error)
+    console.error(report)
     return code
   }
 }
@@ -82,7 +82,7 @@ export async function main([name, ...argv]: readonly string[]): Promise<number> 
 /** What to do about a refusal of the API server; `object` names the object that it is about. */
 function refusalHelp(status: number | undefined, object: string | undefined): readonly string[] {
   if (status === 401)
-    return ['Your credentials are not accepted, or have expired: `kubectl auth whoami` tells who you are.']
+    return ['Your credentials are not accepted, or have expired: `kubectl auth whoami` shows your identity.']
   if (status === 403) {
     return [
       'Ask for more: the ClusterRole penstock-view lets look, penstock-edit change; Cluster kinds are for the platform.',
@@ -90,23 +90,23 @@ function refusalHelp(status: number | undefined, object: string | undefined): re
   }
   // No object is missing, but the whole kind: the API server does not serve its path.
   if (status === 404 && object === undefined)
-    return ['Is Penstock installed in this cluster? `kubectl get crds pipelines.penstock.dev` tells.']
+    return ['Is Penstock installed in this cluster? Check with `kubectl get crds pipelines.penstock.dev`.']
   return []
 }
 
-/** What a user is told of an error that ended a command, and the exit code. A fault of Penstock itself is told with its place. */
-function endOf(command: string, error: unknown): { told: unknown; code: number } {
+/** The report of an error that ended a command, and the exit code. A fault of Penstock itself is reported with its place. */
+function endOf(command: string, error: unknown): { report: unknown; code: number } {
   if (error instanceof PenstockError && error.code !== 'PEN_INTERNAL') {
-    return { told: errorText(error), code: exitCodeOf(error) }
+    return { report: errorText(error), code: exitCodeOf(error) }
   }
   const { name, code, syscall } = (error ?? {}) as { name?: string; code?: unknown; syscall?: string }
   if (String(code).startsWith('ERR_PARSE_ARGS')) {
-    return { told: `${errorText(error)}\nThe flags: \`penstock ${command} --help\`.`, code: exitCodes.usage }
+    return { report: `${errorText(error)}\nThe flags: \`penstock ${command} --help\`.`, code: exitCodes.usage }
   }
   if (name === 'KubeError') {
     const { status, object } = error as { status?: number; object?: string }
     return {
-      told: [errorText(error), ...refusalHelp(status, object)].join('\n'),
+      report: [errorText(error), ...refusalHelp(status, object)].join('\n'),
       code: exitCodes.unavailable,
     }
   }
@@ -117,9 +117,9 @@ function endOf(command: string, error: unknown): { told: unknown; code: number }
     /CERT|SELF_SIGNED|TLS|SSL/.test(String(code))
   ) {
     const help =
-      'Is the cluster there, and the context the right one? `kubectl config current-context` tells it; --context and --kubeconfig choose another.'
-    return { told: `The API server cannot be reached: ${errorText(error)}.\n${help}`, code: exitCodes.unavailable }
+      'Is the cluster running, and the context the right one? `kubectl config current-context` shows it; --context and --kubeconfig choose another.'
+    return { report: `The API server cannot be reached: ${errorText(error)}.\n${help}`, code: exitCodes.unavailable }
   }
-  if (syscall !== undefined) return { told: errorText(error), code: exitCodes.io }
-  return { told: error, code: exitCodes.internal }
+  if (syscall !== undefined) return { report: errorText(error), code: exitCodes.io }
+  return { report: error, code: exitCodes.internal }
 }

@@ -1,5 +1,5 @@
-// `penstock convert -f CONFIG`: an agent configuration as a Pipeline. What has no place in a resource is told, not lost in
-// silence: settings of the whole agent, and variables of its environment, which become references to a Secret.
+// `penstock convert -f CONFIG`: an agent configuration as a Pipeline. Everything that has no place in a resource is
+// reported: settings of the whole agent, and variables of its environment, which become references to a Secret.
 
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
@@ -18,7 +18,7 @@ type Table = Record<string, unknown>
 
 export const usage = `Usage: penstock convert -f CONFIG [FLAGS]
 
-Makes a Pipeline of an agent configuration in TOML, YAML or JSON, and tells what has no place in one.
+Converts an agent configuration in TOML, YAML or JSON to a Pipeline, and reports what has no place in one.
 
   -f, --file CONFIG          the configuration
   --name NAME                of the Pipeline (converted)

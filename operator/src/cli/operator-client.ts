@@ -1,5 +1,5 @@
 // How commands reach the operator itself: through the API server, as far as a Service of one port goes, or at an address of its own.
-// Who asks is told by a token: the API server keeps what else it knows of its callers to itself.
+// A token identifies the caller, because the API server does not pass on anything else that it knows of its callers.
 
 import { readFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
@@ -28,8 +28,8 @@ export interface OperatorFlags extends ClusterFlags {
   readonly 'operator-ca'?: string | undefined
 }
 
-export const operatorFlagHelp = `Who asks, and how the operator is reached
-  --token TOKEN              who asks; that of the kubeconfig if there is one
+export const operatorFlagHelp = `Identity, and access to the operator
+  --token TOKEN              token of the caller; by default that of the kubeconfig
   --operator-namespace NS    where the operator is installed (penstock-system)
   --operator-url URL         its address, instead of the way through the API server, such as https://127.0.0.1:9443 with
                              kubectl port-forward -n NS service/${operatorName} 9443
@@ -152,7 +152,7 @@ export class OperatorClient implements Disposable {
     if (status === 403) {
       return new PenstockError(
         'PEN_UNAVAILABLE',
-        `You may not reach the operator through the API server: ${message}\nWho runs the cluster opens it: kubectl create rolebinding penstock-cli -n ${namespace} --role=penstock-cli --user=YOU (or --group, --serviceaccount). ${forward}`,
+        `You may not reach the operator through the API server: ${message}\nAn administrator grants access: kubectl create rolebinding penstock-cli -n ${namespace} --role=penstock-cli --user=YOU (or --group, --serviceaccount). ${forward}`,
       )
     }
     if (status === 404) {

@@ -84,7 +84,7 @@ Where
   --agent-namespaces A,B          namespaces in which Agents of mode Node are honoured (that of the operator)
   --cluster-name NAME             what \`fieldRef: clusterName\` means
 
-What it may do
+Rights
   --rbac-scope SCOPE              Cluster; Namespaced: its rights come from Roles in the namespaces to watch, in its own and in
                                   those of Agents. Nothing beyond them is read or asked: no webhooks, no labels of nodes
   --secrets-mode MODE             All; Label: only Secrets labelled penstock.dev/allow=true; Namespaced: those that
@@ -133,8 +133,8 @@ export async function run(argv: string[], { webhooksOnly = false } = {}): Promis
   }
   const flags = flagsOf(values)
   const logger = createLogger({ level: flags.logLevel, format: flags.logFormat })
-  // A fault in one place must not end what all the others do; it is told, and its part tries again.
-  process.on('unhandledRejection', (error) => logger.error({ error }, 'A promise was not waited for.'))
+  // A fault in one place must not end all the others; it is logged, and its part tries again.
+  process.on('unhandledRejection', (error) => logger.error({ error }, 'Unhandled promise rejection.'))
   const stop = new AbortController()
   const end = () => stop.abort()
   process.once('SIGTERM', end)
@@ -373,7 +373,7 @@ async function withRights(
   signal: AbortSignal,
 ): Promise<OperatorSettings | undefined> {
   // While it waits it is alive, and not ready.
-  const probes = probesWith({ health: () => undefined, readiness: () => 'rights are missing: the log tells which' })
+  const probes = probesWith({ health: () => undefined, readiness: () => 'RBAC permissions are missing; see the log' })
   await using _ = settings.httpAddress === '' ? probes : await probes.open()
   try {
     return { ...settings, watchNamespaces: await rights.granted(signal) }

@@ -1,4 +1,4 @@
-// What `penstock run` tells a newcomer to do next must work as it stands.
+// The commands that `penstock run` suggests to a newcomer must work as printed.
 
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'

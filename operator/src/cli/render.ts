@@ -61,7 +61,7 @@ async function fromCluster(flags: ClusterFlags, node: string | undefined): Promi
     } catch (error) {
       // Authors may see their own namespace, and not always what the platform shares with it.
       if (!isReason(error, 'Forbidden')) throw error
-      console.error(`warning: ${errorText(error)}\n  What refers to them is told below, and left out.`)
+      console.error(`warning: ${errorText(error)}\n  References to them are listed below, and left out.`)
       return []
     }
   }

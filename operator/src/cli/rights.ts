@@ -1,5 +1,5 @@
-// Before an operator that has Roles alone starts: which namespaces it can work in. What it needs in its own namespace and in those of
-// node agents it waits for, not ready; a namespace of tenants that has not let it in is left out, told of, and looked at again.
+// Before an operator that has Roles alone starts: which namespaces it can work in. It waits, not ready, for
+// its rights in its own namespace and in those of node agents; it skips a namespace of tenants that denies access, logs it, and tries again.
 
 import { pause } from '@penstock/agent/clock'
 import { errorText } from '@penstock/agent/errors'

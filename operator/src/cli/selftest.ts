@@ -1,5 +1,5 @@
-// `penstock selftest`: applies a Pipeline that goes nowhere, waits until it is ready, and removes it. What `helm test` runs. Where a
-// rollout goes step by step, which takes minutes, it is enough that the first agents run it: the steps are no matter of the test.
+// `penstock selftest`: applies a Pipeline that goes nowhere, waits until it is ready, and removes it. `helm test` runs it. In a
+// rollout with steps, which takes minutes, it is enough that the first agents run the Pipeline: the test is not about the steps.
 
 import { parseArgs } from 'node:util'
 import { pause } from '@penstock/agent/clock'

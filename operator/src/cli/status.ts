@@ -52,7 +52,7 @@ export async function run(argv: string[]): Promise<number> {
   return pipelines.every((pipeline) => conditionOf(pipeline.status?.conditions, 'Ready')?.status === 'True') ? 0 : 1
 }
 
-/** A Pipeline with everything that its status tells. */
+/** A Pipeline with everything in its status. */
 export function statusText(pipeline: Pipeline): string {
   const { metadata, spec, status } = pipeline
   const lines = [
@@ -63,11 +63,11 @@ export function statusText(pipeline: Pipeline): string {
       `  The operator has not looked at generation ${metadata.generation} yet${status?.observedGeneration === undefined ? '; is it running?' : ''}`,
     )
   }
-  const told = new Set([''])
+  const shown = new Set([''])
   for (const { type, status: holds, reason, message } of status?.conditions ?? []) {
     // Those that sum up repeat what they are about.
-    lines.push(`  ${type.padEnd(12)} ${holds.padEnd(7)} ${reason}${told.has(message) ? '' : `: ${message}`}`)
-    told.add(message)
+    lines.push(`  ${type.padEnd(12)} ${holds.padEnd(7)} ${reason}${shown.has(message) ? '' : `: ${message}`}`)
+    shown.add(message)
   }
   const components = new Map((status?.components ?? []).map((component) => [component.name, component]))
   const inputsOf = (entry: { readonly inputs?: readonly string[] | undefined }) =>

@@ -28,7 +28,7 @@ export async function run(argv: string[]): Promise<number> {
   const { config, problems } = compileFiles(resourcePaths(values.file), { ownMachine: true })
   const loaded = loadConfigObject(config)
   const all = loaded.ok ? problems : [...problems, ...loaded.problems]
-  // What is wrong is told on standard error in both forms; a report must not look as if nothing had been to run.
+  // Problems are printed on standard error in both forms; a report must not look as if there were no tests.
   const isFine = printProblems(loaded.ok ? all : problems.length > 0 ? problems : all)
   if (!isFine || !loaded.ok) {
     if (!isText) console.log(junitOfProblems(all, []))

@@ -33,9 +33,9 @@ type Pod = PodObject & KubeObject & { readonly spec: { readonly containers: read
 
 export const usage = `Usage: penstock why POD [FLAGS]
 
-Tells which Pipelines read the logs of a pod, which do not, and for what reason; where the agent of its node stands in each file, how
-far it is behind, and what it dropped. Exit 1 when none reads them. Positions need the verb \`get\` on \`pipelines\` and
-\`clusterpipelines\`; the rest is told without them.
+Shows which Pipelines read the logs of a pod, which do not, and for what reason; the position of the agent of its node in each file, its
+lag, and dropped lines. Exits with 1 when no Pipeline reads them. Positions need the verb \`get\` on \`pipelines\` and
+\`clusterpipelines\`; the rest is shown without them.
 
   -n, --namespace NS         of the pod; that of the context
 

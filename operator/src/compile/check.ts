@@ -1,5 +1,5 @@
 // Whether an agent could run a compiled Pipeline, and whether the tests in it pass: asked of the agent's own library, each Pipeline
-// alone, with stand-ins where secrets belong. What it says is told at the place in the resource.
+// alone, with stand-ins where secrets belong. Its problems are reported at their place in the resource.
 
 import { withSecrets } from '@penstock/agent/bundle/secret-places'
 import type { ComponentKind } from '@penstock/agent/component'
@@ -91,8 +91,8 @@ export function checkPipeline(compiled: CompiledPipeline): CompileProblem[] {
   const loaded = loadConfigObject(withStandIns(config, compiled), { programs: compiled.programs })
   const problems = loaded.ok ? loaded.warnings : loaded.problems
   const found = problems.filter((problem) => !followsFromGaps(problem, compiled)).map((one) => located(one, compiled))
-  const told = compiled.problems.filter(({ severity }) => severity === 'error')
-  const notAbout = found.filter((problem) => !told.some((earlier) => isAbout(problem, earlier)))
+  const errors = compiled.problems.filter(({ severity }) => severity === 'error')
+  const notAbout = found.filter((problem) => !errors.some((earlier) => isAbout(problem, earlier)))
   return [...notAbout, ...deadEnds(compiled), ...sharedStreams(compiled)]
 }
 
@@ -100,7 +100,7 @@ export function checkPipeline(compiled: CompiledPipeline): CompileProblem[] {
 const ownOfPod: ReadonlySet<unknown> = new Set<PodField>(['pod_name', 'pod_uid', 'pod_ip', 'pod_ips', 'container_id'])
 
 /**
- * Sinks where the lines of several pods are one stream, and of which a late line is discarded. Told only where it is certain: labels
+ * Sinks where the lines of several pods are one stream, and of which a late line is discarded. Reported only if certain: labels
  * that are constant, or made of what is known of pods and the same for several of them.
  */
 function sharedStreams({ podLogs, sinks, origins }: CompiledPipeline): CompileProblem[] {
@@ -110,14 +110,14 @@ function sharedStreams({ podLogs, sinks, origins }: CompiledPipeline): CompilePr
       if (findComponent('sink', String(type))?.type !== 'log_aggregator' || action !== 'drop' || !isTable(labels))
         return []
       const texts = Object.entries(labels).flat()
-      // What is no template is told by the check of options.
+      // The check of options reports invalid templates.
       if (!texts.every((text) => typeof text === 'string' && templateProblem(text) === undefined)) return []
       const paths = (texts as string[]).flatMap((text) => compileTemplate(text).paths)
       const isCertain = paths.every(({ segments }) => segments[0] === 'orchestrator' && !ownOfPod.has(segments[1]))
       const origin = origins.get(`sinks.${id}`)
       if (!isCertain || origin === undefined) return []
       const message =
-        'No label tells pods apart, so lines of one pod that are older than those of another are discarded'
+        'No label distinguishes pods, so lines of one pod that are older than those of another are discarded'
       const help = "Set `out_of_order_action: accept`, or add a label such as `pod: '{{ orchestrator.pod_name }}'`."
       const path = [...origin.path, 'labels']
       const place = { path: labelOf(path), ...origin.resource.locate(path) }
@@ -126,7 +126,7 @@ function sharedStreams({ podLogs, sinks, origins }: CompiledPipeline): CompilePr
   )
 }
 
-/** Components that others read, and from which nothing comes to a sink all the same. What nobody reads the agent's library tells. */
+/** Components that others read, and from which nothing comes to a sink all the same. The agent's library reports components without readers. */
 function deadEnds({
   id,
   podLogs,
@@ -163,7 +163,7 @@ function deadEnds({
         const origin = origins.get(`${list}.${own}`)
         const place = origin === undefined ? {} : { ...origin.resource.locate(origin.path.slice(0, -1)) }
         const path = origin === undefined ? 'spec' : labelOf(origin.path.slice(0, -1))
-        const message = `What leaves ${list.slice(0, -1)} "${own.slice(id.length + 1)}" comes to no sink`
+        const message = `The output of ${list.slice(0, -1)} "${own.slice(id.length + 1)}" reaches no sink`
         return { severity: 'warning', reason: 'InvalidConfig', path, message, ...place }
       }),
   )
@@ -197,7 +197,7 @@ function followsFromGaps({ path, code }: Problem, { unresolved, problems, origin
   return isBroken && originOf(path, origins) === undefined
 }
 
-/** Whether it is about an option of which something was told already: in it, or in what holds it. */
+/** Whether it is about an option that has a problem already: in it, or in the option that contains it. */
 function isAbout(problem: CompileProblem, earlier: CompileProblem): boolean {
   if (problem.file !== earlier.file) return false
   const within = (inner: string, outer: string) =>

@@ -34,7 +34,7 @@ export interface CompileOptions extends TenancyOptions {
   readonly standalone?: boolean | undefined
   /** What `fieldRef: clusterName` means. */
   readonly clusterName?: string | undefined
-  /** What the operator cannot see by its flags, so that a Pipeline that needs it is told so. */
+  /** Facts that the operator cannot see with its flags, so that a Pipeline that needs them reports it. */
   readonly unseen?: Unseen | undefined
 }
 

@@ -38,7 +38,7 @@ export function compileFiles(paths: readonly string[], options: FilesOptions): C
   return { ...compiled, problems: [...problems, ...compiled.problems] }
 }
 
-/** @param isWhole false if some could not be read, which is told already: no Pipeline is missed then */
+/** @param isWhole false if some could not be read, which is reported already: a missing Pipeline is no problem then */
 export function compileResources(
   resources: readonly Resource[],
   options: FilesOptions,

@@ -40,7 +40,7 @@ export interface CompileResult {
   readonly resolved: Verdict
   readonly tests: { readonly passed: number; readonly failed: number } | undefined
   readonly warnings: readonly string[]
-  /** Every problem, for those who tell them all. */
+  /** Every problem, for callers that report them all. */
   readonly problems: readonly CompileProblem[]
   readonly diskBufferBytes: number
 }
@@ -54,7 +54,7 @@ const referenceReasons: ReadonlySet<Reason> = new Set<Reason>([
 ])
 /** What is missing a whole component for: nothing can be said about the rest then. */
 const componentReasons: ReadonlySet<Reason> = new Set<Reason>(['SourceNotFound', 'SinkNotFound', 'RefNotPermitted'])
-/** The worst first: what is forbidden is told before what is wrong with it besides. */
+/** The worst first: a forbidden option is reported before other problems. */
 const order: readonly Reason[] = ['ForbiddenOption', 'InvalidConfig', 'CompileFailed', 'TestsFailed']
 
 /** Compiles, checks and tests; `onCompiled` is called before the tests, which have a time limit of their own. */
@@ -92,7 +92,7 @@ export async function compileJob(job: CompileJob, onCompiled: () => void = () =>
     own.length > 0
       ? verdict(own, pipeline.spec)
       : incomplete
-        ? { status: 'Unknown', reason: 'Pending', message: 'What it refers to is not there yet.' }
+        ? { status: 'Unknown', reason: 'Pending', message: 'Objects that it refers to do not exist yet.' }
         : { status: 'True', reason: 'Valid', message: '' }
   const resolved: Verdict =
     references.length > 0 ? verdict(references, pipeline.spec) : { status: 'True', reason: 'Resolved', message: '' }
@@ -130,21 +130,21 @@ export async function compileJob(job: CompileJob, onCompiled: () => void = () =>
   }
 }
 
-/** So many problems are told in a condition, as long as they are no longer than that together. */
-const mostTold = 5
+/** Limits for the problems in one condition. */
+const maxSentences = 5
 const mostCharacters = 1000
 
 function verdict(problems: readonly CompileProblem[], spec: unknown): Verdict {
   const [first] = problems as [CompileProblem, ...CompileProblem[]]
   const sentences = [...new Set(problems.map((problem) => advice(problem, spec)))]
   let message = sentences[0] as string
-  let told = 1
-  for (const next of sentences.slice(1, mostTold)) {
+  let included = 1
+  for (const next of sentences.slice(1, maxSentences)) {
     if (message.length + next.length > mostCharacters) break
     message += `; ${next}`
-    told++
+    included++
   }
-  const others = told === sentences.length ? '' : ` (and ${sentences.length - told} more)`
+  const others = included === sentences.length ? '' : ` (and ${sentences.length - included} more)`
   return { status: 'False', reason: first.reason, message: `${message}${others}` }
 }
 

@@ -187,7 +187,7 @@ tests:
   ])
 })
 
-test('the problems of all stages are told at once: of the shape, of the rules for namespaces, of the agent', () => {
+test('the problems of all stages are reported at once: of the shape, of the rules for namespaces, of the agent', () => {
   const { problems } = compile(
     pipeline(`shape: wrong
 sources: [{ name: app, type: orchestrator_logs }]
@@ -231,7 +231,7 @@ test('a Source or Sink that nobody uses is judged by all stages, too, and may be
   expect(shared('Source', 'type: orchestrator_logs')).toEqual([])
 })
 
-test('what follows from a gap is not told: only the gap', () => {
+test('only a gap is reported, not its consequences', () => {
   const gap = (spec: string) => compile(pipeline(spec)).problems
   const sinks = 'sinks: [{ name: out, type: blackhole, config: {} }]'
   expect(gap(`sources: [{ name: app, ref: { kind: Source, name: gone } }]\n${sinks}`)).toEqual([
@@ -245,7 +245,7 @@ test('what follows from a gap is not told: only the gap', () => {
   ])
 })
 
-test('what an operator cannot see by its rights is told where it is needed', () => {
+test('facts that an operator cannot see with its rights are reported where they are needed', () => {
   const resources = compileJobText(`sources:
   - { name: app, type: orchestrator_logs, config: { node_annotation_fields: { node_labels: .node } } }
   - { name: plain, type: orchestrator_logs, config: { node_annotation_fields: { node_labels: '' } } }
@@ -276,8 +276,8 @@ sinks:
     expect.stringMatching(/^13:\d+ `endpoint` is deprecated$/),
     '7:7 Source "unread" has no consumers',
     '11:37 Transform "unused" has no consumers',
-    '8:7 What leaves source "lost" comes to no sink',
-    '10:7 What leaves transform "first" comes to no sink',
+    '8:7 The output of source "lost" reaches no sink',
+    '10:7 The output of transform "first" reaches no sink',
   ])
 })
 
@@ -296,7 +296,7 @@ sinks:
     config: { endpoint: 'http://loki:3100', encoding: { codec: json }, labels: ${labels}${action === '' ? '' : `, out_of_order_action: ${action}`} }`),
   )
   const warning =
-    '9:74 No label tells pods apart, so lines of one pod that are older than those of another are discarded'
+    '9:74 No label distinguishes pods, so lines of one pod that are older than those of another are discarded'
   expect(problems).toEqual(isWarned ? [warning] : [])
 })
 
@@ -324,7 +324,7 @@ sinks: [{ name: out, type: blackhole }]`)[0]
   ])
 })
 
-test('every problem is told at its place', () => {
+test('every problem is reported at its place', () => {
   const { problems } = compile(
     pipeline(`source: []
 sources:

@@ -65,7 +65,7 @@ test.each([
   ['sinks', 'htpp', 'unknown sink type `htpp`', 'did you mean `http`?'],
   ['sinks', 'remap', 'unknown sink type `remap`', '`remap` is a transform: it belongs below `transforms`'],
 ] as const)(
-  'under a TenantPolicy, %s of type %s are told to be unknown before they are told to be forbidden',
+  'under a TenantPolicy, %s of type %s are reported as unknown, not as forbidden',
   async (list, type, problem, help) => {
     const { pipeline, ...rest } = job('.a = 1')
     const spec = { ...pipeline.spec, [list]: [{ name: 'x', type, config: {} }] }
@@ -89,7 +89,7 @@ test('a process that was started ahead takes what comes, before it is ready and 
   expect((await pool.compile(job('.b = 1'))).accepted.status).toBe('True')
 })
 
-test('a condition tells all that is wrong with what may be done, as far as there is room', async () => {
+test('a condition lists all forbidden options, as far as there is room', async () => {
   await using pool = new CompilePool()
   const given = job('.a = 1')
   const [source, ...sinks] = [{ name: 'app', type: 'orchestrator_log' }, ...'abcdef'].map((name) =>

@@ -60,7 +60,7 @@ function resolve(
   const kind = String(reference['kind'])
   const name = String(reference['name'])
   const word = list === 'sources' ? 'Source' : 'Sink'
-  if (kind !== `Cluster${word}` && (kind !== word || scope.isCluster)) return undefined // told by the shape
+  if (kind !== `Cluster${word}` && (kind !== word || scope.isCluster)) return undefined // the check of the shape reports it
   const shared = kind.startsWith('Cluster')
   const path = [...entry.path, 'ref']
   const namespace = shared ? '' : scope.pipeline.namespace

@@ -76,7 +76,7 @@ function entriesIn(scope: Scope, spec: Table, list: List, names: Map<string, Lis
   const entries: Entry[] = []
   for (const [index, content] of Array.isArray(items) ? items.entries() : []) {
     const path: PathKey[] = ['spec', list, index]
-    if (!isTable(content) || typeof content['name'] !== 'string') continue // its shape is told already
+    if (!isTable(content) || typeof content['name'] !== 'string') continue // the problem of its shape is reported already
     const { name } = content
     const earlier = names.get(name)
     if (earlier !== undefined) {

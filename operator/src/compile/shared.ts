@@ -1,4 +1,4 @@
-// A Source or Sink by itself, judged by all stages: as a Pipeline would be told of it that does nothing but use it.
+// A Source or Sink by itself, judged by all stages: with the problems of a Pipeline that only uses it.
 
 import type { Reason } from '../api/conditions.ts'
 import { kindOf } from '../api/kinds.ts'

@@ -149,7 +149,7 @@ export class Substitution {
     }
     const part: SecretPart = { kind, namespace, name, key }
     const optional = reference['optional'] === true
-    // What is missing is told; a place is kept for it, so that everything else can be checked.
+    // A missing value is reported; a placeholder stands in for it, so that everything else can be checked.
     if (!this.#isThere(resource, below, part, optional) && optional) return undefined
     const place = this.#place([part])
     if (isLent(resource)) this.lent.add(place.$secret)
@@ -162,7 +162,7 @@ export class Substitution {
     if (field === 'clusterName' && this.#scope.options.clusterName) return this.#scope.options.clusterName
     const help =
       field === 'clusterName'
-        ? 'The operator was not told it: --cluster-name.'
+        ? 'Set `--cluster-name` on the operator to use `clusterName`.'
         : field === 'spec.nodeName'
           ? 'A configuration is the same on every node; use the template {{ orchestrator.pod_node_name }}.'
           : undefined

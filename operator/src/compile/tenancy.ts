@@ -1,5 +1,5 @@
-// What authors of namespaced resources may not do, because it reaches the node, the agent's identity or another tenant. Each
-// rule has a number, T3 to T12, which stands in what it says. What an option is, its own declaration knows: a path, a
+// Limits for authors of namespaced resources: nothing may reach the node, the agent's identity or another tenant. Each
+// rule has a number, T3 to T12, which its messages contain. The declaration of an option states its meaning: a path, a
 // secret, an address, a program.
 
 import { isIP } from 'node:net'
@@ -330,7 +330,7 @@ export function amountText(limit: LimitName, amount: number): string {
 
 const ruleOf = (limit: LimitName): string => (limit === 'readBytes' ? 'T3' : limit === 'bufferBytes' ? 'T10' : 'T11')
 
-// --- What a TenantPolicy refuses ---
+// --- Rules of a TenantPolicy ---
 
 function deniedPatterns(
   declaration: AnyDeclaration,

@@ -131,7 +131,7 @@ export function queryOf(parameters: Readonly<Record<string, string | number | bo
 export const metadataList = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1'
 export const metadataObject = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1'
 
-/** The error that an answer tells. */
+/** The error in an answer. */
 export async function errorOf(answer: IncomingMessage, what: string): Promise<KubeError> {
   const text = await bodyText(answer, 1024 * 1024).catch((error: unknown) => errorText(error))
   return statusError(answer.statusCode ?? 0, text, what, answer.headers['retry-after'])
@@ -169,7 +169,7 @@ export function statusError(code: number, text: string, what: string, retryAfter
 export interface ClientOptions {
   /** Counts requests. */
   readonly metrics?: Registry
-  /** Tells each request, at level debug. */
+  /** Logs each request, at level debug. */
   readonly logger?: Logger
   /** Asked before every write: false refuses it, for a process that is not, or no more, the leader. */
   readonly mayWrite?: () => boolean

@@ -1,5 +1,5 @@
 // The way to the API server: where it is and who we are, from a kubeconfig file or the pod's service account, by
-// @kubernetes/client-node. What it reads is read again every minute, so rotated tokens, certificates and authorities are used.
+// @kubernetes/client-node. It reads them again every minute, so that rotated tokens, certificates and authorities are used.
 
 import { readFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
@@ -57,7 +57,7 @@ export class KubeConnection {
     return answer
   }
 
-  /** Reads token, certificates and authority again. What cannot be read now leaves the old ones in use. */
+  /** Reads token, certificates and authority again. If a file cannot be read, its old content stays in use. */
   async refresh(): Promise<void> {
     this.#reading ??= this.#refresh().finally(() => {
       this.#reading = undefined

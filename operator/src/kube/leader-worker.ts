@@ -83,10 +83,10 @@ async function attempt(now: number): Promise<boolean> {
 function note(lease: Lease): void {
   const version = lease.metadata.resourceVersion ?? ''
   if (seen?.version !== version) seen = { version, at: clock() }
-  tell(holderOf(lease))
+  announce(holderOf(lease))
 }
 
-function tell(now: string | undefined): void {
+function announce(now: string | undefined): void {
   if (now === leader) return
   leader = now
   say({ type: 'leader', leader })
@@ -101,7 +101,7 @@ function confirm(now: number): true {
   const first = confirmedAt === undefined
   confirmedAt = now
   Atomics.store(settings.confirmed, 0, BigInt(Math.round(now * 1e6)))
-  tell(settings.identity)
+  announce(settings.identity)
   if (first) say({ type: 'elected' })
   return true
 }

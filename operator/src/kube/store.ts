@@ -183,10 +183,10 @@ export class Store<T extends KubeObject> implements Cache<T> {
     // Deleted and made again between two looks: it is another object.
     if (previous !== undefined && previous.metadata.uid !== object.metadata.uid) {
       this.#noteRemoved(previous)
-      const fine = this.#tell('deleted', previous)
-      return this.#tell('added', object) && fine
+      const fine = this.#notify('deleted', previous)
+      return this.#notify('added', object) && fine
     }
-    return this.#tell(previous === undefined ? 'added' : 'changed', object, previous)
+    return this.#notify(previous === undefined ? 'added' : 'changed', object, previous)
   }
 
   #drop(key: string, last: T): boolean {
@@ -195,10 +195,10 @@ export class Store<T extends KubeObject> implements Cache<T> {
     this.#entries.delete(key)
     this.#noteRemoved(entry.object)
     for (const index of this.#indexes.values()) removeFrom(index, key, entry.object)
-    return this.#tell('deleted', frozen(stripped(last)), entry.object)
+    return this.#notify('deleted', frozen(stripped(last)), entry.object)
   }
 
-  #tell(type: ChangeType, object: T, previous?: T): boolean {
+  #notify(type: ChangeType, object: T, previous?: T): boolean {
     let fine = true
     for (const handler of this.#handlers) if (!this.#call(handler, { type, object, previous })) fine = false
     return fine

@@ -155,12 +155,7 @@ export const chartValues: readonly ChartValue[] = [
   value('metrics.dashboards.labels', { grafana_dashboard: '1' }, texts, 'Labels by which the dashboards are found.'),
   value('webhook.enabled', true, flag, 'Validation when resources are applied, and sidecars. All else works without.'),
   value('webhook.replicas', 0, count, 'Pods of a Deployment of their own for webhooks; 0: the operators answer them.'),
-  value(
-    'webhook.failurePolicy',
-    'Ignore',
-    choice('Ignore', 'Fail'),
-    'What happens to resources while no webhook answers.',
-  ),
+  value('webhook.failurePolicy', 'Ignore', choice('Ignore', 'Fail'), 'Handling of resources while no webhook answers.'),
   value('webhook.certManager.enabled', false, flag, 'Whether cert-manager makes the certificates, not the operator.'),
   value('webhook.certManager.issuerRef', {}, open, 'Its issuer; one that signs itself if empty.'),
   value(

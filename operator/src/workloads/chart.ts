@@ -135,7 +135,7 @@ An operator, and an agent on every node. After that a Pipeline is all that a use
 - \`agents\`, \`clusterSinks\`, \`clusterPipelines\` and \`tenantPolicies\` stand in the ConfigMap \`penstock-defaults\`, which the operator
   applies once its kinds are served: Helm cannot create an object of a kind that the same release brings.
 - \`rbac.scope=Namespaced\` renders Roles in \`watch.namespaces\` and nothing that belongs to the cluster, but for the CRDs
-  (\`crds.install\`): \`operator/guide/install.md\` tells what is different then.
+  (\`crds.install\`): \`operator/guide/install.md\` lists the differences.
 - \`helm test penstock\` applies a Pipeline and waits until it is ready.
 
 ## Values

@@ -1,5 +1,5 @@
-// Names and labels of everything that an Agent owns, and the paths inside its pods. Who writes an object and who mounts it
-// read its name here.
+// Names and labels of everything that an Agent owns, and the paths inside its pods. Writers of an
+// object and pods that mount it read its name here.
 
 import { createHash } from 'node:crypto'
 import type { Agent } from '../api/agent.ts'
@@ -131,8 +131,8 @@ export const awayLabels = (agent: Named): Record<string, string> => ({
 export const sharedLabels: Readonly<Record<string, string>> = { [labels.managedBy]: 'penstock', [labels.agent]: '' }
 
 /**
- * Whether an object is one that the operator has made for an Agent: it says so, and nobody else controls it. What is not is neither
- * changed nor deleted, whatever its name is.
+ * Whether an object is one that the operator has made for an Agent: it says so, and nobody else controls it. The operator neither
+ * changes nor deletes other objects, whatever their names are.
  */
 export function isOwn(agent: Named, { metadata }: KubeObject): boolean {
   const { namespace, name } = agent.metadata

@@ -6,7 +6,7 @@ import type { Agent } from '../api/agent.ts'
 
 type Table = Readonly<Record<string, unknown>>
 
-/** Lists of a pod that are merged entry by entry, and the member that tells the entries apart; all others are replaced. */
+/** Lists of a pod that are merged entry by entry, and the member that identifies an entry; all others are replaced. */
 const mergeKeys: Readonly<Record<string, string>> = {
   containers: 'name',
   ephemeralContainers: 'name',
@@ -77,7 +77,7 @@ const without = (table: Table, name: string): Table =>
   Object.fromEntries(Object.entries(table).filter(([key]) => key !== name))
 const isTable = (value: unknown): value is Table => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** The pod template with the Agent's patch on it. Containers that it adds have no more rights than the agent, unless told to have fewer. */
+/** The pod template with the Agent's patch on it. Containers that it adds have the rights of the agent, or fewer if they say so. */
 export function patched<T extends object>(template: T, agent: Pick<Agent, 'spec'>): T {
   const result = strategicMerge(template, patchOf(agent)) as T & { readonly spec?: Table }
   const spec = tableOf(result.spec)

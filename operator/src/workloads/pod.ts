@@ -90,7 +90,7 @@ export const bundleArguments = (agent: Agent, input: WorkloadInput) => {
   ]
 }
 
-/** For emptying the volume of a pod that is no more: nobody is told, and nothing is read. */
+/** Arguments for draining the volume of a removed pod: without reports and sources. */
 export const drainArguments = [
   ...['--bundle', paths.bundle, '--secrets', paths.secrets, '--data-dir', paths.data, '--drain'],
 ]

@@ -678,7 +678,7 @@ test.each([
   expect(problems[0]?.help).not.toBe('')
 })
 
-test('an Agent tells every folder that is none, and limits that contradict each other', () => {
+test('an Agent reports every invalid folder, and limits that contradict each other', () => {
   expect(
     workloadProblems(node({ node: { dataDir: { hostPath: '/' }, logPaths: { extraReadOnly: ['/a', '../b'] } } })).map(
       (problem) => problem.path,

@@ -1,5 +1,5 @@
 // One case: a program and events. It compiles the program, runs it on each event by the generated code and by the evaluator, and
-// tells the first thing that is not as it must be.
+// returns the first difference.
 
 import { Script } from 'node:vm'
 import type { EventMetadata } from '../../event/log.ts'

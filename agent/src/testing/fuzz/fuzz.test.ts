@@ -79,7 +79,7 @@ test.each([
   60_000,
 )
 
-test('values of different types are told apart', () => {
+test('values of different types are different', () => {
   const values = [1, 1n, '1', true, null, [1], { a: 1 }, { a: '1' }, { a: [1] }, 1.5]
   expect(new Set(values.map(described)).size).toBe(values.length)
 })

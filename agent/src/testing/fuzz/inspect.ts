@@ -1,4 +1,4 @@
-// What can be said of a value: a text that tells two values apart exactly, and the rules of values that it breaks.
+// Inspects a value: a text that is different for any two different values, and the rules of values that the value breaks.
 
 import { Timestamp } from '../../event/timestamp.ts'
 import { Bytes, compareKeys, Float, isObject, Regex, type Value } from '../../event/value.ts'

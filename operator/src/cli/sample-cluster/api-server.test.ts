@@ -7,7 +7,7 @@ const names = async (url: string) =>
     (item) => item.metadata.name,
   )
 
-test('lists are filtered by fields and labels, a pod is had by its name', async () => {
+test('lists are filtered by fields and labels, and a pod is read by its name', async () => {
   await using server = new SampleApiServer(sampleObjects('shop'))
   const url = `${await server.open()}/api/v1`
   const [web = '', payments = ''] = await names(`${url}/pods`)
