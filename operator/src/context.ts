@@ -67,7 +67,7 @@ export interface ArtifactStore {
   subscribe(handler: (change: ArtifactChange | undefined) => void): Disposable
 }
 
-/** What one part says about an object. What it said before and says no more is taken back. */
+/** The report of one part about an object. It replaces the earlier report of that part. */
 export interface StatusContribution {
   /** Generation of the object that it is about. */
   readonly generation: number
@@ -77,8 +77,8 @@ export interface StatusContribution {
 }
 
 /**
- * The one writer of status. Parts report what they own; `Ready`, `Reconciling` and `Stalled` are made from it. What no part has
- * reported yet stays as it is written, so a restart writes nothing. A write that changes no condition waits up to 30 s.
+ * The one writer of status. Parts report what they own; `Ready`, `Reconciling` and `Stalled` are made from it. Aspects that no part has
+ * reported yet stay as they are written, so a restart writes nothing. A write that changes no condition waits up to 30 s.
  */
 export interface StatusWriter {
   report(kind: Kind, object: KubeObject, part: StatusPart, contribution: StatusContribution): void

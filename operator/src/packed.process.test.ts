@@ -1,5 +1,5 @@
-// The operator and the command as their image holds them: packed into few files. What is loaded late, and what is started as a thread
-// or a process, must be found from there too, and what was left out must not be missed.
+// The operator and the command as their image holds them: packed into few files. Modules that are loaded late, or started as a thread
+// or a process, must be found from there too, and excluded modules must not be needed.
 
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'

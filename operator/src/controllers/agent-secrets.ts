@@ -1,5 +1,5 @@
-// The Secrets of an Agent: read once, from then on known, and written only where they are not as they shall be. The order of writes
-// is what keeps agents whole: values, then shards, then the manifest that names both.
+// The Secrets of an Agent: read once, then kept in memory, and written only if they differ from the desired state. The order of writes
+// gives agents consistent content: values, then shards, then the manifest that names both.
 
 import { createHash } from 'node:crypto'
 import { errorText } from '@penstock/agent/errors'

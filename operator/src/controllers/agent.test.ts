@@ -219,11 +219,11 @@ test.each([
   },
   {
     trouble: { restartCount: 0, state: { waiting: { reason: 'ImagePullBackOff' } } },
-    says: 'the image of container agent of p cannot be had',
+    says: 'cannot pull the image of container agent of p',
   },
   {
     trouble: { restartCount: 0, state: { waiting: { reason: 'CreateContainerConfigError' } } },
-    says: 'container agent of p cannot be made: CreateContainerConfigError',
+    says: 'cannot create container agent of p: CreateContainerConfigError',
   },
   { trouble: { restartCount: 0, state: { waiting: { reason: 'ContainerCreating' } } }, says: undefined },
   { trouble: { restartCount: 2, ready: true, lastState: ended(1) }, says: undefined },

@@ -95,7 +95,7 @@ const rightsKey = '*/rights'
 interface AgentMemory {
   readonly secrets: AgentSecrets
   uid: string | undefined
-  /** What an earlier process has delivered, until this one decides what shall be. */
+  /** The state that an earlier process has delivered, until this one makes its first decision. */
   restored: Delivered | undefined
   /** Whether the Secrets may still hold what was withdrawn. */
   withdrawing: boolean
@@ -105,7 +105,7 @@ interface AgentMemory {
   readonly step: StepWatch
   /** What was applied of its workload. */
   readonly applied: Applied
-  /** Events about a decision that is told once it is written. */
+  /** Events about a decision, which are recorded once it is written. */
   readonly decided: RolloutEvent[]
 }
 
@@ -455,7 +455,7 @@ export class AgentController implements AsyncDisposable {
     )
   }
 
-  /** The Pipelines that shall run. Contents that were taken back give way to what ran before. */
+  /** The desired Pipelines. Versions that were rolled back give way to their predecessors. */
   #select(agent: Agent, delivered: Delivered, stable: ReadonlyMap<string, Fragment>) {
     const entries: Entry[] = []
     const reasons = new Map<string, string>()
@@ -529,7 +529,7 @@ export class AgentController implements AsyncDisposable {
     return undefined
   }
 
-  /** Reads the values that Pipelines need. A Pipeline whose value is not to be had stays as it was. */
+  /** Reads the values that Pipelines need. A Pipeline with a missing value keeps its version. */
   async #valuesFor(
     entries: readonly Entry[],
     secrets: AgentSecrets,

@@ -37,24 +37,24 @@ export class Artifacts implements ArtifactStore {
       JSON.stringify(grantsOf(previous)) === JSON.stringify(grantsOf(artifact))
     if (same) return
     this.#artifacts.set(artifact.id, artifact)
-    this.#tell({ id: artifact.id, current: artifact, previous })
+    this.#notify({ id: artifact.id, current: artifact, previous })
   }
 
   remove(id: string): void {
     const previous = this.#artifacts.get(id)
     if (previous === undefined) return
     this.#artifacts.delete(id)
-    this.#tell({ id, current: undefined, previous })
+    this.#notify({ id, current: undefined, previous })
   }
 
   /** Every Pipeline that was there at the start has been compiled. */
   markComplete(): void {
     if (this.#complete) return
     this.#complete = true
-    this.#tell(undefined)
+    this.#notify(undefined)
   }
 
-  #tell(change: ArtifactChange | undefined): void {
+  #notify(change: ArtifactChange | undefined): void {
     for (const handler of this.#handlers) handler(change)
   }
 }

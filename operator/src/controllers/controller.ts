@@ -1,5 +1,5 @@
-// The loop that every controller runs: keys from a queue, at most one worker for each, failures again later. What a reconcile
-// throws is counted and told, and never ends the process.
+// The loop that every controller runs: keys from a queue, at most one worker for each, failures again later. An error that
+// a reconcile throws is counted and logged, and never ends the process.
 
 import { errorText } from '@penstock/agent/errors'
 import type { Logger } from '@penstock/agent/telemetry/logger'
@@ -15,7 +15,7 @@ export interface ControllerOptions {
   readonly workers?: number
   /** Keys of whom take turns; all in one line if not given. */
   readonly lines?: Lines
-  /** Looks at what is and writes what shall be. Gives the milliseconds after which to look again, if it knows. */
+  /** Compares the observed with the desired state and writes the difference. Returns the milliseconds until the next check, if it knows. */
   reconcile(key: string, signal: AbortSignal): Promise<number | undefined>
 }
 

@@ -124,7 +124,7 @@ export class PipelineController implements AsyncDisposable {
     await this.#controller[Symbol.asyncDispose]()
   }
 
-  // --- What wakes whom ---
+  // --- Subscriptions: changes that wake a Pipeline ---
 
   #subscribe(): void {
     for (const [kind, cache] of this.#gathered.pipelines) {
@@ -272,7 +272,7 @@ export class PipelineController implements AsyncDisposable {
     if (author?.problem === undefined) this.#unauthorised.delete(key)
     else this.#unauthorised.add(key)
     this.#claimed(key, pipeline)
-    // Before every Pipeline has been compiled once nobody's quota can be told: nothing is said then.
+    // Quotas need every Pipeline, so nothing is reported until the first compile of all of them.
     if (this.#unprimed?.has(key)) return undefined
     const verdicts = this.#judge(pipeline, result, author)
     const waitMs = await this.#publish(id, pipeline, result, verdicts, signal)

@@ -12,7 +12,7 @@ export function fragmentsIn(
   return (revision === undefined ? undefined : delivered.revisions.get(revision.rev)?.fragments) ?? new Map()
 }
 
-/** The revisions that agents run, or shall run. */
+/** The revisions that agents run or must run. */
 export function wantedIn({ stable, candidate }: Pick<Delivered, 'stable' | 'candidate'>): string[] {
   return [stable?.rev, candidate?.rev].filter((rev) => rev !== undefined)
 }

@@ -75,7 +75,7 @@ export interface Observation {
   readonly policy: RolloutPolicy
   readonly stable: string | undefined
   readonly candidate: TriedRevision | undefined
-  /** What shall run. */
+  /** The desired revision. */
   readonly desired: string
   /** Ids of the pipelines that are not the same in the candidate and the stable revision. */
   readonly changed: ReadonlySet<string>

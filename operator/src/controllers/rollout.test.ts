@@ -115,7 +115,7 @@ async function running(sources: Artifact['sources'] = {}, earlier: object = {}) 
 const notFound =
   /^No events were read, and no agent has found a log of a pod that it selects\. .*kubectl penstock why POD/
 
-test('a Pipeline whose selectors no pod matches is told so after some minutes, until a log is found', async () => {
+test('a Pipeline whose selectors no pod matches reports it after some minutes, until a log is found', async () => {
   await using operator = await running()
   expect(await operator.pass(240, { a: [], b: [] })).toBe('No events were read.')
   expect(await operator.pass(120, { a: [], b: [] })).toMatch(notFound)

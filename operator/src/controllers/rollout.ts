@@ -1,5 +1,5 @@
-// What the agents' reports say about Pipelines, Sinks and Agents: Programmed, Flowing and Reachable, and the figures. Measured, never
-// assumed: a Pipeline is programmed when every agent that shall run it has said that it does.
+// Status of Pipelines, Sinks and Agents from the agents' reports: Programmed, Flowing and Reachable, and the figures. Measured, never
+// assumed: a Pipeline is programmed when every agent that must run it has reported that it does.
 
 import { errorText } from '@penstock/agent/errors'
 import { type Agent, takes } from '../api/agent.ts'
@@ -24,7 +24,7 @@ const everyMs = 1000
 /** Without any report, silence itself is news. */
 const lookMs = 10_000
 const mostFailures = 5
-/** How long events may be on their way before their absence at the destination tells something. */
+/** How long events may be on their way before their absence at the destination means something. */
 const onTheWayMs = 20_000
 /** A buffer is filling up from here on. */
 const fullFrom = 0.75
@@ -51,7 +51,7 @@ interface AgentView {
   readonly key: string
   readonly delivered: Delivered
   readonly isSidecar: boolean
-  /** Number of pods that shall run it. */
+  /** Number of pods that must run it. */
   readonly desired: number
   readonly live: readonly Report[]
   /** Number of pods that have said nothing for a while. */
@@ -82,12 +82,12 @@ interface Traffic {
   lagNode: string
   /** Errors of sinks. */
   sinkErrors: number
-  /** The longest that a pod has told of, from one report to another, in which it delivered nothing although it had something. */
+  /** Longest time a pod with pending events has gone without a delivery, by its reports. */
   silentMs: number
 }
 
-/** Whether its present generation has been spoken of before. */
-function isTold({ metadata, status }: Agent | Pipeline): boolean {
+/** Whether the status covers its present generation. */
+function isReported({ metadata, status }: Agent | Pipeline): boolean {
   return (
     status?.observedGeneration === metadata.generation && conditionOf(status?.conditions, 'Programmed') !== undefined
   )
@@ -160,8 +160,8 @@ export class RolloutStatus implements AsyncDisposable {
     if (!this.#context.artifacts.complete) return
     const views: AgentView[] = []
     for (const [key, delivered] of this.#delivery.agents()) views.push(this.#view(key, delivered, now))
-    // After a start, agents take up to a period of their heartbeats to report. What an earlier process has said of an object stands
-    // until then: that nobody has reported yet is no news of the object. Of pods with a sidecar nobody knows how many there are.
+    // After a start, agents take up to a period of their heartbeats to report. The status of an earlier process stays
+    // until then: missing reports are no change of the object. Of pods with a sidecar nobody knows how many there are.
     const isHearing = now - this.#startedAt < this.#delivery.hearingMs
     const unheard = (view: AgentView) => isHearing && (view.isSidecar || view.live.length + view.stale < view.desired)
     for (const view of views) this.#reportAgent(view, unheard(view))
@@ -174,7 +174,7 @@ export class RolloutStatus implements AsyncDisposable {
           selected.has(artifact.id) || evicted.has(artifact.id) || record.rolledBack[artifact.id] !== undefined,
       )
       const isUnknown = concerned.length === 0 ? isHearing : concerned.some(unheard)
-      if (isUnknown && isTold(object)) continue
+      if (isUnknown && isReported(object)) continue
       this.#reportPipeline(artifact, object, concerned, now)
     }
     this.#reportSinks(views)
@@ -233,7 +233,7 @@ export class RolloutStatus implements AsyncDisposable {
 
   #reportAgent({ key, delivered, desired, live, stale, byRevision, failing }: AgentView, unheard: boolean): void {
     const agent = this.#agents.get(...(key.split('/') as [string, string]))
-    if (agent === undefined || (unheard && isTold(agent))) return
+    if (agent === undefined || (unheard && isReported(agent))) return
     const { stable, candidate } = delivered
     const newest = candidate ?? stable
     if (newest === undefined) return
@@ -377,12 +377,12 @@ export class RolloutStatus implements AsyncDisposable {
     }
   }
 
-  /** Components with errors. An error that comes again and again is told once. */
+  /** Components with errors. A repeated error is reported once. */
   #failing(failing: readonly FailingComponent[], status: Pipeline['status'], isWhole: boolean) {
-    const told = new Map((status?.components ?? []).map((component) => [component.name, component]))
+    const reported = new Map((status?.components ?? []).map((component) => [component.name, component]))
     const found = failing.map(({ name, kind, errors, last }) => {
-      const before = told.get(name)
-      told.delete(name)
+      const before = reported.get(name)
+      reported.delete(name)
       const same = before?.lastError?.reason === last?.reason && before?.lastError?.message === last?.message
       if (before !== undefined && same && !isWhole) return before
       const lastError = same ? before?.lastError : last
@@ -402,7 +402,7 @@ export class RolloutStatus implements AsyncDisposable {
             }),
       }
     })
-    return isWhole ? found : [...found, ...told.values()].sort((left, right) => (left.name < right.name ? -1 : 1))
+    return isWhole ? found : [...found, ...reported.values()].sort((left, right) => (left.name < right.name ? -1 : 1))
   }
 
   #pipelineOn({ id, hash }: Artifact, { key, delivered, desired, live, stale, byRevision, failing }: AgentView) {
@@ -468,7 +468,7 @@ export class RolloutStatus implements AsyncDisposable {
     const message = `${current} of ${desired} agents run it.`
     if (current < desired) return finding('False', current === 0 ? 'Pending' : 'RollingOut', message)
     const sidecar = artifact.mode === 'Sidecar'
-    if (desired === 0 && !sidecar) return finding('False', 'Pending', 'The Agents that shall run it have no pods yet.')
+    if (desired === 0 && !sidecar) return finding('False', 'Pending', 'The Agents that select it have no pods yet.')
     const older = artifact.generation < (object.metadata.generation ?? artifact.generation)
     return older
       ? finding(
@@ -490,7 +490,7 @@ export class RolloutStatus implements AsyncDisposable {
     return undefined
   }
 
-  /** Judged by what each agent told last, and of losses and silence by what was told just now. */
+  /** From the last report of each agent; losses and silence from recent reports only. */
   #flowing(id: string, object: Pipeline, traffic: Readonly<Traffic>, lag: Lag, now: number): Finding {
     const found = this.#flowingNow(id, object, traffic, lag, now)
     if (found.status !== 'Unknown') return found
@@ -518,13 +518,13 @@ export class RolloutStatus implements AsyncDisposable {
     }
     if (lostBytes > 0) {
       const lost = `${lostBytes} bytes of log files were given up before they were read.`
-      return finding('False', 'SomeEventsDropped', `${lost} The metric log_bytes_lost_total tells where and why.`)
+      return finding('False', 'SomeEventsDropped', `${lost} See the metric log_bytes_lost_total for files and reasons.`)
     }
     const hasDelivered = eventsOut > 0 || (flow?.figures(now).eventsOut ?? 0) > 0
     const silent = isSilent(traffic)
     const known = conditionOf(object.status?.conditions, 'Flowing')
-    // What has just been read may be on its way still, or in a batch: only errors, or time, tell that it is not. Then it stays so until
-    // something is delivered: between attempts that fail minutes may pass.
+    // Events just read may still be on their way, or in a batch: only errors, or time, show that they are stuck. The condition then stays until
+    // something is delivered, because minutes may pass between failing attempts.
     const isLate = traffic.silentMs >= onTheWayMs && !hasDelivered
     const isStuck = traffic.sinkErrors > 0 || isLate || known?.reason === 'NoEventsDelivered'
     if (silent && isStuck) return finding('False', 'NoEventsDelivered', 'Events were read, and none was delivered.')
@@ -639,7 +639,7 @@ export class RolloutStatus implements AsyncDisposable {
 
 function undoneText(key: string, { record: { undone } }: Delivered): string {
   const [namespace, name] = key.split('/')
-  return `Agent ${key} was taken back to revision ${shortRevision(undone?.to ?? '')} and stays there until something else than ${shortRevision(undone?.from ?? '')} shall run, or until \`penstock rollout resume ${name} -n ${namespace}\`.`
+  return `Agent ${key} was returned to revision ${shortRevision(undone?.to ?? '')} and stays there until its Pipelines change from ${shortRevision(undone?.from ?? '')}, or until \`penstock rollout resume ${name} -n ${namespace}\`.`
 }
 
 /** What pods found out about a Sink. */
@@ -709,7 +709,7 @@ function trafficOn(views: readonly AgentView[], id: string): Traffic {
   return sum
 }
 
-/** How far reading of a Pipeline is behind, as it is told: as good as what stands there already, if that is about the same. */
+/** How far reading of a Pipeline is behind. It keeps the value in the status if the new one is about the same. */
 interface Lag {
   readonly seconds: number
   readonly node: string
@@ -718,12 +718,12 @@ interface Lag {
 function lagOf(id: string, { status }: Pipeline, views: readonly AgentView[], traffic: Readonly<Traffic>): Lag {
   const before = status?.flow?.lagSeconds
   const { lagSeconds: seconds, lagNode: node } = traffic
-  // Nodes that are about equally far behind are not told in turns.
+  // The status does not alternate between nodes that are about equally far behind.
   const known = /^Reading on node (\S+) is /.exec(conditionOf(status?.conditions, 'Flowing')?.message ?? '')?.[1]
-  const told = views.some(({ live }) =>
+  const reported = views.some(({ live }) =>
     live.some((report) => report.node === known && isAbout(report.pipelines[id]?.lagSeconds ?? 0, seconds)),
   )
-  return { seconds: steadyLag(seconds, before), node: told && known !== undefined ? known : node }
+  return { seconds: steadyLag(seconds, before), node: reported && known !== undefined ? known : node }
 }
 
 function laggingText({ spec }: Pipeline, { seconds, node }: Lag): string {

@@ -191,7 +191,7 @@ function normal(status: Readonly<Record<string, unknown>>): string {
 
 const reportKey = (key: string, object: KubeObject) => `${key} ${object.metadata.uid ?? ''}`
 
-/** The status that an object shall have: reports, and where a part has said nothing yet, what is there. */
+/** The desired status of an object: the reports of parts, and the existing status where a part has not reported yet. */
 export function statusOf(
   kind: Kind,
   object: StatusObject,

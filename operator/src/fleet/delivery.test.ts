@@ -61,13 +61,13 @@ test.each([
   expect(made.flow('shop/own')?.figures(1_000_000) ?? nothing).toEqual(nothing)
 })
 
-test('a change is told of once, and the same said again is no news', () => {
+test('a change is announced once, and repeating it announces nothing', () => {
   const made = delivery('shop/own')
-  const told: string[] = []
-  using _ = made.onChange((agent) => told.push(agent))
+  const announced: string[] = []
+  using _ = made.onChange((agent) => announced.push(agent))
   for (const at of [1, 2, 3]) made.hear('shop/sidecar', sender, body({ revision: 'r1' }), at)
   made.hear('shop/sidecar', sender, body({ revision: 'r2' }), 4)
-  expect(told).toEqual(['shop/sidecar', 'shop/sidecar'])
+  expect(announced).toEqual(['shop/sidecar', 'shop/sidecar'])
 })
 
 test('a clock that jumps makes no agent stale', () => {

@@ -39,7 +39,7 @@ export interface Delivered {
   record: RolloutRecord
   /** Revisions whose content is at hand, by `rev`. */
   readonly revisions: Map<string, KnownRevision>
-  /** Pipelines that shall run, by id, with the hash of what shall run. */
+  /** Desired Pipelines by id, with the hash of their content. */
   selected: ReadonlyMap<string, Fragment>
   /** Left out because of the size, with the reason. */
   evicted: ReadonlyMap<string, string>
@@ -186,7 +186,7 @@ export class Delivery {
       this.#reports.set(agent, reports)
     }
     const before = reports.get(sender.podUid)
-    // An agent speaks for the pipelines of its Agent and for no others. What failed is only looked at for those.
+    // An agent speaks for the pipelines of its Agent and for no others. Failures count only for those.
     const selected = this.#delivered.get(agent)?.selected ?? new Map<string, Fragment>()
     const isSelected = (id: string) => selected.has(id)
     const report: Report = {

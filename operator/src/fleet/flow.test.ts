@@ -31,7 +31,7 @@ test.each([1, 3, 40])('traffic of %i agents that does not change gives one figur
   expect(written).toEqual([3000 * agents])
 })
 
-test('what is known of less than the whole window is told', () => {
+test('figures of less than the whole window are used', () => {
   const flow = new Flow(lateMs)
   flow.add(start - 5000, start, { eventsIn: 7, eventsOut: 5, dropped: 2, errors: 1 })
   expect(flow.figures(start)).toEqual({ eventsIn: 7, eventsOut: 5, dropped: 2, errors: 1, buffered: 0 })
@@ -54,7 +54,7 @@ test('a component is named as long as it failed within the window, with its newe
   expect(flow.failing(start + 2 * flowWindowMs)).toEqual([])
 })
 
-test('the most that waited in buffers is told, so that it does not come and go', () => {
+test('the maximum of pending events is reported, so that it does not come and go', () => {
   const flow = new Flow(lateMs)
   flow.hold(start, 5000)
   flow.hold(start + 1000, 0)
@@ -67,7 +67,7 @@ test.each([
   { value: 109, before: 100, says: 110 },
   { value: 0, before: 100, says: 0 },
   { value: 3, before: 2, says: 3 },
-])('$value after $before is told as $says', ({ value, before, says }) => {
+])('$value after $before is reported as $says', ({ value, before, says }) => {
   expect(steady(value, before)).toBe(says)
 })
 
@@ -81,6 +81,6 @@ test.each([
   { seconds: 4, before: 5, says: 5 },
   { seconds: 3, before: 5, says: 0 },
   { seconds: 0, before: 65, says: 0 },
-])('a lag of $seconds s after $before is told as $says', ({ seconds, before, says }) => {
+])('a lag of $seconds s after $before is reported as $says', ({ seconds, before, says }) => {
   expect(steadyLag(seconds, before)).toBe(says)
 })

@@ -95,7 +95,7 @@ export class Flow {
     slot.buffered = Math.max(slot.buffered, bytes)
   }
 
-  /** The last five minutes that all agents have told of; of less than that, all that is known. */
+  /** The last five minutes that all agents have reported; all reports if there are fewer. */
   figures(now: number): Readonly<Slot> {
     return this.#sum(this.#window(now))
   }
@@ -106,7 +106,7 @@ export class Flow {
     return Math.min(flowWindowMs, Math.max(1000, this.#last - this.#first))
   }
 
-  /** What was told just now. */
+  /** Recent reports. */
   recent(now: number): Readonly<Sums> {
     return this.#sum({ from: slotOf(now) - recentSlots + 1, to: slotOf(now) + 1 })
   }
@@ -186,7 +186,7 @@ export function steady(value: number, before: unknown): number {
   return rounded(value)
 }
 
-/** From here on it is told that reading is behind: what is less is the time from one look to the next. */
+/** From this lag on it is reported: a smaller one is the time between two reads. */
 const leastLagSeconds = 5
 
 /** Seconds that reading is behind: two digits at most, and what stands there already as long as it is about that. */

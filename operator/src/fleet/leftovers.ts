@@ -1,5 +1,5 @@
-// Whether what an agent has on its disk for what it does not run is needed by anything. The answer is yes unless everything is known and
-// says no: neither the revisions that its agents may run, nor what shall run, nor the API server has it.
+// Whether anything needs the data that an agent has on its disk for Pipelines that it does not run. The answer is yes unless all facts are
+// known and say no: neither a revision that its agents may run, nor the desired one, nor the API server contains the Pipeline.
 
 import { type Leftover, leftoverKey, pipelineOf, type Revision } from '@penstock/agent/bundle/format'
 import { clusterPipelineKind, pipelineKind } from '../api/kinds.ts'
@@ -54,7 +54,7 @@ export class Leftovers {
     return (await this.#existence(pipeline)) === 'absent'
   }
 
-  /** What agents may run or shall; undefined where that is not known. */
+  /** Revisions that agents may or must run; undefined if unknown. */
   #revisions(agent: string): readonly ReadonlyMap<string, Fragment>[] | undefined {
     const delivered = this.#delivery.get(agent)
     if (delivered?.stable === undefined) return undefined

@@ -10,7 +10,7 @@ const record = (undone?: RolloutRecord['undone']): RolloutRecord => ({
 })
 const known = () => true
 
-test('an Agent goes back to a revision that ran everywhere, and stays there while nothing else shall run', () => {
+test('an Agent goes back to a revision that ran everywhere, and stays there until its Pipelines change', () => {
   const undone = undoneOf(record(), 'bb now', 'ccc', known)
   expect(undone).toEqual({ request: 'bb now', to: 'bbb', from: 'ccc' })
   expect(undoneOf(record(undone), 'bb now', 'ccc', known)).toEqual(undone)
@@ -18,7 +18,7 @@ test('an Agent goes back to a revision that ran everywhere, and stays there whil
   expect(undoneOf(record(undone), undefined, 'ccc', known)).toBeUndefined()
 })
 
-test('it is over when something else shall run, and stays so when that is taken back', () => {
+test('it is over when its Pipelines change, and stays so when the change is reverted', () => {
   const undone = undoneOf(record(), 'bb now', 'ccc', known)
   const over = undoneOf(record(undone), 'bb now', 'ddd', known)
   expect(over).toEqual({ request: 'bb now' })

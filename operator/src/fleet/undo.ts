@@ -1,5 +1,5 @@
-// Going back to an earlier revision, as `penstock rollout undo` asks for by an annotation. What was gone back to stays until there is
-// something else to run than there was when it was asked for, or the annotation is taken away. Pure.
+// Going back to an earlier revision, as `penstock rollout undo` asks for by an annotation. The earlier revision stays until
+// the Pipelines differ from those at the time of the request, or the annotation is removed. Pure.
 
 import type { RolloutRecord } from './delivery.ts'
 
@@ -35,8 +35,8 @@ export function remembered(history: RolloutRecord['history'], entry: RolloutReco
 }
 
 /**
- * What is to be gone back to, after what was known of it.
- * @param wanted revision that shall run without it
+ * The revision to return to, from the known state of the request.
+ * @param wanted revision that would run without the request
  * @param isKnown whether the content of a revision is at hand
  */
 export function undoneOf(
@@ -47,7 +47,7 @@ export function undoneOf(
 ): Undone | undefined {
   if (request === undefined) return undefined
   if (undone?.request === request) {
-    // Something else shall run now: it is over, also if that is taken back later.
+    // The Pipelines have changed: the request is over, even if the change is reverted later.
     return undone.from === undefined || undone.from === wanted ? undone : { request }
   }
   const [prefix = ''] = request.split(' ')

@@ -46,7 +46,7 @@ export function judgeOf(
     }
     const problems = sharedProblems(resourceOf(object))
     if (kind === agentKind) {
-      // A wrong shape is told first: what is below it may be anything.
+      // A wrong shape is reported alone, because its members may be anything.
       const further = problems.length > 0 ? [] : workloadProblems(object as Agent)
       return [
         ...problems,

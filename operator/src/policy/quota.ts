@@ -1,5 +1,5 @@
-// Quotas: how many Pipelines, components and bytes of disk buffers a namespace may have, and how many bytes an Agent's nodes. What runs
-// counts, and what would run. Where one is exceeded the youngest gives way, then the last by name (T14): never all.
+// Quotas: how many Pipelines, components and bytes of disk buffers a namespace may have, and how many bytes an Agent's nodes. Running
+// Pipelines count, and those that would run. If a quota is exceeded, the youngest gives way, then the last by name (T14): never all.
 
 import { type Agent, defaultDiskBudget } from '../api/agent.ts'
 import type { Pipeline } from '../api/pipeline.ts'

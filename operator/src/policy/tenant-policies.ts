@@ -84,7 +84,7 @@ export class Policies {
     return matching
   }
 
-  /** Tells each policy where it matches and where it holds. */
+  /** Reports on each policy the namespaces that it matches, and those where it applies. */
   report(context: Pick<OperatorContext, 'status'>): void {
     const effective = new Map<string, number>()
     for (const { metadata } of this.#namespaces.values()) {

@@ -51,7 +51,7 @@ export const serverNames = (namespace: string) =>
     `${name}.${namespace}`,
   ])
 
-/** What shall be there at a time; the same objects where nothing has to change. */
+/** The certificates to use at a time; the same objects if nothing has to change. */
 export async function renewCertificates(
   found: { readonly authority?: Authority | undefined; readonly server?: ServerCertificate | undefined },
   names: readonly string[],
@@ -238,7 +238,7 @@ export function followCertificatePart(certificate: OperatorCertificate): Operato
   }
 }
 
-/** Makes and renews the certificates, and tells the API server whom to trust. */
+/** Creates and renews the certificates, and registers their authority with the API server. */
 export function keepCertificatesPart(certificate: OperatorCertificate): OperatorPart {
   return {
     name: 'certificates',

@@ -1,6 +1,6 @@
 // Where agents report, and ask for their bundles. It runs on every replica: who asks is made sure of by a review of the token, and what
 // was said is passed on to the leader, who alone keeps it. Pod and node are those of the token, never those that the body names.
-// Whoever can reach it may send tokens: those that cannot be right cost no review, and others have limits (kube/token-gate.ts).
+// Any client that can connect may send tokens: malformed ones cost no review, and others have limits (kube/token-gate.ts).
 
 import { createServer as createPlain, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -220,7 +220,7 @@ export class HeartbeatServer implements AsyncDisposable {
     give(response, { periodMs, denied, ...(gone.length === 0 ? {} : { gone }) } satisfies HeartbeatAnswer)
   }
 
-  /** An agent that asks what it shall look at, or tells what it saw. */
+  /** An agent that asks for requests to observe, or sends its observations. */
   async #inquire(
     request: IncomingMessage,
     response: ServerResponse,
@@ -303,14 +303,14 @@ export class HeartbeatServer implements AsyncDisposable {
     const address = identity === undefined ? undefined : addressOf(identity)
     // One step only: two that each take the other for the leader would send it round for ever.
     if (address === undefined || request.headers[forwardedHeader] !== undefined) {
-      answer(response, 503, 'There is no leader now that could be told.')
+      answer(response, 503, 'There is no leader at the moment.')
       return 503
     }
     try {
       const leader = { ...split(address), ca: this.#options.certificate?.current()?.ca }
       return await relay(request, response, leader, body, idleMs)
     } catch (error) {
-      if (!isNormal(error)) this.#context.logger.debug({ error: errorText(error) }, 'The leader could not be told.')
+      if (!isNormal(error)) this.#context.logger.debug({ error: errorText(error) }, 'The leader could not be reached.')
       if (!response.headersSent) answer(response, 503, 'The leader did not take it.')
       return 503
     }

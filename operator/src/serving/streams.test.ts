@@ -279,7 +279,7 @@ test('a pod that is gone counts for a while', () => {
   expect(changed).toEqual(['a', 'a'])
 })
 
-test('of many that wait each is told', async () => {
+test('each of many waiting agents gets an answer', async () => {
   await using rig = await serving()
   rig.pods.replace([], '', () => true)
   rig.delivery.offer('system/node', offer())

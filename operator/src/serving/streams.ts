@@ -1,6 +1,6 @@
 // Bundles for agents that ask for them. A request is held until something is newer than what the agent has: another revision, another
 // value of a secret, or a pod on its node that a pipeline reads. An agent of a node is given what concerns its node and nothing else.
-// Only the leader answers. What it sends is made when it is sent, a few at a time; who waits costs a connection and some names.
+// Only the leader answers. It makes a part when it sends it, a few at a time; a waiting agent costs a connection and some names.
 
 import type { ServerResponse } from 'node:http'
 import { promisify } from 'node:util'
@@ -52,7 +52,7 @@ interface Request {
   readonly busy: readonly string[]
 }
 
-/** What an agent shall be given. */
+/** The part of a revision for an agent. */
 interface Part {
   readonly offered: Offered
   readonly revision: OfferedRevision

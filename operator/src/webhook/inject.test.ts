@@ -161,7 +161,7 @@ test('before 1.29 a Job is refused unless it insists, and other pods get a plain
   expect(result.spec.containers[1]).not.toHaveProperty('restartPolicy')
 })
 
-test('the annotation beside a template is told', () => {
+test('the annotation beside a template is reported', () => {
   const metadata = { annotations: { 'penstock.dev/sidecar': 'side' } }
   expect(misplacedWarnings({ kind: 'Deployment', metadata })[0]).toContain('spec.template.metadata.annotations')
   expect(misplacedWarnings({ kind: 'CronJob', metadata })[0]).toContain('spec.jobTemplate.spec.template')

@@ -151,7 +151,7 @@ export function injectSidecar(pod: Pod, options: InjectOptions): Injection {
   return { allowed: true, patch: difference(pod, wanted), warnings: warningsOf(pod, users, bare) }
 }
 
-/** The annotation beside the template of a workload does nothing: told when the workload is applied. */
+/** Warnings for annotations beside the template of a workload, which have no effect there. */
 export function misplacedWarnings(workload: {
   readonly kind?: string
   readonly metadata?: { readonly annotations?: Readonly<Record<string, string>> }

@@ -275,7 +275,7 @@ export class WebhookServer implements AsyncDisposable {
     }
   }
 
-  /** Waits until a review may be judged. Who has a turn gives it back. */
+  /** Waits until a review may be judged. A caller that has a turn must give it back. */
   #turn(key: string, until: number): Promise<'now' | 'late' | 'full'> {
     if (this.#judging < maxReviews && this.#waiting.size === 0) {
       this.#judging++
@@ -342,8 +342,8 @@ export class WebhookServer implements AsyncDisposable {
   }
 
   /**
-   * Whether the author of a ClusterPipeline may read the logs of all namespaces, where that is asked for; and whether it is to be written
-   * down that this one may. Who changes no spec needs no right, and stands for a spec of which nobody is known if he has it.
+   * Whether the author of a ClusterPipeline may read the logs of all namespaces, if that is required; and whether this author must be
+   * recorded. A user who does not change the spec needs no right, and becomes the author of a spec without one if the user has the right.
    */
   async #authorOf({ object, oldObject, userInfo }: AdmissionRequest): Promise<{ isRefused: boolean; isNew: boolean }> {
     if (this.#authors === undefined || object === null) return { isRefused: false, isNew: false }

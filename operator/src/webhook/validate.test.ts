@@ -24,7 +24,7 @@ const judge: Judge = async (_, object) =>
 
 const ask = (object: Judged, previous?: Judged) => validate(pipelineKind, object, previous, judge)
 
-test('all errors are told at once, with their reasons', async () => {
+test('all errors are reported at once, with their reasons', async () => {
   const verdict = await ask(
     pipeline({
       wrong: [
@@ -39,7 +39,7 @@ test('all errors are told at once, with their reasons', async () => {
   )
 })
 
-test('what another object may still mend is a warning', async () => {
+test('a problem that another object may still fix is a warning', async () => {
   const verdict = await ask(pipeline({ wrong: [['SinkNotFound', 'there is no Sink "loki"']] }))
   expect(verdict).toEqual({ allowed: true, message: '', warnings: ['sinks[0]: there is no Sink "loki"'] })
 })

@@ -19,8 +19,8 @@ export interface Verdict {
   readonly warnings: readonly string[]
 }
 
-/** Reasons that another object may still mend: what is referred to may be applied a moment later. */
-const mendable: ReadonlySet<Reason> = new Set([
+/** Reasons that another object may still fix: a referenced object may be applied a moment later. */
+const fixable: ReadonlySet<Reason> = new Set([
   'SourceNotFound',
   'SinkNotFound',
   'SecretNotFound',
@@ -48,7 +48,7 @@ export async function validate(
   if (hasShape && canonicalJson(specOf(object)) === canonicalJson(specOf(previous))) return passes
 
   const problems = await judge(kind, object)
-  const errors = problems.filter((problem) => problem.severity === 'error' && !mendable.has(problem.reason))
+  const errors = problems.filter((problem) => problem.severity === 'error' && !fixable.has(problem.reason))
   const notes = problems.filter((problem) => !errors.includes(problem))
   const spec = specOf(object)
   const text = (problem: CompileProblem) => advice(problem, spec)

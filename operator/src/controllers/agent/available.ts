@@ -79,8 +79,8 @@ export function troubleOf(pods: Iterable<PodObject>): string | undefined {
       const { name, ready, restartCount, state, lastState } = container
       const waits = state?.waiting?.reason ?? ''
       const where = `container ${name} of ${metadata.name}`
-      if (/^Err|Image/.test(waits)) return `the image of ${where} cannot be had`
-      if (/^Create\w+Error$/.test(waits)) return `${where} cannot be made: ${waits}`
+      if (/^Err|Image/.test(waits)) return `cannot pull the image of ${where}`
+      if (/^Create\w+Error$/.test(waits)) return `cannot create ${where}: ${waits}`
       const end = state?.terminated ?? lastState?.terminated
       if (ready !== true && restartCount > 0 && end?.exitCode !== undefined && end.exitCode !== 0) {
         const reason = end.reason === 'OOMKilled' ? 'out of memory' : `exit code ${end.exitCode}`

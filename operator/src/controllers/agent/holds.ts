@@ -2,7 +2,7 @@
 
 import { quantityOf } from '../../api/quantity.ts'
 
-/** Whether an object has all that we want of it. What it has besides is not ours. */
+/** Whether an object has all wanted fields. Further fields belong to others. */
 export function holds(live: unknown, wanted: unknown): boolean {
   if (Array.isArray(wanted)) {
     if (!Array.isArray(live) || live.length < wanted.length) return false

@@ -267,7 +267,7 @@ export class Workloads {
     signal: AbortSignal,
   ): Promise<void> {
     const namespace = type.namespaced ? agent.metadata.namespace : undefined
-    // Caches do without what tells who has changed which field.
+    // Cached objects have no `managedFields`, so the live object is fetched.
     const live = await this.#context.kube.as('agent').get<KubeObject>(type, namespace, name, { signal })
     const manager = live === undefined ? 'unknown' : managerOf(live)
     const now = evenNow()

@@ -38,7 +38,7 @@ export class Inquiries {
   /** By uid of the pod. */
   readonly #held = new Map<string, Held>()
 
-  /** What an agent shall do; waits until there is something, at most so long. Undefined: too many wait. */
+  /** Requests for an agent; waits for the first one, up to a limit. Undefined: too many wait. */
   async next(asked: Asked, serving: ReadonlySet<string>, gone: AbortSignal): Promise<readonly Inquiry[] | undefined> {
     const now = this.#of(asked, serving)
     if (now.length > 0 || gone.aborted) return now

@@ -106,7 +106,7 @@ export class Observers {
     const shown = componentOf(artifact, component)
     const runners = this.#runners(artifact.id)
     const what = `${kind.kind} ${objectKey(namespace, name)}`
-    if (runners.length === 0) throw new Refusal(409, `No agent runs ${what}: \`penstock status\` tells why.`)
+    if (runners.length === 0) throw new Refusal(409, `No agent runs ${what}: \`penstock status\` shows the reason.`)
     if (node !== undefined && !runners.some(({ report }) => report.node === node)) {
       const nodes = [...new Set(runners.map(({ report }) => report.node))].sort()
       const some = `${nodes.slice(0, 10).join(', ')}${nodes.length > 10 ? ', …' : ''}`
@@ -240,7 +240,7 @@ export class Observers {
     throw new Refusal(409, `${what} does not run: ${reason}${message === '' ? '' : `: ${message}`}`)
   }
 
-  /** Pods that run a Pipeline, or shall. */
+  /** Pods that run a Pipeline or must run it. */
   #runners(id: string): Runner[] {
     const runners: Runner[] = []
     const now = Date.now()

@@ -1,5 +1,5 @@
-// Passes a request on to the leader, who alone knows, with the sender's own token: the leader makes sure for itself. What the leader
-// answers goes back as it comes, so that an answer may go on for as long as somebody listens.
+// Passes a request on to the leader, who alone knows, with the sender's own token: the leader makes sure for itself. The leader's
+// answer is passed back as it arrives, so that it may continue for as long as the client listens.
 
 import { type IncomingMessage, request as requestPlain, type ServerResponse } from 'node:http'
 import { request as requestSecure } from 'node:https'

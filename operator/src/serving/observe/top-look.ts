@@ -1,5 +1,5 @@
-// Somebody who looks at the figures of Pipelines: agents tell what each did since their start, and from two such tellings of one pod
-// come its rates. Sums over pods are exact: a pod that is silent counts for nothing and is shown to be missing.
+// A client that watches the figures of Pipelines: agents report totals since their start, and two such reports of one pod
+// give its rates. Sums over pods are exact: a pod that is silent counts for nothing and is shown to be missing.
 
 import type { Figures, FiguresAnswer, FiguresInquiry } from '@penstock/agent/bundle/inquiries'
 import type { LogPosition } from '@penstock/agent/component'
@@ -34,7 +34,7 @@ export interface TopLine {
   readonly pipelines: readonly TopRow[]
 }
 
-interface Telling {
+interface PodReport {
   readonly at: number
   readonly pipelines: ReadonlyMap<string, Figures>
 }
@@ -49,7 +49,7 @@ const nothing: Figures = { eventsIn: 0, eventsOut: 0, dropped: 0, errors: 0, buf
 export interface TopOptions {
   readonly id: string
   readonly intervalMs: number
-  /** A pod, by its uid, and its node: only the agents there are asked, and tell where they stand in its logs. */
+  /** A pod, by its uid, and its node: only the agents there are asked, and report their positions in its logs. */
   readonly pod?: { readonly uid: string; readonly node: string } | undefined
 }
 
@@ -61,7 +61,7 @@ export class TopLook implements Look {
   readonly #chosen: () => readonly Artifact[]
   readonly #runners: (id: string) => readonly Runner[]
   /** The last two of each pod, the newest first. */
-  readonly #told = new Map<string, readonly [Telling, Telling | undefined]>()
+  readonly #reports = new Map<string, readonly [PodReport, PodReport | undefined]>()
 
   constructor(
     { id, intervalMs, pod }: TopOptions,
@@ -93,7 +93,7 @@ export class TopLook implements Look {
     const pipelines = new Map<string, Figures>()
     for (const [id, figures] of Object.entries(figuresIn(body)))
       if (selected?.has(id)) pipelines.set(id, cleaned(figures))
-    this.#told.set(podUid, [{ at: performance.now(), pipelines }, this.#told.get(podUid)?.[0]])
+    this.#reports.set(podUid, [{ at: performance.now(), pipelines }, this.#reports.get(podUid)?.[0]])
   }
 
   line(): TopLine {
@@ -110,7 +110,7 @@ export class TopLook implements Look {
       let lagSeconds: number | undefined
       const positions: LogPosition[] = []
       for (const { report } of runners) {
-        const [now, before] = this.#told.get(report.podUid) ?? []
+        const [now, before] = this.#reports.get(report.podUid) ?? []
         if (now === undefined || now.at < oldest) continue
         const figures = now.pipelines.get(id) ?? nothing
         positions.push(...(figures.positions ?? []))
