@@ -23,7 +23,7 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
   'the configuration': [
     'api/tap.ts #watched',
     'bundle/heartbeat.ts #lastErrors',
-    'bundle/heartbeat.ts #told',
+    'bundle/heartbeat.ts #reported',
     'bundle/inquiries.ts #ages',
     'bundle/runner.ts #broken',
     'bundle/runner.ts #failures',

@@ -1,5 +1,5 @@
-// What stands between the topology and a sink: batches wait here until the sink takes them.
-// What was accepted is handed out or counted as discarded.
+// The buffer between the topology and a sink: batches wait here until the sink takes them.
+// Every accepted event is handed out or counted as discarded.
 
 import type { Batch } from '../event/batch.ts'
 import type { ErrorType } from '../telemetry/component-events.ts'
@@ -9,8 +9,8 @@ export interface SinkBuffer {
   /** What is inside when the agent stops is still there when it starts. */
   readonly durable: boolean
   /**
-   * Takes a batch over, with its share of the finalizer. What it returns, if anything, resolves when all of the batch is in:
-   * until then the buffer is full and its writer shall wait.
+   * Takes a batch over, with its share of the finalizer. A returned promise resolves when all of the batch is in:
+   * until then the buffer is full and its writer must wait.
    */
   write(batch: Batch): Promise<void> | undefined
   /** The next batch, or a part of one, now the taker's; undefined if there is none at the moment. */
@@ -26,7 +26,7 @@ export interface SinkBuffer {
   readonly limit: { readonly events?: number; readonly bytes?: number }
   /** Takes other limits for what comes from now on; only durable buffers do. */
   reconfigure?(options: DiskBufferOptions): void
-  /** Writes down what must survive and lets go of files. What is inside a memory buffer is lost. */
+  /** Writes the events that must survive, and closes files. Events in a memory buffer are lost. */
   close(): Promise<void>
   /** Closes, and takes away the files if nothing is in them: for a buffer whose sink is gone for good. */
   removeIfEmpty?(): Promise<void>

@@ -1,5 +1,5 @@
-// Crashes of a disk buffer between any two system calls. What a run does to its folder is written down; from this the folder is
-// made as a kill leaves it, or a loss of power: then only what a sync covered is there for certain, and the rest as chance has
+// Crashes of a disk buffer between any two system calls. The harness records all calls of a run on its folder; from them it recreates the folder
+// as a kill leaves it, or a loss of power: then only what a sync covered is there for certain, and the rest as chance has
 // it. Segments are small here, so that few events fill many.
 
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, unlinkSync, writeFileSync } from 'node:fs'
@@ -272,8 +272,8 @@ class History {
   readonly written: number[] = []
   readonly heard: number[] = []
   readonly done: number[] = []
-  /** Events whose source was told anything. */
-  readonly told = new Set<number>()
+  /** Events whose source got any status. */
+  readonly answered = new Set<number>()
   /** Whether writes take their time: what is written is known only now and then, and some of it is delivered before. */
   readonly slow: boolean
   #run = 0
@@ -297,7 +297,7 @@ class History {
       this.written.push(Number.POSITIVE_INFINITY)
     }
     const heard = (status: string) => {
-      for (let n = first; n < first + size; n++) this.told.add(n)
+      for (let n = first; n < first + size; n++) this.answered.add(n)
       for (let n = first; n < first + size && status === 'delivered' && run === this.#run; n++)
         this.heard[n] = steps.length
     }
@@ -387,7 +387,7 @@ function keptSteps(step: number, power: Random | undefined): (boolean | 'torn')[
   for (let index = 0; index < step; index++) {
     const at = steps[index] as Step
     if (at.op === 'sync' || at.op === 'failed') {
-      // A failure may also be of what was written meanwhile: the kernel tells of it once.
+      // A failure may also be of data written meanwhile: the kernel reports it once.
       const until = at.op === 'failed' ? index : at.began
       const covered = (other: number) => other < until && (steps[other] as { file: number }).file === at.file
       if (at.op === 'failed') chance(open.filter(covered))
@@ -473,7 +473,7 @@ async function live(history: History, chance: Random, failing: boolean): Promise
         return call === 'fdatasync' && failures++ < 3 ? 'EIO' : undefined
       }
       const last = history.written.length - 1
-      if (chance.below(4) === 0) await pass(() => history.told.has(last))
+      if (chance.below(4) === 0) await pass(() => history.answered.has(last))
       else if (chance.below(2) === 0) await vi.advanceTimersByTimeAsync(60)
     }
     disk.fault = () => undefined
@@ -662,7 +662,7 @@ test('what is written while a sync fails for the last time is not called safe be
   await deliver()
   await put()
   fail?.()
-  await pass(() => history.told.has(19))
+  await pass(() => history.answered.has(19))
   vi.useRealTimers()
   const failed = steps.findLastIndex(({ op }) => op === 'failed')
   const { file, began } = steps[failed] as Extract<Step, { op: 'failed' }>

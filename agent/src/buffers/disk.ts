@@ -40,7 +40,7 @@ const hotLimit = 2 * 1024 * 1024
 const syncMs = 500
 /** What comes within a moment is synced together, also after a long time of nothing. */
 const leastSyncMs = 20
-/** How often a sync that fails is tried, from writing what it was for again, before its sources are told. */
+/** Attempts of a failing sync, each after writing its data again, before its sources get the error. */
 const syncAttempts = 3
 /** Written bytes after which a sync does not wait for its time, and after which writers wait for it. */
 const syncEarly = 32 * 1024 * 1024
@@ -56,7 +56,7 @@ export interface DiskBufferContext {
   readonly component: Labels
   /** From here on what the sink could not deliver stays in the buffer for the next start. */
   readonly abandoning: AbortSignal
-  /** Hears of events dropped for want of room. */
+  /** Called with the number of events dropped because the buffer is full. */
   readonly onDrop?: (events: number) => void
 }
 
@@ -203,7 +203,7 @@ export class DiskBuffer implements SinkBuffer {
     let lost = 0
     for (const finding of found.findings) {
       lost += finding.lost
-      this.#findingTold(finding.code, finding.lost, finding.path)
+      this.#reportFinding(finding.code, finding.lost, finding.path)
     }
     this.#counters.lost(lost)
     let gapped = 0
@@ -807,7 +807,7 @@ export class DiskBuffer implements SinkBuffer {
         this.#writeLedger()
         return
       }
-      // Nobody knows what of it is on the disk. Who can send it again is told to, unless it was delivered meanwhile.
+      // It is unknown how much of it is on the disk. Sources that can send it again must do so, unless it was delivered meanwhile.
       if (this.#doneId < nextId) status = 'errored'
     }
     this.#syncingSince = Number.POSITIVE_INFINITY
@@ -844,7 +844,9 @@ export class DiskBuffer implements SinkBuffer {
   #writeAgain(): void {
     const from = isBefore(this.#covered, this.#done) ? this.#done : this.#covered
     if (this.#store.writeAgain(from)) return
-    throw Object.assign(new Error('What could not be synced does not come back as it was written.'), { code: 'EIO' })
+    throw Object.assign(new Error('Data whose sync failed reads back differently than it was written.'), {
+      code: 'EIO',
+    })
   }
 
   /** Where the records end. */
@@ -882,7 +884,7 @@ export class DiskBuffer implements SinkBuffer {
     )
   }
 
-  #findingTold(code: string, events: number, path: string): void {
+  #reportFinding(code: string, events: number, path: string): void {
     this.#error('reader_failed', code, { path, events }, 'The disk buffer was found incomplete.')
   }
 

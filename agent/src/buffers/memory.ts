@@ -8,7 +8,7 @@ import { BufferCounters, type SinkBuffer } from './buffer.ts'
 export interface MemoryBufferOptions {
   readonly maxEvents: number
   readonly whenFull: 'block' | 'drop_newest'
-  /** Hears of events dropped for want of room. */
+  /** Called with the number of events dropped because the buffer is full. */
   readonly onDrop?: (events: number) => void
 }
 

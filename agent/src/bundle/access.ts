@@ -102,7 +102,7 @@ export function askServer(client: KubeClient): AskAccess {
   }
 }
 
-/** The operator, about metrics. What else there is, events among it, is for the pod itself. */
+/** The operator, about metrics. All other paths, such as events, are for the pod itself. */
 export function askOperator(client: OperatorClient): AskAccess {
   return async (token, path) => {
     if (path !== '/metrics') return false

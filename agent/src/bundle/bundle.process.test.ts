@@ -201,7 +201,7 @@ function merged(...bundles: readonly TestBundle[]): TestBundle {
   }
 }
 
-test('pipelines of two namespaces read their own pods over one connection, and the operator is told', async () => {
+test('pipelines of two namespaces read their own pods over one connection, and the operator gets reports', async () => {
   const { api, kubeConfig } = await cluster()
   await using _ = api
   await using operator = await Operator.start()
@@ -259,10 +259,10 @@ test('pipelines of two namespaces read their own pods over one connection, and t
   log('shop', 'web', 'web three')
   await eventually(() => expect(read('all')).toContain('web three'))
   expect(await agent.stop()).toBe(0)
-  // What it did last is told at the end.
-  const told = (name: 'eventsIn' | 'eventsOut') =>
+  // The last report contains its last figures.
+  const reportedSum = (name: 'eventsIn' | 'eventsOut') =>
     operator.beats.reduce((sum, { pipelines }) => sum + (pipelines['shop/all']?.[name] ?? 0), 0)
-  expect([told('eventsIn'), told('eventsOut')]).toEqual([read('all').length, read('all').length])
+  expect([reportedSum('eventsIn'), reportedSum('eventsOut')]).toEqual([read('all').length, read('all').length])
 })
 
 /** A bundle of an operator that has many agents: so long each may wait at its start. */
@@ -492,7 +492,7 @@ test('namespaced pipelines reach no address of the node, and what their programs
   })
   expect(reached).toBe(0)
   expect(agent.err).not.toContain('a tenant speaks')
-  // What comes again and again is written less often; the operator is told what it was all the same.
+  // Repeated errors are logged less often; the operator gets all of them.
   await eventually(() => expect(agent.err).toContain('The message is being suppressed'))
   const before = operator.beats.length
   await eventually(() => expect(operator.beats.length).toBeGreaterThan(before + 1))
@@ -691,7 +691,7 @@ test('what is over a limit is dropped and counted, or waits in its file; other c
   expect(await agent.stop()).toBe(0)
 })
 
-test('log files that are closed to the agent are told with what opens them', async () => {
+test('log files that the agent cannot read are reported with the fix', async () => {
   const { api, kubeConfig } = await cluster()
   await using _ = api
   await using operator = await Operator.start()
@@ -715,7 +715,7 @@ test('log files that are closed to the agent are told with what opens them', asy
   expect(await agent.stop()).toBe(0)
 })
 
-test('how far reading is behind what is written is told, as long as it is', async () => {
+test('the lag of reading is reported, as long as there is one', async () => {
   const { api, kubeConfig } = await cluster()
   await using _ = api
   await using operator = await Operator.start()

@@ -27,14 +27,14 @@ export async function drained(
     for (const { buffer } of topology.sinks.values()) events += buffer.events
     return events
   }
-  let told = false
+  let isLogged = false
   for (;;) {
     const { state, failures } = runner.state
     if (state === 'Loaded' && failures.length === 0) {
       const events = waiting()
       if (events === 0) break
-      if (!told) logger.info({ events }, 'Delivering what the buffers hold.')
-      told = true
+      if (!isLogged) logger.info({ events }, 'Delivering what the buffers hold.')
+      isLogged = true
     }
     await wait(lookMs)
   }

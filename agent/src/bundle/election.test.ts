@@ -227,7 +227,7 @@ test('one that stops gives its claim up, and the next begins with its next look'
   expect(server.writes - writes).toBe(1)
 })
 
-test('without anything to run, nothing is asked, and what was had is given up', async () => {
+test('without anything to run, nothing is asked, and a held Lease is released', async () => {
   const { time, server } = setUp(0)
   const agent = new TestAgent(server, time, 'one')
   await passUntil(time, () => agent.leads, 5000)
@@ -249,7 +249,7 @@ test('a source that another takes the place of costs no claim', async () => {
   expect(server.lease?.spec?.leaseTransitions).toBe(1)
 })
 
-test('a process that stood still does not lead when it goes on, though no timer has told it yet', async () => {
+test('a process that stood still does not lead when it goes on, though no timer has fired yet', async () => {
   const { time, agents, leaders } = setUp(2)
   await passUntil(time, () => leaders().length === 1, 5000)
   const [first] = leaders() as [TestAgent]

@@ -16,7 +16,7 @@ export interface LeaseApi {
     body?: unknown,
     method?: 'PUT',
   ): Promise<{ readonly status: number; readonly body: unknown }>
-  /** After a failure: the next request shall not use what this one has used. */
+  /** After a failure: the next request must not use the connection of this one. */
   disconnect(): Promise<void>
 }
 
@@ -35,7 +35,7 @@ export interface ElectionOptions {
   readonly retryMs?: number
 }
 
-/** What was last seen that is not to be had, and since when. */
+/** The last seen claim of another agent, and since when it is unchanged. */
 interface Seen {
   readonly what: string
   readonly at: number
@@ -153,7 +153,7 @@ export class Election implements Leadership {
     const { lease } = this.#term ?? {}
     this.#end('Nothing is left to run.', 'info')
     if (this.#members === 0 && this.#leader === this.#options.identity) await this.#release(lease)
-    const api = await this.#api?.catch(() => undefined) // it was told of when it failed
+    const api = await this.#api?.catch(() => undefined) // its failure was logged
     await api?.disconnect()
   }
 
@@ -172,11 +172,11 @@ export class Election implements Leadership {
       if (!this.#failing)
         this.#log.warn({ error: errorText(error) }, 'The Lease could not be read or written; trying again.')
       this.#failing = true
-      await this.#api?.then((api) => api.disconnect()).catch(() => {}) // it was told of above
+      await this.#api?.then((api) => api.disconnect()).catch(() => {}) // its failure is logged above
     }
   }
 
-  /** Takes or renews the claim if it can be had. Gives who has it; undefined if nobody, or if that is not known. */
+  /** Takes or renews the claim if it is free or ours. Returns its holder; undefined if there is none, or if it is unknown. */
   async #attempt(): Promise<string | undefined> {
     const { clock, identity } = this.#options
     const before = clock.now()

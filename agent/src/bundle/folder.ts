@@ -25,7 +25,7 @@ export interface Loaded {
   /** Whether it is being tried. */
   readonly candidate: boolean
   readonly secretsEpoch: string
-  /** Tells which part of the revision it is; undefined: all of it. */
+  /** Identifies the part of the revision; undefined: all of it. */
   readonly mark?: string | undefined
   readonly bundle: Bundle
   readonly secrets: Secrets
@@ -50,7 +50,7 @@ export function deliveryIn(bundleDir: string): 'Mounted' | 'Stream' | undefined 
   return manifest && (manifest.delivery === 'Stream' ? 'Stream' : 'Mounted')
 }
 
-/** The most that an agent shall wait at its start before it asks the API server. */
+/** The maximum time that an agent waits at its start before its first request to the API server. */
 export function startSpreadIn(bundleDir: string): number {
   const ms = manifestIn(bundleDir)?.startSpreadMs
   return typeof ms === 'number' && ms > 0 ? ms : 0
@@ -60,7 +60,7 @@ function manifestIn(bundleDir: string): Manifest | undefined {
   try {
     return JSON.parse(readFileSync(join(bundleDir, 'manifest.json'), 'utf8')) as Manifest
   } catch {
-    return undefined // told of when the bundle is looked at
+    return undefined // reported when the bundle is read
   }
 }
 

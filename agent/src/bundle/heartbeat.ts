@@ -1,5 +1,5 @@
-// Tells the operator, as often as it asks for and after every attempt to load, what this agent runs, what failed and what its pipelines
-// did since the last time. Without an operator the agent goes on as it is.
+// Reports to the operator, at the period that the operator sets and after every attempt to load: what this agent runs, failures, and the figures
+// of its pipelines since the last report. Without an operator the agent continues unchanged.
 
 import type { SinkBuffer } from '../buffers/buffer.ts'
 import { errorText, PenstockError } from '../errors.ts'
@@ -57,7 +57,7 @@ export interface PipelineReport {
   readonly bufferUse: number
   /** How long ago the oldest log line was written that waits to be read; 0 where none does. */
   readonly lagSeconds: number
-  /** Those with something to tell. */
+  /** Components with figures to report. */
   readonly components: Readonly<Record<string, ComponentReport>>
 }
 
@@ -87,9 +87,9 @@ export interface HeartbeatBody {
 }
 
 const timeoutMs = 10_000
-/** Attempts to load that come close together are told of together. */
+/** Load attempts within this time share one report. */
 const soonMs = 100
-/** After what was put in force has been told, it is told what comes of it. */
+/** A second report follows this long after a load, with its first figures. */
 const firstFiguresMs = 5000
 /** So long the end of the agent waits for the operator to hear the rest. */
 const lastMs = 1000
@@ -140,13 +140,13 @@ export class Heartbeat {
   readonly #startedAt = new Date().toISOString()
   readonly #ending = new AbortController()
   readonly #lastErrors = new Map<string, LastError>()
-  #told = new Map<string, Counts>()
+  #reported = new Map<string, Counts>()
   readonly #client: OperatorClient
   #periodMs: number = heartbeatPeriods.usualMs
   #timer: NodeJS.Timeout | undefined
   #sending: Promise<void> | undefined
   #again = false
-  /** What was put in force, or could not be, is told of twice: that it is, and what comes of it. */
+  /** A load, or its failure, has two reports: its result, and its first figures. */
   #isNew = false
   /** Attempts in a row that failed. */
   #failed = 0
@@ -173,7 +173,7 @@ export class Heartbeat {
     await this.#sending
   }
 
-  /** After the topology has stopped: tells what it did until then, if there is somebody who hears. */
+  /** After the topology has stopped: sends the last figures, if the operator is reachable. */
   async close(): Promise<void> {
     if (this.#failed === 0) await this.#send(AbortSignal.timeout(lastMs))
     this.#unsubscribe()
@@ -195,7 +195,7 @@ export class Heartbeat {
     const signal = AbortSignal.any([this.#ending.signal, AbortSignal.timeout(timeoutMs)])
     this.#sending = this.#send(signal).finally(() => {
       this.#sending = undefined
-      // What happened while it was sent is told soon. Else: spread, so that the agents of a cluster do not all speak at once.
+      // Changes during the request are reported soon. Otherwise reports are spread, so that the agents of a cluster do not all send at once.
       if (this.#again) this.#schedule(soonMs)
       else if (this.#timer === undefined) this.#schedule(this.#nextMs() * (0.8 + Math.random() * 0.4))
       this.#again = false
@@ -218,21 +218,21 @@ export class Heartbeat {
       if (answer.status < 200 || answer.status >= 300) {
         throw new PenstockError('PEN_REQUEST_FAILED', `The operator answered with status ${answer.status}.`)
       }
-      this.#told = counts
+      this.#reported = counts
       // What was said while this was sent is for the next one.
       for (const [id, error] of said) if (this.#lastErrors.get(id) === error) this.#lastErrors.delete(id)
       const { periodMs, gone, denied } = answerIn(answer.body)
       // Of an operator before it sent them, or one that knows none, the last known ones stay.
       if (denied.length > 0) this.#runner.denied.set(denied)
       this.#periodMs = periodMs
-      leftovers?.told(gone)
+      leftovers?.answered(gone)
       if (this.#failed > 0) logger.info('The operator takes heartbeats again.')
       this.#failed = 0
     } catch (error) {
       if (this.#ending.signal.aborted) return
       metrics.counter('heartbeat_failures_total').add(1)
       if (this.#failed === 0)
-        logger.warn({ error: errorText(error) }, 'The operator could not be told; the agent goes on.')
+        logger.warn({ error: errorText(error) }, 'The report to the operator failed; the agent continues.')
       this.#failed++
     }
   }
@@ -262,7 +262,7 @@ export class Heartbeat {
     return this.#reports(countsIn(this.#options.metrics), new Map())
   }
 
-  #reports(counts: ReadonlyMap<string, Counts>, told = this.#told): Record<string, PipelineReport> {
+  #reports(counts: ReadonlyMap<string, Counts>, told = this.#reported): Record<string, PipelineReport> {
     const reports: Record<string, PipelineReport> = {}
     const { sources, transforms, sinks } = this.#topology
     const byPipeline = Map.groupBy([...sources.keys(), ...transforms.keys(), ...sinks.keys()], pipelineOf)

@@ -123,10 +123,10 @@ test('a tap sends events of one pipeline, so many at a time, until nobody wants 
     looked.ask()
     expect(looked.said.serving).toEqual([])
   }, 30_000)
-  const told = looked.answers.length
+  const answered = looked.answers.length
   looked.ask(tap('t2', 'shop/one', { component: { name: 'out', kind: 'sink' } }))
   await vi.waitFor(() => expect(looked.answers.at(-1)?.path).toBe('/v1/inquiries/t2'), 30_000)
-  expect(looked.answers.slice(told).map(({ path }) => path)).not.toContain('/v1/inquiries/t1')
+  expect(looked.answers.slice(answered).map(({ path }) => path)).not.toContain('/v1/inquiries/t1')
 })
 
 test('an event that is too large is skipped and counted', async () => {

@@ -38,7 +38,7 @@ export interface FiguresInquiry extends AnyInquiry {
   readonly kind: 'figures'
   /** All if absent. */
   readonly pipelines?: readonly string[]
-  /** Uid of a pod: where pipelines stand in its logs is told, too. */
+  /** Uid of a pod: also report the positions of pipelines in its logs. */
   readonly pod?: string
 }
 
@@ -130,7 +130,7 @@ export class Inquiries {
         else if (answer.status === 429) waitMs = crowdedMs * (0.5 + Math.random() / 2)
         else waitMs = pauseMs(failures++)
       } catch {
-        // The heartbeat tells of an operator that is away.
+        // The heartbeat logs that the operator is away.
         waitMs = pauseMs(failures++)
       }
       await sleep(waitMs, undefined, { signal, ref: false }).catch(() => {}) // the signal ends the loop
@@ -140,7 +140,7 @@ export class Inquiries {
   #begin(inquiry: Inquiry): void {
     const { id, kind } = inquiry
     if (this.#serving.has(id) || this.#serving.size >= mostServed) return
-    const work = (kind === 'tap' ? this.#tap(inquiry) : this.#tell(inquiry))
+    const work = (kind === 'tap' ? this.#tap(inquiry) : this.#report(inquiry))
       .catch((error: unknown) => {
         if (!this.#ending.signal.aborted) this.#options.logger.debug({ error }, 'An inquiry could not be answered.')
       })
@@ -179,7 +179,7 @@ export class Inquiries {
     })
   }
 
-  async #tell(inquiry: FiguresInquiry): Promise<void> {
+  async #report(inquiry: FiguresInquiry): Promise<void> {
     const wanted = inquiry.pipelines === undefined ? undefined : new Set(inquiry.pipelines)
     using lag = new Lag(this.#options.topology, wanted)
     await this.#turns(inquiry, () => {

@@ -66,7 +66,7 @@ function agent() {
     /** One heartbeat, to which the operator answers with these. */
     beat: (gone: readonly string[], at: number) => {
       const found = leftovers.found()
-      leftovers.told(gone, at)
+      leftovers.answered(gone, at)
       return found
     },
   }

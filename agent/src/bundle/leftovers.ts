@@ -56,7 +56,7 @@ export class Leftovers {
   }
 
   /** Takes what the operator calls gone of what was found last. */
-  told(gone: readonly string[], now = performance.now()): void {
+  answered(gone: readonly string[], now = performance.now()): void {
     const asked = new Map(this.#asked.map((leftover) => [leftoverKey(leftover), leftover]))
     const isGone = new Set(gone)
     // Something may have come back while the operator was asked.
@@ -114,7 +114,7 @@ export class Leftovers {
         'The buffer of a sink that is gone was removed; its events are discarded.',
       )
     } catch (error) {
-      logger.warn({ path, error }, 'What a pipeline that is gone has left could not be removed; it is tried again.')
+      logger.warn({ path, error }, 'The data of a removed pipeline could not be deleted; the agent will retry.')
     }
   }
 
@@ -164,7 +164,7 @@ function eventsIn(path: string): number {
     const { state, damaged } = Ledger.read(join(path, ledgerName))
     if (state !== undefined && !damaged) return state.nextId - state.readId
   } catch {
-    // No ledger: the segments tell.
+    // No ledger: the segments show it.
   }
   return inspectBuffer(path).lag_events
 }

@@ -91,7 +91,7 @@ export class BundleMode {
       if (mode.#operator !== undefined) mode.#readerOperator = new OperatorClient(mode.#operator)
       return mode
     }
-    const target = await mode.#target().catch(() => undefined) // told of when a source needs it
+    const target = await mode.#target().catch(() => undefined) // reported when a source needs it
     if (target !== undefined) mode.#reader = new KubeClient(target, `Penstock/${version}`)
     return mode
   }

@@ -1,5 +1,5 @@
-// The part of a bundle that is one pipeline, as checked configuration. Pipelines are apart: what is wrong with one is told of
-// that one.
+// The part of a bundle that is one pipeline, as checked configuration. Pipelines are apart: a problem is reported for
+// its own pipeline.
 
 import { createHash } from 'node:crypto'
 import type { Config, SinkConfig, SourceConfig } from '../config/config.ts'

@@ -24,7 +24,7 @@ export function forbiddenSecrets(part: Part, secrets: Secrets): Problem[] {
     for (const [id, options] of Object.entries(components)) {
       if (!isTable(options) || part.pipeline.platform?.includes(id) === true) continue
       const declaration = findComponent(kind, String(options['type']))
-      if (declaration === undefined) continue // told of when the options are checked
+      if (declaration === undefined) continue // the check of options reports it
       const report = (path: Place['path'], message: string, help: string) =>
         problems.push({ severity: 'error', path: [list, id, ...path].join('.'), message, help })
       const visit = ({ path, value, schemas }: Place): undefined => {

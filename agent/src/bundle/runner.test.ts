@@ -579,13 +579,13 @@ test('with rights in some namespaces alone, pods and labels are followed in each
   api.within = ['shop', 'blog']
   const facts =
     '[.orchestrator.pod_namespace, .orchestrator.pod_labels.app, .orchestrator.namespace_labels.team, .message]'
-  const told = { transform: { type: 'remap', source: `.message = encode_json(${facts})` } }
+  const revealed = { transform: { type: 'remap', source: `.message = encode_json(${facts})` } }
   for (const namespace of ['shop', 'blog', 'other']) {
     podOf(api, namespace, criLine('one'))
     api.set('pods', podObject(namespace, { app: namespace }))
     api.set('namespaces', { metadata: { name: namespace, labels: { team: 'blue' } } })
   }
-  const bundle = merged(reader('shop', told), reader('blog', told), reader('other', told))
+  const bundle = merged(reader('shop', revealed), reader('blog', revealed), reader('other', revealed))
   await using rig = await Rig.start(api, bundle, undefined, { namespaces: ['shop', 'blog'] })
   await eventually(() => expect(got.get('shop/p')).toEqual(['["shop","shop","blue","one"]']))
   await eventually(() => expect(got.get('blog/p')).toEqual(['["blog","blog","blue","one"]']))
@@ -607,11 +607,11 @@ test('with rights in some namespaces alone, pods and labels are followed in each
   expect(rig.said.join('')).not.toContain('403')
 })
 
-/** A kubelet that tells these pods. */
+/** A kubelet that lists these pods. */
 async function fakeKubelet(pods: () => readonly object[] | number) {
   const destination = await fakeDestination(() => {
-    const told = pods()
-    return typeof told === 'number' ? told : { body: JSON.stringify({ kind: 'PodList', items: told }) }
+    const revealed = pods()
+    return typeof revealed === 'number' ? revealed : { body: JSON.stringify({ kind: 'PodList', items: revealed }) }
   })
   const target = { ...(await kubeConfigTarget(join(folder, 'kubeconfig'))), server: new URL(destination.url) }
   return { destination, target, [Symbol.asyncDispose]: () => destination[Symbol.asyncDispose]() }
@@ -670,7 +670,7 @@ test('a deleted pod is known to each source for as long as the source says, by t
   await eventually(() => expect(got.get('behind/p')).toEqual(['first Job/j', 'old Job/j']))
 })
 
-test('pods are told by the kubelet, new ones as soon as their logs are there, and none are asked of the API server', async () => {
+test('the kubelet provides pods, new ones as soon as their logs exist, without requests to the API server', async () => {
   await using api = await KubeApi.start()
   writeFileSync(join(folder, 'kubeconfig'), api.kubeConfig())
   const pods = [podObject('shop', { app: 'web' }), podObject('out', { 'penstock.dev/exclude': 'true' })]
@@ -705,7 +705,7 @@ test.each([403, 500])('where the kubelet answers %s, pods are followed at the AP
   await using kubelet = await fakeKubelet(() => status)
   await using rig = await Rig.start(api, reader('shop'), undefined, { kubelet: kubelet.target })
   await eventually(() => expect(got.get('shop/p')).toEqual(['one']))
-  expect(rig.said.join('')).toContain('The kubelet does not tell its pods')
+  expect(rig.said.join('')).toContain('The kubelet does not list its pods')
   expect(kubelet.destination.requests).toHaveLength(status === 403 ? 1 : 3)
   expect(api.requests.some((path) => path.startsWith('/api/v1/pods'))).toBe(true)
 })

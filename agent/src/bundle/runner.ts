@@ -1,5 +1,5 @@
-// Runs what the bundle says, the streamed or else the mounted one, pipeline by pipeline: what did not change goes on, what cannot be built keeps its old version
-// and is told of, and the others do not notice. One load at a time; what comes meanwhile is taken together.
+// Runs the bundle, the streamed or else the mounted one, pipeline by pipeline: unchanged pipelines continue, a pipeline that cannot be built keeps
+// its old version and is reported, and the others do not notice. One load at a time; changes in the meantime are loaded together.
 
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -397,9 +397,9 @@ export class BundleRunner {
       this.#broken.delete(id)
       return
     }
-    const told = this.#failures.get(id)
+    const known = this.#failures.get(id)
     this.#failures.set(id, failure)
-    if (told?.message !== failure.message) {
+    if (known?.message !== failure.message) {
       const { message: error, ...where } = failure
       this.#options.logger.error({ ...where, error }, 'A pipeline cannot be put in force; its old version stays.')
     }
@@ -479,7 +479,7 @@ export class BundleRunner {
     this.#shares.close(id)
   }
 
-  /** Where what the destination of a sink rejects goes. What the sink for that is refused goes nowhere. */
+  /** The target for events that the destination of a sink rejects. Events rejected by the dead letter sink itself have none. */
   #deadLetter(id: string): DeadLetterTarget | undefined {
     const letter = this.#running.get(pipelineOf(id))?.part.pipeline.deadLetter
     const topology = this.#topology

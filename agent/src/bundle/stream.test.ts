@@ -169,8 +169,8 @@ class Rig implements AsyncDisposable {
   }
 }
 
-test('what the operator gives runs in place of what is mounted, and the agent says what it has', async () => {
-  const secret = 'tell-no-one'
+test('a streamed bundle runs in place of the mounted one, and the agent reports its revision', async () => {
+  const secret = 'keep-quiet'
   const given = answer(all(pipeline('shop/one', { secret: 'k1' }), pipeline('shop/two')), {}, { k1: secret })
   await using rig = await Rig.start(given)
   await eventually(() => expect(rig.running).toEqual(['shop/one', 'shop/two']))

@@ -1,6 +1,6 @@
 // The bundle as the operator gives it: a request is held there until something is newer than what this agent has. It is a whole
-// revision, or the part of one that concerns this node, and it counts only when every byte of it is what its digests say. What was
-// received last stays good while the operator is away; when that takes long, the mounted folders are followed instead.
+// revision, or the part of one that concerns this node, and it counts only when every byte of it is what its digests say. The last
+// received bundle stays in use while the operator is away; after a long absence, the mounted folders are followed instead.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
@@ -64,7 +64,7 @@ export class BundleStream {
     this.#client = new OperatorClient(options)
   }
 
-  /** What shall run; undefined: nothing was received, or the operator has been away for too long. */
+  /** The desired bundle; undefined: nothing was received, or the operator has been away for too long. */
   get current(): Loaded | undefined {
     return this.#current
   }
@@ -172,7 +172,7 @@ export class BundleStream {
   }
 }
 
-/** Checks an answer wholly. What it says of errors is fixed text: the answer holds secrets. */
+/** Checks an answer completely. Its errors are fixed texts, because the answer contains secrets. */
 async function received(file: Buffer, known: (Loaded & { readonly mark: string }) | undefined) {
   const text = await gunzip(file, { maxOutputLength: maxBundleBytes }).catch(() => undefined)
   if (text === undefined) throw wrong('cannot be decompressed; it may have been cut off')

@@ -41,11 +41,11 @@ export interface FollowHooks<T extends KubeObject> {
   /** The API cannot be reached or answers with an error; it is tried again. */
   failed(error: Error): void
   listed(): void
-  /** Everything up to this version has been told: a list was read, or a bookmark or a removal came. */
+  /** Everything up to this version has been received: a list was read, or a bookmark or a removal came. */
   passed?(version: string): void
 }
 
-/** What all that follow tell of it. */
+/** Logs and metrics of all watches. */
 export function followReports(
   events: ComponentEvents,
   resource: string,

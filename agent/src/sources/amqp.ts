@@ -66,7 +66,7 @@ export const amqp = defineSource({
 
   build(options, context) {
     const address = parseAddress(options.connection_string)
-    if (typeof address === 'string') throw new TypeError(`\`connection_string\` ${address}.`) // `check` has told
+    if (typeof address === 'string') throw new TypeError(`\`connection_string\` ${address}.`) // `check` has reported it
     const { crt_file, key_file } = options.tls
     const settings = compileTls(crt_file === undefined ? { ...options.tls, crt_file: key_file } : options.tls)
     for (const warning of address.secure ? settings.warnings : []) context.logger.warn(warning)

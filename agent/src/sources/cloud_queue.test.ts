@@ -40,7 +40,7 @@ const messages = (...bodies: string[]) =>
     })),
   })
 
-/** A service that gives these answers to requests for messages, then none for ever; deletions succeed unless told otherwise. */
+/** A service that gives these answers to requests for messages, then none for ever; deletions succeed by default. */
 function queueService(receives: readonly Answer[], deletion: Answer = json({ Successful: [] })) {
   let next = 0
   return fakeDestination((request) => {

@@ -75,7 +75,7 @@ test('what is absent is left out, and a bad tick is followed by good ones', asyn
   ])
 })
 
-test('several nodes are told apart by their address, and a slow one delays no other', async () => {
+test('the address distinguishes several nodes, and a slow one delays no other', async () => {
   await using slow = await fakeDestination('hang')
   await using one = await fakeDestination({ body: '{"proc":{"id":1,"mem":10}}' })
   await using other = await fakeDestination({ body: '{"proc":{"id":1,"mem":20}}' })

@@ -345,7 +345,7 @@ test('read_from end leaves out what is there and reads what comes', async () => 
   expect(messages(source).sort()).toEqual(expected(3, 6))
 })
 
-test('files are told apart by inode where that is asked for, and removed after delivery', async () => {
+test('files are identified by inode if the option says so, and removed after delivery', async () => {
   writeFileSync(join(folder, 'a.log'), lines(0, 2))
   writeFileSync(join(folder, 'b.log'), lines(0, 2))
   await using source = await startSource('file', {

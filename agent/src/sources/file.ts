@@ -43,7 +43,7 @@ export const file = defineSource({
   type: 'file',
   summary: 'Reads lines from files as they grow.',
   description:
-    'Files are told apart by a checksum of their first lines, so renaming and compressing them loses nothing. How far a file was delivered is kept in `data_dir`.',
+    'A checksum of its first lines identifies a file, so renaming and compressing files loses nothing. Positions of delivered lines are kept in `data_dir`.',
   outputs: ['log'],
   acknowledges: true,
   runsOn: 'node',
@@ -78,7 +78,7 @@ export const file = defineSource({
         },
         device_and_inode: {},
       },
-      'How files are told apart: `checksum` of the first lines, or `device_and_inode`.',
+      'Identity of files: `checksum` of the first lines, or `device_and_inode`.',
       { default: { strategy: 'checksum', lines: 1 } },
     ),
     max_line_bytes: bytes('Longest line in bytes; longer ones are discarded.', {
@@ -93,10 +93,10 @@ export const file = defineSource({
       ),
     ),
     glob_minimum_cooldown_ms: uint(
-      'Milliseconds between two walks of the folders. New files are seen sooner where the system tells of them.',
+      'Milliseconds between two walks of the folders. New files are found sooner if the system reports them.',
       { default: 1000, minimum: 1 },
     ),
-    line_delimiter: text('What ends a line.', { default: '\n' }),
+    line_delimiter: text('The end of a line.', { default: '\n' }),
     multiline: multiline(),
     file_key: fieldPath('Field for the path of the file. Empty: none.', { default: 'file' }),
     host_key: optional(fieldPath('Field for the name of the host; the global host key if not given. Empty: none.')),

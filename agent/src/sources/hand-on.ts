@@ -11,7 +11,7 @@ import type { DecodingOptions, FramingOptions } from '../schema/groups.ts'
 import { instantOf } from '../time-field.ts'
 import { annotate, type Notes, reportUndecoded } from './annotate.ts'
 
-/** Waits until the pipeline takes more, or the source shall stop: what was sent is the pipeline's already. */
+/** Waits until the pipeline takes more, or the source must stop. Sent events already belong to the pipeline. */
 export async function untilTaken(full: Promise<void> | undefined, stopping: AbortSignal): Promise<void> {
   if (full === undefined || stopping.aborted) return
   const { promise: stopped, resolve } = Promise.withResolvers<void>()

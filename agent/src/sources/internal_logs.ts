@@ -1,4 +1,4 @@
-// The agent's own log as events. What comes while the pipeline is held back waits, up to a limit: the log must never hold the
+// The agent's own log as events. Lines wait while the pipeline is held back, up to a limit: the log must never hold the
 // agent, and a log about a full pipeline must not fill it further.
 
 import { hostname } from 'node:os'

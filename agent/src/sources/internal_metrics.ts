@@ -28,7 +28,7 @@ export const internalMetrics = defineSource({
         ),
         pid_key: optional(text('The tag with the process id; none if not given.')),
       },
-      'Tags that tell agents apart.',
+      'Tags that identify the agent.',
     ),
   },
 

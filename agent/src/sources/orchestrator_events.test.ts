@@ -95,7 +95,7 @@ test('an event becomes a log event with all that it says', async () => {
   })
 })
 
-test('an event of an old client, told again with a higher count, comes again', async () => {
+test('an event of an old client, repeated with a higher count, comes again', async () => {
   await using source = await start()
   await watched()
   const old = (count: number, second: number) =>

@@ -235,7 +235,7 @@ test('a part that waits when the agent ends is handed on', async () => {
   expect(messages(source)).toEqual(['x', 'abc'])
 })
 
-test('the docker format is told by its first byte', async () => {
+test('the docker format is detected by its first byte', async () => {
   api.set('pods', pod('web-1'))
   const line = (log: string) => `${JSON.stringify({ log, stream: 'stderr', time: '2024-01-02T03:04:05.1Z' })}\n`
   const long = 'x'.repeat(16384)

@@ -81,7 +81,7 @@ export const orchestratorLogs = defineSource({
         examples: ['team=shop'],
       }),
     ),
-    fingerprint_lines: uint('First lines by which files are told apart. A file with fewer lines is not read.', {
+    fingerprint_lines: uint('Number of first lines that identify a file. A file with fewer lines is not read.', {
       default: 1,
       minimum: 1,
       limit: 'fingerprintLines',
@@ -97,7 +97,7 @@ export const orchestratorLogs = defineSource({
     insert_namespace_fields: bool('Whether namespaces are followed and their labels added.', { default: true }),
     internal_metrics: group(
       { include_file_tag: bool('Whether metrics carry the path of the file.', { default: false }) },
-      'What metrics of this source carry.',
+      'Labels of the metrics of this source.',
     ),
     kube_config_file: optional(
       path(
@@ -121,7 +121,7 @@ export const orchestratorLogs = defineSource({
     ),
     max_merged_line_action: oneOf(
       ['drop', 'truncate'],
-      'What becomes of a joined line that is too long: it is discarded, or cut and marked with `..TRUNCATED`.',
+      'Handling of a joined line that is too long: `drop` discards it, `truncate` cuts it and appends `..TRUNCATED`.',
       { default: 'drop' },
     ),
     max_read_bytes: optional(

@@ -36,7 +36,7 @@ export interface ScrapeOptions {
   read(outcome: Outcome, endpoint: string, time: Timestamp): Reading
 }
 
-/** Asks every address until the source shall stop. */
+/** Scrapes every address until the source must stop. */
 export async function scrape(options: ScrapeOptions, context: SourceContext): Promise<void> {
   const client = new HttpClient({
     tls: compileTls(defaultTls),

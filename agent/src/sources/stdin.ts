@@ -54,7 +54,7 @@ export const stdin = defineSource({
             await handOn(decoder.push(piece), notes, context)
           }
         } catch (error) {
-          // Destroying the input in the middle of a read is told as an error.
+          // Destroying the input during a read is reported as an error.
           if (!context.stopping.aborted) {
             const message = 'Standard input could not be read.'
             context.events.error({ type: 'reader_failed', stage: 'receiving', message, fields: { error } })

@@ -20,7 +20,7 @@ export class CheckpointWriter {
 
   /**
    * @param isInFlight whether more answers are to come
-   * @param written told the number of entries after a write
+   * @param written called with the number of entries after a write
    */
   constructor(
     checkpoints: Checkpoints,

@@ -16,13 +16,13 @@ export interface DiscoveryRules {
 }
 
 export interface DiscoveryHooks {
-  /** The wanted files that a folder holds now; none when the folder is gone. `watched`: inotify tells of changes. */
+  /** The wanted files that a folder holds now; none when the folder is gone. `watched`: inotify reports changes. */
   listed(directory: string, files: readonly FoundFile[], watched: boolean): void
   /** Something was written to a file, or it was replaced. */
   changed(path: string): void
   /** `true`: the folder has many writes, and `changed` no longer reports them. `false`: it does again; files may have grown meanwhile. */
   busy(directory: string, busy: boolean): void
-  /** A folder is looked into no more; `listed` has told of no files before. */
+  /** A folder is no longer listed; `listed` has reported before that it has no files. */
   left?(directory: string): void
   /** A folder could not be watched or read. */
   failed(what: 'watching' | 'globbing', path: string, error: unknown): void
@@ -43,7 +43,7 @@ export interface Finder {
 
 export interface FoundFile {
   readonly path: string
-  /** Changes of what a symbolic link leads to are not told by inotify. */
+  /** inotify does not report changes of the target of a symbolic link. */
   readonly link: boolean
 }
 
@@ -108,7 +108,7 @@ export class Discovery implements Finder {
       if (folder.busyUntil !== 0 && now >= folder.busyUntil) this.#calmDown(directory, folder)
       else if (folder.busyUntil === 0 && folder.events === 0) folder.busyMs = minBusyMs
       folder.events = 0
-      // Some file systems can be watched but tell nothing.
+      // Some file systems can be watched but report nothing.
       this.look(directory)
     }
   }
@@ -160,7 +160,7 @@ export class Discovery implements Finder {
     this.#hooks.busy(directory, false)
   }
 
-  /** Asks again which folders below the roots shall be entered, soon. */
+  /** Decides again soon which folders below the roots to enter. */
   reconsider(): void {
     for (const root of this.#rules.roots) this.#mark(root)
   }

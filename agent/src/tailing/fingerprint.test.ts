@@ -86,6 +86,6 @@ test('several lines can be asked for', () => {
   expect(identify('a\nb\nc', { lines: 3 }, true)?.fingerprint).toBe(`checksum:${crc64(Buffer.from('a\nb\nc'))}`)
 })
 
-test('the inode serves where content shall not', () => {
+test('the inode identifies a file if content must not', () => {
   expect(identify('', { strategy: 'device_and_inode' })?.fingerprint).toMatch(/^inode:\d+:\d+$/)
 })

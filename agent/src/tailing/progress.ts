@@ -31,7 +31,7 @@ export class Progress {
   #lost = false
   /** Everything before has been delivered. */
   position: number
-  /** What the reader that goes on must know; only the one that takes the place of another in the same process is told. */
+  /** State for the next reader; only a reader that replaces another one in the same process gets it. */
   note: object | undefined
 
   constructor(fingerprint: Fingerprint, position: number, checkpoints: Checkpoints, state: ProgressState) {

@@ -26,7 +26,7 @@ export class SharedDiscovery {
   /** In the order in which they were entered: a folder comes after the one that holds it. */
   readonly #folders = new Map<string, Folder>()
   readonly #views = new Set<View>()
-  /** Who is asked whether a folder shall be entered; all if undefined. */
+  /** The view that decides whether to enter a folder; all views if undefined. */
   #asking: View | undefined
   #lastBeat = Number.NEGATIVE_INFINITY
   #lastSweep = Number.NEGATIVE_INFINITY
@@ -104,7 +104,7 @@ export class SharedDiscovery {
     if (folder === undefined) return
     folder.files = files
     folder.watched = watched
-    for (const view of folder.views) tell(view, directory, folder)
+    for (const view of folder.views) notify(view, directory, folder)
   }
 
   #sweep(view: View): void {
@@ -145,7 +145,7 @@ export class SharedDiscovery {
       if (folder === undefined || folder.views.has(view) || !this.#wants(view, directory)) continue
       folder.views.add(view)
       if (folder.busy) view.hooks.busy(directory, true)
-      tell(view, directory, folder)
+      notify(view, directory, folder)
     }
   }
 
@@ -167,7 +167,7 @@ export class SharedDiscovery {
   }
 }
 
-function tell(view: View, directory: string, folder: Folder): void {
+function notify(view: View, directory: string, folder: Folder): void {
   const files = folder.files.filter(({ path }) => view.rules.accept(path))
   view.hooks.listed(directory, files, folder.watched)
 }

@@ -1,6 +1,6 @@
 // The tailing engine: keeps found files open and hands on their lines, chunk by chunk, in the order of each file.
-// A file is known by its fingerprint and read through its descriptor, so that a rename or a removal loses nothing. What is not
-// yet a whole line is not kept: it is read again when more has come. One loop reads; nothing happens per line or per file
+// A file is known by its fingerprint and read through its descriptor, so that a rename or a removal loses nothing. An
+// incomplete line is not kept: it is read again when the file has grown. One loop reads; nothing happens per line or per file
 // without data, but for one read at a slow beat.
 
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats, statSync, unlinkSync } from 'node:fs'
@@ -772,7 +772,7 @@ export class Tailer<State> {
     }
     const { rotateWaitMs } = this.#options
     if (rotateWaitMs !== undefined && now - goneSince >= rotateWaitMs) {
-      this.#tellLoss(file, 'rotate_wait')
+      this.#reportLoss(file, 'rotate_wait')
       this.#finish(file)
       return
     }
@@ -829,7 +829,7 @@ export class Tailer<State> {
         if (length < most) break
       }
     } catch {
-      // The next read meets the same error, and tells of it.
+      // The next read gets the same error, and reports it.
     } finally {
       this.pool.give(slab)
     }
@@ -838,7 +838,7 @@ export class Tailer<State> {
 
   // --- what is written, and what is given up ---
 
-  /** Tells how much has been written since the last time. */
+  /** Reports how much has been written since the last call. */
   #measure(file: TailedFile<State>, isRead = !this.#ready.has(file) && !this.#held.has(file)): void {
     if (this.#hooks.written === undefined || file.gzip) return
     const size = isRead ? file.readTo : sizeOf(file)
@@ -847,7 +847,7 @@ export class Tailer<State> {
     file.writtenTo = size
   }
 
-  #tellLoss(file: TailedFile<State>, reason: LossReason, end = sizeOf(file)): void {
+  #reportLoss(file: TailedFile<State>, reason: LossReason, end = sizeOf(file)): void {
     this.#measure(file, false)
     const rest = end - file.offset
     if (rest > 0) this.#hooks.lost?.(file, rest, reason)
@@ -857,7 +857,7 @@ export class Tailer<State> {
   #giveUp(file: TailedFile<State>, reason: LossReason): void {
     const end = sizeOf(file)
     if (end <= file.offset) return
-    this.#tellLoss(file, reason, end)
+    this.#reportLoss(file, reason, end)
     const waiting = this.#hooks.closed(file)
     if (waiting !== undefined) this.#delays.push(waiting)
     file.offset = end
@@ -1002,7 +1002,7 @@ export class Tailer<State> {
     return promise === undefined ? undefined : this.#unlessStopping(promise)
   }
 
-  // --- telling others ---
+  // --- reports ---
 
   #unwritable(error: unknown): void {
     this.#events.error({

@@ -39,7 +39,7 @@ export interface TailOptions {
   readonly ignoreCheckpoints: boolean
   /** How long a file that is gone is kept open although it was not read to its end. */
   readonly rotateWaitMs: number | undefined
-  /** How often all folders are walked, whether or not inotify told of a change. */
+  /** How often all folders are walked, whether or not inotify reported a change. */
   readonly sweepMs: number
   /** Ends when all files have been read to their end. */
   readonly stopAtEnd: boolean
@@ -62,7 +62,7 @@ export interface TailHooks<State> {
   closed(file: TailedFile<State>): Promise<void> | undefined
   /** The tailer is asked to stop, and the file may go on: what is held back is read again. As `closed` if not given. */
   stopped?(file: TailedFile<State>): Promise<void> | undefined
-  /** So many bytes more have been written, as the size of the file says. Told about once a second. */
+  /** So many bytes more have been written, by the size of the file. Called about once a second. */
   written?(file: TailedFile<State>, bytes: number): void
   /** So many bytes will not be read. */
   lost?(file: TailedFile<State>, bytes: number, reason: LossReason): void
@@ -98,7 +98,7 @@ export class TailedFile<State> {
   readTo = -1
   /** When the line at a position was written, which was looked at last. */
   unread: { readonly offset: number; readonly since: number } | undefined
-  /** Up to where the hooks have been told that it was written. */
+  /** Up to where writes have been reported to the hooks. */
   writtenTo: number
   progress: Progress
   state: State

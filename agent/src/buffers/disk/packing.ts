@@ -1,5 +1,5 @@
 // Events as bytes and back, exactly: every value comes back as it was, 64-bit integers, boxed floats, bytes, nanoseconds and
-// metadata. What is packed together stands alone: names of members are written once for each shape, a member that is the same
+// metadata. Packed objects need no others: names of members are written once for each shape, a member that is the same
 // as in the object before is one byte, and text is collected so that one call writes and one reads the strings of many events.
 // The format is described in ARCHITECTURE.md; a change of it needs another `recordFormat`.
 
@@ -44,7 +44,7 @@ const tag = {
   event: 20,
   /** An event with metadata. */
   described: 21,
-  /** Texts of up to 191 UTF-16 units: the tag tells the length. */
+  /** Texts of up to 191 UTF-16 units: the tag contains the length. */
   shortText: 64,
 } as const
 const longestShort = 255 - tag.shortText

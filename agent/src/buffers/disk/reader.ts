@@ -1,5 +1,5 @@
-// The reading side of a disk buffer: records in the order of their ids, read ahead in large pieces on the thread pool. What is
-// damaged is passed over; how many events that costs follows from the ids of those that come after.
+// The reading side of a disk buffer: records in the order of their ids, read ahead in large pieces on the thread pool. It
+// skips damaged records; the ids of later records show how many events that costs.
 
 import { closeSync, open as openFile, read as readFile } from 'node:fs'
 import { promisify } from 'node:util'
@@ -59,7 +59,7 @@ export class SegmentReader {
   #ahead: Ahead | undefined
   #loading: Promise<void> | undefined
   #closed = false
-  /** Where a damaged stretch began, until it has been told. */
+  /** Start of a damaged stretch, until it is reported. */
   #damagedAt: number | undefined
 
   constructor(store: SegmentStore, start: Position, damaged: (damage: Damage) => void) {
@@ -93,7 +93,7 @@ export class SegmentReader {
       if (segment === undefined) return undefined
       const limit = segment.end ?? segment.size
       if (this.#offset + headerBytes > limit) {
-        this.#tellDamage(segment, 'header')
+        this.#reportDamage(segment, 'header')
         if (segment === this.#store.newest) return undefined
         this.#leave()
         this.#startSegment = segment.sequence + 1
@@ -115,7 +115,7 @@ export class SegmentReader {
         this.#load(segment, length)
         return undefined
       }
-      this.#tellDamage(segment, 'header')
+      this.#reportDamage(segment, 'header')
       const whole = isWhole(this.#window, at, header)
       if (!whole) this.#damaged({ code: 'checksum', path: segment.path, offset: this.#offset })
       this.#offset += length
@@ -163,8 +163,8 @@ export class SegmentReader {
     else this.#offset = Math.max(this.#offset + 8, (this.#from + this.#length - headerBytes + 8) & ~7)
   }
 
-  /** Damage before a record is told when the record is there: at the end of a segment there may just be old bytes. */
-  #tellDamage(segment: Segment, code: 'header'): void {
+  /** Damage before a record is reported when the record is read: at the end of a segment there may just be old bytes. */
+  #reportDamage(segment: Segment, code: 'header'): void {
     if (this.#damagedAt === undefined) return
     const offset = this.#damagedAt
     this.#damagedAt = undefined

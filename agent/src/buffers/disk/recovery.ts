@@ -52,7 +52,7 @@ function examine(folder: string, ledger: Ledger, state: LedgerState | undefined,
   const tail = readableTailOf(segments, state, findings)
   const begin = state?.readId ?? segments.find((segment) => segment.firstId !== undefined)?.firstId ?? 0
   const gaps: Gaps = new Map()
-  // Ids that nobody was given can be used again; so the next id tells nothing of what is lost here.
+  // Ids that were never given out can be used again, so the next id does not show how much is lost here.
   const nextId = Math.max(tail.nextId, begin)
   const lostTail = Math.max(tail.promised, state?.nextId ?? 0) - nextId
   if (lostTail > 0) findings.push({ code: 'torn_tail', lost: lostTail, path: segments.at(-1)?.path ?? folder })

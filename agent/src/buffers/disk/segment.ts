@@ -25,7 +25,7 @@ export interface Segment {
   readonly path: string
   /** Bytes of the file. */
   size: number
-  /** Where its records end; undefined where only reading can tell. */
+  /** Where its records end; undefined if only reading can find out. */
   end: number | undefined
 }
 
@@ -40,7 +40,7 @@ export interface FoundSegment extends Segment {
 
 /**
  * The segments of a folder in order. Reads no more than the beginning of each.
- * @param near sequence number of a segment that is or was there, for files that do not tell theirs
+ * @param near sequence number of a segment that is or was there, for files without a readable one
  */
 export function findSegments(folder: string, near: number): FoundSegment[] {
   const found: FoundSegment[] = []

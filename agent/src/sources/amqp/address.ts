@@ -1,4 +1,4 @@
-// The address of a broker, `amqp[s]://user:password@host:port/vhost?timeout=seconds`. What is said of it never shows the password.
+// The address of a broker, `amqp[s]://user:password@host:port/vhost?timeout=seconds`. Messages about it never contain the password.
 
 export interface BrokerAddress {
   readonly secure: boolean

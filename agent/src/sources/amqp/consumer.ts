@@ -63,7 +63,7 @@ async function connect({ address, tls, egress }: ConsumerOptions, signal: AbortS
   try {
     if (signal.aborted) abort()
     const model = await Promise.race([opening, aborted])
-    model.on('error', () => {}) // `close` follows and tells the reason
+    model.on('error', () => {}) // `close` follows with the reason
     const stream = streamOf(model)
     const wrong = stream instanceof TLSSocket ? tls.wrongName(stream, name) : undefined
     if (wrong !== undefined) {

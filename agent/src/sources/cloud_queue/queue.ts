@@ -82,7 +82,7 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
     },
   })
 
-  /** Calls once more where other credentials may be had than those that were refused: a deletion that fails is never repeated. */
+  /** Calls once more if other credentials than the refused ones may be available: a failed deletion is never repeated. */
   const call = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
       return await work()

@@ -1,4 +1,4 @@
-// The document `/stats`: what the process of the node and its machine use. What is absent is left out; what is there and is no
+// The document `/stats`: the resource usage of the node's process and its machine. Absent members are left out; a member that is no
 // number is a failure.
 
 import type { Timestamp } from '../../event/timestamp.ts'
@@ -6,7 +6,7 @@ import { Float, getField, isObject, type Value } from '../../event/value.ts'
 import { isFailedJson, parseJson } from '../../formats/json.ts'
 import { type Reading, Readings } from '../scrape.ts'
 
-/** @param endpoint the address, where it is needed to tell one node from another */
+/** @param endpoint the address, if it is needed to distinguish nodes */
 export function readStats(text: string, namespace: string, endpoint: string | undefined, time: Timestamp): Reading {
   const document = parseJson(text)
   if (isFailedJson(document)) return { metrics: [], failures: ['the answer is not JSON'] }

@@ -55,7 +55,7 @@ export class Cursor {
   #newestMs: number
   #generation = 0
   lost = false
-  /** Told when something was given up and is to be read again. */
+  /** Called when a batch was given up and must be read again. */
   onLost: () => void = () => {}
 
   constructor(saved: Partial<Saved>, moved: () => void) {

@@ -1,5 +1,5 @@
-// A Kubernetes event as a log event. What the API server gives is taken for what it is only after a look: an event can be written by
-// anybody who may make one.
+// A Kubernetes event as a log event. Each field is checked before use, because any client
+// that may create events can write one.
 
 import type { Globals } from '../../component.ts'
 import { LogEvent } from '../../event/log.ts'

@@ -33,7 +33,7 @@ export interface AccessOptions {
 
 /** How long nothing is read while the API has not answered at all. */
 const firstListLimitMs = 60_000
-/** A folder may be there before the watch tells of its pod. */
+/** A folder may exist before the watch reports its pod. */
 const lookUpAfterMs = 500
 const lookUpLimitMs = 30_000
 
@@ -197,12 +197,12 @@ export class KubeAccess {
     const fromApi = () => follow<T>(this.#client, followed, all, { fromCache: this.#options.fromCache, signal })
     if (followed.name !== 'pods' || this.#kubelet === undefined) return fromApi()
     return this.#followKubelet(this.#kubelet, all as unknown as FollowHooks<PodObject>).catch((error: unknown) => {
-      this.#logger.warn({ error }, 'The kubelet does not tell its pods; following them at the API server instead.')
+      this.#logger.warn({ error }, 'The kubelet does not list its pods; following them at the API server instead.')
       return fromApi()
     })
   }
 
-  /** As the watch would tell: without pods that ask to be left out. */
+  /** As the watch reports them: without pods that ask to be excluded. */
   #followKubelet(kubelet: KubeletPods, hooks: FollowHooks<PodObject>): Promise<void> {
     const wanted = compileSelector(notExcluded)
     const isWanted = (pod: PodObject): boolean => {
@@ -241,7 +241,7 @@ export class KubeAccess {
     if (parts === undefined || this.#options.within?.includes(parts.namespace) === false) return false
     const verdict = this.#verdicts.get(folder)
     if (verdict !== undefined) return verdict === 'gone'
-    // The API has never answered: what it said before the start is all that is to be had.
+    // The API has never answered: only its answers from before the start are available.
     if (this.#waits('pods', parts.namespace)) {
       if (this.#leftOut.has(folder)) return false
       this.#restore(folder)
@@ -291,7 +291,7 @@ export class KubeAccess {
   async #lookUp(folder: string, parts: { namespace: string; name: string }, excluded?: () => void): Promise<void> {
     const signal = this.#signal as AbortSignal
     const { fieldSelector, labelSelector, namespaceLabelSelector } = this.#options
-    // Whether selectors of the user's would take a pod cannot be asked when it is gone. What is kept has been taken by them.
+    // Whether selectors of the user's would take a pod cannot be asked when it is gone. Kept pods have matched them.
     const isSelected = fieldSelector || labelSelector || namespaceLabelSelector
     const gone: Verdict = isSelected && this.#kept.get(folder) === undefined ? 'excluded' : 'gone'
     const started = Date.now()

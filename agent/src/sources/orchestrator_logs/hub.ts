@@ -132,7 +132,7 @@ export class PodLogHub {
     return this.#discovery.open(rules, hooks)
   }
 
-  /** Tells a reader of folders whose pod has changed; of all if it is undefined. Gives back what ends it. */
+  /** Notifies a reader of folders whose pod has changed; of all if the folder is undefined. Returns a function that ends it. */
   follow(subscription: Subscription, changed: (folder: string | undefined) => void): () => void {
     const { namespaces } = subscription
     const reader = { namespaces: namespaces === undefined ? undefined : new Set(namespaces), changed }
@@ -206,6 +206,6 @@ function freePart(path: string): number {
     const { bavail, blocks } = statfsSync(path)
     return blocks === 0 ? 1 : bavail / blocks
   } catch {
-    return 1 // no logs yet, or a file system that does not tell
+    return 1 // no logs yet, or a file system without this figure
   }
 }

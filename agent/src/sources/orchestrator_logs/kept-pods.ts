@@ -102,7 +102,7 @@ export class KeptPods {
       const fields = { directory: this.#directory, error: errorText(error) }
       this.#logger.warn(
         fields,
-        'What is known of pods could not be written; after a restart, lines of deleted pods lack it.',
+        'Metadata of pods could not be written; after a restart, lines of deleted pods lack it.',
       )
     }
   }

@@ -1,5 +1,5 @@
-// The pods of a node as its kubelet tells them: one answer with all of them, asked for now and then, and at once when somebody
-// misses one. The API server has no part in it, and no watch is open.
+// The pods of a node from its kubelet: one answer with all of them, requested from time to time, and at once when a pod
+// is missing. The API server is not involved, and no watch is open.
 
 import { setTimeout as wait } from 'node:timers/promises'
 import { PenstockError } from '../../errors.ts'
@@ -59,7 +59,7 @@ export class KubeletPods {
     return items ?? []
   }
 
-  /** Tells what is different from the last answer, so that nothing is made anew for pods that are as they were. */
+  /** Reports the differences from the last answer, so that unchanged pods cost nothing. */
   #take(pods: readonly PodObject[], hooks: FollowHooks<PodObject>): void {
     const before = this.#stamps
     const stamps = new Map(pods.map((pod) => [folderOf(pod), JSON.stringify([pod.metadata, pod.spec, pod.status])]))

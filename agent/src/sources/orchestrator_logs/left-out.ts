@@ -1,5 +1,5 @@
 // Folders of pods that labels and selectors leave out, remembered beyond the process: at a start at which the API does not
-// answer, nothing else tells that their logs are not to be read. Folders carry the uid of their pod, so none comes again.
+// answer, no other record says that their logs must not be read. Folders carry the uid of their pod, so none comes again.
 
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
@@ -73,6 +73,6 @@ function read(path: string): string[] {
     const folders: unknown = JSON.parse(readFileSync(path, 'utf8'))
     return Array.isArray(folders) ? folders.filter((folder) => typeof folder === 'string') : []
   } catch {
-    return [] // the first start, or a file that was cut off: the API tells again
+    return [] // the first start, or a truncated file: the API reports them again
   }
 }

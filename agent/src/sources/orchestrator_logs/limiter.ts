@@ -1,5 +1,5 @@
-// How fast lines may be read: so many lines and bytes a second, with room for one second's worth at once. What exceeds the
-// limit is dropped and counted, or waits in its file.
+// How fast lines may be read: so many lines and bytes a second, with room for one second's worth at once. Lines over the
+// limit are dropped and counted, or wait in their file.
 
 import type { RateLimitOptions } from '../../component.ts'
 

@@ -1,5 +1,5 @@
 // Joins the parts of a line that the container runtime has cut. Parts are kept as bytes, because a cut may go through a
-// character. What is held back says from where its file must be read again.
+// character. A pending part knows the position from which its file must be read again.
 
 import type { Timestamp } from '../../event/timestamp.ts'
 import { type Bytes, stringFromBytes } from '../../event/value.ts'
