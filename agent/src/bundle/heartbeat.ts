@@ -262,7 +262,7 @@ export class Heartbeat {
     return this.#reports(countsIn(this.#options.metrics), new Map())
   }
 
-  #reports(counts: ReadonlyMap<string, Counts>, told = this.#reported): Record<string, PipelineReport> {
+  #reports(counts: ReadonlyMap<string, Counts>, earlier = this.#reported): Record<string, PipelineReport> {
     const reports: Record<string, PipelineReport> = {}
     const { sources, transforms, sinks } = this.#topology
     const byPipeline = Map.groupBy([...sources.keys(), ...transforms.keys(), ...sinks.keys()], pipelineOf)
@@ -280,7 +280,7 @@ export class Heartbeat {
       const components: Record<string, ComponentReport> = {}
       for (const component of byPipeline.get(id) ?? []) {
         const now = counts.get(component)
-        const before = told.get(component)
+        const before = earlier.get(component)
         const since = (name: keyof Counts) => Math.max(0, (now?.[name] ?? 0) - (before?.[name] ?? 0))
         const kind = sources.has(component) ? 'source' : transforms.has(component) ? 'transform' : 'sink'
         const sent = since('component_sent_events_total')

@@ -19,8 +19,8 @@ export function classifyResponse(response: HttpResponse): Attempt {
 const mostHalvings = 32
 
 /**
- * Judges the answer of a destination that refuses some events of a request and takes the others, without saying which. Halves
- * of the request tell; for destinations alone that take an event a second time without keeping two.
+ * Judges the answer of a destination that refuses some events of a request and takes the others, without saying which. Sending halves
+ * of the request finds them; only for destinations that accept an event a second time without storing it twice.
  * @param ofSome what the answer says when it is about some events
  */
 export function classifyInHalves(response: HttpResponse, { count, origin }: Request, ofSome: RegExp): Attempt {

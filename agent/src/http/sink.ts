@@ -243,7 +243,7 @@ class HttpSink implements AskingSink {
       )
       concurrency = limits()
     }
-    // Wrong addresses and credentials are told at start.
+    // Wrong addresses and credentials are reported at start.
     for (const url of urls ?? []) this.#address(url, '')
 
     this.#delivery = new Delivery(

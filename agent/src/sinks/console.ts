@@ -30,7 +30,7 @@ export const consoleSink = defineSink({
     const encoder = compileStreamEncoder(options.encoding, options.framing, context.globals.logSchema.messageKey)
     const bodies = new BodyPool(64 << 10, 2)
     const target = options.target === 'stdout' ? process.stdout : process.stderr
-    // A reader that went away is told by the callback of each write; unheard, the event would end the process.
+    // The callback of each write reports a reader that went away; without a listener, the event would end the process.
     const unheard = () => {}
     target.on('error', unheard)
     let writing: Promise<void> | undefined

@@ -1,6 +1,6 @@
 // File sink: appends events to files whose names may depend on the event.
-// A batch is one write for each of its files, and the next batch waits for it. What a full disk did not take is tried again
-// until it does, from the byte where it stopped; so a file never holds half a line followed by another one.
+// A batch is one write for each of its files, and the next batch waits for it. A write that a full disk stops is tried again
+// until it succeeds, from the byte where it stopped, so a file never holds half a line followed by another one.
 
 import { createHash } from 'node:crypto'
 import { type FileHandle, mkdir, open } from 'node:fs/promises'
@@ -199,7 +199,7 @@ class FileSink implements Sink {
         target.lastUsedMs = performance.now()
         return 'delivered'
       } catch (error) {
-        // A name that came out of an event cannot be mended; one that the user wrote can.
+        // Retrying does not fix a name made from an event; the user can fix a name in the configuration.
         const hopeless = !this.#path.isStatic && impossible.has((error as NodeJS.ErrnoException).code ?? '')
         events.error({
           type: 'io_failed',
@@ -308,6 +308,6 @@ async function makeFolder(folder: string): Promise<void> {
 }
 
 function unlessThere(error: unknown): void {
-  // What is there and is no folder is told when the file is opened.
+  // If the path is no folder, opening the file reports it.
   if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
 }

@@ -523,7 +523,7 @@ test.each([
   { out_of_order_action: 'drop', concurrency: 1, warned: false },
   { out_of_order_action: 'drop', concurrency: 'none', warned: false },
   { out_of_order_action: 'accept', concurrency: 5, warned: false },
-])('a concurrency that has no effect is told: $out_of_order_action, $concurrency', ({ warned, ...given }) => {
+])('a concurrency without effect is reported: $out_of_order_action, $concurrency', ({ warned, ...given }) => {
   const { out_of_order_action, concurrency } = given
   const options = {
     endpoint: 'http://localhost',

@@ -69,7 +69,7 @@ export const logAggregator = defineSink({
     remove_timestamp: bool('Remove the timestamp from the line; the entry still carries it.', { default: true }),
     out_of_order_action: oneOf(
       ['accept', 'drop', 'rewrite_timestamp'],
-      'What to do with an event that is older than the latest one already pushed for its stream: send it as it is (the destination must be 2.4.0 or newer), discard it, or give it the time of the latest one. Events of one request are sorted first, so only what an earlier request overtook is late. Choose `accept` where several pods share a stream.',
+      'Handling of an event that is older than the latest one already pushed for its stream: `accept` sends it unchanged (the destination must be 2.4.0 or newer), `drop` discards it, `rewrite_timestamp` gives it the time of the latest one. Events of one request are sorted first, so only events overtaken by an earlier request are late. Choose `accept` if several pods share a stream.',
       { default: 'drop' },
     ),
     tenant_id: optional(
@@ -166,7 +166,7 @@ export const logAggregator = defineSink({
     }
 
     let event: LogEvent
-    // An optional field that most events lack must not cost a report each: they are counted, and told batch by batch.
+    // An optional field that most events lack must not cost a report each: events are counted, and reported once a batch.
     const unrendered = new Map<string, { count: number; readonly missing: readonly string[] }>()
     const missing = (option: string, failed: Template) => {
       const known = unrendered.get(option)
@@ -203,7 +203,7 @@ export const logAggregator = defineSink({
       isLateSaid = true
       context.logger.warn(
         { count: events },
-        'Events are older than the latest one pushed for their stream; `out_of_order_action: drop` discards them. Set it to `accept` if the destination takes entries out of order, or add a label that tells the writers of the stream apart.',
+        'Events are older than the latest one pushed for their stream; `out_of_order_action: drop` discards them. Set it to `accept` if the destination takes entries out of order, or add a label that distinguishes the writers of the stream.',
       )
     }
     let suppliedMs = 0

@@ -254,7 +254,7 @@ describe('finding the broker of a topic', () => {
     expect([first.messages.length, second.messages.length]).toEqual([0, 2])
   })
 
-  test('behind a proxy, the proxy is dialled and told the broker', async () => {
+  test('behind a proxy, the sink connects to the proxy and names the broker', async () => {
     await using proxy = await fakeBroker({ lookup: () => ({ url: 'pulsar://broker-1.internal:6650', proxied: true }) })
     await using sink = await start(proxy)
     expect(await sink.deliver(logs(1))).toBe('delivered')
@@ -719,7 +719,7 @@ describe('health check', () => {
     ['refused credentials', { connect: () => ({ error: 3, text: 'nobody knows you' }) }, 'nobody knows you'],
     ['an unknown topic', { partitions: () => ({ error: 11 }) }, 'topic_not_found'],
     ['a broker that is not ready', { lookup: () => ({ error: 6 }) }, 'service_not_ready'],
-  ])('tells of %s', async (_, script, text) => {
+  ])('reports %s', async (_, script, text) => {
     await expect(check(script)).rejects.toThrow(text)
   })
   test('can be an address of its own', async () => {
@@ -750,7 +750,7 @@ describe('options', () => {
       'auth.oauth2.credentials_url',
       'scheme file or data',
     ],
-  ])('%s is told', (_, options, path, text) => {
+  ])('%s is reported', (_, options, path, text) => {
     expect(problems(options)).toMatchObject([{ path, message: expect.stringContaining(text) }])
   })
   test('the usual ones are well', () => {

@@ -97,7 +97,7 @@ export const messageBroker = defineSink({
           ),
         ),
       },
-      'Who the sink is for the broker: `name` and `token`, or `oauth2`.',
+      'Credentials of the sink at the broker: `name` and `token`, or `oauth2`.',
     ),
     connection_retry_options: group(
       {

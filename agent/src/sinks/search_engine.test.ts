@@ -307,7 +307,7 @@ test.each([
   expect(problems.map((problem) => problem.message)).toContain(message)
 })
 
-test('signing without a region anywhere is told when the sink is built, and the environment may give the address', async () => {
+test('signing without a region is reported when the sink is built, and the environment may give the address', async () => {
   for (const name of ['CLOUD_REGION', 'CLOUD_DEFAULT_REGION', 'AWS_REGION', 'AWS_DEFAULT_REGION']) vi.stubEnv(name, '')
   vi.stubEnv('HOME', '/nonexistent')
   vi.stubEnv('AWS_EC2_METADATA_DISABLED', 'true')

@@ -216,7 +216,7 @@ test('of a request that was written in part only what the server refuses is disc
   expect(sink.events.errors).toMatchObject([{ type: 'request_failed', code: 'http_response_400' }])
 })
 
-test('the password of the query is nowhere in what is told of errors', async () => {
+test('reports of errors never contain the password of the query', async () => {
   await using destination = await fakeDestination(400)
   const options = { endpoint: destination.url, ...first, username: 'u', password: 'hidden-password' }
   await using sink = await startSink('tsdb_metrics', options)

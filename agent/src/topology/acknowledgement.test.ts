@@ -20,7 +20,7 @@ let folder = ''
 let topology: Topology | undefined
 let metrics = new Metrics()
 
-/** A destination that answers each request when it is told to, by the path that the request has. */
+/** A destination that answers each request when the test says so, by the path of the request. */
 const held = new Map<string, ServerResponse[]>()
 const bodies = new Map<string, string[]>()
 const server = createServer((request, response) => {
@@ -170,7 +170,7 @@ test('a named output has its own way to an answer', async () => {
   expect(await batch).toBe('delivered')
 })
 
-test('a full buffer that drops the newest does not hold the source, nor tell it of a loss that was wanted', async () => {
+test('a full buffer that drops the newest does not hold the source, nor report an intended loss to it', async () => {
   await start({
     sinks: {
       a: sink('a', ['in'], { buffer: { max_events: 1, when_full: 'drop_newest' }, request: { concurrency: 1 } }),

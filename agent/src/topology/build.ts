@@ -101,7 +101,7 @@ function parts(around: Surroundings, id: string, kind: ComponentKind, type: stri
   return { logger, limit, labels, events: new CountedEvents(around.metrics, logger, limit, { id, kind, type }) }
 }
 
-/** Runs a component's `build`; what it throws is told with the name of the component. */
+/** Runs a component's `build`; its errors get the name of the component. */
 async function built<T>(kind: ComponentKind, id: string, build: () => T | Promise<T>): Promise<T> {
   try {
     return await build()

@@ -47,7 +47,7 @@ export class DeadLetters {
           [metadataKey]: { dropped: { ...facts, message } },
         }),
     )
-    // Its origin has been told already what became of each.
+    // Their origin has already got the status of each.
     const wait = target.sink.buffer.write(logBatch(letters, new Finalizer()))
     if (wait === undefined) return
     this.#waiting = true

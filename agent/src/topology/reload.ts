@@ -1,6 +1,6 @@
-// Puts another configuration in force without a stop. What did not change goes on; a changed sink with an unchanged buffer
-// gets the buffer with what is in it. Whatever can fail is built before anything running is touched, but for sources: the
-// old one must let go of files and ports first. If a new source cannot be built, the old one is built again.
+// Loads another configuration without a stop. Unchanged components continue; a changed sink with an unchanged buffer
+// gets the buffer with its content. Everything that can fail is built before anything running is touched, except sources: the
+// old one must close files and ports first. If a new source cannot be built, the old one is built again.
 
 import type { Config, SinkConfig, SourceConfig } from '../config/config.ts'
 import {

@@ -71,7 +71,7 @@ export class Topology {
   readonly #running = new Map<SourceNode, Promise<void>>()
   /** Sinks that were taken out and still deliver what they hold. */
   readonly #retiring = new Map<SinkNode, Promise<void>>()
-  /** Sources that have ended and still tell their origin what became of what they handed on. */
+  /** Sources that have ended and still acknowledge their events at the origin. */
   readonly #settling = new Map<SourceNode, Promise<void>>()
   /** Transforms that were taken out and still emit what they have taken. */
   readonly #leaving = new Set<TransformNode>()
@@ -122,7 +122,7 @@ export class Topology {
     return topology
   }
 
-  /** Builds every component without starting it; all failures are told at once. */
+  /** Builds every component without starting it; all failures are reported at once. */
   async build(): Promise<void> {
     const { config, around } = this
     const failures: unknown[] = []
@@ -222,7 +222,7 @@ export class Topology {
     const done = Promise.try(() => node.source.settle?.()).then(
       () => {},
       (error: unknown) =>
-        node.logger.error({ error }, 'The source failed while its origin was told the last outcomes.'),
+        node.logger.error({ error }, 'The source failed while it acknowledged the last events at its origin.'),
     )
     this.#settling.set(
       node,
@@ -281,7 +281,7 @@ export class Topology {
     this.#retiring.set(node, done)
   }
 
-  /** Ends what a sink that was taken out still delivers. What is on disk stays there, for a sink that may come back. */
+  /** Ends the deliveries of a removed sink. Events on disk stay there, for a sink that may come back. */
   #giveUp(node: SinkNode): void {
     if (!node.driver.ownsBuffer) return
     const { buffer } = node

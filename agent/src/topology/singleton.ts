@@ -10,7 +10,7 @@ export interface Leadership {
   join(): Disposable
   /** Resolves when this agent leads, with what aborts at the end of the term; with undefined when `signal` aborts before. */
   term(signal: AbortSignal): Promise<AbortSignal | undefined>
-  /** Whether it leads now: by the clock, so that it is right before a timer could tell, as when the process stood still. */
+  /** Whether it leads now: by the clock, so that it is right before a timer fires, for example after the process stood still. */
   readonly leads: boolean
   /**
    * At the beginning of a term: until when, in milliseconds of its own clock, another or an earlier process was last known to lead; undefined if
@@ -45,7 +45,7 @@ export async function singletonSource(
     return { stop, source: await build(AbortSignal.any([stopping, stop.signal]), guarded) }
   }
   const settling: Promise<void>[] = []
-  // The first is built at once, so that what is wrong with it is told before it leads.
+  // The first is built at once, so that its problems are reported before it leads.
   const first = await make()
   let next: Built | undefined = first
 

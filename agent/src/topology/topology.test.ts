@@ -77,7 +77,7 @@ class Feed {
   }
 }
 
-/** A sink that keeps what it gets, answers as it is told and can be made to hang. */
+/** A sink that keeps its events, gives the answers of the test and can be made to hang. */
 class Collector implements Sink {
   readonly messages: unknown[] = []
   readonly held: Batch[] = []
@@ -193,7 +193,7 @@ testing.list.push(
       summary: 'Appends to the message.',
       accepts: ['log'],
       options: {
-        append: text('What to append.', { default: '!' }),
+        append: text('The text to append.', { default: '!' }),
         fails: bool('Whether it throws.', { default: false }),
         split: bool('Whether messages with an x go to the port `x`.', { default: false }),
       },
@@ -228,7 +228,7 @@ testing.list.push(
       type: 'ask',
       summary: 'Emits a batch when the test answers for it.',
       accepts: ['log'],
-      options: { append: text('What to append.', { default: '?' }) },
+      options: { append: text('The text to append.', { default: '?' }) },
       build: ({ append }, { id }) => keep(askers, id, new Asker(append)),
     }),
   ),
@@ -298,11 +298,11 @@ class Office implements Leadership {
     this.#term = new AbortController()
     this.#began.resolve()
   }
-  /** @param told whether it is noticed at once, or found out by the clock */
-  end(told = true): void {
+  /** @param settled whether it is noticed at once, or found out by the clock */
+  end(settled = true): void {
     this.leads = false
     this.#began = Promise.withResolvers()
-    if (told) this.#term.abort()
+    if (settled) this.#term.abort()
   }
 }
 
@@ -338,7 +338,7 @@ test('a source for one of several agents runs while this one leads, and nothing 
   leadership.begin()
   await vi.waitFor(() => expect(feeds.get('in')).toHaveLength(2))
   feed('in').send('four')
-  // The clock says that the term is over before anything could be told: another agent hands it on.
+  // The clock says that the term is over before a timer fires: another agent sends it on.
   leadership.end(false)
   feed('in').send('five')
   expect(feed('in').statuses).toEqual(['delivered', 'errored'])
@@ -364,7 +364,7 @@ test('a source for one of several agents hands on what it has when the agent sto
   expect(collector('out').messages).toEqual(['last'])
 })
 
-test('a source for one of several agents that cannot be built is told of before this one leads', async () => {
+test('a singleton source that cannot be built is reported before this agent leads', async () => {
   failingBuilds.add('in')
   const leadership = new Office()
   const bundle = { hub: undefined, programLog: () => undefined, leadership }
@@ -531,11 +531,11 @@ test('the topology ends when all sources have, and a stop delivers what buffers 
   expect(sink.closed).toBe(true)
 })
 
-test('a stop waits until sources have told their origin what sinks delivered last', async () => {
+test('a stop waits until sources have acknowledged the last deliveries at their origin', async () => {
   const { topology } = await start('{sources: {in: {type: feed}}, sinks: {out: {type: collect, inputs: [in]}}}')
-  const told = Promise.withResolvers<void>()
+  const settled = Promise.withResolvers<void>()
   const source = feed('in')
-  source.settle = () => told.promise
+  source.settle = () => settled.promise
   collector('out').hangs = true
   source.send('1')
   const ended: string[] = []
@@ -543,10 +543,10 @@ test('a stop waits until sources have told their origin what sinks delivered las
   collector('out').resume()
   await vi.waitFor(() => expect(collector('out').closed).toBe(true))
   expect(source.statuses).toEqual(['delivered'])
-  ended.push('told')
-  told.resolve()
+  ended.push('settled')
+  settled.resolve()
   await stopping
-  expect(ended).toEqual(['told', 'agent'])
+  expect(ended).toEqual(['settled', 'agent'])
 })
 
 test('a stop asks the sources to stop, and names who did not end within the limit', async () => {

@@ -1,4 +1,4 @@
-// How busy components are. Everything runs on one thread, so a single watch tells whose time it is: entering a component
+// How busy components are. Everything runs on one thread, so a single stopwatch knows whose time it is: entering a component
 // stops the time of the one that called it. Every five seconds the share of busy time enters a moving average.
 
 import type { CpuAccount } from './fair-share.ts'

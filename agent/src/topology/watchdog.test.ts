@@ -30,7 +30,7 @@ function watched(culprit?: string) {
   return { warnings, metrics, watchdog: new Watchdog({ logger, metrics, culprit: () => culprit }) }
 }
 
-test('a loop that stood still is told with its length and whose time it was', () => {
+test('a loop that stood still is reported with its length and the component that used the time', () => {
   const { warnings, metrics, watchdog } = watched('parse')
   pass(5000)
   expect(warnings).toEqual([])

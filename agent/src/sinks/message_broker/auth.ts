@@ -53,7 +53,7 @@ export function credentialsUrlProblem(text: string): string | undefined {
 
 /** A token is used for this part of its life. */
 const usedPart = 0.9
-/** Life of a token that does not tell. */
+/** Lifetime of a token that does not state it. */
 const usualLifeSecs = 3600
 
 export class Oauth2Credentials implements Credentials {
@@ -150,7 +150,7 @@ export class Oauth2Credentials implements Credentials {
     return response
   }
 
-  /** The client's credentials. What stands in them is secret: messages never quote it. */
+  /** The client's credentials. Their content is secret: messages never quote it. */
   async #credentials(): Promise<{ readonly id: string; readonly secret: string }> {
     const { credentials_url } = this.#options
     let text: string
@@ -187,7 +187,7 @@ function membersOf({ body }: { readonly body: Buffer }): Readonly<Record<string,
     const value: unknown = JSON.parse(body.toString('utf8'))
     return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
   } catch {
-    return {} // told by what is missing in it
+    return {} // reported by its missing members
   }
 }
 

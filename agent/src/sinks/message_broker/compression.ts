@@ -19,7 +19,7 @@ export function brokerCodec(name: BrokerCompression): Codec & { readonly number:
   }
 }
 
-/** A block does not tell its size. */
+/** A block does not contain its size. */
 function decompressLz4(block: Buffer): Buffer {
   for (let most = block.length * 4; ; most *= 4) {
     const data = decompressBlock(block, most)

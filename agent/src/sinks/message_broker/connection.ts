@@ -11,7 +11,7 @@ import { BrokerFailure, brokerFailure, failureOf, timedOut } from './failure.ts'
 import { type BrokerAddress, placeOf } from './routing.ts'
 import { command, commandFrame, type Fields, frameSlack, protocolVersion, type Received, readCommand } from './wire.ts'
 
-/** Largest message of a broker that does not tell its own. */
+/** Largest message of a broker that does not state its own. */
 const usualMessageBytes = 5 << 20
 
 /** Largest frame that is read: what brokers send to producers is far smaller. */
@@ -152,14 +152,14 @@ export class Connection {
   /** From now on the listener hears what the broker says to the producer. */
   attach(producerId: number, listener: ProducerListener): void {
     this.#producers.set(producerId, listener)
-    if (this.failure !== undefined) this.#tell(producerId, this.failure)
+    if (this.failure !== undefined) this.#notify(producerId, this.failure)
   }
 
   detach(producerId: number): void {
     this.#producers.delete(producerId)
   }
 
-  /** Tells the broker that a producer is not needed any more; nobody waits for the answer. */
+  /** Releases a producer at the broker, without waiting for the answer. */
   release(producerId: number): void {
     this.detach(producerId)
     if (this.failure !== undefined) return
@@ -179,7 +179,7 @@ export class Connection {
     this.#socket.uncork()
   }
 
-  /** Ends the connection. What was written before is still sent where the broker reads it. */
+  /** Ends the connection. Data written before is still sent if the broker reads it. */
   close(): void {
     this.#socket.end()
     this.end(failureOf(new Error('The connection was closed.')), false)
@@ -200,10 +200,10 @@ export class Connection {
       question.reject(failure)
     }
     this.#questions.clear()
-    for (const id of [...this.#producers.keys()]) this.#tell(id, failure)
+    for (const id of [...this.#producers.keys()]) this.#notify(id, failure)
   }
 
-  #tell(producerId: number, failure: BrokerFailure): void {
+  #notify(producerId: number, failure: BrokerFailure): void {
     const listener = this.#producers.get(producerId)
     this.#producers.delete(producerId)
     listener?.ended(failure)
@@ -296,7 +296,7 @@ export class Connection {
         return
       }
       case command.closeProducer:
-        this.#tell(fields.number(1), closedByBroker)
+        this.#notify(fields.number(1), closedByBroker)
         return
       case command.authChallenge:
         void this.#authenticate()

@@ -49,7 +49,7 @@ export class BrokerFailure extends PenstockError {
   }
 }
 
-/** The failure that a broker told by its number and text. */
+/** The failure of a broker, by its number and text. */
 export function brokerFailure(number: number, text: string): BrokerFailure {
   const known = brokerErrors[number]
   const name = known?.name ?? `error_${number}`

@@ -1,6 +1,6 @@
 // The producer of one topic, or of one partition of it. Sends go out in order over one connection and wait for their receipts
-// in order; whatever ends the connection, what has no receipt is sent again in the same order and under the same numbers, so
-// that a broker that removes duplicates can tell. Each send ends exactly once.
+// in order; when a connection ends, messages without a receipt are sent again in the same order and under the same numbers, so
+// that a broker can remove duplicates. Each send ends exactly once.
 
 import { type Clock, pause } from '../../clock.ts'
 import type { ConcurrencyLimit } from '../../delivery/concurrency.ts'
@@ -121,7 +121,7 @@ export class Producer {
     return this.#waiting.length > 0 || this.#sent.length > 0
   }
 
-  /** Tells the broker that nothing more comes. For a producer that is not busy. */
+  /** Closes the producer at the broker. For a producer that is not busy. */
   close(): void {
     this.#cancelLimit?.()
     this.#cancelTimeout?.()
@@ -207,7 +207,7 @@ export class Producer {
       })
       const name = answer.text(2) ?? this.#name ?? ''
       this.#name = name
-      // A broker that removes duplicates tells the last number of this name; others tell -1.
+      // A broker that removes duplicates returns the last number of this name; others return -1.
       this.#nextSequence ??= BigInt.asIntN(64, answer.integer(3) ?? -1n) + 1n
       const version = answer.bytes(4)
       const session: Session = {
@@ -237,7 +237,7 @@ export class Producer {
   #pump(session: Session): void {
     const { rateLimit, clock } = this.#settings
     while (this.#waiting.length > 0 && this.#sent.length < this.#concurrency.limit) {
-      if (session.connection.failure !== undefined) return // `over` tells
+      if (session.connection.failure !== undefined) return // `over` reports it
       const now = clock.now()
       const send = this.#waiting[0] as Send
       if (this.#sent.length > 0 && (send.divided || this.#sent[0]?.divided === true)) break

@@ -205,7 +205,7 @@ export class BrokerSink implements Sink {
     const look = (event: AnyEvent) => {
       const text = template.render(event)
       const name = text === undefined ? undefined : fullTopicName(text)
-      if (name === undefined) return // `#partition` tells
+      if (name === undefined) return // `#partition` reports it
       const topic = this.#topic(name)
       if (topic.partitions === undefined) {
         if (topic.refusal === undefined || now >= topic.refusedUntilMs) unknown.add(topic)
@@ -410,7 +410,7 @@ export class BrokerSink implements Sink {
     }
   }
 
-  // --- What is held ---
+  // --- pending events ---
 
   get #full(): boolean {
     return this.#heldBytes >= mostHeldBytes || this.#heldSends >= mostHeldSends

@@ -1,4 +1,4 @@
-// Events as the three APIs of observability platform D take them. What is made here is new; nothing of an event is changed.
+// Events as the three APIs of observability platform D take them. Records are new objects; events are not changed.
 
 import { valueText } from '../../codecs/value-text.ts'
 import { type MetricEvent, singleTagValue } from '../../event/metric.ts'
