@@ -30,7 +30,7 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'bundle/runner.ts #lines',
     'bundle/runner.ts #restricted',
     'bundle/runner.ts #running',
-    'config/given-file.ts protectedFolders',
+    'given-file.ts protectedFolders',
     'net/egress.ts #deniedNames',
     'net/egress.ts #names',
     'sinks/log_aggregator.ts unrendered',

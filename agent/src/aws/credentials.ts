@@ -4,8 +4,8 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import type { OptionProblem } from '../component.ts'
-import { readGivenTextLater } from '../config/given-file.ts'
 import { errorText, PenstockError } from '../errors.ts'
+import { readGivenTextLater } from '../given-file.ts'
 import type { HttpClient, HttpResponse } from '../http/client.ts'
 import { type Environment, type Identity, noIdentity } from '../http/identity.ts'
 import {

@@ -37,7 +37,7 @@ const own: Readonly<Record<string, readonly string[]>> = {
     'tailing/tail.ts',
   ],
   'an option, and it is written': ['sinks/file.ts'],
-  'this reader': ['config/given-file.ts'],
+  'this reader': ['given-file.ts'],
 }
 
 const opening =

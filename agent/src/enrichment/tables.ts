@@ -1,6 +1,6 @@
 // The enrichment tables of a configuration. They are read when the configuration is; programs see memory only.
 
-import { GivenFileError, readGivenFile } from '../config/given-file.ts'
+import { GivenFileError, readGivenFile } from '../given-file.ts'
 import { addressTable } from './address-table.ts'
 import { csvTable } from './csv-table.ts'
 import { MemoryTable } from './memory-table.ts'

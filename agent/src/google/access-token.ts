@@ -2,8 +2,8 @@
 // instance. A token is replaced before it ends; requests that need one at the same time share one look-up.
 
 import { createPrivateKey, type KeyObject, sign } from 'node:crypto'
-import { GivenFileError, parseSecretJson, readGivenTextLater } from '../config/given-file.ts'
 import { errorText, PenstockError } from '../errors.ts'
+import { GivenFileError, parseSecretJson, readGivenTextLater } from '../given-file.ts'
 import type { HttpClient, HttpResponse } from '../http/client.ts'
 import type { Identity } from '../http/identity.ts'
 import { isInline } from '../schema/meaning.ts'

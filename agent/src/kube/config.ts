@@ -2,8 +2,8 @@
 // The token is read anew for every request, because the kubelet exchanges it now and then.
 
 import { dirname, resolve } from 'node:path'
-import { GivenFileError, readGivenText, readGivenTextLater } from '../config/given-file.ts'
 import { errorText, PenstockError } from '../errors.ts'
+import { GivenFileError, readGivenText, readGivenTextLater } from '../given-file.ts'
 
 export interface KubeTarget {
   readonly server: URL

@@ -13,8 +13,8 @@ import {
   type SecureContext,
   type TLSSocket,
 } from 'node:tls'
-import { GivenFileError, readGivenFile } from '../config/given-file.ts'
 import { errorText, PenstockError } from '../errors.ts'
+import { GivenFileError, readGivenFile } from '../given-file.ts'
 import type { TlsOptions } from '../schema/groups.ts'
 import { isInline } from '../schema/meaning.ts'
 

@@ -1,7 +1,7 @@
 // The message that a call of `parse_proto` or `encode_proto` names: a type of a set of descriptors in a file.
 
-import { GivenFileError, readGivenFile } from '../config/given-file.ts'
 import { compileMessage, type MessageFormat } from '../formats/protobuf-message.ts'
+import { GivenFileError, readGivenFile } from '../given-file.ts'
 import type { CallSite, Parameter } from './function.ts'
 import { kinds } from './kind.ts'
 

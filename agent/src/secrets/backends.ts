@@ -3,7 +3,7 @@
 
 import { spawn } from 'node:child_process'
 import { join, normalize } from 'node:path'
-import { GivenFileError, readGivenTextLater } from '../config/given-file.ts'
+import { GivenFileError, readGivenTextLater } from '../given-file.ts'
 import { bool, list, map, oneOf, optional, path, seconds, tagged, text, type ValueOf } from '../schema/options.ts'
 
 /** The top-level setting `secret`: backends by name. */

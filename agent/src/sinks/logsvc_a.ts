@@ -3,7 +3,7 @@
 import { defineSink } from '../component.ts'
 import { batch, request, tls, transformer } from '../schema/groups.ts'
 import { address, list, optional, secret, template, text, webPorts } from '../schema/options.ts'
-import { ingestProblems, ingestSink } from './logsvc_a/ingest.ts'
+import { ingestProblems, ingestSink } from './logsvc/ingest.ts'
 
 export const logsvcA = defineSink({
   type: 'logsvc_a',

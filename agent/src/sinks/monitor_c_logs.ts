@@ -8,10 +8,10 @@ import { framed } from '../delivery/request.ts'
 import type { LogEvent } from '../event/log.ts'
 import { getField, setField, type ValueObject } from '../event/value.ts'
 import { writeJsonTo } from '../formats/json.ts'
+import { actionLine, classifyBulk } from '../http/bulk.ts'
 import { httpSink, joinPath, maxListBytes, unhealthy, withoutSecret } from '../http/sink.ts'
 import { batch, request, tls, transformer } from '../schema/groups.ts'
 import { oneOf, optional, secret, url } from '../schema/options.ts'
-import { actionLine, classifyBulk } from './search_engine/bulk.ts'
 
 const receivers = {
   us: 'https://logsene-receiver.sematext.com',

@@ -2,12 +2,12 @@
 // An event whose program fails goes out unmodified, is discarded, or leaves by the port `dropped`, as the options say.
 
 import { defineTransform, type OptionProblem, type TransformContext, type TransformOutput } from '../component.ts'
-import { GivenFileError, readGivenText } from '../config/given-file.ts'
 import { PenstockError } from '../errors.ts'
 import { type LogBatch, logBatch, type MetricBatch, metricBatch, ownEvents } from '../event/batch.ts'
 import { LogEvent, rootFor } from '../event/log.ts'
 import type { MetricEvent } from '../event/metric.ts'
 import { copyObject, isObject, type Value, type ValueObject } from '../event/value.ts'
+import { GivenFileError, readGivenText } from '../given-file.ts'
 import { positionOf, summaryOf } from '../remap/diagnostics.ts'
 import { failureFact, isFailure, type RemapError } from '../remap/function.ts'
 import type { TagMode } from '../remap/metric-target.ts'

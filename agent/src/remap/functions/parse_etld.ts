@@ -1,7 +1,7 @@
 // Function `parse_etld`.
 
-import { GivenFileError, readGivenText } from '../../config/given-file.ts'
 import { parseSuffixes, type SuffixList, standardSuffixes } from '../../formats/public-suffix.ts'
+import { GivenFileError, readGivenText } from '../../given-file.ts'
 import { type CallSite, defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
 

@@ -1,9 +1,9 @@
 // Function `parse_groks`.
 
-import { GivenFileError, readGivenText } from '../../config/given-file.ts'
 import { fieldNames, isObject, type ValueObject } from '../../event/value.ts'
 import { compileExtendedGrok, type Grok, grokEffort } from '../../formats/grok.ts'
 import { isFailedJson, parseJson } from '../../formats/json.ts'
+import { GivenFileError, readGivenText } from '../../given-file.ts'
 import { type CallSite, defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
 import { valueText } from '../text.ts'

@@ -3,7 +3,7 @@
 import { createRequire } from 'node:module'
 import type { Ajv, Options, ValidateFunction } from 'ajv'
 import { BoundedMap } from '../../bounded-map.ts'
-import { GivenFileError, parseSecretJson, readGivenText } from '../../config/given-file.ts'
+import { GivenFileError, parseSecretJson, readGivenText } from '../../given-file.ts'
 import { defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
 

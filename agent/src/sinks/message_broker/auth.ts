@@ -2,8 +2,8 @@
 // credentials of a client (RFC 6749, section 4.4), sent as `token` and replaced before it ends.
 
 import { fileURLToPath } from 'node:url'
-import { readGivenTextLater } from '../../config/given-file.ts'
 import { errorText, PenstockError } from '../../errors.ts'
+import { readGivenTextLater } from '../../given-file.ts'
 import type { HttpClient, HttpResponse } from '../../http/client.ts'
 import { withoutSecret } from '../../http/sink.ts'
 import { isInline } from '../../schema/meaning.ts'

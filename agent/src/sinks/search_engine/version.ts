@@ -1,8 +1,8 @@
 // The major version of the engine, which decides whether documents carry a type. OpenSearch counts from 1 again; it behaves as
 // version 7 and later.
 
+import { isRecord } from '../../http/bulk.ts'
 import type { HttpResponse } from '../../http/client.ts'
-import { isRecord } from './bulk.ts'
 
 /** The major version in the answer to `GET /`; undefined if the answer does not say. */
 export function majorVersion(response: HttpResponse): number | undefined {

@@ -1,9 +1,9 @@
 // Bulk requests: an action line and a document for each event, and what the answer says about each of them.
 
-import type { Attempt, Failure } from '../../delivery/delivery.ts'
-import type { Request } from '../../delivery/request.ts'
-import { classifyResponse, responseFailure } from '../../http/classify.ts'
-import type { HttpResponse } from '../../http/client.ts'
+import type { Attempt, Failure } from '../delivery/delivery.ts'
+import type { Request } from '../delivery/request.ts'
+import { classifyResponse, responseFailure } from './classify.ts'
+import type { HttpResponse } from './client.ts'
 
 export type BulkAction = 'index' | 'create'
 

@@ -1,0 +1,39 @@
+import { sep } from 'node:path'
+import { expect, test } from 'vitest'
+import { agentTable } from './testing/agent-rooms.ts'
+import { importsIn, importViolations, roomOf } from './testing/rooms.ts'
+
+const source = import.meta.dirname
+
+test('a room of the agent imports from the floors above it and from no other', () => {
+  expect(importViolations(source, agentTable)).toEqual([])
+})
+
+test('every folder and file of the agent has a place in the table, and every place is a folder or a file', () => {
+  const rooms = new Set(
+    importsIn(source).flatMap(({ file, imports, isPackage }) =>
+      isPackage ? [roomOf(file)] : [roomOf(file), roomOf(imports)],
+    ),
+  )
+  expect([...rooms].sort()).toEqual(Object.keys(agentTable).sort())
+})
+
+/** `sinks/http.ts` and what stands in `sinks/http/` are one component. */
+const componentOf = (path: string) => path.split(sep).slice(0, 2).join('/').replace(/\.ts$/, '')
+const kinds = ['sources', 'transforms', 'sinks']
+
+test('a component imports no other component', () => {
+  const components = new Set(
+    importsIn(source)
+      .filter(({ file }) => roomOf(file) === 'registry')
+      .map(({ imports }) => componentOf(imports))
+      .filter((component) => kinds.includes(component.split('/')[0] as string)),
+  )
+  const found = importsIn(source).filter(
+    ({ file, imports }) =>
+      kinds.includes(roomOf(file)) &&
+      components.has(componentOf(imports)) &&
+      componentOf(imports) !== componentOf(file),
+  )
+  expect(found.map(({ file, imports }) => `${file} imports ${imports}`)).toEqual([])
+})
