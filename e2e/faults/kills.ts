@@ -281,7 +281,7 @@ function overwrite(path: string, offset: number, bytes: Buffer): void {
   closeSync(file)
 }
 
-/** The slot of a ledger that counts: that with the higher number. The layout is in agent/ARCHITECTURE.md. */
+/** The slot of a ledger that counts: that with the higher number. agent/src/buffers/disk/FORMAT.md describes the layout. */
 export function slotOf(folder: string): Buffer {
   const ledger = readFileSync(join(folder, 'buffer.db'))
   const second = ledger.length >= 128 && ledger.readUInt32LE(64 + 12) > ledger.readUInt32LE(12)

@@ -9,7 +9,7 @@ const rooms: readonly Readonly<Record<string, string>>[] = [
   {
     metrics: 'metric values, series and their normalisation',
     schema: 'the vocabulary of options and everything derived from it; data, without I/O',
-    telemetry: 'logger, the agent’s own metrics, and counters of components',
+    telemetry: 'logger, metrics of the agent, and counters of components',
   },
   { net: 'how a connection is made: TLS, proxies, denied addresses', kube: 'requests to the API server' },
   { formats: 'one parser for each grammar, for codecs and functions alike; pure and bounded' },

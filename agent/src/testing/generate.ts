@@ -1,7 +1,7 @@
 // Writes the derived files of the agent: reference pages and JSON Schema. With `--check` it writes nothing and fails if what is
 // there differs in any byte. Nobody edits these files; `npm run generate` makes them.
 
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { describedComponents, referencePages } from '../cli/pages.ts'
@@ -11,6 +11,8 @@ import { textMateGrammar } from '../remap/textmate.ts'
 import { configurationSchema } from '../schema/json-schema.ts'
 import { indexPage } from '../schema/reference.ts'
 import { adaptivePlots } from './adaptive-plot.ts'
+import { roomsPage } from './agent-rooms.ts'
+import { withRooms } from './rooms.ts'
 
 const folder = join(import.meta.dirname, '../../reference')
 
@@ -90,7 +92,14 @@ async function write(derived: DerivedFolder): Promise<0> {
   return 0
 }
 
+/** agent/ARCHITECTURE.md, of which only the list of rooms is derived. */
+function architecture(): DerivedFolder {
+  const path = join(import.meta.dirname, '../..')
+  const page = readFileSync(join(path, 'ARCHITECTURE.md'), 'utf8')
+  return { name: 'agent', path, files: new Map([['ARCHITECTURE.md', withRooms(page, roomsPage())]]), shared: true }
+}
+
 if (import.meta.main) {
   const reference = { name: 'agent/reference', path: folder, files: await derivedFiles() }
-  process.exitCode = await deriveFolders([reference], process.argv.includes('--check'))
+  process.exitCode = await deriveFolders([reference, architecture()], process.argv.includes('--check'))
 }

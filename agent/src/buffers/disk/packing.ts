@@ -1,7 +1,7 @@
 // Events as bytes and back, exactly: every value comes back as it was, 64-bit integers, boxed floats, bytes, nanoseconds and
 // metadata. Packed objects need no others: names of members are written once for each shape, a member that is the same
 // as in the object before is one byte, and text is collected so that one call writes and one reads the strings of many events.
-// The format is described in ARCHITECTURE.md; a change of it needs another `recordFormat`.
+// The format is described in FORMAT.md; a change of it needs another `recordFormat`.
 
 import { LogEvent, noMetadata } from '../../event/log.ts'
 import { MetricEvent, type MetricTags, type MetricValue, type TagValue } from '../../event/metric.ts'
