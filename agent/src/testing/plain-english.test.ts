@@ -1,5 +1,21 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { readAloud } from './plain-english.ts'
+import { readAloud, textFiles } from './plain-english.ts'
+
+const root = join(import.meta.dirname, '../../..')
+const isClone = existsSync(join(root, '.git'))
+
+test.skipIf(!isClone)(
+  `everything that people read is plain English${isClone ? '' : ' (skipped: no clone of the repository)'}`,
+  () => {
+    const paths = textFiles([], root).filter((path) => existsSync(join(root, path)))
+    const findings = paths.flatMap((path) => readAloud(path, readFileSync(join(root, path), 'utf8')))
+    expect(findings.map(({ path, line, found, instead }) => `${path}:${line}: "${found}" (write ${instead})`)).toEqual(
+      [],
+    )
+  },
+)
 
 test.each([
   ['a comment', '// The log tells which.\nexport const a = 1\n', 1, 'tells which.'],

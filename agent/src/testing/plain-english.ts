@@ -118,11 +118,14 @@ export function readAloud(path: string, source: string): Finding[] {
   return findings.sort((a, b) => a.line - b.line)
 }
 
-/** Recordings and standards are in words of others; this module and its test contain the findings. */
-const foreign = /^e2e\/conformance\/|\/testdata\/|^agent\/src\/testing\/requirements\/|package-lock|\.snap$/
+/** Recordings and standards are in words of others, and the test of this module contains the findings. */
+const foreign =
+  /^e2e\/conformance\/|\/testdata\/|^agent\/src\/testing\/requirements\/|plain-english\.test\.ts$|package-lock|\.snap$/
 
-export function textFiles(paths: readonly string[] = []): string[] {
-  const tracked = execFileSync('git', ['ls-files', '-co', '--exclude-standard', '--', ...paths], { encoding: 'utf8' })
+/** Files of the repository that people read, by their paths below the current folder. */
+export function textFiles(paths: readonly string[] = [], cwd = process.cwd()): string[] {
+  const listing = ['ls-files', '-co', '--exclude-standard', '--', ...paths]
+  const tracked = execFileSync('git', listing, { encoding: 'utf8', cwd })
   const readable = /\.(?:ts|md|ya?ml|sh|go|c|tpl|txt)$|Dockerfile$/
   return tracked.split('\n').filter((path) => readable.test(path) && !foreign.test(path))
 }

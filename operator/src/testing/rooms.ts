@@ -16,7 +16,7 @@ const rooms: readonly Readonly<Record<string, string>>[] = [
   { fleet: 'what each Agent was given, and what its pods report; in memory' },
   { policy: 'what a resource depends on and may do: gathered from caches, judged' },
   { controllers: 'the loops on the leader: gather, decide (pure), apply; they write resources and status' },
-  { serving: 'HTTPS for agents, probes and those who look: heartbeats, bundles, tap and top' },
+  { serving: 'HTTPS for agents, probes and observers: heartbeats, bundles, tap and top' },
   { webhook: 'admission: validates resources, injects sidecars' },
   { cli: 'the commands; `cli/operator.ts` lists the parts of the operator' },
   { main: 'the process: arguments to a command' },
@@ -44,10 +44,10 @@ export function roomsPage(): string {
   return [
     floorsText(floors),
     '',
-    '| Room | Holds |',
+    '| Room | Content |',
     '|---|---|',
     ...rows,
     '',
-    `Packages that one room alone imports: ${packages.join(', ')}.`,
+    `Packages that only one room imports: ${packages.join(', ')}.`,
   ].join('\n')
 }
