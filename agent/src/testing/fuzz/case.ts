@@ -4,7 +4,7 @@
 import { Script } from 'node:vm'
 import type { EventMetadata } from '../../event/log.ts'
 import { Bytes, type Value, type ValueObject } from '../../event/value.ts'
-import { checkProgram } from '../../remap/check.ts'
+import { checkProgram } from '../../remap/check/checker.ts'
 import { renderDiagnostics } from '../../remap/diagnostics.ts'
 import { isFailure, type Result, type Runtime } from '../../remap/function.ts'
 import { kinds } from '../../remap/kind.ts'

@@ -2,7 +2,7 @@
 // all the same are left out, one by one, so that what remains does.
 
 import { Timestamp } from '../../event/timestamp.ts'
-import { checkProgram } from '../../remap/check.ts'
+import { checkProgram } from '../../remap/check/checker.ts'
 import type { FunctionDeclaration, Parameter } from '../../remap/function.ts'
 import { functions } from '../../remap/functions.ts'
 import { type Kind, kinds } from '../../remap/kind.ts'

@@ -1,9 +1,9 @@
 // The checker: names, kinds, fallibility and arguments. It walks the syntax tree in the order of execution with the kinds of
 // variables, event and metadata, reports what cannot work, and gives the tree that code is generated from.
 
-import { maxIndex, type PathSegment } from '../event/path.ts'
-import { Timestamp } from '../event/timestamp.ts'
-import { compareKeys, Float, Regex, type Value } from '../event/value.ts'
+import { maxIndex, type PathSegment } from '../../event/path.ts'
+import { Timestamp } from '../../event/timestamp.ts'
+import { compareKeys, Float, Regex, type Value } from '../../event/value.ts'
 import type {
   Assignment,
   Binary,
@@ -16,19 +16,19 @@ import type {
   Segment,
   Span,
   Target,
-} from './ast.ts'
-import { parameterIndexes } from './calls.ts'
-import { notesOf } from './codes.ts'
-import { ByteOffsets, type Diagnostic, type Label } from './diagnostics.ts'
-import type { Call, CallKinds, CallSite, FunctionDeclaration, Parameter, PathArgument, Runtime } from './function.ts'
-import { failure, isFailure } from './function.ts'
-import { findFunction, functions } from './functions.ts'
-import { fieldText, type Kind, kindOf, kinds, mergedObjects } from './kind.ts'
-import { add, divide, equals, multiply, subtract } from './operations.ts'
-import { compileRegex } from './regex.ts'
-import { parseTimestampLiteral } from './timestamp-literal.ts'
-import type { Place, Slot, Typed } from './typed.ts'
-import { unusedWarnings } from './unused.ts'
+} from '../ast.ts'
+import { parameterIndexes } from '../calls.ts'
+import { notesOf } from '../codes.ts'
+import { ByteOffsets, type Diagnostic, type Label } from '../diagnostics.ts'
+import type { Call, CallKinds, CallSite, FunctionDeclaration, Parameter, PathArgument, Runtime } from '../function.ts'
+import { failure, isFailure } from '../function.ts'
+import { findFunction, functions } from '../functions.ts'
+import { fieldText, type Kind, kindOf, kinds, mergedObjects } from '../kind.ts'
+import { add, divide, equals, multiply, subtract } from '../operations.ts'
+import { compileRegex } from '../regex.ts'
+import { parseTimestampLiteral } from '../timestamp-literal.ts'
+import type { Place, Slot, Typed } from '../typed.ts'
+import { unusedWarnings } from '../unused.ts'
 
 export interface CheckOptions {
   /** The kind of the event at the start. */
