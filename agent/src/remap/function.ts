@@ -249,3 +249,11 @@ export function toNumber(value: number | bigint | Float): number {
 export function toBigint(value: number | bigint): bigint {
   return typeof value === 'bigint' ? value : BigInt(value)
 }
+
+/** What the targets of `reaches` are, in words. */
+export const reachText: Readonly<Record<NonNullable<FunctionDeclaration['reaches']>, string>> = {
+  environment: 'the environment of the agent',
+  host: 'the host of the agent',
+  network: 'the network',
+  agent: "the agent's own metrics, which count what other pipelines do",
+}

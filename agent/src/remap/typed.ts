@@ -77,3 +77,44 @@ export type Typed = Common &
     | { readonly op: 'abort'; readonly message: Typed | undefined }
     | { readonly op: 'return'; readonly value: Typed }
   )
+
+/** Calls `see` with an expression and with all inside it, outer ones first. */
+export function visit(typed: Typed, see: (typed: Typed) => void): void {
+  see(typed)
+  for (const child of childrenOf(typed)) if (child !== undefined) visit(child, see)
+}
+
+function childrenOf(typed: Typed): readonly (Typed | undefined)[] {
+  switch (typed.op) {
+    case 'constant':
+    case 'read':
+      return []
+    case 'below':
+      return [typed.base]
+    case 'block':
+      return typed.body
+    case 'array':
+      return typed.items
+    case 'object':
+      return typed.fields.map(([, value]) => value)
+    case 'if':
+      return [typed.predicate, typed.consequent, typed.alternative]
+    case 'binary':
+      return [typed.left, typed.right]
+    case 'not':
+      return [typed.operand]
+    case 'assign':
+    case 'assign-or-error':
+    case 'return':
+      return [typed.value]
+    case 'call':
+      return [...typed.args, typed.closure?.body]
+    case 'del':
+      return [typed.at, typed.compact]
+    case 'exists':
+    case 'unnest':
+      return [typed.at]
+    case 'abort':
+      return [typed.message]
+  }
+}

@@ -8,7 +8,7 @@ import { optionsOf } from '@penstock/agent/config/component-options'
 import { Networks } from '@penstock/agent/net/networks'
 import { components, findComponent } from '@penstock/agent/registry'
 import { reachingCalls } from '@penstock/agent/remap/calls'
-import { reachText } from '@penstock/agent/remap/check/checker'
+import { reachText } from '@penstock/agent/remap/function'
 import { maxBudget, type ProgramBudget } from '@penstock/agent/remap/rules'
 import {
   authoritiesOf,

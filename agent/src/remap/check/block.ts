@@ -1,0 +1,78 @@
+// Blocks and branches: the expressions of a block in order, and the kinds of two branches where they meet.
+
+import type { Block, If, Span } from '../ast.ts'
+import { type Kind, kinds } from '../kind.ts'
+import type { Typed } from '../typed.ts'
+import { type CheckContext, fallibleNotes } from './context.ts'
+import { copyOf, leaveBlock, mergeInto, type State } from './state.ts'
+
+export function checkBlock(check: CheckContext, node: Block, state: State): Typed {
+  const outer = new Map(state.locals)
+  const body = node.body.map((expression) => check.expression(expression, state))
+  leaveBlock(state, outer)
+  return blockOf(body, node.span)
+}
+
+export function checkIf(check: CheckContext, node: If, state: State): Typed {
+  const outer = new Map(state.locals)
+  const body = node.predicate.body.map((expression) => check.expression(expression, state))
+  const predicate = body.length === 1 ? (body[0] as Typed) : blockOf(body, node.predicate.span)
+  const span = node.predicate.span
+  if (predicate.fallible) {
+    const cause = check.cause
+    check.report(
+      cause?.code ?? 100,
+      'fallible predicate',
+      cause?.labels ?? [
+        { primary: true, span, message: 'this predicate can result in runtime error' },
+        { primary: false, span, message: 'handle the error case to ensure runtime success' },
+      ],
+      fallibleNotes,
+    )
+  }
+  if (!predicate.kind.isNever && !predicate.kind.is(kinds.boolean)) {
+    check.report(102, 'non-boolean predicate', [
+      { primary: true, span, message: 'this predicate must resolve to a boolean' },
+      { primary: false, span, message: `instead it resolves to ${predicate.kind}` },
+    ])
+  }
+  const otherwise = copyOf(state)
+  const consequent = checkBlock(check, node.consequent, state)
+  let alternative: Typed | undefined
+  if (node.alternative !== undefined) {
+    alternative =
+      node.alternative.node === 'if'
+        ? check.expression(node.alternative, otherwise)
+        : checkBlock(check, node.alternative, otherwise)
+  }
+  mergeInto(state, otherwise)
+  leaveBlock(state, outer)
+  return {
+    op: 'if',
+    predicate,
+    consequent,
+    alternative,
+    kind: consequent.kind.or(alternative?.kind ?? kinds.null),
+    fallible: consequent.fallible || alternative?.fallible === true,
+    constant: undefined,
+    span: node.span,
+  }
+}
+
+function blockOf(body: readonly Typed[], span: Span): Typed {
+  let kind: Kind = kinds.null
+  let fallible = false
+  for (const expression of body) {
+    kind = expression.kind
+    fallible ||= expression.fallible
+    if (kind.isNever) break
+  }
+  return {
+    op: 'block',
+    body,
+    kind,
+    fallible,
+    constant: body.length === 1 ? body[0]?.constant : undefined,
+    span,
+  }
+}

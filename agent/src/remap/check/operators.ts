@@ -1,0 +1,168 @@
+// Operators: the kind of their result, and whether they can fail, by the kinds of both sides.
+
+import { Float, type Value } from '../../event/value.ts'
+import type { Binary, Expression, Span } from '../ast.ts'
+import { isFailure } from '../function.ts'
+import { type Kind, kinds, mergedObjects } from '../kind.ts'
+import { add, divide, multiply, subtract } from '../operations.ts'
+import type { Typed } from '../typed.ts'
+import type { CheckContext } from './context.ts'
+import { copyOf, mergeInto, type State } from './state.ts'
+
+const comparisons = new Set(['==', '!=', '<', '<=', '>', '>='])
+
+export function checkNot(check: CheckContext, node: Extract<Expression, { node: 'not' }>, state: State): Typed {
+  const operand = check.expression(node.operand, state)
+  if (!operand.kind.isNever && !operand.kind.is(kinds.boolean)) {
+    check.report(660, 'non-boolean negation', [
+      { primary: true, span: node.operator, message: 'negation only works on boolean values' },
+      { primary: false, span: node.operand.span, message: `this expression resolves to ${operand.kind}` },
+    ])
+  }
+  return { op: 'not', operand, kind: kinds.boolean, fallible: operand.fallible, constant: undefined, span: node.span }
+}
+
+export function checkBinary(check: CheckContext, node: Binary, state: State): Typed {
+  const left = check.expression(node.left, state)
+  if (node.operator === '??') check.cause = undefined
+  const cause = check.cause
+  check.cause = undefined
+  // The right side may not run at all.
+  const lazy = node.operator === '??' || node.operator === '||' || node.operator === '&&'
+  const rightState = lazy ? copyOf(state) : state
+  const right = check.expression(node.right, rightState)
+  if (lazy) mergeInto(state, rightState)
+  if (cause !== undefined) check.cause = cause
+  if (comparisons.has(node.operator) && node.left.node === 'binary' && comparisons.has(node.left.operator)) {
+    check.report(650, 'comparison operators cannot be chained', [
+      { primary: true, span: node.operatorSpan, message: '' },
+    ])
+  }
+  if (node.operator === '??' && !left.fallible) {
+    check.report(651, 'unnecessary error coalescing operation', [
+      { primary: true, span: node.left.span, message: 'this expression cannot fail' },
+      { primary: false, span: node.right.span, message: 'this expression never resolves' },
+      { primary: false, span: node.operatorSpan, message: 'remove this error coalescing operation' },
+    ])
+  }
+  return typedOperation(check, node, left, right)
+}
+
+export function typedOperation(
+  check: CheckContext,
+  node: Pick<Binary, 'operator' | 'span'> & { left: { span: Span }; right: { span: Span } },
+  left: Typed,
+  right: Typed,
+): Typed {
+  const result: Result = (kind, fallible, value) => ({
+    op: 'binary',
+    operator: node.operator,
+    left,
+    right,
+    kind,
+    fallible,
+    constant: value,
+    span: node.span,
+  })
+  const l = left.kind
+  const r = right.kind
+  const operands = left.fallible || right.fallible
+  switch (node.operator) {
+    case '??':
+      return result(l.or(r), right.fallible)
+    case '||': {
+      const falsy = l.is(kinds.null) || left.constant === false
+      if (falsy) return result(r, operands)
+      if (left.constant === true || !l.overlaps(kinds.null.or(kinds.boolean).or(kinds.undefined))) {
+        return result(l, left.fallible)
+      }
+      return result(l.without(kinds.null).or(r), operands)
+    }
+    case '&&': {
+      if (l.is(kinds.null) || left.constant === false) return result(kinds.boolean, left.fallible)
+      if (left.constant === true) return result(kinds.boolean, right.fallible)
+      return result(kinds.boolean, operands || isOutside(left, right, kinds.null.or(kinds.boolean)))
+    }
+    case '==':
+    case '!=':
+      return result(kinds.boolean, operands)
+    case '<':
+    case '<=':
+    case '>':
+    case '>=': {
+      const same = (l.is(kinds.string) && r.is(kinds.string)) || (l.is(kinds.timestamp) && r.is(kinds.timestamp))
+      return result(kinds.boolean, operands || (!same && isOutside(left, right, kinds.number)))
+    }
+    case '|': {
+      for (const [side, kind] of [
+        [node.left, l],
+        [node.right, r],
+      ] as const) {
+        if (!kind.isNever && !kind.is(kinds.object)) {
+          check.report(652, 'only objects can be merged', [
+            { primary: true, span: side.span, message: `this expression resolves to the kind ${kind}` },
+          ])
+        }
+      }
+      return result(mergedObjects(l, r), operands)
+    }
+    case '/':
+      return result(kinds.float, operands || !isSafeDivision(l, right.constant), fold(divide, left, right))
+    case '+':
+    case '-':
+    case '*':
+      return arithmetic(node.operator, left, right, result)
+  }
+}
+
+/** The result of an operator: its kind, whether it can fail, and its value if that is known. */
+type Result = (kind: Kind, fallible: boolean, value?: Value) => Typed
+
+function arithmetic(operator: '+' | '-' | '*', left: Typed, right: Typed, result: Result): Typed {
+  const operands = left.fallible || right.fallible
+  const value = fold(operator === '+' ? add : operator === '-' ? subtract : multiply, left, right)
+  if (operator === '+' && (left.kind.is(kinds.string) || right.kind.is(kinds.string))) {
+    return result(kinds.string, operands || isOutside(left, right, kinds.string.or(kinds.null)))
+  }
+  if (left.kind.is(kinds.float) || right.kind.is(kinds.float)) {
+    const bothConstant = left.constant !== undefined && right.constant !== undefined
+    return result(
+      kinds.float,
+      operands || isOutside(left, right, kinds.number) || (bothConstant && value === undefined),
+      value,
+    )
+  }
+  if (left.kind.is(kinds.integer) && right.kind.is(kinds.integer)) return result(kinds.integer, operands, value)
+  const mixed =
+    (left.kind.is(kinds.string) && right.kind.is(kinds.integer)) ||
+    (left.kind.is(kinds.integer) && right.kind.is(kinds.string))
+  if (operator === '*' && mixed) return result(kinds.string, operands)
+  return result(operator === '-' ? kinds.number : kinds.string.or(kinds.number), true)
+}
+
+function isSafeDivision(dividend: Kind, divisor: Value | undefined): boolean {
+  if (!dividend.is(kinds.integer) && !dividend.is(kinds.float)) return false
+  if (typeof divisor === 'bigint') return true
+  const number = divisor instanceof Float ? divisor.value : divisor
+  return typeof number === 'number' && number !== 0 && Number.isFinite(number)
+}
+
+function isOutside(left: Typed, right: Typed, kind: Kind): boolean {
+  return !within(left.kind, kind) || !within(right.kind, kind)
+}
+
+function within(kind: Kind, other: Kind): boolean {
+  return kind.isNever || kind.within(other)
+}
+
+function fold(
+  operation: (left: Value, right: Value) => ReturnType<typeof add>,
+  left: Typed,
+  right: Typed,
+): Value | undefined {
+  const isNumber = (value: Value | undefined): value is Value =>
+    typeof value === 'number' || typeof value === 'bigint' || value instanceof Float
+  if (!isNumber(left.constant) || !isNumber(right.constant)) return undefined
+  const result = operation(left.constant, right.constant)
+  return isFailure(result) ? undefined : result
+}
