@@ -21,7 +21,7 @@ import {
 import { type Closure, type ErrorPlace, isFailure, type Parameter, RemapError, type Result } from './function.ts'
 import { type Metering, mayBeLarge, meteringOf } from './growth.ts'
 import { isOfKind, type Kind, kinds } from './kind.ts'
-import { type Meter, overLimit, tooMuch } from './meter.ts'
+import { bytesOfJoint, bytesOfTurn, type Meter, overLimit, tooMuch } from './meter.ts'
 import { removeFromMetric, type TagMode, writeToMetric } from './metric-target.ts'
 import * as operations from './operations.ts'
 import { ownedObject, removedBelow, unnest } from './paths.ts'
@@ -116,6 +116,8 @@ class Generator {
   readonly #slots = new Set<Slot>()
   readonly #parameters = new Set<Slot>()
   #inClosure = false
+  /** Something in the closure was counted without a look at what is left: each turn looks. */
+  #mayBeOver = false
   #branches = 0
   #rootReplaced = false
   #wroteOriginal = false
@@ -166,7 +168,7 @@ class Generator {
       ...(this.#meter === undefined ? [] : ['const M = h.meter;']),
       ...this.#onceLines,
       'return function run(S) {',
-      ...(this.#meter === undefined ? [] : ['M.start();']),
+      ...(this.#meter === undefined ? [] : [this.#meterStart()]),
       'let root = S.root, meta = S.metadata, own = S.own;',
       ...(slots.length === 0 ? [] : [`let ${slots.map((name) => `${name} = null`).join(', ')};`]),
       ...this.#lines,
@@ -310,9 +312,44 @@ class Generator {
     }
   }
 
+  #meterStart(): string {
+    const { turns, bytes } = (this.#meter as Meter).budget
+    return `M.turns = ${turns}; M.bytes = ${bytes}; if (M.weights !== undefined) M.weights = undefined;`
+  }
+
+  /**
+   * What precedes a test of the meter. Outside of loops nothing is counted while little was: every value is bounded then by the
+   * growth of the program, by the event and by that little, as in a program without a meter.
+   */
+  #unlessLittle(): string {
+    const { budget } = this.#meter as Meter
+    if (this.#inClosure || this.#metering.weighed) return ''
+    return `M.bytes < ${budget.bytes - Math.min(littleBytes, budget.bytes >> 2)} && `
+  }
+
+  /** Counts what a call works on, where it is long enough to count. */
+  #limitUse(values: readonly string[], span: readonly [number, number], name: string): void {
+    const tests = values.map(
+      (value) =>
+        `(typeof ${value} === 'string' ? ${value}.length >= ${bytesOfTurn} : typeof ${value} === 'object') && M.uses(${value})`,
+    )
+    this.#limit(tests.join(' || '), span, name)
+  }
+
+  /** Counts what a call gave, which is no failure. */
+  #limitMade(value: string, unless: string, span: readonly [number, number], name: string): void {
+    this.#limit(
+      `${unless}(typeof ${value} === 'string' ? (M.bytes -= ${value}.length) < 0 : M.made(${value}))`,
+      span,
+      name,
+    )
+  }
+
   /** Counts a literal that is made in each turn of a loop. */
   #literalMade(members: number): void {
-    if (this.#meter !== undefined && this.#inClosure) this.#emit(`M.bytes -= ${32 + 24 * members};`)
+    if (this.#meter === undefined || !this.#inClosure) return
+    this.#mayBeOver = true
+    this.#emit(`M.bytes -= ${32 + 24 * members};`)
   }
 
   /** The value if it is worked out from literals alone. */
@@ -425,6 +462,7 @@ class Generator {
   /** Counts the copies that a write below a path makes in each turn of a loop. */
   #countCopies(target: string, segments: readonly PathSegment[]): void {
     if (this.#meter === undefined || !this.#inClosure || segments.length === 0) return
+    this.#mayBeOver = true
     this.#emit(`M.writes(${target}, ${this.#hoist(segments)});`)
   }
 
@@ -535,7 +573,7 @@ class Generator {
       a = this.#temp(a)
       b = this.#temp(b)
       // Comparisons go as deep as their operands.
-      if (operator === '==' || operator === '!=') this.#limit(`M.uses(${a}) || M.uses(${b})`, typed.span, operator)
+      if (operator === '==' || operator === '!=') this.#limitUse([a, b], typed.span, operator)
     }
     switch (operator) {
       case '==':
@@ -545,7 +583,7 @@ class Generator {
       case '|': {
         if (this.#meter === undefined) return `mergeObjects(${a}, ${b})`
         const merged = this.#temp(`mergeObjects(${a}, ${b})`)
-        this.#limit(`M.made(${merged})`, typed.span, '|')
+        this.#limitMade(merged, this.#unlessLittle(), typed.span, '|')
         return merged
       }
     }
@@ -561,20 +599,44 @@ class Generator {
     } as const
     const comparison = operator.startsWith('<') || operator.startsWith('>')
     if (comparison && !typed.fallible && this.#trusted) return `${names[operator]}(${a}, ${b})`
-    const isMetered = this.#meter !== undefined && mayBeLarge(typed.kind)
-    if (isMetered) {
+    const repeats = this.#meter !== undefined && operator === '*' && mayBeLarge(typed.kind)
+    const joins = this.#meter !== undefined && operator === '+' && mayBeLarge(typed.kind)
+    if (repeats || joins) {
       a = this.#temp(a)
       b = this.#temp(b)
     }
-    if (isMetered && operator === '*') this.#limit(`M.repeats(${a}, ${b})`, typed.span, operator)
+    if (repeats) this.#limit(`M.repeats(${a}, ${b})`, typed.span, operator)
     const result = this.#name()
     this.#emit(`const ${result} = ${names[operator]}(${a}, ${b});`)
-    if (isMetered && operator === '+') this.#limit(`M.joined(${a}, ${b}, ${result})`, typed.span, operator)
+    if (joins) this.#limitJoined([left, a], [right, b], result, typed.span)
     // Sums of floats may be NaN although the checker calls them infallible.
     const counts = typed.fallible || typed.kind.overlaps(kinds.float) || operator === '*'
     const place = this.#hoist(this.#placeOf(typed.span, operator))
     this.#emit(`if (${result} instanceof E) { ${fail(`placed(${place}, ${result})`, counts)} }`)
     return result
+  }
+
+  /** Counts what `+` gave. */
+  #limitJoined(
+    [left, a]: readonly [Typed, string],
+    [right, b]: readonly [Typed, string],
+    result: string,
+    span: readonly [number, number],
+  ): void {
+    const fixed = [this.#textLength(left), this.#textLength(right)].filter((length) => length !== undefined)
+    const shorter = fixed.length > 0 ? Math.min(...fixed) : `(${a}.length < ${b}.length ? ${a}.length : ${b}.length)`
+    const texts = `typeof ${a} === 'string' && typeof ${b} === 'string'`
+    this.#limit(
+      `${this.#unlessLittle()}(${texts} ? (M.bytes -= ${bytesOfJoint} + ${shorter}) < 0 : M.joined(${a}, ${b}, ${result}))`,
+      span,
+      '+',
+    )
+  }
+
+  /** Length of a text that is written in the program. */
+  #textLength(typed: Typed): number | undefined {
+    const value = this.#folded(typed)
+    return typeof value === 'string' ? value.length : undefined
   }
 
   #equality(left: Typed, right: Typed, a: string, b: string): string {
@@ -669,14 +731,18 @@ class Generator {
       values[index] = this.#argument(argument, parameter, value, prefix, fail)
     })
     if (closure !== undefined) values.push(this.#closure(closure, typed.span, declaration.name))
-    if (this.#meter !== undefined && (this.#inClosure || this.#metering.weighed)) {
+    if (
+      declaration.looksAtTypeOnly !== true &&
+      this.#meter !== undefined &&
+      (this.#inClosure || this.#metering.weighed)
+    ) {
       for (const index of typed.order) {
         const argument = typed.args[index]
         if (argument === undefined || argument.constant !== undefined || !mayBeLarge(argument.kind)) continue
         if (values[index] === 'undefined') continue
         const value = this.#temp(values[index] as string)
         values[index] = value
-        this.#limit(`M.uses(${value})`, typed.span, declaration.name)
+        this.#limitUse([value], typed.span, declaration.name)
       }
     }
     if (declaration.name === 'set_secret' || declaration.name === 'remove_secret') this.#writesMetadata = true
@@ -693,8 +759,9 @@ class Generator {
     }
     const counts = typed.canFail || declaration.failsUnannounced === true
     this.#emit(`if (${result} instanceof E) { ${leave}${fail(`framed(${prefix}, ${result})`, counts)} }`)
-    if (this.#meter !== undefined && mayBeLarge(typed.kind)) {
-      this.#limit(`M.made(${result})`, typed.span, declaration.name)
+    if (this.#meter !== undefined && declaration.looksAtTypeOnly !== true && mayBeLarge(typed.kind)) {
+      const unless = declaration.growth === 'product' ? '' : this.#unlessLittle()
+      this.#limitMade(result, unless, typed.span, declaration.name)
     }
     return result
   }
@@ -755,17 +822,24 @@ class Generator {
       this.#parameters.add(slot)
       return variable(slot)
     })
+    const overOutside = this.#mayBeOver
+    this.#mayBeOver = false
     const body = this.#apart(() => {
-      if (this.#meter !== undefined) this.#limit('--M.turns < 0 || M.bytes < 0', span, functionName)
       const fail: Fail = (error, counts) => {
         if (counts && this.#wroteOriginal) this.#needsCopy = true
         return `return ${error};`
       }
       return this.#expr(closure.body, fail, true)
     })
+    const turn = this.#apart(() => {
+      const test = this.#mayBeOver ? '--M.turns < 0 || M.bytes < 0' : '--M.turns < 0'
+      if (this.#meter !== undefined) this.#limit(test, span, functionName)
+      return ''
+    })
+    this.#mayBeOver ||= overOutside
     this.#inClosure = wasInClosure
     const name = this.#name()
-    const code = [`(${parameters.join(', ')}) => {`, ...body.lines, `return ${body.value}; }`]
+    const code = [`(${parameters.join(', ')}) => {`, ...turn.lines, ...body.lines, `return ${body.value}; }`]
     if (dependsOnParameters(closure.body, closure.parameters)) {
       this.#onceLines.push(`const ${name} = pureClosure(${code.join('\n')});`)
     } else this.#emit(`const ${name} = ${code.join('\n')};`)
@@ -849,6 +923,9 @@ class Generator {
 }
 
 const maxFoldedSlots = 65_536
+
+/** Of what a program makes: too little to count what comes of it outside of loops. */
+const littleBytes = 65_536
 
 function slotsOf(value: Value): number {
   return typeof value === 'string' || Array.isArray(value) ? value.length : 0

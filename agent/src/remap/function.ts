@@ -221,6 +221,8 @@ export interface FunctionDeclaration {
    * or larger, so that `compile` must keep to `runtime.maxBytes`. A few times as large if not given.
    */
   readonly growth?: 'none' | 'product'
+  /** Its work does not depend on how large its argument is, and it gives the argument itself or a scalar: it costs no budget. */
+  readonly looksAtTypeOnly?: true
   /** Why, and what to use instead (warning E801). */
   readonly deprecated?: string
   /** Each is run as a test. The result is written as the program writes values; `fails` for those that must fail. */

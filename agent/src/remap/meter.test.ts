@@ -46,6 +46,26 @@ const hostile: readonly (readonly [string, string])[] = [
   ['a text repeated', '.a = "abcdefgh" * 100000000'],
   ['a text repeated by the event', '.a = string!(.message) * int!(.many)'],
   [
+    'texts made of a large one, without a loop',
+    `a = join!(split(string!(.long), ""), "0123456789")\n${repeated('x = upcase(a)', 70)}`,
+  ],
+  [
+    'lists made of a large one, without a loop',
+    `a = map_values(split(string!(.long), "")) -> |v| { v + "12345678" }\n${repeated('x = append(a, [1])', 100)}`,
+  ],
+  [
+    'bytes with a short text in a loop',
+    `acc = decode_base16!("ff") + string!(.long)\n${loop(6, 'acc = acc + "x"')}\nlength(acc)`,
+  ],
+  ['a text with another of the event in a loop', loop(6, 'acc = acc + string!(.long)').replace('d =', 'acc = ""\nd =')],
+  [
+    'literals in a loop',
+    loop(5, `acc = {${Array.from({ length: 100 }, (_, at) => `"f${at}": _v0`).join(', ')}, "more": acc}`).replace(
+      'd =',
+      'acc = {}\nd =',
+    ),
+  ],
+  [
     'an object merged with itself',
     `${loop(3, 'acc = {"a": acc, "b": acc}').replace('d =', 'acc = {}\nd =')}\n.acc = acc`,
   ],

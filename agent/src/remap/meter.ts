@@ -6,53 +6,49 @@
 // event always ends the same way.
 
 import type { PathSegment } from '../event/path.ts'
-import { Bytes, fieldNames, getField, isObject, type Value } from '../event/value.ts'
+import { Bytes, fieldNames, getField, isObject, type Value, type ValueObject } from '../event/value.ts'
 import { type ErrorPlace, RemapError } from './function.ts'
 import type { ProgramBudget } from './rules.ts'
 
 const bytesOfItem = 8
 const bytesOfField = 24
 /** A concatenation keeps both of its texts, and is as large as this itself. */
-const bytesOfJoint = 32
-/** So many bytes are worked on in about the time of a turn, as a power of two. */
-const bytesOfTurn = 6
+export const bytesOfJoint = 32
+/** So many bytes are worked on in about the time of a turn. */
+export const bytesOfTurn = 64
+const turnShift = Math.log2(bytesOfTurn)
 
 export class Meter {
   readonly budget: ProgramBudget
-  /** What is left. */
+  /** What is left. Generated code sets all three at the start of a run. */
   turns = 0
   bytes = 0
   /** Sizes of collections that calls were given. Values never change, so neither do their sizes. */
-  #weights: Map<Value, number> | undefined
+  weights: Map<Value, number> | undefined = undefined
 
   constructor(budget: ProgramBudget) {
     this.budget = budget
   }
 
-  start(): void {
-    this.turns = this.budget.turns
-    this.bytes = this.budget.bytes
-    this.#weights = undefined
-  }
-
   /** Counts what a call works on; true if that is too much. */
   uses(value: Value): boolean {
-    if (typeof value === 'string') this.turns -= value.length >> bytesOfTurn
+    if (typeof value === 'string') this.turns -= value.length >> turnShift
     else if (typeof value === 'object' && value !== null) {
-      this.turns -= Math.min(this.weightOf(value) >>> bytesOfTurn, 0x3fffffff)
+      this.turns -= Math.min(this.weightOf(value) >>> turnShift, 0x3fffffff)
     }
     return this.turns < 0
   }
 
   /** Counts what a call gave, by its own slots; true if that is too much. */
-  made(value: Value | RemapError): boolean {
+  made(value: Value): boolean {
     if (typeof value === 'string') this.bytes -= value.length
-    else if (typeof value === 'object' && value !== null && !(value instanceof RemapError)) {
-      const bytes = slotBytes(value)
-      this.bytes -= bytes
+    else if (Array.isArray(value)) this.bytes -= bytesOfItem * value.length
+    else if (isObject(value)) {
+      const fields = slotsOf(value)
+      this.bytes -= bytesOfField * fields
       // Fields cost far more time than the bytes of a text.
-      if (isObject(value)) this.turns -= bytes >> 5
-    }
+      this.turns -= fields
+    } else if (value instanceof Bytes) this.bytes -= value.bytes.length
     return this.bytes < 0 || this.turns < 0
   }
 
@@ -62,7 +58,7 @@ export class Meter {
       this.bytes -= bytesOfJoint + Math.min(lengthOf(left), lengthOf(right))
       return this.bytes < 0
     }
-    return this.made(result)
+    return !(result instanceof RemapError) && this.made(result)
   }
 
   /** Counts what `*` would give of a text; true if that is too much. */
@@ -79,7 +75,7 @@ export class Meter {
     let at: Value | undefined = target
     for (let index = 0; index < segments.length && typeof at === 'object' && at !== null; index++) {
       const bytes = slotBytes(at)
-      this.turns -= bytes >> bytesOfTurn
+      this.turns -= bytes >> turnShift
       this.bytes -= bytes
       const segment = segments[index] as PathSegment
       at = typeof segment === 'number' ? (Array.isArray(at) ? at.at(segment) : undefined) : fieldOf(at, segment)
@@ -114,8 +110,8 @@ export class Meter {
     if (typeof value !== 'object' || value === null) return bytesOfItem
     if (value instanceof Bytes) return value.bytes.length + bytesOfItem
     if (!Array.isArray(value) && !isObject(value)) return bytesOfField
-    this.#weights ??= new Map()
-    const known = this.#weights.get(value)
+    this.weights ??= new Map()
+    const known = this.weights.get(value)
     if (known !== undefined) return known
     let weight = bytesOfItem
     if (Array.isArray(value)) {
@@ -124,7 +120,7 @@ export class Meter {
       for (const name of fieldNames(value)) weight += name.length + bytesOfField + this.weightOf(value[name] as Value)
     }
     weight = Math.min(weight, 0x7fffffff)
-    this.#weights.set(value, weight)
+    this.weights.set(value, weight)
     return weight
   }
 
@@ -168,5 +164,12 @@ function fieldOf(value: Value, name: string): Value | undefined {
 function slotBytes(value: Value): number {
   if (Array.isArray(value)) return bytesOfItem * value.length
   if (value instanceof Bytes) return value.bytes.length
-  return isObject(value) ? bytesOfField * Object.keys(value).length : bytesOfField
+  return isObject(value) ? bytesOfField * slotsOf(value) : bytesOfField
+}
+
+/** Without a list of the names: the engine knows how many they are for objects of a layout that it has met. */
+function slotsOf(object: ValueObject): number {
+  let slots = 0
+  for (const _name in object) slots++
+  return slots
 }

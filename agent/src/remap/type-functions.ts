@@ -15,6 +15,7 @@ export function typeTest(name: string, what: string, kind: Kind, example: string
     returns: kinds.boolean,
     fallible: 'never',
     pure: true,
+    looksAtTypeOnly: true,
     examples: [
       { source: `${name}(${example})`, result: 'true' },
       { source: `${name}(${example === '"x"' ? '1' : '"x"'})`, result: 'false' },
@@ -47,6 +48,7 @@ export function typeGuard(
     fallible: (call) => !call.kind('value').within(kind),
     errors: ['The value is of another type.'],
     pure: true,
+    looksAtTypeOnly: true,
     examples: [
       { source: `${name}!(${example})`, result },
       { source: `${name}(${other}) ?? "another type"`, result: '"another type"' },

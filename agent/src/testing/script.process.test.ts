@@ -16,6 +16,10 @@ function called(script: string, ...args: string[]) {
 }
 
 const scripts = [
+  {
+    script: 'agent/src/testing/bench-budgets.ts',
+    usage: 'npx node --conditions=source agent/src/testing/bench-budgets.ts [--rounds N] [--only TEXT]',
+  },
   { script: 'agent/src/testing/conformance.ts', usage: 'npm run conformance -- remap|wire DIR [--only STEM,…]' },
   { script: 'agent/src/testing/fuzz.ts', usage: 'npm run fuzz -- [--seconds N] [--seed N] [--cases N]' },
   {
@@ -43,6 +47,11 @@ test.each(scripts)('$script prints its usage', ({ script, usage }) => {
 })
 
 test.each([
+  {
+    script: 'agent/src/testing/bench-budgets.ts',
+    args: ['--only', 'nope'],
+    says: '--only is "nope"; the programs are edit fields;',
+  },
   {
     script: 'agent/src/testing/conformance.ts',
     args: ['remap', 'nowhere'],
