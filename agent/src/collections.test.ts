@@ -107,12 +107,16 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
   ],
   'pods, namespaces and nodes that the API server lists, and folders of theirs that are there': [
     'sources/orchestrator_logs/access.ts #lookUps',
+    'sources/orchestrator_logs/access.ts #reportedNamespaces',
     'sources/orchestrator_logs/access.ts #verdicts',
     'sources/orchestrator_logs/access.ts #waiting',
     'sources/orchestrator_logs/kept-pods.ts #known',
     'sources/orchestrator_logs/kept-pods.ts #written',
     'sources/orchestrator_logs/pod-metadata.ts #objects',
     'sources/orchestrator_logs/pod-metadata.ts #removals',
+    'sources/orchestrator_logs/pod-shares.ts #namespaces',
+    'sources/orchestrator_logs/pod-shares.ts #reduced',
+    'sources/orchestrator_logs/pod-shares.ts #taken',
   ],
   'files and folders that are there, or were a minute ago': [
     'buffers/disk/store.ts #dirty',

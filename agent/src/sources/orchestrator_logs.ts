@@ -210,7 +210,7 @@ export const orchestratorLogs = defineSource({
         await (options.kube_config_file === undefined ? inClusterTarget() : kubeConfigTarget(options.kube_config_file)),
         `Penstock/${version}`,
       )
-    const metadata = hub?.metadata ?? new PodMetadata(options.delay_deletion_ms)
+    const metadata = hub?.metadata ?? new PodMetadata()
     metadata.keepFor(options.delay_deletion_ms)
     const annotator = compileAnnotator(
       options.pod_annotation_fields,

@@ -150,6 +150,9 @@ export const metricTable = {
   k8s_event_node_annotation_failures_total: counter('Events whose node was not known.'),
   k8s_format_picker_edge_cases_total: counter('Lines from which the format of the log could not be detected.'),
   k8s_merged_line_truncated_total: counter('Merged lines that were too long.'),
+  k8s_pod_metadata_reduced_total: counter(
+    'Times that the agent kept less of a pod than there is, because its namespace has taken its share.',
+  ),
   k8s_reflector_relists_total: counter('Times a list of the Kubernetes API was read anew.', ['resource']),
 
   log_bytes_written_total: counter('Bytes written to the log files that are read, by their sizes.', ['namespace']),

@@ -37,6 +37,9 @@ const firstListLimitMs = 60_000
 const lookUpAfterMs = 500
 const lookUpLimitMs = 30_000
 
+/** Of so many it is logged that the agent keeps less of their pods; of others it is counted. */
+const maxReportedNamespaces = 100
+
 type Verdict = 'wait' | 'excluded' | 'gone'
 
 export class KubeAccess {
@@ -47,6 +50,7 @@ export class KubeAccess {
   readonly #logger: Logger
   readonly #changed: (folder?: string) => void
   readonly #waiting = new Set<string>()
+  readonly #reportedNamespaces = new Set<string>()
   /** Folders whose pod the watch does not know. */
   readonly #verdicts = new Map<string, Verdict>()
   readonly #lookUps = new Set<Promise<void>>()
@@ -181,6 +185,7 @@ export class KubeAccess {
     const all: FollowHooks<T> = {
       replaced: (objects) => {
         hooks.replaced(objects)
+        this.#reportReduced()
         this.#kept.changed()
         this.#waiting.delete(followed.name)
         this.#ready()
@@ -188,6 +193,7 @@ export class KubeAccess {
       },
       changed: (object) => {
         hooks.changed(object)
+        this.#reportReduced()
         this.#kept.changed()
         this.#changed(isPods(followed.name) ? folderOf(object) : undefined)
       },
@@ -200,6 +206,19 @@ export class KubeAccess {
       this.#logger.warn({ error }, 'The kubelet does not list its pods; following them at the API server instead.')
       return fromApi()
     })
+  }
+
+  /** Counts pods of which less is kept than there is, and logs the first of each namespace. */
+  #reportReduced(): void {
+    for (const [namespace, count] of this.#metadata.takeReduced()) {
+      this.#events.count('k8s_pod_metadata_reduced_total', count)
+      if (this.#reportedNamespaces.has(namespace) || this.#reportedNamespaces.size >= maxReportedNamespaces) continue
+      this.#reportedNamespaces.add(namespace)
+      this.#logger.warn(
+        { namespace },
+        'The pods of a namespace have more labels and annotations than the agent keeps; events of further pods lack annotations, or all metadata but names.',
+      )
+    }
   }
 
   /** As the watch reports them: without pods that ask to be excluded. */

@@ -64,7 +64,7 @@ export class PodLogHub {
   isDiskFull = false
   readonly client: KubeClient
   /** Deleted pods are known for as long as the source that wants it longest says. */
-  readonly metadata = new PodMetadata(0)
+  readonly metadata = new PodMetadata()
   readonly access: KubeAccess
   readonly pool = new SlabPool(slabBytes, 32)
   readonly #kubelet: KubeClient | undefined
@@ -159,7 +159,8 @@ export class PodLogHub {
       },
       excludes(folder) {
         const pod = metadata.pod(folder)
-        return pod !== undefined && !matches(pod, pod.namespace)
+        // Labels that are not known exclude nothing.
+        return pod?.labels !== undefined && !matches(pod, pod.namespace)
       },
     }
   }

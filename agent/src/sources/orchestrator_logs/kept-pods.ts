@@ -86,6 +86,7 @@ export class KeptPods {
     try {
       await mkdir(this.#directory, { recursive: true, mode: 0o700 })
       for (const [folder, pod] of this.#metadata.pods()) {
+        if (pod.labels === undefined) continue // its name is that of the folder
         const text = textOf(folder, pod, this.#metadata.namespaceLabels(pod.namespace) ?? pod.namespaceLabels)
         const mark = digest(text)
         if (this.#written.get(folder) === mark) continue

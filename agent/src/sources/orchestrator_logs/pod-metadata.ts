@@ -4,6 +4,7 @@
 import type { ValueObject } from '../../event/value.ts'
 import type { KubeObject } from '../../kube/watch.ts'
 import { type PodFields, podFields } from './field-selector.ts'
+import { lengthOf, lengthOfPod, PodShares, type ShareLimits } from './pod-shares.ts'
 import { excludedContainers } from './selection.ts'
 
 interface ContainerStatus {
@@ -48,7 +49,8 @@ export interface Pod {
   readonly ip: string | undefined
   readonly ips: string[] | undefined
   readonly owner: string | undefined
-  readonly labels: ValueObject
+  /** Undefined of a pod whose namespace has no room for more than its name. */
+  readonly labels: ValueObject | undefined
   readonly annotations: ValueObject
   readonly containers: ReadonlyMap<string, Container>
   readonly excludedContainers: ReadonlySet<string>
@@ -115,10 +117,9 @@ class Kept<T> {
   readonly #removals = new Map<string, { readonly at: number; readonly length: number }>()
   #removedLength = 0
   readonly #lengthOf: (object: T) => number
-  delayMs: number
+  delayMs = 0
 
-  constructor(delayMs: number, lengthOf: (object: T) => number) {
-    this.delayMs = delayMs
+  constructor(lengthOf: (object: T) => number) {
     this.#lengthOf = lengthOf
   }
 
@@ -180,14 +181,13 @@ class Kept<T> {
 }
 
 export class PodMetadata {
-  readonly #pods: Kept<Pod>
-  readonly #namespaces: Kept<ValueObject>
-  readonly #nodes: Kept<ValueObject>
+  readonly #pods = new Kept<Pod>(lengthOfPod)
+  readonly #namespaces = new Kept<ValueObject>(lengthOfLabels)
+  readonly #nodes = new Kept<ValueObject>(lengthOfLabels)
+  readonly #shares: PodShares
 
-  constructor(delayDeletionMs: number) {
-    this.#pods = new Kept(delayDeletionMs, ({ labels, annotations }) => lengthOf(labels) + lengthOf(annotations))
-    this.#namespaces = new Kept(delayDeletionMs, lengthOf)
-    this.#nodes = new Kept(delayDeletionMs, lengthOf)
+  constructor(limits?: ShareLimits) {
+    this.#shares = new PodShares(limits)
   }
 
   /** Differs from before if anything that is known has changed. */
@@ -235,19 +235,37 @@ export class PodMetadata {
   }
 
   setPod(object: PodObject): void {
-    this.#pods.set(folderOf(object), podFrom(object))
+    const folder = folderOf(object)
+    this.#pods.set(folder, this.#shares.bounded(folder, podFrom(object)))
   }
 
   removePod(object: KubeObject): void {
-    this.#pods.remove(folderOf(object), Date.now())
+    const folder = folderOf(object)
+    this.#shares.release(folder)
+    this.#pods.remove(folder, Date.now())
   }
 
   /** @param namespace of which these are all pods; undefined: they are all that there are */
   replacePods(objects: readonly PodObject[], namespace?: string): void {
+    const isOurs = (pod: Pod) => namespace === undefined || pod.namespace === namespace
+    const found = new Map<string, PodObject>()
+    for (const object of objects) found.set(folderOf(object), object)
+    for (const [folder, pod] of this.#pods.entries()) {
+      if (isOurs(pod) && !found.has(folder)) this.#shares.release(folder)
+    }
     const pods = new Map<string, Pod>()
-    for (const object of objects) pods.set(folderOf(object), podFrom(object))
-    const isOurs = namespace === undefined ? undefined : (pod: Pod) => pod.namespace === namespace
+    const take = (folder: string, object: PodObject) => {
+      pods.set(folder, this.#shares.bounded(folder, podFrom(object)))
+    }
+    // Pods that were known keep what they have, whatever else there is now.
+    for (const [folder, object] of found) if (this.#shares.has(folder)) take(folder, object)
+    for (const [folder, object] of found) if (!pods.has(folder)) take(folder, object)
     this.#pods.replace(pods, Date.now(), isOurs)
+  }
+
+  /** Of how many pods less is kept than there is, by namespace, since this was called last. */
+  takeReduced(): ReadonlyMap<string, number> {
+    return this.#shares.takeReduced()
   }
 
   setLabels(kind: 'namespaces' | 'nodes', object: KubeObject): void {
@@ -280,11 +298,7 @@ function labelsOf(object: KubeObject): ValueObject {
   return (object.metadata.labels ?? {}) as ValueObject
 }
 
-/** Of what an object of the API takes beside its labels. */
-const objectLength = 2000
-
-function lengthOf(texts: ValueObject): number {
-  let length = objectLength
-  for (const name in texts) length += 50 + name.length + String(texts[name]).length
-  return length
+/** Of the labels of a namespace or node that was removed, with its object. */
+function lengthOfLabels(labels: ValueObject): number {
+  return 2000 + lengthOf(labels)
 }

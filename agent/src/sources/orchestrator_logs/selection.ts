@@ -28,7 +28,8 @@ export interface SelectionOptions {
 
 /** What is known of a pod, as far as it is chosen by it. */
 export interface SelectedPod {
-  readonly labels: Readonly<Record<string, unknown>>
+  /** Undefined: nothing is known of them. */
+  readonly labels: Readonly<Record<string, unknown>> | undefined
   /** Undefined: nothing is known of them. */
   readonly fields?: PodFields | undefined
 }
