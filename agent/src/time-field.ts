@@ -7,7 +7,7 @@ import { getValue, type PathSegment } from './event/path.ts'
 import { Timestamp } from './event/timestamp.ts'
 import type { Value, ValueObject } from './event/value.ts'
 import { guessTimestamp } from './formats/datetime.ts'
-import { findZone, utc, type Zone } from './formats/timezone.ts'
+import { utc, type Zone, zoneOrUtc } from './formats/timezone.ts'
 import { warnedOnce } from './telemetry/warned-once.ts'
 
 /** Longer text is not looked at: no form of a time needs so many characters. */
@@ -32,7 +32,7 @@ export function timeField(
   option: string,
   context: Pick<SinkContext, 'globals' | 'events'>,
 ): TimeField {
-  const zone = findZone(context.globals.timezone) ?? utc
+  const zone = zoneOrUtc(context.globals.timezone)
   let unreadable = 0
   const reportUnreadable = warnedOnce(context.events, {
     type: 'conversion_failed',

@@ -5,7 +5,7 @@ import { Timestamp } from '../event/timestamp.ts'
 import { Float, float, isObject, type Value, type ValueObject } from '../event/value.ts'
 import { parseCsv } from '../formats/csv.ts'
 import { compileStrftime, parseTimestamp } from '../formats/datetime.ts'
-import { findZone, utc } from '../formats/timezone.ts'
+import { zoneOrUtc } from '../formats/timezone.ts'
 import type { TableOptionsOf } from './options.ts'
 import type { Table } from './table.ts'
 
@@ -47,7 +47,7 @@ export function csvTable(text: string, options: TableOptionsOf<'file'>, timezone
 function converterOf(type: string, timezone: string): Convert | undefined {
   const [name, ...rest] = type.split('|')
   const format = rest.length === 0 ? undefined : rest.join('|')
-  const zone = findZone(timezone) ?? utc
+  const zone = zoneOrUtc(timezone)
   switch (name) {
     case 'string':
       return (text) => text

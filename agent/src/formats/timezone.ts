@@ -38,6 +38,11 @@ export function findZone(name: string): Zone | undefined {
   return zone === 'none' ? undefined : zone
 }
 
+/** The zone of a name that was checked before; UTC where this machine does not know it. */
+export function zoneOrUtc(name: string): Zone {
+  return findZone(name) ?? utc
+}
+
 function openZone(name: string): Zone | undefined {
   // Temporal also takes offsets and whole dates for zones.
   if (!/^[A-Za-z]/.test(name)) return undefined

@@ -14,7 +14,7 @@ import { Body, BodyPool } from '../event/body.ts'
 import type { Finalizer } from '../event/finalizer.ts'
 import type { LogEvent } from '../event/log.ts'
 import type { MetricEvent } from '../event/metric.ts'
-import { findZone, utc } from '../formats/timezone.ts'
+import { zoneOrUtc } from '../formats/timezone.ts'
 import { type Compression, compileCompression } from '../http/compression.ts'
 import { compression, encoding, outgoingFraming } from '../schema/groups.ts'
 import { bool, type Parsed, seconds, template } from '../schema/options.ts'
@@ -102,7 +102,7 @@ class FileSink implements Sink {
     this.#path = compileTemplate(
       options.path,
       context.globals.logSchema.timestampKey,
-      findZone(context.globals.timezone) ?? utc,
+      zoneOrUtc(context.globals.timezone),
     )
     this.#encoder = compileStreamEncoder(options.encoding, options.framing, context.globals.logSchema.messageKey)
     this.#compression = compileCompression(options.compression)

@@ -16,7 +16,7 @@ import { LogEvent } from '../event/log.ts'
 import { getPath, parsePath, removePath } from '../event/path.ts'
 import { Timestamp } from '../event/timestamp.ts'
 import { getField, isObject, setField, type Value, type ValueObject } from '../event/value.ts'
-import { findZone, utc } from '../formats/timezone.ts'
+import { findZone, zoneOrUtc } from '../formats/timezone.ts'
 import { authProblems } from '../http/auth.ts'
 import { type ActionParts, actionLine, type BulkAction, classifyBulk } from '../http/bulk.ts'
 import type { HttpClient } from '../http/client.ts'
@@ -224,7 +224,7 @@ export const searchEngine = defineSink({
     const pipeline = options.pipeline === '' ? undefined : options.pipeline
 
     const action = compileTemplate(options.bulk.action, timestampKey)
-    const zone = findZone(context.globals.timezone) ?? utc
+    const zone = zoneOrUtc(context.globals.timezone)
     const index = compileTemplate(options.bulk.index, timestampKey, zone)
     const version = options.bulk.version === undefined ? undefined : compileTemplate(options.bulk.version, timestampKey)
     const stream = {
@@ -235,7 +235,7 @@ export const searchEngine = defineSink({
     const { auto_routing, sync_fields } = options.data_stream
     const metrics = {
       hostTag: options.metrics.host_tag,
-      zone: findZone(options.metrics.timezone ?? context.globals.timezone) ?? utc,
+      zone: zoneOrUtc(options.metrics.timezone ?? context.globals.timezone),
       hostKey,
       timestampKey,
       tagValues: options.metrics.metric_tag_values,

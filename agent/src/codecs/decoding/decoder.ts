@@ -16,7 +16,7 @@ import { isFailedJson, parseJson } from '../../formats/json.ts'
 import { JsonReader } from '../../formats/json-forms.ts'
 import { MalformedProtobuf } from '../../formats/protobuf.ts'
 import { parseSyslog } from '../../formats/syslog.ts'
-import { findZone, utc } from '../../formats/timezone.ts'
+import { zoneOrUtc } from '../../formats/timezone.ts'
 import type { DecodingCodec, DecodingOptions, FramingMethod, FramingOptions } from '../../schema/groups.ts'
 import { FrameReader, type Frames } from '../framing/decode.ts'
 import { fieldsFromGelf } from './gelf.ts'
@@ -232,7 +232,7 @@ function nativeEvent(item: Value): LogEvent | MetricEvent | string {
 
 function syslogDecoder(globals: DecodingGlobals, now: () => Timestamp): DecodeText {
   const { messageKey, timestampKey } = globals.logSchema
-  const zone = findZone(globals.timezone) ?? utc
+  const zone = zoneOrUtc(globals.timezone)
   return (text, events) => {
     const fields = parseSyslog(text.trim(), zone)
     if (fields === undefined) return 'unable to parse input as valid syslog message'

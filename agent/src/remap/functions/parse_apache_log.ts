@@ -2,7 +2,7 @@
 
 import { isLineProblem, parseCombinedLog, parseCommonLog, parseErrorLog } from '../../formats/common-log.ts'
 import { compileStrftime, type Strftime } from '../../formats/datetime.ts'
-import { findZone, utc } from '../../formats/timezone.ts'
+import { zoneOrUtc } from '../../formats/timezone.ts'
 import { defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
 import { commonLogKind } from '../log-kinds.ts'
@@ -68,7 +68,7 @@ export const parseApacheLog = defineFunction({
     },
   ],
   compile(call) {
-    const zone = findZone(call.runtime.timezone) ?? utc
+    const zone = zoneOrUtc(call.runtime.timezone)
     const parse = parsers[call.constant('format') as keyof typeof parsers] ?? parseCommonLog
     let pattern = ''
     let compiled: Strftime | undefined

@@ -2,7 +2,7 @@
 
 import { isLineProblem, parseCommonLog } from '../../formats/common-log.ts'
 import { compileStrftime, type Strftime } from '../../formats/datetime.ts'
-import { findZone, utc } from '../../formats/timezone.ts'
+import { zoneOrUtc } from '../../formats/timezone.ts'
 import { defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
 import { commonLogKind } from '../log-kinds.ts'
@@ -39,7 +39,7 @@ export const parseCommonLogFunction = defineFunction({
     { source: 'parse_common_log("no such line") ?? {}', result: '{  }' },
   ],
   compile(call) {
-    const zone = findZone(call.runtime.timezone) ?? utc
+    const zone = zoneOrUtc(call.runtime.timezone)
     let pattern = ''
     let compiled: Strftime | undefined
     return (value: string, format: string): Result => {

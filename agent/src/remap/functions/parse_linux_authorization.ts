@@ -1,7 +1,7 @@
 // Function `parse_linux_authorization`.
 
 import { parseSyslog } from '../../formats/syslog.ts'
-import { findZone, utc } from '../../formats/timezone.ts'
+import { zoneOrUtc } from '../../formats/timezone.ts'
 import { defineFunction, failure } from '../function.ts'
 import { kinds } from '../kind.ts'
 import { syslogKind } from '../log-kinds.ts'
@@ -27,7 +27,7 @@ export const parseLinuxAuthorization = defineFunction({
     { source: 'parse_linux_authorization("") ?? {}', result: '{  }' },
   ],
   compile(call) {
-    const zone = findZone(call.runtime.timezone) ?? utc
+    const zone = zoneOrUtc(call.runtime.timezone)
     return (value: string) => parseSyslog(value, zone) ?? failure('unable to parse input as valid syslog message')
   },
 })

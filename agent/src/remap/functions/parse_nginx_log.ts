@@ -2,7 +2,7 @@
 
 import { isLineProblem, parseNginxLog } from '../../formats/common-log.ts'
 import { compileStrftime, strftime } from '../../formats/datetime.ts'
-import { findZone, utc } from '../../formats/timezone.ts'
+import { zoneOrUtc } from '../../formats/timezone.ts'
 import { defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
 import { nginxLogKind } from '../log-kinds.ts'
@@ -41,7 +41,7 @@ export const parseNginxLogFunction = defineFunction({
     { source: 'parse_nginx_log("no such line", format: "combined") ?? {}', result: '{  }' },
   ],
   compile(call) {
-    const zone = findZone(call.runtime.timezone) ?? utc
+    const zone = zoneOrUtc(call.runtime.timezone)
     const form = (call.constant('format') ?? 'combined') as (typeof forms)[number]
     const standard = strftime(form === 'error' ? '%Y/%m/%d %H:%M:%S' : '%d/%b/%Y:%T %z')
     return (value: string, _format: string, timestampFormat: string | undefined): Result => {

@@ -1,7 +1,7 @@
 // Function `parse_syslog`.
 
 import { parseSyslog } from '../../formats/syslog.ts'
-import { findZone, utc } from '../../formats/timezone.ts'
+import { zoneOrUtc } from '../../formats/timezone.ts'
 import { defineFunction, failure } from '../function.ts'
 import { kinds } from '../kind.ts'
 import { syslogKind } from '../log-kinds.ts'
@@ -27,7 +27,7 @@ export const parseSyslogFunction = defineFunction({
     { source: 'parse_syslog!(s\'<13>1 2024-01-01T00:00:00Z web app 7 ID [a@1 b="c"] hello\').msgid', result: '"ID"' },
   ],
   compile(call) {
-    const zone = findZone(call.runtime.timezone) ?? utc
+    const zone = zoneOrUtc(call.runtime.timezone)
     return (value: string) => parseSyslog(value, zone) ?? failure('unable to parse input as valid syslog message')
   },
 })

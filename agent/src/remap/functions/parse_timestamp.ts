@@ -2,7 +2,7 @@
 
 import type { Timestamp } from '../../event/timestamp.ts'
 import { compileStrftime, parseTimestamp, type Strftime } from '../../formats/datetime.ts'
-import { findZone, utc } from '../../formats/timezone.ts'
+import { findZone, zoneOrUtc } from '../../formats/timezone.ts'
 import { defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
 import { valueText } from '../text.ts'
@@ -40,7 +40,7 @@ export const parseTimestampFunction = defineFunction({
     { source: 'parse_timestamp("soon", format: "%F") ?? "no time"', result: '"no time"' },
   ],
   compile(call) {
-    const standard = findZone(call.runtime.timezone) ?? utc
+    const standard = zoneOrUtc(call.runtime.timezone)
     let pattern: string | undefined
     let compiled: Strftime | undefined
     return (value: string | Timestamp, format: string, timezone: string | undefined): Result => {

@@ -3,7 +3,7 @@
 import { Timestamp } from '../../event/timestamp.ts'
 import type { Float } from '../../event/value.ts'
 import { guessTimestamp } from '../../formats/datetime.ts'
-import { findZone, utc } from '../../formats/timezone.ts'
+import { zoneOrUtc } from '../../formats/timezone.ts'
 import { defineFunction, failure, type Result, toNumber } from '../function.ts'
 import { kinds } from '../kind.ts'
 import { valueText } from '../text.ts'
@@ -35,7 +35,7 @@ export const toTimestamp = defineFunction({
     { source: 'to_timestamp!(1704067200500, unit: "milliseconds")', result: "t'2024-01-01T00:00:00.500Z'" },
   ],
   compile(call) {
-    const zone = findZone(call.runtime.timezone) ?? utc
+    const zone = zoneOrUtc(call.runtime.timezone)
     const perUnit = { seconds: 1e9, milliseconds: 1e6, microseconds: 1e3, nanoseconds: 1 }
     const scale = perUnit[call.constant('unit') as keyof typeof perUnit]
     return (value: string | number | bigint | Float | Timestamp): Result => {
