@@ -78,6 +78,7 @@ export class BrokerSink implements Sink {
   readonly #producers = new Map<string, Producer>()
   readonly #scratch = new Body(4096)
   readonly #reportUnusableKeys: (count: number) => void
+  /** In the messages that are being written. */
   #unusableKeys = 0
   #nextProducer = 0
   #heldSends = 0
@@ -101,9 +102,9 @@ export class BrokerSink implements Sink {
     // A topic is needed for as long as a batch of it is open.
     this.#idleMs = Math.max(idleMs, 2 * spec.limits.timeoutMs)
     const encode = (events: readonly AnyEvent[], from: number, to: number, request: OpenRequest) => {
-      this.#unusableKeys = 0 // the choice of a partition has looked at each key before
       for (let index = from; index < to; index++) this.#encode(events[index] as AnyEvent, request)
       this.#reportUnusableKeys(this.#unusableKeys)
+      this.#unusableKeys = 0
     }
     this.#batcher = new Batcher(
       spec.limits,
@@ -287,7 +288,8 @@ export class BrokerSink implements Sink {
       return undefined
     }
     if (partitions === 0) return name
-    const key = this.#key(event)
+    const value = this.#keyValue(event)
+    const key = value === null ? undefined : scalarText(value)
     return key === undefined ? name : `${name}${separator}${partitionOf(key, partitions)}`
   }
 
@@ -301,11 +303,9 @@ export class BrokerSink implements Sink {
 
   // --- Messages ---
 
-  #key(event: AnyEvent): string | undefined {
+  #keyValue(event: AnyEvent): Value {
     const { key } = this.#spec
-    const value = key === undefined ? undefined : valueAt(event, key)
-    if (typeof value === 'object' && value !== null && scalarText(value) === undefined) this.#unusableKeys++
-    return value === undefined || value === null ? undefined : scalarText(value)
+    return (key === undefined ? undefined : valueAt(event, key)) ?? null
   }
 
   #parts(event: AnyEvent): MessageParts {
@@ -322,7 +322,10 @@ export class BrokerSink implements Sink {
     const time = instantOf(event instanceof LogEvent ? getField(event.fields, timestampKey) : event.timestamp)
     // The broker takes no times before 1970.
     const eventTimeMs = time !== undefined && time.ms > 0 ? Math.floor(time.ms) : undefined
-    return { key: this.#key(event), properties, eventTimeMs }
+    const value = this.#keyValue(event)
+    const key = value === null ? undefined : scalarText(value)
+    if (value !== null && key === undefined) this.#unusableKeys++
+    return { key, properties, eventTimeMs }
   }
 
   #encode(event: AnyEvent, request: OpenRequest): void {
