@@ -56,6 +56,44 @@ test('a request is closed before its body is larger than the destination takes, 
 })
 
 test.each([
+  { maxBytes: 1 << 20, limit: 4 << 20 },
+  { maxBytes: 2 << 20, limit: 8 << 20 },
+  { maxBytes: Number.POSITIVE_INFINITY, limit: 64 << 20 },
+])('a request whose events are small ends by the text that goes with them: $maxBytes', async ({ maxBytes, limit }) => {
+  const clock = new FakeClock()
+  const text = 'x'.repeat(200_000)
+  const lengths: number[] = []
+  const counts: number[] = []
+  const batcher = new Batcher(
+    { maxBytes, maxEvents: 100_000, timeoutMs: 1000 },
+    {
+      encode(events, from, to, request) {
+        for (let index = from; index < to; index++) {
+          const before = request.body.length
+          request.body.writeText((events[index] as LogEvent).fields['m'] as string)
+          request.body.writeText(text)
+          request.mark(before)
+        }
+      },
+    },
+    clock,
+    (request) => {
+      lengths.push(request.body.length)
+      counts.push(request.count)
+      request.owners.release('delivered')
+    },
+  )
+  const finalizer = new Finalizer()
+  const events = letters('abcdefghij'.repeat(100))
+  finalizer.retain(events.length - 1)
+  expect(batcher.add(batchOf(events, finalizer), 0, () => false)).toBe(1000)
+  await clock.advance(1000)
+  expect(counts.reduce((sum, count) => sum + count, 0)).toBe(1000)
+  for (const length of lengths) expect(length).toBeLessThan(limit + 2 * text.length)
+  for (const length of lengths.slice(0, -1)) expect(length).toBeGreaterThan(limit)
+})
+
+test.each([
   ['one partition', undefined],
   ['partitions', () => 'p'],
 ])('a request is closed where the writer stops, and the rest goes into others: %s', async (_name, partition) => {

@@ -27,7 +27,8 @@ export interface RequestWriter {
   begin?: ((request: OpenRequest) => void) | undefined
   /**
    * Appends events `[from, to)` to the request and marks each. Events that cannot be encoded leave nothing behind; the writer
-   * has counted them. A writer that makes far more of an event than its size says may stop before the end, by `stoppedAt`.
+   * has counted them. It is called for some events of a batch at a time: after each call the batcher looks how much was written.
+   * A writer that has to stop within a call may do so by `stoppedAt`.
    */
   encode(events: readonly AnyEvent[], from: number, to: number, request: OpenRequest): void
 }
@@ -41,6 +42,16 @@ const maxOpenBytes = 64 << 20
  * Where it takes more all the same, the request is halved when it is sent.
  */
 const roomFor = (bytes: number, events: number): number => 2 * bytes + 256 * events
+
+/**
+ * Text of templates and options goes with each event, and no size of an event knows of it: a request also ends when its body is so many
+ * times `maxBytes`, or so large where there is no limit in bytes.
+ */
+const bodyFactor = 4
+const minBodyLimit = 4 << 20
+const defaultBodyLimit = 64 << 20
+/** Events that are written between two looks at the body. */
+const maxStride = 128
 
 /** Bytes of an open request beside its key and its body. */
 const requestBytes = 8192
@@ -56,6 +67,8 @@ export class Batcher {
   #openBytes = 0
   readonly #maxOpenBytes: number
   readonly #maxBodyBytes: number
+  /** Bytes after which a request ends although its events are small. */
+  readonly #maxWritten: number
   /** The open request of the only partition. */
   #single: OpenRequest | undefined
   #cancelTimer: (() => void) | undefined
@@ -68,6 +81,9 @@ export class Batcher {
     this.#full = full
     this.#maxBodyBytes = limits.maxBodyBytes ?? Number.POSITIVE_INFINITY
     this.#maxOpenBytes = Number.isFinite(limits.maxBytes) ? Math.max(maxOpenBytes, 2 * limits.maxBytes) : maxOpenBytes
+    this.#maxWritten = Number.isFinite(limits.maxBytes)
+      ? Math.max(minBodyLimit, bodyFactor * limits.maxBytes)
+      : defaultBodyLimit
     const roomy = Math.min(Math.max(limits.maxBytes * 1.25, 1 << 16), 1 << 24)
     // Partitions may be many, and most of them small. Of large bodies only what one request after the other needs is kept.
     this.pool =
@@ -184,14 +200,28 @@ export class Batcher {
   ): number {
     const before = request.count
     const written = request.body.length + request.bytesToCome
-    this.#writer.encode(events, from, to, request)
+    let end = from
+    while (end < to && request.stoppedAt === undefined) {
+      const stop = Math.min(to, end + this.#stride(request))
+      this.#writer.encode(events, end, stop, request)
+      end = request.stoppedAt ?? stop
+      if (request.body.length + request.bytesToCome > this.#maxWritten) request.stoppedAt = end
+    }
     this.#openBytes += request.body.length + request.bytesToCome - written
-    const end = request.stoppedAt ?? to
     const taken = request.count - before
     request.bytes += end === to ? bytes : sizeOf(events, from, end)
     if (taken > 0) request.owners.add(finalizer, taken)
     if (taken < end - from) finalizer.release(end - from - taken, 'rejected')
     return end
+  }
+
+  /** How many events may be written before the next look at the body: half of what seems to have room. */
+  #stride(request: OpenRequest): number {
+    const { count, body } = request
+    if (count === 0) return 1
+    const length = body.length + request.bytesToCome
+    const fitting = Math.floor(((this.#maxWritten - length) * count) / (2 * length + 1))
+    return Math.max(1, Math.min(fitting, maxStride))
   }
 
   #begin(key: string): OpenRequest {
