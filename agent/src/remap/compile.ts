@@ -753,6 +753,7 @@ class Generator {
       if (this.#wroteOriginal) this.#needsCopy = true
       const place = this.#hoist(this.#placeOf(typed.span, declaration.name))
       leave = `if (${result} === tooMuch) return placedBudget(${place}); ${leave}`
+      if (this.#meter !== undefined) leave += `if ((M.bytes -= ${result}.made) < 0) return M.over(${place}); `
     }
     if (closure !== undefined && this.#wroteOriginal && some(closure.body, (node) => node.op === 'return')) {
       this.#needsCopy = true

@@ -1,7 +1,7 @@
 // What the functions that decompress have in common: a few bytes of an event can stand for any number of others, so what they
 // may give is limited before it is made.
 
-import { failure, type RemapError } from './function.ts'
+import { failure, RemapError } from './function.ts'
 import { tooMuch } from './meter.ts'
 
 /** Of programs without a budget. */
@@ -17,9 +17,46 @@ export function tooLong(maxBytes: number, problem: string): RemapError {
   return maxBytes < platformBytes ? tooMuch : failure(problem)
 }
 
+/** Of what a program may make: data that fail late cost at most this part, so that a program may try them and go on. */
+const failedPart = 8
+
+/** The result where the data end or are damaged after they may have given so many bytes. */
+export function failedAfter(bytes: number, maxBytes: number, problem: string): RemapError {
+  const made = Math.floor(Math.min(bytes, maxBytes / failedPart))
+  return new RemapError(problem, 'error', null, null, 'failure', undefined, made)
+}
+
+/** A format that a reader of Node reads. */
+export interface Compression {
+  /** Data without this beginning fail at once. */
+  readonly begins: (data: Buffer) => boolean
+  /** Bytes that a byte of the data may stand for. */
+  readonly maxRatio: number
+}
+
+const deflateRatio = 1032
+export const gzip: Compression = {
+  begins: (data) => data.length > 2 && data[0] === 0x1f && data[1] === 0x8b,
+  maxRatio: deflateRatio,
+}
+export const zlib: Compression = {
+  begins: (data) => data.length > 2 && ((data[0] as number) & 0x0f) === 8 && data.readUInt16BE() % 31 === 0,
+  maxRatio: deflateRatio,
+}
+/** A block of four bytes stands for 128 KiB. */
+export const zstd: Compression = {
+  begins: (data) => data.length > 4 && data.readUInt32LE() === 0xfd2fb528,
+  maxRatio: 32_768,
+}
+
 /** The result where a reader of Node has thrown. */
-export function unreadable(error: unknown, maxBytes: number, problem: string): RemapError {
-  return (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE'
-    ? tooLong(maxBytes, problem)
-    : failure(problem)
+export function unreadable(
+  error: unknown,
+  data: Buffer,
+  { begins, maxRatio }: Compression,
+  maxBytes: number,
+  problem: string,
+): RemapError {
+  if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') return tooLong(maxBytes, problem)
+  return begins(data) ? failedAfter(data.length * maxRatio, maxBytes, problem) : failure(problem)
 }

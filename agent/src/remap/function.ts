@@ -56,6 +56,8 @@ export class RemapError {
   readonly sort: ErrorSort
   /** The call or operator that failed first, where it is known. */
   readonly place: ErrorPlace | undefined
+  /** Bytes that the call may have made before it failed. */
+  readonly made: number
 
   constructor(
     message: string,
@@ -64,6 +66,7 @@ export class RemapError {
     value: Value = null,
     sort: ErrorSort = outcome === 'abort' ? 'abort' : 'failure',
     place: ErrorPlace | undefined = undefined,
+    made = 0,
   ) {
     this.message = message
     this.outcome = outcome
@@ -71,6 +74,7 @@ export class RemapError {
     this.value = value
     this.sort = sort
     this.place = place
+    this.made = made
   }
 }
 

@@ -193,3 +193,20 @@ test.each<[string, (data: Buffer) => Buffer]>([
   if (!free.ok) throw new TypeError(free.rendered)
   expect(free.program.run({ data: new Bytes(compress(long)) }, noMetadata, true)).toBe(long.length)
 })
+
+const damaged = (data: Buffer): Buffer => Buffer.concat([data.subarray(0, -6), Buffer.alloc(6, 0xff)])
+
+test.each<[string, (data: Buffer) => Buffer]>([
+  ['decode_gzip(.data)', (data) => damaged(gzipSync(data))],
+  ['decode_zlib(.data)', (data) => damaged(deflateSync(data))],
+  ['decode_zstd(.data)', (data) => damaged(zstdCompressSync(data))],
+  ['decode_snappy(.data)', (data) => snappyCompress(data).subarray(0, -1)],
+  ['decode_lz4(.data, prepended_size: true)', (data) => lz4(data).subarray(0, -1)],
+])('data that fail after they gave much cost what they may have given: %s', { timeout: 120_000 }, (call, compress) => {
+  const run = (source: string, data: Buffer) => restricted(source).run({ data: new Bytes(data) }, noMetadata, true)
+  const data = compress(Buffer.alloc(4 << 20, 'abcdefgh'))
+  expect(run(`${call} ?? "damaged"`, data)).toBe('damaged')
+  expect(run(loop(4, `.x = ${call} ?? "damaged"`), data)).toMatchObject({ outcome: 'fatal', sort: 'budget' })
+  const other = `${loop(3, `.x = ${call} ?? "no data"`)}\n.x`
+  expect(run(other, Buffer.from('\x05\0\0\0 no data'))).toBe('no data')
+})

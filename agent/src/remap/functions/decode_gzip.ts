@@ -3,7 +3,7 @@
 import { gunzipSync } from 'node:zlib'
 import type { Bytes } from '../../event/value.ts'
 import { bytesOf, textOf } from '../byte-text.ts'
-import { decompressedLimit, unreadable } from '../decompression.ts'
+import { decompressedLimit, gzip, unreadable } from '../decompression.ts'
 import { defineFunction, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
 
@@ -26,10 +26,11 @@ export const decodeGzip = defineFunction({
     const limit = decompressedLimit(maxBytes)
     const options = { maxOutputLength: limit }
     return (value: string | Bytes): Result => {
+      const data = bytesOf(value)
       try {
-        return textOf(gunzipSync(bytesOf(value), options))
+        return textOf(gunzipSync(data, options))
       } catch (error) {
-        return unreadable(error, maxBytes, 'unable to decode value with Gzip decoder')
+        return unreadable(error, data, gzip, maxBytes, 'unable to decode value with Gzip decoder')
       }
     }
   },

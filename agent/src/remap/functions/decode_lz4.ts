@@ -3,8 +3,8 @@
 import type { Bytes } from '../../event/value.ts'
 import { decompressBlock, decompressFrame, isFrame } from '../../formats/lz4.ts'
 import { bytesOf, textOf } from '../byte-text.ts'
-import { decompressedLimit, tooLong } from '../decompression.ts'
-import { defineFunction, failure, type Result } from '../function.ts'
+import { decompressedLimit, failedAfter, tooLong } from '../decompression.ts'
+import { defineFunction, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
 
 export const decodeLz4 = defineFunction({
@@ -55,7 +55,8 @@ export const decodeLz4 = defineFunction({
         if (bytes.readUInt32LE() > limit) return tooLong(maxBytes, problem)
         result = decompressBlock(bytes.subarray(4), bytes.readUInt32LE())
       }
-      return result === undefined ? failure(problem) : textOf(result)
+      // A byte of a match stands for at most 255 bytes.
+      return result === undefined ? failedAfter(255 * bytes.length, maxBytes, problem) : textOf(result)
     }
   },
 })

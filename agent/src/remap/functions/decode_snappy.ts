@@ -3,8 +3,8 @@
 import type { Bytes } from '../../event/value.ts'
 import { snappyLength, snappyUncompress } from '../../formats/snappy.ts'
 import { bytesOf, textOf } from '../byte-text.ts'
-import { decompressedLimit, tooLong } from '../decompression.ts'
-import { defineFunction, failure, type Result } from '../function.ts'
+import { decompressedLimit, failedAfter, tooLong } from '../decompression.ts'
+import { defineFunction, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
 
 export const decodeSnappy = defineFunction({
@@ -29,7 +29,9 @@ export const decodeSnappy = defineFunction({
       const bytes = bytesOf(value)
       if (snappyLength(bytes) > limit) return tooLong(maxBytes, problem)
       const data = snappyUncompress(bytes, limit)
-      return data === undefined ? failure(problem) : textOf(data)
+      return data === undefined
+        ? failedAfter(Math.min(snappyLength(bytes), 64 * bytes.length), maxBytes, problem)
+        : textOf(data)
     }
   },
 })

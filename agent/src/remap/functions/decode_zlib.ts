@@ -3,7 +3,7 @@
 import { inflateSync } from 'node:zlib'
 import type { Bytes } from '../../event/value.ts'
 import { bytesOf, textOf } from '../byte-text.ts'
-import { decompressedLimit, unreadable } from '../decompression.ts'
+import { decompressedLimit, unreadable, zlib } from '../decompression.ts'
 import { defineFunction, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
 
@@ -26,10 +26,11 @@ export const decodeZlib = defineFunction({
     const limit = decompressedLimit(maxBytes)
     const options = { maxOutputLength: limit }
     return (value: string | Bytes): Result => {
+      const data = bytesOf(value)
       try {
-        return textOf(inflateSync(bytesOf(value), options))
+        return textOf(inflateSync(data, options))
       } catch (error) {
-        return unreadable(error, maxBytes, 'unable to decode value with Zlib decoder')
+        return unreadable(error, data, zlib, maxBytes, 'unable to decode value with Zlib decoder')
       }
     }
   },

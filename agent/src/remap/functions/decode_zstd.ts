@@ -3,7 +3,7 @@
 import { constants, zstdDecompressSync } from 'node:zlib'
 import type { Bytes } from '../../event/value.ts'
 import { bytesOf, textOf } from '../byte-text.ts'
-import { decompressedLimit, unreadable } from '../decompression.ts'
+import { decompressedLimit, unreadable, zstd } from '../decompression.ts'
 import { defineFunction, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
 
@@ -29,10 +29,11 @@ export const decodeZstd = defineFunction({
       params: { [constants.ZSTD_d_windowLogMax]: Math.floor(Math.log2(limit)) },
     }
     return (value: string | Bytes): Result => {
+      const data = bytesOf(value)
       try {
-        return textOf(zstdDecompressSync(bytesOf(value), options))
+        return textOf(zstdDecompressSync(data, options))
       } catch (error) {
-        return unreadable(error, maxBytes, 'unable to decode value with Zstd decoder')
+        return unreadable(error, data, zstd, maxBytes, 'unable to decode value with Zstd decoder')
       }
     }
   },
