@@ -13,7 +13,7 @@ import {
   utimesSync,
 } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { pack, packedIn } from '@penstock/agent/testing/pack'
+import { pack, packedIn } from '@penstock/agent/tools/pack'
 import { cacheFolder } from './cache.ts'
 import { type CommandOptions, type CommandResult, execute, node, root } from './command.ts'
 import { fingerprint } from './fingerprint.ts'

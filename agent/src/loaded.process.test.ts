@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { fakeDestination } from './testing/destination.ts'
 import { KubeApi } from './testing/kube-api.ts'
-import { pack } from './testing/pack.ts'
+import { pack } from './tools/pack.ts'
 
 const libraries: Readonly<Record<string, string>> = {
   pino: 'the log of the agent; the next eight are parts of it',

@@ -10,7 +10,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { pack } from './testing/pack.ts'
+import { pack } from './tools/pack.ts'
 import { version } from './version.ts'
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 120_000 })

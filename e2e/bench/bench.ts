@@ -1,7 +1,7 @@
 // `npm run bench -- SCENARIO…`: runs scenarios, or `all`, and prints their figures. The agent runs as its command from a
 // configuration file, in a process of its own; the receiver is another process.
 
-import { misuse, runScript } from '@penstock/agent/testing/script'
+import { misuse, runScript } from '@penstock/agent/tools/script'
 import { programOf } from '../program.ts'
 import { calibrate } from './calibrate.ts'
 import { measure, measureProgram } from './counted.ts'

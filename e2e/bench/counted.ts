@@ -133,7 +133,7 @@ export async function measureProgram(name: string, events: number): Promise<Figu
   const kind = name === 'remap-regex' ? 'common' : 'json'
   const file = join(tmpdir(), `penstock-bench-${userInfo().uid}`, `${kind}-20000.log`)
   linesFile(file, 20_000, kind === 'common' ? commonLine : jsonLine)
-  const script = join(root, 'agent/src/testing/bench-remap.ts')
+  const script = join(root, 'agent/src/bench/bench-remap.ts')
   const child = spawn(process.execPath, ['--conditions=source', script, name, String(events), file, String(p)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })

@@ -22,7 +22,7 @@ export function buffer(scenario: string, events: number): object {
   linesFile(file, 20_000, jsonLine)
   const folder = mkdtempSync(join(tmpdir(), 'penstock-buffer-'))
   try {
-    const script = join(root, 'agent/src/testing/bench-buffer.ts')
+    const script = join(root, 'agent/src/bench/bench-buffer.ts')
     const kind = scenario === 'buffer-parsed' ? 'parsed' : 'raw'
     const args = ['--conditions=source', script, String(events), file, join(folder, 'out'), kind]
     const figures = JSON.parse(execFileSync(process.execPath, args, { encoding: 'utf8' })) as Written
@@ -48,7 +48,7 @@ export function bufferRestart(events: number): object {
   linesFile(file, 20_000, jsonLine)
   const folder = mkdtempSync(join(tmpdir(), 'penstock-buffer-'))
   try {
-    const script = join(root, 'agent/src/testing/bench-buffer.ts')
+    const script = join(root, 'agent/src/bench/bench-buffer.ts')
     const run = (part: string) => {
       const args = ['--conditions=source', script, String(events), file, join(folder, 'out'), 'raw', part]
       return JSON.parse(execFileSync(process.execPath, args, { encoding: 'utf8' })) as object

@@ -25,7 +25,7 @@ import {
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { Random } from '@penstock/agent/testing/random'
-import { runScript } from '@penstock/agent/testing/script'
+import { runScript } from '@penstock/agent/tools/script'
 import { Destination, lineOf, type Mood } from './destination.ts'
 import { eventually, impatientSink, onDisk, Victim } from './victim.ts'
 

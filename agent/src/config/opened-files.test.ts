@@ -4,6 +4,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseAst } from 'rolldown/parseAst'
 import { expect, test } from 'vitest'
+import { developmentRooms, roomOf } from '../testing/rooms.ts'
 
 /** Modules that open files by themselves, by the origin of the file's name. Only given-file.ts reads files named by options or programs. */
 const own: Readonly<Record<string, readonly string[]>> = {
@@ -64,7 +65,7 @@ function opensFiles(path: string): boolean {
 test('nothing else in the agent opens files by their paths', () => {
   const root = join(import.meta.dirname, '..')
   const shipped = globSync('**/*.ts', { cwd: root }).filter(
-    (path) => !path.endsWith('.test.ts') && !path.startsWith('testing/'),
+    (path) => !path.endsWith('.test.ts') && !developmentRooms.includes(roomOf(path)),
   )
   const found = shipped.filter((path) => opensFiles(join(root, path)))
   expect(found.toSorted()).toEqual(Object.values(own).flat().toSorted())

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { defaultAdaptive as defaults, destinations, type Second, simulate } from '../testing/adaptive-simulation.ts'
+import { defaultAdaptive as defaults, destinations, type Second, simulate } from '../bench/adaptive-simulation.ts'
 import { AdaptiveConcurrency } from './adaptive-concurrency.ts'
 
 vi.setConfig({ testTimeout: 120_000 })

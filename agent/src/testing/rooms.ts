@@ -30,11 +30,14 @@ export function tableOf(floors: Floors, seenByAll: readonly string[] = []): Room
   return table
 }
 
+/** Rooms of either workspace that do not ship: they import whatever they need, and no room that ships imports them. */
+export const developmentRooms: readonly string[] = ['testing', 'tools', 'bench', 'fuzz', 'conformance']
+
 /** Static and dynamic imports, of types too. */
 const importPattern = /(?:\bfrom|\bimport)\s*\(?\s*'([^']+)'/g
 
 /** All imports of the TypeScript files that ship: neither tests nor the rooms in `leaveOut`. */
-export function importsIn(folder: string, leaveOut: readonly string[] = ['testing']): Import[] {
+export function importsIn(folder: string, leaveOut: readonly string[] = developmentRooms): Import[] {
   const found: Import[] = []
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
   for (const file of files.sort()) {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { crdFiles } from '../testing/generate.ts'
+import { crdFiles } from '../tools/generate.ts'
 import { customResourceDefinitions } from './crds.ts'
 import { kinds, pipelineKind } from './kinds.ts'
 import { PipelineModel } from './models.ts'

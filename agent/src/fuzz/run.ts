@@ -1,0 +1,60 @@
+// Runs cases one after another until the time is up or one shows a problem. Every case has a seed of its own, so that it can be
+// run again alone.
+
+import { Random } from '../testing/random.ts'
+import { type Case, type Problem, runCase } from './case.ts'
+import { anyNames, fewNames, randomObject } from './events.ts'
+import { minimised } from './minimise.ts'
+import { damagedProgram } from './mutate.ts'
+import { randomProgram } from './programs.ts'
+
+export interface FuzzOptions {
+  /** Seed of the first case; the next one has the next. */
+  readonly seed: number
+  /** When no further case is begun. */
+  readonly seconds: number
+  /** How many cases there are at most. */
+  readonly cases: number
+  /** Longest time that one case may take. */
+  readonly timeoutMs: number
+}
+
+export interface Fuzzed {
+  readonly cases: number
+  readonly compiled: number
+  /** How many runs ended in an error or abort. */
+  readonly failed: number
+  readonly found: { readonly seed: number; readonly test: Case; readonly problem: Problem } | undefined
+}
+
+export function caseOf(seed: number): Case {
+  const random = new Random(seed)
+  const core = random.chance(0.5)
+  const names = core ? fewNames : anyNames
+  return {
+    source: !core && random.chance(0.5) ? damagedProgram(random) : randomProgram(random, core),
+    events: Array.from({ length: 3 }, () => randomObject(random, 3, names)),
+    metadata: randomObject(random, 2, names),
+    owned: random.chance(0.7),
+    keepResult: random.chance(0.6),
+  }
+}
+
+export function fuzz(options: FuzzOptions): Fuzzed {
+  const end = Date.now() + options.seconds * 1000
+  let cases = 0
+  let compiled = 0
+  let failed = 0
+  for (let seed = options.seed; cases < options.cases && Date.now() < end; seed++) {
+    cases++
+    const test = caseOf(seed)
+    const verdict = runCase(test, options.timeoutMs)
+    if (verdict.compiled) compiled++
+    failed += verdict.failed
+    if (verdict.problem !== undefined) {
+      const smaller = minimised(test, verdict.problem, options.timeoutMs, 10_000)
+      return { cases, compiled, failed, found: { seed, ...smaller } }
+    }
+  }
+  return { cases, compiled, failed, found: undefined }
+}

@@ -1,0 +1,137 @@
+// Constructions that make people read a sentence twice, found in what they read: comments, texts, names and documents.
+// `node --conditions=source agent/src/tools/plain-english.ts [PATH…]` prints them with their places, of the whole repository by default.
+
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { extname } from 'node:path'
+import { parseSync, Visitor } from 'rolldown/utils'
+
+/** A piece of text that is read as one, and where it begins in its file. */
+interface Passage {
+  readonly text: string
+  readonly start: number
+}
+
+export interface Finding {
+  readonly path: string
+  /** From 1. */
+  readonly line: number
+  readonly found: string
+  readonly instead: string
+}
+
+interface Rule {
+  readonly pattern: RegExp
+  readonly instead: string
+}
+
+const words: readonly Rule[] = [
+  { pattern: /(?<![a-z])(?:tell|tells|telling|told)(?![a-z])/gi, instead: 'report, log, show, return or distinguish' },
+  { pattern: /(?<![a-z])shall(?![a-z])/gi, instead: 'must or will' },
+  { pattern: /(?<![a-z])mend(?:s|ed|ing)?(?![a-z])/gi, instead: 'fix or repair' },
+  { pattern: /\b(?:be|been|is|are|was|were) had\b/gi, instead: 'is available, or a verb that says how it is obtained' },
+  { pattern: /\bfor want of\b/gi, instead: 'without, or because … is missing' },
+]
+
+/** A sentence whose subject is a clause. Questions may open so, and titles of questions that people have. */
+const opening: Rule = {
+  pattern: /(?<=^|[.:!?;](?:\s|\\n)+|^\s*(?:[-*>#|]+\s*)+)(?:What|Who|Whoever|Whatever|Whom|Whose)\b(?![^.!]*\?)/gm,
+  instead: 'a noun as subject',
+}
+
+const camelCase = /(?<=[a-z0-9])(?=[A-Z])/g
+
+/** In prose: paragraphs, so that a sentence over several lines is one. */
+function paragraphs(text: string): Passage[] {
+  const passages: Passage[] = []
+  for (const match of text.matchAll(/(?:^(?!\s*$).*(?:\n|$))+/gm)) passages.push({ text: match[0], start: match.index })
+  return passages
+}
+
+/** Comments of lines that follow one another are one text; each character keeps its place. */
+function commentsOf(source: string, comments: readonly { type: string; start: number; end: number }[]): Passage[] {
+  const passages: { text: string; start: number; end: number }[] = []
+  for (const { type, start, end } of comments) {
+    const raw = source.slice(start, end)
+    const text =
+      type === 'Line'
+        ? raw.replace('//', '  ')
+        : raw.replaceAll(/^\/\*+|\*\/$|^\s*\*(?!\/)/gm, (mark) => ' '.repeat(mark.length))
+    const before = passages.at(-1)
+    const between = before === undefined ? undefined : source.slice(before.end, start)
+    if (before !== undefined && type === 'Line' && between !== undefined && /^\n[ \t]*$/.test(between)) {
+      before.text += between + text
+      before.end = end
+    } else passages.push({ text, start, end })
+  }
+  return passages
+}
+
+function passagesOfProgram(path: string, source: string): { prose: Passage[]; names: Passage[] } {
+  const { program, comments, errors } = parseSync(path, source)
+  if (errors.length > 0) throw new Error(`${path}: ${errors[0]?.message}`)
+  const prose = commentsOf(source, comments)
+  const names = new Map<string, Passage>()
+  new Visitor({
+    Literal(node) {
+      if (typeof node.value === 'string') prose.push({ text: ` ${node.value}`.slice(1), start: node.start + 1 })
+    },
+    TemplateLiteral(node) {
+      // Expressions stand for a word each.
+      const text = node.quasis.map(({ value }) => value.cooked ?? value.raw).join('…')
+      prose.push({ text, start: node.start + 1 })
+    },
+    Identifier(node) {
+      if (!names.has(node.name)) names.set(node.name, { text: node.name.replaceAll(camelCase, ' '), start: node.start })
+    },
+    PrivateIdentifier(node) {
+      if (!names.has(node.name)) names.set(node.name, { text: node.name.replaceAll(camelCase, ' '), start: node.start })
+    },
+  }).visit(program)
+  return { prose, names: [...names.values()] }
+}
+
+/** Programs in other languages: comments from `#` or `//` to the end of a line, and all else as it stands. */
+function passagesOfScript(source: string): Passage[] {
+  return paragraphs(
+    source.replaceAll(/^([ \t]*)(#+|\/\/)/gm, (_, space: string, mark: string) => space + ' '.repeat(mark.length)),
+  )
+}
+
+export function readAloud(path: string, source: string): Finding[] {
+  const extension = extname(path)
+  const program = extension === '.ts' ? passagesOfProgram(path, source) : undefined
+  const prose = program?.prose ?? (extension === '.md' ? paragraphs(source) : passagesOfScript(source))
+  const findings: Finding[] = []
+  const search = ({ text, start }: Passage, { pattern, instead }: Rule): void => {
+    for (const match of text.matchAll(pattern)) {
+      const line = source.slice(0, start + match.index).split('\n').length
+      const found = text
+        .slice(match.index, match.index + 70)
+        .replaceAll(/\s+/g, ' ')
+        .trim()
+      findings.push({ path, line, found, instead })
+    }
+  }
+  for (const passage of prose) for (const rule of [...words, opening]) search(passage, rule)
+  for (const name of program?.names ?? []) for (const rule of words) search(name, rule)
+  return findings.sort((a, b) => a.line - b.line)
+}
+
+/** Recordings and standards are in words of others, and the test of this module contains the findings. */
+const foreign =
+  /^e2e\/conformance\/|\/testdata\/|^agent\/src\/testing\/requirements\/|plain-english\.test\.ts$|package-lock|\.snap$/
+
+/** Files of the repository that people read, by their paths below the current folder. */
+export function textFiles(paths: readonly string[] = [], cwd = process.cwd()): string[] {
+  const listing = ['ls-files', '-co', '--exclude-standard', '--', ...paths]
+  const tracked = execFileSync('git', listing, { encoding: 'utf8', cwd })
+  const readable = /\.(?:ts|md|ya?ml|sh|go|c|tpl|txt)$|Dockerfile$/
+  return tracked.split('\n').filter((path) => readable.test(path) && !foreign.test(path))
+}
+
+if (import.meta.main) {
+  const findings = textFiles(process.argv.slice(2)).flatMap((path) => readAloud(path, readFileSync(path, 'utf8')))
+  for (const { path, line, found, instead } of findings) console.log(`${path}:${line}: "${found}" (write ${instead})`)
+  if (findings.length > 0) process.exitCode = 1
+}

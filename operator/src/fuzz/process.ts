@@ -1,0 +1,20 @@
+// Runs cases from one seed to another, and reports to the process that started it. The watch on files and the peak of memory are those
+// of this process, which does nothing else.
+
+import type { Report } from './fuzz-tenants.ts'
+import { Harness } from './run.ts'
+
+const [from = 0, to = 0, step = 1] = process.argv.slice(2, 5).map(Number)
+const goOn = process.argv[5] === 'true'
+const report = (message: Report | { readonly at: number }) => process.send?.(message)
+
+using harness = await Harness.open()
+for (let seed = from; seed < to; seed += step) {
+  report({ at: seed })
+  const found = await harness.run(seed)
+  if (found === undefined) continue
+  report({ found })
+  if (!goOn) break
+}
+report({ tally: harness.tally })
+process.disconnect?.()

@@ -1,0 +1,45 @@
+// Writes the derived files of the operator. With `--check` it writes nothing and fails if what is there differs in any byte.
+
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { withRooms } from '@penstock/agent/testing/rooms'
+import { type DerivedFolder, deriveFolders } from '@penstock/agent/tools/generate'
+import { stringify } from 'yaml'
+import { customResourceDefinitions } from '../api/crds.ts'
+import { roomsPage } from '../testing/rooms.ts'
+import { chartFolders } from '../workloads/chart.ts'
+
+const root = join(import.meta.dirname, '../../..')
+
+/** crds/: one file for each kind, and what `kubectl apply -k` reads. */
+export function crdFiles(): Map<string, string> {
+  const definitions = customResourceDefinitions()
+  const files = new Map(definitions.map((crd) => [`${crd.metadata.name}.yaml`, yaml(crd)]))
+  files.set(
+    'kustomization.yaml',
+    yaml({
+      apiVersion: 'kustomize.config.k8s.io/v1beta1',
+      kind: 'Kustomization',
+      resources: definitions.map((crd) => `${crd.metadata.name}.yaml`),
+    }),
+  )
+  return files
+}
+
+/** operator/ARCHITECTURE.md, in which the list of rooms is derived and the rest is not. */
+function architecture(): DerivedFolder {
+  const path = join(root, 'operator')
+  const page = readFileSync(join(path, 'ARCHITECTURE.md'), 'utf8')
+  return { name: 'operator', path, files: new Map([['ARCHITECTURE.md', withRooms(page, roomsPage())]]), shared: true }
+}
+
+function yaml(value: object): string {
+  return stringify(value, { lineWidth: 0, aliasDuplicateObjects: false })
+}
+
+/** Every folder that is derived. */
+export function derivedFolders(): readonly DerivedFolder[] {
+  return [{ name: 'crds', path: join(root, 'crds'), files: crdFiles() }, ...chartFolders(root), architecture()]
+}
+
+if (import.meta.main) process.exitCode = await deriveFolders(derivedFolders(), process.argv.includes('--check'))
