@@ -139,7 +139,7 @@ function measured(message: string, source: string, rounds: number): Cost {
 }
 
 await runScript({
-  call: 'npx node --conditions=source agent/src/testing/bench-budgets.ts',
+  call: 'npx node --conditions=source agent/src/bench/bench-budgets.ts',
   about:
     'Prints, for each program, its processor time for an event without and with a budget, and what the budget costs.',
   flags: {
