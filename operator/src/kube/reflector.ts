@@ -6,8 +6,8 @@ import { pause } from '@penstock/agent/clock'
 import { errorText } from '@penstock/agent/errors'
 import { watchPathOf } from '@penstock/agent/kube/watch'
 import type { Logger } from '@penstock/agent/telemetry/logger'
+import { Backoff } from '@penstock/agent/timing/backoff'
 import { apiVersionOf, type KubeObject, type ResourceType } from '../api/object.ts'
-import { Backoff } from './backoff.ts'
 import type { Shape } from './cache.ts'
 import {
   errorOf,

@@ -1,6 +1,6 @@
+import { Backoff } from '@penstock/agent/timing/backoff'
+import { TokenBucket } from '@penstock/agent/timing/token-bucket'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { Backoff } from './backoff.ts'
-import { TokenBucket } from './token-bucket.ts'
 import { WorkQueue } from './work-queue.ts'
 
 beforeEach(() => void vi.useFakeTimers())

@@ -2,7 +2,7 @@
 // wait longer each time, within a budget for all; changes of users go before periodic checks. Where keys have
 // lines, such as one for each namespace, the lines take turns.
 
-import { TokenBucket } from './token-bucket.ts'
+import { TokenBucket } from '@penstock/agent/timing/token-bucket'
 
 export interface Lines {
   of(key: string): string

@@ -1,6 +1,6 @@
 // Flow control on our side: so many requests a second, and a stock of them for bursts. Waiters are served in their order.
 
-import { pause } from '@penstock/agent/clock'
+import { pause } from '../clock.ts'
 
 export class TokenBucket {
   readonly #perSecond: number
