@@ -5,7 +5,10 @@ import { type Floors, floorsText, tableOf } from './rooms.ts'
 
 /** By floor, what each room holds. A room imports from the floors above its own. */
 const rooms: readonly Readonly<Record<string, string>>[] = [
-  { event: 'log and metric events, batches and finalizers; an event has one owner' },
+  {
+    event: 'log and metric events, batches and finalizers; an event has one owner',
+    timing: 'backoff and token buckets',
+  },
   {
     metrics: 'metric values, series and their normalisation',
     schema: 'the vocabulary of options and everything derived from it; data, without I/O',
