@@ -15,7 +15,6 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'formats/crc.ts compiled',
     'formats/timezone.ts #abbreviations', // offsets that a zone ever had
     'formats/timezone.ts abbreviations',
-    'registry.ts byName',
     'remap/kind.ts known',
     'remap/cipher.ts ciphers',
     'remap/words.ts nowhere',

@@ -351,3 +351,18 @@ export function erased<D>(
     : SinkDeclaration {
   return declaration as never
 }
+
+/** The components that a configuration may use. */
+export interface Registry {
+  readonly all: readonly AnyDeclaration[]
+  /** The component of a kind by its type id or one of its aliases. */
+  find(kind: ComponentKind, type: string): AnyDeclaration | undefined
+}
+
+export function registryOf(all: readonly AnyDeclaration[]): Registry {
+  const entries = all.flatMap((component) =>
+    [component.type, ...(component.aliases ?? [])].map((name) => [`${component.kind} ${name}`, component] as const),
+  )
+  const byName: ReadonlyMap<string, AnyDeclaration> = new Map(entries)
+  return { all, find: (kind, type) => byName.get(`${kind} ${type}`) }
+}

@@ -1,6 +1,6 @@
 // Every component, one per line. The only list of components.
 
-import { type AnyDeclaration, erased } from './component.ts'
+import { type AnyDeclaration, erased, registryOf } from './component.ts'
 import { blackhole } from './sinks/blackhole.ts'
 import { cloudMonitorLogs } from './sinks/cloud_monitor_logs.ts'
 import { consoleSink } from './sinks/console.ts'
@@ -69,12 +69,6 @@ export const components: readonly AnyDeclaration[] = [
   erased(tsdbMetrics),
 ]
 
-const byName = new Map<string, AnyDeclaration>()
-for (const component of components) {
-  for (const name of [component.type, ...(component.aliases ?? [])]) byName.set(`${component.kind} ${name}`, component)
-}
+export const registry = registryOf(components)
 
-/** The component of a kind by its type id or one of its aliases. */
-export function findComponent(kind: AnyDeclaration['kind'], type: string): AnyDeclaration | undefined {
-  return byName.get(`${kind} ${type}`)
-}
+export const findComponent = registry.find

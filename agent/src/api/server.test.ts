@@ -1,6 +1,6 @@
 import { request } from 'node:http'
 import { beforeEach, expect, test, vi } from 'vitest'
-import { defineSink, defineSource, erased, type SourceContext } from '../component.ts'
+import { defineSink, defineSource, erased, registryOf, type SourceContext } from '../component.ts'
 import { loadConfigObject } from '../config/load.ts'
 import { logBatch } from '../event/batch.ts'
 import { Finalizer } from '../event/finalizer.ts'
@@ -13,15 +13,8 @@ import { Topology } from '../topology/run.ts'
 import { ApiServer } from './server.ts'
 import { globTest } from './tap.ts'
 
-const testing = vi.hoisted(() => ({ list: [] as unknown[] }))
-vi.mock('../registry.ts', () => ({
-  components: testing.list,
-  findComponent: (kind: string, type: string) =>
-    (testing.list as { kind: string; type: string }[]).find((one) => one.kind === kind && one.type === type),
-}))
-
 const sources = new Map<string, SourceContext>()
-testing.list.push(
+const components = registryOf([
   erased(
     defineSource({
       type: 'feed',
@@ -49,7 +42,7 @@ testing.list.push(
       }),
     }),
   ),
-)
+])
 beforeEach(() => sources.clear())
 
 const send = (id: string, ...messages: string[]) => {
@@ -61,7 +54,7 @@ const send = (id: string, ...messages: string[]) => {
 }
 
 function configOf(object: unknown) {
-  const result = loadConfigObject(object, { allowEmpty: true })
+  const result = loadConfigObject(object, { components, allowEmpty: true })
   if (!result.ok) throw new Error(result.problems.map((problem) => problem.message).join('\n'))
   return result.config
 }

@@ -2,10 +2,12 @@
 // its own pipeline.
 
 import { createHash } from 'node:crypto'
+import type { Registry } from '../component.ts'
 import type { Config, SinkConfig, SourceConfig } from '../config/config.ts'
 import { loadConfigObject } from '../config/load.ts'
 import type { ChangingHosts, EgressOptions } from '../net/egress.ts'
 import { environmentProxy, parseProxy } from '../net/proxy.ts'
+import { registry } from '../registry.ts'
 import { restrictedBy } from '../remap/rules.ts'
 import type { ProxyOptions } from '../schema/groups.ts'
 import type { Problem } from '../schema/problems.ts'
@@ -87,10 +89,13 @@ export function loadPart(
     readonly env: NodeJS.ProcessEnv
     /** Where files are read alone, in a sidecar. */
     readonly confinedTo?: string | undefined
+    /** The components that it may use: all that the agent has if not given. */
+    readonly components?: Registry | undefined
   },
 ): LoadedPart {
+  const { components = registry } = settings
   const restricted = part.pipeline.restricted === true
-  const forbidden = restricted ? forbiddenSecrets(part, secrets) : []
+  const forbidden = restricted ? forbiddenSecrets(part, secrets, components) : []
   if (forbidden.length > 0) return { ok: false, problems: forbidden }
   const sources: Table = { ...part.sources }
   for (const { out, options } of part.subscriptions) sources[out] = { ...options, type: 'orchestrator_logs' }
@@ -101,7 +106,7 @@ export function loadPart(
       transforms: resolve(part.transforms, secrets),
       sinks: resolve(part.sinks, secrets),
     },
-    { env: settings.env, ...(restricted ? { programs: restrictedBy(part.pipeline.programBudget) } : {}) },
+    { components, env: settings.env, ...(restricted ? { programs: restrictedBy(part.pipeline.programBudget) } : {}) },
   )
   if (!loaded.ok) return { ok: false, problems: loaded.problems.map((problem) => unquoted(problem, part, sources)) }
   const subscriptions = new Map(part.subscriptions.map((subscription) => [subscription.out, subscription]))

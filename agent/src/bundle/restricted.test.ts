@@ -1,6 +1,7 @@
 // Values of secrets in the pipeline of a tenant. The operator does not see them, so the agent judges them by the same declarations.
 
 import { expect, test } from 'vitest'
+import { registry } from '../registry.ts'
 import type { Secrets } from './folder.ts'
 import type { Part } from './part.ts'
 import { forbiddenSecrets } from './restricted.ts'
@@ -18,6 +19,7 @@ const problems = (sinks: Part['sinks'], value: string, more: Partial<Part> = {})
       ...more,
     },
     { value: () => Buffer.from(value) } as unknown as Secrets,
+    registry,
   ).map(({ path, message }) => `${path} ${message}`)
 
 const oauth = { 'shop/p/out': { type: 'message_broker', auth: { oauth2: { credentials_url: place } } } }

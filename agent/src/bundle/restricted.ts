@@ -1,8 +1,8 @@
 // What a secret must not hold in the pipeline of a tenant. The operator has judged the options as they were written, but not the
 // values of secrets, which it puts in place only here: a secret could name a file of the agent, or be a program.
 
+import type { Registry } from '../component.ts'
 import { optionsOf } from '../config/component-options.ts'
-import { findComponent } from '../registry.ts'
 import { meaningOf, namesFile } from '../schema/meaning.ts'
 import type { Problem } from '../schema/problems.ts'
 import { isTable, type Place, walkOptions } from '../schema/walk.ts'
@@ -11,7 +11,7 @@ import type { Part } from './part.ts'
 import { isSecretPlace } from './secret-places.ts'
 
 /** Problems that name places, never values. */
-export function forbiddenSecrets(part: Part, secrets: Secrets): Problem[] {
+export function forbiddenSecrets(part: Part, secrets: Secrets, registry: Registry): Problem[] {
   const problems: Problem[] = []
   const sources = Object.fromEntries(
     part.subscriptions.map(({ out, options }) => [out, { ...options, type: 'orchestrator_logs' }]),
@@ -23,7 +23,7 @@ export function forbiddenSecrets(part: Part, secrets: Secrets): Problem[] {
   ] as const) {
     for (const [id, options] of Object.entries(components)) {
       if (!isTable(options) || part.pipeline.platform?.includes(id) === true) continue
-      const declaration = findComponent(kind, String(options['type']))
+      const declaration = registry.find(kind, String(options['type']))
       if (declaration === undefined) continue // the check of options reports it
       const report = (path: Place['path'], message: string, help: string) =>
         problems.push({ severity: 'error', path: [list, id, ...path].join('.'), message, help })

@@ -6,10 +6,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { defineSink, defineTransform, erased, type Sink } from '../component.ts'
+import { defineSink, defineTransform, erased, registryOf, type Sink } from '../component.ts'
 import { loadConfigObject } from '../config/load.ts'
 import type { Batch, LogBatch } from '../event/batch.ts'
 import { kubeConfigTarget } from '../kube/config.ts'
+import { registry } from '../registry.ts'
 import { float, text } from '../schema/options.ts'
 import { PodLogHub } from '../sources/orchestrator_logs/hub.ts'
 import { Metrics } from '../telemetry/metrics.ts'
@@ -21,16 +22,6 @@ import { Topology } from '../topology/run.ts'
 import { BundleRunner } from './runner.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
-
-const testing = vi.hoisted(() => ({ list: [] as { kind: string; type: string }[] }))
-vi.mock('../registry.ts', async (original) => {
-  const real = await original<typeof import('../registry.ts')>()
-  return {
-    components: [...real.components, ...testing.list],
-    findComponent: (kind: Parameters<typeof real.findComponent>[0], type: string) =>
-      testing.list.find((one) => one.kind === kind && one.type === type) ?? real.findComponent(kind, type),
-  }
-})
 
 /** What was read of files at once, while the reader waits for it. */
 const reads = vi.hoisted(() => ({ bytes: 0 }))
@@ -91,7 +82,7 @@ const keep = defineSink({
     }
   },
 })
-testing.list.push(erased(work), erased(keep))
+const components = registryOf([...registry.all, erased(work), erased(keep)])
 
 let folder = ''
 let logs = ''
@@ -205,6 +196,7 @@ class Rig implements AsyncDisposable {
       dataDir,
       node: 'node-1',
       denied: [],
+      components,
       logger,
       metrics,
       openHub: async () => {

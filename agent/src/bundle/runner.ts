@@ -3,7 +3,7 @@
 
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { ProgramLog } from '../component.ts'
+import type { ProgramLog, Registry } from '../component.ts'
 import type { Config } from '../config/config.ts'
 import { errorText, PenstockError } from '../errors.ts'
 import { protectFolder } from '../given-file.ts'
@@ -30,6 +30,8 @@ export interface RunnerOptions {
   readonly secretsDir: string
   readonly dataDir: string
   readonly node: string
+  /** The components that pipelines may use: all that the agent has if not given. */
+  readonly components?: Registry | undefined
   /** Addresses that namespaced pipelines may not connect to, whatever the bundle says. */
   readonly denied: readonly string[]
   /** Makes what log sources share, when the first of them is built. */
@@ -437,6 +439,7 @@ export class BundleRunner {
         changing: this.denied,
         env: process.env,
         confinedTo: this.#options.sidecar?.volume,
+        components: this.#options.components,
       })
       if (!loaded.ok) {
         const [problem] = loaded.problems

@@ -50,8 +50,8 @@ export function referencePages(): Page[] {
 }
 
 /** The components with the options that their kind adds. */
-export function describedComponents() {
-  return components.map((component) => ({
+export function describedComponents(declarations = components) {
+  return declarations.map((component) => ({
     ...component,
     options: optionsOf(component).members,
     example: exampleOptions(component),

@@ -3,6 +3,7 @@
 
 import type {
   AnyDeclaration,
+  Registry,
   SinkDeclaration,
   SinkEnvelope,
   SourceDeclaration,
@@ -39,6 +40,7 @@ import { parseTests } from './unit-test-shape.ts'
 import { checkValues } from './values.ts'
 
 export interface CheckOptions {
+  readonly registry: Registry
   readonly environment: Environment
   /** Whether a configuration without sources or sinks is fine. */
   readonly allowEmpty: boolean
@@ -54,11 +56,11 @@ export interface CheckOptions {
 export function check(raw: Raw, root: Located, problems: Problem[], options: CheckOptions): LoadResult {
   const globalSettings = checkGlobals(raw, problems)
   const globals = globalsOf(globalSettings, options.environment, options.tables, options.programs)
-  const aliased = new Set<string>()
+  const checks = { registry: options.registry, globals, aliased: new Set<string>(), problems }
   const all = [
-    ...[...raw.sources].map(([id, located]) => checkComponent('source', id, located, globals, aliased, problems)),
-    ...[...raw.transforms].map(([id, located]) => checkComponent('transform', id, located, globals, aliased, problems)),
-    ...[...raw.sinks].map(([id, located]) => checkComponent('sink', id, located, globals, aliased, problems)),
+    ...[...raw.sources].map(([id, located]) => checkComponent('source', id, located, checks)),
+    ...[...raw.transforms].map(([id, located]) => checkComponent('transform', id, located, checks)),
+    ...[...raw.sinks].map(([id, located]) => checkComponent('sink', id, located, checks)),
     ...tableSinks(globalSettings.enrichment_tables ?? {}, raw, problems),
   ]
   if (options.partial === true) return { ok: false, problems: distinct(problems) }

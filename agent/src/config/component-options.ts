@@ -1,9 +1,14 @@
 // One component of a configuration: its type looked up, its options parsed against the declaration, everything checked that
 // concerns it alone. Pure.
 
-import { type AnyDeclaration, type ComponentKind, type OptionProblem, sinkEnvelope } from '../component.ts'
+import {
+  type AnyDeclaration,
+  type ComponentKind,
+  type OptionProblem,
+  type Registry,
+  sinkEnvelope,
+} from '../component.ts'
 import { proxyProblems } from '../net/proxy.ts'
-import { components, findComponent } from '../registry.ts'
 import type { ProxyOptions } from '../schema/groups.ts'
 import { alternatives } from '../schema/messages.ts'
 import { bool, either, group, type Options, objectSchema, optional, type Parsed } from '../schema/options.ts'
@@ -63,15 +68,18 @@ export function optionsOf(declaration: AnyDeclaration): Members {
   return known
 }
 
+/** What the checks of all components of a configuration share. */
+export interface ComponentChecks {
+  readonly registry: Registry
+  readonly globals: ConfigGlobals
+  /** Aliases of types that have been reported. */
+  readonly aliased: Set<string>
+  readonly problems: Problem[]
+}
+
 /** Reads one component; what is wrong with it is added to `problems`. */
-export function checkComponent(
-  kind: ComponentKind,
-  id: string,
-  located: Located,
-  globals: ConfigGlobals,
-  aliased: Set<string>,
-  problems: Problem[],
-): Component {
+export function checkComponent(kind: ComponentKind, id: string, located: Located, checks: ComponentChecks): Component {
+  const { globals, problems } = checks
   const broken = { id, kind, located, declaration: undefined, options: undefined, inputs: undefined, given: {} }
   if (!isTable(located.value)) {
     problems.push(problemAt(located, [], { message: `${kind} "${id}" must be a table of options` }))
@@ -81,7 +89,7 @@ export function checkComponent(
   // `inputs` of a source is an option that it does not have.
   const given = kind === 'source' && givenInputs !== undefined ? { ...rest, inputs: givenInputs } : rest
   const inputs = kind === 'source' ? [] : checkInputs(givenInputs, located, problems)
-  const declaration = checkType(kind, type, located, aliased, problems)
+  const declaration = checkType(kind, type, located, checks)
   if (declaration === undefined) return { ...broken, inputs, given }
   const options = checkOptions(declaration, given, located, globals, problems)
   return { id, kind, located, declaration, options, inputs, given }
@@ -98,10 +106,9 @@ function checkType(
   kind: ComponentKind,
   type: unknown,
   located: Located,
-  aliased: Set<string>,
-  problems: Problem[],
+  { registry, aliased, problems }: ComponentChecks,
 ): AnyDeclaration | undefined {
-  const known = components.filter((component) => component.kind === kind)
+  const known = registry.all.filter((component) => component.kind === kind)
   if (type === undefined || type === null) {
     problems.push(
       problemAt(located, [], { atKey: true, message: 'missing field `type`', help: `the type of the ${kind}` }),
@@ -112,10 +119,10 @@ function checkType(
     problems.push(problemAt(located, ['type'], { message: '`type` must be a string' }))
     return undefined
   }
-  const declaration = findComponent(kind, type)
+  const declaration = registry.find(kind, type)
   if (declaration === undefined) {
     const names = known.map((component) => component.type).toSorted()
-    const elsewhere = components.find(
+    const elsewhere = registry.all.find(
       (component) => component.type === type || component.aliases?.includes(type) === true,
     )
     const near = closest(type, [...names, ...known.flatMap((component) => component.aliases ?? [])])

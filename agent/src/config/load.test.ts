@@ -4,12 +4,20 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
-import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeEach, describe, expect, test } from 'vitest'
+import { components } from '../testing/components.ts'
 import type { Config, LoadResult } from './config.ts'
-import { loadConfig, loadConfigObject } from './load.ts'
+import {
+  type LoadObjectOptions,
+  type LoadOptions,
+  loadConfig as loadFiles,
+  loadConfigObject as loadObject,
+} from './load.ts'
 import { renderProblems } from './render.ts'
 
-vi.mock('../registry.ts', () => import('../testing/components.ts'))
+const loadConfig = (options: LoadOptions) => loadFiles({ components, ...options })
+const loadConfigObject = (object: unknown, options: LoadObjectOptions = {}) =>
+  loadObject(object, { components, ...options })
 
 const testdata = join(import.meta.dirname, 'testdata')
 const made: string[] = []

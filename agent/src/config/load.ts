@@ -1,5 +1,7 @@
 // The way in: files, or an object that a program already has, to a `Config` or to the list of everything that is wrong.
 
+import type { Registry } from '../component.ts'
+import { registry } from '../registry.ts'
 import type { ProgramRules } from '../remap/rules.ts'
 import type { Problem } from '../schema/problems.ts'
 import { check, locatedObject } from './check.ts'
@@ -13,6 +15,8 @@ import { type ReadOptions, readParts } from './read.ts'
 import { putSecretsIn } from './secrets.ts'
 
 export interface LoadOptions extends ReadOptions {
+  /** The components that it may use: all that the agent has if not given. */
+  readonly components?: Registry | undefined
   /** Whether a configuration without sources or sinks is fine. */
   readonly allowEmpty?: boolean | undefined
   /** Whether the data directory and the room for disk buffers are looked at and secrets and tables are read; yes if not given. */
@@ -36,6 +40,7 @@ export async function loadConfig(options: LoadOptions = {}): Promise<LoadResult>
   if (machine) problems.push(...(await machineProblems(raw)))
   const tables = machine ? readTables(raw, environment, problems) : undefined
   return check(raw, root, problems, {
+    registry: options.components ?? registry,
     environment,
     allowEmpty: options.allowEmpty ?? false,
     files: [...files, ...secretFiles, ...(tables?.files ?? [])],
@@ -45,6 +50,8 @@ export async function loadConfig(options: LoadOptions = {}): Promise<LoadResult>
 }
 
 export interface LoadObjectOptions {
+  /** The components that it may use: all that the agent has if not given. */
+  readonly components?: Registry | undefined
   /** Environment for proxies and the time zone; none if not given, so that the result depends on the object alone. */
   readonly env?: Environment | undefined
   readonly allowEmpty?: boolean | undefined
@@ -57,6 +64,6 @@ export function loadConfigObject(object: unknown, options: LoadObjectOptions = {
   const problems: Problem[] = []
   const root = locatedObject(object)
   const raw = merge([{ located: root, holds: 'all' }], problems)
-  const { env: environment = {}, allowEmpty = false, programs } = options
-  return check(raw, root, problems, { environment, allowEmpty, files: [], programs })
+  const { components = registry, env: environment = {}, allowEmpty = false, programs } = options
+  return check(raw, root, problems, { registry: components, environment, allowEmpty, files: [], programs })
 }

@@ -3,10 +3,9 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { components } from '../testing/components.ts'
 import { loadConfig } from './load.ts'
-
-vi.mock('../registry.ts', () => import('../testing/components.ts'))
 
 let dir = ''
 beforeEach(() => {
@@ -28,7 +27,7 @@ sinks:
 
 async function load(text: string, checkMachine = true) {
   writeFileSync(join(dir, 'config.yaml'), text)
-  return loadConfig({ paths: [join(dir, 'config.yaml')], env: {}, checkMachine })
+  return loadConfig({ components, paths: [join(dir, 'config.yaml')], env: {}, checkMachine })
 }
 
 const sharp = 'p"\'ä\n$A: #?&'

@@ -7,20 +7,19 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { describedComponents } from '../cli/pages.ts'
 import { globalOptions } from '../config/globals.ts'
 import { loadConfigObject } from '../config/load.ts'
 import { renderProblems } from '../config/render.ts'
 import { testOptions } from '../config/unit-test-shape.ts'
+import { components } from '../testing/components.ts'
 import { type CompletionCommand, completionScript } from './completion.ts'
 import { configurationSchema } from './json-schema.ts'
 import { componentPage } from './reference.ts'
 
-vi.mock('../registry.ts', () => import('../testing/components.ts'))
-
 const described = (type: string) => {
-  const found = describedComponents().find((component) => component.type === type)
+  const found = describedComponents(components.all).find((component) => component.type === type)
   if (found === undefined) throw new Error(`There is no component ${type}.`)
   return found
 }
@@ -32,10 +31,13 @@ test('a page describes a component completely', async () => {
 
 test('a skeleton is a valid configuration', () => {
   const out = described('log_output')
-  const result = loadConfigObject({
-    sources: { in: { type: 'log_input', ...described('log_input').example } },
-    sinks: { out: { type: 'log_output', inputs: ['in'], ...out.example } },
-  })
+  const result = loadConfigObject(
+    {
+      sources: { in: { type: 'log_input', ...described('log_input').example } },
+      sinks: { out: { type: 'log_output', inputs: ['in'], ...out.example } },
+    },
+    { components },
+  )
 
   expect(result.ok ? '' : renderProblems(result.problems)).toBe('')
 })
@@ -81,11 +83,11 @@ test.each([
     ok: false,
   },
 ])('the JSON Schema and the loader agree about $name', ({ config, ok }) => {
-  const schema = configurationSchema(describedComponents(), globalOptions, testOptions)
+  const schema = configurationSchema(describedComponents(components.all), globalOptions, testOptions)
   const validate = new Ajv2020({ strict: false }).compile(schema)
 
   expect(validate(config)).toBe(ok)
-  expect(loadConfigObject(config).ok).toBe(ok)
+  expect(loadConfigObject(config, { components }).ok).toBe(ok)
 })
 
 test('the JSON Schema takes variables where values stand', () => {
@@ -93,7 +95,7 @@ test('the JSON Schema takes variables where values stand', () => {
   config['sources'] = { in: { type: 'log_input', port: '${PORT}' } }
   config['healthchecks'] = { enabled: '${CHECK:-true}' }
   config['wildcard_matching'] = '$MODE'
-  const schema = configurationSchema(describedComponents(), globalOptions, testOptions)
+  const schema = configurationSchema(describedComponents(components.all), globalOptions, testOptions)
   const validate = new Ajv2020({ strict: false }).compile(schema)
 
   expect(validate(config)).toBe(true)

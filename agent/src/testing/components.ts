@@ -1,7 +1,7 @@
 // Declarations for tests of what is derived from declarations: configuration, reference, schema. They stand in for the
 // registry, so that those tests do not change with every component.
 
-import { type AnyDeclaration, defineSink, defineSource, defineTransform, erased } from '../component.ts'
+import { defineSink, defineSource, defineTransform, erased, registryOf } from '../component.ts'
 import { batch, compression, decoding, encoding, httpAuth, proxy, request, tls } from '../schema/groups.ts'
 import {
   bool,
@@ -103,16 +103,10 @@ const metricOutput = defineSink({
   build: never,
 })
 
-export const components: readonly AnyDeclaration[] = [
+export const components = registryOf([
   erased(logs),
   erased(metrics),
   erased(change),
   erased(output),
   erased(metricOutput),
-]
-
-export function findComponent(kind: AnyDeclaration['kind'], type: string): AnyDeclaration | undefined {
-  return components.find(
-    (component) => component.kind === kind && (component.type === type || component.aliases?.includes(type) === true),
-  )
-}
+])

@@ -14,6 +14,7 @@ import {
   defineSource,
   defineTransform,
   erased,
+  registryOf,
   type Sink,
   type SourceContext,
   type Transform,
@@ -34,13 +35,6 @@ import { Topology, type TopologyOptions } from './run.ts'
 import type { Leadership } from './singleton.ts'
 import { Meter, Stopwatch } from './utilization.ts'
 import { watchFiles } from './watch.ts'
-
-const testing = vi.hoisted(() => ({ list: [] as unknown[] }))
-vi.mock('../registry.ts', () => ({
-  components: testing.list,
-  findComponent: (kind: string, type: string) =>
-    (testing.list as { kind: string; type: string }[]).find((one) => one.kind === kind && one.type === type),
-}))
 
 /** A source that sends what the test gives it. */
 class Feed {
@@ -159,7 +153,7 @@ let failingBuilds = new Set<string>()
 let unhealthy = new Set<string>()
 let silent = new Set<string>()
 
-testing.list.push(
+const components = registryOf([
   erased(
     defineSource({
       type: 'feed',
@@ -247,7 +241,7 @@ testing.list.push(
       },
     }),
   ),
-)
+])
 
 beforeEach(() => {
   askers.clear()
@@ -259,7 +253,7 @@ beforeEach(() => {
 })
 
 function configOf(text: string): Config {
-  const result = loadConfigObject(parse(text), { allowEmpty: true })
+  const result = loadConfigObject(parse(text), { components, allowEmpty: true })
   if (!result.ok) throw new Error(result.problems.map((problem) => `${problem.path}: ${problem.message}`).join('\n'))
   return result.config
 }
