@@ -1,6 +1,6 @@
 // One file that is tailed, and what the engine and its users agree on: options, and hooks that hear of files and lines.
 
-import type { Stats } from 'node:fs'
+import { fstatSync, type Stats } from 'node:fs'
 import type { Turns } from '../component.ts'
 import type { Confined } from './confinement.ts'
 import type { DiscoveryHooks, DiscoveryRules, Finder } from './discovery.ts'
@@ -163,4 +163,13 @@ export function inodeOf(stats: Stats): string {
 export function directoryOf(path: string): string {
   const end = path.lastIndexOf('/')
   return end <= 0 ? '/' : path.slice(0, end)
+}
+
+/** What the file holds; what was read of it if it cannot be asked. */
+export function sizeOf(file: { readonly descriptor: number; readonly offset: number }): number {
+  try {
+    return fstatSync(file.descriptor).size
+  } catch {
+    return file.offset
+  }
 }

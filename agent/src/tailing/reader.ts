@@ -1,0 +1,378 @@
+// Reads the files of a tailer, chunk by chunk, in the order of each file. An incomplete line is not kept: it is read again when the
+// file has grown. One loop reads; nothing happens per line or per file without data, but for one read at a slow beat.
+
+import { fstatSync, readSync } from 'node:fs'
+import { Timestamp } from '../event/timestamp.ts'
+import type { ComponentEvents } from '../telemetry/component-events.ts'
+import { GzipQueue } from './gzip-queue.ts'
+import { Poller } from './poller.ts'
+import { maxPollMs } from './polling.ts'
+import type { FileRegistry } from './registry.ts'
+import type { TailReports } from './reports.ts'
+import { type Slab, type SlabPool, searchedBytes } from './slab.ts'
+import type { StoppableWaits } from './stoppable-waits.ts'
+import type { TailedFile, TailHooks, TailOptions } from './tailed-file.ts'
+
+const coalesceMs = 10
+/** How long a new file may be held back for what belongs to it. */
+const holdMs = 1000
+
+interface Context<State> {
+  readonly pool: SlabPool
+  readonly registry: FileRegistry<State>
+  readonly reports: TailReports
+  readonly waits: StoppableWaits
+  readonly events: ComponentEvents
+  readonly stopping: AbortSignal
+  /** Walks a folder if its modification time has changed. */
+  look(directory: string): void
+}
+
+export class FileReader<State> {
+  readonly #options: TailOptions
+  readonly #hooks: TailHooks<State>
+  readonly #pool: SlabPool
+  readonly #registry: FileRegistry<State>
+  readonly #reports: TailReports
+  readonly #waits: StoppableWaits
+  readonly #events: ComponentEvents
+  readonly #signal: AbortSignal
+  readonly #poller: Poller<State>
+  readonly #gzip: GzipQueue<State>
+
+  /** Files that may have something to read. */
+  readonly #ready = new Set<TailedFile<State>>()
+  /** New files that are not read yet. */
+  readonly #held = new Set<TailedFile<State>>()
+  /** Back-pressure of what was handed on outside the loop: the loop waits for it. */
+  readonly #delays: Promise<void>[] = []
+  #heldTimer: NodeJS.Timeout | undefined
+  #wake: (() => void) | undefined
+  #coalescing: NodeJS.Timeout | undefined
+  #tickDue = false
+
+  constructor(options: TailOptions, hooks: TailHooks<State>, context: Context<State>) {
+    this.#options = options
+    this.#hooks = hooks
+    this.#pool = context.pool
+    this.#registry = context.registry
+    this.#reports = context.reports
+    this.#waits = context.waits
+    this.#events = context.events
+    this.#signal = context.stopping
+    this.#poller = new Poller({
+      due: (file) => this.#ready.add(file),
+      polled: () => {
+        if (this.#ready.size > 0) this.#wake?.()
+      },
+      look: context.look,
+      checkPath: (file) => this.#registry.checkPath(file),
+    })
+    this.#gzip = new GzipQueue(options, {
+      pool: this.#pool,
+      hooks,
+      reports: this.#reports,
+      waits: this.#waits,
+      signal: this.#signal,
+      take: (file, slab, length) => this.#take(file, slab, length),
+      ended: () => this.#wake?.(),
+    })
+  }
+
+  /** Reads until the agent stops, or until all files are at their end where the options say so. */
+  async run(): Promise<void> {
+    const { turns } = this.#options
+    let sliceStart = performance.now()
+    while (!this.#signal.aborted) {
+      for (let delay = this.#delays.shift(); delay !== undefined; delay = this.#delays.shift()) {
+        await this.#waits.unlessStopping(delay)
+      }
+      if (this.#tickDue) {
+        this.#tickDue = false
+        await this.#waits.unlessStopping(this.#hooks.tick?.(Date.now()))
+      }
+      if (this.#ready.size === 0) {
+        if (this.#options.stopAtEnd && this.#gzip.task === undefined) return this.#finishAll()
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve
+        })
+        this.#wake = undefined
+        if (turns !== undefined && !this.#signal.aborted) await this.#waits.unlessStopping(turns.next())
+        sliceStart = performance.now()
+        continue
+      }
+      for (const file of this.#turns()) {
+        const waiting = turns === undefined ? this.#turn(file) : turns.spend(() => this.#turn(file))
+        if (waiting !== undefined) await this.#waits.unlessStopping(waiting)
+        if (this.#signal.aborted) return
+        // A turn of the event loop for the others, about once a chunk.
+        if (performance.now() - sliceStart > 1) {
+          if (turns === undefined) await new Promise<void>((resolve) => setImmediate(resolve))
+          else await this.#waits.unlessStopping(turns.next())
+          sliceStart = performance.now()
+        }
+      }
+    }
+  }
+
+  /** Begins with a new file; waits with it for up to a second where the hooks say so. */
+  begin(file: TailedFile<State>): void {
+    if (this.#hooks.waits?.(file) === true) {
+      file.waitUntil = Date.now() + holdMs
+      clearTimeout(this.#heldTimer)
+      this.#heldTimer = setTimeout(() => this.releaseHeld(), holdMs)
+    }
+    if (file.gzip) this.#gzip.push(file)
+    else this.mark(file)
+  }
+
+  /** Gives a file a turn. */
+  mark(file: TailedFile<State>): void {
+    if (file.closed || file.gzip) return
+    this.#ready.add(file)
+    // What comes within a few milliseconds is read together.
+    if (this.#wake !== undefined && this.#coalescing === undefined) {
+      this.#coalescing = setTimeout(() => {
+        this.#coalescing = undefined
+        this.#wake?.()
+      }, coalesceMs)
+    }
+  }
+
+  /** Gives a file no turn until it is marked again. */
+  unmark(file: TailedFile<State>): void {
+    this.#ready.delete(file)
+  }
+
+  /** Gives a file that is about to be closed neither a turn nor a poll. */
+  forget(file: TailedFile<State>): void {
+    this.#ready.delete(file)
+    this.#poller.forget(file)
+  }
+
+  isReady(file: TailedFile<State>): boolean {
+    return this.#ready.has(file)
+  }
+
+  /** Whether all that was found in a file has been read. */
+  isAtEnd(file: TailedFile<State>): boolean {
+    return !this.#ready.has(file) && !this.#held.has(file)
+  }
+
+  isPolled(file: TailedFile<State>): boolean {
+    return this.#poller.has(file)
+  }
+
+  /** The files with news. */
+  *filesWithNews(): Iterable<TailedFile<State>> {
+    yield* this.#ready
+    yield* this.#held
+  }
+
+  setBusy(directory: string, busy: boolean): void {
+    this.#poller.setBusy(directory, busy)
+    // Reads what has arrived until now. In a busy folder, this read also schedules the first poll.
+    for (const file of this.#registry.filesIn(directory)) {
+      file.pollMs = maxPollMs
+      this.mark(file)
+    }
+  }
+
+  /** Looks again whether new files can be read. */
+  releaseHeld(): void {
+    for (const file of this.#held) this.mark(file)
+    this.#held.clear()
+  }
+
+  /** Calls the tick of the hooks at the next turn of the loop. */
+  requestTick(): void {
+    this.#tickDue = true
+  }
+
+  wake(): void {
+    this.#wake?.()
+  }
+
+  /** Lets the loop wait for what was handed on outside it. */
+  delay(promise: Promise<void> | undefined): void {
+    if (promise !== undefined) this.#delays.push(promise)
+  }
+
+  /** The end of a file: what stands after its last delimiter may be a line, and nothing may be held back for it. */
+  finish(file: TailedFile<State>): void {
+    const last = this.#options.lastLine ? this.#takeLastLine(file) : undefined
+    const closed = this.#hooks.closed(file)
+    this.#registry.close(file)
+    this.delay(last)
+    this.delay(closed)
+  }
+
+  /** Clears the timers and waits for what still reads. */
+  async stop(): Promise<void> {
+    clearTimeout(this.#coalescing)
+    clearTimeout(this.#heldTimer)
+    this.#poller.stop()
+    await this.#gzip.task
+  }
+
+  /** The files that have a turn now. */
+  #turns(): Iterable<TailedFile<State>> {
+    if (this.#ready.size === 1 || !this.#options.oldestFirst) return [...this.#ready]
+    const oldest = new Map<string, TailedFile<State>>()
+    for (const file of this.#ready) {
+      const other = oldest.get(file.directory)
+      if (other === undefined || file.created < other.created) oldest.set(file.directory, file)
+    }
+    return oldest.values()
+  }
+
+  /** Reads one file until its turn is over. Gives a promise when what was read must be waited for. */
+  #turn(file: TailedFile<State>): Promise<void> | undefined {
+    const { maxReadBytes } = this.#options
+    let read = 0
+    // Grows until a whole line is in it, where the turn is shorter than a line.
+    let reach = this.#options.isReadBoundExact === true ? maxReadBytes : Number.POSITIVE_INFINITY
+    while (read < maxReadBytes) {
+      if (file.closed || file.gzip || this.#mustWait(file)) {
+        this.#ready.delete(file)
+        return undefined
+      }
+      const slab = this.#pool.take()
+      const capacity = Math.min(slab.buffer.length, reach)
+      let length: number
+      try {
+        length = readSync(file.descriptor, slab.buffer, 0, capacity, file.offset)
+      } catch (error) {
+        this.#pool.give(slab)
+        this.#ready.delete(file)
+        this.#reports.unread(file.path, error)
+        return undefined
+      }
+      if (length === 0) {
+        this.#pool.give(slab)
+        this.#ready.delete(file)
+        this.#atEnd(file)
+        this.#poller.schedule(file)
+        return undefined
+      }
+      if (file.isSilent && this.#isReplaced(file)) {
+        this.#pool.give(slab)
+        return undefined
+      }
+      const before = file.offset
+      const waiting = this.#take(file, slab, length)
+      if (file.offset === before && length === capacity && capacity < slab.buffer.length) {
+        this.#pool.give(slab)
+        reach *= 2
+        continue
+      }
+      read += length
+      if (!slab.held) this.#pool.give(slab)
+      if (length < capacity) {
+        // A short read is the end, until the next change, poll or beat.
+        this.#ready.delete(file)
+        this.#poller.schedule(file)
+        return waiting
+      }
+      if (waiting !== undefined) return waiting
+    }
+    return undefined
+  }
+
+  #mustWait(file: TailedFile<State>): boolean {
+    if (file.waitUntil === 0) return false
+    if (Date.now() < file.waitUntil && this.#hooks.waits?.(file) === true) {
+      this.#held.add(file)
+      this.#poller.schedule(file)
+      return true
+    }
+    file.waitUntil = 0
+    return false
+  }
+
+  /** Hands on the whole lines of a chunk and moves the offset past them. */
+  #take(file: TailedFile<State>, slab: Slab, length: number): Promise<void> | undefined {
+    const { delimiter, maxLineBytes } = this.#options
+    slab.base = file.offset
+    slab.time = Timestamp.now()
+    // What is not yet a line is read again and again, and is news only when it has grown.
+    if (slab.base + length !== file.readTo) file.lastData = slab.time.ms
+    file.readTo = slab.base + length
+    let from = 0
+    const searched = searchedBytes(length, delimiter)
+    if (file.discarding) {
+      const end = delimiter.find(slab.buffer.subarray(0, length), 0)
+      if (end < 0) {
+        file.offset += Math.max(0, searched)
+        return undefined
+      }
+      from = end + delimiter.length
+      file.discarding = false
+    }
+    slab.split(from, length, delimiter, maxLineBytes)
+    if (length - slab.consumed > maxLineBytes + delimiter.length) {
+      slab.discarded++
+      file.discarding = true
+      file.offset = slab.base + searched
+    } else {
+      file.offset = slab.end
+    }
+    if (slab.consumed > 0) this.#events.receivedBytes(slab.consumed, this.#reports.byteTags(file))
+    if (slab.discarded > 0) this.#reports.tooLong(file.path, maxLineBytes, slab.discarded)
+    if (slab.count === 0) {
+      if (slab.consumed > 0) file.progress.skip(slab.end)
+      return undefined
+    }
+    return this.#hooks.lines(file, slab)
+  }
+
+  /** A file has no more for now: was it cut, or removed? */
+  #atEnd(file: TailedFile<State>): void {
+    let size: number
+    try {
+      size = fstatSync(file.descriptor).size
+    } catch {
+      return // reported by the next read
+    }
+    if (size < file.offset) this.#registry.restart(file)
+  }
+
+  /**
+   * Whether a file that is polled was cut and filled again while it was silent, beyond where it was read: its size does not say
+   * so, but its first lines do. True if it was, and is read from its beginning.
+   */
+  #isReplaced(file: TailedFile<State>): boolean {
+    file.isSilent = false
+    this.#registry.verify(file)
+    return file.closed
+  }
+
+  #takeLastLine(file: TailedFile<State>): Promise<void> | undefined {
+    if (file.discarding || file.closed || file.gzip) return undefined
+    const slab = this.#pool.take()
+    let length = 0
+    try {
+      length = readSync(file.descriptor, slab.buffer, 0, slab.buffer.length, file.offset)
+    } catch {
+      // What cannot be read was reported when it was first tried.
+    }
+    let waiting: Promise<void> | undefined
+    if (length > 0) {
+      slab.base = file.offset
+      slab.time = Timestamp.now()
+      slab.split(0, length, this.#options.delimiter, this.#options.maxLineBytes)
+      if (slab.consumed < length) slab.addLast(slab.consumed, length)
+      file.offset = slab.end
+      this.#events.receivedBytes(slab.consumed, this.#reports.byteTags(file))
+      waiting = this.#hooks.lines(file, slab)
+    }
+    if (!slab.held) this.#pool.give(slab)
+    return waiting
+  }
+
+  /** All files are at their end: their last lines are handed on. */
+  async #finishAll(): Promise<void> {
+    for (const file of [...this.#registry.files()]) this.finish(file)
+    for (const delay of this.#delays) await this.#waits.unlessStopping(delay)
+  }
+}

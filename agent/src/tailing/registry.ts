@@ -1,0 +1,363 @@
+// The files that a tailer knows. A file is known by its fingerprint and read through its descriptor, so that a rename or a removal
+// loses nothing. Decides what each found file is: new, known under another name, a copy of a known one, or too short. Reads no lines.
+
+import { closeSync, constants, fstatSync, openSync, type Stats, statSync } from 'node:fs'
+import type { ComponentEvents } from '../telemetry/component-events.ts'
+import type { Logger } from '../telemetry/logger.ts'
+import type { Checkpoints } from './checkpoint.ts'
+import type { FoundFile } from './discovery.ts'
+import { type Fingerprint, Fingerprinter } from './fingerprint.ts'
+import { Progress, type ProgressState } from './progress.ts'
+import type { TailReports } from './reports.ts'
+import { directoryOf, inodeOf, TailedFile, type TailOptions } from './tailed-file.ts'
+
+export interface RegistryHooks<State> {
+  /** A file is read from now on. */
+  opened(file: TailedFile<State>): void
+  /** A file may have new lines, or is gone. */
+  news(file: TailedFile<State>): void
+  /** A file is about to be closed. */
+  closing(file: TailedFile<State>): void
+  /** A link has got another target: its folder must be walked again. */
+  rescan(directory: string): void
+}
+
+interface Context {
+  readonly events: ComponentEvents
+  readonly logger: Logger
+  readonly reports: TailReports
+  readonly checkpoints: Checkpoints
+  readonly progressState: ProgressState
+}
+
+export class FileRegistry<State> {
+  readonly #options: TailOptions
+  readonly #hooks: RegistryHooks<State>
+  readonly #events: ComponentEvents
+  readonly #logger: Logger
+  readonly #reports: TailReports
+  readonly #checkpoints: Checkpoints
+  readonly #progressState: ProgressState
+  readonly #fingerprinter: Fingerprinter
+
+  readonly #byInode = new Map<string, TailedFile<State>>()
+  readonly #byPath = new Map<string, TailedFile<State>>()
+  readonly #byDirectory = new Map<string, Set<TailedFile<State>>>()
+  readonly #byFingerprint = new Map<Fingerprint, TailedFile<State>>()
+  /** Files that are too short for a fingerprint or cannot be opened, with the size at the last attempt. */
+  readonly #waiting = new Map<string, { size: number; unwatched: boolean }>()
+  /** Second files of a fingerprint, by inode, with size and time when that was found. */
+  readonly #doubles = new Map<string, { path: string; stamp: string; fingerprint: Fingerprint }>()
+  #started = false
+  /** Of the tailer whose place this one takes. */
+  #inherited: ReadonlyMap<Fingerprint, Progress> | undefined
+
+  constructor(options: TailOptions, hooks: RegistryHooks<State>, context: Context) {
+    this.#options = options
+    this.#hooks = hooks
+    this.#events = context.events
+    this.#logger = context.logger
+    this.#reports = context.reports
+    this.#checkpoints = context.checkpoints
+    this.#progressState = context.progressState
+    this.#fingerprinter = new Fingerprinter(options.fingerprint)
+  }
+
+  /** The open files. */
+  files(): IterableIterator<TailedFile<State>> {
+    return this.#byInode.values()
+  }
+
+  filesIn(directory: string): Iterable<TailedFile<State>> {
+    return this.#byDirectory.get(directory) ?? []
+  }
+
+  /** The open files of each folder. */
+  folders(): Iterable<ReadonlySet<TailedFile<State>>> {
+    return this.#byDirectory.values()
+  }
+
+  /** Continues with the positions of the tailer whose place this one takes. */
+  inherit(files: ReadonlyMap<Fingerprint, Progress> | undefined): void {
+    this.#inherited = files
+  }
+
+  /** From now on, a file that is found is new and read from its beginning. */
+  start(): void {
+    this.#started = true
+  }
+
+  /** Something was written to a file, or it was replaced. */
+  changed(path: string): void {
+    const file = this.#byPath.get(path)
+    if (file !== undefined) this.#hooks.news(file)
+    else if (this.#waiting.has(path)) this.#retry(path)
+  }
+
+  /** Tries again to open the files that were too short. */
+  retryWaiting(): void {
+    for (const path of [...this.#waiting.keys()]) this.#retry(path)
+  }
+
+  /** Whether a checkpoint is still needed. */
+  isWanted(fingerprint: Fingerprint): boolean {
+    if (this.#byFingerprint.has(fingerprint)) return true
+    for (const double of this.#doubles.values()) if (double.fingerprint === fingerprint) return true
+    return false
+  }
+
+  /** Compares the wanted files of a folder with the known ones: opens the new ones, and notes the moved and removed ones. */
+  listed(directory: string, files: readonly FoundFile[], watched: boolean): void {
+    const present = new Set<TailedFile<State>>()
+    const paths = new Set<string>()
+    const unknown: { path: string; unwatched: boolean }[] = []
+    for (const { path, link } of files) {
+      paths.add(path)
+      let stats: Stats
+      try {
+        stats = statSync(path)
+      } catch {
+        continue // removed since the folder was read
+      }
+      const file = this.#byInode.get(inodeOf(stats))
+      const unwatched = link || !watched
+      if (file === undefined) {
+        unknown.push({ path, unwatched })
+        continue
+      }
+      present.add(file)
+      file.goneSince = undefined
+      file.unwatched = unwatched
+      if (file.path !== path && !this.#pathLeadsTo(file.path, file.inode)) this.#rename(file, path)
+    }
+    const now = Date.now()
+    for (const file of this.#byDirectory.get(directory) ?? []) {
+      if (present.has(file) || file.goneSince !== undefined) continue
+      file.goneSince = now
+      this.#hooks.news(file)
+    }
+    for (const path of this.#waiting.keys()) {
+      if (!paths.has(path) && directoryOf(path) === directory) this.#forget(path)
+    }
+    for (const [inode, double] of this.#doubles) {
+      if (!paths.has(double.path) && directoryOf(double.path) === directory) this.#doubles.delete(inode)
+    }
+    // The oldest first, so that a restart goes on in the order in which files were written.
+    if (unknown.length > 1) unknown.sort((left, right) => createdTime(left.path) - createdTime(right.path))
+    for (const { path, unwatched } of unknown) this.#open(path, unwatched)
+    this.#events.gauge('open_files', this.#byInode.size)
+  }
+
+  /** inotify does not report it when a symbolic link gets another target. */
+  checkPath(file: TailedFile<State>): void {
+    if (file.unwatched && !this.#pathLeadsTo(file.path, file.inode)) this.#hooks.rescan(file.directory)
+  }
+
+  /** Looks whether the file still begins with the same lines: it may have been cut and filled again in between. */
+  verify(file: TailedFile<State>): void {
+    if (file.closed || file.gzip || this.#options.fingerprint.strategy !== 'checksum') return
+    try {
+      const stats = fstatSync(file.descriptor)
+      if (stats.mtimeMs === file.checkedTime) return
+      file.checkedTime = stats.mtimeMs
+      const identity = this.#fingerprinter.identify(file.descriptor, this.#options.stopAtEnd)
+      if (identity?.fingerprint !== file.progress.fingerprint) this.restart(file)
+    } catch (error) {
+      this.#reports.unreadable(file.path, error)
+    }
+  }
+
+  /** Reads a file from its beginning, because it was cut. */
+  restart(file: TailedFile<State>): void {
+    this.#logger.info({ file: file.path }, 'File was truncated; reading it from its beginning.')
+    const { path, unwatched } = file
+    this.close(file)
+    file.progress.close()
+    this.#checkpoints.delete(file.progress.fingerprint)
+    this.#open(path, unwatched)
+  }
+
+  /** Forgets a file and closes its descriptor. */
+  close(file: TailedFile<State>): void {
+    if (file.closed) return
+    this.#hooks.closing(file)
+    file.closed = true
+    this.#byInode.delete(file.inode)
+    if (this.#byPath.get(file.path) === file) this.#byPath.delete(file.path)
+    if (this.#byFingerprint.get(file.progress.fingerprint) === file) {
+      this.#byFingerprint.delete(file.progress.fingerprint)
+    }
+    const siblings = this.#byDirectory.get(file.directory)
+    siblings?.delete(file)
+    if (siblings?.size === 0) this.#byDirectory.delete(file.directory)
+    this.#closeDescriptor(file)
+    this.#events.count('files_unwatched_total', 1, this.#reports.tags(file))
+    this.#events.gauge('open_files', this.#byInode.size)
+  }
+
+  /** Closes all descriptors; the files stay known. */
+  closeDescriptors(): void {
+    for (const file of this.#byInode.values()) this.#closeDescriptor(file)
+  }
+
+  #pathLeadsTo(path: string, inode: string): boolean {
+    try {
+      return inodeOf(statSync(path)) === inode
+    } catch {
+      return false
+    }
+  }
+
+  #rename(file: TailedFile<State>, path: string): void {
+    if (this.#byPath.get(file.path) === file) this.#byPath.delete(file.path)
+    this.#byDirectory.get(file.directory)?.delete(file)
+    file.path = path
+    file.byteTags = undefined
+    file.directory = directoryOf(path)
+    this.#index(file)
+  }
+
+  #index(file: TailedFile<State>): void {
+    this.#byPath.set(file.path, file)
+    const siblings = this.#byDirectory.get(file.directory)
+    if (siblings === undefined) this.#byDirectory.set(file.directory, new Set([file]))
+    else siblings.add(file)
+  }
+
+  #forget(path: string): void {
+    this.#waiting.delete(path)
+    this.#reports.forget(path)
+  }
+
+  /** Tries again to open a file that was too short. */
+  #retry(path: string): void {
+    const waiting = this.#waiting.get(path)
+    if (waiting === undefined) return
+    try {
+      if (statSync(path).size === waiting.size) return
+    } catch {
+      return // gone: its folder will say so
+    }
+    this.#open(path, waiting.unwatched)
+  }
+
+  #open(path: string, unwatched: boolean): void {
+    let descriptor: number
+    try {
+      // A pipe at the end of a link would hold the whole process until somebody writes into it.
+      descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
+      this.#waiting.set(path, { size: -1, unwatched })
+      this.#reports.unreadable(path, error)
+      return
+    }
+    let kept = false
+    try {
+      if (this.#options.confinement?.holds(descriptor) === false) {
+        this.#reports.outside(path)
+        return
+      }
+      kept = this.#admit(path, descriptor, unwatched)
+    } catch (error) {
+      this.#waiting.set(path, { size: -1, unwatched })
+      this.#reports.unreadable(path, error)
+    } finally {
+      if (!kept) closeSync(descriptor)
+    }
+  }
+
+  /** Decides what an open file is: new, known under another name, a double, or too short. True if it is read from now on. */
+  #admit(path: string, descriptor: number, unwatched: boolean): boolean {
+    const options = this.#options
+    const stats = fstatSync(descriptor)
+    if (!stats.isFile()) return false
+    const stamp = `${stats.size} ${stats.mtimeMs}`
+    if (this.#doubles.get(inodeOf(stats))?.stamp === stamp) return false
+    const identity = this.#fingerprinter.identify(descriptor, options.stopAtEnd)
+    if (identity === undefined) {
+      this.#waiting.set(path, { size: stats.size, unwatched })
+      this.#reports.tooShort(path)
+      return false
+    }
+    this.#forget(path)
+    const { fingerprint, gzip } = identity
+
+    const other = this.#byFingerprint.get(fingerprint)
+    if (other !== undefined) {
+      if (
+        !gzip &&
+        !other.gzip &&
+        stats.size >= other.offset &&
+        (other.goneSince !== undefined || newer(stats, other))
+      ) {
+        this.#switch(other, path, descriptor, stats, unwatched)
+        return true
+      }
+      if (!gzip && other.goneSince === undefined) {
+        this.#reports.double(path, other.path)
+      }
+      this.#doubles.set(inodeOf(stats), { path, stamp, fingerprint })
+      return false
+    }
+
+    const inherited = this.#inherited?.get(fingerprint)
+    const reach = inherited?.reach
+    // What a predecessor has handed on is on its way, though not delivered yet: it is not read again.
+    const goesOn = inherited !== undefined && reach !== undefined && (gzip || reach <= stats.size)
+    const known = goesOn ? reach : this.#checkpoints.get(fingerprint)
+    let offset = 0
+    if (known !== undefined) offset = !gzip && known > stats.size ? 0 : known
+    else if (options.ignoreOlderMs !== undefined && Date.now() - stats.mtimeMs > options.ignoreOlderMs)
+      offset = stats.size
+    else if (!this.#started && options.readFrom === 'end') offset = stats.size
+    if (gzip && known === undefined && offset > 0) {
+      this.#doubles.set(inodeOf(stats), { path, stamp, fingerprint })
+      return false
+    }
+    if (goesOn) inherited.passTo(this.#checkpoints, this.#progressState)
+    const progress = goesOn ? inherited : new Progress(fingerprint, offset, this.#checkpoints, this.#progressState)
+    const file = new TailedFile<State>({ path, descriptor, stats, gzip, offset, progress, unwatched })
+    this.#events.count(known === undefined ? 'files_added_total' : 'files_resumed_total', 1, this.#reports.tags(file))
+    this.#logger.debug({ file: path, position: offset }, known === undefined ? 'Found a file.' : 'Resuming a file.')
+    this.#byInode.set(file.inode, file)
+    this.#byFingerprint.set(fingerprint, file)
+    this.#index(file)
+    this.#hooks.opened(file)
+    return true
+  }
+
+  /** Goes on in a copy of the file. */
+  #switch(file: TailedFile<State>, path: string, descriptor: number, stats: Stats, unwatched: boolean): void {
+    this.#byInode.delete(file.inode)
+    this.#closeDescriptor(file)
+    file.descriptor = descriptor
+    file.inode = inodeOf(stats)
+    file.goneSince = undefined
+    file.unwatched = unwatched
+    this.#byInode.set(file.inode, file)
+    if (file.path !== path) this.#rename(file, path)
+    this.#hooks.news(file)
+  }
+
+  #closeDescriptor(file: TailedFile<State>): void {
+    try {
+      closeSync(file.descriptor)
+    } catch {
+      // Already closed by a gzip reader that failed: nothing is held any more.
+    }
+  }
+}
+
+function newer(stats: Stats, file: { readonly descriptor: number }): boolean {
+  return stats.mtimeMs > fstatSync(file.descriptor).mtimeMs
+}
+
+function createdTime(path: string): number {
+  try {
+    const stats = statSync(path)
+    return stats.birthtimeMs || stats.ctimeMs
+  } catch {
+    return 0
+  }
+}

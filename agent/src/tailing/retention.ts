@@ -1,0 +1,136 @@
+// How long a tailer keeps a file that is gone, what it gives up where there is no room, and which files it removes. Counts what was
+// written and what is lost.
+
+import { fstatSync, unlinkSync } from 'node:fs'
+import type { ComponentEvents } from '../telemetry/component-events.ts'
+import type { FileReader } from './reader.ts'
+import type { FileRegistry } from './registry.ts'
+import type { TailReports } from './reports.ts'
+import { type LossReason, sizeOf, type TailedFile, type TailHooks, type TailOptions } from './tailed-file.ts'
+
+/** A removed file is kept so long after its last line: its writer may not know yet. */
+const lingerMs = 2000
+
+interface Context<State> {
+  readonly registry: FileRegistry<State>
+  readonly reader: FileReader<State>
+  readonly reports: TailReports
+  readonly events: ComponentEvents
+}
+
+export class Retention<State> {
+  readonly #options: TailOptions
+  readonly #hooks: TailHooks<State>
+  readonly #registry: FileRegistry<State>
+  readonly #reader: FileReader<State>
+  readonly #reports: TailReports
+  readonly #events: ComponentEvents
+
+  constructor(options: TailOptions, hooks: TailHooks<State>, context: Context<State>) {
+    this.#options = options
+    this.#hooks = hooks
+    this.#registry = context.registry
+    this.#reader = context.reader
+    this.#reports = context.reports
+    this.#events = context.events
+  }
+
+  /** Closes a file, or removes it, if it is time for that. */
+  consider(file: TailedFile<State>, now: number): void {
+    if (file.goneSince !== undefined) this.#considerClosing(file, file.goneSince, now)
+    else if (this.#options.removeAfterMs !== undefined) this.#considerRemoving(file, this.#options.removeAfterMs, now)
+  }
+
+  /** Gives up what there is no room for: the oldest first. */
+  makeRoom(): void {
+    const { maxRotatedFiles, isDiskFull } = this.#options
+    if (maxRotatedFiles !== undefined) {
+      for (const siblings of this.#registry.folders()) {
+        if (siblings.size <= maxRotatedFiles) continue
+        const rotated = [...siblings].filter((file) => isRotated(file) && file.offset < sizeOf(file))
+        if (rotated.length <= maxRotatedFiles) continue
+        rotated.sort(byAge)
+        for (const file of rotated.slice(0, rotated.length - maxRotatedFiles)) this.#giveUp(file, 'rotated_files')
+      }
+    }
+    if (isDiskFull?.() !== true) return
+    // One at a time: the room of each is looked for before the next.
+    const removed = [...this.#registry.files()].filter((file) => file.goneSince !== undefined && !file.gzip)
+    const oldest = removed.filter((file) => file.offset < sizeOf(file)).sort(byAge)[0]
+    if (oldest === undefined) return
+    this.#giveUp(oldest, 'disk_pressure')
+    this.#reader.finish(oldest)
+  }
+
+  /** Reports how much has been written since the last call. */
+  measure(file: TailedFile<State>, isRead = this.#reader.isAtEnd(file)): void {
+    if (this.#hooks.written === undefined || file.gzip) return
+    const size = isRead ? file.readTo : sizeOf(file)
+    if (size <= file.writtenTo) return
+    this.#hooks.written(file, size - file.writtenTo)
+    file.writtenTo = size
+  }
+
+  /** Closes a file that is gone, once it was read to its end and its writer has had time to let go. */
+  #considerClosing(file: TailedFile<State>, goneSince: number, now: number): void {
+    if (file.gzip) {
+      if (file.finished) this.#reader.finish(file)
+      return
+    }
+    const { rotateWaitMs } = this.#options
+    if (rotateWaitMs !== undefined && now - goneSince >= rotateWaitMs) {
+      this.#reportLoss(file, 'rotate_wait')
+      this.#reader.finish(file)
+      return
+    }
+    let size: number
+    try {
+      size = fstatSync(file.descriptor).size
+    } catch {
+      size = 0
+    }
+    const rest = size - file.offset
+    // Bytes that were read and are still ahead of the offset are not a whole line.
+    const isRead = !this.#reader.isReady(file) && file.readTo === size
+    const atEnd = rest <= 0 || (isRead && rest <= this.#options.maxLineBytes)
+    if (atEnd && now - Math.max(goneSince, file.lastData) >= lingerMs) this.#reader.finish(file)
+  }
+
+  #considerRemoving(file: TailedFile<State>, afterMs: number, now: number): void {
+    if (file.progress.position !== file.offset || now - file.lastData < afterMs) return
+    try {
+      if (!file.gzip && fstatSync(file.descriptor).size !== file.offset) return
+      if (this.#options.confinement?.mayRemove(file.path) === false) return
+      unlinkSync(file.path)
+      this.#events.count('files_deleted_total', 1, this.#reports.tags(file))
+    } catch (error) {
+      this.#reports.unremovable(file.path, error)
+    }
+  }
+
+  /** Reads no more of a file that goes no further. */
+  #giveUp(file: TailedFile<State>, reason: LossReason): void {
+    const end = sizeOf(file)
+    if (end <= file.offset) return
+    this.#reportLoss(file, reason, end)
+    this.#reader.delay(this.#hooks.closed(file))
+    file.offset = end
+    file.progress.skip(end)
+    this.#reader.unmark(file)
+  }
+
+  #reportLoss(file: TailedFile<State>, reason: LossReason, end = sizeOf(file)): void {
+    this.measure(file, false)
+    const rest = end - file.offset
+    if (rest > 0) this.#hooks.lost?.(file, rest, reason)
+  }
+}
+
+/** Whether nobody writes to a file any more: it was removed, or has got another name beside its own. */
+function isRotated(file: { readonly path: string; readonly goneSince: number | undefined; readonly gzip: boolean }) {
+  return !file.gzip && (file.goneSince !== undefined || !file.path.endsWith('.log'))
+}
+
+function byAge(left: { readonly created: number; readonly path: string }, right: typeof left): number {
+  return left.created - right.created || (left.path < right.path ? -1 : 1)
+}
