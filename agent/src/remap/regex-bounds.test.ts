@@ -42,3 +42,28 @@ test('what logs are read with stays on the built-in engine', () => {
 test.each(['(a{1,1000}){1,1000}b', '(?:\\w{0,200}){0,200}x', '\\p{RGI_Emoji}'])('%s is refused', (pattern) => {
   expect(compileRegex(pattern)).not.toBeInstanceOf(Regex)
 })
+
+test.each([
+  ['properties in one class', `(?i)[${'\\p{L}\\w'.repeat(1000)}]`],
+  ['properties in classes of one class', `(?i)[${'[\\p{L}][\\w]'.repeat(500)}]`],
+  ['properties that are negated', `[${'\\P{L}\\W'.repeat(1000)}]`],
+  ['ASCII classes in one class', `[${'[:alpha:]'.repeat(20_000)}]`],
+  [
+    'characters in one class',
+    `(?i)[${Array.from({ length: 20_000 }, (_, at) => String.fromCodePoint(0x4e00 + 2 * (at % 9000))).join('')}]`,
+  ],
+  ['differences of differences', `[${'a~~'.repeat(200)}a]`],
+  ['words', '\\w'.repeat(100_000)],
+  ['letters', 'a'.repeat(1_000_000)],
+])('a pattern of very many %s is refused before the engine compiles it', (_what, pattern) => {
+  expect(compileRegex(pattern)).toMatchObject({ reason: expect.stringContaining('exceeds size limit') })
+})
+
+test.each([
+  '[\\w\\s\\d.:/-]+',
+  '[[:alpha:][:digit:]_.-]+@[[:alnum:].-]+',
+  '(?i)[\\p{Greek}\\p{Cyrillic}\\p{Latin}\\d]+',
+  '[a-z~~d-f]+',
+])('classes as people write them compile: %s', (pattern) => {
+  expect(compileRegex(pattern)).toBeInstanceOf(Regex)
+})

@@ -37,13 +37,37 @@ export function groupNames(regex: Regex): readonly (string | undefined)[] {
 
 function build(pattern: string): Regex | InvalidRegex {
   try {
+    if (pattern.length > maxLength) throw tooLarge()
     const translation = new Translator(pattern).translate()
+    if (translation.source.length > maxLength) throw tooLarge()
     const compiled = compileBounded(translation.source, translation.flags)
     groupNamesOf.set(compiled, translation.names)
     return new Regex(pattern, compiled)
   } catch (error) {
     return { reason: `regex parse error: ${(error as Error).message}` }
   }
+}
+
+/**
+ * The built-in engine compiles a pattern before anything else looks at it. Its time grows with the text, and with the square of what
+ * stands in one class, above all of properties of Unicode: a pattern of 7,000 characters could take 30 s.
+ */
+const maxLength = 131_072
+const maxClassLength = 8192
+const maxClassProperties = 100
+
+function tooLarge(): Error {
+  return new Error('Compiled regex exceeds size limit of 10485760 bytes.')
+}
+
+/** A class that the built-in engine compiles in some milliseconds; throws for any other. */
+function boundedClass(text: string): string {
+  if (text.length > maxClassLength) throw tooLarge()
+  let properties = 0
+  for (let at = text.indexOf('\\p{'); at >= 0; at = text.indexOf('\\p{', at + 1)) properties++
+  for (let at = text.indexOf('\\P{'); at >= 0; at = text.indexOf('\\P{', at + 1)) properties++
+  if (properties > maxClassProperties) throw tooLarge()
+  return text
 }
 
 interface Flags {
@@ -436,7 +460,8 @@ class Translator {
         continue
       }
       if (!first && (this.#starts('&&') || this.#starts('--') || this.#starts('~~'))) {
-        left = combine()
+        // Differences name their sides twice.
+        left = boundedClass(combine())
         operator = char + char
         items = ''
         this.#at += 2
@@ -462,8 +487,8 @@ class Translator {
         items += `${from}-${this.#classItem()}`
       } else items += from
     }
-    if (left === undefined) return `[${negated ? '^' : ''}${items}]`
-    const combined = combine()
+    if (left === undefined) return boundedClass(`[${negated ? '^' : ''}${items}]`)
+    const combined = boundedClass(combine())
     return negated ? `[^${combined}]` : combined
   }
 
