@@ -24,7 +24,6 @@ import {
   namespaceAnnotationFields,
   nodeAnnotationFields,
   podAnnotationFields,
-  usualAnnotator,
 } from './orchestrator_logs/annotate.ts'
 import { LineAssembler } from './orchestrator_logs/assembler.ts'
 import { CriParser, zoneOffset } from './orchestrator_logs/cri.ts'
@@ -239,7 +238,6 @@ export const orchestratorLogs = defineSource({
         () => tailer.reconsider(),
       )
 
-    const protector = hub === undefined ? undefined : usualAnnotator()
     const root = hub?.root ?? resolve(options.logs_dir)
     const { perContainer, pipeline, shared = [] } = subscription?.limits ?? {}
     const pipelineLimiter =
@@ -286,7 +284,7 @@ export const orchestratorLogs = defineSource({
       {
         node,
         annotator,
-        protector,
+        isManaged: hub !== undefined,
         delayDeletionMs: options.delay_deletion_ms,
         hasFile,
         fileTag,

@@ -9,15 +9,18 @@ import type { Slab } from '../../tailing/slab.ts'
 import type { LineTime, TailedFile } from '../../tailing/tailed-file.ts'
 import type { ComponentEvents } from '../../telemetry/component-events.ts'
 import { fact } from '../../telemetry/facts.ts'
-import type { Annotator } from './annotate.ts'
+import { type Annotator, usualAnnotator } from './annotate.ts'
 import type { PodFile } from './pod-file.ts'
 import type { Pod, PodMetadata } from './pod-metadata.ts'
 
 export interface DescriberOptions {
   readonly node: string
   readonly annotator: Annotator
-  /** Writes the same facts where no program can change them; only agents of an operator have one. */
-  readonly protector: Annotator | undefined
+  /**
+   * Whether an operator manages this agent. The same facts are then also written where no program can change them, and what is
+   * known about a deleted pod holds until its files are read, because another pod has another folder.
+   */
+  readonly isManaged: boolean
   readonly delayDeletionMs: number
   readonly hasFile: boolean
   readonly fileTag: boolean
@@ -31,11 +34,14 @@ export class PodDescriber {
   readonly #metadata: PodMetadata
   readonly #options: DescriberOptions
   readonly #events: ComponentEvents
+  /** Writes the facts that no program can change. */
+  readonly #protector: Annotator | undefined
 
   constructor(metadata: PodMetadata, options: DescriberOptions, events: ComponentEvents) {
     this.#metadata = metadata
     this.#options = options
     this.#events = events
+    this.#protector = options.isManaged ? usualAnnotator() : undefined
   }
 
   /** What is known about the pod of a new file. */
@@ -59,15 +65,14 @@ export class PodDescriber {
   /** Makes what all events of a file share, if what it is made from has changed. */
   refresh(tailed: TailedFile<PodFile>, slab: Slab): void {
     const file = tailed.state
-    const { annotator, node, protector } = this.#options
+    const { annotator, isManaged, node } = this.#options
     const metadata = this.#metadata
     const { revision } = metadata
-    const isLate = protector !== undefined && Date.now() > file.knownUntilMs && file.pod !== undefined
+    const isLate = isManaged && Date.now() > file.knownUntilMs && file.pod !== undefined
     if (file.revision === revision && file.path === tailed.path && !isLate) return
     file.revision = revision
-    // For agents of an operator, what was known of a deleted pod holds until its files are read: another has another folder.
-    const before = protector === undefined ? undefined : file
-    const isKnown = protector === undefined || this.#isStillKnown(file, slab)
+    const before = isManaged ? file : undefined
+    const isKnown = !isManaged || this.#isStillKnown(file, slab)
     const pod = isKnown ? (metadata.pod(file.folder) ?? before?.pod) : undefined
     const namespaceLabels = annotator.namespaceLabels
       ? (this.#labelsOf(file.namespace, pod) ?? before?.namespaceLabels)
@@ -89,14 +94,14 @@ export class PodDescriber {
   }
 
   annotate(file: PodFile): void {
-    const { annotator, fileTag, hasFile, protector, sourceTypeKey, usualKeys } = this.#options
+    const { annotator, fileTag, hasFile, sourceTypeKey, usualKeys } = this.#options
     const constants: ValueObject = hasFile ? { file: file.path } : {}
     setPath(constants, [sourceTypeKey], 'orchestrator_logs')
     annotator.annotate(constants, file)
     file.constants = constants
-    if (protector !== undefined) {
+    if (this.#protector !== undefined) {
       const known: ValueObject = {}
-      protector.annotate(known, file)
+      this.#protector.annotate(known, file)
       file.metadata = { value: { vector: known }, secrets: {} }
     }
     for (const value of Object.values(constants)) markShared(value)
