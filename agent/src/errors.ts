@@ -29,17 +29,21 @@ export type ErrorCode = keyof typeof errorCodes
 export interface PenstockErrorOptions extends ErrorOptions {
   /** The text to show for a tenant's component: it holds nothing of events, answers or secrets. If absent, the line of the code. */
   readonly fact?: string
+  /** Id of the component that cannot be built. */
+  readonly component?: string
 }
 
 export class PenstockError extends Error {
   readonly code: ErrorCode
   readonly fact: string | undefined
+  readonly component: string | undefined
 
   constructor(code: ErrorCode, message: string, options?: PenstockErrorOptions) {
     super(message, options)
     this.name = 'PenstockError'
     this.code = code
     this.fact = options?.fact
+    this.component = options?.component
   }
 }
 

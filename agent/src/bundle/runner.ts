@@ -458,7 +458,7 @@ export class BundleRunner {
       if (result.outcome === 'rejected') {
         if (!wasRestricted) this.#restricted.delete(id)
         const error = 'error' in result ? result.error : undefined
-        const component = /^(?:Source|Transform|Sink) "([^"]+)"/.exec(errorText(error))?.[1]
+        const component = error instanceof PenstockError ? error.component : undefined
         return failed(
           component === undefined ? undefined : nameOf(component),
           reasonOf(error, result.reason),

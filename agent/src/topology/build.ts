@@ -111,7 +111,7 @@ async function built<T>(kind: ComponentKind, id: string, build: () => T | Promis
     const name = `${kind[0]?.toUpperCase()}${kind.slice(1)}`
     const said = `${name} "${id}" cannot be built`
     const fact = `${said}: ${factText(error)}`
-    throw new PenstockError(code, `${said}: ${message}`, { cause: error, fact })
+    throw new PenstockError(code, `${said}: ${message}`, { cause: error, fact, component: id })
   }
 }
 

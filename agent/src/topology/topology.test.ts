@@ -720,6 +720,7 @@ test('a second topology cannot have the folder of a disk buffer, and says which'
   await using data = await dataFolder()
   await using _ = await start(onDisk(data.folder))
   await expect(start(onDisk(data.folder))).rejects.toThrow(/Sink "out" cannot be built: The disk buffer is in use/)
+  await expect(start(onDisk(data.folder))).rejects.toMatchObject({ component: 'out' })
 })
 
 test('a changed sink inherits its disk buffer, with other limits too, and a removed one takes its files away', async () => {
