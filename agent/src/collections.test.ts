@@ -49,6 +49,7 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'topology/build.ts outlets',
     'topology/fair-share.ts #accounts',
     'topology/fanout.ts #onlookers',
+    'topology/shutdown.ts pending',
     'topology/run.ts #changed',
     'topology/run.ts #checks',
     'topology/run.ts #leaving',

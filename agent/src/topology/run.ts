@@ -22,9 +22,9 @@ import {
 } from './build.ts'
 import type { Consumer, Outlet } from './fanout.ts'
 import { type CheckedHealth, checkHealth, firstUnhealthy } from './healthchecks.ts'
+import { Shutdown, within } from './shutdown.ts'
 
 const utilizationTickMs = 5000
-const progressMs = 5000
 /** What components get, after the limit of a graceful stop, to notice that it is over. */
 const abandonMs = 1000
 /** How long a destination may take to answer when the agent stops, and what it was sent is safe in a buffer. */
@@ -385,73 +385,61 @@ export class Topology {
   async stop(limitMs: number | undefined): Promise<readonly string[]> {
     this.#stopping.abort()
     clearInterval(this.#ticker)
-    const pending = new Set<string>()
-    const hold = async (id: string, done: Promise<void>) => {
-      pending.add(id)
-      await done
-      pending.delete(id)
-    }
+    const shutdown = new Shutdown(limitMs, this.#logger)
     for (const node of this.sources.values()) node.stopping.abort()
-    const sources = Promise.all([...this.#running].map(([node, done]) => hold(node.config.id, done)))
-    for (const node of this.sinks.values()) pending.add(node.config.id)
-    const stopSources = async () => {
-      if (limitMs === undefined) await sources
-      // A source that does not end must not cost the sinks the time to deliver what they hold.
-      else if (!(await within(sources, limitMs / 2))) for (const node of this.#running.keys()) this.cutOff(node)
-    }
-    const drainTransforms = async () => {
-      if (limitMs === undefined) await this.#drain()
-      else if (!(await within(this.#drain(), limitMs / 4))) this.#closeTransforms()
-    }
-    let patience: NodeJS.Timeout | undefined
-    const cutOff = (kept: readonly SinkNode[]) => {
-      for (const node of kept.filter(({ config }) => pending.has(config.id))) {
-        const message = 'The destination has not answered; what was sent to it last stays in the buffer.'
-        node.logger.info({ events: node.buffer.events }, message)
-        node.abandon.abort(new Error(message))
-      }
-    }
-    const all = stopSources().then(async () => {
-      await drainTransforms()
-      // Asked to stop, the agent leaves what is safe where it is. When all sources have ended, everything is to be delivered.
-      if (!this.#endedByItself) {
-        const kept = [...this.sinks.values(), ...this.#retiring.keys()].filter((node) => node.buffer.durable)
-        for (const node of kept) node.driver.keep()
-        patience = setTimeout(() => cutOff(kept), answerMs)
-      }
-      const sinks = [...this.sinks.values()].map((node) => hold(node.config.id, this.#finish(node)))
-      const retiring = [...this.#retiring].map(([node, done]) => hold(node.config.id, done))
-      await Promise.all([...sinks, ...retiring, ...this.#checks])
-      await Promise.all([...this.#settling].map(([node, done]) => hold(node.config.id, done)))
-    })
-    const startedAt = performance.now()
-    const progress = setInterval(() => {
-      const left = limitMs === undefined ? undefined : Math.round((limitMs - (performance.now() - startedAt)) / 1000)
-      this.#logger.info(
-        {
-          remaining_components: [...pending].join(', '),
-          time_remaining: left === undefined ? 'no limit' : `${left} seconds left`,
-        },
-        'Shutting down... Waiting on running components.',
-      )
-    }, progressMs)
+    for (const node of this.sinks.values()) shutdown.pending.add(node.config.id)
+    const all = this.#shutDown(shutdown)
     try {
-      if (limitMs === undefined) {
-        await all
-      } else if (!(await within(all, limitMs))) {
+      if (!(await shutdown.within(all, 1))) {
         this.#abandon.abort()
-        await within(all, Math.min(abandonMs, limitMs + 100))
+        await within(all, Math.min(abandonMs, (limitMs ?? 0) + 100))
       }
     } finally {
-      clearInterval(progress)
-      clearTimeout(patience)
+      shutdown.endProgress()
       for (const node of this.sources.values()) node.limit.close()
       this.#closeTransforms()
       // Of sinks that did not end in time; the others' are closed.
-      const durable = [...this.sinks.values(), ...this.#retiring.keys()].filter((node) => node.buffer.durable)
+      const durable = this.#durableSinks()
       await Promise.all(durable.map((node) => within(this.#closeBuffer(node), closeMs)))
     }
-    return [...pending]
+    return [...shutdown.pending]
+  }
+
+  async #shutDown(shutdown: Shutdown): Promise<void> {
+    await this.#stopSources(shutdown)
+    await this.#drainTransforms(shutdown)
+    await this.#finishSinks(shutdown)
+    await this.#settleSources(shutdown)
+  }
+
+  async #stopSources(shutdown: Shutdown): Promise<void> {
+    const ends = [...this.#running].map(([node, done]) => shutdown.hold(node.config.id, done))
+    // A source that does not end must not cost the sinks the time to deliver what they hold.
+    if (!(await shutdown.within(Promise.all(ends), 1 / 2))) for (const node of this.#running.keys()) this.cutOff(node)
+  }
+
+  async #drainTransforms(shutdown: Shutdown): Promise<void> {
+    if (!(await shutdown.within(this.#drain(), 1 / 4))) this.#closeTransforms()
+  }
+
+  async #finishSinks(shutdown: Shutdown): Promise<void> {
+    // An agent that is asked to stop leaves events on disk in their buffers. When all sources have ended, it delivers everything.
+    if (!this.#endedByItself) {
+      const kept = this.#durableSinks()
+      for (const node of kept) node.driver.keep()
+      shutdown.after(answerMs, () => giveUpAnswers(kept.filter(({ config }) => shutdown.pending.has(config.id))))
+    }
+    const sinks = [...this.sinks.values()].map((node) => shutdown.hold(node.config.id, this.#finish(node)))
+    const retiring = [...this.#retiring].map(([node, done]) => shutdown.hold(node.config.id, done))
+    await Promise.all([...sinks, ...retiring, ...this.#checks])
+  }
+
+  async #settleSources(shutdown: Shutdown): Promise<void> {
+    await Promise.all([...this.#settling].map(([node, done]) => shutdown.hold(node.config.id, done)))
+  }
+
+  #durableSinks(): SinkNode[] {
+    return [...this.sinks.values(), ...this.#retiring.keys()].filter((node) => node.buffer.durable)
   }
 
   async #closeBuffer(node: SinkNode): Promise<void> {
@@ -467,14 +455,12 @@ export class Topology {
   }
 }
 
-/** Whether a promise resolves within so many milliseconds. */
-async function within(promise: Promise<unknown>, limitMs: number): Promise<boolean> {
-  const { promise: late, resolve } = Promise.withResolvers<boolean>()
-  const timer = setTimeout(() => resolve(false), limitMs)
-  try {
-    return await Promise.race([promise.then(() => true), late])
-  } finally {
-    clearTimeout(timer)
+/** Ends deliveries whose destinations do not answer; their events stay in the buffers. */
+function giveUpAnswers(nodes: readonly SinkNode[]): void {
+  for (const node of nodes) {
+    const message = 'The destination has not answered; what was sent to it last stays in the buffer.'
+    node.logger.info({ events: node.buffer.events }, message)
+    node.abandon.abort(new Error(message))
   }
 }
 
