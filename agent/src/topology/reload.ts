@@ -95,10 +95,32 @@ async function keptSink(topology: Topology, config: SinkConfig): Promise<SinkNod
   return retiring
 }
 
+/** Components of the next configuration, from when they are built until they are in force. */
+interface Change {
+  readonly next: Config
+  readonly diff: ConfigDiff
+  readonly sinks: Map<string, SinkNode>
+  readonly transforms: Map<string, TransformNode>
+  readonly sources: Map<string, SourceNode>
+}
+
+type Rejection = Extract<ReloadOutcome, { outcome: 'rejected' }>
+
 async function replace(topology: Topology, next: Config, diff: ConfigDiff): Promise<ReloadOutcome> {
+  const change: Change = { next, diff, sinks: new Map(), transforms: new Map(), sources: new Map() }
+  const rejection =
+    (await buildAhead(topology, change)) ??
+    (await requireHealthAhead(topology, change)) ??
+    (await exchangeSources(topology, change))
+  if (rejection !== undefined) return rejection
+  putInForce(topology, change)
+  return { outcome: 'reloaded', diff }
+}
+
+/** Builds sinks and transforms while the old ones run. */
+async function buildAhead(topology: Topology, change: Change): Promise<Rejection | undefined> {
+  const { next, diff, sinks, transforms } = change
   const { around } = topology
-  const sinks = new Map<string, SinkNode>()
-  const transforms = new Map<string, TransformNode>()
   try {
     for (const id of [...diff.sinks.changed, ...diff.sinks.added]) {
       const config = next.sinks.get(id)
@@ -109,28 +131,35 @@ async function replace(topology: Topology, next: Config, diff: ConfigDiff): Prom
       const config = next.transforms.get(id)
       if (config !== undefined) transforms.set(id, await buildTransform(config, around))
     }
+    return undefined
   } catch (error) {
     await closeAll(topology, sinks)
     return { outcome: 'rejected', reason: 'build', error }
   }
-  if (topology.requireHealthy) {
-    try {
-      await topology.requireHealth([...sinks.values()])
-    } catch (error) {
-      await closeAll(topology, sinks)
-      return { outcome: 'rejected', reason: 'unhealthy', error }
-    }
-  }
+}
 
+async function requireHealthAhead(topology: Topology, { sinks }: Change): Promise<Rejection | undefined> {
+  if (!topology.requireHealthy) return undefined
+  try {
+    await topology.requireHealth([...sinks.values()])
+    return undefined
+  } catch (error) {
+    await closeAll(topology, sinks)
+    return { outcome: 'rejected', reason: 'unhealthy', error }
+  }
+}
+
+/** Stops the old sources and builds the new ones. */
+async function exchangeSources(topology: Topology, change: Change): Promise<Rejection | undefined> {
+  const { next, diff, sinks, sources } = change
   const leaving = [...diff.sources.removed, ...diff.sources.changed]
     .map((id) => topology.sources.get(id))
     .filter((node) => node !== undefined)
   await Promise.all(leaving.map((node) => cut(topology, node)))
-  const sources = new Map<string, SourceNode>()
   try {
     for (const id of [...diff.sources.changed, ...diff.sources.added]) {
       const config = next.sources.get(id)
-      if (config !== undefined) sources.set(id, await buildSource(config, around, topology.sources.has(id)))
+      if (config !== undefined) sources.set(id, await buildSource(config, topology.around, topology.sources.has(id)))
     }
   } catch (error) {
     await closeAll(topology, sinks)
@@ -140,13 +169,14 @@ async function replace(topology: Topology, next: Config, diff: ConfigDiff): Prom
     )
     return { outcome: 'rejected', reason: 'build', error }
   }
+  if (!topology.stopping) return undefined
+  await closeAll(topology, sinks)
+  return { outcome: 'rejected', reason: 'stopping' }
+}
 
-  if (topology.stopping) {
-    await closeAll(topology, sinks)
-    return { outcome: 'rejected', reason: 'stopping' }
-  }
-
-  // From here to the end nothing waits: no event sees half of the change.
+/** Exchanges nodes and wires without a wait, so that no event sees half of the change. */
+function putInForce(topology: Topology, change: Change): void {
+  const { next, diff, sinks, transforms, sources } = change
   const retired: SinkNode[] = []
   for (const id of [...diff.sinks.removed, ...diff.sinks.changed]) {
     const old = topology.sinks.get(id)
@@ -167,11 +197,10 @@ async function replace(topology: Topology, next: Config, diff: ConfigDiff): Prom
   for (const [id, node] of sources) topology.sources.set(id, node)
   rewire(topology, next)
   for (const node of retired) topology.retire(node)
-  for (const id of [...diff.transforms.removed, ...diff.sources.removed]) around.metrics.forget(id)
+  for (const id of [...diff.transforms.removed, ...diff.sources.removed]) topology.around.metrics.forget(id)
   for (const node of sinks.values()) node.driver.start()
   for (const node of sources.values()) topology.runSource(node)
   if (!topology.requireHealthy) topology.checkInBackground([...sinks.values(), ...sources.values()])
-  return { outcome: 'reloaded', diff }
 }
 
 /** Components that go on take the inputs of the new configuration. */
