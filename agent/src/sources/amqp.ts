@@ -8,14 +8,14 @@ import { defineSource, type OptionProblem } from '../component.ts'
 import { errorText } from '../errors.ts'
 import { type BatchStatus, Finalizer } from '../event/finalizer.ts'
 import { Timestamp } from '../event/timestamp.ts'
+import { Notes } from '../intake/annotate.ts'
+import { MessageReader, Outstanding } from '../intake/hand-on.ts'
 import { compileProxy } from '../net/proxy.ts'
 import { compileTls } from '../net/tls.ts'
 import { decoding, framing, tls } from '../schema/groups.ts'
 import { address, fieldPath, text, uint } from '../schema/options.ts'
 import { parseAddress } from './amqp/address.ts'
 import { Consumer, checkQueue, type Delivery } from './amqp/consumer.ts'
-import { Notes } from './annotate.ts'
-import { MessageReader, Outstanding } from './hand-on.ts'
 
 const protocol = { protocol: 'amqp_0_9_1' }
 const firstPauseMs = 1000

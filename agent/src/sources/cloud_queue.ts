@@ -14,13 +14,13 @@ import { type BatchStatus, Finalizer } from '../event/finalizer.ts'
 import { Timestamp } from '../event/timestamp.ts'
 import { HttpClient } from '../http/client.ts'
 import { identityFor, noIdentity } from '../http/identity.ts'
+import { Notes } from '../intake/annotate.ts'
+import { MessageReader, Outstanding } from '../intake/hand-on.ts'
 import { compileProxy } from '../net/proxy.ts'
 import { compileTls } from '../net/tls.ts'
 import { awsAuthMembers, decoding, framing, proxy, tls } from '../schema/groups.ts'
 import { address, bool, group, hostPart, oneOf, optional, uint, url } from '../schema/options.ts'
-import { Notes } from './annotate.ts'
 import { openQueue, type Queue, type QueueMessage } from './cloud_queue/queue.ts'
-import { MessageReader, Outstanding } from './hand-on.ts'
 
 const firstPauseMs = 1000
 const longestPauseMs = 30_000

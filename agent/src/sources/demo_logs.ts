@@ -7,9 +7,9 @@ import { defineSource, type OptionProblem } from '../component.ts'
 import { Finalizer } from '../event/finalizer.ts'
 import type { LogEvent } from '../event/log.ts'
 import type { MetricEvent } from '../event/metric.ts'
+import { annotate, Notes, reportUndecoded } from '../intake/annotate.ts'
 import { decoding, framing } from '../schema/groups.ts'
 import { list, oneOf, optional, seconds, text, uint } from '../schema/options.ts'
-import { annotate, Notes, reportUndecoded } from './annotate.ts'
 import { demoFormats, demoLine } from './demo_logs/lines.ts'
 
 /** Lines handed on at once; without an interval, so many at each turn. */

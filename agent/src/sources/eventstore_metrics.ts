@@ -1,10 +1,10 @@
 // Metrics of event store nodes, from the page of statistics that each offers over HTTP.
 
 import { defineSource } from '../component.ts'
+import { scrape } from '../intake/scrape.ts'
 import { proxy } from '../schema/groups.ts'
 import { list, seconds, text, uint, url } from '../schema/options.ts'
 import { readStats } from './eventstore_metrics/stats.ts'
-import { scrape } from './scrape.ts'
 
 const usualEndpoint = 'https://localhost:2113/stats'
 

@@ -9,9 +9,9 @@ import { LogEvent } from '../event/log.ts'
 import { Timestamp } from '../event/timestamp.ts'
 import { float, setField, type Value, type ValueObject } from '../event/value.ts'
 import { parseRfc3339 } from '../formats/datetime.ts'
+import { Notes } from '../intake/annotate.ts'
 import { fieldPath, optional } from '../schema/options.ts'
 import { type LogRecord, subscribe } from '../telemetry/logger.ts'
-import { Notes } from './annotate.ts'
 
 const mostWaiting = 1000
 

@@ -6,9 +6,9 @@ import { compileDecoder, decodedTypes, defaultFraming, eventBatches } from '../c
 import { framingProblems } from '../codecs/framing/encode.ts'
 import { defineSource, type SourceContext } from '../component.ts'
 import { Finalizer } from '../event/finalizer.ts'
+import { annotate, Notes, reportUndecoded } from '../intake/annotate.ts'
 import { type DecodingOptions, decoding, type FramingOptions, framing } from '../schema/groups.ts'
 import { bytes, fieldPath, optional } from '../schema/options.ts'
-import { annotate, Notes, reportUndecoded } from './annotate.ts'
 
 const protocol = { protocol: 'none' }
 

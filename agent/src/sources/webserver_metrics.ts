@@ -1,9 +1,9 @@
 // Metrics of Apache httpd, from the machine-readable page of its module mod_status.
 
 import { defineSource } from '../component.ts'
+import { scrape } from '../intake/scrape.ts'
 import { proxy } from '../schema/groups.ts'
 import { list, seconds, text, uint, url } from '../schema/options.ts'
-import { scrape } from './scrape.ts'
 import { readStatus } from './webserver_metrics/status.ts'
 
 export const webserverMetrics = defineSource({

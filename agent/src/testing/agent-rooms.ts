@@ -26,6 +26,7 @@ const rooms: readonly Readonly<Record<string, string>>[] = [
   { http: 'clients, servers, and sinks over HTTP' },
   { aws: 'credentials and signatures', google: 'access tokens' },
   { tailing: 'files that grow; a position moves only when lines are delivered' },
+  { intake: 'parts that several sources share' },
   { sources: 'one file for each type; nothing is acknowledged before delivery' },
   { transforms: 'one file for each type; synchronous' },
   { sinks: 'one file for each type' },

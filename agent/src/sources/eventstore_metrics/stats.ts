@@ -4,7 +4,7 @@
 import type { Timestamp } from '../../event/timestamp.ts'
 import { Float, getField, isObject, type Value } from '../../event/value.ts'
 import { isFailedJson, parseJson } from '../../formats/json.ts'
-import { type Reading, Readings } from '../scrape.ts'
+import { type Reading, Readings } from '../../intake/scrape.ts'
 
 /** @param endpoint the address, if it is needed to distinguish nodes */
 export function readStats(text: string, namespace: string, endpoint: string | undefined, time: Timestamp): Reading {

@@ -1,7 +1,7 @@
 // The page `/server-status?auto` of mod_status: lines of `Name: value`, of which those that are known become metrics.
 
 import type { Timestamp } from '../../event/timestamp.ts'
-import { type Outcome, type Reading, Readings } from '../scrape.ts'
+import { type Outcome, type Reading, Readings } from '../../intake/scrape.ts'
 
 interface Known {
   readonly type: 'counter' | 'gauge'
