@@ -5,6 +5,7 @@ import type { SinkBuffer } from '../buffers/buffer.ts'
 import { errorText, PenstockError } from '../errors.ts'
 import { type Logger, type LogRecord, subscribe } from '../telemetry/logger.ts'
 import type { Labels, Metrics } from '../telemetry/metrics.ts'
+import { doubledMs } from '../timing/backoff.ts'
 import type { Topology } from '../topology/run.ts'
 import { version } from '../version.ts'
 import { type HeartbeatAnswer, heartbeatPeriods, type Leftover, pipelineOf } from './format.ts'
@@ -203,7 +204,7 @@ export class Heartbeat {
   }
 
   #nextMs(): number {
-    if (this.#failed > 0) return Math.min(this.#periodMs, retryMs * 2 ** (this.#failed - 1))
+    if (this.#failed > 0) return doubledMs(this.#failed - 1, retryMs, this.#periodMs)
     const isNew = this.#isNew
     this.#isNew = false
     return isNew ? Math.min(this.#periodMs, firstFiguresMs) : this.#periodMs

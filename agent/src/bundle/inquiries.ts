@@ -9,6 +9,7 @@ import { LogEvent } from '../event/log.ts'
 import { Timestamp } from '../event/timestamp.ts'
 import { getField } from '../event/value.ts'
 import type { Logger } from '../telemetry/logger.ts'
+import { doubledMs, jittered } from '../timing/backoff.ts'
 import type { Onlooker, Outlet } from '../topology/fanout.ts'
 import type { Topology } from '../topology/run.ts'
 import { pipelineOf } from './format.ts'
@@ -230,8 +231,7 @@ export class Inquiries {
 const noFigures: Figures = { eventsIn: 0, eventsOut: 0, dropped: 0, errors: 0, bufferedEvents: 0, bufferedBytes: 0 }
 
 function pauseMs(failures: number): number {
-  const most = Math.min(retryMs.most, retryMs.least * 2 ** failures)
-  return most * (0.5 + Math.random() / 2)
+  return jittered(doubledMs(failures, retryMs.least, retryMs.most), 'half')
 }
 
 /** How old events are when they leave the sources of pipelines: watched while somebody wants to know. */

@@ -8,6 +8,7 @@ import { gunzip as gunzipWithCallback } from 'node:zlib'
 import { errorText, PenstockError } from '../errors.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import { doubledMs, jittered } from '../timing/backoff.ts'
 import { version } from '../version.ts'
 import { type Loaded, olderThan, type Secrets } from './folder.ts'
 import {
@@ -131,8 +132,7 @@ export class BundleStream {
           this.#current = undefined
           this.onChange()
         }
-        const most = Math.min(retryMs.most, retryMs.least * 2 ** failures++)
-        pauseMs = spread(most / 2, most)
+        pauseMs = jittered(doubledMs(failures++, retryMs.least, retryMs.most), 'half')
       }
       await sleep(Math.max(0, pauseMs), undefined, { signal, ref: false }).catch(() => {}) // the signal ends the loop
     }

@@ -7,6 +7,7 @@ import { GivenFileError, parseSecretJson, readGivenTextLater } from '../given-fi
 import type { HttpClient, HttpResponse } from '../http/client.ts'
 import type { Identity } from '../http/identity.ts'
 import { isInline } from '../schema/meaning.ts'
+import { unlessAborted } from '../timing/wait.ts'
 
 const defaultTokenUri = 'https://oauth2.googleapis.com/token'
 const metadataPath = '/computeMetadata/v1/instance/service-accounts/default/token'
@@ -125,7 +126,8 @@ export class AccessTokens {
       this.#loading = undefined
     })
     try {
-      const token = await untilAborted(this.#loading, signal)
+      // The look-up is shared: whoever leaves it does not end it for the others.
+      const token = await unlessAborted(this.#loading, signal)
       this.#token = token
       return token.value
     } catch (error) {
@@ -169,17 +171,6 @@ export class AccessTokens {
       endMs: now + Math.max(lifeMs, shortestMs),
     }
   }
-}
-
-/** The look-up is shared: whoever leaves it does not end it for the others. */
-function untilAborted<T>(shared: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason)
-    const end = () => signal.removeEventListener('abort', abort)
-    signal.addEventListener('abort', abort, { once: true })
-    if (signal.aborted) abort()
-    shared.then(resolve, reject).finally(end)
-  })
 }
 
 function parsedAnswer(body: Buffer): { readonly token: string; readonly expiresIn: number } | undefined {

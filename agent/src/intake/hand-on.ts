@@ -9,20 +9,8 @@ import { Timestamp } from '../event/timestamp.ts'
 import { getField } from '../event/value.ts'
 import type { DecodingOptions, FramingOptions } from '../schema/groups.ts'
 import { instantOf } from '../time-field.ts'
+import { untilAborted } from '../timing/wait.ts'
 import { annotate, type Notes, reportUndecoded } from './annotate.ts'
-
-/** Waits until the pipeline takes more, or the source must stop. Sent events already belong to the pipeline. */
-export async function untilTaken(full: Promise<void> | undefined, stopping: AbortSignal): Promise<void> {
-  if (full === undefined || stopping.aborted) return
-  const { promise: stopped, resolve } = Promise.withResolvers<void>()
-  const stop = () => resolve()
-  stopping.addEventListener('abort', stop)
-  try {
-    await Promise.race([full, stopped])
-  } finally {
-    stopping.removeEventListener('abort', stop)
-  }
-}
 
 export class MessageReader {
   readonly #decoder: Decoder
@@ -66,7 +54,8 @@ export class MessageReader {
       finalizer.retain(1)
       for (const batch of eventBatches(decoded.events, finalizer)) {
         const full = output.send(batch)
-        if (full !== undefined) await untilTaken(full, stopping)
+        // Sent events already belong to the pipeline, whether it stops or not.
+        if (full !== undefined) await untilAborted(full, stopping)
       }
     }
     finalizer.release(1, 'dropped')

@@ -12,7 +12,7 @@ import { HttpClient, transportFields } from '../http/client.ts'
 import { compileProxy } from '../net/proxy.ts'
 import { compileTls, defaultTls } from '../net/tls.ts'
 import type { ErrorReport } from '../telemetry/component-events.ts'
-import { untilTaken } from './hand-on.ts'
+import { untilAborted } from '../timing/wait.ts'
 
 /** Longest answer that is read. */
 const longestAnswer = 8 << 20
@@ -96,7 +96,7 @@ async function scrapeOne(
         const fields = { reason: failures[0] }
         fail({ type: 'parser_failed', stage: 'processing', message, fields, count: failures.length })
       }
-      if (metrics.length > 0) await untilTaken(output.send(metricBatch([...metrics], new Finalizer())), stopping)
+      if (metrics.length > 0) await untilAborted(output.send(metricBatch([...metrics], new Finalizer())), stopping)
     }
     // The next turn of the clock that has not passed yet.
     const passed = performance.now() - start

@@ -4,6 +4,7 @@
 import { pause } from '../clock.ts'
 import { errorText, PenstockError } from '../errors.ts'
 import type { ComponentEvents } from '../telemetry/component-events.ts'
+import { doubledMs, jittered } from '../timing/backoff.ts'
 import type { KubeClient } from './client.ts'
 
 export interface KubeObject {
@@ -94,12 +95,12 @@ export async function follow<T extends KubeObject>(
       if (ended.seen > 0) failures = 0
       // A server that ends every watch at once must not be asked in a tight loop.
       else failures++
-      if (failures > 1) await pause(backoff(failures - 1), signal)
+      if (failures > 1) await pause(backoffMs(failures - 1), signal)
     } catch (error) {
       if (signal.aborted) return
       failures++
       hooks.failed(error as Error)
-      await pause(backoff(failures), signal)
+      await pause(backoffMs(failures), signal)
     }
   }
 }
@@ -121,9 +122,8 @@ async function takeList<T extends KubeObject>(
   return list.version
 }
 
-function backoff(failures: number): number {
-  const limit = Math.min(maxBackoffMs, firstBackoffMs * 2 ** Math.min(failures - 1, 10))
-  return limit / 2 + (Math.random() * limit) / 2
+function backoffMs(failures: number): number {
+  return jittered(doubledMs(failures - 1, firstBackoffMs, maxBackoffMs), 'half')
 }
 
 interface ListAnswer<T> {

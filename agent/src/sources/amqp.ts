@@ -1,7 +1,7 @@
 // Messages of a queue on an AMQP 0.9.1 broker, such as RabbitMQ. A message is acknowledged when its events are accepted by the
 // pipeline, or delivered where a sink wants that; a lost connection is made again, and what it left unanswered comes again.
 
-import { setTimeout as wait } from 'node:timers/promises'
+import { pause } from '../clock.ts'
 import { decodedTypes } from '../codecs/decoding/decoder.ts'
 import { framingProblems } from '../codecs/framing/encode.ts'
 import { defineSource, type OptionProblem } from '../component.ts'
@@ -14,6 +14,7 @@ import { compileProxy } from '../net/proxy.ts'
 import { compileTls } from '../net/tls.ts'
 import { decoding, framing, tls } from '../schema/groups.ts'
 import { address, fieldPath, text, uint } from '../schema/options.ts'
+import { Backoff } from '../timing/backoff.ts'
 import { parseAddress } from './amqp/address.ts'
 import { Consumer, checkQueue, type Delivery } from './amqp/consumer.ts'
 
@@ -137,14 +138,14 @@ export const amqp = defineSource({
 
     return {
       async run() {
-        let pauseMs = firstPauseMs
+        const backoff = new Backoff({ initialMs: firstPauseMs, maxMs: longestPauseMs, jitter: 'none' })
         let prefetch = options.prefetch_count
         while (!stopping.aborted) {
           let reason: string
           try {
             const consumer = await Consumer.open({ ...consumerOptions, prefetch }, stopping)
             open.add(consumer)
-            pauseMs = firstPauseMs
+            backoff.reset()
             await consume(consumer)
             if (stopping.aborted) return
             reason = consumer.ended ?? ''
@@ -156,11 +157,11 @@ export const amqp = defineSource({
             if (stopping.aborted) return
             reason = errorText(error)
           }
+          const pauseMs = backoff.next()
           const fields = { reason, pause_secs: pauseMs / 1000 }
           const message = 'Nothing can be consumed; the connection is made again after a pause.'
           events.error({ type: 'request_failed', stage: 'receiving', message, fields })
-          await wait(pauseMs, undefined, { signal: stopping }).catch(() => {}) // stopping ends the loop
-          pauseMs = Math.min(pauseMs * 2, longestPauseMs)
+          await pause(pauseMs, stopping)
         }
       },
       async settle() {

@@ -2,10 +2,10 @@
 // others meanwhile, and deleted when their events are accepted by the pipeline, or delivered where a sink wants that.
 
 import { availableParallelism } from 'node:os'
-import { setTimeout as wait } from 'node:timers/promises'
 import { CredentialProvider, credentialProblems, regionVariableNames } from '../aws/credentials.ts'
 import { endpointOverride } from '../aws/profiles.ts'
 import { findRegion } from '../aws/region.ts'
+import { pause } from '../clock.ts'
 import { decodedTypes } from '../codecs/decoding/decoder.ts'
 import { framingProblems } from '../codecs/framing/encode.ts'
 import { defineSource } from '../component.ts'
@@ -20,6 +20,7 @@ import { compileProxy } from '../net/proxy.ts'
 import { compileTls } from '../net/tls.ts'
 import { awsAuthMembers, decoding, framing, proxy, tls } from '../schema/groups.ts'
 import { address, bool, group, hostPart, oneOf, optional, uint, url } from '../schema/options.ts'
+import { Backoff } from '../timing/backoff.ts'
 import { openQueue, type Queue, type QueueMessage } from './cloud_queue/queue.ts'
 
 const firstPauseMs = 1000
@@ -167,15 +168,16 @@ export const cloudQueue = defineSource({
     const poll = async (): Promise<void> => {
       const reading = reader()
       const limitMs = options.poll_secs * 1000 + requestMs
-      let pauseMs = firstPauseMs
+      const backoff = new Backoff({ initialMs: firstPauseMs, maxMs: longestPauseMs, jitter: 'none' })
       while (!stopping.aborted) {
         try {
           const limit = AbortSignal.timeout(limitMs)
           const messages = await (await queue()).receive(AbortSignal.any([stopping, limit]))
-          pauseMs = firstPauseMs
+          backoff.reset()
           if (messages.length > 0) await handOn(messages, reading)
         } catch (error) {
           if (stopping.aborted) return
+          const pauseMs = backoff.next()
           events.error({
             code: 'failed_fetching_sqs_events',
             type: 'request_failed',
@@ -183,8 +185,7 @@ export const cloudQueue = defineSource({
             message: 'Messages could not be received from the queue; they are asked for again after a pause.',
             fields: { error, pause_secs: pauseMs / 1000 },
           })
-          await wait(pauseMs, undefined, { signal: stopping }).catch(() => {}) // stopping ends the loop
-          pauseMs = Math.min(pauseMs * 2, longestPauseMs)
+          await pause(pauseMs, stopping)
         }
       }
     }

@@ -5,11 +5,11 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { defineSource, type OptionProblem } from '../component.ts'
 import { componentDirectory } from '../data-dir.ts'
 import { logBatch } from '../event/batch.ts'
-import { untilTaken } from '../intake/hand-on.ts'
 import { KubeClient } from '../kube/client.ts'
 import { inClusterTarget, kubeConfigTarget } from '../kube/config.ts'
 import { type FollowHooks, follow, followReports } from '../kube/watch.ts'
 import { list, oneOf, optional, path, seconds, text } from '../schema/options.ts'
+import { untilAborted } from '../timing/wait.ts'
 import { version } from '../version.ts'
 import { type Cursor, Cursors, marginMs, type Seen } from './orchestrator_events/cursor.ts'
 import { type KubeEvent, type Occurrence, readEvent } from './orchestrator_events/log-event.ts'
@@ -125,7 +125,7 @@ export const orchestratorEvents = defineSource({
         finalizer,
       )
       const full = output.send(batch)
-      return full === undefined ? undefined : untilTaken(full, signal)
+      return full === undefined ? undefined : untilAborted(full, signal)
     }
 
     const followNamespace = async (namespace: string, { cursor, isKnown }: ReturnType<Cursors['cursor']>) => {

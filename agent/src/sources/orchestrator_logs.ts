@@ -16,6 +16,7 @@ import { compileMultiline, multiline, multilineProblems } from '../tailing/multi
 import { compileDelimiter } from '../tailing/slab.ts'
 import { Tailer } from '../tailing/tail.ts'
 import { defaultReadBytes } from '../tailing/tailed-file.ts'
+import { untilAborted } from '../timing/wait.ts'
 import { version } from '../version.ts'
 import { KubeAccess } from './orchestrator_logs/access.ts'
 import {
@@ -422,13 +423,6 @@ export const orchestratorLogs = defineSource({
     }
   },
 })
-
-async function untilAborted(promise: Promise<void>, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return
-  const { promise: aborted, resolve } = Promise.withResolvers<void>()
-  signal.addEventListener('abort', () => resolve(), { once: true })
-  await Promise.race([promise, aborted])
-}
 
 function nodeName(option: string | undefined): string {
   // What is left of a variable that is not set is no name.

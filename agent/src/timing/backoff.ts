@@ -1,11 +1,25 @@
-// How long to wait after a failure: twice as long each time, each time a random part of it, from the start again after it went
-// well for a while.
+// How long to wait after failures: twice as long each time, up to a limit, and often a random part of it, so that those who failed
+// together do not come back together.
+
+/** The wait after so many failures before this one, without chance. */
+export function doubledMs(failures: number, initialMs: number, maxMs: number): number {
+  return Math.min(maxMs, initialMs * 2 ** Math.min(failures, 40))
+}
+
+/** `full`: anything from nothing to the wait. `half`: at least half of it. */
+export type Jitter = 'full' | 'half' | 'none'
+
+export function jittered(ms: number, jitter: Jitter, random: () => number = Math.random): number {
+  if (jitter === 'none') return ms
+  return jitter === 'full' ? random() * ms : ms / 2 + (random() * ms) / 2
+}
 
 export interface BackoffOptions {
-  readonly leastMs: number
-  readonly mostMs: number
-  /** Time without a failure after which the next one is a first one. */
-  readonly resetMs: number
+  readonly initialMs: number
+  readonly maxMs: number
+  readonly jitter: Jitter
+  /** Time without a failure after which the next one counts as the first; never if not given. */
+  readonly resetMs?: number
   readonly random?: () => number
   readonly now?: () => number
 }
@@ -19,13 +33,19 @@ export class Backoff {
     this.#options = options
   }
 
-  /** Milliseconds to wait now. */
+  /** Counts a failure; gives the milliseconds to wait. */
   next(): number {
-    const { leastMs, mostMs, resetMs, random = Math.random, now = () => performance.now() } = this.#options
+    const { initialMs, maxMs, jitter, resetMs = Number.POSITIVE_INFINITY, random, now = monotonicNow } = this.#options
     if (now() - this.#last > resetMs) this.#failures = 0
-    const limit = Math.min(mostMs, leastMs * 2 ** this.#failures)
-    this.#failures = Math.min(this.#failures + 1, 30)
+    const waitMs = doubledMs(this.#failures++, initialMs, maxMs)
     this.#last = now()
-    return random() * limit
+    return jittered(waitMs, jitter, random)
+  }
+
+  /** It went well: the next failure counts as the first. */
+  reset(): void {
+    this.#failures = 0
   }
 }
+
+const monotonicNow = () => performance.now()

@@ -5,6 +5,7 @@ import { logBatch } from '../event/batch.ts'
 import { Finalizer } from '../event/finalizer.ts'
 import { LogEvent } from '../event/log.ts'
 import { Timestamp } from '../event/timestamp.ts'
+import { TokenBucket } from '../timing/token-bucket.ts'
 import type { SinkNode, Surroundings } from './build.ts'
 
 /** Where what one sink's destination rejects goes. */
@@ -18,8 +19,7 @@ export class DeadLetters {
   readonly #id: string
   readonly #type: string
   readonly #around: Surroundings
-  #tokens = 1
-  #filledAt = Number.NEGATIVE_INFINITY
+  #bucket: TokenBucket | undefined
   /** The other sink's buffer is full: what comes meanwhile is not taken. */
   #waiting = false
 
@@ -35,7 +35,7 @@ export class DeadLetters {
     if (target === undefined || this.#waiting || !target.sink.config.declaration.accepts.includes('log')) return
     const count = Math.min(events, this.#room(target.perSecond))
     if (count === 0) return
-    this.#tokens -= count
+    this.#bucket?.take(count)
     const { messageKey, timestampKey, metadataKey } = this.#around.globals.logSchema
     const facts = { reason: 'rejected', component_id: this.#id, component_type: this.#type, component_kind: 'sink' }
     const timestamp = Timestamp.now()
@@ -58,11 +58,16 @@ export class DeadLetters {
   }
 
   #room(perSecond: number | undefined): number {
-    if (perSecond === undefined) return Number.POSITIVE_INFINITY
+    if (perSecond === undefined) {
+      this.#bucket = undefined
+      return Number.POSITIVE_INFINITY
+    }
     const now = performance.now()
-    const most = Math.max(1, perSecond)
-    this.#tokens = Math.min(most, this.#tokens + ((now - this.#filledAt) / 1000) * perSecond)
-    this.#filledAt = now
-    return Math.floor(this.#tokens)
+    if (this.#bucket?.perSecond !== perSecond) {
+      const capacity = Math.max(1, perSecond)
+      const left = this.#bucket?.fill(now) ?? capacity
+      this.#bucket = new TokenBucket(perSecond, capacity, Math.min(capacity, left)) // a new limit grants no second stock
+    }
+    return Math.floor(this.#bucket.fill(now))
   }
 }

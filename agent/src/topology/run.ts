@@ -8,6 +8,7 @@ import { errorText, PenstockError } from '../errors.ts'
 import { finalizeBatch } from '../event/batch.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import { within } from '../timing/wait.ts'
 import {
   type BundleParts,
   buildSink,
@@ -22,7 +23,7 @@ import {
 } from './build.ts'
 import type { Consumer, Outlet } from './fanout.ts'
 import { type CheckedHealth, checkHealth, firstUnhealthy } from './healthchecks.ts'
-import { Shutdown, within } from './shutdown.ts'
+import { Shutdown } from './shutdown.ts'
 
 const utilizationTickMs = 5000
 /** What components get, after the limit of a graceful stop, to notice that it is over. */

@@ -1,6 +1,7 @@
 // The time that a stop has, and the components that it still waits for.
 
 import type { Logger } from '../telemetry/logger.ts'
+import { within } from '../timing/wait.ts'
 
 const progressMs = 5000
 
@@ -53,16 +54,5 @@ export class Shutdown {
       },
       'Shutting down... Waiting on running components.',
     )
-  }
-}
-
-/** Whether a promise resolves within so many milliseconds. */
-export async function within(promise: Promise<unknown>, limitMs: number): Promise<boolean> {
-  const { promise: late, resolve } = Promise.withResolvers<boolean>()
-  const timer = setTimeout(() => resolve(false), limitMs)
-  try {
-    return await Promise.race([promise.then(() => true), late])
-  } finally {
-    clearTimeout(timer)
   }
 }

@@ -16,6 +16,7 @@ import { type CompileOptions, compileProgram, Program, type Runs } from '../rema
 import { RemoteProgram } from '../remap/remote.ts'
 import { type ProgramRules, platformRules } from '../remap/rules.ts'
 import { bool, float, list, oneOf, optional, path, program, text } from '../schema/options.ts'
+import { TokenBucket } from '../timing/token-bucket.ts'
 
 interface SourceOptions {
   readonly source: string | undefined
@@ -180,9 +181,8 @@ class Remap {
   #dropped: (LogEvent | MetricEvent)[] = []
   #errorsOverLimit = 0
   #abortsOverLimit = 0
-  /** How many events may leave by `dropped` now, as of a time. */
-  #tokens: number
-  #filledAt = performance.now()
+  /** How many events may leave by `dropped`; all if undefined. */
+  readonly #leaving: TokenBucket | undefined
   /** Of the event at hand: what the fields that the program may change were. */
   readonly #before: (Value | undefined)[] = []
 
@@ -190,7 +190,8 @@ class Remap {
     this.#program = program
     this.#options = options
     this.#context = context
-    this.#tokens = Math.max(1, options.reroute_dropped_limit ?? 0)
+    const perSecond = options.reroute_dropped_limit
+    if (perSecond !== undefined) this.#leaving = new TokenBucket(perSecond, Math.max(1, perSecond))
   }
 
   transform(batch: LogBatch | MetricBatch, output: TransformOutput): Promise<void> | undefined {
@@ -343,13 +344,10 @@ class Remap {
   }
 
   #mayLeave(): boolean {
-    const { reroute_dropped_limit: perSecond } = this.#options
-    if (perSecond === undefined) return true
-    const now = performance.now()
-    this.#tokens = Math.min(Math.max(1, perSecond), this.#tokens + ((now - this.#filledAt) / 1000) * perSecond)
-    this.#filledAt = now
-    if (this.#tokens < 1) return false
-    this.#tokens--
+    const bucket = this.#leaving
+    if (bucket === undefined) return true
+    if (!bucket.has(1, performance.now())) return false
+    bucket.take(1)
     return true
   }
 

@@ -6,14 +6,6 @@ import type { Logger } from '@penstock/agent/telemetry/logger'
 /** How long what is being worked on may take to end. */
 const drainMs = 25_000
 
-/** Resolves once the signal is given. */
-export function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve()
-    else signal.addEventListener('abort', () => resolve(), { once: true })
-  })
-}
-
 /** Waits for an end, but not for ever. */
 export async function limited(ending: Promise<void>, logger: Logger): Promise<void> {
   let timer: NodeJS.Timeout | undefined

@@ -4,7 +4,7 @@
 import type { IncomingMessage } from 'node:http'
 import { errorText } from '@penstock/agent/errors'
 import type { Logger } from '@penstock/agent/telemetry/logger'
-import { TokenBucket } from '@penstock/agent/timing/token-bucket'
+import { TokenBucket, TokenLine } from '@penstock/agent/timing/token-bucket'
 import { version } from '@penstock/agent/version'
 import { Counter, type Registry } from 'prom-client'
 import { apiVersionOf, type KubeObject, type ResourceType } from '../api/object.ts'
@@ -185,7 +185,7 @@ export function createKubeClient(connection: KubeConnection, options: ClientOpti
   const shared: Shared = {
     connection,
     logger: options.logger,
-    bucket: new TokenBucket(options.perSecond ?? 50, options.burst ?? 100),
+    turns: new TokenLine(new TokenBucket(options.perSecond ?? 50, options.burst ?? 100)),
     requests:
       options.metrics === undefined
         ? undefined
@@ -209,7 +209,7 @@ export function guarded(client: KubeClient, mayWrite: () => boolean): KubeClient
 interface Shared {
   readonly connection: KubeConnection
   readonly logger: Logger | undefined
-  readonly bucket: TokenBucket
+  readonly turns: TokenLine
   readonly requests: Counter | undefined
   readonly served: Map<string, { readonly at: number; readonly plurals: Promise<ReadonlySet<string>> }>
 }
@@ -342,7 +342,7 @@ class Client implements KubeClient {
   async text(path: string, options: RequestOptions = {}): Promise<string> {
     const limit = AbortSignal.timeout(options.timeoutMs ?? listTimeoutMs)
     const signal = options.signal === undefined ? limit : AbortSignal.any([options.signal, limit])
-    await this.#shared.bucket.take(signal)
+    await this.#shared.turns.take(signal)
     const answer = await this.send('GET', path, undefined, signal)
     const code = answer.statusCode ?? 0
     if (code < 200 || code > 299) throw await errorOf(answer, `GET ${path.split('?')[0]}`)
@@ -378,7 +378,7 @@ class Client implements KubeClient {
     const limit = AbortSignal.timeout(options.timeoutMs ?? requestTimeoutMs)
     const signal = options.signal === undefined ? limit : AbortSignal.any([options.signal, limit])
     try {
-      await this.#shared.bucket.take(signal)
+      await this.#shared.turns.take(signal)
       // Asked after the wait, right before the write: leadership may have been lost meanwhile.
       if (method !== 'GET' && this.#mayWrite?.() === false) {
         throw new KubeError(`${what}: this process does not lead, so it does not write`, {

@@ -86,7 +86,7 @@ export class Reflector<T extends KubeObject> {
   }
 
   async #loop(signal: AbortSignal): Promise<void> {
-    const backoff = new Backoff({ leastMs: 800, mostMs: 30_000, resetMs: 120_000 })
+    const backoff = new Backoff({ initialMs: 800, maxMs: 30_000, jitter: 'full', resetMs: 120_000 })
     while (!signal.aborted) {
       try {
         const outcome = this.#version === undefined ? await this.#list(signal) : await this.#watch(signal)

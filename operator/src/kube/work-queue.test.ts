@@ -1,5 +1,3 @@
-import { Backoff } from '@penstock/agent/timing/backoff'
-import { TokenBucket } from '@penstock/agent/timing/token-bucket'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { WorkQueue } from './work-queue.ts'
 
@@ -65,21 +63,6 @@ test('a closed queue lets its workers go', async () => {
   queue.add('late')
   expect(await worker).toBeUndefined()
   expect(await queue.next()).toBeUndefined()
-})
-
-test('the backoff grows with each failure, jitters over its whole width, and forgets after calm', () => {
-  let now = 0
-  const backoff = new Backoff({ leastMs: 800, mostMs: 30_000, resetMs: 120_000, random: () => 1, now: () => now })
-  expect([1, 2, 3, 4, 5, 6, 7].map(() => backoff.next())).toEqual([800, 1600, 3200, 6400, 12_800, 25_600, 30_000])
-  now += 120_001
-  expect(backoff.next()).toBe(800)
-})
-
-test('a bucket gives its burst at once and then so many a second', () => {
-  const bucket = new TokenBucket(50, 100)
-  const waits = Array.from({ length: 150 }, () => bucket.takeAfterMs())
-  expect(waits.slice(0, 100).every((ms) => ms === 0)).toBe(true)
-  expect(waits[149]).toBeGreaterThan(900)
 })
 
 test('namespaces take turns, and none of them has every worker', async () => {

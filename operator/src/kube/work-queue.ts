@@ -2,6 +2,7 @@
 // wait longer each time, within a budget for all; changes of users go before periodic checks. Where keys have
 // lines, such as one for each namespace, the lines take turns.
 
+import { doubledMs } from '@penstock/agent/timing/backoff'
 import { TokenBucket } from '@penstock/agent/timing/token-bucket'
 
 export interface Lines {
@@ -110,7 +111,7 @@ export class WorkQueue {
     const failures = this.#failures.get(key) ?? 0
     this.#failures.set(key, failures + 1)
     this.counts.retries++
-    const own = Math.min(this.#options.mostDelayMs, this.#options.leastDelayMs * 2 ** Math.min(failures, 40))
+    const own = doubledMs(failures, this.#options.leastDelayMs, this.#options.mostDelayMs)
     const delayMs = Math.max(own, this.#bucket.takeAfterMs(), leastMs)
     this.addAfter(key, delayMs, 'resync')
     return delayMs

@@ -1,6 +1,7 @@
 // The brokers behind a service address: which of them serves a topic, and one connection to each that is needed.
 
 import { pause } from '../../clock.ts'
+import { doubledMs, jittered } from '../../timing/backoff.ts'
 import { Connection, type ConnectionSettings } from './connection.ts'
 import { BrokerFailure, failureOf } from './failure.ts'
 import { type BrokerAddress, parseServiceAddress, placeOf } from './routing.ts'
@@ -139,8 +140,7 @@ export async function reaching<T>(
     } catch (error) {
       const failure = failureOf(error)
       if (signal.aborted || !failure.unreached || tried >= retries.max_retries) throw failure
-      const longest = Math.min(retries.min_backoff_ms * 2 ** tried, retries.max_backoff_secs * 1000)
-      const delay = longest * (0.5 + Math.random() / 2)
+      const delay = jittered(doubledMs(tried, retries.min_backoff_ms, retries.max_backoff_secs * 1000), 'half')
       report(failure, delay)
       await pause(delay, signal)
     }

@@ -2,16 +2,17 @@
 // limit are dropped and counted, or wait in their file.
 
 import type { RateLimitOptions } from '../../component.ts'
+import { TokenBucket } from '../../timing/token-bucket.ts'
 
 export class Limiter {
   readonly onLimit: 'drop' | 'lag'
-  readonly #lines: Bucket | undefined
-  readonly #bytes: Bucket | undefined
+  readonly #lines: TokenBucket | undefined
+  readonly #bytes: TokenBucket | undefined
 
   constructor(options: RateLimitOptions) {
     this.onLimit = options.onLimit
-    this.#lines = options.lines === undefined ? undefined : new Bucket(options.lines)
-    this.#bytes = options.bytes === undefined ? undefined : new Bucket(options.bytes)
+    this.#lines = options.lines === undefined ? undefined : new TokenBucket(options.lines)
+    this.#bytes = options.bytes === undefined ? undefined : new TokenBucket(options.bytes)
   }
 
   /** Takes one line if it fits. */
@@ -25,39 +26,10 @@ export class Limiter {
 
   /** Takes what has been read, whatever it is; gives the milliseconds until the debt is paid. */
   owe(lines: number, bytes: number, now: number): number {
-    this.#lines?.has(0, now)
-    this.#bytes?.has(0, now)
+    this.#lines?.fill(now)
+    this.#bytes?.fill(now)
     this.#lines?.take(lines)
     this.#bytes?.take(bytes)
     return Math.max(this.#lines?.debtMs ?? 0, this.#bytes?.debtMs ?? 0)
-  }
-}
-
-class Bucket {
-  readonly #perSecond: number
-  #tokens: number
-  #filledAt: number | undefined
-
-  constructor(perSecond: number) {
-    this.#perSecond = perSecond
-    this.#tokens = perSecond
-  }
-
-  has(wanted: number, now: number): boolean {
-    if (this.#filledAt !== undefined && now > this.#filledAt) {
-      const tokens = this.#tokens + ((now - this.#filledAt) / 1000) * this.#perSecond
-      this.#tokens = Math.min(this.#perSecond, tokens)
-    }
-    this.#filledAt = now
-    // A single line longer than a second's worth would never fit: it passes when the bucket is full.
-    return this.#tokens >= Math.min(wanted, this.#perSecond)
-  }
-
-  take(taken: number): void {
-    this.#tokens -= taken
-  }
-
-  get debtMs(): number {
-    return this.#tokens >= 0 ? 0 : (-this.#tokens / this.#perSecond) * 1000
   }
 }

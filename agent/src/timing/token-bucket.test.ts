@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest'
+import { TokenBucket, TokenLine } from './token-bucket.ts'
+
+test('a bucket gives its burst at once and then so many a second', () => {
+  const bucket = new TokenBucket(50, 100)
+  const waits = Array.from({ length: 150 }, () => bucket.takeAfterMs())
+  expect(waits.slice(0, 100).every((ms) => ms === 0)).toBe(true)
+  expect(waits[149]).toBeGreaterThan(900)
+})
+
+test('a bucket holds no more than its capacity, however long nobody takes', () => {
+  const bucket = new TokenBucket(10, 20)
+  expect(bucket.fill(0)).toBe(20)
+  bucket.take(15)
+  expect([bucket.fill(500), bucket.fill(1_000_000)]).toEqual([10, 20])
+})
+
+test('what never fits counts as there when the bucket is full, and its debt takes time', () => {
+  const bucket = new TokenBucket(10)
+  expect(bucket.has(25, 0)).toBe(true)
+  bucket.take(25)
+  expect([bucket.debtMs, bucket.has(1, 1500), bucket.has(1, 1600)]).toEqual([1500, false, true])
+})
+
+test('a clock that goes back gives nothing and takes nothing', () => {
+  const bucket = new TokenBucket(10)
+  bucket.take(10)
+  expect([bucket.fill(5000), bucket.fill(1000), bucket.fill(1500)]).toEqual([0, 0, 5])
+})
+
+test('who gives up in a line leaves its token to the next', async () => {
+  const line = new TokenLine(new TokenBucket(0.001, 1))
+  const reason = new Error('given up')
+  await expect(line.take(AbortSignal.abort(reason))).rejects.toBe(reason)
+  await line.take(new AbortController().signal)
+})

@@ -1,0 +1,44 @@
+// Waiting for a promise, but no longer than until a signal or a time limit. The promise itself goes on.
+
+/** Resolves when the signal is aborted. */
+export function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+}
+
+/** Resolves with the promise, or when the signal is aborted; rejects as the promise does. Leaves no listener behind. */
+export async function untilAborted(promise: Promise<void> | undefined, signal: AbortSignal): Promise<void> {
+  if (promise === undefined || signal.aborted) return
+  const { promise: stopped, resolve } = Promise.withResolvers<void>()
+  const stop = () => resolve()
+  signal.addEventListener('abort', stop)
+  try {
+    await Promise.race([promise, stopped])
+  } finally {
+    signal.removeEventListener('abort', stop)
+  }
+}
+
+/** The promise's value; rejects with the signal's reason when that is aborted first. */
+export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason)
+    const end = () => signal.removeEventListener('abort', abort)
+    signal.addEventListener('abort', abort, { once: true })
+    if (signal.aborted) abort()
+    promise.then(resolve, reject).finally(end)
+  })
+}
+
+/** Whether a promise resolves within so many milliseconds; rejects as the promise does. */
+export async function within(promise: Promise<unknown>, limitMs: number): Promise<boolean> {
+  const { promise: late, resolve } = Promise.withResolvers<boolean>()
+  const timer = setTimeout(() => resolve(false), limitMs)
+  try {
+    return await Promise.race([promise.then(() => true), late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
