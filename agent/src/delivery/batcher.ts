@@ -50,7 +50,8 @@ const roomFor = (bytes: number, events: number): number => 2 * bytes + 256 * eve
 const bodyFactor = 4
 const minBodyLimit = 4 << 20
 const defaultBodyLimit = 64 << 20
-/** Events that are written between two looks at the body. */
+/** Events that are written between two looks at the body: at first, and once their size in it is known. */
+const firstStride = 16
 const maxStride = 128
 
 /** Bytes of an open request beside its key and its body. */
@@ -218,7 +219,7 @@ export class Batcher {
   /** How many events may be written before the next look at the body: half of what seems to have room. */
   #stride(request: OpenRequest): number {
     const { count, body } = request
-    if (count === 0) return 1
+    if (count === 0) return firstStride
     const length = body.length + request.bytesToCome
     const fitting = Math.floor(((this.#maxWritten - length) * count) / (2 * length + 1))
     return Math.max(1, Math.min(fitting, maxStride))

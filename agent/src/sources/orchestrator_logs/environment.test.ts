@@ -1,0 +1,69 @@
+import { tmpdir } from 'node:os'
+import { expect, test } from 'vitest'
+import { parseOptions } from '../../schema/validate.ts'
+import { silentLogger } from '../../telemetry/logger.ts'
+import { RecordedEvents, testGlobals } from '../../testing/harness.ts'
+import { environmentOf } from './environment.ts'
+import { PodLogHub } from './hub.ts'
+import { podLogOptions } from './options.ts'
+
+const dataDir = tmpdir()
+const subscription = { cursor: 'uid/app', namespaces: ['shop'] }
+const turns = { next: async () => {}, spend: <T>(work: () => T) => work() }
+const fields = { id: 'shop/p/app', globals: testGlobals(dataDir), logger: silentLogger, events: new RecordedEvents() }
+
+function options() {
+  const checked = parseOptions(podLogOptions, { self_node_name: 'node-1', logs_dir: dataDir })
+  if (!checked.ok) throw new Error('The options are wrong.')
+  return checked.value
+}
+
+function hubOf(): PodLogHub {
+  const target = {
+    server: new URL('http://127.0.0.1:9'),
+    ca: undefined,
+    cert: undefined,
+    key: undefined,
+    verify: true,
+    serverName: undefined,
+    authorization: () => undefined,
+  }
+  return new PodLogHub({
+    node: 'node-2',
+    target,
+    logsDir: dataDir,
+    dataDir,
+    logger: silentLogger,
+    events: new RecordedEvents(),
+  })
+}
+
+test.each([
+  { given: 'a hub and no subscription', withHub: true, more: {} },
+  { given: 'a hub, a share of the thread and no subscription', withHub: true, more: { turns } },
+  { given: 'a share of the thread alone', withHub: false, more: { turns } },
+  { given: 'a subscription and no hub', withHub: false, more: { subscription, turns } },
+])('a source of a bundle is refused unless the bundle says what it may read: $given', async ({ withHub, more }) => {
+  const hub = hubOf()
+  try {
+    const context = { ...fields, stopping: AbortSignal.abort(), ...(withHub ? { hub } : {}), ...more }
+    await expect(environmentOf(options(), context, true)).rejects.toMatchObject({
+      code: 'PEN_INTERNAL',
+      message: 'The bundle does not say which pods the source shop/p/app may read.',
+    })
+  } finally {
+    await hub.close()
+  }
+})
+
+test('a source of a bundle reads on the node of its hub, with positions by its subscription', async () => {
+  const hub = hubOf()
+  try {
+    const context = { ...fields, stopping: AbortSignal.abort(), hub, subscription, turns }
+    const environment = await environmentOf(options(), context, true)
+    expect(environment).toMatchObject({ node: 'node-2', isManaged: true, tailing: { componentId: 'uid/app' } })
+    expect(environment.wantsPod('other_web_uid-1')).toBe(false)
+  } finally {
+    await hub.close()
+  }
+})

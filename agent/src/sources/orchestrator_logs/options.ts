@@ -1,0 +1,178 @@
+// The options of the source, and what their types cannot check.
+
+import type { OptionProblem } from '../../component.ts'
+import { parsePath } from '../../event/path.ts'
+import { findZone } from '../../formats/timezone.ts'
+import {
+  bool,
+  bytes,
+  fieldPath,
+  group,
+  list,
+  oneOf,
+  optional,
+  type Parsed,
+  path,
+  seconds,
+  text,
+  uint,
+} from '../../schema/options.ts'
+import { compileGlob, maxAlternatives } from '../../tailing/glob.ts'
+import { multiline, multilineProblems } from '../../tailing/multiline.ts'
+import { metadataPreset, namespaceAnnotationFields, nodeAnnotationFields, podAnnotationFields } from './annotate.ts'
+
+export const podLogOptions = {
+  auto_partial_merge: bool('Whether lines that the container runtime has cut are joined.', { default: true }),
+  data_dir: optional(
+    path(
+      'Directory for positions; must be writable. The global `data_dir` if not given.',
+      { use: 'folder' },
+      { means: { owner: 'operator', fixed: true } },
+    ),
+  ),
+  delay_deletion_ms: uint(
+    'Milliseconds for which what is known about a deleted pod is kept. Agents of an operator keep it until the files are read; lines that were written later than that after the deletion go without it.',
+    { default: 60000, limit: 'keptMilliseconds' },
+  ),
+  include_paths_glob_patterns: list(path('A glob pattern.', { use: 'glob', within: 'pod logs' }), 'Files to read.', {
+    default: ['**/*'],
+  }),
+  exclude_paths_glob_patterns: list(
+    path('A glob pattern.', { use: 'glob', within: 'pod logs' }),
+    'Files to leave out.',
+    {
+      default: ['**/*.gz', '**/*.tmp'],
+    },
+  ),
+  extra_field_selector: optional(
+    text('Field selector that pods must match besides being on the node.', {
+      means: { owner: 'cluster' },
+      examples: ['metadata.namespace=shop'],
+    }),
+  ),
+  extra_label_selector: optional(text('Label selector that pods must match.', { examples: ['app=web'] })),
+  extra_namespace_label_selector: optional(
+    text('Label selector that the namespaces of pods must match.', {
+      means: { owner: 'cluster' },
+      examples: ['team=shop'],
+    }),
+  ),
+  fingerprint_lines: uint('Number of first lines that identify a file. A file with fewer lines is not read.', {
+    default: 1,
+    minimum: 1,
+    limit: 'fingerprintLines',
+  }),
+  glob_minimum_cooldown_ms: uint(
+    'Milliseconds between two walks of all folders; agents of an operator share them, at most one in 30 s. New files are seen sooner where the system reports them.',
+    { default: 60000, minimum: 1, means: { tenantMinimum: 1000 } },
+  ),
+  ignore_older_secs: optional(
+    uint('Files that were not written to for so many seconds are taken as read.', { aliases: ['ignore_older'] }),
+  ),
+  ingestion_timestamp_field: optional(fieldPath('Field for the time at which the line was read. Empty: none.')),
+  insert_namespace_fields: bool('Whether namespaces are followed and their labels added.', { default: true }),
+  internal_metrics: group(
+    { include_file_tag: bool('Whether metrics carry the path of the file.', { default: false }) },
+    'Labels of the metrics of this source.',
+  ),
+  kube_config_file: optional(
+    path(
+      'A kubeconfig. If not given, the service account of the pod is used.',
+      { use: 'read' },
+      { means: { owner: 'operator', fixed: true } },
+    ),
+  ),
+  logs_dir: path(
+    'Directory with the folders of pods. A link in it is read if it leads to a file below it, or to a log of Docker (`<id>/<id>-json.log`).',
+    { use: 'folder' },
+    { default: '/var/log/pods', means: { owner: 'operator', fixed: true } },
+  ),
+  max_line_bytes: bytes('Longest line in bytes, prefix included; longer ones are discarded.', {
+    default: 32768,
+    minimum: 1,
+    limit: 'lineBytes',
+  }),
+  max_merged_line_bytes: optional(
+    bytes('Longest line after its parts were joined.', { minimum: 1, limit: 'mergedLineBytes' }),
+  ),
+  max_merged_line_action: oneOf(
+    ['drop', 'truncate'],
+    'Handling of a joined line that is too long: `drop` discards it, `truncate` cuts it and appends `..TRUNCATED`.',
+    { default: 'drop' },
+  ),
+  max_read_bytes: optional(
+    bytes(
+      'Bytes read from one file before the next has its turn; a longer line is still read as a whole. If not given, the limit is 2048, and is looked at after each chunk of 64 KiB: small limits cost time for each turn.',
+      { minimum: 1, limit: 'readBytes' },
+    ),
+  ),
+  metadata: metadataPreset(),
+  multiline: multiline(),
+  namespace_annotation_fields: namespaceAnnotationFields(),
+  node_annotation_fields: nodeAnnotationFields(),
+  oldest_first: bool('Whether older files of a container are read to their end before newer ones.', {
+    default: true,
+  }),
+  pod_annotation_fields: podAnnotationFields(),
+  read_from: oneOf(['beginning', 'end'], 'Where reading starts in files that are there at the first start.', {
+    default: 'beginning',
+  }),
+  rotate_wait_secs: optional(
+    seconds('Seconds after which a file that was removed is closed although it was not read to its end.'),
+  ),
+  self_node_name: optional(
+    text('Name of the node. The environment variable AGENT_SELF_NODE_NAME if not given.', {
+      means: { owner: 'operator', fixed: true },
+      examples: ['node-1'],
+    }),
+  ),
+  timezone: optional(
+    text(
+      'Time zone of times that name none: a name of the TZ database, or `local`; the global `timezone` if not given.',
+      { examples: ['Europe/Berlin'] },
+    ),
+  ),
+  use_apiserver_cache: bool(
+    'Whether lists are read from the cache of the API server: less load, perhaps a little old.',
+    { default: false, means: { fixed: true } },
+  ),
+}
+
+export type PodLogOptions = Parsed<typeof podLogOptions>
+
+/** Problems of options that are each valid. */
+export function checkPodLogOptions(options: PodLogOptions): OptionProblem[] {
+  const problems: OptionProblem[] = []
+  for (const name of ['include_paths_glob_patterns', 'exclude_paths_glob_patterns'] as const) {
+    options[name].forEach((pattern, index) => {
+      if (compileGlob(pattern) !== undefined) return
+      problems.push({
+        path: `${name}.${index}`,
+        message: `The pattern "${pattern}" has a bracket or brace that is not closed, or too many braces: it may have 64, and stand for ${maxAlternatives} patterns.`,
+      })
+    })
+  }
+  const fields: [string, string | undefined][] = [['ingestion_timestamp_field', options.ingestion_timestamp_field]]
+  for (const table of ['pod', 'namespace', 'node'] as const) {
+    const members: Readonly<Record<string, string>> = options[`${table}_annotation_fields`]
+    for (const [name, text] of Object.entries(members)) fields.push([`${table}_annotation_fields.${name}`, text])
+  }
+  for (const [option, text] of fields) {
+    if (text === undefined || text === '') continue
+    const parsed = parsePath(text)
+    if (parsed?.root === 'event' && parsed.segments.length > 0) continue
+    problems.push({
+      path: option,
+      message: `"${text}" is not a path to a field of the event.`,
+      help: 'Write a path such as `.orchestrator.pod_name`, or an empty string for no field.',
+    })
+  }
+  if (options.timezone !== undefined && findZone(options.timezone) === undefined) {
+    problems.push({
+      path: 'timezone',
+      message: `The time zone "${options.timezone}" is not known.`,
+      help: 'Use a name of the TZ database, such as `Europe/Berlin`, or `local`.',
+    })
+  }
+  return [...problems, ...multilineProblems(options.multiline)]
+}
