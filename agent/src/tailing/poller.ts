@@ -6,7 +6,7 @@ import type { TailedFile } from './tailed-file.ts'
 /** A file without new bytes for so long is silent. */
 export const idleMs = 10_000
 
-export interface PollerHooks<State> {
+interface PollerHooks<State> {
   /** The poll of a file is due. */
   due(file: TailedFile<State>): void
   /** All polls that were due at one time have been reported. */

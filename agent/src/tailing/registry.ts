@@ -11,7 +11,7 @@ import { Progress, type ProgressState } from './progress.ts'
 import type { TailReports } from './reports.ts'
 import { directoryOf, inodeOf, TailedFile, type TailOptions } from './tailed-file.ts'
 
-export interface RegistryHooks<State> {
+interface RegistryHooks<State> {
   /** A file is read from now on. */
   opened(file: TailedFile<State>): void
   /** A file may have new lines, or is gone. */
