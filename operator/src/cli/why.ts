@@ -2,6 +2,7 @@
 
 import { parseArgs } from 'node:util'
 import { errorText, PenstockError } from '@penstock/agent/errors'
+import { compileSelector } from '@penstock/agent/kube/labels'
 import { findComponent } from '@penstock/agent/registry'
 import { podFields } from '@penstock/agent/sources/orchestrator_logs/field-selector'
 import type { PodObject } from '@penstock/agent/sources/orchestrator_logs/pod-metadata'
@@ -11,7 +12,6 @@ import {
   excludedContainers,
   notExcluded,
 } from '@penstock/agent/sources/orchestrator_logs/selection'
-import { compileSelector } from '@penstock/agent/sources/orchestrator_logs/selector'
 import { type Agent, platformSeen, takes } from '../api/agent.ts'
 import { conditionOf } from '../api/conditions.ts'
 import { type KubeObject, keyOf } from '../api/object.ts'

@@ -3,6 +3,7 @@
 
 import { pause } from '../../clock.ts'
 import type { KubeClient } from '../../kube/client.ts'
+import { compileSelector } from '../../kube/labels.ts'
 import { type Followed, type FollowHooks, follow, followReports, type KubeObject } from '../../kube/watch.ts'
 import type { ComponentEvents } from '../../telemetry/component-events.ts'
 import type { Logger } from '../../telemetry/logger.ts'
@@ -11,7 +12,6 @@ import { KubeletPods } from './kubelet.ts'
 import { LeftOut } from './left-out.ts'
 import { folderOf, type PodMetadata, type PodObject, parseFolder } from './pod-metadata.ts'
 import { notExcluded } from './selection.ts'
-import { compileSelector } from './selector.ts'
 
 export interface AccessOptions {
   readonly node: string

@@ -1,7 +1,7 @@
 // Which pods and containers a subscription reads: one judgement for the hub, which reads them, and for those who ask why it does not.
 
+import { compileSelector, type LabelTest } from '../../kube/labels.ts'
 import { compileFieldSelector, type PodFields } from './field-selector.ts'
-import { compileSelector, type LabelTest } from './selector.ts'
 
 /** Pods and namespaces that are read at all. */
 export const notExcluded = 'penstock.dev/exclude!=true,vector.dev/exclude!=true'

@@ -1,6 +1,6 @@
 // Label selectors as text, `app=web,tier in (a,b),!legacy`, as predicates over labels: the grammar of the Kubernetes API.
 
-import { PenstockError } from '../../errors.ts'
+import { PenstockError } from '../errors.ts'
 
 export type LabelTest = (labels: Readonly<Record<string, unknown>>) => boolean
 
