@@ -7,6 +7,7 @@ import { hostname } from 'node:os'
 import { parseArgs } from 'node:util'
 import { heartbeatPeriods } from '@penstock/agent/bundle/format'
 import { errorText, PenstockError } from '@penstock/agent/errors'
+import { compileSelector } from '@penstock/agent/kube/labels'
 import { createLogger, type Logger } from '@penstock/agent/telemetry/logger'
 import { aborted } from '@penstock/agent/timing/wait'
 import { version } from '@penstock/agent/version'
@@ -498,7 +499,7 @@ function settingsOf(values: Values): (ownNamespace: string | undefined) => Opera
   const agentNamespaces = list(values['agent-namespaces'])
   const settings = {
     watchNamespaces: list(values['watch-namespaces']),
-    watchNamespaceSelector: values['watch-namespace-selector'],
+    watchNamespaceSelector: selectorOf('watch-namespace-selector', values['watch-namespace-selector']),
     rolesOnly,
     secretsMode: oneOf('secrets-mode', values['secrets-mode'], ['All', 'Label', 'Namespaced']),
     leaderElection: oneOf('leader-election', values['leader-election'], ['true', 'false']) === 'true',
@@ -537,6 +538,17 @@ function urlOf(flag: string, value: string): string {
     'PEN_USAGE',
     `\`--${flag}\` takes a URL such as https://penstock-operator.penstock-system.svc:9443; found \`${value}\`.`,
   )
+}
+
+function selectorOf(flag: string, value: string | undefined): string | undefined {
+  if (value === undefined) return undefined
+  try {
+    if (value.trim() === '') throw new PenstockError('PEN_USAGE', 'No label is named.')
+    compileSelector(value)
+    return value
+  } catch (cause) {
+    throw new PenstockError('PEN_USAGE', `\`--${flag}\`: ${errorText(cause)}`, { cause })
+  }
 }
 
 function timeOf(flag: string, value: string): number {

@@ -3,6 +3,7 @@
 
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '@penstock/agent/config/canonical'
+import { compileSelector, type LabelTest } from '@penstock/agent/kube/labels'
 import { type Agent, refusalOf, remedyOf, selectsPipeline, takes } from '../api/agent.ts'
 import { type Condition, conditionOf, type Finding } from '../api/conditions.ts'
 import { agentKind, clusterPipelineKind, type Kind, kindOf } from '../api/kinds.ts'
@@ -58,6 +59,8 @@ interface Known {
 
 export class PipelineController implements AsyncDisposable {
   readonly #context: OperatorContext
+  /** Labels of the namespaces that are watched; all if undefined. */
+  readonly #watchedLabels: LabelTest | undefined
   readonly #options: PipelinePartOptions
   readonly #controller: Controller
   readonly #pool: CompilePool
@@ -79,6 +82,8 @@ export class PipelineController implements AsyncDisposable {
 
   constructor(context: OperatorContext, options: PipelinePartOptions) {
     this.#context = context
+    const { watchNamespaceSelector: selector } = context.settings
+    if (selector !== undefined) this.#watchedLabels = compileSelector(selector)
     this.#options = options
     this.#pool = options.pool
     this.#gathered = new Gatherer(context, options.apiAddresses)
@@ -288,12 +293,12 @@ export class PipelineController implements AsyncDisposable {
   }
 
   #isWatched({ metadata: { namespace } }: Pipeline): boolean {
-    const { watchNamespaces, watchNamespaceSelector: selector } = this.#context.settings
+    const { watchNamespaces } = this.#context.settings
     if (namespace === undefined) return true
     if (watchNamespaces !== undefined && !watchNamespaces.includes(namespace)) return false
-    if (selector === undefined) return true
+    if (this.#watchedLabels === undefined) return true
     const labels = this.#gathered.namespaces.get(undefined, namespace)?.metadata.labels ?? {}
-    return matchesText(selector, labels)
+    return this.#watchedLabels(labels)
   }
 
   /** Marks a Pipeline of the start as compiled. When all are, everything is looked at once more, now with quotas. */
@@ -635,26 +640,4 @@ function isSame(left: KubeObject, right: KubeObject): boolean {
     deletionTimestamp,
   ]
   return canonicalJson(facts(left)) === canonicalJson(facts(right))
-}
-
-/** Whether labels match a selector as text: `team=shop,tier!=free,!legacy`. */
-export function matchesText(selector: string, labels: Readonly<Record<string, string>>): boolean {
-  const terms = selector.split(/,(?![^(]*\))/).map((term) => term.trim())
-  return terms.every((term) => {
-    const set = /^(\S+)\s+(in|notin)\s+\(([^)]*)\)$/.exec(term)
-    if (set !== null) {
-      const [, key = '', operator, values = ''] = set
-      const has = values
-        .split(',')
-        .map((value) => value.trim())
-        .includes(labels[key] ?? '')
-      return operator === 'in' ? labels[key] !== undefined && has : labels[key] === undefined || !has
-    }
-    const equal = /^([^=!\s]+)\s*(==?|!=)\s*(.*)$/.exec(term)
-    if (equal !== null) {
-      const [, key = '', operator, value] = equal
-      return (labels[key] === value) === (operator !== '!=')
-    }
-    return term.startsWith('!') ? labels[term.slice(1)] === undefined : labels[term] !== undefined
-  })
 }

@@ -3,6 +3,7 @@
 
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { compileSelector } from '@penstock/agent/kube/labels'
 
 export interface KubeObject {
   readonly kind: 'Pod' | 'Namespace' | 'Node'
@@ -59,11 +60,12 @@ export class SampleApiServer implements AsyncDisposable {
         response.flushHeaders()
         return
       }
+      const isSelected = compileSelector(url.searchParams.get('labelSelector') ?? '')
       const items = this.#objects.filter(
         (object) =>
           object.kind === kinds[resource] &&
           matchesFields(object, url.searchParams.get('fieldSelector') ?? '') &&
-          matchesLabels(object.metadata.labels ?? {}, url.searchParams.get('labelSelector') ?? ''),
+          isSelected(object.metadata.labels ?? {}),
       )
       response.end(
         JSON.stringify({ kind: `${kinds[resource]}List`, apiVersion: 'v1', metadata: { resourceVersion: '1' }, items }),
@@ -94,21 +96,6 @@ function matchesFields(object: KubeObject, selector: string): boolean {
       .split('.')
       .reduce<unknown>((at, key) => (at as Record<string, unknown> | undefined)?.[key], object)
     return (String(found ?? '') === value) === (operator === '=')
-  })
-}
-
-/** Kubernetes' own grammar: `a=b`, `a!=b`, `a in (b,c)`, `a notin (b,c)`, `a`, `!a`. */
-export function matchesLabels(labels: Readonly<Record<string, string>>, selector: string): boolean {
-  return terms(selector).every((term) => {
-    const set = /^(\S+)\s+(in|notin)\s*\(([^)]*)\)$/.exec(term)
-    if (set !== null) {
-      const values = (set[3] as string).split(',').map((value) => value.trim())
-      const value = labels[set[1] as string]
-      return (value !== undefined && values.includes(value)) === (set[2] === 'in')
-    }
-    const pair = /^([^=!\s]+)\s*(!?=)=?\s*(.*)$/.exec(term)
-    if (pair !== null) return (labels[pair[1] as string] === pair[3]) === (pair[2] === '=')
-    return term.startsWith('!') ? labels[term.slice(1)] === undefined : labels[term] !== undefined
   })
 }
 
