@@ -3,9 +3,10 @@
 import { access, constants, stat, statfs } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import type { Problem } from '../schema/problems.ts'
+import { isTable } from '../schema/walk.ts'
 import { minDiskBuffer } from './component-options.ts'
 import { defaultDataDir } from './globals.ts'
-import { isTable, type Raw } from './merge.ts'
+import type { Raw } from './merge.ts'
 import { type Finding, problemAt } from './place.ts'
 
 /** Problems with the data directory, where the configuration names it or needs it. */

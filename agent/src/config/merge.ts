@@ -4,6 +4,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { unknownField } from '../schema/messages.ts'
 import type { Problem } from '../schema/problems.ts'
+import { isTable } from '../schema/walk.ts'
 import { globalOptions } from './globals.ts'
 import { type Located, member, problemAt } from './place.ts'
 
@@ -122,8 +123,4 @@ function named(located: Located, name: string): Located {
 
 function fileOf(located: Located): string {
   return located.origins[0]?.text.file ?? 'the configuration'
-}
-
-export function isTable(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

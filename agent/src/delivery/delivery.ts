@@ -3,6 +3,7 @@
 // once: delivered, or counted as discarded.
 
 import { type Clock, pause } from '../clock.ts'
+import type { TakeRejected } from '../component.ts'
 import type { ComponentEvents, ErrorType } from '../telemetry/component-events.ts'
 import type { AttemptResult, ConcurrencyLimit } from './concurrency.ts'
 import type { RateLimit } from './rate-limit.ts'
@@ -52,8 +53,6 @@ export interface DeliveryOptions {
   /** Takes what will not be delivered; `written` gives the bytes of the first so many events as text. */
   readonly rejected?: TakeRejected | undefined
 }
-
-type TakeRejected = (events: number, written: (events: number) => readonly string[], message: string) => void
 
 /** Why events are discarded when a request is given up. */
 const givenUp = 'Service call failed. No retries or retries exhausted.'

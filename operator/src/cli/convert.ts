@@ -8,6 +8,7 @@ import { formatOf, parseText } from '@penstock/agent/config/syntax'
 import { errorText, PenstockError } from '@penstock/agent/errors'
 import { findComponent } from '@penstock/agent/registry'
 import type { Problem } from '@penstock/agent/schema/problems'
+import { isTable } from '@penstock/agent/schema/walk'
 import { stringify } from 'yaml'
 import { ClusterPipelineModel, PipelineModel } from '../api/models.ts'
 import { namePattern, type PipelineSpec } from '../api/pipeline.ts'
@@ -275,10 +276,6 @@ function convertTest(
       expect,
     },
   ]
-}
-
-function isTable(value: unknown): value is Table {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function table(value: unknown): Table {

@@ -2,6 +2,7 @@
 // others, each in its form; everything else is a problem with its path.
 
 import type { Problem } from '@penstock/agent/schema/problems'
+import { isTable } from '@penstock/agent/schema/walk'
 import type { Agent } from '../api/agent.ts'
 
 type Table = Readonly<Record<string, unknown>>
@@ -75,7 +76,6 @@ function mergeLists(name: string, base: unknown, patch: readonly unknown[]): unk
 const isDeletion = (item: unknown) => isTable(item) && item['$patch'] === 'delete'
 const without = (table: Table, name: string): Table =>
   Object.fromEntries(Object.entries(table).filter(([key]) => key !== name))
-const isTable = (value: unknown): value is Table => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** The pod template with the Agent's patch on it. Containers that it adds have the rights of the agent, or fewer if they say so. */
 export function patched<T extends object>(template: T, agent: Pick<Agent, 'spec'>): T {

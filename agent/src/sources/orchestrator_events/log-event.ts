@@ -7,6 +7,7 @@ import type { Timestamp } from '../../event/timestamp.ts'
 import type { ValueObject } from '../../event/value.ts'
 import { parseRfc3339 } from '../../formats/datetime.ts'
 import type { KubeObject } from '../../kube/watch.ts'
+import { isTable } from '../../schema/walk.ts'
 
 export type KubeEvent = KubeObject & Readonly<Record<string, unknown>>
 
@@ -19,9 +20,6 @@ export interface Occurrence {
   readonly event: LogEvent
 }
 
-type Table = Readonly<Record<string, unknown>>
-
-const isTable = (value: unknown): value is Table => typeof value === 'object' && value !== null && !Array.isArray(value)
 const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined)
 const timeOf = (value: unknown) => (typeof value === 'string' ? parseRfc3339(value) : undefined)
 
