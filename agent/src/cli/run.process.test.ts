@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { KubeApi } from '../testing/kube-api.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
 const main = fileURLToPath(new URL('../main.ts', import.meta.url))
@@ -195,4 +196,18 @@ test('flags come from the environment too', async () => {
   expect(await agent.end('one\n')).toBe(0)
   expect(agent.out).toBe('one\n')
   expect(agent.err).toBe('')
+})
+
+test.each([
+  { minor: '18', says: 'The Kubernetes API server is older than the agent supports' },
+  { minor: '19', says: 'The Kubernetes API server answers.' },
+])('an agent that watches pods at Kubernetes 1.$minor says so at its start', async ({ minor, says }) => {
+  await using api = await KubeApi.start()
+  api.minor = minor
+  const kubeConfig = await config(`kubeconfig-${minor}`, api.kubeConfig())
+  const source = `{type: orchestrator_logs, kube_config_file: ${kubeConfig}, logs_dir: ${folder}, self_node_name: n}`
+  const text = `data_dir: ${folder}\nsources: {in: ${source}}\nsinks: {out: {type: blackhole, inputs: [in]}}`
+  await using agent = new Running(['--config', await config(`pods-${minor}.yaml`, text)])
+  await agent.says(says)
+  expect(agent.err).toContain(`v1.${minor}.0`)
 })

@@ -43,12 +43,16 @@ export class KubeApi implements AsyncDisposable {
   #port = 0
   #version = 1000
   #oldest = 0
-  /** Paths with queries that were asked for. */
+  /** Paths with queries that were asked for, but for the version. */
   readonly requests: string[] = []
   /** The token that requests must carry, if any. */
   token: string | undefined
   /** The only namespaces that may be asked for, one by one; everything if not given. */
   within: readonly string[] | undefined
+  /** Minor version of Kubernetes 1 that it says it is. */
+  minor = '36'
+  /** How often it was asked for its version. */
+  versionRequests = 0
   /** Answers the next requests with these statuses. */
   readonly failures: number[] = []
 
@@ -152,19 +156,22 @@ export class KubeApi implements AsyncDisposable {
   }
 
   #answer(request: IncomingMessage, response: ServerResponse): void {
-    this.requests.push(request.url ?? '')
     const url = new URL(request.url ?? '/', this.url)
-    const failure = this.failures.shift()
+    if (url.pathname === '/version') this.versionRequests++
+    else this.requests.push(request.url ?? '')
     const match =
       /^\/apis?\/(?:events\.k8s\.io\/)?v1\/(?:watch\/)?(?:namespaces\/([^/]+)\/)?(pods|namespaces|nodes|events)(?:\/([^/]+))?$/.exec(
         url.pathname,
       )
     const asked = match?.[1] ?? (match?.[2] === 'namespaces' ? match[3] : undefined)
+    const failure = match === null ? undefined : this.failures.shift()
     if (failure !== undefined) sendStatus(response, failure)
     else if (match !== null && this.within?.includes(asked ?? '') === false) sendStatus(response, 403)
     else if (this.token !== undefined && request.headers.authorization !== `Bearer ${this.token}`) {
       sendStatus(response, 401)
-    } else if (match === null) sendStatus(response, url.pathname === '/version' ? 200 : 404)
+    } else if (url.pathname === '/version') {
+      sendJson(response, 200, { major: '1', minor: this.minor, gitVersion: `v1.${this.minor}.0` })
+    } else if (match === null) sendStatus(response, 404)
     else this.#answerFor(match, url, response)
   }
 

@@ -4,6 +4,7 @@
 import { pause } from '../../clock.ts'
 import type { KubeClient } from '../../kube/client.ts'
 import { compileSelector } from '../../kube/labels.ts'
+import { reportServerVersion } from '../../kube/server-version.ts'
 import { type Followed, type FollowHooks, follow, followReports, type KubeObject } from '../../kube/watch.ts'
 import type { ComponentEvents } from '../../telemetry/component-events.ts'
 import type { Logger } from '../../telemetry/logger.ts'
@@ -84,7 +85,7 @@ export class KubeAccess {
     this.#signal = signal
     const { node, fieldSelector, labelSelector, namespaceLabelSelector } = this.#options
     const metadata = this.#metadata
-    const tasks: Promise<void>[] = []
+    const tasks = [reportServerVersion(this.#client, this.#logger, signal)]
     const listed = new Promise<void>((resolve) => {
       const timer = setTimeout(() => {
         this.#logger.warn(
