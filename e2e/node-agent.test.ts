@@ -7,6 +7,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { parse, parseAllDocuments, stringify } from 'yaml'
 import type { Cluster } from './cluster/cluster.ts'
 import { hostAddress, missingForCluster, startCluster } from './cluster/cluster.ts'
 import { until } from './command.ts'
@@ -23,7 +24,7 @@ const missing = missingForCluster(1) ?? loki.missing ?? opensearch.missing
 // Of this run alone: the stores may be shared.
 const run = randomUUID()
 const index = `node-agent-${run}`
-const system = 'penstock-system'
+const system = 'penstock-agent'
 
 interface Pod {
   readonly metadata: {
@@ -96,7 +97,7 @@ describe.skipIf(missing !== undefined)(`the agent on a node${missing === undefin
         },
       },
     })
-    await cluster.apply(...agentObjects({ lokiEndpoint: lokiRelay.url, searchEndpoint: searchRelay.url }))
+    await cluster.apply(...(await agentObjects({ lokiEndpoint: lokiRelay.url, searchEndpoint: searchRelay.url })))
     await cluster
       .kubectl(['-n', system, 'rollout', 'status', 'daemonset/penstock-agent', '--timeout', '90s'])
       .catch(async (error) => {
@@ -129,6 +130,14 @@ describe.skipIf(missing !== undefined)(`the agent on a node${missing === undefin
     }).catch(async (error) => {
       throw new Error(`${error}\n${error.cause}\nThe agent's log:\n${await agentLog()}`)
     })
+
+  test('the agent logs the version of the API server, and does not warn of it', async () => {
+    const { gitVersion } = JSON.parse(await cluster.kubectl(['get', '--raw', '/version']))
+    const lines = (await cluster.kubectl(['-n', system, 'logs', 'daemonset/penstock-agent'])).split('\n')
+    const said = lines.filter((line) => line.includes('server_version'))
+    expect(said).toEqual([expect.stringContaining('The Kubernetes API server answers.')])
+    expect(said[0]).toContain(gitVersion)
+  })
 
   test('documents of both stores carry every field, and the filter drops the right ones', {
     timeout: 180_000,
@@ -360,12 +369,51 @@ function nanoseconds(time: string): string {
   return `${Date.parse(`${seconds}Z`) / 1000}${fraction.padEnd(9, '0')}`
 }
 
-/** Everything that a user would apply: permissions, configuration, the agent on every node. */
-function agentObjects({ lokiEndpoint, searchEndpoint }: { lokiEndpoint: string; searchEndpoint: string }): object[] {
-  const name = 'penstock-agent'
-  const config = {
-    data_dir: '/var/lib/penstock',
-    sources: { pods: { type: 'orchestrator_logs' } },
+interface ManifestObject {
+  readonly kind: string
+}
+
+interface ConfigMap extends ManifestObject {
+  readonly data: Readonly<Record<string, string>>
+}
+
+interface DaemonSet extends ManifestObject {
+  readonly spec: {
+    readonly template: {
+      readonly spec: {
+        readonly containers: { image: string }[]
+        readonly volumes: { name: string; hostPath?: { path: string } }[]
+      }
+    }
+  }
+}
+
+/** The manifest of `examples/agent-alone` as a user would change it: another image, and a configuration with two stores. */
+async function agentObjects(endpoints: { lokiEndpoint: string; searchEndpoint: string }): Promise<object[]> {
+  const file = await readFile(join(import.meta.dirname, '../examples/agent-alone/agent.yaml'), 'utf8')
+  const objects = parseAllDocuments(file).map((document) => document.toJS() as ManifestObject)
+  return objects.map((object) => {
+    if (object.kind === 'ConfigMap') {
+      const config = changedConfig(parse((object as ConfigMap).data['agent.yaml'] ?? ''), endpoints)
+      return { ...object, data: { 'agent.yaml': stringify(config) } }
+    }
+    if (object.kind !== 'DaemonSet') return object
+    const { containers, volumes } = (object as DaemonSet).spec.template.spec
+    for (const container of containers) container.image = imageName('agent')
+    // A folder that goes away with the node.
+    for (const { name, hostPath } of volumes) if (name === 'data' && hostPath) hostPath.path = '/run/penstock'
+    return object
+  })
+}
+
+interface Config {
+  readonly sinks: { readonly loki: { readonly labels: object } }
+}
+
+function changedConfig(config: Config, { lokiEndpoint, searchEndpoint }: Parameters<typeof agentObjects>[0]): object {
+  const { loki } = config.sinks
+  return {
+    ...config,
     transforms: {
       parsed: {
         type: 'remap',
@@ -387,20 +435,11 @@ function agentObjects({ lokiEndpoint, searchEndpoint }: { lokiEndpoint: string; 
     },
     sinks: {
       store: {
-        type: 'log_aggregator',
+        ...loki,
         inputs: ['kept'],
         endpoint: lokiEndpoint,
         tenant_id: run,
-        encoding: { codec: 'json' },
-        labels: {
-          run,
-          namespace: '{{ orchestrator.pod_namespace }}',
-          pod: '{{ orchestrator.pod_name }}',
-          container: '{{ orchestrator.container_name }}',
-          stream: '{{ stream }}',
-          'label_*': '{{ orchestrator.pod_labels }}',
-        },
-        out_of_order_action: 'accept',
+        labels: { run, ...loki.labels, stream: '{{ stream }}', 'label_*': '{{ orchestrator.pod_labels }}' },
         compression: 'gzip',
       },
       search: {
@@ -412,66 +451,4 @@ function agentObjects({ lokiEndpoint, searchEndpoint }: { lokiEndpoint: string; 
       },
     },
   }
-  const metadata = { name, namespace: system }
-  return [
-    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: system } },
-    { apiVersion: 'v1', kind: 'ServiceAccount', metadata },
-    {
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'ClusterRole',
-      metadata: { name },
-      rules: [{ apiGroups: [''], resources: ['pods', 'namespaces', 'nodes'], verbs: ['get', 'list', 'watch'] }],
-    },
-    {
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'ClusterRoleBinding',
-      metadata: { name },
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
-      subjects: [{ kind: 'ServiceAccount', name, namespace: system }],
-    },
-    { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { 'agent.json': JSON.stringify(config, undefined, 2) } },
-    {
-      apiVersion: 'apps/v1',
-      kind: 'DaemonSet',
-      metadata,
-      spec: {
-        selector: { matchLabels: { app: name } },
-        template: {
-          metadata: { labels: { app: name } },
-          spec: {
-            serviceAccountName: name,
-            terminationGracePeriodSeconds: 5,
-            containers: [
-              {
-                name: 'agent',
-                image: imageName('agent'),
-                args: ['--config', '/etc/penstock/agent.json'],
-                env: [{ name: 'AGENT_SELF_NODE_NAME', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } }],
-                resources: { requests: { cpu: '50m', memory: '64Mi' }, limits: { memory: '512Mi' } },
-                // The kubelet's files belong to root and are closed to others; no capability is needed to read them.
-                securityContext: {
-                  runAsUser: 0,
-                  readOnlyRootFilesystem: true,
-                  allowPrivilegeEscalation: false,
-                  capabilities: { drop: ['ALL'] },
-                  seccompProfile: { type: 'RuntimeDefault' },
-                },
-                volumeMounts: [
-                  { name: 'config', mountPath: '/etc/penstock', readOnly: true },
-                  { name: 'pods', mountPath: '/var/log/pods', readOnly: true },
-                  { name: 'data', mountPath: '/var/lib/penstock' },
-                ],
-              },
-            ],
-            volumes: [
-              { name: 'config', configMap: { name } },
-              { name: 'pods', hostPath: { path: '/var/log/pods' } },
-              // Where the node keeps it over the agent's restarts; here a folder that goes away with the node.
-              { name: 'data', hostPath: { path: '/run/penstock', type: 'DirectoryOrCreate' } },
-            ],
-          },
-        },
-      },
-    },
-  ]
 }

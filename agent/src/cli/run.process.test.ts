@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { parseAllDocuments } from 'yaml'
 import { KubeApi } from '../testing/kube-api.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
@@ -210,4 +211,13 @@ test.each([
   await using agent = new Running(['--config', await config(`pods-${minor}.yaml`, text)])
   await agent.says(says)
   expect(agent.err).toContain(`v1.${minor}.0`)
+})
+
+test('the configuration in the manifest of the agent alone is valid', async () => {
+  const manifest = await readFile(join(import.meta.dirname, '../../../examples/agent-alone/agent.yaml'), 'utf8')
+  const objects = parseAllDocuments(manifest).map((document) => document.toJS())
+  const { data } = objects.find(({ kind }) => kind === 'ConfigMap')
+  await using agent = new Running(['validate', '--no-environment', await config('alone.yaml', data['agent.yaml'])])
+  expect(await agent.end()).toBe(0)
+  expect(agent.err).not.toContain('warning')
 })
