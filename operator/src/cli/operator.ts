@@ -27,6 +27,7 @@ import { EventWriter } from '../kube/events.ts'
 import { LeaderElection } from '../kube/leader.ts'
 import { LocalReviews } from '../kube/local-reviews.ts'
 import { type Reviews, serverReviews } from '../kube/reviews.ts'
+import { serverVersion } from '../kube/server-version.ts'
 import { SharedCaches } from '../kube/shared-caches.ts'
 import { ApiAddresses, apiAddressesPart } from '../policy/api-addresses.ts'
 import { judgeOf } from '../policy/judge.ts'
@@ -35,6 +36,7 @@ import { type ProbeOptions, ProbeServer } from '../serving/probes.ts'
 import { type ClientAuthority, webhookPart } from '../webhook/server.ts'
 import { followTokensPart, keepTokensPart, WebhookTokens } from '../webhook/tokens.ts'
 import { durationMs, oneOf } from './arguments.ts'
+import { checkClusterVersion } from './cluster-version.ts'
 import { deliveryParts } from './delivery-parts.ts'
 import { limited } from './ending.ts'
 import { eventLoopDelay } from './event-loop-delay.ts'
@@ -324,6 +326,7 @@ async function serve(operator: Assembled, started: AsyncDisposableStack): Promis
       },
     })
   }
+  checkClusterVersion(await serverVersion(context.kube.as('version'), logger, stop.signal), logger)
   await untilSynced(caches, stop.signal)
   const isIncomplete = rights !== undefined && rights.leftOut.length > 0
   const all = isIncomplete ? [...parts, rights.part(() => stop.abort())] : parts

@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto'
 import { canonicalJson } from '@penstock/agent/config/canonical'
 import type { Agent } from '../api/agent.ts'
 import type { ObjectMeta } from '../api/object.ts'
+import { nativeSidecarMinor } from '../workloads/cluster-needs.ts'
 import type { WorkloadInput } from '../workloads/pod.ts'
 import { sidecarContainer, sidecarParts, sidecarPrefix } from '../workloads/sidecar.ts'
 
@@ -62,7 +63,7 @@ export interface InjectOptions {
   readonly agent: (name: string) => Agent | undefined
   readonly input: WorkloadInput
   readonly namespace: string
-  /** Minor version of the API server; native sidecars came with 29. */
+  /** Minor version of the API server. */
   readonly minor: number
 }
 
@@ -81,11 +82,11 @@ export function injectSidecar(pod: Pod, options: InjectOptions): Injection {
     return refuse(`there is no Agent "${name}" in namespace "${options.namespace}". Create one with \`mode: Sidecar\`.`)
   if (agent.spec.mode !== 'Sidecar')
     return refuse(`Agent "${name}" has mode ${agent.spec.mode}; a pod needs one with \`mode: Sidecar\`.`)
-  const native = options.minor >= 29
+  const native = options.minor >= nativeSidecarMinor
   const isJob = pod.metadata.ownerReferences?.some((owner) => owner.kind === 'Job') === true
   if (!native && isJob && asked[annotations.allowLegacy] !== 'true')
     return refuse(
-      `before Kubernetes 1.29 a sidecar keeps a Job from completing. Set ${annotations.allowLegacy}: "true" to have it nonetheless.`,
+      `before Kubernetes 1.${nativeSidecarMinor} a sidecar keeps a Job from completing. Set ${annotations.allowLegacy}: "true" to have it nonetheless.`,
     )
 
   const bare = withoutSidecar(pod)

@@ -7,6 +7,7 @@ import { version } from '@penstock/agent/version'
 import { stringify } from 'yaml'
 import { type CustomResourceDefinition, customResourceDefinitions } from '../api/crds.ts'
 import { valuesFile, valuesSchema, valuesTable } from './chart-values.ts'
+import { minClusterMinor } from './cluster-needs.ts'
 import { renderInstallation } from './installation.ts'
 import { monitoringFiles } from './monitoring.ts'
 import {
@@ -105,7 +106,7 @@ const chartFile = (name: string, description: string) =>
     type: 'application',
     version,
     appVersion: version,
-    kubeVersion: '>=1.29.0-0',
+    kubeVersion: `>=1.${minClusterMinor}.0-0`,
     keywords: ['logs', 'metrics', 'observability'],
   })
 

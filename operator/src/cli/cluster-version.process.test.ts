@@ -1,0 +1,111 @@
+// The real process at an API server of a version: a double that answers to `/version` and to nothing else.
+
+import { spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { mkdtempDisposable, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { minServerMinor } from '@penstock/agent/kube/server-version'
+import { expect, test, vi } from 'vitest'
+import { clusterNeeds, minClusterMinor, minEssentialMinor } from '../workloads/cluster-needs.ts'
+
+vi.setConfig({ testTimeout: 120_000 })
+const main = fileURLToPath(new URL('../main.ts', import.meta.url))
+
+/** Exit code and output of an operator that is stopped when it has logged a line with the version. */
+async function operatorAt(minor: number): Promise<{ readonly code: number | null; readonly said: string }> {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'penstock-cluster-version-'))
+  const server = createServer((request, response) => {
+    const isVersion = request.url === '/version'
+    response.writeHead(isVersion ? 200 : 503, { 'content-type': 'application/json' })
+    response.end(JSON.stringify(isVersion ? { major: '1', minor: `${minor}+`, gitVersion: `v1.${minor}.3` } : {}))
+  })
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  const kubeconfig = join(folder.path, 'kubeconfig')
+  const config = {
+    'current-context': 'one',
+    contexts: [{ name: 'one', context: { cluster: 'one', user: 'one' } }],
+    clusters: [
+      {
+        name: 'one',
+        cluster: {
+          server: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+          'insecure-skip-tls-verify': true,
+        },
+      },
+    ],
+    users: [{ name: 'one', user: { token: 'secret' } }],
+  }
+  await writeFile(kubeconfig, JSON.stringify(config))
+  const flags = ['--kubeconfig', kubeconfig, '--leader-election', 'false', '--http-address', '']
+  const operator = spawn(process.execPath, ['--conditions=source', main, 'operator', ...flags])
+  let said = ''
+  const hear = (text: Buffer) => {
+    const knew = said.includes('server_version')
+    said += text
+    // A second signal would end it at once.
+    if (!knew && said.includes('server_version')) operator.kill('SIGTERM')
+  }
+  operator.stdout.on('data', hear)
+  operator.stderr.on('data', hear)
+  try {
+    return { code: await new Promise((done) => operator.on('close', done)), said }
+  } finally {
+    operator.kill('SIGKILL')
+    server.close()
+    server.closeAllConnections()
+  }
+}
+
+const line = (said: string) => JSON.parse(said.split('\n').find((text) => text.includes('server_version')) ?? '{}')
+
+test('a cluster without essential features is refused, with the reason and a way out', async () => {
+  const { code, said } = await operatorAt(minEssentialMinor - 1)
+  expect(code).toBe(69)
+  expect(said).toContain('The cluster runs Kubernetes v1.24.3; the operator needs 1.29 or newer')
+  expect(said).toContain(
+    'without validation rules (CEL) in CRDs, the API server accepts resources that these rules forbid',
+  )
+  expect(said).toContain('Upgrade the cluster, or run the agent without the operator')
+  expect(said).not.toContain('    at ')
+})
+
+test('a cluster that is older than supported is warned of, with what does not work', async () => {
+  const { code, said } = await operatorAt(28)
+  expect(code).toBe(0)
+  expect(line(said)).toMatchObject({
+    level: 'warn',
+    server_version: 'v1.28.3',
+    min_version: 'v1.29',
+    consequences: [
+      'without native sidecar containers, injected agents are plain containers, and Jobs with one do not complete',
+    ],
+    message: 'The cluster is older than the operator supports. Upgrade it.',
+  })
+})
+
+test('the version of a supported cluster is logged', async () => {
+  const { code, said } = await operatorAt(minClusterMinor)
+  expect(code).toBe(0)
+  expect(line(said)).toMatchObject({ level: 'info', server_version: 'v1.29.3' })
+})
+
+test('the guide states the versions and reasons that the program knows', () => {
+  const guide = readFileSync(new URL('../../guide/install.md', import.meta.url), 'utf8')
+  const rows = guide.split('\n').flatMap((text) => {
+    const [, runs, version, reason, otherwise] = text.split('|').map((cell) => cell.trim())
+    return runs === 'the operator' || runs === 'the agent alone' ? [{ runs, version, reason, otherwise }] : []
+  })
+  const [alone, ...operator] = rows
+  expect(alone).toMatchObject({ runs: 'the agent alone', version: `1.${minServerMinor}` })
+  expect(operator.map(({ version, reason, otherwise }) => [version, reason, otherwise])).toEqual(
+    clusterNeeds.map(({ minor, feature, otherwise, isEssential }) => [
+      `1.${minor}`,
+      feature,
+      `the operator ${isEssential ? 'does not start' : 'warns at its start'}: ${otherwise}`,
+    ]),
+  )
+})

@@ -1,0 +1,31 @@
+// Whether the operator can work in a cluster of a version: it refuses to start without what is essential, and warns of the rest.
+
+import { PenstockError } from '@penstock/agent/errors'
+import type { ServerVersion } from '@penstock/agent/kube/server-version'
+import { minServerMinor } from '@penstock/agent/kube/server-version'
+import type { Logger } from '@penstock/agent/telemetry/logger'
+import { clusterNeeds, minClusterMinor, minEssentialMinor } from '../workloads/cluster-needs.ts'
+
+/** Throws PEN_KUBERNETES for a version in which the operator must not run. */
+export function checkClusterVersion(version: ServerVersion | undefined, logger: Logger): void {
+  if (version === undefined) {
+    logger.debug('The Kubernetes API server does not say its version.')
+    return
+  }
+  const facts = { server_version: version.text, min_version: `v1.${minClusterMinor}` }
+  const missing = clusterNeeds.filter(({ minor }) => version.minor < minor)
+  if (missing.length === 0) {
+    logger.info(facts, 'The Kubernetes API server answers.')
+    return
+  }
+  const consequences = missing.map(({ feature, otherwise }) => `without ${feature}, ${otherwise}`)
+  if (version.minor >= minEssentialMinor) {
+    const message = 'The cluster is older than the operator supports. Upgrade it.'
+    logger.warn({ ...facts, consequences }, message)
+    return
+  }
+  throw new PenstockError(
+    'PEN_KUBERNETES',
+    `The cluster runs Kubernetes ${version.text}; the operator needs 1.${minClusterMinor} or newer, and does not run below 1.${minEssentialMinor}: ${consequences.join('; ')}. Upgrade the cluster, or run the agent without the operator, which works from 1.${minServerMinor} on: examples/agent-alone/agent.yaml.`,
+  )
+}

@@ -1,0 +1,29 @@
+// The version of the API server, before anything else is asked of it.
+
+import { pause } from '@penstock/agent/clock'
+import { errorText } from '@penstock/agent/errors'
+import { parseServerVersion, type ServerVersion } from '@penstock/agent/kube/server-version'
+import type { Logger } from '@penstock/agent/telemetry/logger'
+import { type KubeClient, KubeError } from './client.ts'
+
+const againMs = 10_000
+
+/** Waits until the server answers. Undefined if it does not say its version, or the signal aborts. */
+export async function serverVersion(
+  kube: KubeClient,
+  logger: Logger,
+  signal: AbortSignal,
+): Promise<ServerVersion | undefined> {
+  while (!signal.aborted) {
+    try {
+      return parseServerVersion(await kube.request('GET', '/version', undefined, { signal }))
+    } catch (error) {
+      if (error instanceof KubeError && error.status >= 400 && error.status < 500 && error.status !== 429)
+        return undefined
+      if (signal.aborted) return undefined
+      logger.warn({ error: errorText(error) }, 'The Kubernetes API server does not say its version; trying again.')
+      await pause(againMs, signal)
+    }
+  }
+  return undefined
+}

@@ -1,0 +1,43 @@
+// What the operator needs of a cluster, by the minor version of Kubernetes 1 that first has it without a feature gate.
+
+export interface ClusterNeed {
+  readonly minor: number
+  readonly feature: string
+  /** What an older cluster does, after "without it". */
+  readonly otherwise: string
+  /** Whether the operator refuses to run without it. */
+  readonly isEssential: boolean
+}
+
+/** The oldest version with native sidecar containers. */
+export const nativeSidecarMinor = 29
+
+/** By version. */
+export const clusterNeeds: readonly ClusterNeed[] = [
+  {
+    minor: 25,
+    feature: 'validation rules (CEL) in CRDs',
+    otherwise: 'the API server accepts resources that these rules forbid',
+    isEssential: true,
+  },
+  {
+    minor: 28,
+    feature: 'match conditions of webhooks',
+    otherwise: 'the API server sends every new pod to the webhook of sidecars',
+    isEssential: false,
+  },
+  {
+    minor: nativeSidecarMinor,
+    feature: 'native sidecar containers',
+    otherwise: 'injected agents are plain containers, and Jobs with one do not complete',
+    isEssential: false,
+  },
+]
+
+const minors = (needs: readonly ClusterNeed[]) => needs.map(({ minor }) => minor)
+
+/** The oldest version with everything. */
+export const minClusterMinor = Math.max(...minors(clusterNeeds))
+
+/** Below it the operator does not run. */
+export const minEssentialMinor = Math.max(...minors(clusterNeeds.filter(({ isEssential }) => isEssential)))
