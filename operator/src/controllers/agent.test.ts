@@ -225,7 +225,12 @@ test.each([
     trouble: { restartCount: 0, state: { waiting: { reason: 'CreateContainerConfigError' } } },
     says: 'cannot create container agent of p: CreateContainerConfigError',
   },
+  {
+    trouble: { restartCount: 0, state: { waiting: { reason: 'InvalidImageName' } } },
+    says: 'cannot pull the image of container agent of p',
+  },
   { trouble: { restartCount: 0, state: { waiting: { reason: 'ContainerCreating' } } }, says: undefined },
+  { trouble: { restartCount: 0, state: { waiting: { reason: 'ErrorOfAnotherKind' } } }, says: undefined },
   { trouble: { restartCount: 2, ready: true, lastState: ended(1) }, says: undefined },
 ])('of a pod with $trouble it says: $says', ({ trouble, says }) => {
   const metadata = { name: 'p', namespace: 'system' }

@@ -72,6 +72,24 @@ export function availabilityOf(
   return { finding, fields }
 }
 
+/** Reasons of the kubelet for a container that waits for its image. */
+const imageReasons: ReadonlySet<string> = new Set([
+  'ErrImagePull',
+  'ErrImageNeverPull',
+  'ImagePullBackOff',
+  'ImageInspectError',
+  'InvalidImageName',
+  'RegistryUnavailable',
+  'SignatureValidationFailed',
+])
+
+/** Reasons of the kubelet for a container that the runtime or its configuration does not let it create. */
+const createReasons: ReadonlySet<string> = new Set([
+  'CreateContainerConfigError',
+  'CreateContainerError',
+  'CreatePodSandboxError',
+])
+
 /** What keeps a pod from running, in words that stay the same while it is tried again and again. */
 export function troubleOf(pods: Iterable<PodObject>): string | undefined {
   for (const { metadata, status } of pods) {
@@ -79,8 +97,8 @@ export function troubleOf(pods: Iterable<PodObject>): string | undefined {
       const { name, ready, restartCount, state, lastState } = container
       const waits = state?.waiting?.reason ?? ''
       const where = `container ${name} of ${metadata.name}`
-      if (/^Err|Image/.test(waits)) return `cannot pull the image of ${where}`
-      if (/^Create\w+Error$/.test(waits)) return `cannot create ${where}: ${waits}`
+      if (imageReasons.has(waits)) return `cannot pull the image of ${where}`
+      if (createReasons.has(waits)) return `cannot create ${where}: ${waits}`
       const end = state?.terminated ?? lastState?.terminated
       if (ready !== true && restartCount > 0 && end?.exitCode !== undefined && end.exitCode !== 0) {
         const reason = end.reason === 'OOMKilled' ? 'out of memory' : `exit code ${end.exitCode}`
