@@ -1,21 +1,12 @@
 import { canonicalJson } from '@penstock/agent/config/canonical'
 import { errorText } from '@penstock/agent/errors'
-import {
-  type Agent,
-  excessOf,
-  isTenants,
-  misplacementOf,
-  refusalOf,
-  remedyOf,
-  selectsPipeline,
-  takes,
-} from '../api/agent.ts'
+import { type Agent, isTenants, misplacementOf, refusalOf, takes } from '../api/agent.ts'
 import type { Finding } from '../api/conditions.ts'
 import { agentKind } from '../api/kinds.ts'
 import { type KubeObject, keyOf, objectKey } from '../api/object.ts'
 import { type Artifact, type SecretRef, secretValue } from '../compile/artifact.ts'
 import type { OperatorContext, OperatorPart } from '../context.ts'
-import type { Delivered, Delivery, KnownRevision, Offered, RolloutRecord } from '../fleet/delivery.ts'
+import type { Delivered, Delivery, KnownRevision, Offered } from '../fleet/delivery.ts'
 import { undoAnnotation } from '../fleet/undo.ts'
 import type { Cache } from '../kube/cache.ts'
 import { isNormal, KubeError } from '../kube/client.ts'
@@ -31,10 +22,9 @@ import {
   secretType,
 } from '../kube/types.ts'
 import type { WorkQueue } from '../kube/work-queue.ts'
-import { type Entry, older, renderBundle } from '../render/bundle.ts'
-import { type Fragment, fragmentOf } from '../render/fragment.ts'
+import { renderBundle } from '../render/bundle.ts'
+import type { Fragment } from '../render/fragment.ts'
 import { type Digests, digestFile, startSpreadOf } from '../render/manifest.ts'
-import { slotBytes } from '../render/slots.ts'
 import {
   dataFolder,
   ForeignObjectError,
@@ -42,13 +32,13 @@ import {
   labels,
   leaseName,
   leaseNames,
-  secretSlots,
   sharesDataFolder,
   workloadName,
 } from '../workloads/names.ts'
 import type { WorkloadInput } from '../workloads/pod.ts'
 import { workloadProblems } from '../workloads/render.ts'
 import { availabilityOf, type WorkloadObject, workloadKindOf } from './agent/available.ts'
+import { dropRevisions, narrowedOf, selectFragments, withValues } from './agent/desired.ts'
 import { isLost, type PodObject, podsOf } from './agent/pods.ts'
 import { restored } from './agent/restored.ts'
 import { ClusterRights } from './agent/rights.ts'
@@ -64,13 +54,8 @@ import { allowRecreate, recreation } from './volumes.ts'
 
 /** A pass waits so long after the first of many changes, so that applying thousands of Pipelines gives a few revisions. */
 const debounceMs = 1000
-/** Keys of the values' Secret; longer ones are refused. */
-const mostValueBytes = 64 * 1024
-const mostPemBytes = 256 * 1024
 /** After how long an Agent is looked at again for which the operator had no right to write. */
 const deniedMs = 15_000
-/** Of all values of a revision; the other half is for those of the revision before. */
-const mostValuesBytes = (secretSlots * slotBytes) / 2
 
 export interface AgentControllerOptions {
   /** Metrics of all controllers of the process; its own if not given. */
@@ -389,9 +374,12 @@ export class AgentController implements AsyncDisposable {
     memory.restored = undefined
     if (this.#withdraw(agent, delivered)) memory.withdrawing = true
     const stableFragments = fragmentsIn(delivered, delivered.stable)
-    const { entries, record, reasons } = this.#select(agent, delivered, stableFragments)
-    delivered.record = record
-    const values = await this.#valuesFor(entries, secrets, reasons, stableFragments, signal)
+    const artifacts = [...this.#context.artifacts.values()].filter((artifact) => this.#takes(agent, artifact))
+    const { entries, rolledBack } = selectFragments(artifacts, delivered.record.rolledBack, stableFragments)
+    delivered.record = { ...delivered.record, rolledBack }
+    const read = async (ref: SecretRef) => (await this.#value(ref, signal)) ?? secrets.values.data(ref.key)
+    const values = await withValues(entries, stableFragments, read)
+    const { reasons } = values
     const renderKey = values.entries
       .map(({ fragment }) => `${fragment.id} ${fragment.hash} ${fragment.generation}`)
       .join('\n')
@@ -415,7 +403,7 @@ export class AgentController implements AsyncDisposable {
     if (back.revision !== undefined) {
       // Its values are followed as those of any other revision.
       const earlier = [...back.revision.fragments.values()].map((fragment) => ({ fragment, createdAt: '' }))
-      const { of } = await this.#valuesFor(earlier, secrets, new Map(), stableFragments, signal)
+      const { of } = await withValues(earlier, stableFragments, read)
       for (const [id, value] of of) values.of.set(id, value)
     }
     const waitMs = back.revision === undefined ? this.#advance(key, agent, memory, delivered, bundle) : undefined
@@ -455,24 +443,6 @@ export class AgentController implements AsyncDisposable {
     )
   }
 
-  /** The desired Pipelines. Versions that were rolled back give way to their predecessors. */
-  #select(agent: Agent, delivered: Delivered, stable: ReadonlyMap<string, Fragment>) {
-    const entries: Entry[] = []
-    const reasons = new Map<string, string>()
-    const rolledBack: Record<string, RolloutRecord['rolledBack'][string]> = {}
-    for (const artifact of this.#context.artifacts.values()) {
-      if (!this.#takes(agent, artifact)) continue
-      let fragment: Fragment | undefined = fragmentOf(artifact)
-      const back = delivered.record.rolledBack[artifact.id]
-      if (back !== undefined && back.hash === artifact.hash && back.retry === artifact.retry) {
-        rolledBack[artifact.id] = back
-        fragment = stable.get(artifact.id)
-      }
-      if (fragment !== undefined) entries.push({ fragment, createdAt: artifact.createdAt })
-    }
-    return { entries, reasons, record: { ...delivered.record, rolledBack } }
-  }
-
   #takes(agent: Agent, artifact: Artifact): boolean {
     const home = artifact.namespace === undefined ? undefined : this.#namespaces.get(undefined, artifact.namespace)
     return takes(agent, artifact, home?.metadata.labels, this.#context.settings)
@@ -486,94 +456,10 @@ export class AgentController implements AsyncDisposable {
     return refusalOf(agent, carried, this.#context.settings) === undefined
   }
 
-  /**
-   * Drops the revisions that hold what the Agent may no longer have: of an operator that was less strict, or of when its namespace
-   * was the platform's, or lent by an owner who has changed that. No rollout keeps them, and nobody goes back to them.
-   */
+  /** Drops the revisions that hold what an Agent of a tenant may no longer have. */
   #withdraw(agent: Agent, delivered: Delivered): boolean {
     if (!isTenants(agent, this.#context.settings)) return false
-    let found = false
-    for (const [rev, { fragments }] of delivered.revisions) {
-      if ([...fragments.values()].every((fragment) => this.#mayCarry(agent, fragment))) continue
-      delivered.revisions.delete(rev)
-      found = true
-      if (delivered.candidate?.rev === rev) delivered.candidate = undefined
-      if (delivered.stable?.rev === rev) delivered.stable = undefined
-    }
-    return found
-  }
-
-  /** What an Agent asks for and does not get, for those who look at it. */
-  #narrowed(agent: Agent): Finding | undefined {
-    const { settings, artifacts } = this.#context
-    if (!isTenants(agent, settings)) return undefined
-    const { namespace: own } = agent.metadata
-    const others: KubeObject['metadata']['labels'][] = []
-    for (const { metadata } of this.#namespaces.values()) if (metadata.name !== own) others.push(metadata.labels)
-    const narrowed = (message: string): Finding => ({
-      type: 'Narrowed',
-      status: 'True',
-      reason: 'NamespaceNotAllowed',
-      message,
-    })
-    const excess = excessOf(agent, others, settings)
-    if (excess !== undefined) return narrowed(`${excess.message}. ${excess.help}`)
-    for (const artifact of artifacts.values()) {
-      if (artifact.namespace !== own) continue
-      const home = this.#namespaces.get(undefined, artifact.namespace ?? '')
-      if (!selectsPipeline(agent, artifact, home?.metadata.labels, settings)) continue
-      const refusal = refusalOf(agent, artifact, settings)
-      if (refusal !== undefined)
-        return narrowed(`Pipeline ${artifact.id} does not run here: ${refusal}. ${remedyOf(artifact, agent)}`)
-    }
-    return undefined
-  }
-
-  /** Reads the values that Pipelines need. A Pipeline with a missing value keeps its version. */
-  async #valuesFor(
-    entries: readonly Entry[],
-    secrets: AgentSecrets,
-    reasons: Map<string, string>,
-    stable: ReadonlyMap<string, Fragment>,
-    signal: AbortSignal,
-  ) {
-    const of = new Map<string, Buffer>()
-    const old = secrets.values
-    const kept: Entry[] = []
-    let taken = 0
-    const include = async (entry: Entry): Promise<string | undefined> => {
-      const found = new Map<string, Buffer>()
-      for (const ref of entry.fragment.secretRefs) {
-        const value = of.get(ref.key) ?? (await this.#value(ref, signal)) ?? old.data(ref.key)
-        if (value === undefined) return 'A value that it refers to is not there.'
-        const most = value.includes('-----BEGIN ') ? mostPemBytes : mostValueBytes
-        if (value.length > most)
-          return `A value that it refers to has ${value.length} bytes; at most ${most} are delivered.`
-        found.set(ref.key, value)
-      }
-      let added = 0
-      for (const [key, value] of found) if (!of.has(key)) added += key.length + value.length
-      // The new values beside the old ones must fit into the Secrets (T14).
-      if (taken + added > mostValuesBytes) {
-        return 'The secret values of the Agent are full; younger Pipelines give way to older ones.'
-      }
-      taken += added
-      for (const [key, value] of found) of.set(key, value)
-      return undefined
-    }
-    for (const entry of entries.toSorted(older)) {
-      const problem = await include(entry)
-      if (problem === undefined) {
-        kept.push(entry)
-        continue
-      }
-      reasons.set(entry.fragment.id, problem)
-      const before = stable.get(entry.fragment.id)
-      if (before === undefined || before === entry.fragment) continue
-      const earlier = { ...entry, fragment: before }
-      if ((await include(earlier)) === undefined) kept.push(earlier)
-    }
-    return { entries: kept, of }
+    return dropRevisions(delivered, (fragment) => this.#mayCarry(agent, fragment))
   }
 
   async #value(ref: SecretRef, signal: AbortSignal): Promise<Buffer | undefined> {
@@ -704,7 +590,12 @@ export class AgentController implements AsyncDisposable {
       otherNodes,
     )
     const contended = this.#workloads.contended(agent, memory.applied)
-    const narrowed = this.#narrowed(agent)
+    const narrowed = narrowedOf(
+      agent,
+      this.#context.artifacts.values(),
+      this.#namespaces.values(),
+      this.#context.settings,
+    )
     const findings: Finding[] = [
       this.#rights.problem === undefined || isTenants(agent, this.#context.settings)
         ? { type: 'Accepted', status: 'True', reason: 'Valid', message: '' }

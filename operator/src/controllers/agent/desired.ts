@@ -1,0 +1,141 @@
+// Which Pipelines an Agent runs, in which version, and why it does not run the others. Reads nothing but its arguments.
+
+import { type Agent, excessOf, isTenants, refusalOf, remedyOf, selectsPipeline } from '../../api/agent.ts'
+import type { Finding } from '../../api/conditions.ts'
+import type { KubeObject } from '../../api/object.ts'
+import type { Artifact, SecretRef } from '../../compile/artifact.ts'
+import type { OperatorContext } from '../../context.ts'
+import type { Delivered, RolloutRecord } from '../../fleet/delivery.ts'
+import { type Entry, older } from '../../render/bundle.ts'
+import { type Fragment, fragmentOf } from '../../render/fragment.ts'
+import { slotBytes } from '../../render/slots.ts'
+import { secretSlots } from '../../workloads/names.ts'
+
+const maxValueBytes = 64 * 1024
+const maxPemBytes = 256 * 1024
+/** Of all values of a revision; the other half is for the values of the previous revision. */
+const maxValuesBytes = (secretSlots * slotBytes) / 2
+
+type RolledBack = RolloutRecord['rolledBack']
+
+/** The versions that should run. A version that was rolled back gives way to the stable one until it changes or is retried. */
+export function selectFragments(
+  artifacts: Iterable<Artifact>,
+  rolledBack: Readonly<RolledBack>,
+  stable: ReadonlyMap<string, Fragment>,
+): { readonly entries: readonly Entry[]; readonly rolledBack: RolledBack } {
+  const entries: Entry[] = []
+  const still: Record<string, RolledBack[string]> = {}
+  for (const artifact of artifacts) {
+    let fragment: Fragment | undefined = fragmentOf(artifact)
+    const back = rolledBack[artifact.id]
+    if (back !== undefined && back.hash === artifact.hash && back.retry === artifact.retry) {
+      still[artifact.id] = back
+      fragment = stable.get(artifact.id)
+    }
+    if (fragment !== undefined) entries.push({ fragment, createdAt: artifact.createdAt })
+  }
+  return { entries, rolledBack: still }
+}
+
+/**
+ * Drops the revisions that hold a Pipeline which the Agent may not carry: an earlier operator was less strict, the namespace was the
+ * platform's, or the owner of a shared object has withdrawn it. No rollout keeps these revisions, and no request goes back to them.
+ */
+export function dropRevisions(delivered: Delivered, mayCarry: (fragment: Fragment) => boolean): boolean {
+  let found = false
+  for (const [rev, { fragments }] of delivered.revisions) {
+    if ([...fragments.values()].every(mayCarry)) continue
+    delivered.revisions.delete(rev)
+    found = true
+    if (delivered.candidate?.rev === rev) delivered.candidate = undefined
+    if (delivered.stable?.rev === rev) delivered.stable = undefined
+  }
+  return found
+}
+
+export interface Valued {
+  readonly entries: readonly Entry[]
+  /** Values by their keys. */
+  readonly of: Map<string, Buffer>
+  /** Why a Pipeline does not run in its newest version, by Pipeline. */
+  readonly reasons: Map<string, string>
+}
+
+/** Keeps the Pipelines whose values are there and fit, older Pipelines first. Any other keeps its stable version if that one can. */
+export async function withValues(
+  entries: readonly Entry[],
+  stable: ReadonlyMap<string, Fragment>,
+  read: (ref: SecretRef) => Promise<Buffer | undefined>,
+): Promise<Valued> {
+  const of = new Map<string, Buffer>()
+  const reasons = new Map<string, string>()
+  const kept: Entry[] = []
+  let taken = 0
+  const include = async (entry: Entry): Promise<string | undefined> => {
+    const found = new Map<string, Buffer>()
+    for (const ref of entry.fragment.secretRefs) {
+      const value = of.get(ref.key) ?? (await read(ref))
+      if (value === undefined) return 'A value that it refers to is not there.'
+      const max = value.includes('-----BEGIN ') ? maxPemBytes : maxValueBytes
+      if (value.length > max)
+        return `A value that it refers to has ${value.length} bytes; at most ${max} are delivered.`
+      found.set(ref.key, value)
+    }
+    let added = 0
+    for (const [key, value] of found) if (!of.has(key)) added += key.length + value.length
+    // The new values beside the old ones must fit into the Secrets (T14).
+    if (taken + added > maxValuesBytes) {
+      return 'The secret values of the Agent are full; younger Pipelines give way to older ones.'
+    }
+    taken += added
+    for (const [key, value] of found) of.set(key, value)
+    return undefined
+  }
+  for (const entry of entries.toSorted(older)) {
+    const problem = await include(entry)
+    if (problem === undefined) {
+      kept.push(entry)
+      continue
+    }
+    reasons.set(entry.fragment.id, problem)
+    const before = stable.get(entry.fragment.id)
+    if (before === undefined || before === entry.fragment) continue
+    const earlier = { ...entry, fragment: before }
+    if ((await include(earlier)) === undefined) kept.push(earlier)
+  }
+  return { entries: kept, of, reasons }
+}
+
+/** The condition for an Agent of a tenant that asks for more than it gets. */
+export function narrowedOf(
+  agent: Agent,
+  artifacts: Iterable<Artifact>,
+  namespaces: Iterable<KubeObject>,
+  settings: OperatorContext['settings'],
+): Finding | undefined {
+  if (!isTenants(agent, settings)) return undefined
+  const { namespace: own } = agent.metadata
+  let home: KubeObject | undefined
+  const others: KubeObject['metadata']['labels'][] = []
+  for (const namespace of namespaces) {
+    if (namespace.metadata.name === own) home = namespace
+    else others.push(namespace.metadata.labels)
+  }
+  const narrowed = (message: string): Finding => ({
+    type: 'Narrowed',
+    status: 'True',
+    reason: 'NamespaceNotAllowed',
+    message,
+  })
+  const excess = excessOf(agent, others, settings)
+  if (excess !== undefined) return narrowed(`${excess.message}. ${excess.help}`)
+  for (const artifact of artifacts) {
+    if (artifact.namespace !== own) continue
+    if (!selectsPipeline(agent, artifact, home?.metadata.labels, settings)) continue
+    const refusal = refusalOf(agent, artifact, settings)
+    if (refusal !== undefined)
+      return narrowed(`Pipeline ${artifact.id} does not run here: ${refusal}. ${remedyOf(artifact, agent)}`)
+  }
+  return undefined
+}
