@@ -21,6 +21,17 @@ test('no option that names a file takes one, in any spelling of its name', () =>
   expect(open.map(({ name }) => name)).toEqual([])
 })
 
+test('no option that is a program takes one from a Secret, as a whole or in a part', () => {
+  const programs = components
+    .flatMap((each) => optionLeaves(each, { aliases: true }))
+    .filter(({ schema }) => meaningOf(schema).program !== undefined)
+  expect(programs.length).toBeGreaterThan(3)
+  for (const value of ['.a = "SECRET[own.token]"', { valueFrom: { secretKeyRef: { name: 'own', key: 'token' } } }]) {
+    const open = programs.filter((leaf) => !judge(leaf, value).some((message) => message.includes('(T6)')))
+    expect(open.map(({ name }) => name)).toEqual([])
+  }
+})
+
 test('no option that may hold an address takes a file', () => {
   const addresses = leaves.filter(({ schema }) => meaningOf(schema).address !== undefined)
   expect(addresses.length).toBeGreaterThan(60)

@@ -174,6 +174,12 @@ export function optionViolations(
         violations.push({ path: place.path, message, help: 'Write the text itself in place of the reference.' })
         return false
       }
+      // The operator checks the calls of a program, so the text must be known here.
+      if (meanings.some(({ program }) => program !== undefined)) {
+        const message = `\`${lastName(place.path)}\` must be written out in a namespaced resource (T6): it is a program`
+        violations.push({ path: place.path, message, help: 'Write the program into the resource, without references.' })
+        return false
+      }
       if (isWholeReference) return false
     }
     if (typeof place.value === 'string') textViolations(place, place.value, meanings, mode, options, violations)
