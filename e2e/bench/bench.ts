@@ -52,16 +52,16 @@ interface Listed {
   run(given: Given, name: string): object | Promise<object>
 }
 
-const usualEvents = 2_000_000
+const defaultEvents = 2_000_000
 const counted = (about: string): Listed => ({
   about,
   takes: ['events', 'runs'],
-  run: ({ events = usualEvents, runs }, name) => measure(name, events, runs),
+  run: ({ events = defaultEvents, runs }, name) => measure(name, events, runs),
 })
 const program = (about: string): Listed => ({
   about: `${about}, without input or output`,
   takes: ['events'],
-  run: ({ events = usualEvents }, name) => measureProgram(name, events),
+  run: ({ events = defaultEvents }, name) => measureProgram(name, events),
 })
 const silent = (files: number): Listed => ({
   about: `an agent with ${files.toLocaleString('en')} silent files, for 20 s; any other number works, too`,
@@ -111,18 +111,18 @@ const list: Readonly<Record<string, Listed>> = {
   buffer: {
     about: 'lines into a disk buffer and back',
     takes: ['events'],
-    run: ({ events = usualEvents }, name) => buffer(name, events),
+    run: ({ events = defaultEvents }, name) => buffer(name, events),
   },
   'buffer-parsed': {
     about: 'the same with objects',
     takes: ['events'],
-    run: ({ events = usualEvents }, name) => buffer(name, events),
+    run: ({ events = defaultEvents }, name) => buffer(name, events),
   },
   'buffer-restart': {
     about: 'a disk buffer as a kill has left it, until its first batch',
     takes: ['events'],
     long: true,
-    run: ({ events = usualEvents }) => bufferRestart(events),
+    run: ({ events = defaultEvents }) => bufferRestart(events),
   },
   ...Object.fromEntries([100, 500, 1000, 5000].map((files) => [`idle-${files}`, silent(files)])),
   neighbours: {

@@ -77,7 +77,7 @@ const blockLines = 5000
 
 /** Part of the maximum rate that is written, and lines that may be on the way before the writer waits. */
 const load = 0.8
-const mostUnderWay = 4_000_000
+const maxUnderWay = 4_000_000
 
 /**
  * Pod logs through a disk buffer to a destination that answers 503 for half a second in every five. The rate is 80 % of what the
@@ -145,7 +145,7 @@ export async function soakFaults(seconds: number): Promise<object> {
     begin()
     rotated.push(name)
     // What has been delivered needs no file any more; what has not is not taken away.
-    while (rotated.length > 30 && written - received() < mostUnderWay / 2) rmSync(rotated.shift() as string)
+    while (rotated.length > 30 && written - received() < maxUnderWay / 2) rmSync(rotated.shift() as string)
   }
   try {
     begin()
@@ -164,7 +164,7 @@ export async function soakFaults(seconds: number): Promise<object> {
     let last = started
     while (performance.now() - started < seconds * 1000) {
       const now = performance.now()
-      if (written - received() > mostUnderWay) heldMs += now - last
+      if (written - received() > maxUnderWay) heldMs += now - last
       else due += ((now - last) / 1000) * rate
       last = now
       const blocks = Math.floor(due / blockLines)

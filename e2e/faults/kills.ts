@@ -52,7 +52,7 @@ export interface KillReport {
   /** Of the lines missing from `stdin`: how old they were at most when the agent was killed. */
   readonly oldestLossMs: number
   /** Of those that the agent had taken in: how long before the last one that it took in. */
-  readonly longestLossMs: number
+  readonly maxLossMs: number
   /** Losses that the agent itself counted after its starts. */
   readonly countedByAgent: number
   readonly problems: readonly string[]
@@ -96,7 +96,7 @@ class Feed {
   }
 }
 
-export async function killAgain(kills: number, seed: number, longestMs = 2000): Promise<KillReport> {
+export async function killAgain(kills: number, seed: number, maxMs = 2000): Promise<KillReport> {
   const chance = new Random(seed)
   await using destination = await new Destination().start()
   await using victim = new Victim()
@@ -139,7 +139,7 @@ export async function killAgain(kills: number, seed: number, longestMs = 2000): 
       const firstId = nextId(victim.buffer('to_stdin'))
       const firstLine = toStdin.written
       toStdin.start()
-      for (let left = chance.between(50, longestMs); left > 0; ) {
+      for (let left = chance.between(50, maxMs); left > 0; ) {
         destination.mood = chance.pick<Mood>(['well', 'well', 'well', 'failing', 'hanging', 'slow'])
         const part = Math.min(left, chance.between(50, 600))
         await wait(part)
@@ -231,7 +231,7 @@ export async function killAgain(kills: number, seed: number, longestMs = 2000): 
     settled: settled.size,
     settledAgain: again,
     oldestLossMs: Math.round(oldest),
-    longestLossMs: Math.round(longest),
+    maxLossMs: Math.round(longest),
     countedByAgent: counted,
     problems,
   }

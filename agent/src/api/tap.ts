@@ -7,7 +7,7 @@ import type { Batch } from '../event/batch.ts'
 import { Body } from '../event/body.ts'
 import type { LogEvent } from '../event/log.ts'
 import type { MetricEvent } from '../event/metric.ts'
-import type { Onlooker, Outlet } from '../topology/fanout.ts'
+import type { Observer, Outlet } from '../topology/fanout.ts'
 import type { Topology } from '../topology/run.ts'
 
 /** A reader that has not taken so many bytes misses what comes. */
@@ -91,7 +91,7 @@ export class Tap implements Disposable {
   readonly #reservoir: Reservoir
   readonly #write = eventWriter()
   readonly #unlisten: () => void
-  #watched = new Map<Outlet, Onlooker>()
+  #watched = new Map<Outlet, Observer>()
 
   constructor(topology: Topology, request: Omit<TapRequest, 'intervalMs'>, notify: (message: string) => void) {
     this.#topology = topology
@@ -127,14 +127,14 @@ export class Tap implements Disposable {
     const { outlets, notes } = resolvePatterns(this.#topology, this.#request)
     for (const note of notes) this.#notify(note)
     for (const [outlet, origin] of outlets) {
-      const onlooker: Onlooker = { look: (batch) => this.#reservoir.offer(batch, origin) }
-      outlet.watch(onlooker)
-      this.#watched.set(outlet, onlooker)
+      const observer: Observer = { look: (batch) => this.#reservoir.offer(batch, origin) }
+      outlet.watch(observer)
+      this.#watched.set(outlet, observer)
     }
   }
 
   #detach(): void {
-    for (const [outlet, onlooker] of this.#watched) outlet.unwatch(onlooker)
+    for (const [outlet, observer] of this.#watched) outlet.unwatch(observer)
     this.#watched = new Map()
   }
 }

@@ -39,7 +39,7 @@ const hotLimit = 2 * 1024 * 1024
 /** What was taken in may be unsynced for so long, unless the disk is slower; then no more is taken in. */
 const syncMs = 500
 /** What comes within a moment is synced together, also after a long time of nothing. */
-const leastSyncMs = 20
+const minSyncMs = 20
 /** Attempts of a failing sync, each after writing its data again, before its sources get the error. */
 const syncAttempts = 3
 /** Written bytes after which a sync does not wait for its time, and after which writers wait for it. */
@@ -756,8 +756,8 @@ export class DiskBuffer implements SinkBuffer {
   #syncSoon(): void {
     if (this.#syncing !== undefined || this.#syncTimer !== undefined) return
     const now = performance.now()
-    const regular = Math.max(now + leastSyncMs, this.#syncBegan + syncMs)
-    const latest = this.#unsyncedSince + syncMs - Math.min(2 * this.#syncTook + leastSyncMs, syncMs)
+    const regular = Math.max(now + minSyncMs, this.#syncBegan + syncMs)
+    const latest = this.#unsyncedSince + syncMs - Math.min(2 * this.#syncTook + minSyncMs, syncMs)
     const wait = this.#failedSyncs > 0 ? retryMs : Math.max(0, Math.min(regular, latest) - now)
     this.#syncTimer = setTimeout(() => void this.#sync(), wait)
   }

@@ -12,7 +12,7 @@ import type { OperatorClient } from './operator-client.ts'
 const keepMs = 60_000
 /** While nobody can be asked, an answer goes on for so long: metrics are most wanted when something is amiss. */
 const unaskedMs = 3_600_000
-const mostKept = 1000
+const maxKept = 1000
 const timeoutMs = 10_000
 
 /** At the operator: may whoever has this token read the metrics of the agent that asks? */
@@ -52,7 +52,7 @@ export class ReaderAccess {
     const now = performance.now()
     const known = this.#kept.get(key)
     if (known !== undefined && known.until > now) return known.allowed
-    if (this.#kept.size >= mostKept) this.#kept.clear()
+    if (this.#kept.size >= maxKept) this.#kept.clear()
     const asked: Known = {
       until: now + keepMs,
       askedAt: now,

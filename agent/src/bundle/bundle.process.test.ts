@@ -236,7 +236,7 @@ test('pipelines of two namespaces read their own pods over one connection, and t
     expect(read('jobs')).toEqual(['job one'])
   })
   await eventually(() => expect(operator.last).toMatchObject({ revision: rev, state: 'Loaded', failures: [] }))
-  operator.answer = { periodMs: heartbeatPeriods.leastMs }
+  operator.answer = { periodMs: heartbeatPeriods.minMs }
   await eventually(() => expect(operator.last?.reading?.toSorted()).toEqual(['shop/all', 'shop/web-only', 'team/jobs']))
   expect(operator.beats[0]?.authorization).toBe('Bearer agent-token')
   expect(operator.last).toMatchObject({ node: 'node-1', pod: 'agent-x', namespace: 'penstock-system' })
@@ -444,7 +444,7 @@ test('secrets are put in after parsing, rotate without a restart, and stay out o
 
 test('namespaced pipelines reach no address of the node, and what their programs write stays out of the log', async () => {
   await using operator = await Operator.start()
-  operator.answer = { periodMs: heartbeatPeriods.leastMs }
+  operator.answer = { periodMs: heartbeatPeriods.minMs }
   let reached = 0
   const paths: string[] = []
   const { createServer: create } = await import('node:http')
@@ -530,7 +530,7 @@ test('namespaced pipelines reach no address of the node, and what their programs
 
 test('errors of namespaced programs name sort, function and place in log and heartbeat, never what event or program say', async () => {
   await using operator = await Operator.start()
-  operator.answer = { periodMs: heartbeatPeriods.leastMs }
+  operator.answer = { periodMs: heartbeatPeriods.minMs }
   const card = 'CARD-4111-1111'
   const failing: Readonly<Record<string, { readonly transform: object; readonly shown: string }>> = {
     call: {
@@ -695,7 +695,7 @@ test('log files that the agent cannot read are reported with the fix', async () 
   const { api, kubeConfig } = await cluster()
   await using _ = api
   await using operator = await Operator.start()
-  operator.answer = { periodMs: heartbeatPeriods.leastMs }
+  operator.answer = { periodMs: heartbeatPeriods.minMs }
   for (const name of ['open', 'closed']) api.set('pods', pod('shop', name))
   project(secretsDir, {})
   project(bundleDir, bundleFiles(reader('shop', 'p')).files)
@@ -719,7 +719,7 @@ test('the lag of reading is reported, as long as there is one', async () => {
   const { api, kubeConfig } = await cluster()
   await using _ = api
   await using operator = await Operator.start()
-  operator.answer = { periodMs: heartbeatPeriods.leastMs }
+  operator.answer = { periodMs: heartbeatPeriods.minMs }
   for (const name of ['old', 'quiet']) api.set('pods', pod('shop', name))
   project(secretsDir, {})
   const limits = { perContainer: { lines: 30, onLimit: 'lag' } }

@@ -28,7 +28,7 @@ export type Leftover =
 export const leftoverKey = ({ kind, id }: Leftover): string => `${kind} ${id}`
 
 /** Of heartbeats: within these bounds an operator may choose. */
-export const heartbeatPeriods = { leastMs: 1000, usualMs: 30_000, mostMs: 300_000 } as const
+export const heartbeatPeriods = { minMs: 1000, defaultMs: 30_000, maxMs: 300_000 } as const
 
 /** A file of the bundle folder: gzip of `bytes` bytes of JSON. */
 export interface Shard {
@@ -77,7 +77,7 @@ export interface StreamBody {
 }
 
 /** Most pipelines that an agent may name as busy. */
-export const mostBusy = 5000
+export const maxBusy = 5000
 
 /**
  * The first line of an answer, which is compressed as a whole. The bundle is the second line; without one, what the agent has goes on

@@ -42,7 +42,7 @@ test('what the operator did not hear is said again soon, then less often, and as
     return sent.slice(from).map((at, index) => (at - (sent[from + index - 1] ?? at)) / 1000)
   }
   await gaps(1)
-  const usual = heartbeatPeriods.usualMs / 1000
+  const usual = heartbeatPeriods.defaultMs / 1000
   for (const [index, gap] of (await gaps(8)).entries()) {
     const expected = Math.min(usual, 2 ** index)
     expect(gap).toBeGreaterThanOrEqual(expected * 0.79)

@@ -96,7 +96,7 @@ const firstFiguresMs = 5000
 const lastMs = 1000
 /** What could not be said is said again after so long, then after twice as long each time, until it is as rare as it is otherwise. */
 const retryMs = 1000
-const mostFailures = 20
+const maxFailures = 20
 /** A control plane has a few addresses. */
 const maxDenied = 1000
 
@@ -143,7 +143,7 @@ export class Heartbeat {
   readonly #lastErrors = new Map<string, LastError>()
   #reported = new Map<string, Counts>()
   readonly #client: OperatorClient
-  #periodMs: number = heartbeatPeriods.usualMs
+  #periodMs: number = heartbeatPeriods.defaultMs
   #timer: NodeJS.Timeout | undefined
   #sending: Promise<void> | undefined
   #again = false
@@ -250,7 +250,7 @@ export class Heartbeat {
       version,
       startedAt: this.#startedAt,
       ...state,
-      failures: failures.slice(0, mostFailures),
+      failures: failures.slice(0, maxFailures),
       failed: failures.map((failure) => failure.pipeline),
       pipelines: this.#reports(counts),
       reading: this.#runner.reading(),
@@ -361,7 +361,7 @@ const unreadableHelp = ' Set `node.runAsRoot: true` of the Agent, or open the fi
 
 /** What an answer says; the usual period if it asks for none. */
 function answerIn(body: Buffer): Required<HeartbeatAnswer> {
-  const { leastMs, usualMs, mostMs } = heartbeatPeriods
+  const { minMs, defaultMs, maxMs } = heartbeatPeriods
   let answer: HeartbeatAnswer | null
   try {
     answer = JSON.parse(body.toString('utf8')) as HeartbeatAnswer | null
@@ -370,7 +370,7 @@ function answerIn(body: Buffer): Required<HeartbeatAnswer> {
   }
   const { periodMs: period, gone, denied } = answer ?? {}
   const periodMs =
-    typeof period === 'number' && Number.isFinite(period) ? Math.min(mostMs, Math.max(leastMs, period)) : usualMs
+    typeof period === 'number' && Number.isFinite(period) ? Math.min(maxMs, Math.max(minMs, period)) : defaultMs
   const texts = (value: unknown): string[] =>
     Array.isArray(value) ? value.filter((each) => typeof each === 'string') : []
   return { periodMs, gone: texts(gone), denied: texts(denied).slice(0, maxDenied) }

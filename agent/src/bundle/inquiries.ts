@@ -10,7 +10,7 @@ import { Timestamp } from '../event/timestamp.ts'
 import { getField } from '../event/value.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { doubledMs, jittered } from '../timing/backoff.ts'
-import type { Onlooker, Outlet } from '../topology/fanout.ts'
+import type { Observer, Outlet } from '../topology/fanout.ts'
 import type { Topology } from '../topology/run.ts'
 import { pipelineOf } from './format.ts'
 import type { PipelineReport } from './heartbeat.ts'
@@ -85,11 +85,11 @@ const retryMs = { least: 5_000, most: 30_000 }
 const crowdedMs = 60_000
 /** An operator that knows no inquiries. */
 const unknownMs = 600_000
-const mostServed = 8
-const mostMs = 3_600_000
+const maxServed = 8
+const maxMs = 3_600_000
 /** Of one answer to a tap; what is beyond is skipped and counted. */
-const mostBytes = 256 * 1024
-const mostEventBytes = 64 * 1024
+const maxBytes = 256 * 1024
+const maxEventBytes = 64 * 1024
 
 export class Inquiries {
   readonly #options: InquiryOptions
@@ -140,7 +140,7 @@ export class Inquiries {
 
   #begin(inquiry: Inquiry): void {
     const { id, kind } = inquiry
-    if (this.#serving.has(id) || this.#serving.size >= mostServed) return
+    if (this.#serving.has(id) || this.#serving.size >= maxServed) return
     const work = (kind === 'tap' ? this.#tap(inquiry) : this.#report(inquiry))
       .catch((error: unknown) => {
         if (!this.#ending.signal.aborted) this.#options.logger.debug({ error }, 'An inquiry could not be answered.')
@@ -167,7 +167,7 @@ export class Inquiries {
       for (const kept of tap.drain()) {
         const line = tap.line(kept)
         const length = Buffer.byteLength(line)
-        if (length > mostEventBytes || bytes + length > mostBytes) {
+        if (length > maxEventBytes || bytes + length > maxBytes) {
           skipped++
           continue
         }
@@ -217,7 +217,7 @@ export class Inquiries {
 
   /** Answers again and again until nobody wants to know. */
   async #turns({ id, intervalMs, forMs }: Inquiry, answer: () => Buffer | object): Promise<void> {
-    const over = AbortSignal.any([this.#ending.signal, AbortSignal.timeout(Math.min(forMs, mostMs))])
+    const over = AbortSignal.any([this.#ending.signal, AbortSignal.timeout(Math.min(forMs, maxMs))])
     const path = `/v1/inquiries/${encodeURIComponent(id)}`
     while (!over.aborted) {
       const limit = AbortSignal.any([this.#ending.signal, AbortSignal.timeout(requestMs)])
@@ -241,7 +241,7 @@ class Lag implements Disposable {
   /** Milliseconds, by pipeline, of the last batch. */
   readonly #ages = new Map<string, number>()
   readonly #unlisten: () => void
-  #watched: (readonly [Outlet, Onlooker])[] = []
+  #watched: (readonly [Outlet, Observer])[] = []
 
   constructor(topology: Topology, wanted: ReadonlySet<string> | undefined) {
     this.#topology = topology
@@ -263,7 +263,7 @@ class Lag implements Disposable {
   }
 
   #detach(): void {
-    for (const [outlet, onlooker] of this.#watched) outlet.unwatch(onlooker)
+    for (const [outlet, observer] of this.#watched) outlet.unwatch(observer)
     this.#watched = []
   }
 
@@ -273,15 +273,15 @@ class Lag implements Disposable {
     for (const [id, { outlet }] of this.#topology.sources) {
       const pipeline = pipelineOf(id)
       if (this.#wanted !== undefined && !this.#wanted.has(pipeline)) continue
-      const onlooker: Onlooker = {
+      const observer: Observer = {
         look: ({ events, count }) => {
           const event = events[count - 1]
           const time = event instanceof LogEvent ? getField(event.fields, timestampKey) : event?.timestamp
           if (time instanceof Timestamp) this.#ages.set(pipeline, Math.max(0, Date.now() - time.ms))
         },
       }
-      outlet.watch(onlooker)
-      this.#watched.push([outlet, onlooker])
+      outlet.watch(observer)
+      this.#watched.push([outlet, observer])
     }
   }
 }

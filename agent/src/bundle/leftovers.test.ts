@@ -12,7 +12,7 @@ import { loadConfigObject } from '../config/load.ts'
 import { silentLogger } from '../telemetry/logger.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import { Topology } from '../topology/run.ts'
-import { Leftovers, leftoverGraceMs, mostAsked } from './leftovers.ts'
+import { Leftovers, leftoverGraceMs, maxAsked } from './leftovers.ts'
 import type { BundleRunner } from './runner.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
@@ -126,13 +126,13 @@ test('positions go by the uid of their pipeline, which is known after a restart,
 test('of many that are there, those that something needs keep none of the others from their turn', () => {
   const { beat, state } = agent()
   // Suspended, and 250 of them.
-  const needed = Array.from({ length: 5 * mostAsked }, (_, index) => `shop/a-${String(index).padStart(3, '0')}/out`)
+  const needed = Array.from({ length: 5 * maxAsked }, (_, index) => `shop/a-${String(index).padStart(3, '0')}/out`)
   const ids = [...needed, sinkId]
   for (const id of ids) mkdirSync(bufferFolder(dataDir, id), { recursive: true })
   const asked = new Set<string>()
   for (let turn = 0; turn < 6; turn++) {
     const found = beat(gone, 0)
-    expect(found).toHaveLength(mostAsked)
+    expect(found).toHaveLength(maxAsked)
     for (const { id } of found) asked.add(id)
   }
   expect([...asked].sort()).toEqual(ids.toSorted())

@@ -26,7 +26,7 @@ export interface LeftoverOptions {
 /** By itself: what is applied again soon finds what it has left. */
 export const leftoverGraceMs = 600_000
 /** Of one heartbeat; the others have their turn in the next ones. */
-export const mostAsked = 50
+export const maxAsked = 50
 
 export class Leftovers {
   readonly #options: LeftoverOptions
@@ -48,8 +48,8 @@ export class Leftovers {
   found(): readonly Leftover[] {
     const present = [...this.#present()].sort(([left], [right]) => (left < right ? -1 : 1))
     const behind = present.findIndex(([key]) => key > this.#last)
-    const start = present.length <= mostAsked || behind === -1 ? 0 : behind
-    const turn = [...present.slice(start), ...present.slice(0, start)].slice(0, mostAsked)
+    const start = present.length <= maxAsked || behind === -1 ? 0 : behind
+    const turn = [...present.slice(start), ...present.slice(0, start)].slice(0, maxAsked)
     this.#last = turn.at(-1)?.[0] ?? ''
     this.#asked = turn.map(([, leftover]) => leftover)
     return this.#asked

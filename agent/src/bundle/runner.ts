@@ -80,10 +80,10 @@ const stuckMs = 30_000
 const unhealthyMs = 120_000
 const retryMs = 60_000
 /** A folder of values that is mounted shows a change within a minute or so; after this, its pipelines fail. */
-const usualLateMs = 100_000
+const defaultLateMs = 100_000
 const keptLines = 100
 /** Weight of a pipeline of which no policy says more. */
-const usualShare = 100
+const defaultShare = 100
 
 export interface ProgramLine {
   readonly at: string
@@ -286,7 +286,7 @@ export class BundleRunner {
       this.#late = undefined
     }
     if (late === undefined || late.size === 0) return new Map()
-    const lateMs = this.#options.lateMs ?? usualLateMs
+    const lateMs = this.#options.lateMs ?? defaultLateMs
     this.#late ??= {
       bundle,
       pipelines: late.keys().toArray(),
@@ -451,7 +451,7 @@ export class BundleRunner {
         )
       }
       const { config } = loaded
-      this.#shares.open(id, part.pipeline.cpuShare ?? usualShare)
+      this.#shares.open(id, part.pipeline.cpuShare ?? defaultShare)
       if (part.pipeline.restricted === true) this.#restricted.add(id)
       else this.#restricted.delete(id)
       const result = await reloadPart(topology, config, running?.components ?? [])

@@ -15,7 +15,7 @@ import {
   bundleSchema,
   checkedBundle,
   maxBundleBytes,
-  mostBusy,
+  maxBusy,
   type StreamBody,
   type StreamHead,
   sha256,
@@ -37,17 +37,17 @@ export interface StreamOptions extends OperatorAddress {
 
 /** How long the operator may hold a request: spread, so that agents do not all come back at once. */
 const holdMs = { least: 30_000, most: 50_000 }
-const usualStartMs = 5_000
+const defaultStartMs = 5_000
 /** For what comes on top of holding: the way there and back, and the operator's work. */
 const answerMs = 20_000
 const retryMs = { least: 500, most: 10_000 }
 /** After an answer that came long before it had to and brought nothing: the operator holds as many requests as it can. */
 const crowdedMs = 10_000
 /** An operator that answers at once, again and again, is not asked in a circle. */
-const leastMs = 250
-const usualAwayMs = 180_000
+const minMs = 250
+const defaultAwayMs = 180_000
 /** Compressed. */
-const mostAnswerBytes = 64 * 1024 * 1024
+const maxAnswerBytes = 64 * 1024 * 1024
 
 export class BundleStream {
   readonly #options: StreamOptions
@@ -107,7 +107,7 @@ export class BundleStream {
   }
 
   async #follow(signal: AbortSignal): Promise<void> {
-    const { startMs = usualStartMs, awayMs = usualAwayMs, logger } = this.#options
+    const { startMs = defaultStartMs, awayMs = defaultAwayMs, logger } = this.#options
     const begun = setTimeout(() => this.#settle(), startMs)
     let failures = 0
     let heardAt = performance.now()
@@ -123,7 +123,7 @@ export class BundleStream {
         this.#failing = false
         this.#settle()
         const tookMs = heardAt - started
-        pauseMs = isNew || tookMs > waitMs / 2 ? leastMs - tookMs : spread(crowdedMs, 2 * crowdedMs)
+        pauseMs = isNew || tookMs > waitMs / 2 ? minMs - tookMs : spread(crowdedMs, 2 * crowdedMs)
       } catch (error) {
         if (signal.aborted) break
         this.#fail(error)
@@ -155,10 +155,10 @@ export class BundleStream {
       schema: bundleSchema,
       waitMs,
       ...(known === undefined ? {} : { have: { rev: known.rev, candidate: known.candidate, mark: known.mark } }),
-      busy: this.#options.busy().slice(0, mostBusy),
+      busy: this.#options.busy().slice(0, maxBusy),
     }
     const limit = AbortSignal.any([signal, AbortSignal.timeout(waitMs + answerMs)])
-    const { status, body: file } = await this.#client.post('/v1/bundle', body, limit, mostAnswerBytes)
+    const { status, body: file } = await this.#client.post('/v1/bundle', body, limit, maxAnswerBytes)
     signal.throwIfAborted()
     if (status === 204) return false
     if (status !== 200) {

@@ -26,7 +26,7 @@ export interface PromptOptions extends CompileOptions {
   readonly history: boolean
 }
 
-const mostHistory = 1000
+const maxHistory = 1000
 const commands = ['help', 'next', 'prev', 'exit', 'quit']
 const help = `An input is a program; it runs on the event \`.\`, which keeps its changes.
   help               this text
@@ -53,7 +53,7 @@ export async function prompt({ events, history, ...options }: PromptOptions): Pr
     input: stdin,
     output: stdout,
     prompt: '$ ',
-    historySize: mostHistory,
+    historySize: maxHistory,
     history: keeps ? readHistory() : [],
     completer: (line: string) => session.complete(line),
   })
@@ -102,7 +102,7 @@ export async function prompt({ events, history, ...options }: PromptOptions): Pr
 
 function readHistory(): string[] {
   try {
-    return readFileSync(historyFile(), 'utf8').split('\n').filter(Boolean).slice(-mostHistory).reverse()
+    return readFileSync(historyFile(), 'utf8').split('\n').filter(Boolean).slice(-maxHistory).reverse()
   } catch {
     return [] // there is none yet
   }

@@ -192,7 +192,7 @@ test('a batch is taken up to the request that was closed when the sink is full',
 test('with more partitions than may be open, the oldest is sent at once and none is lost', async () => {
   let sent = 0
   let finished = 0
-  let mostOpen = 0
+  let maxOpen = 0
   const open = new Set<string>()
   const batcher = new Batcher(
     { maxBytes: 1 << 20, maxEvents: 1000, timeoutMs: 1000 },
@@ -201,7 +201,7 @@ test('with more partitions than may be open, the oldest is sent at once and none
       begin: (request) => open.add(request.key),
       encode(_events, from, to, request) {
         for (let index = from; index < to; index++) request.mark(request.body.length)
-        mostOpen = Math.max(mostOpen, open.size)
+        maxOpen = Math.max(maxOpen, open.size)
       },
     },
     new FakeClock(),
@@ -218,7 +218,7 @@ test('with more partitions than may be open, the oldest is sent at once and none
     finalizer.retain(events.length - 1)
     batcher.add(batchOf(events, finalizer), 0, () => false)
   }
-  expect(mostOpen).toBeLessThanOrEqual(2001)
+  expect(maxOpen).toBeLessThanOrEqual(2001)
   expect(sent).toBe(20_000 - open.size)
   batcher.flush()
   expect({ sent, finished }).toEqual({ sent: 20_000, finished: 200 })

@@ -138,7 +138,7 @@ export interface Request {
 }
 
 /** Of one event that is shown after it was rejected. */
-const mostWritten = 64 * 1024
+const maxWritten = 64 * 1024
 
 export interface Codec {
   /** The bytes as they are sent. Gives the same buffer if nothing is to be done. */
@@ -216,8 +216,8 @@ class SealedRequest implements Request {
       const position = positions?.[index] ?? index
       const start = starts[position] as number
       const end = ends[position] as number
-      const text = source.toString('utf8', start, Math.min(end, start + mostWritten))
-      return end - start > mostWritten ? `${text}...` : text
+      const text = source.toString('utf8', start, Math.min(end, start + maxWritten))
+      return end - start > maxWritten ? `${text}...` : text
     })
   }
 

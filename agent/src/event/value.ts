@@ -162,7 +162,7 @@ export function fieldNames(object: ValueObject): string[] {
 /** Names of the present fields in the order of their UTF-8 bytes, which is the order of the language and of every encoder. */
 export function sortedFieldNames(object: ValueObject): string[] {
   const names = fieldNames(object)
-  if (names.length > mostNames) return names.sort(compareKeys)
+  if (names.length > maxNames) return names.sort(compareKeys)
   const slot = (names.length * 7 + (names[0]?.length ?? 0) * 3 + (names.at(-1)?.length ?? 0)) & (nameLists - 1)
   const known = sortedLists[slot]
   if (known !== undefined && sameNames(known.names, names)) return known.sorted.slice()
@@ -174,18 +174,18 @@ export function sortedFieldNames(object: ValueObject): string[] {
 
 // Events of one origin have the same fields in the same order: what was sorted a moment ago need not be sorted again.
 const nameLists = 64
-const mostNames = 64
+const maxNames = 64
 const sortedLists = new Array<{ readonly names: readonly string[]; readonly sorted: readonly string[] } | undefined>(
   nameLists,
 )
 
 /** Characters of the names of a list that is kept: names come from data. */
-const mostCharacters = 4096
+const maxCharacters = 4096
 
 function areShort(names: readonly string[]): boolean {
   let length = 0
   for (let index = 0; index < names.length; index++) length += (names[index] as string).length
-  return length <= mostCharacters
+  return length <= maxCharacters
 }
 
 function sameNames(left: readonly string[], right: readonly string[]): boolean {

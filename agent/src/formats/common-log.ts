@@ -22,12 +22,12 @@ const common = String.raw`^\s*(?:-|(?<host>[^\n]*?))\s+(?:-|(?<identity>[^\n]*?)
 
 // Lines as servers write them, with one blank between fields and without quotes in quotes: the same match in one pass. Only
 // what is written otherwise needs the patterns above.
-const usualCommon = String.raw`^(?:-|(?<host>\S+)) (?:-|(?<identity>\S+)) (?:-|(?<user>\S+)) \[(?<timestamp>[^\][]+)\] "(?<message>(?<method>\w+) (?<path>[^"\s\\][^"\s]*) (?<protocol>[^"\s]+))" (?:-|(?<status>\d+)) (?:-|(?<size>\d+))`
+const defaultCommon = String.raw`^(?:-|(?<host>\S+)) (?:-|(?<identity>\S+)) (?:-|(?<user>\S+)) \[(?<timestamp>[^\][]+)\] "(?<message>(?<method>\w+) (?<path>[^"\s\\][^"\s]*) (?<protocol>[^"\s]+))" (?:-|(?<status>\d+)) (?:-|(?<size>\d+))`
 
-const commonLines = [new RegExp(`${usualCommon}$`), bounded(new RegExp(`${common}\\s*$`))]
+const commonLines = [new RegExp(`${defaultCommon}$`), bounded(new RegExp(`${common}\\s*$`))]
 // What stands after the agent is not looked at; an agent that begins with `-` is none.
 const combinedLines = [
-  new RegExp(String.raw`${usualCommon} "(?<referrer>-|(?![-\s])[^"]*)" "(?:-|(?<agent>[^-\s"][^"]*|))"`),
+  new RegExp(String.raw`${defaultCommon} "(?<referrer>-|(?![-\s])[^"]*)" "(?:-|(?<agent>[^-\s"][^"]*|))"`),
   bounded(new RegExp(String.raw`${common}\s+(?:-|"(?:-|\s*(?<referrer>[^]*?)"))\s+(?:-|"(?:-|\s*(?<agent>[^]*?)"))`)),
 ]
 

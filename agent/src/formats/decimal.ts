@@ -1,7 +1,7 @@
 // Floats as decimals of 96 bits and at most 28 places, the numbers that `format_number` writes.
 
-const mostBits = 1n << 96n
-const mostPlaces = 28
+const maxBits = 1n << 96n
+const maxPlaces = 28
 /** What a float has of digits that can be relied on: 15 or 16. */
 const exactBits = 1n << 52n
 
@@ -14,16 +14,16 @@ export function decimalText(value: number): string | undefined {
   let places = 0
   if (exponent >= 0) {
     digits <<= BigInt(exponent)
-    return digits < mostBits ? sign + digits : undefined
+    return digits < maxBits ? sign + digits : undefined
   }
   for (; exponent < 0; exponent++) {
     if (digits % 2n === 0n) digits /= 2n
-    else if (digits * 5n < mostBits) {
+    else if (digits * 5n < maxBits) {
       digits *= 5n
       places++
     } else digits /= 2n
   }
-  while (places > mostPlaces || (places > 0 && digits >= exactBits)) {
+  while (places > maxPlaces || (places > 0 && digits >= exactBits)) {
     digits = (digits + 5n) / 10n
     places--
   }

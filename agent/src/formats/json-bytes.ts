@@ -32,7 +32,7 @@ const longString = 40
 const shortText = 24
 
 /** Bytes that are made ready before an object at most; one that is longer is written twice when the body is nearly full. */
-const mostRoom = 16_384
+const maxRoom = 16_384
 
 /** Makes a writer of objects that falls back to `text` for what is rare. */
 export function compileJsonWriter(text: WriteValue): (object: ValueObject, shape: Shape | null, body: Body) => void {
@@ -153,7 +153,7 @@ export function compileJsonWriter(text: WriteValue): (object: ValueObject, shape
       const end = writeObject(object, shape, body.buffer as Bytes, start)
       if (end <= body.buffer.length) {
         body.length = end
-        if (end - start > room) room = Math.min(end - start, mostRoom)
+        if (end - start > room) room = Math.min(end - start, maxRoom)
         return
       }
       body.reserve(end - start)

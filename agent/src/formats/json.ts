@@ -632,13 +632,13 @@ export function writeJson(value: Value): string {
   scratch.length = 0
   writeJsonTo(scratch, value)
   const text = scratch.buffer.toString('utf8', 0, scratch.length)
-  if (scratch.length > mostScratch) scratch = new Body(4096)
+  if (scratch.length > maxScratch) scratch = new Body(4096)
   return text
 }
 
 let scratch = new Body(4096)
 /** One huge value must not keep its memory for ever. */
-const mostScratch = 1 << 20
+const maxScratch = 1 << 20
 
 /** The definition of what `writeJson` gives, value by value. */
 function writePlain(value: Value): string {

@@ -7,7 +7,7 @@ import { compileBounded } from './regex-linear.ts'
 
 const require = createRequire(import.meta.url)
 // What is longer is no user agent; the expressions are tried on the beginning only.
-const mostCharacters = 2000
+const maxCharacters = 2000
 
 export interface KnownAgent {
   readonly browser: string | null
@@ -26,7 +26,7 @@ let small: SmallDataSet | undefined
 /** What the small data set says. */
 export function knownAgent(agent: string): KnownAgent {
   small ??= require('woothee') as SmallDataSet
-  const found = small.parse(agent.slice(0, mostCharacters))
+  const found = small.parse(agent.slice(0, maxCharacters))
   const known = (text: string | undefined): string | null =>
     text === undefined || text === '' || text === 'UNKNOWN' ? null : text
   return {
@@ -61,7 +61,7 @@ let large: LargeDataSet | undefined
 /** What the regular expressions say; all null if none matches. */
 export function matchedAgent(agent: string): MatchedAgent {
   large ??= load()
-  const text = agent.slice(0, mostCharacters)
+  const text = agent.slice(0, maxCharacters)
   return {
     browser: first(large.browsers, text) ?? [null, null, null, null],
     os: first(large.systems, text) ?? [null, null, null, null, null],

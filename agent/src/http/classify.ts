@@ -16,7 +16,7 @@ export function classifyResponse(response: HttpResponse): Attempt {
 }
 
 /** Halvings of one request at most, to find the events that a destination refuses: what is left then is refused together. */
-const mostHalvings = 32
+const maxHalvings = 32
 
 /**
  * Judges the answer of a destination that refuses some events of a request and takes the others, without saying which. Sending halves
@@ -25,7 +25,7 @@ const mostHalvings = 32
  */
 export function classifyInHalves(response: HttpResponse, { count, origin }: Request, ofSome: RegExp): Attempt {
   const attempt = classifyResponse(response)
-  if (attempt.outcome !== 'rejected' || count === 1 || origin.halvings >= mostHalvings) return attempt
+  if (attempt.outcome !== 'rejected' || count === 1 || origin.halvings >= maxHalvings) return attempt
   return ofSome.test(response.body.toString('utf8')) ? { outcome: 'too_large', failure: attempt.failure } : attempt
 }
 

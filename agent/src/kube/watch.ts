@@ -69,7 +69,7 @@ const pageSize = 500
 const watchSecs = 290
 /** A watch that is silent so much longer than the server wants to keep it is taken for dead. */
 const watchGraceMs = 30_000
-const firstBackoffMs = 250
+const initialBackoffMs = 250
 const maxBackoffMs = 30_000
 
 /** Resolves when the signal aborts. */
@@ -123,7 +123,7 @@ async function takeList<T extends KubeObject>(
 }
 
 function backoffMs(failures: number): number {
-  return jittered(doubledMs(failures - 1, firstBackoffMs, maxBackoffMs), 'half')
+  return jittered(doubledMs(failures - 1, initialBackoffMs, maxBackoffMs), 'half')
 }
 
 interface ListAnswer<T> {

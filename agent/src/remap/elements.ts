@@ -56,12 +56,12 @@ function mapped<K extends string | number>(collection: Collection<K>, element: K
 
 /** The collection with the values that the closure gives; nested ones are visited after the collection that they are in. */
 export function mapEach(value: Value, recursive: boolean, closure: Closure): Result {
-  return visited(value, recursive ? { left: mostVisits } : undefined, closure, 0)
+  return visited(value, recursive ? { left: maxVisits } : undefined, closure, 0)
 }
 
 // A closure that gives collections in recursion could go on for ever.
-const mostVisits = 1_000_000
-const mostDepth = 1000
+const maxVisits = 1_000_000
+const maxDepth = 1000
 
 function visited(value: Value, budget: { left: number } | undefined, closure: Closure, depth: number): Result {
   if (Array.isArray(value)) {
@@ -86,8 +86,8 @@ function visited(value: Value, budget: { left: number } | undefined, closure: Cl
 function mapOne(value: Value, budget: { left: number } | undefined, closure: Closure, depth: number): Result {
   const given = closure(value)
   if (budget === undefined || isFailure(given)) return given
-  if (--budget.left < 0 || depth >= mostDepth) {
-    return failure(`the closure gives more than ${mostVisits} values, or more than ${mostDepth} inside of each other`)
+  if (--budget.left < 0 || depth >= maxDepth) {
+    return failure(`the closure gives more than ${maxVisits} values, or more than ${maxDepth} inside of each other`)
   }
   return visited(given, budget, closure, depth + 1)
 }

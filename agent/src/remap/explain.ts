@@ -13,7 +13,7 @@ export interface Explained {
 }
 
 /** Longest text of a statement that is shown as a whole. */
-const mostShown = 72
+const maxShown = 72
 
 export function explainProgram(source: string, program: Explained): string {
   const lines: string[] = []
@@ -51,7 +51,7 @@ function fieldLines(kind: Kind, path: string): string[] {
 function shown(text: string): string {
   const [first = '', ...more] = text.split('\n')
   const line = first.trimEnd()
-  if (line.length > mostShown) return `${line.slice(0, mostShown)}…`
+  if (line.length > maxShown) return `${line.slice(0, maxShown)}…`
   return more.length > 0 ? `${line} …` : line
 }
 

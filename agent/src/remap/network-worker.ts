@@ -8,7 +8,7 @@ import { type MessagePort, parentPort } from 'node:worker_threads'
 import type { NetworkAnswer, NetworkRequest } from './network.ts'
 import { answerAt } from './sync-port.ts'
 
-const mostBytes = 16 * 1024 * 1024
+const maxBytes = 16 * 1024 * 1024
 
 // The first message brings the port of the requests.
 parentPort?.once('message', ({ port }: { port: MessagePort }) => {
@@ -117,7 +117,7 @@ async function http(request: Extract<NetworkRequest, { kind: 'http' }>): Promise
     let bytes = 0
     for await (const piece of response.body ?? []) {
       bytes += (piece as Uint8Array).length
-      if (bytes > mostBytes) return { problem: `the answer has more than ${mostBytes} bytes` }
+      if (bytes > maxBytes) return { problem: `the answer has more than ${maxBytes} bytes` }
       pieces.push(piece as Uint8Array)
     }
     return { text: Buffer.concat(pieces).toString('utf8') }

@@ -17,7 +17,7 @@ import { address, fieldPath, hostPart, optional, secret, text } from '../schema/
 import { timeField } from '../time-field.ts'
 
 /** Largest body that the destination takes. */
-const mostBytes = 31_457_280
+const maxBytes = 31_457_280
 
 const resource = '/api/logs'
 const contentType = 'application/json'
@@ -64,10 +64,10 @@ export const cloudMonitorLogs = defineSink({
     if (options.azure_resource_id === '') {
       problems.push({ path: 'azure_resource_id', message: "azure_resource_id can't be an empty string" })
     }
-    if ((options.batch.max_bytes ?? 0) > mostBytes) {
+    if ((options.batch.max_bytes ?? 0) > maxBytes) {
       problems.push({
         path: 'batch.max_bytes',
-        message: `provided \`max_bytes\` exceeds the maximum limit of ${mostBytes}`,
+        message: `provided \`max_bytes\` exceeds the maximum limit of ${maxBytes}`,
       })
     }
     if (URL.parse(baseAddress(options)) === null) {
@@ -124,7 +124,7 @@ export const cloudMonitorLogs = defineSink({
         return open
       },
       assemble: framed('[', ',', ']'),
-      maxBodyBytes: mostBytes,
+      maxBodyBytes: maxBytes,
       sign: signer(options.customer_id, options.shared_key),
       async healthcheck(get) {
         const { status } = await get(url, headers, '[]')

@@ -22,8 +22,8 @@ import { compileTemplate, type Template } from '../template.ts'
 import { Unencoded } from './stream/unencoded.ts'
 
 const protocol = { protocol: 'file' }
-const firstRetryMs = 1000
-const longestRetryMs = 30_000
+const initialRetryMs = 1000
+const maxRetryMs = 30_000
 /** Files that are open at a time: their names come from data. */
 const maxOpenFiles = 500
 /** Files that the sink remembers to have emptied, by 22 characters each. */
@@ -187,14 +187,14 @@ class FileSink implements Sink {
   async #writePart(path: string, payload: Uint8Array): Promise<'delivered' | 'errored' | 'rejected'> {
     const { abandoning, events } = this.#context
     let from = 0
-    let retryMs = firstRetryMs
+    let retryMs = initialRetryMs
     for (;;) {
       try {
         const target = await this.#open(path)
         while (from < payload.length) {
           const { bytesWritten } = await target.handle.write(payload, from, payload.length - from)
           from += bytesWritten
-          retryMs = firstRetryMs
+          retryMs = initialRetryMs
         }
         target.lastUsedMs = performance.now()
         return 'delivered'
@@ -211,7 +211,7 @@ class FileSink implements Sink {
         if (hopeless) return 'rejected'
         if (abandoning.aborted) return 'errored'
         await wait(retryMs, undefined, { signal: abandoning }).catch(() => {}) // the last try follows
-        retryMs = Math.min(retryMs * 2, longestRetryMs)
+        retryMs = Math.min(retryMs * 2, maxRetryMs)
       }
     }
   }

@@ -21,9 +21,9 @@ import { compileReservedNames, nestedInMessage } from './monitor_a/reserved.ts'
 import { accountOf, accountOptions, apiAddress } from './monitor_a/site.ts'
 
 /** Vendor limits: of a batch, and of a body or a single event before compression. */
-const mostBytes = 4_250_000
-const mostEvents = 1000
-const mostBodyBytes = 5_000_000
+const maxBytes = 4_250_000
+const maxEvents = 1000
+const maxBodyBytes = 5_000_000
 
 /** The secret of an event that is its own key. */
 const keySecret = 'datadog_api_key'
@@ -51,7 +51,7 @@ export const monitorALogs = defineSink({
     ),
     compression: compression(compressionNames, 'gzip', compressionNames.slice(2)),
     encoding: transformer(),
-    batch: batch({ max_bytes: mostBytes, max_events: mostEvents, timeout_secs: 5 }),
+    batch: batch({ max_bytes: maxBytes, max_events: maxEvents, timeout_secs: 5 }),
     request: request(),
     tls: tls(),
   },
@@ -68,8 +68,8 @@ export const monitorALogs = defineSink({
       })
     }
     for (const [name, limit] of [
-      ['max_bytes', mostBytes],
-      ['max_events', mostEvents],
+      ['max_bytes', maxBytes],
+      ['max_events', maxEvents],
     ] as const) {
       if ((options.batch[name] ?? 0) > limit) {
         problems.push({
@@ -113,7 +113,7 @@ export const monitorALogs = defineSink({
           if (open.count > 0) body.writeByte(0x2c)
           const start = body.length
           writeJsonTo(body, asAgent ? nestedInMessage(named) : named)
-          if (body.length - start >= mostBodyBytes) {
+          if (body.length - start >= maxBodyBytes) {
             body.truncate(before)
             encoderFailed(context, 'Event too large to encode.')
           } else {
@@ -126,7 +126,7 @@ export const monitorALogs = defineSink({
         return open
       },
       assemble: framed('[', ',', ']'),
-      maxBodyBytes: mostBodyBytes,
+      maxBodyBytes,
       secret: apiKey,
       classify,
       async healthcheck(get) {

@@ -25,23 +25,23 @@ interface Api {
   readonly path: string
   readonly contentType: string
   /** Limits of the service for a body, before and after compression. */
-  readonly mostBytes: number
-  readonly mostCompressed: number
+  readonly maxBytes: number
+  readonly maxCompressed: number
 }
 
 const series: Record<'v1' | 'v2', Api> = {
-  v1: { path: '/api/v1/series', contentType: 'application/json', mostBytes: 62_914_560, mostCompressed: 3_200_000 },
-  v2: { path: '/api/v2/series', contentType: 'application/x-protobuf', mostBytes: 5_242_880, mostCompressed: 512_000 },
+  v1: { path: '/api/v1/series', contentType: 'application/json', maxBytes: 62_914_560, maxCompressed: 3_200_000 },
+  v2: { path: '/api/v2/series', contentType: 'application/x-protobuf', maxBytes: 5_242_880, maxCompressed: 512_000 },
 }
 const sketches: Api = {
   path: '/api/beta/sketches',
   contentType: 'application/x-protobuf',
-  mostBytes: 62_914_560,
-  mostCompressed: 3_200_000,
+  maxBytes: 62_914_560,
+  maxCompressed: 3_200_000,
 }
 
 /** Highest count of a bucket that a sketch can be made of. */
-const mostCount = 2 ** 32 - 1
+const maxCount = 2 ** 32 - 1
 
 export const monitorAMetrics = defineSink({
   type: 'monitor_a_metrics',
@@ -115,8 +115,8 @@ export const monitorAMetrics = defineSink({
           else writeSeriesMessage(events, body, forms)
         }),
         tooLarge({ key, bodyBytes, payload }) {
-          const { mostBytes, mostCompressed } = apiOf(key)
-          return bodyBytes > mostBytes || payload.length > mostCompressed
+          const { maxBytes, maxCompressed } = apiOf(key)
+          return bodyBytes > maxBytes || payload.length > maxCompressed
         },
         classify,
         async healthcheck(get) {
@@ -147,8 +147,8 @@ function problem({ value }: MetricEvent): string | undefined {
         ? undefined
         : 'the samples must be finite numbers'
     case 'histogram':
-      return value.buckets.some(({ count }) => count > mostCount)
-        ? `the count of a bucket must not be above ${mostCount}`
+      return value.buckets.some(({ count }) => count > maxCount)
+        ? `the count of a bucket must not be above ${maxCount}`
         : undefined
     case 'summary':
       return [value.sum, ...value.quantiles.map((item) => item.value)].every(Number.isFinite)

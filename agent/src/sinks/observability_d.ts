@@ -40,7 +40,7 @@ const frames = {
 } as const
 
 /** Largest payload that the platform takes. */
-const mostBytes = 1_000_000
+const maxBytes = 1_000_000
 
 export const observabilityD = defineSink({
   type: 'observability_d',
@@ -65,7 +65,7 @@ export const observabilityD = defineSink({
     encoding: transformer(
       'Which fields are sent, and how times are written. With `api: events` and `api: metrics` the time of the event itself is always in milliseconds since 1970: these take no other.',
     ),
-    batch: batch({ max_bytes: mostBytes, max_events: 100, timeout_secs: 30 }),
+    batch: batch({ max_bytes: maxBytes, max_events: 100, timeout_secs: 30 }),
     request: request({ concurrency: 100 }),
     tls: tls(),
   },
@@ -136,7 +136,7 @@ export const observabilityD = defineSink({
       assemble: framed(before, ',', after),
       secret: options.license_key,
       // The limit is that of what is sent.
-      tooLarge: ({ payload }) => payload.length > mostBytes,
+      tooLarge: ({ payload }) => payload.length > maxBytes,
       classify: (response) => classify(context, response),
       async healthcheck(get) {
         const { status } = await get(address, { ...headers, ...account }, before + after)

@@ -53,7 +53,7 @@ const regions = {
 const regionNames = Object.keys(regions) as (keyof typeof regions)[]
 
 /** Largest body that the destination takes. */
-const mostBodyBytes = 1_000_000
+const maxBodyBytes = 1_000_000
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
@@ -198,7 +198,7 @@ export const siemUnstructured = defineSink({
         return open
       },
       assemble,
-      maxBodyBytes: mostBodyBytes,
+      maxBodyBytes,
       ...(key === undefined ? {} : { secret: key }),
       classify: credentials.classify,
       sign: credentials.sign,

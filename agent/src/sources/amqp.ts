@@ -19,8 +19,8 @@ import { parseAddress } from './amqp/address.ts'
 import { Consumer, checkQueue, type Delivery } from './amqp/consumer.ts'
 
 const protocol = { protocol: 'amqp_0_9_1' }
-const firstPauseMs = 1000
-const longestPauseMs = 30_000
+const initialBackoffMs = 1000
+const maxBackoffMs = 30_000
 const noBytes = Buffer.alloc(0)
 
 export const amqp = defineSource({
@@ -138,7 +138,7 @@ export const amqp = defineSource({
 
     return {
       async run() {
-        const backoff = new Backoff({ initialMs: firstPauseMs, maxMs: longestPauseMs, jitter: 'none' })
+        const backoff = new Backoff({ initialMs: initialBackoffMs, maxMs: maxBackoffMs, jitter: 'none' })
         let prefetch = options.prefetch_count
         while (!stopping.aborted) {
           let reason: string

@@ -23,8 +23,8 @@ import { address, bool, group, hostPart, oneOf, optional, uint, url } from '../s
 import { Backoff } from '../timing/backoff.ts'
 import { openQueue, type Queue, type QueueMessage } from './cloud_queue/queue.ts'
 
-const firstPauseMs = 1000
-const longestPauseMs = 30_000
+const initialBackoffMs = 1000
+const maxBackoffMs = 30_000
 /** What a request may take beyond the time for which it waits for messages. */
 const requestMs = 30_000
 
@@ -168,7 +168,7 @@ export const cloudQueue = defineSource({
     const poll = async (): Promise<void> => {
       const reading = reader()
       const limitMs = options.poll_secs * 1000 + requestMs
-      const backoff = new Backoff({ initialMs: firstPauseMs, maxMs: longestPauseMs, jitter: 'none' })
+      const backoff = new Backoff({ initialMs: initialBackoffMs, maxMs: maxBackoffMs, jitter: 'none' })
       while (!stopping.aborted) {
         try {
           const limit = AbortSignal.timeout(limitMs)

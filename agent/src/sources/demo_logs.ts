@@ -13,7 +13,7 @@ import { list, oneOf, optional, seconds, text, uint } from '../schema/options.ts
 import { demoFormats, demoLine } from './demo_logs/lines.ts'
 
 /** Lines handed on at once; without an interval, so many at each turn. */
-const mostPerBatch = 1000
+const maxPerBatch = 1000
 
 const protocol = { protocol: 'none' }
 
@@ -71,7 +71,7 @@ export const demoLogs = defineSource({
         while (emitted < total && !stopping.aborted) {
           const passed = performance.now() - start
           const due = intervalMs === 0 ? Number.POSITIVE_INFINITY : Math.floor(passed / intervalMs) + 1
-          const lines = Math.min(due - emitted, total - emitted, mostPerBatch)
+          const lines = Math.min(due - emitted, total - emitted, maxPerBatch)
           if (lines > 0) {
             await emit(lines)
             emitted += lines

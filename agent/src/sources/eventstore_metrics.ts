@@ -6,7 +6,7 @@ import { proxy } from '../schema/groups.ts'
 import { list, seconds, text, uint, url } from '../schema/options.ts'
 import { readStats } from './eventstore_metrics/stats.ts'
 
-const usualEndpoint = 'https://localhost:2113/stats'
+const defaultEndpoint = 'https://localhost:2113/stats'
 
 export const eventstoreMetrics = defineSource({
   type: 'eventstore_metrics',
@@ -16,7 +16,7 @@ export const eventstoreMetrics = defineSource({
   singleton: true,
   runsOn: 'aggregator',
   options: {
-    endpoint: url('Address of the statistics.', { default: usualEndpoint }),
+    endpoint: url('Address of the statistics.', { default: defaultEndpoint }),
     endpoints: list(
       url('An address.'),
       'Addresses of the statistics of several nodes, in place of `endpoint`. Each is asked on its own, and is the tag `endpoint` of its metrics: the process ids of nodes may be the same.',
@@ -35,7 +35,7 @@ export const eventstoreMetrics = defineSource({
   },
 
   check: ({ endpoint, endpoints }) =>
-    endpoint === usualEndpoint || endpoints.length === 0
+    endpoint === defaultEndpoint || endpoints.length === 0
       ? []
       : [
           {

@@ -13,7 +13,7 @@ import { Notes } from '../intake/annotate.ts'
 import { fieldPath, optional } from '../schema/options.ts'
 import { type LogRecord, subscribe } from '../telemetry/logger.ts'
 
-const mostWaiting = 1000
+const maxWaiting = 1000
 
 /** Nothing comes over a wire: the bytes received are those of the events. */
 const protocol = { protocol: 'internal' }
@@ -42,7 +42,7 @@ export const internalLogs = defineSource({
         let lost = 0
         let wake = () => {}
         const unsubscribe = subscribe((record) => {
-          if (waiting.length >= mostWaiting) {
+          if (waiting.length >= maxWaiting) {
             lost++
             return
           }

@@ -19,8 +19,8 @@ import { type KubeEvent, type Occurrence, readEvent } from './orchestrator_event
 const staleMs = 30_000
 /** After so many failures in a row, the version itself may be what the server does not take. */
 const failuresToRelist = 5
-const firstPauseMs = 1000
-const longestPauseMs = 30_000
+const initialBackoffMs = 1000
+const maxBackoffMs = 30_000
 
 export const orchestratorEvents = defineSource({
   type: 'orchestrator_events',
@@ -147,7 +147,7 @@ export const orchestratorEvents = defineSource({
       }
       const reports = followReports(events, followed.name)
       let isRelisting = false
-      let pauseMs = firstPauseMs
+      let pauseMs = initialBackoffMs
       while (!stopping.aborted) {
         if (cursor.lost) cursor.rewind()
         const again = new AbortController()
@@ -167,7 +167,7 @@ export const orchestratorEvents = defineSource({
             const [occurrence] = occurrences([object])
             if (occurrence === undefined) return
             failures = 0
-            pauseMs = firstPauseMs
+            pauseMs = initialBackoffMs
             if (isWanted(cursor, occurrence)) full = handOn(cursor, [occurrence], occurrence.version, signal)
             else if (!signal.aborted) cursor.skip(occurrence.version)
           },
@@ -196,7 +196,7 @@ export const orchestratorEvents = defineSource({
         if (stopping.aborted || !cursor.lost) continue
         // What could not be delivered is read again, but not at once.
         await wait(pauseMs, undefined, { signal: stopping }).catch(() => {}) // stopping ends the loop
-        pauseMs = Math.min(pauseMs * 2, longestPauseMs)
+        pauseMs = Math.min(pauseMs * 2, maxBackoffMs)
       }
     }
 

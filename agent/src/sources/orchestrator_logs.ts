@@ -122,7 +122,7 @@ function readerOf(
       delayDeletionMs: options.delay_deletion_ms,
       hasFile,
       fileTag: options.internal_metrics.include_file_tag,
-      usualKeys:
+      defaultKeys:
         messageKey === 'message' &&
         timestampKey === 'timestamp' &&
         sourceTypeKey === 'source_type' &&

@@ -62,12 +62,12 @@ export class Poller<State> {
     file.pollAt = nextPoll(now, file.pollMs)
     this.#polled.add(file)
     if (file.pollAt < this.#timerAt) this.#setTimer(file.pollAt, now)
-    const isSilent = file.hadNews && bytes <= 0
+    const isStalled = file.hadNews && bytes <= 0
     file.hadNews = bytes > 0
-    file.isSilent = bytes <= 0
+    file.isStalled = bytes <= 0
     // The writer may have moved on to another file.
-    if (isSilent && this.#busy.has(file.directory)) this.#hooks.look(file.directory)
-    else if (isSilent) this.#hooks.checkPath(file)
+    if (isStalled && this.#busy.has(file.directory)) this.#hooks.look(file.directory)
+    else if (isStalled) this.#hooks.checkPath(file)
   }
 
   /** Whether the tailer must poll a file because inotify does not report its changes. A silent file behind a link needs only the beat. */

@@ -255,7 +255,7 @@ export class FileReader<State> {
         this.#poller.schedule(file)
         return undefined
       }
-      if (file.isSilent && this.#isReplaced(file)) {
+      if (file.isStalled && this.#isReplaced(file)) {
         this.#pool.give(slab)
         return undefined
       }
@@ -342,7 +342,7 @@ export class FileReader<State> {
    * so, but its first lines do. True if it was, and is read from its beginning.
    */
   #isReplaced(file: TailedFile<State>): boolean {
-    file.isSilent = false
+    file.isStalled = false
     this.#registry.verify(file)
     return file.closed
   }

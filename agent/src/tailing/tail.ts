@@ -16,7 +16,7 @@ import { SlabPool } from './slab.ts'
 import { StoppableWaits } from './stoppable-waits.ts'
 import {
   type LineTime,
-  type Standing,
+  type ReadPosition,
   sizeOf,
   type TailedFile,
   type TailHooks,
@@ -174,7 +174,7 @@ export class Tailer<State> {
   }
 
   /** The open files that are wanted, with their sizes and the time of the oldest line that waits in each. */
-  standing(wanted: (file: TailedFile<State>) => boolean, timeOf: LineTime): Standing<State>[] {
+  standing(wanted: (file: TailedFile<State>) => boolean, timeOf: LineTime): ReadPosition<State>[] {
     return [...this.#registry.files()]
       .filter((file) => !file.gzip && wanted(file))
       .map((file) => ({ file, size: sizeOf(file), unreadSince: this.#unreadSince(file, timeOf) }))

@@ -76,7 +76,7 @@ export interface TailHooks<State> {
 export type LineTime = (bytes: Buffer, start: number, end: number) => number | undefined
 
 /** A file, and what of it waits to be read. */
-export interface Standing<State> {
+export interface ReadPosition<State> {
   readonly file: TailedFile<State>
   readonly size: number
   readonly unreadSince: number | undefined
@@ -124,7 +124,7 @@ export class TailedFile<State> {
   /** Whether the last poll found new bytes. */
   hadNews = false
   /** Whether the last poll found none. */
-  isSilent = false
+  isStalled = false
   /** Modification time when the fingerprint was last looked at. */
   checkedTime: number
 

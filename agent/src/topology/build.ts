@@ -35,7 +35,7 @@ import { Meter, Stopwatch } from './utilization.ts'
 const defaultMaxEvents = 500
 
 /** What all components of a topology share. */
-export interface Surroundings {
+export interface TopologyContext {
   readonly globals: ConfigGlobals
   readonly logger: Logger
   readonly metrics: Metrics
@@ -73,7 +73,7 @@ export function surroundings(
   abandoning: AbortSignal,
   logRateLimitMs = 10_000,
   bundle?: BundleParts,
-): Surroundings {
+): TopologyContext {
   return {
     globals,
     logger,
@@ -93,7 +93,7 @@ interface Parts {
   readonly labels: Labels
 }
 
-function parts(around: Surroundings, id: string, kind: ComponentKind, type: string): Parts {
+function parts(around: TopologyContext, id: string, kind: ComponentKind, type: string): Parts {
   const labels = { component_id: id, component_kind: kind, component_type: type }
   const isRestricted = around.bundle?.isRestricted?.(id) === true
   const logger = around.logger.child(labels, isRestricted ? { formatters: { log: factsOnly } } : {})
@@ -130,7 +130,11 @@ export interface SourceNode {
 }
 
 /** @param replaces whether a source of this id has just ended */
-export async function buildSource(config: SourceConfig, around: Surroundings, replaces = false): Promise<SourceNode> {
+export async function buildSource(
+  config: SourceConfig,
+  around: TopologyContext,
+  replaces = false,
+): Promise<SourceNode> {
   const { id, declaration } = config
   const { logger, events, limit } = parts(around, id, 'source', declaration.type)
   const outlet = new Outlet(id)
@@ -206,7 +210,7 @@ export function showSource({ config, source, meter }: SourceNode, metrics: Metri
 }
 
 /** Turns of a source on the thread that it shares with other pipelines. */
-function turnsOf(meter: Meter, { bundle, stopwatch }: Surroundings): Turns | undefined {
+function turnsOf(meter: Meter, { bundle, stopwatch }: TopologyContext): Turns | undefined {
   const { account } = meter
   const shares = bundle?.shares
   if (account === undefined || shares === undefined) return undefined
@@ -248,7 +252,7 @@ export class TransformNode implements Consumer {
   /** Batches that the transform has not emitted yet. */
   readonly #waiting = new Set<Promise<void>>()
 
-  constructor(config: TransformConfig, transform: Transform, around: Surroundings, own: Parts) {
+  constructor(config: TransformConfig, transform: Transform, around: TopologyContext, own: Parts) {
     this.config = config
     this.events = own.events
     this.logger = own.logger
@@ -332,7 +336,7 @@ export class TransformNode implements Consumer {
   }
 }
 
-export async function buildTransform(config: TransformConfig, around: Surroundings): Promise<TransformNode> {
+export async function buildTransform(config: TransformConfig, around: TopologyContext): Promise<TransformNode> {
   const { id, declaration } = config
   const own = parts(around, id, 'transform', declaration.type)
   const transform = await built('transform', id, () =>
@@ -371,7 +375,7 @@ export class SinkNode implements Consumer {
     config: SinkConfig,
     sink: Sink,
     kept: { readonly buffer: SinkBuffer; readonly abandon: AbortController },
-    around: Surroundings,
+    around: TopologyContext,
     own: Parts,
   ) {
     const { buffer } = kept
@@ -407,7 +411,7 @@ export class SinkNode implements Consumer {
 }
 
 /** @param kept the sink that this one replaces, whose buffer it gets with what is in it */
-export async function buildSink(config: SinkConfig, around: Surroundings, kept?: SinkNode): Promise<SinkNode> {
+export async function buildSink(config: SinkConfig, around: TopologyContext, kept?: SinkNode): Promise<SinkNode> {
   const { id, declaration } = config
   const abandon = kept?.abandon ?? new AbortController()
   const abandoning = AbortSignal.any([around.abandoning, abandon.signal])
@@ -455,7 +459,7 @@ function keepingEvents(events: ComponentEvents, abandoning: AbortSignal): Compon
 
 async function newBuffer(
   config: SinkConfig,
-  around: Surroundings,
+  around: TopologyContext,
   own: Parts,
   abandoning: AbortSignal,
 ): Promise<SinkBuffer> {

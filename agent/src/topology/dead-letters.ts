@@ -6,7 +6,7 @@ import { Finalizer } from '../event/finalizer.ts'
 import { LogEvent } from '../event/log.ts'
 import { Timestamp } from '../event/timestamp.ts'
 import { TokenBucket } from '../timing/token-bucket.ts'
-import type { SinkNode, Surroundings } from './build.ts'
+import type { SinkNode, TopologyContext } from './build.ts'
 
 /** Where what one sink's destination rejects goes. */
 export interface DeadLetterTarget {
@@ -18,12 +18,12 @@ export interface DeadLetterTarget {
 export class DeadLetters {
   readonly #id: string
   readonly #type: string
-  readonly #around: Surroundings
+  readonly #around: TopologyContext
   #bucket: TokenBucket | undefined
   /** The other sink's buffer is full: what comes meanwhile is not taken. */
   #waiting = false
 
-  constructor(id: string, type: string, around: Surroundings) {
+  constructor(id: string, type: string, around: TopologyContext) {
     this.#id = id
     this.#type = type
     this.#around = around

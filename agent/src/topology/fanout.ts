@@ -9,8 +9,8 @@ export interface Consumer {
   push(batch: Batch): void
 }
 
-/** An onlooker at an output. Must not change events, keep them or throw. */
-export interface Onlooker {
+/** An observer at an output. Must not change events, keep them or throw. */
+export interface Observer {
   look(batch: Batch): void
 }
 
@@ -39,14 +39,14 @@ export class Outlet {
   /** `component` or `component.port`. */
   readonly id: string
   consumers: readonly Consumer[] = []
-  readonly #onlookers = new Set<Onlooker>()
+  readonly #onlookers = new Set<Observer>()
 
   constructor(id: string) {
     this.id = id
   }
 
   send(batch: Batch): void {
-    if (this.#onlookers.size > 0) for (const onlooker of this.#onlookers) onlooker.look(batch)
+    if (this.#onlookers.size > 0) for (const observer of this.#onlookers) observer.look(batch)
     const consumers = this.consumers
     const last = consumers.length - 1
     if (last > 0) {
@@ -59,11 +59,11 @@ export class Outlet {
     else consumer.push(batch)
   }
 
-  watch(onlooker: Onlooker): void {
-    this.#onlookers.add(onlooker)
+  watch(observer: Observer): void {
+    this.#onlookers.add(observer)
   }
 
-  unwatch(onlooker: Onlooker): void {
-    this.#onlookers.delete(onlooker)
+  unwatch(observer: Observer): void {
+    this.#onlookers.delete(observer)
   }
 }

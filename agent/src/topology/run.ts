@@ -16,9 +16,9 @@ import {
   buildTransform,
   type SinkNode,
   type SourceNode,
-  type Surroundings,
   showSource,
   surroundings,
+  type TopologyContext,
   type TransformNode,
 } from './build.ts'
 import type { Consumer, Outlet } from './fanout.ts'
@@ -55,7 +55,7 @@ export interface Ending {
 
 export class Topology {
   config: Config
-  readonly around: Surroundings
+  readonly around: TopologyContext
   readonly sources = new Map<string, SourceNode>()
   readonly transforms = new Map<string, TransformNode>()
   readonly sinks = new Map<string, SinkNode>()

@@ -39,22 +39,22 @@ export class Stopwatch {
   #current: Meter | undefined
   #since = 0
   #longest: Meter | undefined
-  #longestMs = longMs
+  #maxMs = longMs
 
   /** Whose the longest time at a stretch was since the last call, if there was one that was long. */
   takeLongest(): Meter | undefined {
     const longest = this.#longest
     this.#longest = undefined
-    this.#longestMs = longMs
+    this.#maxMs = longMs
     return longest
   }
 
   #spent(meter: Meter, ms: number): void {
     meter.busyMs += ms
     meter.account?.charge(ms)
-    if (ms <= this.#longestMs) return
+    if (ms <= this.#maxMs) return
     this.#longest = meter
-    this.#longestMs = ms
+    this.#maxMs = ms
   }
 
   /** Time is this meter's from now on; gives the one whose it was, for `leave`. */

@@ -563,7 +563,7 @@ function timeOf(flag: string, value: string): number {
 }
 
 /** An agent follows pods and labels of each namespace over one connection, in which API servers allow 100 requests at a time. */
-const mostNamespaces = 40
+const maxNamespaces = 40
 
 /** What no Role can grant. */
 function refuseClusterScope(values: Values, namespaces: readonly string[]): void {
@@ -571,8 +571,8 @@ function refuseClusterScope(values: Values, namespaces: readonly string[]): void
     throw new PenstockError('PEN_USAGE', `\`--rbac-scope Namespaced\` ${problem}`)
   }
   if (namespaces.length === 0) refuse('needs the namespaces to watch: `--watch-namespaces A,B`.')
-  if (namespaces.length > mostNamespaces)
-    refuse(`takes at most ${mostNamespaces} namespaces to watch; found ${namespaces.length}.`)
+  if (namespaces.length > maxNamespaces)
+    refuse(`takes at most ${maxNamespaces} namespaces to watch; found ${namespaces.length}.`)
   if (values['webhook-address'] !== '')
     refuse('goes without webhooks, whose registration belongs to the cluster: leave `--webhook-address` out.')
   if (values['authorize-cluster-pipelines'])
@@ -581,7 +581,7 @@ function refuseClusterScope(values: Values, namespaces: readonly string[]): void
 
 function periodOf(text: string): number {
   const ms = timeOf('heartbeat-period', text)
-  if (ms >= heartbeatPeriods.leastMs && ms <= heartbeatPeriods.mostMs) return ms
+  if (ms >= heartbeatPeriods.minMs && ms <= heartbeatPeriods.maxMs) return ms
   throw new PenstockError('PEN_USAGE', `\`--heartbeat-period\` takes a time from 1s to 5m; found \`${text}\`.`)
 }
 

@@ -61,10 +61,10 @@ export async function run(argv: string[]): Promise<number> {
   return read ? 0 : 1
 }
 
-type Standing = ReadonlyMap<string, TopRow> | { readonly problem: string }
+type ReadPosition = ReadonlyMap<string, TopRow> | { readonly problem: string }
 
 /** What the agents of a pod's node say of the Pipelines of one kind, by name. */
-async function standing(flags: OperatorFlags, kind: string, { metadata, spec }: Pod): Promise<Standing> {
+async function standing(flags: OperatorFlags, kind: string, { metadata, spec }: Pod): Promise<ReadPosition> {
   const { namespace = '', uid = '' } = metadata
   const query = new URLSearchParams({ kind, pod: uid, node: spec.nodeName ?? '', interval: '1000', for: '60000' })
   if (kind === 'Pipeline') query.set('namespace', namespace)
@@ -85,7 +85,7 @@ async function standing(flags: OperatorFlags, kind: string, { metadata, spec }: 
   return new Map(last?.pipelines.map((row) => [row.name, row]))
 }
 
-function positionLines(found: Standing, name: string): string[] {
+function positionLines(found: ReadPosition, name: string): string[] {
   if ('problem' in found) return [`    where reading stands is not known: ${found.problem}`]
   const row = found.get(name)
   if (row === undefined || row.agents.answered === 0)
@@ -103,7 +103,7 @@ function positionLines(found: Standing, name: string): string[] {
 async function explain(
   client: KubeClient,
   pod: Pod,
-  stands: (kind: string) => Promise<Standing>,
+  stands: (kind: string) => Promise<ReadPosition>,
 ): Promise<{ lines: string[]; read: boolean }> {
   const { namespace = 'default', labels = {} } = pod.metadata
   const node = pod.spec.nodeName
@@ -129,7 +129,7 @@ async function explain(
   }
   const resources = [...sources.flat(), ...(space === undefined ? [] : [space])]
   let read = false
-  const asked = new Map<string, Promise<Standing>>()
+  const asked = new Map<string, Promise<ReadPosition>>()
   for (const pipeline of [...own, ...cluster]) {
     lines.push(`  ${pipeline.kind} ${keyOf(pipeline)}`)
     const accepted = conditionOf(pipeline.status?.conditions, 'Accepted')

@@ -132,7 +132,7 @@ export async function compileJob(job: CompileJob, onCompiled: () => void = () =>
 
 /** Limits for the problems in one condition. */
 const maxSentences = 5
-const mostCharacters = 1000
+const maxCharacters = 1000
 
 function verdict(problems: readonly CompileProblem[], spec: unknown): Verdict {
   const [first] = problems as [CompileProblem, ...CompileProblem[]]
@@ -140,7 +140,7 @@ function verdict(problems: readonly CompileProblem[], spec: unknown): Verdict {
   let message = sentences[0] as string
   let included = 1
   for (const next of sentences.slice(1, maxSentences)) {
-    if (message.length + next.length > mostCharacters) break
+    if (message.length + next.length > maxCharacters) break
     message += `; ${next}`
     included++
   }

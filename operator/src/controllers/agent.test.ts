@@ -10,7 +10,7 @@ import { agentKind } from '../api/kinds.ts'
 import type { KubeObject, ResourceType } from '../api/object.ts'
 import type { OperatorContext } from '../context.ts'
 import { Delivery } from '../fleet/delivery.ts'
-import { evenNow } from '../kube/clock.ts'
+import { monotonicNow } from '../kube/clock.ts'
 import { Store } from '../kube/store.ts'
 import { daemonSetType, podType } from '../kube/types.ts'
 import { renderBundle } from '../render/bundle.ts'
@@ -26,7 +26,7 @@ import { maxWaitMs } from './rollout-plan.ts'
 const clock = vi.hoisted(() => ({ aheadMs: 0 }))
 vi.mock('../kube/clock.ts', async (original) => {
   const real = await original<typeof import('../kube/clock.ts')>()
-  return { ...real, evenNow: () => real.evenNow() + clock.aheadMs }
+  return { ...real, monotonicNow: () => real.monotonicNow() + clock.aheadMs }
 })
 
 const fragment: Fragment = {
@@ -138,7 +138,7 @@ test('what changed is taken back when the agents that have been given it only wa
     ...{ state: 'Waiting', reason: 'A value is not there.' },
   }
   const say = () => {
-    delivery.hear(key, { pod: 'pod', podUid: 'pod-uid', node: 'n' }, said, evenNow())
+    delivery.hear(key, { pod: 'pod', podUid: 'pod-uid', node: 'n' }, said, monotonicNow())
     delivery.changed(key)
   }
   const none = { sources: {}, transforms: {}, sinks: {}, secretRefs: [], sourceTypes: [], labels: {} }

@@ -10,7 +10,7 @@ import type { Delivered, Delivery, KnownRevision, Offered } from '../fleet/deliv
 import { undoAnnotation } from '../fleet/undo.ts'
 import type { Cache } from '../kube/cache.ts'
 import { isNormal, KubeError } from '../kube/client.ts'
-import { evenNow } from '../kube/clock.ts'
+import { monotonicNow } from '../kube/clock.ts'
 import {
   clusterRoleBindingType,
   configMapType,
@@ -481,7 +481,7 @@ export class AgentController implements AsyncDisposable {
     delivered: Delivered,
     bundle: KnownRevision,
   ): number | undefined {
-    const now = evenNow()
+    const now = monotonicNow()
     const { candidate, stable, record } = delivered
     const tried = fragmentsIn(delivered, candidate)
     const changed = changedIn(tried, fragmentsIn(delivered, stable))
@@ -544,7 +544,7 @@ export class AgentController implements AsyncDisposable {
     }
     for (const { revision } of this.#delivery.reports(key)) if (revision !== undefined) running.add(revision)
     // Pods with a sidecar that have not reported since this process started are not known.
-    if (agent?.spec.mode === 'Sidecar' && !this.#delivery.isStale(undefined, evenNow())) allKnown = false
+    if (agent?.spec.mode === 'Sidecar' && !this.#delivery.isStale(undefined, monotonicNow())) allKnown = false
     // What is withdrawn must not stay for pods that run it perhaps.
     if (memory.withdrawing) allKnown = true
     if (agent !== undefined) delivered.startSpreadMs = this.#startSpread(agent, delivered.startSpreadMs)

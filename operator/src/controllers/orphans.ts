@@ -26,7 +26,7 @@ import {
 import { labels } from '../workloads/names.ts'
 
 const everyMs = 3_600_000
-const leastAgeMs = 600_000
+const minAgeMs = 600_000
 
 const namespacedTypes: readonly ResourceType[] = [
   secretType,
@@ -46,7 +46,7 @@ const namespacedTypes: readonly ResourceType[] = [
 
 export interface OrphanOptions {
   readonly everyMs?: number
-  readonly leastAgeMs?: number
+  readonly minAgeMs?: number
 }
 
 export function orphanPart(options: OrphanOptions = {}): OperatorPart {
@@ -101,7 +101,7 @@ export async function sweep(
   ])
   const now = Date.now()
   const isOld = ({ metadata }: KubeObject) =>
-    now - Date.parse(metadata.creationTimestamp ?? '') >= (options.leastAgeMs ?? leastAgeMs)
+    now - Date.parse(metadata.creationTimestamp ?? '') >= (options.minAgeMs ?? minAgeMs)
   const deleted: string[] = []
   const prune = async (type: ResourceType, object: KubeObject) => {
     const { namespace, name, uid } = object.metadata

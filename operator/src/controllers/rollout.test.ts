@@ -9,7 +9,7 @@ import type { KubeObject, ResourceType } from '../api/object.ts'
 import type { Artifact } from '../compile/artifact.ts'
 import type { OperatorContext, StatusContribution } from '../context.ts'
 import { Delivery } from '../fleet/delivery.ts'
-import { evenNow } from '../kube/clock.ts'
+import { monotonicNow } from '../kube/clock.ts'
 import { Store } from '../kube/store.ts'
 import { podType } from '../kube/types.ts'
 import type { Fragment } from '../render/fragment.ts'
@@ -87,7 +87,7 @@ async function running(sources: Artifact['sources'] = {}, earlier: object = {}) 
         for (const [pod, ids] of Object.entries(reading)) {
           const body = { revision: 'r1', state: 'Loaded', pipelines: {}, failures: [], failed: [], reading: ids }
           const sender = { pod, podUid: pod, node: `node-${pod}` }
-          delivery.hear('system/node', sender, body as unknown as HeartbeatBody, evenNow())
+          delivery.hear('system/node', sender, body as unknown as HeartbeatBody, monotonicNow())
         }
         await vi.advanceTimersByTimeAsync(15_000)
       }
@@ -103,7 +103,7 @@ async function running(sources: Artifact['sources'] = {}, earlier: object = {}) 
         reading: ['shop/p'],
       }
       const sender = { pod, podUid: pod, node: `node-${pod}` }
-      delivery.hear('system/node', sender, body as unknown as HeartbeatBody, evenNow())
+      delivery.hear('system/node', sender, body as unknown as HeartbeatBody, monotonicNow())
       await vi.advanceTimersByTimeAsync(seconds * 1000)
       return `${flowing?.status} ${flowing?.reason}`
     },

@@ -10,10 +10,10 @@ import type { Pipeline } from '../api/pipeline.ts'
 import type { Sink } from '../api/sink.ts'
 import type { Artifact } from '../compile/artifact.ts'
 import type { OperatorContext, OperatorPart } from '../context.ts'
-import { type Delivered, type Delivery, isSilent, type Report } from '../fleet/delivery.ts'
+import { type Delivered, type Delivery, isStalled, type Report } from '../fleet/delivery.ts'
 import { type FailingComponent, flowWindowMs, isAbout, rounded, steady, steadyLag } from '../fleet/flow.ts'
 import type { Cache } from '../kube/cache.ts'
-import { evenNow } from '../kube/clock.ts'
+import { monotonicNow } from '../kube/clock.ts'
 import { namespaceType, podType } from '../kube/types.ts'
 import { labels } from '../workloads/names.ts'
 import { isLost, type PodObject } from './agent/pods.ts'
@@ -23,7 +23,7 @@ import { fragmentsIn, shortRevision } from './revisions.ts'
 const everyMs = 1000
 /** Without any report, silence itself is news. */
 const lookMs = 10_000
-const mostFailures = 5
+const maxFailures = 5
 /** How long events may be on their way before their absence at the destination means something. */
 const onTheWayMs = 20_000
 /** A buffer is filling up from here on. */
@@ -128,7 +128,7 @@ export class RolloutStatus implements AsyncDisposable {
 
   async start(): Promise<this> {
     await this.#context.caches.synced(this.#context.signal)
-    this.#startedAt = evenNow()
+    this.#startedAt = monotonicNow()
     this.#subscriptions.push(
       this.#delivery.onChange(() => this.#soon()),
       this.#context.artifacts.subscribe(() => this.#soon()),
@@ -149,7 +149,7 @@ export class RolloutStatus implements AsyncDisposable {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined
       try {
-        this.#sumUp(evenNow())
+        this.#sumUp(monotonicNow())
       } catch (error) {
         this.#context.logger.error({ error: errorText(error) }, 'The reports of agents could not be summed up.')
       }
@@ -415,7 +415,7 @@ export class RolloutStatus implements AsyncDisposable {
     }
     // Its own content: that of the whole bundle changes with every Pipeline.
     const own = delivered.selected.get(id)
-    const failures = failed.slice(0, mostFailures).map((report) => {
+    const failures = failed.slice(0, maxFailures).map((report) => {
       const failure = report.failures.find((each) => each.pipeline === id)
       return { node: report.node, reason: failure?.reason ?? 'Failed', message: failureText([report], id) }
     })
@@ -521,7 +521,7 @@ export class RolloutStatus implements AsyncDisposable {
       return finding('False', 'SomeEventsDropped', `${lost} See the metric log_bytes_lost_total for files and reasons.`)
     }
     const hasDelivered = eventsOut > 0 || (flow?.figures(now).eventsOut ?? 0) > 0
-    const silent = isSilent(traffic)
+    const silent = isStalled(traffic)
     const known = conditionOf(object.status?.conditions, 'Flowing')
     // Events just read may still be on their way, or in a batch: only errors, or time, show that they are stuck. The condition then stays until
     // something is delivered, because minutes may pass between failing attempts.

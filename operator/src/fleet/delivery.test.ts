@@ -1,6 +1,6 @@
 import type { HeartbeatBody } from '@penstock/agent/bundle/heartbeat'
 import { expect, test, vi } from 'vitest'
-import { evenNow } from '../kube/clock.ts'
+import { monotonicNow } from '../kube/clock.ts'
 import type { Fragment } from '../render/fragment.ts'
 import { Delivery } from './delivery.ts'
 
@@ -72,10 +72,10 @@ test('a change is announced once, and repeating it announces nothing', () => {
 
 test('a clock that jumps makes no agent stale', () => {
   const made = delivery('shop/own')
-  made.hear('shop/sidecar', sender, body({}), evenNow())
+  made.hear('shop/sidecar', sender, body({}), monotonicNow())
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3_600_000 })
   try {
-    expect(made.isStale(made.report('shop/sidecar', 'uid-1'), evenNow())).toBe(false)
+    expect(made.isStale(made.report('shop/sidecar', 'uid-1'), monotonicNow())).toBe(false)
   } finally {
     vi.useRealTimers()
   }

@@ -6,7 +6,7 @@ import type { HeartbeatBody, PipelineReport } from '@penstock/agent/bundle/heart
 import type { Failure } from '@penstock/agent/bundle/runner'
 import { printable } from '@penstock/agent/printable'
 import type { Agent } from '../api/agent.ts'
-import { evenNow } from '../kube/clock.ts'
+import { monotonicNow } from '../kube/clock.ts'
 import type { ShardFile } from '../render/bundle.ts'
 import type { Fragment } from '../render/fragment.ts'
 import { Flow } from './flow.ts'
@@ -96,7 +96,7 @@ export class Delivery {
   readonly #reports = new Map<string, Map<string, Report>>()
   /** By pipeline. */
   readonly #flows = new Map<string, Flow>()
-  readonly startedAt = evenNow()
+  readonly startedAt = monotonicNow()
   readonly #periodMs: number
   /** In so long every agent that is there reports, however late in its period it was. */
   readonly hearingMs: number
@@ -104,7 +104,7 @@ export class Delivery {
   readonly #offers = new Map<string, Offered>()
   readonly #takers = new Set<(agent: string) => void>()
 
-  constructor(heartbeatPeriodMs: number = heartbeatPeriods.usualMs) {
+  constructor(heartbeatPeriodMs: number = heartbeatPeriods.defaultMs) {
     this.#periodMs = heartbeatPeriodMs
     // Agents have their last period from the operator before this one, and it may have been longer.
     this.hearingMs = Math.max(1.5 * heartbeatPeriodMs, 45_000)
@@ -198,7 +198,7 @@ export class Delivery {
       state: text(body.state),
       reason: body.reason === undefined ? undefined : text(body.reason),
       failures: listOf(body.failures).slice(0, 20).map(failureOf),
-      failed: new Set(listOf(body.failed).slice(0, mostFailed).map(text)),
+      failed: new Set(listOf(body.failed).slice(0, maxFailed).map(text)),
       pipelines: Object.fromEntries(
         Object.entries(tableOf(body.pipelines))
           .filter(([id]) => isSelected(id))
@@ -210,7 +210,7 @@ export class Delivery {
     }
     const silentSince = new Map<string, number>()
     for (const [id, said] of Object.entries(report.pipelines)) {
-      if (isSilent(said)) silentSince.set(id, before?.silentSince.get(id) ?? now)
+      if (isStalled(said)) silentSince.set(id, before?.silentSince.get(id) ?? now)
     }
     reports.set(sender.podUid, { ...report, silentSince })
     const since = before?.startedAt === report.startedAt ? before.at : now - this.#periodMs
@@ -249,7 +249,7 @@ export class Delivery {
 }
 
 /** Whether nothing was delivered although there was something, and not all of it was taken away on purpose. */
-export function isSilent({
+export function isStalled({
   eventsIn,
   eventsOut,
   filtered = 0,
@@ -269,8 +269,8 @@ function isSameOffer(left: Offered, right: Offered): boolean {
   )
 }
 
-const mostComponents = 200
-const mostFailed = 10_000
+const maxComponents = 200
+const maxFailed = 10_000
 
 function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
@@ -296,7 +296,7 @@ function failureOf(value: unknown): Failure {
 
 function pipelineOf(value: unknown): HeartbeatBody['pipelines'][string] {
   const said = tableOf(value)
-  const components = Object.entries(tableOf(said['components'])).slice(0, mostComponents)
+  const components = Object.entries(tableOf(said['components'])).slice(0, maxComponents)
   return {
     generation: countOf(said['generation']),
     uid: text(said['uid']),

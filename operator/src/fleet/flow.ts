@@ -187,12 +187,12 @@ export function steady(value: number, before: unknown): number {
 }
 
 /** From this lag on it is reported: a smaller one is the time between two reads. */
-const leastLagSeconds = 5
+const minLagSeconds = 5
 
 /** Seconds that reading is behind: two digits at most, and what stands there already as long as it is about that. */
 export function steadyLag(seconds: number, before: number | undefined): number {
   if (before !== undefined && isAbout(seconds, before)) return before
-  return seconds < leastLagSeconds ? 0 : rounded(Math.round(seconds))
+  return seconds < minLagSeconds ? 0 : rounded(Math.round(seconds))
 }
 
 /** Whether two numbers of seconds differ by less than a quarter. */

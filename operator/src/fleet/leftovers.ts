@@ -5,14 +5,14 @@ import { type Leftover, leftoverKey, pipelineOf, type Revision } from '@penstock
 import { clusterPipelineKind, pipelineKind } from '../api/kinds.ts'
 import type { KubeObject } from '../api/object.ts'
 import type { KubeClient } from '../kube/client.ts'
-import { evenNow } from '../kube/clock.ts'
+import { monotonicNow } from '../kube/clock.ts'
 import type { Fragment } from '../render/fragment.ts'
 import type { Delivery } from './delivery.ts'
 
-const mostAsked = 50
+const maxAsked = 50
 /** Many agents ask about the same pipeline, each again and again. */
 const keepMs = 60_000
-const mostKept = 10_000
+const maxKept = 10_000
 
 /** The uid of an object that is there; `absent`; or `unknown`, where the API server does not say. */
 type Existence = { readonly uid: string } | 'absent' | 'unknown'
@@ -29,7 +29,7 @@ export class Leftovers {
 
   /** Keys of those that nothing needs any more. */
   async gone(agent: string, said: unknown): Promise<string[]> {
-    const leftovers = Array.isArray(said) ? said.slice(0, mostAsked).filter(isLeftover) : []
+    const leftovers = Array.isArray(said) ? said.slice(0, maxAsked).filter(isLeftover) : []
     const gone: string[] = []
     for (const leftover of leftovers) if (await this.#isGone(agent, leftover)) gone.push(leftoverKey(leftover))
     return gone
@@ -66,10 +66,10 @@ export class Leftovers {
   }
 
   async #existence(pipeline: string): Promise<Existence> {
-    const now = evenNow()
+    const now = monotonicNow()
     const known = this.#asked.get(pipeline)
     if (known !== undefined && known.until > now) return known.existence
-    if (this.#asked.size >= mostKept) this.#asked.clear()
+    if (this.#asked.size >= maxKept) this.#asked.clear()
     const existence = this.#ask(pipeline)
     this.#asked.set(pipeline, { until: now + keepMs, existence })
     return existence

@@ -3,7 +3,7 @@
 
 import type { KubeObject } from '../api/object.ts'
 import type { Cache, Shape } from '../kube/cache.ts'
-import { evenNow } from '../kube/clock.ts'
+import { monotonicNow } from '../kube/clock.ts'
 import type { PlacedPod } from '../render/interest.ts'
 
 export type PodOnNode = KubeObject & { readonly spec?: { readonly nodeName?: string } }
@@ -54,7 +54,7 @@ export class NodePods implements Disposable {
       if (node === undefined) return
       if (type === 'deleted') {
         const placed = this.#placed.get(node)?.get(uid)
-        if (placed !== undefined) placed.goneAt = evenNow()
+        if (placed !== undefined) placed.goneAt = monotonicNow()
         return
       }
       const before = previous?.spec?.nodeName === node ? previous.metadata.labels : undefined
@@ -67,7 +67,7 @@ export class NodePods implements Disposable {
       pods.set(uid, { namespace, labels })
       this.#changed(node)
     })
-    this.#sweeping = setInterval(() => this.sweep(evenNow()), sweepMs)
+    this.#sweeping = setInterval(() => this.sweep(monotonicNow()), sweepMs)
     this.#sweeping.unref()
   }
 

@@ -18,8 +18,8 @@ export interface Undone {
 export const isGood = ({ result }: { readonly result: string }): boolean =>
   result === 'RolledOut' || result === 'Undone'
 
-const mostGood = 4
-const mostOthers = 3
+const maxGood = 4
+const maxOthers = 3
 
 /** With a new entry, newest first: the revision that runs and the three before it, and some that were taken back. */
 export function remembered(history: RolloutRecord['history'], entry: RolloutRecord['history'][number]) {
@@ -27,10 +27,10 @@ export function remembered(history: RolloutRecord['history'], entry: RolloutReco
   let good = 0
   let others = 0
   return [entry, ...history].filter((each) => {
-    if (!isGood(each)) return others++ < mostOthers
+    if (!isGood(each)) return others++ < maxOthers
     if (seen.has(each.revision)) return false
     seen.add(each.revision)
-    return good++ < mostGood
+    return good++ < maxGood
   })
 }
 

@@ -19,7 +19,7 @@ import {
   type Sender,
   statusError,
 } from './client.ts'
-import { evenNow } from './clock.ts'
+import { monotonicNow } from './clock.ts'
 import type { Store } from './store.ts'
 import { bodyText } from './transport.ts'
 
@@ -62,7 +62,7 @@ const listTimeoutMs = 60_000
 type Outcome = 'ended' | 'relist'
 
 export class Reflector<T extends KubeObject> {
-  readonly liveness: Liveness = { lastList: 0, lastEvent: 0, lastBookmark: 0, relists: 0, lastProgress: evenNow() }
+  readonly liveness: Liveness = { lastList: 0, lastEvent: 0, lastBookmark: 0, relists: 0, lastProgress: monotonicNow() }
   readonly #options: ReflectorOptions<T>
   readonly #scope: string
   readonly #what: string
@@ -175,7 +175,7 @@ export class Reflector<T extends KubeObject> {
         items: readonly T[]
       }
       for (const item of page.items) items.push(this.#typed(item))
-      this.liveness.lastProgress = evenNow()
+      this.liveness.lastProgress = monotonicNow()
       next = page.metadata.continue
       if (next === undefined || next === '') {
         signal.throwIfAborted()
@@ -224,7 +224,7 @@ export class Reflector<T extends KubeObject> {
     try {
       answer = await this.#options.sender.send('GET', this.#watchPath() + query, undefined, joined, { accept })
       if (answer.statusCode !== 200) throw await errorOf(answer, `watch of ${this.#what}`)
-      this.liveness.lastProgress = evenNow()
+      this.liveness.lastProgress = monotonicNow()
       const listed: T[] | undefined = initial ? [] : undefined
       const state = { listed }
       for await (const line of lines(answer, this.#options.maxLineBytes ?? 16 * 1024 * 1024, () => {
@@ -254,7 +254,7 @@ export class Reflector<T extends KubeObject> {
       throw new BrokenStream('a line is not valid JSON', { cause: error })
     }
     const now = Date.now()
-    this.liveness.lastProgress = evenNow()
+    this.liveness.lastProgress = monotonicNow()
     const { store } = this.#options
     const version = event.object.metadata?.resourceVersion
     switch (event.type) {

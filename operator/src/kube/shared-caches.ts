@@ -5,7 +5,7 @@ import { Counter, Gauge, type Registry } from 'prom-client'
 import { group, type KubeObject, type ResourceType } from '../api/object.ts'
 import type { Cache, CacheOptions, Caches } from './cache.ts'
 import { type KubeClient, senderOf } from './client.ts'
-import { evenNow } from './clock.ts'
+import { monotonicNow } from './clock.ts'
 import { Reflector } from './reflector.ts'
 import { Store } from './store.ts'
 import { namespaceType } from './types.ts'
@@ -116,7 +116,7 @@ export class SharedCaches implements Caches {
   }
 
   /** Resources whose reflectors have made no progress for 15 minutes. */
-  stuck(now = evenNow()): readonly string[] {
+  stuck(now = monotonicNow()): readonly string[] {
     return [...this.#shared.values()]
       .filter(({ reflectors }) => reflectors.some(({ liveness }) => now - liveness.lastProgress > stuckMs))
       .map(({ store }) => store.type.plural)

@@ -41,7 +41,7 @@ test('of two times the earlier holds', async () => {
 })
 
 test('failures wait twice as long each time, up to a limit, and from the start after a success', () => {
-  const queue = new WorkQueue({ mostDelayMs: 100 })
+  const queue = new WorkQueue({ maxDelayMs: 100 })
   const waits = Array.from({ length: 7 }, () => queue.retry('a'))
   expect(waits).toEqual([5, 10, 20, 40, 80, 100, 100])
   queue.forget('a')

@@ -15,8 +15,8 @@ export interface WorkQueueOptions {
   readonly lines?: Lines
   readonly now?: () => number
   /** Wait after the first failure; doubled with each. */
-  readonly leastDelayMs?: number
-  readonly mostDelayMs?: number
+  readonly minDelayMs?: number
+  readonly maxDelayMs?: number
 }
 
 export type Priority = 'user' | 'resync'
@@ -42,8 +42,8 @@ export class WorkQueue {
     this.#options = {
       lines: options.lines ?? { of: () => '', maxActive: Number.POSITIVE_INFINITY },
       now: options.now ?? (() => performance.now()),
-      leastDelayMs: options.leastDelayMs ?? 5,
-      mostDelayMs: options.mostDelayMs ?? 1_000_000,
+      minDelayMs: options.minDelayMs ?? 5,
+      maxDelayMs: options.maxDelayMs ?? 1_000_000,
     }
     const { lines } = this.#options
     this.#ready = { user: new Ready(lines), resync: new Ready(lines) }
@@ -107,12 +107,12 @@ export class WorkQueue {
   }
 
   /** Adds a key that failed; gives the wait. */
-  retry(key: string, leastMs = 0): number {
+  retry(key: string, minMs = 0): number {
     const failures = this.#failures.get(key) ?? 0
     this.#failures.set(key, failures + 1)
     this.counts.retries++
-    const own = doubledMs(failures, this.#options.leastDelayMs, this.#options.mostDelayMs)
-    const delayMs = Math.max(own, this.#bucket.takeAfterMs(), leastMs)
+    const own = doubledMs(failures, this.#options.minDelayMs, this.#options.maxDelayMs)
+    const delayMs = Math.max(own, this.#bucket.takeAfterMs(), minMs)
     this.addAfter(key, delayMs, 'resync')
     return delayMs
   }

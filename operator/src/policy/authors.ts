@@ -10,7 +10,7 @@ import { group, type KubeObject } from '../api/object.ts'
 import type { OperatorContext } from '../context.ts'
 import type { Cache } from '../kube/cache.ts'
 import type { KubeClient } from '../kube/client.ts'
-import { evenNow } from '../kube/clock.ts'
+import { monotonicNow } from '../kube/clock.ts'
 import { mayDo, selfOf, type User } from '../kube/reviews.ts'
 import { configMapType } from '../kube/types.ts'
 
@@ -117,9 +117,9 @@ export class Authors {
   async #isAllowed(user: User): Promise<boolean> {
     const key = canonicalJson(user)
     const known = this.#answers.get(key)
-    if (known !== undefined && evenNow() - known.at < answerMs) return known.allowed
+    if (known !== undefined && monotonicNow() - known.at < answerMs) return known.allowed
     const allowed = await this.mayCollect(user)
-    this.#answers.set(key, { allowed, at: evenNow() })
+    this.#answers.set(key, { allowed, at: monotonicNow() })
     return allowed
   }
 
@@ -135,8 +135,8 @@ export class Authors {
 
   /** Takes away what is about no content that is there. */
   async #sweep(signal: AbortSignal): Promise<void> {
-    if (this.#following === undefined || evenNow() - this.#sweptAt < keptMs) return
-    this.#sweptAt = evenNow()
+    if (this.#following === undefined || monotonicNow() - this.#sweptAt < keptMs) return
+    this.#sweptAt = monotonicNow()
     const { records, pipelines } = this.#following
     for (const { metadata } of [...records.values()]) {
       const { name, annotations: own, creationTimestamp = '' } = metadata

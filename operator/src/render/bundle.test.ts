@@ -85,7 +85,7 @@ const noise = (seed: number, length: number) => {
 }
 
 test('a large bundle has several shards, and what does not fit gives way youngest first, then by name', async () => {
-  const limits = { shardBytes: 8_000, mostShards: 3 }
+  const limits = { shardBytes: 8_000, maxShards: 3 }
   const large = (id: string, seed: number, createdAt: string) =>
     artifact(id, {
       createdAt,

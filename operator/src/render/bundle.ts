@@ -11,7 +11,7 @@ const gzip = promisify(gzipWithCallback)
 /** Of a shard, compressed: a Secret takes 1 MiB, and the manifest stands beside the first. */
 export const shardBytes = 900 * 1024
 /** Of one revision: two revisions and those that agents still run must fit into the slots together. */
-export const mostShards = 3
+export const maxShards = 3
 
 export interface ShardFile extends Shard {
   readonly data: Buffer
@@ -35,12 +35,12 @@ export interface Entry {
 
 export interface BundleLimits {
   readonly shardBytes: number
-  readonly mostShards: number
+  readonly maxShards: number
 }
 
 export async function renderBundle(
   entries: readonly Entry[],
-  limits: BundleLimits = { shardBytes, mostShards },
+  limits: BundleLimits = { shardBytes, maxShards },
 ): Promise<RenderedBundle> {
   const byAge = entries.toSorted(older)
   let kept = byAge.length
@@ -113,7 +113,7 @@ export function shardKey(rev: string, index: number): string {
 
 /** Compressed pieces that each fit into a slot; undefined if there are too many. */
 async function shardsOf(text: Buffer, rev: string, limits: BundleLimits): Promise<ShardFile[] | undefined> {
-  for (let count = 1; count <= limits.mostShards; count++) {
+  for (let count = 1; count <= limits.maxShards; count++) {
     const size = Math.ceil(text.length / count)
     // Text cannot become much less than a thirtieth: no need to try.
     if (size > limits.shardBytes * 1000) continue

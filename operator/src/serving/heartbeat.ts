@@ -17,7 +17,7 @@ import type { Delivery } from '../fleet/delivery.ts'
 import { Leftovers } from '../fleet/leftovers.ts'
 import type { Cache } from '../kube/cache.ts'
 import { isNormal } from '../kube/client.ts'
-import { evenNow } from '../kube/clock.ts'
+import { monotonicNow } from '../kube/clock.ts'
 import type { User } from '../kube/reviews.ts'
 import { busy, claimsOf, TokenGate } from '../kube/token-gate.ts'
 import { podType } from '../kube/types.ts'
@@ -27,7 +27,7 @@ import { type OperatorCertificate, secureServer } from './certificates.ts'
 import { type Asked, Inquiries } from './observe/inquiries.ts'
 import { Observers, observedPaths } from './observe/observers.ts'
 import { forwardedHeader, relay } from './observe/relay.ts'
-import { mostHeldMs, Streams } from './streams.ts'
+import { maxHeldMs, Streams } from './streams.ts'
 
 export interface HeartbeatServerOptions {
   /** Where there is none, only a loopback address is served. */
@@ -50,7 +50,7 @@ type Pod = KubeObject & {
 
 /** Reviews for pods that are not known, such as those with a sidecar, by address and in all; a known pod has its own share. */
 const strangers = { perSource: { perSecond: 0.5, burst: 10 }, total: { perSecond: 10, burst: 60 } }
-const mostBytes = 4 * 1024 * 1024
+const maxBytes = 4 * 1024 * 1024
 /** How long the leader may take. */
 const relayMs = 10_000
 /** Connections that wait to be taken: after a restart all agents of a large cluster come at once. The kernel may hold fewer. */
@@ -190,12 +190,12 @@ export class HeartbeatServer implements AsyncDisposable {
       return answer(response, 401, `A token for the audience ${tokenAudience} is needed, bound to a pod of an Agent.`)
     }
     const body = await bodyOf(request)
-    if (body === undefined) return answer(response, 413, `A heartbeat has at most ${mostBytes} bytes.`)
+    if (body === undefined) return answer(response, 413, `A heartbeat has at most ${maxBytes} bytes.`)
     if (isInquiry) return this.#inquire(request, response, sender.asked, pathname, body)
     if (isReader) return give(response, { allowed: await this.#mayRead(sender.asked, body) } satisfies ReadersAnswer)
     if (isStream) {
       if (this.#context.isLeader()) return this.#streams.serve(sender.asked, sender.account, body, response)
-      await this.#relay(request, response, body, mostHeldMs + relayMs)
+      await this.#relay(request, response, body, maxHeldMs + relayMs)
       return
     }
     if (!this.#context.isLeader()) {
@@ -212,7 +212,7 @@ export class HeartbeatServer implements AsyncDisposable {
       return answer(response, 400, `The heartbeat is not understood: ${errorText(error)}`)
     }
     const { agent, ...from } = sender.asked
-    this.#delivery.hear(agent, from, heartbeat, evenNow())
+    this.#delivery.hear(agent, from, heartbeat, monotonicNow())
     this.#count.inc({ result: 'taken' })
     const { heartbeatPeriodMs: periodMs } = this.#context.settings
     const gone = await this.#leftovers.gone(agent, heartbeat.leftovers)
@@ -327,11 +327,11 @@ async function bodyOf(request: IncomingMessage): Promise<Buffer | undefined> {
   let length = 0
   for await (const part of request as AsyncIterable<Buffer>) {
     length += part.length
-    if (length > mostBytes) return undefined
+    if (length > maxBytes) return undefined
     parts.push(part)
   }
   const body = Buffer.concat(parts)
-  return request.headers['content-encoding'] === 'gzip' ? gunzipSync(body, { maxOutputLength: mostBytes }) : body
+  return request.headers['content-encoding'] === 'gzip' ? gunzipSync(body, { maxOutputLength: maxBytes }) : body
 }
 
 function give(response: ServerResponse, content: object): void {

@@ -12,7 +12,7 @@ import type { KubeObject } from '../api/object.ts'
 import type { OperatorContext } from '../context.ts'
 import { Delivery, type Offered } from '../fleet/delivery.ts'
 import { lingerMs, NodePods, podPlace } from '../fleet/node-pods.ts'
-import { evenNow } from '../kube/clock.ts'
+import { monotonicNow } from '../kube/clock.ts'
 import { Store } from '../kube/store.ts'
 import { namespaceType, podType } from '../kube/types.ts'
 import type { Fragment } from '../render/fragment.ts'
@@ -22,7 +22,7 @@ import { Streams } from './streams.ts'
 const clock = vi.hoisted(() => ({ aheadMs: 0 }))
 vi.mock('../kube/clock.ts', async (original) => {
   const real = await original<typeof import('../kube/clock.ts')>()
-  return { ...real, evenNow: () => real.evenNow() + clock.aheadMs }
+  return { ...real, monotonicNow: () => real.monotonicNow() + clock.aheadMs }
 })
 
 const fragment = (namespace: string, secret?: string): Fragment => ({
@@ -272,9 +272,9 @@ test('a pod that is gone counts for a while', () => {
   pods.set(pod('shop', 'web', 'a', '2')) // only its status has changed
   expect(changed).toEqual(['a'])
   pods.remove(pod('shop', 'web', 'a', '3'))
-  placed.sweep(evenNow() + lingerMs / 2)
+  placed.sweep(monotonicNow() + lingerMs / 2)
   expect(placed.on('a')).toMatchObject([{ namespace: 'shop', labels: { app: 'web' } }])
-  placed.sweep(evenNow() + lingerMs + 1000)
+  placed.sweep(monotonicNow() + lingerMs + 1000)
   expect(placed.on('a')).toEqual([])
   expect(changed).toEqual(['a', 'a'])
 })

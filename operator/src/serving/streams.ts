@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { gzip as gzipWithCallback } from 'node:zlib'
 import {
   bundleSchema,
-  mostBusy,
+  maxBusy,
   type StreamBody,
   type StreamHead,
   sha256,
@@ -32,17 +32,17 @@ const gzip = promisify(gzipWithCallback)
 const maxGiven = 10_000
 
 /** The longest that a request is held, whatever the agent asks for. */
-export const mostHeldMs = 60_000
+export const maxHeldMs = 60_000
 /** Requests that are held at a time; further ones are answered at once, and come back later. */
-const mostHeld = 5000
+const maxHeld = 5000
 /** Answers that are made and sent at a time. */
-const mostSending = 8
+const maxSending = 8
 /** Who does not take an answer in this time makes room for others. */
 const sendMs = 15_000
 /** Work on those that wait goes on in turns of this length. */
 const turnMs = 10
 /** Answers that many agents get are made once. */
-const mostKeptBytes = 16 * 1024 * 1024
+const maxKeptBytes = 16 * 1024 * 1024
 
 /** What an agent has, and is. */
 interface Request {
@@ -74,7 +74,7 @@ export class Streams implements Disposable {
   /** Those to look at. */
   readonly #due = new Set<Held>()
   #turn: NodeJS.Immediate | undefined
-  readonly #slots = new Slots(mostSending)
+  readonly #slots = new Slots(maxSending)
   /** Ids of the pipelines that each pod was given last, by uid of the pod. */
   readonly #given = new Map<string, ReadonlySet<string>>()
   readonly #kept = new Map<string, Promise<Buffer>>()
@@ -162,7 +162,7 @@ export class Streams implements Disposable {
     // It asks again: what it asked before has been lost on the way.
     this.#held.get(podUid)?.wake(undefined)
     const now = this.#partFor(request)
-    if (now !== undefined || gone.aborted || waitMs === 0 || this.#held.size >= mostHeld) return now
+    if (now !== undefined || gone.aborted || waitMs === 0 || this.#held.size >= maxHeld) return now
     return new Promise((resolve) => {
       const held: Held = {
         request,
@@ -256,7 +256,7 @@ export class Streams implements Disposable {
     try {
       const { length } = await made
       if (this.#kept.get(key) === made) this.#keptBytes += length
-      if (this.#keptBytes > mostKeptBytes) {
+      if (this.#keptBytes > maxKeptBytes) {
         this.#kept.clear()
         this.#keptBytes = 0
       }
@@ -360,8 +360,8 @@ function requestOf(body: Buffer): Pick<Request, 'have' | 'busy'> & { readonly wa
       : undefined
   return {
     have: known,
-    busy: Array.isArray(busy) ? busy.filter((id) => typeof id === 'string').slice(0, mostBusy) : [],
-    waitMs: typeof waitMs === 'number' && waitMs > 0 ? Math.min(waitMs, mostHeldMs) : 0,
+    busy: Array.isArray(busy) ? busy.filter((id) => typeof id === 'string').slice(0, maxBusy) : [],
+    waitMs: typeof waitMs === 'number' && waitMs > 0 ? Math.min(waitMs, maxHeldMs) : 0,
   }
 }
 

@@ -29,7 +29,7 @@ const fixable: ReadonlySet<Reason> = new Set([
 ])
 /** The API server takes 120 characters of a warning well, and cuts all of them at 4,096 bytes together. */
 const longestWarning = 256
-const mostWarnings = 12
+const maxWarnings = 12
 
 export async function validate(
   kind: Kind,
@@ -75,7 +75,7 @@ const specOf = (object: KubeObject) => (object as { spec?: unknown }).spec ?? nu
 
 function warningsOf(lines: readonly string[]): string[] {
   const shown = [...new Set(lines)]
-    .slice(0, mostWarnings)
+    .slice(0, maxWarnings)
     .map((line) => (line.length > longestWarning ? `${line.slice(0, longestWarning - 3)}...` : line))
   const rest = new Set(lines).size - shown.length
   return rest > 0 ? [...shown, `and ${rest} more`] : shown

@@ -135,17 +135,17 @@ export interface PackedRecord {
 }
 
 const none = Buffer.alloc(0)
-const usualValues = 1 << 17
-const usualTexts = 1 << 18
+const defaultValues = 1 << 17
+const defaultTexts = 1 << 18
 /** Memory of records that are done with, for the next ones of all buffers: new memory costs as much as packing into it. */
 const spares: PackedRecord[] = []
-const mostSpares = 12
+const maxSpares = 12
 const largestSpare = 1 << 20
 
 /** The bytes of this record are not used any more. */
 export function recycle({ values, texts }: PackedRecord): void {
   const [whole, wholeTexts] = [Buffer.from(values.buffer), Buffer.from(texts.buffer)]
-  if (spares.length === mostSpares || whole.length + wholeTexts.length > largestSpare) return
+  if (spares.length === maxSpares || whole.length + wholeTexts.length > largestSpare) return
   spares.push({ values: whole, texts: wholeTexts })
 }
 
@@ -170,8 +170,8 @@ export class Packer {
   /** A new record begins. */
   begin(): void {
     const { values, texts } = spares.pop() ?? {
-      values: Buffer.allocUnsafeSlow(usualValues),
-      texts: Buffer.allocUnsafeSlow(usualTexts),
+      values: Buffer.allocUnsafeSlow(defaultValues),
+      texts: Buffer.allocUnsafeSlow(defaultTexts),
     }
     this.values = values
     this.#view = viewOf(values)
@@ -486,7 +486,7 @@ const unpackers = new Map<string, Namesakes>()
 let unpackersKept = 0
 /** Records with objects of a shape for which generated code is worth its while. */
 const worthIt = 8
-const mostUnpackers = 128
+const maxUnpackers = 128
 const same = Symbol('same')
 
 /** Members one by one, for shapes that are rare. */
@@ -697,7 +697,7 @@ export class Unpacker {
   }
 
   #namesakes(key: string): Namesakes {
-    if (unpackersKept >= mostUnpackers) {
+    if (unpackersKept >= maxUnpackers) {
       unpackers.clear()
       unpackersKept = 0
     }

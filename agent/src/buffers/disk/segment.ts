@@ -16,7 +16,7 @@ import {
 } from './record.ts'
 
 export const segmentLimit = 128 * 1024 * 1024
-export const mostSegments = 65_536
+export const maxSegments = 65_536
 export const spareName = 'buffer-spare.dat'
 
 /** A segment of a buffer that is open. */
@@ -30,7 +30,7 @@ export interface Segment {
 }
 
 export function segmentName(sequence: number): string {
-  return `buffer-data-${sequence % mostSegments}.dat`
+  return `buffer-data-${sequence % maxSegments}.dat`
 }
 
 export interface FoundSegment extends Segment {
@@ -46,7 +46,7 @@ export function findSegments(folder: string, near: number): FoundSegment[] {
   const found: FoundSegment[] = []
   for (const name of readdirSync(folder)) {
     const number = /^buffer-data-(\d{1,5})\.dat$/.exec(name)?.[1]
-    if (number === undefined || Number(number) >= mostSegments) continue
+    if (number === undefined || Number(number) >= maxSegments) continue
     const path = join(folder, name)
     const file = openIfThere(path)
     if (file === undefined) continue
@@ -74,8 +74,8 @@ export function openIfThere(path: string, mode = 'r'): number | undefined {
 
 /** The sequence number of this remainder that is nearest to another one. */
 function nearest(remainder: number, near: number): number {
-  const base = near - (near % mostSegments) + remainder
-  const candidates = [base - mostSegments, base, base + mostSegments].filter((sequence) => sequence >= 0)
+  const base = near - (near % maxSegments) + remainder
+  const candidates = [base - maxSegments, base, base + maxSegments].filter((sequence) => sequence >= 0)
   return candidates.reduce((best, sequence) => (Math.abs(sequence - near) < Math.abs(best - near) ? sequence : best))
 }
 
@@ -105,12 +105,12 @@ function firstHeader(file: number, path: string, remainder: number): RecordHeade
     throw new PenstockError('PEN_IO', message)
   }
   const header = readHeader(start, 0)
-  if (header !== undefined && header.segment % mostSegments === remainder) return header
+  if (header !== undefined && header.segment % maxSegments === remainder) return header
   const bytes = Buffer.alloc(peekBytes)
   const length = readSync(file, bytes, 0, peekBytes, 0)
   for (let at = 0; at + headerBytes <= length; at += 8) {
     const other = readHeader(bytes, at)
-    if (other !== undefined && other.segment % mostSegments === remainder) return other
+    if (other !== undefined && other.segment % maxSegments === remainder) return other
   }
   return undefined
 }

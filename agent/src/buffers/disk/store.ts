@@ -24,7 +24,7 @@ import { crc32c } from '../../formats/crc32c.ts'
 import type { Position } from './ledger.ts'
 import type { PackedRecord } from './packing.ts'
 import { headerBytes, type RecordKind, recordBytes, writeHeader } from './record.ts'
-import { mostSegments, openIfThere, recordsIn, type Segment, segmentLimit, segmentName, spareName } from './segment.ts'
+import { maxSegments, openIfThere, recordsIn, type Segment, segmentLimit, segmentName, spareName } from './segment.ts'
 
 const syncData = promisify(fdatasync)
 const syncFolder = promisify(fsync)
@@ -201,7 +201,7 @@ export class SegmentStore {
 
   /** Begins a new segment, if there is room for its first record. */
   #begin(length: number): Segment | undefined {
-    if (this.segments.length >= mostSegments) return undefined
+    if (this.segments.length >= maxSegments) return undefined
     if (this.#spare < length && !this.#makeRoom(length)) return undefined
     const sequence = this.#nextSequence
     const path = join(this.#folder, segmentName(sequence))

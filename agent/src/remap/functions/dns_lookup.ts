@@ -31,7 +31,7 @@ const records = kinds.arrayEach(
     ttl: integer,
   }),
 )
-const mostKeptMs = 60_000
+const maxKeptMs = 60_000
 
 export const dnsLookup = defineFunction({
   name: 'dns_lookup',
@@ -146,7 +146,7 @@ function lifetime(data: Uint8Array | undefined): number {
   try {
     const message = parseDnsMessage(Buffer.from(data ?? []))
     const lives = [...message.answers, ...message.authorities].map((record) => record.ttl * 1000)
-    return Math.min(mostKeptMs, ...lives)
+    return Math.min(maxKeptMs, ...lives)
   } catch {
     return 0 // The caller asks again, and reports the error.
   }

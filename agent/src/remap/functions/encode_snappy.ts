@@ -6,7 +6,7 @@ import { bytesOf, textOf } from '../byte-text.ts'
 import { defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
 
-const mostBytes = 0xffff_ffff
+const maxBytes = 0xffff_ffff
 
 export const encodeSnappy = defineFunction({
   name: 'encode_snappy',
@@ -26,7 +26,7 @@ export const encodeSnappy = defineFunction({
     () =>
     (value: string | Bytes): Result => {
       const bytes = bytesOf(value)
-      return bytes.length > mostBytes
+      return bytes.length > maxBytes
         ? failure('unable to encode value with Snappy encoder')
         : textOf(snappyCompress(bytes))
     },

@@ -7,7 +7,7 @@ import { kinds } from '../kind.ts'
 const units = ['seconds', 'milliseconds', 'microseconds', 'nanoseconds']
 
 // The first and the last that there are: the years -262143 and 262142.
-const firstMs = -8_334_601_228_800_000
+const initialMs = -8_334_601_228_800_000
 const lastMs = 8_210_266_876_799_999
 
 export const fromUnixTimestamp = defineFunction({
@@ -32,12 +32,12 @@ export const fromUnixTimestamp = defineFunction({
     const unit = call.constant('unit') as string
     return (value: number | bigint): Result => {
       if (typeof value === 'number') {
-        if (unit === 'seconds' && value >= firstMs / 1000 && value <= lastMs / 1000)
+        if (unit === 'seconds' && value >= initialMs / 1000 && value <= lastMs / 1000)
           return new Timestamp(value * 1000, 0)
-        if (unit === 'milliseconds' && value >= firstMs && value <= lastMs) return new Timestamp(value, 0)
+        if (unit === 'milliseconds' && value >= initialMs && value <= lastMs) return new Timestamp(value, 0)
       }
       const nanoseconds = BigInt(value) * 1000n ** BigInt(3 - units.indexOf(unit))
-      return nanoseconds < BigInt(firstMs) * 1_000_000n || nanoseconds >= BigInt(lastMs + 1) * 1_000_000n
+      return nanoseconds < BigInt(initialMs) * 1_000_000n || nanoseconds >= BigInt(lastMs + 1) * 1_000_000n
         ? failure(`unable to coerce ${value} into timestamp`)
         : Timestamp.fromNanoseconds(nanoseconds)
     }

@@ -17,7 +17,7 @@ import { compileTemplate, type Template } from '../../template.ts'
 import { type TimeField, timeField } from '../../time-field.ts'
 
 /** Largest body that the service takes. */
-const mostBodyBytes = 10_000_000
+const maxBodyBytes = 10_000_000
 
 export interface IngestOptions extends Omit<HttpSinkOptions, 'auth' | 'compression'> {
   readonly api_key: string
@@ -74,7 +74,7 @@ export function ingestSink(context: SinkContext, options: IngestOptions, origin:
       return open
     },
     assemble: framed('{"lines":[', ',', ']}'),
-    maxBodyBytes: mostBodyBytes,
+    maxBodyBytes,
     secret: options.api_key,
     async healthcheck(get) {
       // A delivery of no line: an address or a key that does not work for this works for none.

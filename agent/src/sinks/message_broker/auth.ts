@@ -54,7 +54,7 @@ export function credentialsUrlProblem(text: string): string | undefined {
 /** A token is used for this part of its life. */
 const usedPart = 0.9
 /** Lifetime of a token that does not state it. */
-const usualLifeSecs = 3600
+const defaultLifeSecs = 3600
 
 export class Oauth2Credentials implements Credentials {
   readonly #options: Oauth2Options
@@ -115,8 +115,8 @@ export class Oauth2Credentials implements Credentials {
     if (typeof text !== 'string' || text === '') {
       throw new PenstockError('PEN_AUTH', `No access token: the answer of ${placeOf(endpoint)} has none.`)
     }
-    const life = Number(answer['expires_in'] ?? usualLifeSecs)
-    this.#token = { text, untilMs: this.#now() + (Number.isFinite(life) ? life : usualLifeSecs) * 1000 * usedPart }
+    const life = Number(answer['expires_in'] ?? defaultLifeSecs)
+    this.#token = { text, untilMs: this.#now() + (Number.isFinite(life) ? life : defaultLifeSecs) * 1000 * usedPart }
     return text
   }
 

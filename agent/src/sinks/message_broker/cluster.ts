@@ -8,7 +8,7 @@ import { type BrokerAddress, parseServiceAddress, placeOf } from './routing.ts'
 import { command } from './wire.ts'
 
 /** Brokers that may send us on before one serves the topic. */
-const mostRedirects = 20
+const maxRedirects = 20
 
 const lookupType = { redirect: 0, connect: 1 } as const
 
@@ -47,7 +47,7 @@ export class Cluster {
   async brokerOf(topic: string): Promise<Connection> {
     let connection = await this.#serviceConnection()
     let authoritative = false
-    for (let redirects = 0; redirects < mostRedirects; redirects++) {
+    for (let redirects = 0; redirects < maxRedirects; redirects++) {
       const answer = await connection.ask(command.lookup, 'the look-up of a topic', (fields, id) => {
         fields.text(1, topic)
         fields.integer(2, id)
@@ -59,7 +59,7 @@ export class Cluster {
       if (answer.number(3) === lookupType.connect) return connection
       authoritative = answer.number(5) === 1
     }
-    throw failureOf(new Error(`The look-up of the topic was sent on ${mostRedirects} times.`))
+    throw failureOf(new Error(`The look-up of the topic was sent on ${maxRedirects} times.`))
   }
 
   /** Ends all connections. */

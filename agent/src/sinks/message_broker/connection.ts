@@ -12,10 +12,10 @@ import { type BrokerAddress, placeOf } from './routing.ts'
 import { command, commandFrame, type Fields, frameSlack, protocolVersion, type Received, readCommand } from './wire.ts'
 
 /** Largest message of a broker that does not state its own. */
-const usualMessageBytes = 5 << 20
+const defaultMessageBytes = 5 << 20
 
 /** Largest frame that is read: what brokers send to producers is far smaller. */
-const mostFrameBytes = usualMessageBytes + frameSlack
+const maxFrameBytes = defaultMessageBytes + frameSlack
 
 export interface ConnectionSettings {
   readonly tls: TlsSettings
@@ -49,7 +49,7 @@ interface Question {
 export class Connection {
   /** The address that was dialled. */
   readonly address: BrokerAddress
-  maxMessageBytes = usualMessageBytes
+  maxMessageBytes = defaultMessageBytes
   /** Tags of the bytes that are sent. */
   readonly tags: Readonly<Record<string, string>>
   /** Why the connection is over; undefined while it is not. */
@@ -236,7 +236,7 @@ export class Connection {
       const bytes = this.#unread.length === 1 ? (this.#unread[0] as Buffer) : Buffer.concat(this.#unread)
       this.#unread = [bytes]
       const size = bytes.readUInt32BE(0)
-      if (size > mostFrameBytes) {
+      if (size > maxFrameBytes) {
         this.end(failureOf(new Error('The peer does not speak the protocol of the broker.')))
         return
       }

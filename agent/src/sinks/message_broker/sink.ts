@@ -27,8 +27,8 @@ import { fullTopicName, partitionOf, partitionTopic } from './routing.ts'
 import { type MessageParts, readBatchedMessage, writeBatchedMessage } from './wire.ts'
 
 /** What waits for receipts at most, before the sink takes no more. */
-const mostHeldBytes = 16 << 20
-const mostHeldSends = 1000
+const maxHeldBytes = 16 << 20
+const maxHeldSends = 1000
 
 /** How often a topic that is in use is asked whether it has more partitions now. */
 const partitionsAgeMs = 60_000
@@ -416,7 +416,7 @@ export class BrokerSink implements Sink {
   // --- pending events ---
 
   get #full(): boolean {
-    return this.#heldBytes >= mostHeldBytes || this.#heldSends >= mostHeldSends
+    return this.#heldBytes >= maxHeldBytes || this.#heldSends >= maxHeldSends
   }
 
   async #ready(): Promise<void> {

@@ -7,7 +7,7 @@ const gamma = 1 + 2 / 128
 const logGamma = Math.log1p(2 / 128)
 const bias = 1338
 const smallest = gamma ** (1 - bias)
-const mostBins = 4096
+const maxBins = 4096
 const widestBin = 65_535
 const infiniteKey = 32_767
 
@@ -111,7 +111,7 @@ function pushBins(bins: Bin[], key: number, count: number): void {
 
 /** The counts of the lowest bins above the limit go into the first that stays. */
 function trimmed(bins: Bin[]): Bin[] {
-  const surplus = bins.length - mostBins
+  const surplus = bins.length - maxBins
   if (surplus <= 0) return bins
   const overflow: Bin[] = []
   let missing = 0

@@ -34,7 +34,7 @@ export interface QueueOptions {
 }
 
 /** Most messages of one request. */
-export const mostMessages = 10
+export const maxMessages = 10
 /** Longest answer: ten messages of the largest size, every character of them escaped. */
 const longestAnswer = 64 << 20
 /** How long credentials are taken for granted by the vendor's client: not at all, because ours knows when they end. */
@@ -100,7 +100,7 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
         const answer = await client.send(
           new sqs.ReceiveMessageCommand({
             QueueUrl,
-            MaxNumberOfMessages: mostMessages,
+            MaxNumberOfMessages: maxMessages,
             WaitTimeSeconds: options.pollSecs,
             VisibilityTimeout: options.visibilitySecs,
             // The older name of the list, for emulators that know no other.

@@ -8,9 +8,9 @@ import { reportServerVersion } from '../../kube/server-version.ts'
 import { type Followed, type FollowHooks, follow, followReports, type KubeObject } from '../../kube/watch.ts'
 import type { ComponentEvents } from '../../telemetry/component-events.ts'
 import type { Logger } from '../../telemetry/logger.ts'
-import { KeptPods } from './kept-pods.ts'
+import { PodCache } from './kept-pods.ts'
 import { KubeletPods } from './kubelet.ts'
-import { LeftOut } from './left-out.ts'
+import { ExcludedPods } from './left-out.ts'
 import { folderOf, type PodMetadata, type PodObject, parseFolder } from './pod-metadata.ts'
 import { notExcluded } from './selection.ts'
 
@@ -33,7 +33,7 @@ export interface AccessOptions {
 }
 
 /** How long nothing is read while the API has not answered at all. */
-const firstListLimitMs = 60_000
+const initialListLimitMs = 60_000
 /** A folder may exist before the watch reports its pod. */
 const lookUpAfterMs = 500
 const lookUpLimitMs = 30_000
@@ -55,8 +55,8 @@ export class KubeAccess {
   /** Folders whose pod the watch does not know. */
   readonly #verdicts = new Map<string, Verdict>()
   readonly #lookUps = new Set<Promise<void>>()
-  readonly #leftOut: LeftOut
-  readonly #kept: KeptPods
+  readonly #leftOut: ExcludedPods
+  readonly #kept: PodCache
   readonly #kubelet: KubeletPods | undefined
   #signal: AbortSignal | undefined
   #ready = () => {}
@@ -74,8 +74,8 @@ export class KubeAccess {
     this.#metadata = metadata
     this.#events = context.events
     this.#logger = context.logger
-    this.#leftOut = new LeftOut(options.leftOutFile, context.logger)
-    this.#kept = new KeptPods(options.keptPodsDir, metadata, context.logger)
+    this.#leftOut = new ExcludedPods(options.leftOutFile, context.logger)
+    this.#kept = new PodCache(options.keptPodsDir, metadata, context.logger)
     this.#kubelet = options.kubelet === undefined ? undefined : new KubeletPods(options.kubelet)
     this.#changed = changed
   }
@@ -93,7 +93,7 @@ export class KubeAccess {
           'The Kubernetes API did not answer; reading logs with what was known of their pods before the start.',
         )
         resolve()
-      }, firstListLimitMs)
+      }, initialListLimitMs)
       this.#ready = () => {
         if (this.#waiting.size > 0 && !signal.aborted) return
         clearTimeout(timer)

@@ -113,7 +113,7 @@ export function compileAnnotator(
 }
 
 /** All fields where they stand by default. */
-export function usualAnnotator(): Annotator {
+export function defaultAnnotator(): Annotator {
   const fields = {} as Record<PodField, string>
   for (const name of Object.keys(podFieldTexts) as PodField[]) fields[name] = defaultPath(name)
   return compileAnnotator(fields, defaultPath('namespace_labels'), defaultPath('node_labels'), 'full')

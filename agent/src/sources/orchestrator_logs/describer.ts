@@ -9,7 +9,7 @@ import type { Slab } from '../../tailing/slab.ts'
 import type { LineTime, TailedFile } from '../../tailing/tailed-file.ts'
 import type { ComponentEvents } from '../../telemetry/component-events.ts'
 import { fact } from '../../telemetry/facts.ts'
-import { type Annotator, usualAnnotator } from './annotate.ts'
+import { type Annotator, defaultAnnotator } from './annotate.ts'
 import type { PodFile } from './pod-file.ts'
 import type { Pod, PodMetadata } from './pod-metadata.ts'
 
@@ -25,7 +25,7 @@ export interface DescriberOptions {
   readonly hasFile: boolean
   readonly fileTag: boolean
   /** Whether events have the default keys, so that they can be made fast. */
-  readonly usualKeys: boolean
+  readonly defaultKeys: boolean
   readonly sourceTypeKey: string
   readonly writtenAt: LineTime
 }
@@ -41,7 +41,7 @@ export class PodDescriber {
     this.#metadata = metadata
     this.#options = options
     this.#events = events
-    this.#protector = options.isManaged ? usualAnnotator() : undefined
+    this.#protector = options.isManaged ? defaultAnnotator() : undefined
   }
 
   /** What is known about the pod of a new file. */
@@ -94,7 +94,7 @@ export class PodDescriber {
   }
 
   annotate(file: PodFile): void {
-    const { annotator, fileTag, hasFile, sourceTypeKey, usualKeys } = this.#options
+    const { annotator, fileTag, hasFile, sourceTypeKey, defaultKeys } = this.#options
     const constants: ValueObject = hasFile ? { file: file.path } : {}
     setPath(constants, [sourceTypeKey], 'orchestrator_logs')
     annotator.annotate(constants, file)
@@ -107,7 +107,7 @@ export class PodDescriber {
     for (const value of Object.values(constants)) markShared(value)
     const { orchestrator } = constants
     const names = Object.keys(constants).sort().join()
-    const usual = usualKeys && names === (hasFile ? 'file,orchestrator,source_type' : 'orchestrator,source_type')
+    const usual = defaultKeys && names === (hasFile ? 'file,orchestrator,source_type' : 'orchestrator,source_type')
     file.orchestrator = usual && !Array.isArray(orchestrator) ? (orchestrator as ValueObject) : undefined
     file.origin = {
       pod_name: file.name,

@@ -40,7 +40,7 @@ export interface HubOptions {
 
 const slabBytes = 64 * 1024
 /** Below this the kubelet begins to evict pods. */
-const leastFree = 0.1
+const minFree = 0.1
 
 interface Reader {
   readonly namespaces: ReadonlySet<string> | undefined
@@ -194,7 +194,7 @@ export class PodLogHub {
   }
 
   #expire(): void {
-    this.isDiskFull = this.#freeSpace() < leastFree
+    this.isDiskFull = this.#freeSpace() < minFree
     for (const folder of this.metadata.expire(Date.now())) {
       if (existsSync(`${this.root}/${folder}`)) this.access.recheck(folder, () => this.#changed(folder))
     }

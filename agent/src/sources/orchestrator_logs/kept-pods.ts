@@ -20,7 +20,7 @@ interface Entry {
   }
 }
 
-export class KeptPods {
+export class PodCache {
   readonly #directory: string
   readonly #metadata: PodMetadata
   readonly #logger: Logger

@@ -9,10 +9,10 @@ import { folderOf, type PodObject } from './pod-metadata.ts'
 
 const pollMs = 10_000
 /** Between two questions, however many are missed. */
-const leastPauseMs = 250
+const minPauseMs = 250
 const answerLimitMs = 10_000
 /** After so many failures in a row others are to be asked. */
-const mostFailures = 3
+const maxFailures = 3
 const retryMs = 1000
 
 export class KubeletPods {
@@ -40,7 +40,7 @@ export class KubeletPods {
       } catch (error) {
         if (signal.aborted) return
         failures++
-        if (failures >= mostFailures || isRefusal(error)) throw error
+        if (failures >= maxFailures || isRefusal(error)) throw error
         pauseMs = retryMs
       }
       await this.#pause(pauseMs, signal)
@@ -83,8 +83,8 @@ export class KubeletPods {
   async #pause(ms: number, signal: AbortSignal): Promise<void> {
     const poked = new AbortController()
     this.#poke = () => poked.abort()
-    await wait(leastPauseMs, undefined, { signal }).catch(() => {}) // the loop sees the end
-    await wait(ms - leastPauseMs, undefined, { signal: AbortSignal.any([signal, poked.signal]) }).catch(() => {})
+    await wait(minPauseMs, undefined, { signal }).catch(() => {}) // the loop sees the end
+    await wait(ms - minPauseMs, undefined, { signal: AbortSignal.any([signal, poked.signal]) }).catch(() => {})
   }
 }
 

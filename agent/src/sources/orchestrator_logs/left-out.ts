@@ -9,7 +9,7 @@ import type { Logger } from '../../telemetry/logger.ts'
 
 const delayMs = 500
 
-export class LeftOut {
+export class ExcludedPods {
   readonly #path: string
   readonly #logger: Logger
   readonly #folders: Set<string>

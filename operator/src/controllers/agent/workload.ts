@@ -8,7 +8,7 @@ import { type KubeObject, keyOf, type ResourceType } from '../../api/object.ts'
 import type { OperatorContext } from '../../context.ts'
 import type { Delivered } from '../../fleet/delivery.ts'
 import type { Cache } from '../../kube/cache.ts'
-import { evenNow } from '../../kube/clock.ts'
+import { monotonicNow } from '../../kube/clock.ts'
 import {
   clusterRoleBindingType,
   configMapType,
@@ -84,7 +84,7 @@ export class Workloads {
   readonly #owned: ReadonlyMap<string, Cache>
   readonly claims: Cache
   readonly #input: ((agent: Agent) => Partial<WorkloadInput>) | undefined
-  readonly #startedAt = evenNow()
+  readonly #startedAt = monotonicNow()
 
   constructor(
     context: OperatorContext,
@@ -270,7 +270,7 @@ export class Workloads {
     // Cached objects have no `managedFields`, so the live object is fetched.
     const live = await this.#context.kube.as('agent').get<KubeObject>(type, namespace, name, { signal })
     const manager = live === undefined ? 'unknown' : managerOf(live)
-    const now = evenNow()
+    const now = monotonicNow()
     const times = (memory.reverts.get(id)?.times ?? []).filter((at) => now - at < contendedMs)
     if (times.every((at) => now - at > 60_000)) {
       this.#context.logger.info({ agent: keyOf(agent), object: id, manager }, 'A foreign change is taken back.')
@@ -280,7 +280,7 @@ export class Workloads {
 
   /** Who changes what is ours again and again; what an earlier process has found stands as long as it would have. */
   contended(agent: Agent, memory: Applied): Finding | undefined {
-    const now = evenNow()
+    const now = monotonicNow()
     for (const [id, { times, manager }] of memory.reverts) {
       if (times.filter((at) => now - at < contendedMs).length < 5) continue
       const message = `${id} is changed by "${manager}" again and again: five times in ten minutes or more.`

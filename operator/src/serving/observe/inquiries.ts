@@ -31,7 +31,7 @@ interface Held {
  * Requests that are held at a time; each costs a connection, some 80 KB with TLS. Further agents ask again within a minute, and are answered
  * at once while somebody looks.
  */
-const mostHeld = 500
+const maxHeld = 500
 
 export class Inquiries {
   readonly #looks = new Map<string, Look>()
@@ -44,7 +44,7 @@ export class Inquiries {
     if (now.length > 0 || gone.aborted) return now
     // It asks again: what it asked before has been lost on the way.
     this.#held.get(asked.podUid)?.answer([])
-    if (this.#held.size >= mostHeld) return undefined
+    if (this.#held.size >= maxHeld) return undefined
     return new Promise((resolve) => {
       const held: Held = {
         asked,

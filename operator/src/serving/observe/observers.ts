@@ -24,13 +24,13 @@ export const observedPaths: readonly string[] = ['/v1/tap', '/v1/top']
 /** Reviews of tokens that were not known before, by address and in all: they must not use up what the operator may ask. */
 const strangers = { perSource: { perSecond: 1, burst: 10 }, total: { perSecond: 10, burst: 40 } }
 /** At a time, of all users. */
-const mostLooks = 32
+const maxLooks = 32
 /** A reader that has not taken so many bytes misses what comes. */
-const mostUnread = 1 << 20
+const maxUnread = 1 << 20
 /** A line for those between: a connection on which nothing comes may be taken for dead. */
 const quietMs = 10_000
 const limits = { forMs: { usual: 600_000, most: 3_600_000 }, tapMs: 1000, topMs: { least: 1000, usual: 2000 } }
-const mostEvents = 1000
+const maxEvents = 1000
 
 /** Says in HTTP what is wrong. */
 class Refusal extends Error {
@@ -100,7 +100,7 @@ export class Observers {
     if (name === undefined) throw new Refusal(400, '`name` of a Pipeline is needed.')
     const node = nameIn(query, 'node', dnsSubdomain)
     const component = nameIn(query, 'component', dnsLabel)
-    const limit = numberIn(query, 'limit', 1, mostEvents) ?? 100
+    const limit = numberIn(query, 'limit', 1, maxEvents) ?? 100
     const user = await this.#authorise(request, { kind, namespace, name, subresource: 'tap', verb: 'create' })
     const artifact = this.#artifact(kind, namespace, name)
     const shown = componentOf(artifact, component)
@@ -163,8 +163,8 @@ export class Observers {
   ): Promise<void> {
     const { usual, most } = limits.forMs
     const forMs = numberIn(query, 'for', 1, most) ?? usual
-    if (this.#looking >= mostLooks) {
-      throw new Refusal(429, `${mostLooks} people look at Pipelines already; try again when one of them has ended.`)
+    if (this.#looking >= maxLooks) {
+      throw new Refusal(429, `${maxLooks} people look at Pipelines already; try again when one of them has ended.`)
     }
     this.#looking++
     const gone = new AbortController()
@@ -175,7 +175,7 @@ export class Observers {
     let last = Date.now()
     const reader: Reader = {
       line: (text) => {
-        if (response.writableLength > mostUnread) return false
+        if (response.writableLength > maxUnread) return false
         last = Date.now()
         response.write(`${text}\n`)
         return true

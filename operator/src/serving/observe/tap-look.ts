@@ -19,7 +19,7 @@ export interface TapQuestion {
 const eventStart = '{"kind":"event",'
 /** An agent's own bound is a quarter of that. */
 const longestLine = 256 * 1024
-const mostMs = 3_600_000
+const maxMs = 3_600_000
 
 export class TapLook implements Look {
   readonly id: string
@@ -42,7 +42,7 @@ export class TapLook implements Look {
     const { id, pipeline, component, limit, intervalMs } = this.#question
     if (this.#reader.signal.aborted || (this.#question.node ?? node) !== node || !this.#concerns(agent))
       return undefined
-    const forMs = mostMs // it ends with the reader
+    const forMs = maxMs // it ends with the reader
     return { kind: 'tap', id, pipeline, ...(component === undefined ? {} : { component }), limit, intervalMs, forMs }
   }
 

@@ -40,9 +40,9 @@ interface PodReport {
 }
 
 /** More are not named one by one. */
-const mostNamed = 50
-const mostMs = 3_600_000
-const mostPositions = 200
+const maxNamed = 50
+const maxMs = 3_600_000
+const maxPositions = 200
 const rates = ['eventsIn', 'eventsOut', 'dropped', 'errors'] as const
 const nothing: Figures = { eventsIn: 0, eventsOut: 0, dropped: 0, errors: 0, bufferedEvents: 0, bufferedBytes: 0 }
 
@@ -82,9 +82,9 @@ export class TopLook implements Look {
     const selected = this.#delivery.get(agent)?.selected
     const ids = this.#chosen().flatMap(({ id }) => (selected?.has(id) === true ? [id] : []))
     if (ids.length === 0) return undefined
-    const pipelines = ids.length > mostNamed ? {} : { pipelines: ids }
+    const pipelines = ids.length > maxNamed ? {} : { pipelines: ids }
     const pod = this.#pod === undefined ? {} : { pod: this.#pod.uid }
-    return { kind: 'figures', id: this.id, ...pipelines, ...pod, intervalMs: this.#intervalMs, forMs: mostMs }
+    return { kind: 'figures', id: this.id, ...pipelines, ...pod, intervalMs: this.#intervalMs, forMs: maxMs }
   }
 
   take({ agent, podUid }: Asked, body: Buffer): void {
@@ -169,7 +169,7 @@ function cleaned(said: unknown): Figures {
     bufferedBytes: count('bufferedBytes'),
     ...(table['lagSeconds'] === undefined ? {} : { lagSeconds: count('lagSeconds') }),
     ...(Array.isArray(table['positions'])
-      ? { positions: table['positions'].slice(0, mostPositions).map(position) }
+      ? { positions: table['positions'].slice(0, maxPositions).map(position) }
       : {}),
   }
 }
