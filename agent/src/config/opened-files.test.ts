@@ -18,8 +18,8 @@ const own: Readonly<Record<string, readonly string[]>> = {
     'bundle/runner.ts',
     'data-dir.ts',
     'sources/orchestrator_events/cursor.ts',
-    'sources/orchestrator_logs/kept-pods.ts',
-    'sources/orchestrator_logs/left-out.ts',
+    'sources/orchestrator_logs/pod-cache.ts',
+    'sources/orchestrator_logs/excluded-pods.ts',
     'tailing/checkpoint.ts',
   ],
   'the command line': [
