@@ -481,7 +481,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
     await kubectl('cordon', lost) // so that the pods of the next tests do not wait until Kubernetes notices the loss
     await cluster.stopNode(lost)
     const before = await lines('web')
-    await waitFor('lines of the other nodes', 60_000, async () => {
+    await waitFor('lines of the other nodes', 240_000, async () => {
       const now = await lines('web')
       return nodes.every((node) => node === lost || numbersOf(now, node).length > numbersOf(before, node).length + 5)
     })

@@ -528,7 +528,7 @@ Its logs are not read.
             expect(await programmed(path)).toMatchObject({
               status: 'False',
               reason: 'Undone',
-              message: expect.stringContaining(`taken back to revision ${revision}`),
+              message: expect.stringContaining(`returned to revision ${revision}`),
             })
           }, 120_000)
         }

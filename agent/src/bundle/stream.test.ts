@@ -79,7 +79,11 @@ class Rig implements AsyncDisposable {
   #answer: Buffer | number | undefined
   #wake = () => {}
 
-  static async start(first: Buffer | number, mounted: TestBundle = pipeline('shop/mounted')): Promise<Rig> {
+  static async start(
+    first: Buffer | number,
+    mounted: TestBundle = pipeline('shop/mounted'),
+    awayMs = 600_000,
+  ): Promise<Rig> {
     let rig: Rig | undefined
     const server = createServer(async (request, response) => {
       let text = ''
@@ -91,7 +95,7 @@ class Rig implements AsyncDisposable {
       else response.writeHead(200, { 'content-type': 'application/gzip' }).end(said)
     })
     await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
-    rig = new Rig(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    rig = new Rig(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, awayMs)
     rig.#stack.defer(() => {
       server.closeAllConnections()
       server.close()
@@ -102,7 +106,7 @@ class Rig implements AsyncDisposable {
     return rig
   }
 
-  private constructor(url: string) {
+  private constructor(url: string, awayMs: number) {
     for (const name of ['bundle', 'secrets', 'data']) mkdirSync(join(this.folder, name))
     project(join(this.folder, 'secrets'), {})
     writeFileSync(join(this.folder, 'token'), 'of-the-pod\n')
@@ -114,7 +118,7 @@ class Rig implements AsyncDisposable {
       ...{ url, tokenFile: join(this.folder, 'token'), caFile: join(this.folder, 'none'), logger, metrics },
       busy: () => this.runner.busy(),
       startMs: 1000,
-      awayMs: 1000,
+      awayMs,
     })
     this.runner = new BundleRunner({
       bundleDir: join(this.folder, 'bundle'),
@@ -256,7 +260,7 @@ test('a value that an answer lacks is missing for the pipelines that list it, an
 })
 
 test('without an operator the mounted bundle runs, until there is one, and again when it has been away for long', async () => {
-  await using rig = await Rig.start(503)
+  await using rig = await Rig.start(503, undefined, 1000)
   expect(rig.running).toEqual(['shop/mounted'])
   expect(rig.runner.state).toMatchObject({ delivery: 'Mounted', state: 'Loaded' })
   rig.say(answer(pipeline('shop/one')))
