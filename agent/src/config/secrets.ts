@@ -4,7 +4,7 @@ import { alternatives } from '../schema/messages.ts'
 import { closest, type Problem } from '../schema/problems.ts'
 import { parseOptions } from '../schema/validate.ts'
 import { type Backend, readSecrets, secretOption } from '../secrets/backends.ts'
-import { mapTexts, placeholdersOf, withSecrets } from '../secrets/placeholders.ts'
+import { mapTexts, placeholdersOf, secretStandIn, withSecrets } from '../secrets/placeholders.ts'
 import type { Raw } from './merge.ts'
 import { type Located, problemAt } from './place.ts'
 import type { Segments } from './syntax.ts'
@@ -36,7 +36,7 @@ export async function putSecretsIn(raw: Raw, fetch: boolean, problems: Problem[]
   for (const [name, own] of Map.groupBy(known, (use) => use.backend)) {
     const keys = [...new Set(own.map((use) => use.key))]
     if (!fetch) {
-      answers.set(name, new Map(keys.map((key) => [key, 'secret'])))
+      answers.set(name, new Map(keys.map((key) => [key, secretStandIn])))
       continue
     }
     const { secrets, problems: failed } = await readSecrets(backends[name] as Backend, keys)

@@ -1,10 +1,13 @@
 // Checks of option values that need more than their schema: templates, field paths, deprecated options, and what the
 // members of an `encoding` say about each other.
 
+import { isAbsolute } from 'node:path'
 import { parsePath, pathText } from '../event/path.ts'
 import { codecNames, decodingCodecs, framingMethods } from '../schema/groups.ts'
+import { isInline, type Meaning } from '../schema/meaning.ts'
 import { malformedEncoding } from '../schema/messages.ts'
 import { aliasesOf, chosenVariant, isTable, membersOf, type Schema, variantsOf } from '../schema/walk.ts'
+import { placeholdersOf, secretStandIn } from '../secrets/placeholders.ts'
 import { templateProblem } from '../template.ts'
 import type { Finding } from './place.ts'
 import type { Segments } from './syntax.ts'
@@ -85,7 +88,19 @@ function textFinding(schema: Schema, text: string): Finding | undefined {
       help: 'expected a path such as `a.b`, `.a[0]` or `."with blanks"`',
     }
   }
-  return undefined
+  return relativePathFinding(schema, text)
+}
+
+/** The text may be a secret, so a message never shows it. */
+function relativePathFinding(schema: Schema, text: string): Finding | undefined {
+  const file = (schema['x-means'] as Meaning | undefined)?.file
+  if (file?.absolute !== true || isAbsolute(text) || isInline(file.inline, text)) return undefined
+  if (text === secretStandIn || placeholdersOf(text).length > 0) return undefined
+  return {
+    severity: 'warning',
+    message: 'the path is not absolute',
+    help: 'Write an absolute path: the agent looks up a relative one from the folder in which it starts.',
+  }
 }
 
 function encodingFindings(encoding: Record<string, unknown>, segments: Segments, findings: ValueFinding[]): void {

@@ -226,7 +226,7 @@ export const request = (defaults: RequestDefaults = {}) =>
 export const requestWithoutHeaders = (defaults: RequestDefaults = {}) =>
   group(requestMembers(defaults), 'Limits, retries and timeouts of requests.')
 
-const pem = { use: 'read', inline: 'pem' } as const
+const pem = { use: 'read', inline: 'pem', absolute: true } as const
 
 /** `tls` of a client. Every path may also be the PEM text itself. */
 export const tls = (defaults: { enabled?: boolean } = {}) =>

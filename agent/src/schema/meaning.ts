@@ -34,6 +34,8 @@ export interface FileMeaning {
   readonly use: 'read' | 'write' | 'folder' | 'glob'
   /** The form of text that stands in place of a file's name. */
   readonly inline?: InlineForm
+  /** A name should be an absolute path; a relative one brings a warning, because it depends on the folder in which the agent starts. */
+  readonly absolute?: true
   /** The paths lie below a folder that the agent or the operator chooses. */
   readonly within?: 'pod logs' | 'sidecar volume'
 }

@@ -6,6 +6,9 @@ export interface Placeholder {
   readonly key: string
 }
 
+/** Stands in place of a secret for checks that do not read secrets. */
+export const secretStandIn = 'secret'
+
 const pattern = /SECRET\[(\w+)\.([\w.\-/]+)(\|uri)?\]/g
 
 /** The placeholders of a text. */
