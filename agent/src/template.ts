@@ -24,6 +24,8 @@ export interface Template {
   render(event: LogEvent | MetricEvent): string | undefined
   /** Names of the fields that the event does not have, as the template spells them. */
   missing(event: LogEvent | MetricEvent): string[]
+  /** Events since the last call whose time could not be read, so that the present took its place. */
+  takeUnreadableTimes(): number
 }
 
 /**
@@ -122,6 +124,7 @@ class CompiledTemplate implements Template {
   readonly #text: string
   readonly #timestampKey: string
   readonly #zone: Zone
+  #unreadableTimes = 0
 
   constructor(source: string, parts: readonly Part[], timestampKey: string, zone: Zone) {
     this.source = source
@@ -161,9 +164,19 @@ class CompiledTemplate implements Template {
     )
   }
 
+  takeUnreadableTimes(): number {
+    const count = this.#unreadableTimes
+    this.#unreadableTimes = 0
+    return count
+  }
+
   #time(part: TimePart, event: LogEvent | MetricEvent): string {
     const found = event instanceof LogEvent ? getField(event.fields, this.#timestampKey) : event.timestamp
-    const instant = instantOf(found, this.#zone) ?? Timestamp.now()
+    let instant = instantOf(found, this.#zone)
+    if (instant === undefined) {
+      if (found !== undefined && found !== null) this.#unreadableTimes++
+      instant = Timestamp.now()
+    }
     if (!part.holdsForDay) return formatTimestamp(part.pattern, instant)
     const day = Math.floor(instant.ms / 86_400_000)
     if (day !== part.day) {

@@ -26,21 +26,32 @@ export interface TimeField {
   report(): void
 }
 
-/** @param option what names the field, for the report */
-export function timeField(
-  segments: readonly PathSegment[],
-  option: string,
-  context: Pick<SinkContext, 'globals' | 'events'>,
-): TimeField {
-  const zone = zoneOrUtc(context.globals.timezone)
-  let unreadable = 0
-  const reportUnreadable = warnedOnce(context.events, {
+type ReportContext = Pick<SinkContext, 'globals' | 'events'>
+
+/**
+ * Counts times that cannot be read, and logs the first.
+ * @param option what names the field
+ */
+export function unreadableTimes(option: string, field: string, context: ReportContext): (count: number) => void {
+  return warnedOnce(context.events, {
     type: 'conversion_failed',
     stage: 'processing',
     code: 'unreadable_time',
     message: `The field that \`${option}\` names holds no time; it stays in the event, which is sent as one without a time.`,
-    fields: { field: segments.join('.') },
+    fields: { field },
   })
+}
+
+/** Those of the events' own time, which is the clock of templates. */
+export function unreadableEventTimes(context: ReportContext): (count: number) => void {
+  return unreadableTimes('log_schema.timestamp_key', context.globals.logSchema.timestampKey, context)
+}
+
+/** @param option what names the field, for the report */
+export function timeField(segments: readonly PathSegment[], option: string, context: ReportContext): TimeField {
+  const zone = zoneOrUtc(context.globals.timezone)
+  let unreadable = 0
+  const reportUnreadable = unreadableTimes(option, segments.join('.'), context)
   return {
     of(fields) {
       const value = getValue(fields, segments)

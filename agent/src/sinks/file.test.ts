@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync, zstdDecompressSync } from 'node:zlib'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { LogEvent } from '../event/log.ts'
 import { MetricEvent } from '../event/metric.ts'
 import { log } from '../testing/events.ts'
 import { startSink } from '../testing/harness.ts'
@@ -36,6 +37,15 @@ test('events go to the files that their fields and times name, in their order', 
   expect(await read('a/2025.log')).toBe('4\n')
   expect(sink.events.counts.get('component_sent_events_total')).toBe(4)
   expect(sink.events.counts.get('component_sent_bytes_total')).toBe(8)
+})
+
+test('an event whose time cannot be read goes to the file of the present, and is counted', async () => {
+  await using sink = await startSink('file', { ...text, path: `${dir}/%Y.log` })
+  const timed = (timestamp: string) => new LogEvent({ message: timestamp, timestamp })
+  await sink.deliver([timed('2024-01-02T03:04:05Z'), timed('at noon'), timed('later')])
+  expect(await read('2024.log')).toBe('2024-01-02T03:04:05Z\n')
+  expect(await read(`${new Date().getUTCFullYear()}.log`)).toBe('at noon\nlater\n')
+  expect(sink.events.errors).toMatchObject([{ code: 'unreadable_time', count: 2, fields: { field: 'timestamp' } }])
 })
 
 test('only the user of the agent reads a new file, and a file that is there keeps its mode', async () => {

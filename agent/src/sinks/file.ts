@@ -19,6 +19,7 @@ import { type Compression, compileCompression } from '../http/compression.ts'
 import { compression, encoding, outgoingFraming } from '../schema/groups.ts'
 import { bool, type Parsed, seconds, template } from '../schema/options.ts'
 import { compileTemplate, type Template } from '../template.ts'
+import { unreadableEventTimes } from '../time-field.ts'
 import { Unencoded } from './stream/unencoded.ts'
 
 const protocol = { protocol: 'file' }
@@ -84,6 +85,7 @@ interface Part {
 class FileSink implements Sink {
   readonly #context: SinkContext
   readonly #path: Template
+  readonly #reportUnreadableTimes: (count: number) => void
   readonly #encoder: ReturnType<typeof compileStreamEncoder>
   readonly #compression: Compression
   readonly #truncate: boolean
@@ -104,6 +106,7 @@ class FileSink implements Sink {
       context.globals.logSchema.timestampKey,
       zoneOrUtc(context.globals.timezone),
     )
+    this.#reportUnreadableTimes = unreadableEventTimes(context)
     this.#encoder = compileStreamEncoder(options.encoding, options.framing, context.globals.logSchema.messageKey)
     this.#compression = compileCompression(options.compression)
     this.#truncate = options.truncate
@@ -153,6 +156,7 @@ class FileSink implements Sink {
       }
     }
     unencoded.reject(batch, this.#context.events)
+    this.#reportUnreadableTimes(this.#path.takeUnreadableTimes())
     const full: Part[] = []
     for (const candidate of parts.values()) {
       if (candidate.count > 0) full.push(candidate)

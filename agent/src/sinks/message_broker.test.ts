@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { LogEvent } from '../event/log.ts'
+import { LogEvent } from '../event/log.ts'
 import { makeCertificates } from '../testing/certificates.ts'
 import { fakeDestination, unusedPort } from '../testing/destination.ts'
 import { at, log, metric } from '../testing/events.ts'
@@ -75,6 +75,18 @@ test('an event is a message with its key, properties and time', async () => {
   expect(broker.producers[0]?.fields.number(9)).toBe(1) // the name is the user's
   expect(counts(sink)).toEqual({ sent: 1, discarded: 0 })
   expect(sink.events.counts.get('component_sent_bytes_total')).toBeGreaterThan(0)
+})
+
+test('a time that is text is the time of the message; what is no time is counted', async () => {
+  await using broker = await fakeBroker()
+  await using sink = await start(broker, {})
+  const timed = (message: string, timestamp: string) => new LogEvent({ message, timestamp })
+  await sink.deliver([timed('a', '2026-01-01T00:00:02.5Z'), timed('b', 'at noon')])
+  expect(broker.messages).toMatchObject([
+    { text: 'a', eventTimeMs: 1_767_225_602_500 },
+    { text: 'b', eventTimeMs: undefined },
+  ])
+  expect(sink.events.errors).toMatchObject([{ type: 'conversion_failed', code: 'unreadable_time', count: 1 }])
 })
 
 test('a number is a key as text, an object is none, and what is missing is left out', async () => {

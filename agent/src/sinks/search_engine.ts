@@ -42,6 +42,7 @@ import {
 import { fact } from '../telemetry/facts.ts'
 import { warnedOnce } from '../telemetry/warned-once.ts'
 import { compileTemplate } from '../template.ts'
+import { unreadableEventTimes } from '../time-field.ts'
 import { metricLog } from './search_engine/metric-log.ts'
 import { majorVersion } from './search_engine/version.ts'
 
@@ -232,6 +233,8 @@ export const searchEngine = defineSink({
       dataset: compileTemplate(options.data_stream.dataset, timestampKey, zone),
       namespace: compileTemplate(options.data_stream.namespace, timestampKey, zone),
     }
+    const dated = isStream ? Object.values(stream) : [index]
+    const reportUnreadableTimes = unreadableEventTimes(context)
     const { auto_routing, sync_fields } = options.data_stream
     const metrics = {
       hostTag: options.metrics.host_tag,
@@ -434,6 +437,7 @@ export const searchEngine = defineSink({
           }
         }
         reportUnusableIds(unusableIds)
+        reportUnreadableTimes(Math.max(...dated.map((template) => template.takeUnreadableTimes())))
       },
       assemble: framed('', '', ''),
       classify: ownClient === undefined ? classify : (answer, sent) => ownClient.judge(answer, classify(answer, sent)),

@@ -14,11 +14,11 @@ import { Body } from '../../event/body.ts'
 import { LogEvent } from '../../event/log.ts'
 import { singleTagValue } from '../../event/metric.ts'
 import { getPath, type Path } from '../../event/path.ts'
-import { fieldNames, getField, isObject, type Value } from '../../event/value.ts'
+import { fieldNames, isObject, type Value } from '../../event/value.ts'
 import { encoderFailed, templateFailed } from '../../http/sink.ts'
 import { warnedOnce } from '../../telemetry/warned-once.ts'
 import type { Template } from '../../template.ts'
-import { instantOf } from '../../time-field.ts'
+import { type TimeField, timeField } from '../../time-field.ts'
 import { type Cluster, reaching } from './cluster.ts'
 import type { brokerCodec } from './compression.ts'
 import { failureOf } from './failure.ts'
@@ -77,6 +77,7 @@ export class BrokerSink implements Sink {
   #topicCharacters = 0
   readonly #producers = new Map<string, Producer>()
   readonly #scratch = new Body(4096)
+  readonly #time: TimeField
   readonly #reportUnusableKeys: (count: number) => void
   /** In the messages that are being written. */
   #unusableKeys = 0
@@ -99,12 +100,14 @@ export class BrokerSink implements Sink {
       message:
         'The field that `partition_key_field` names holds a list or an object; the message is sent without a key.',
     })
+    this.#time = timeField([context.globals.logSchema.timestampKey], 'log_schema.timestamp_key', context)
     // A topic is needed for as long as a batch of it is open.
     this.#idleMs = Math.max(idleMs, 2 * spec.limits.timeoutMs)
     const encode = (events: readonly AnyEvent[], from: number, to: number, request: OpenRequest) => {
       for (let index = from; index < to; index++) this.#encode(events[index] as AnyEvent, request)
       this.#reportUnusableKeys(this.#unusableKeys)
       this.#unusableKeys = 0
+      this.#time.report()
     }
     this.#batcher = new Batcher(
       spec.limits,
@@ -310,7 +313,6 @@ export class BrokerSink implements Sink {
 
   #parts(event: AnyEvent): MessageParts {
     const { properties: path } = this.#spec
-    const { timestampKey } = this.#context.globals.logSchema
     const properties: [string, string][] = []
     const found = path === undefined ? undefined : valueAt(event, path)
     if (isObject(found)) {
@@ -319,7 +321,7 @@ export class BrokerSink implements Sink {
         if (value !== undefined && value !== null) properties.push([name, valueText(value)])
       }
     }
-    const time = instantOf(event instanceof LogEvent ? getField(event.fields, timestampKey) : event.timestamp)
+    const time = event instanceof LogEvent ? this.#time.of(event.fields) : event.timestamp
     // The broker takes no times before 1970.
     const eventTimeMs = time !== undefined && time.ms > 0 ? Math.floor(time.ms) : undefined
     const value = this.#keyValue(event)
