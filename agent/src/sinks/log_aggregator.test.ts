@@ -203,6 +203,33 @@ test('labels are rendered, expanded from objects, or left out', async () => {
   ])
 })
 
+test.each([
+  // Upper and lower case are different labels.
+  { labels: { 'p_*': '{{ l }}' }, fields: { aB: '1', ab: '2' }, stream: { p_aB: '1', p_ab: '2' }, lost: 0 },
+  {
+    labels: { 'p_*': '{{ l }}' },
+    fields: { 'a.b': '1', 'a/b': '2', a_b: '3', c: '4' },
+    stream: { p_a_b: '3', p_c: '4' },
+    lost: 2,
+  },
+  { labels: { '*': '{{ l }}', a_b: 'own' }, fields: { 'a.b': '1' }, stream: { a_b: 'own' }, lost: 1 },
+  { labels: { '*': '{{ l }}', '{{ n }}': 'named' }, fields: { 'a.b': '1' }, stream: { a_b: 'named' }, lost: 1 },
+  // The name that is written out is meant to win.
+  {
+    labels: { '*': '{{ l }}', a_b: 'own' },
+    fields: { a_b: '1', 'c.d': '2' },
+    stream: { a_b: 'own', c_d: '2' },
+    lost: 0,
+  },
+])('of $fields and $labels, $lost label(s) are lost, which is counted', async ({ labels, fields, stream, lost }) => {
+  await using destination = await fakeDestination(204)
+  await using sink = await startSink('log_aggregator', { ...minimal, endpoint: destination.url, labels })
+  await sink.deliver([log({ message: 'a', l: fields, n: 'a/b', timestamp: '2026-01-01T00:00:00Z' })])
+  expect(bodies(destination)).toMatchObject([{ streams: [{ stream }] }])
+  const coincide = sink.events.errors.filter(({ code }) => code === 'label_names_coincide')
+  expect(coincide).toMatchObject(lost === 0 ? [] : [{ count: lost, level: 'warn' }])
+})
+
 test('fields that are hidden from the line stay in the event', async () => {
   await using destination = await fakeDestination(204)
   await using sink = await startSink('log_aggregator', {

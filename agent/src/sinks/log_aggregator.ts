@@ -18,9 +18,10 @@ import { encoderFailed, httpSink, joinPath, templateFailed, tooLongText, unhealt
 import { batch, compression, compressionNames, encoding, httpAuth, request, tls } from '../schema/groups.ts'
 import { bool, map, oneOf, optional, template, text, url } from '../schema/options.ts'
 import { fact } from '../telemetry/facts.ts'
+import { warnedOnce } from '../telemetry/warned-once.ts'
 import { compileTemplate, type Template } from '../template.ts'
 import { timeField } from '../time-field.ts'
-import { compileLabels, isLabelName } from './log_aggregator/labels.ts'
+import { compileLabels, isLabelName, type LabelFaults } from './log_aggregator/labels.ts'
 import { type Format, finishStreams, jsonFormat, markEntry, protobufFormat, Stream } from './log_aggregator/streams.ts'
 
 /** Streams that are remembered, with the time of their latest entry. */
@@ -54,7 +55,7 @@ export const logAggregator = defineSink({
     path: text('Path of push requests.', { default: '/loki/api/v1/push' }),
     labels: map(
       template('Value of the label.'),
-      'Labels that choose the stream of an event. Names and values are templates. A name that ends in `*` expands an object into several labels. In names made of fields, characters other than letters, digits and `_` become `_`; a name that is written out wins over them. Keep their number small.',
+      'Labels that choose the stream of an event. Names and values are templates. A name that ends in `*` expands an object into several labels. In names made of fields, characters other than letters, digits and `_` become `_`; of labels whose names then coincide, one is sent. A name that is written out wins over them. Keep their number small.',
       { names: 'template' },
     ),
     structured_metadata: map(
@@ -135,8 +136,14 @@ export const logAggregator = defineSink({
 
     const time = timeField([timestampKey], 'log_schema.timestamp_key', context)
     let invalidNames = 0
-    const invalidName = () => {
-      invalidNames++
+    let lostLabels = 0
+    const faults: LabelFaults = {
+      invalid() {
+        invalidNames++
+      },
+      lost(count) {
+        lostLabels += count
+      },
     }
     const streams = new BoundedMap<Stream>(keptStreams)
     const maxWritten = Math.max(4 << 20, 4 * (options.batch.max_bytes ?? 0))
@@ -146,7 +153,7 @@ export const logAggregator = defineSink({
       const id = tenant === undefined ? key : joinedKey([tenantId, key])
       let stream = streams.get(id)
       if (stream === undefined) {
-        let set = labels.fromKey(key, invalidName)
+        let set = labels.fromKey(key, faults)
         if (set.size === 0) {
           set = new Map([['agent', 'penstock']])
           context.events.error({
@@ -184,6 +191,13 @@ export const logAggregator = defineSink({
       })
       invalidNames = 0
     }
+    const reportLostLabels = warnedOnce(context.events, {
+      type: 'encoder_failed',
+      stage: 'processing',
+      code: 'label_names_coincide',
+      message:
+        'Fields give labels whose names are equal once forbidden characters are replaced; one of each such name is sent.',
+    })
     const reportMissing = () => {
       for (const [option, { count, missing: names }] of unrendered) {
         context.events.error({
@@ -294,7 +308,7 @@ export const logAggregator = defineSink({
                 encoderFailed(context, 'its structured metadata is too long')
                 continue
               }
-              pairs = metadata.fromKey(metadataKey, invalidName)
+              pairs = metadata.fromKey(metadataKey, faults)
             }
             // What is no time cannot be sent beside the line, so it stays in it.
             const hidden = own === undefined ? undefined : hiddenTimestamp
@@ -314,6 +328,8 @@ export const logAggregator = defineSink({
           time.report()
           if (unrendered.size > 0) reportMissing()
           if (invalidNames > 0) reportInvalidNames()
+          reportLostLabels(lostLabels)
+          lostLabels = 0
           if (dropped > 0) discardLate(dropped)
           if (rewritten > 0) context.events.count('rewritten_timestamp_events_total', rewritten)
         },

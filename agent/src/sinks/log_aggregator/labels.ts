@@ -18,8 +18,16 @@ export interface Labels {
    * that could not be rendered.
    */
   key(event: AnyEvent, onMissing: (option: string, template: Template) => void): string
-  /** The labels that a key stands for, sorted by name. `onInvalid` hears of each rendered name that could not stay as it is. */
-  fromKey(key: string, onInvalid?: () => void): ReadonlyMap<string, string>
+  /** The labels that a key stands for, sorted by name. */
+  fromKey(key: string, faults: LabelFaults): ReadonlyMap<string, string>
+}
+
+/** Faults of names that are made of fields. */
+export interface LabelFaults {
+  /** A rendered name could not stay as it is. */
+  invalid(): void
+  /** Labels were lost, because their names coincide with others since forbidden characters were replaced. */
+  lost(count: number): void
 }
 
 interface Label {
@@ -66,7 +74,7 @@ export function compileLabels(options: Readonly<Record<string, string>>, option:
       }
       return key
     },
-    fromKey(key, onInvalid) {
+    fromKey(key, faults) {
       const texts = single === undefined ? splitKey(key) : [key === absent ? undefined : key]
       let at = 0
       const textOf = (template: Template): string | undefined =>
@@ -74,17 +82,30 @@ export function compileLabels(options: Readonly<Record<string, string>>, option:
       const expanded = new Map<string, string>()
       const rendered = new Map<string, string>()
       const written = new Map<string, string>()
+      const names: string[] = []
+      const replaced: string[] = []
       for (const label of labels) {
         const name = textOf(label.name)
         const value = textOf(label.value)
         if (name === undefined || value === undefined) continue
-        if (name.endsWith('*')) expand(name.slice(0, -1), value, expanded)
-        else if (label.name.isStatic) written.set(name, value)
-        else {
+        if (name.endsWith('*')) expand(name.slice(0, -1), value, expanded, names, replaced)
+        else if (label.name.isStatic) {
+          written.set(name, value)
+          names.push(name)
+        } else {
           const valid = labelName(name)
-          if (valid !== name) onInvalid?.()
-          if (valid !== undefined) rendered.set(valid, value)
+          if (valid !== name) faults.invalid()
+          if (valid !== undefined) {
+            rendered.set(valid, value)
+            names.push(valid)
+            if (valid !== name) replaced.push(valid)
+          }
         }
+      }
+      if (replaced.length > 0) {
+        const unclear = new Set(replaced)
+        const lost = names.filter((name) => unclear.has(name)).length - unclear.size
+        if (lost > 0) faults.lost(lost)
       }
       const all = new Map([...expanded, ...rendered, ...written])
       return new Map([...all].sort(([left], [right]) => (left < right ? -1 : left > right ? 1 : 0)))
@@ -92,8 +113,12 @@ export function compileLabels(options: Readonly<Record<string, string>>, option:
   }
 }
 
-/** One label for each member of a JSON object; anything else gives none. */
-function expand(prefix: string, text: string, into: Map<string, string>): void {
+/**
+ * One label for each member of a JSON object; anything else gives none.
+ * @param names gets the name of each
+ * @param replaced gets those in which characters were replaced
+ */
+function expand(prefix: string, text: string, into: Map<string, string>, names: string[], replaced: string[]): void {
   let parsed: unknown
   try {
     parsed = JSON.parse(text)
@@ -103,8 +128,12 @@ function expand(prefix: string, text: string, into: Map<string, string>): void {
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return
   for (const [name, value] of Object.entries(parsed)) {
     if (value === null) continue
-    const valid = labelName(prefix + name.toWellFormed())
-    if (valid !== undefined) into.set(valid, (typeof value === 'string' ? value : JSON.stringify(value)).toWellFormed())
+    const given = prefix + name.toWellFormed()
+    const valid = labelName(given)
+    if (valid === undefined) continue
+    into.set(valid, (typeof value === 'string' ? value : JSON.stringify(value)).toWellFormed())
+    names.push(valid)
+    if (valid !== given) replaced.push(valid)
   }
 }
 
