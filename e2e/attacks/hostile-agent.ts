@@ -14,13 +14,13 @@ import { until } from '../command.ts'
 import { freePort } from '../free-port.ts'
 import { programOf } from '../program.ts'
 
-/** What the destination got of the victim's lines, and what else it was sent. */
+/** What the destination got of the victims' lines, and what else it was sent. */
 export class Destination implements AsyncDisposable {
   readonly #server: Server
   readonly #bomb: Buffer
-  /** Milliseconds between the time of a victim's line and its arrival. */
+  /** Milliseconds between the time of each victim's line and its arrival. */
   readonly lags: number[] = []
-  /** The id of each of the victim's lines, in the order of arrival. */
+  /** The id of each line of a victim, in the order of arrival. */
   readonly ids: string[] = []
   /** Requests by path. */
   readonly requests = new Map<string, number>()
@@ -128,14 +128,15 @@ export const tenants: Readonly<Record<string, Tenant>> = {
   },
 }
 
-/** Seconds between two lines of the victim. */
+/** Seconds between two lines of a victim. */
 export const victimInterval = 0.05
 
-/** With a number of lines, the victim's source ends after that many. */
+/** With a number of lines, the source of each victim ends after that many. */
 export function hostileBundle(
   url: string,
   names: readonly string[] = Object.keys(tenants),
   victimLines?: number,
+  victims = 1,
 ): TestBundle {
   const victim: Tenant = {
     interval: victimInterval,
@@ -143,7 +144,10 @@ export function hostileBundle(
     program: '.id = uuid_v4()',
     sink: (to) => ({ ...http('victim')(to), batch: { timeout_secs: 0.1 } }),
   }
-  const all = [...names.map((name) => [name, tenants[name] as Tenant] as const), ['victim', victim] as const]
+  const all = [
+    ...names.map((name) => [name, tenants[name] as Tenant] as const),
+    ...Array.from({ length: victims }, (_, index) => [index === 0 ? 'victim' : `victim-${index + 1}`, victim] as const),
+  ]
   return {
     pipelines: Object.fromEntries(
       all.map(([name]) => [
@@ -205,8 +209,10 @@ export class HostileAgent implements AsyncDisposable {
       'api-address': `127.0.0.1:${port}`,
     }
     const given = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value])
-    // The default Agent has a limit of 512 MiB; here memory ends at twice that, whatever holds it.
-    const limited = 'ulimit -d 1048576; exec "$@"'
+    // The default Agent has a limit of 512 MiB. This limit counts address space, too, of which the runtime reserves 512 MiB for code and
+    // each pipeline 24 MiB for buffers, mostly without ever touching them.
+    const pipelines = Object.keys(bundle.pipelines).length
+    const limited = `ulimit -d ${(768 + 32 * pipelines) * 1024}; exec "$@"`
     const child = spawn('bash', ['-c', limited, 'agent', command, '--max-old-space-size=512', ...args, ...given], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, ...own, AGENT_SELF_NODE_NAME: 'node-1', ...env },

@@ -60,8 +60,8 @@ const counted = (about: string): Listed => ({
 })
 const program = (about: string): Listed => ({
   about: `${about}, without input or output`,
-  takes: ['events'],
-  run: ({ events = defaultEvents }, name) => measureProgram(name, events),
+  takes: ['events', 'runs'],
+  run: ({ events = defaultEvents, runs }, name) => measureProgram(name, events, runs),
 })
 const silent = (files: number): Listed => ({
   about: `an agent with ${files.toLocaleString('en')} silent files, for 20 s; any other number works, too`,
@@ -131,7 +131,7 @@ const list: Readonly<Record<string, Listed>> = {
     run: ({ seconds = 20 }) => neighbours(seconds),
   },
   hostile: {
-    about: 'a victim beside one hostile tenant of each kind, on one agent, for a minute',
+    about: 'ten victims beside one hostile tenant of each kind, on one agent, for a minute',
     takes: ['for'],
     long: true,
     run: ({ seconds = 60 }) => hostile(seconds),

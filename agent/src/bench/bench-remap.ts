@@ -1,11 +1,13 @@
 // Measures programs without input or output: the `remap` and `filter` transforms as a topology builds them, on batches of lines.
-// Called by the benchmarks as `bench-remap.ts NAME EVENTS FILE P`; prints one line of JSON.
+// Called by the benchmarks as `bench-remap.ts NAME EVENTS FILE P RULES`; prints one line of JSON. RULES is `platform`, or `restricted` for
+// programs as those of a namespaced Pipeline run: with a budget.
 
 import { readFileSync } from 'node:fs'
 import type { Transform } from '../component.ts'
 import { type Batch, logBatch } from '../event/batch.ts'
 import { Finalizer } from '../event/finalizer.ts'
 import { LogEvent } from '../event/log.ts'
+import { platformRules, restrictedRules } from '../remap/rules.ts'
 import { buildTransform } from '../testing/harness.ts'
 
 const programs: Readonly<Record<string, readonly [type: string, options: object][]>> = {
@@ -40,12 +42,13 @@ for_each(.) -> |_key, value| { if is_string(value) { count = count + 1 } }
 }
 
 async function main(): Promise<void> {
-  const [name = '', eventsText = '', file = '', p = ''] = process.argv.slice(2)
+  const [name = '', eventsText = '', file = '', p = '', rulesName = ''] = process.argv.slice(2)
   const steps = programs[name]
   if (steps === undefined) throw new Error(`There is no program "${name}".`)
   const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1)
   const transforms: Transform[] = []
-  for (const [type, options] of steps) transforms.push(await buildTransform(type, options))
+  const rules = rulesName === 'restricted' ? restrictedRules : platformRules
+  for (const [type, options] of steps) transforms.push(await buildTransform(type, options, undefined, rules))
 
   let out = 0
   const run = (index: number, batch: Batch): undefined => {

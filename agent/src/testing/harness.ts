@@ -22,6 +22,7 @@ import { LogEvent } from '../event/log.ts'
 import type { MetricEvent } from '../event/metric.ts'
 import type { EgressOptions } from '../net/egress.ts'
 import { findComponent } from '../registry.ts'
+import type { ProgramRules } from '../remap/rules.ts'
 import type { ProxyOptions } from '../schema/groups.ts'
 import { parseOptions } from '../schema/validate.ts'
 import type { ComponentEvents, ErrorReport } from '../telemetry/component-events.ts'
@@ -280,13 +281,14 @@ export async function buildTransform(
   type: string,
   options: object,
   events: ComponentEvents = new RecordedEvents(),
+  programs?: ProgramRules,
 ): Promise<Transform> {
   const declaration = declared('transform', type) as TransformDeclaration
   return declaration.build(parsed(declaration, options), {
     id: 'change',
     type,
     kind: 'transform',
-    globals: testGlobals(tmpdir()),
+    globals: { ...testGlobals(tmpdir()), ...(programs && { programs }) },
     logger: silentLogger,
     events,
   })
