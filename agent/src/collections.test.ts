@@ -61,6 +61,7 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'topology/run.ts transforms',
   ],
   'one program, pattern, batch or message, whose size is bounded': [
+    'formats/grok.ts #fieldCounts',
     'formats/json-forms.ts #seen',
     'formats/regex-cost.ts #members',
     'formats/regex-syntax.ts #sets',

@@ -4,8 +4,8 @@ import { expect, test } from 'vitest'
 import { Float } from '../event/value.ts'
 import { parseCbor } from './cbor.ts'
 import { encodeCharset, findDecoder } from './charset.ts'
-import { compileExtendedGrok, compileGrok } from './grok.ts'
-import { classicPatterns, extendedPatterns } from './grok-patterns.ts'
+import { classicPatterns, compileExtendedGrok, compileGrok } from './grok.ts'
+import { extendedPatterns } from './grok-patterns.ts'
 import { xxh3, xxh3Wide, xxh32, xxh64 } from './hash.ts'
 import { parseInfluxLines } from './influxdb.ts'
 import { ipText, parseIp } from './ip.ts'
@@ -111,8 +111,48 @@ test('line protocol', () => {
   expect(parseInfluxLines('m f=')).toBeTypeOf('string')
 })
 
-test.each(Object.keys(classicPatterns))('the pattern %s compiles', (name) => {
+test.each(Object.keys(classicPatterns()))('the pattern %s compiles', (name) => {
   expect(compileGrok(`%{${name}}`)).toMatchObject({ ok: true })
+})
+
+test('the classic library is whole', () => {
+  expect(Object.keys(classicPatterns())).toHaveLength(320)
+})
+
+// As the reference's library finds them.
+test.each([
+  ['%{GREEDYDATA:g}', 'foo\nbar', { g: 'foo' }],
+  ['%{URI:u}', 'http://h:80/p', { port: '80', u: 'http://h:80/p' }],
+  ['%{WORD:a} %{WORD:a}', 'one two', { a: 'one', 'a[1]': 'two' }],
+  ['%{VERSION:v=\\d+\\.\\d+}', 'x 1.25', { v: '1.25' }],
+  [
+    '%{SYSLOGLINE}',
+    'Oct 11 22:14:15 host app[123]: text',
+    { timestamp: 'Oct 11 22:14:15', logsource: 'host', program: 'app', pid: '123', message: 'text' },
+  ],
+  [
+    '%{SYSLOGPAMSESSION}',
+    'Feb  8 13:37:01 jump sshd[1]: pam_unix(sshd:session): session opened for user anna by (uid=0)',
+    {
+      timestamp: 'Feb  8 13:37:01',
+      logsource: 'jump',
+      program: 'sshd',
+      pid: '1',
+      message: 'pam_unix(sshd:session): session opened for user anna by (uid=0)',
+      pam_module: 'pam_unix',
+      pam_caller: 'sshd:session',
+      pam_session_state: 'opened',
+      username: 'anna',
+      pam_by: '(uid=0)',
+    },
+  ],
+])('the classic pattern %s finds its fields', (pattern, text, expected) => {
+  const grok = compileGrok(pattern)
+  expect(grok.ok && grok.match(text)).toEqual(expected)
+})
+
+test.each(['', '%{NOPE}', '%{WORD:a b}', '(?s)a', '(a)\\1'])('the classic pattern %j is refused', (pattern) => {
+  expect(compileGrok(pattern)).toMatchObject({ ok: false })
 })
 
 test.each(Object.keys(extendedPatterns))('the matcher %s compiles', (name) => {

@@ -15,11 +15,13 @@ import {
   type ValueObject,
 } from '../event/value.ts'
 import { compileStrftime, parseTimestamp, type Strftime } from './datetime.ts'
-import { classicPatterns, extendedPatterns } from './grok-patterns.ts'
+import { makeClassicPatterns } from './grok-library.ts'
+import { extendedPatterns } from './grok-patterns.ts'
 import { isFailedJson, parseJson } from './json.ts'
 import { parseDecimal, parseInteger } from './number.ts'
 import { compileBounded } from './regex-linear.ts'
 import { parseRubyHash } from './ruby-hash.ts'
+import { translateRuby } from './ruby-regex.ts'
 import { findZone, utc, type Zone } from './timezone.ts'
 import { parseXml } from './xml.ts'
 
@@ -45,6 +47,14 @@ export interface BadGrok {
 
 class InvalidGrok extends Error {}
 
+let madeClassicPatterns: Readonly<Record<string, string>> | undefined
+
+/** The patterns with names in capital letters. */
+export function classicPatterns(): Readonly<Record<string, string>> {
+  madeClassicPatterns ??= makeClassicPatterns()
+  return madeClassicPatterns
+}
+
 /** What is left of the characters that patterns which belong together may expand to. */
 export interface GrokEffort {
   left: number
@@ -61,8 +71,9 @@ export function grokEffort(): GrokEffort {
 /** A pattern of the classic dialect: it matches anywhere, every value is text, a field is named as it stands there. */
 export function compileGrok(pattern: string): Grok | BadGrok {
   return compiled(() => {
+    if (pattern === '') throw new InvalidGrok('the pattern is empty')
     const expansion = new Expansion({}, false, grokEffort())
-    const regex = expansion.regex(pattern, false)
+    const regex = expansion.regex(pattern)
     return {
       ok: true,
       match(text) {
@@ -87,7 +98,7 @@ export function compileExtendedGrok(
 ): Grok | BadGrok {
   return compiled(() => {
     const expansion = new Expansion(aliases, true, effort)
-    const regex = expansion.regex(pattern, true)
+    const regex = expansion.regex(pattern)
     return {
       ok: true,
       match(text) {
@@ -172,11 +183,24 @@ function withoutEmpty(value: Value): Value {
 const reference =
   /%\{\s*([\w.-]+)(\((?:[^()"']|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')*\))?(?::((?:[^:"]|"[^"]*")*))?(?::([\s\S]*))?\}$/y
 
+interface Reference {
+  readonly name: string
+  readonly args?: string | undefined
+  readonly path?: string | undefined
+  readonly filter?: string | undefined
+  /** What the name stands for here, in place of the library. */
+  readonly definition?: string | undefined
+}
+
+/** Of the classic dialect: `%{NAME}`, `%{NAME:field}`, `%{NAME:field:extract}`, each perhaps with `=definition` at its end. */
+const classicReference = /%\{(\w+)(?::([\w.[\]-]*))?(?::[\w.[\]-]*)?(?:=([^{}]+))?\}/y
+
 class Expansion {
   readonly captures: Capture[] = []
   readonly #aliases: Readonly<Record<string, string>>
   readonly #extended: boolean
   readonly #effort: GrokEffort
+  readonly #fieldCounts = new Map<string, number>()
 
   constructor(aliases: Readonly<Record<string, string>>, extended: boolean, effort: GrokEffort) {
     this.#aliases = aliases
@@ -184,12 +208,13 @@ class Expansion {
     this.#effort = effort
   }
 
-  regex(pattern: string, whole: boolean): RegExp {
-    // `.` matches line ends too, unless the pattern says otherwise.
+  regex(pattern: string): RegExp {
     const expanded = this.#expand(pattern, [])
-    return compileBounded(whole ? `^(?:${expanded})$` : expanded, 's')
+    const source = this.#extended ? translateRuby(`\\A(?:${expanded})\\z`, true) : translateRuby(expanded, false)
+    return compileBounded(source, 'v')
   }
 
+  /** The pattern in Ruby's dialect, with what its names stand for. */
   #expand(pattern: string, within: readonly string[]): string {
     if (within.length > 64) throw new InvalidGrok(`the pattern ${within[0]} is nested too deep`)
     // Names that each refer to others twice double with each level, before anything of them is compiled.
@@ -201,20 +226,8 @@ class Expansion {
     }
     let result = ''
     let at = 0
-    // Flags in a group of their own hold up to the end of the group around them: how many of them are open in each.
-    const open = [0]
-    let inClass = false
+    let classes = 0
     while (at < pattern.length) {
-      const flags = inClass ? null : /^\(\?([imsx]*)(?:-([imsx]+))?\)/.exec(pattern.slice(at, at + 12))
-      if (flags !== null && flags[0] !== '(?)') {
-        at += flags[0].length
-        const known = (letters = ''): string => (/[ms]/.test(letters) ? 's' : '') + (letters.includes('i') ? 'i' : '')
-        const [on, off] = [known(flags[1]), known(flags[2])]
-        if (on + off === '' || (on === 's' && off === '' && !/\(\?[imsx]*-/.test(pattern))) continue
-        result += `(?${on}${off === '' ? '' : `-${off}`}:`
-        open.push((open.pop() as number) + 1)
-        continue
-      }
       if (pattern.startsWith('%{', at)) {
         const match = this.#reference(pattern, at)
         if (match === undefined)
@@ -223,42 +236,32 @@ class Expansion {
         result += this.#one(match, within)
         continue
       }
-      const named = inClass ? null : /^\(\?<([A-Za-z_][\w.]*)>/.exec(pattern.slice(at, at + 80))
+      const named = classes > 0 ? null : /^\(\?<([A-Za-z_][\w.]*)>/.exec(pattern.slice(at, at + 80))
       if (named !== null) {
-        open.push(0)
         result += `(?<${this.#capture([named[1] as string], [])}>`
         at += named[0].length
         continue
       }
       const character = pattern[at] as string
-      const next = pattern[at + 1]
-      if (character === '\\' && next !== undefined) {
-        // Anchors of the whole text, and what JavaScript spells otherwise.
-        result +=
-          next === 'A' ? '^' : next === 'z' || next === 'Z' ? '$' : next === 'h' ? '[0-9A-Fa-f]' : character + next
+      if (character === '\\') {
+        result += pattern.slice(at, at + 2)
         at += 2
-      } else if (!inClass && pattern.startsWith('(?>', at)) {
-        open.push(0)
-        result += '(?:'
-        at += 3
-      } else {
-        if (character === '[') inClass = true
-        else if (character === ']') inClass = false
-        else if (!inClass && character === '(') open.push(0)
-        else if (!inClass && character === ')') result += ')'.repeat(open.length > 1 ? (open.pop() as number) : 0)
-        result += character
-        at++
+        continue
       }
+      if (character === '[') classes++
+      else if (character === ']' && classes > 0) classes--
+      result += character
+      at++
     }
-    return result + ')'.repeat(open[0] as number)
+    return result
   }
 
-  #reference(
-    pattern: string,
-    at: number,
-  ):
-    | { name: string; args: string | undefined; path: string | undefined; filter: string | undefined; end: number }
-    | undefined {
+  #reference(pattern: string, at: number): (Reference & { readonly end: number }) | undefined {
+    if (!this.#extended) {
+      classicReference.lastIndex = at
+      const [text, name = '', path, definition] = classicReference.exec(pattern) ?? []
+      return text === undefined ? undefined : { name, path, definition, end: at + text.length }
+    }
     // The end is the brace that does not stand in quotes.
     let end = at + 2
     let quote: string | undefined
@@ -280,11 +283,9 @@ class Expansion {
     return { name: match[1] as string, args: match[2], path: match[3], filter: match[4], end: end + 1 }
   }
 
-  #one(
-    found: { name: string; args: string | undefined; path: string | undefined; filter: string | undefined },
-    within: readonly string[],
-  ): string {
+  #one(found: Reference, within: readonly string[]): string {
     const { name } = found
+    if (found.definition !== undefined) return this.#classic(found, this.#expand(found.definition, [...within, name]))
     if (within.includes(name)) throw new InvalidGrok(`the pattern ${name} refers to itself`)
     const filters: Filter[] = []
     let inner: string
@@ -312,8 +313,8 @@ class Expansion {
       const library =
         this.#extended && Object.hasOwn(extendedPatterns, name)
           ? extendedPatterns[name]
-          : Object.hasOwn(classicPatterns, name)
-            ? classicPatterns[name]
+          : Object.hasOwn(classicPatterns(), name)
+            ? classicPatterns()[name]
             : undefined
       if (library === undefined) throw new InvalidGrok(`the given pattern definition name "${name}" could not be found`)
       inner = this.#expand(library, [...within, name])
@@ -321,15 +322,20 @@ class Expansion {
       if (name === 'integer') filters.push(toInteger)
       if (name === 'integerExt') filters.push(toIntegerExtended)
     }
+    if (!this.#extended) return this.#classic(found, inner)
     if (found.path === undefined && found.filter === undefined) return `(?:${inner})`
     const path = (found.path ?? '').trim()
-    if (!this.#extended) {
-      // What a library pattern names inside is a field only where the pattern is not named itself.
-      return path === '' ? `(?:${inner})` : `(?<${this.#capture([path], [])}>${inner})`
-    }
     if (found.filter !== undefined) filters.push(filterOf(found.filter.trim()))
     const segments = pathOf(path)
     return `(?<${this.#capture(segments, filters)}>${inner})`
+  }
+
+  #classic({ path = '' }: Reference, inner: string): string {
+    if (path === '') return `(?:${inner})`
+    // A field that is named again is one of its own.
+    const times = this.#fieldCounts.get(path) ?? 0
+    this.#fieldCounts.set(path, times + 1)
+    return `(?<${this.#capture([times === 0 ? path : `${path}[${times}]`], [])}>${inner})`
   }
 
   #capture(path: readonly string[], filters: readonly Filter[]): string {

@@ -185,3 +185,25 @@ test('matches of patterns made by chance are those of the built-in engine', () =
     )
   }
 })
+
+test.each([
+  ['(?=(?<all>.*))(?<word>\\w+) (?<rest>.*)', 'one two', { all: 'one two', word: 'one', rest: 'two' }],
+  ['^(?!.*debug).*$', 'an error', {}],
+  ['^(?!.*debug).*$', 'a debug line', undefined],
+  ['(?:(?=(?<next>.*))a)+b', 'aab', { next: 'ab' }],
+])('far looks find the same on both engines: %s in %s', (pattern, text, groups) => {
+  for (const limits of [{}, { longest: -1 }, { longest: -1, memoryBits: 0 }]) {
+    const found = new BoundedRegExp(pattern, 'v', limits).exec(text)
+    expect(found === null ? undefined : { ...found.groups }).toEqual(groups)
+  }
+})
+
+test('texts that are too long for a far look are not searched', () => {
+  const pattern = compileBounded('(?:a|a)*(?!.{0,100}z)b', 'v')
+  expect(pattern.test(`${'a'.repeat(5000)}b`)).toBe(true)
+  expect(pattern.test(`${'a'.repeat(5_000_000)}b`)).toBe(false)
+})
+
+test('back-references are refused', () => {
+  expect(() => compileBounded('(a|a)*\\1b', 'v')).toThrow('back-references are not supported')
+})

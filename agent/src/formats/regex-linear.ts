@@ -17,19 +17,24 @@ const maxStepsPerCharacter = 1000
 const stepsPerInstruction = 4
 
 /** Programs do not grow beyond this: repeats of repeats could otherwise fill the memory. */
-const maxInstructions = 20_000
+const maxInstructions = 50_000
+
+/** Steps that the built-in engine may need for all far looks of one search, below a second. */
+const maxLookingSteps = 100_000_000
 
 /** Bits of memory of one search; beyond it runs all states at once. */
 const maxMemoryBits = 1 << 28
 
 /**
- * Compiles a pattern in JavaScript's syntax. Throws a SyntaxError if it is invalid, or too large to run in linear time.
- * Patterns with back-references or with assertions that look far away run on the built-in engine whatever they need.
+ * Compiles a pattern in JavaScript's syntax. Throws a SyntaxError if it is invalid, or if no search for it ends in bounded time. A
+ * pattern with assertions that look far ahead or behind matches no text that is too long to look through at each place of it.
  */
 export function compileBounded(source: string, flags: string): RegExp {
   const native = new RegExp(source, flags)
   const plan = planOf(source, flags)
-  return plan === undefined || plan.longest === Number.POSITIVE_INFINITY ? native : new BoundedRegExp(source, flags)
+  if (plan === undefined)
+    throw new SyntaxError('back-references are not supported: no search for them ends in bounded time')
+  return plan.longest === Number.POSITIVE_INFINITY ? native : new BoundedRegExp(source, flags)
 }
 
 /** A pattern that data is matched with. */
@@ -53,6 +58,8 @@ interface Plan {
   readonly tree: RegexTree
   /** The built-in engine runs on texts up to this length. */
   readonly longest: number
+  /** Longer texts are not searched. */
+  readonly end: number
   program: Program | undefined
   /** Estimated, with the program. */
   readonly bytes: number
@@ -79,25 +86,45 @@ function planOf(source: string, flags: string): Plan | undefined {
   let plan: Plan | undefined
   if (tree !== undefined) {
     const size = instructions(tree.root)
-    const longest = longestNative(backtrackingCost(tree), Math.min(size, maxInstructions))
+    const looking = lookingCost(tree)
+    const cost = backtrackingCost(tree)
+    const longest =
+      looking === undefined
+        ? longestNative(cost, Math.min(size, maxInstructions))
+        : longestThat((length) => cost(length) * looking(length) <= maxSteps)
+    const end =
+      looking === undefined
+        ? Number.POSITIVE_INFINITY
+        : longestThat((length) => length * farLooks(tree.root) * looking(length) <= maxLookingSteps)
     if (longest !== Number.POSITIVE_INFINITY && size > maxInstructions) {
       throw new SyntaxError('Compiled regex exceeds size limit of 10485760 bytes.')
     }
     const bytes = planBytes + source.length * bytesOfCharacter + tree.sets.length * bytesOfSet
     const runs = longest !== Number.POSITIVE_INFINITY
-    plan = { tree, longest, program: undefined, bytes: runs ? bytes + size * bytesOfInstruction : bytes }
+    plan = { tree, longest, end, program: undefined, bytes: runs ? bytes + size * bytesOfInstruction : bytes }
   }
   plans.set(key, plan ?? 'none')
   return plan
 }
 
 function longestNative(cost: (length: number) => number, size: number): number {
-  const far = 1_000_000
   const each = Math.max(maxStepsPerCharacter, stepsPerInstruction * size)
   const fits = (length: number): boolean => cost(length) <= Math.max(maxSteps, each * length)
-  if (fits(far)) return Number.POSITIVE_INFINITY
+  return fits(farLength) ? Number.POSITIVE_INFINITY : longestThat(fits)
+}
+
+/** The steps of all far looks from one place of a text of some length; undefined without far looks. */
+function lookingCost(tree: RegexTree): ((length: number) => number) | undefined {
+  if (tree.looks.length === 0) return undefined
+  const costs = tree.looks.map((look) => backtrackingCost(look.tree))
+  return (length) => costs.reduce((sum, cost) => sum + cost(length), 1)
+}
+
+const farLength = 1_000_000
+
+function longestThat(fits: (length: number) => boolean): number {
   let from = 0
-  let to = far
+  let to = farLength
   while (from < to) {
     const middle = (from + to + 1) >>> 1
     if (fits(middle)) from = middle
@@ -152,7 +179,8 @@ export class BoundedRegExp extends RegExp {
   }
 
   #search(text: string): RegExpExecArray | null {
-    const { tree } = this.#plan
+    const { tree, end: searched } = this.#plan
+    if (text.length > searched) return null
     const moves = this.global || this.sticky
     let from = moves ? Math.max(0, Math.trunc(Number(this.lastIndex)) || 0) : 0
     if (from > text.length) {
@@ -175,6 +203,17 @@ export class BoundedRegExp extends RegExp {
     for (let group = 0; group < tree.groupCount; group++) {
       const end = found[2 * group + 1] as number
       match.push(end < 0 ? undefined : text.slice(found[2 * group] as number, end))
+    }
+    for (const { register, pattern, firstGroup } of this.#plan.program.lookCaptures) {
+      const place = found[register] as number
+      if (place < 0) continue
+      pattern.lastIndex = place
+      pattern
+        .exec(text)
+        ?.slice(1)
+        .forEach((value, group) => {
+          match[firstGroup + group] = value
+        })
     }
     const named = <T>(values: readonly T[]): Record<string, T> | undefined => {
       if (tree.names.length === 0) return undefined
@@ -231,6 +270,7 @@ interface Program {
   /** Which ASCII characters a match can begin with; undefined if a match can be empty. */
   readonly begins: Uint8Array | undefined
   readonly unicode: boolean
+  readonly lookCaptures: readonly LookCapture[]
 }
 
 function instructions(node: RegexNode): number {
@@ -251,7 +291,34 @@ function instructions(node: RegexNode): number {
   }
 }
 
+/** How often far looks stand in the program of a node. */
+function farLooks(node: RegexNode): number {
+  switch (node.kind) {
+    case 'set':
+      return 0
+    case 'assertion':
+      return node.look === undefined ? 0 : 1
+    case 'sequence':
+      return node.items.reduce((sum, item) => sum + farLooks(item), 0)
+    case 'choice':
+      return node.options.reduce((sum, option) => sum + farLooks(option), 0)
+    case 'group':
+      return farLooks(node.body)
+    case 'repeat':
+      return farLooks(node.body) * (Number.isFinite(node.max) ? node.max : node.min + 1)
+  }
+}
+
+/** What a look captured: its groups, found again at the place where it looked. */
+interface LookCapture {
+  /** Holds the place. */
+  readonly register: number
+  readonly pattern: RegExp
+  readonly firstGroup: number
+}
+
 function compileProgram(tree: RegexTree): Program {
+  const lookCaptures: LookCapture[] = []
   const operations: number[] = []
   const a: number[] = []
   const b: number[] = []
@@ -283,6 +350,12 @@ function compileProgram(tree: RegexTree): Program {
         if (number === undefined) {
           number = assertions.push(assertionOf(node.source, node.flags)) - 1
           assertionNumbers.set(key, number)
+        }
+        const [from, to] = node.look?.groups ?? [0, 0]
+        if (to > from) {
+          const register = registers++
+          lookCaptures.push({ register, pattern: new RegExp(node.source, `${node.flags}y`), firstGroup: from })
+          emit(save, register)
         }
         emit(assert, number)
         return
@@ -389,6 +462,7 @@ function compileProgram(tree: RegexTree): Program {
     anchored: anchored(tree.root),
     begins,
     unicode: tree.unicode,
+    lookCaptures,
   }
 }
 

@@ -1,14 +1,20 @@
-// The tree of a regular expression in JavaScript's syntax, as far as one pass over the text can match it.
-// Back-references and assertions that look further than a bounded number of characters have no tree.
+// The tree of a regular expression in JavaScript's syntax, as far as one pass over the text can match it. Back-references have no tree.
 // A set is always one character of the text; its members are asked of the engine itself, so that all agree on classes.
 
 export type RegexNode =
   | { readonly kind: 'set'; readonly set: CharacterSet }
-  | { readonly kind: 'assertion'; readonly source: string; readonly flags: string }
+  | { readonly kind: 'assertion'; readonly source: string; readonly flags: string; readonly look?: FarLook }
   | { readonly kind: 'sequence'; readonly items: readonly RegexNode[] }
   | { readonly kind: 'choice'; readonly options: readonly RegexNode[] }
   | { readonly kind: 'group'; readonly index: number; readonly body: RegexNode }
   | RepeatNode
+
+/** What an assertion looks for, further than `maxLook` characters or to capture something. */
+export interface FarLook {
+  readonly tree: RegexTree
+  /** Groups inside: from this number up to, but not, that one. */
+  readonly groups: readonly [number, number]
+}
 
 export interface RepeatNode {
   readonly kind: 'repeat'
@@ -28,6 +34,7 @@ export interface RegexTree {
   /** The text is read by code points. */
   readonly unicode: boolean
   readonly sets: readonly CharacterSet[]
+  readonly looks: readonly FarLook[]
 }
 
 /** The characters a piece of a pattern stands for. */
@@ -118,7 +125,6 @@ export function anchored(node: RegexNode): boolean {
   }
 }
 
-/** An assertion that looks further than this has no tree. */
 const maxLook = 64
 
 /** Deeper nesting is refused, so that no walk over a tree runs out of stack. */
@@ -143,6 +149,7 @@ class Parser {
   readonly #nested: boolean
   readonly #sets = new Map<string, CharacterSet>()
   readonly #names: (readonly [string, number])[] = []
+  readonly #looks: FarLook[] = []
   #insensitive: boolean
   #at = 0
   #groups = 1
@@ -165,6 +172,7 @@ class Parser {
       names: this.#names,
       unicode: this.#unicode,
       sets: [...this.#sets.values()],
+      looks: this.#looks,
     }
   }
 
@@ -284,17 +292,26 @@ class Parser {
     this.#insensitive = before
     if (this.#source[this.#at] !== ')') throw new Unsupported()
     this.#at++
-    if (look !== undefined && (longest(body) > maxLook || this.#groups > groups)) throw new Unsupported()
+    const source = this.#source.slice(from, this.#at)
+    if (look !== undefined && (longest(body) > maxLook || this.#groups > groups)) {
+      // It begins at one place of the text.
+      const root: RegexNode = { kind: 'sequence', items: [{ kind: 'assertion', source: '^', flags: '' }, body] }
+      const sets = [...this.#sets.values()]
+      const tree = { root, groupCount: 1, names: [], unicode: this.#unicode, sets, looks: [] }
+      const far: FarLook = { tree, groups: [groups, this.#groups] }
+      this.#looks.push(far)
+      return { kind: 'assertion', source, flags: this.#flags(), look: far }
+    }
     // A group of assertions alone is one assertion.
     if (look !== undefined || (index === undefined && isAssertion(body))) {
-      return { kind: 'assertion', source: this.#source.slice(from, this.#at), flags: this.#flags() }
+      return { kind: 'assertion', source, flags: this.#flags() }
     }
     return index === undefined ? body : { kind: 'group', index, body }
   }
 }
 
 function isAssertion(node: RegexNode): boolean {
-  if (node.kind === 'assertion') return node.source !== '^' && node.source !== '$'
+  if (node.kind === 'assertion') return node.source !== '^' && node.source !== '$' && node.look === undefined
   if (node.kind === 'choice') return node.options.every(isAssertion)
   return node.kind === 'sequence' && node.items.length > 0 && node.items.every(isAssertion)
 }
