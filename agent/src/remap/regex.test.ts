@@ -13,6 +13,17 @@ test.each([
   ['(?i)ERR', 'an error', 'err'],
   ['a(?i)b|C', 'c', 'c'],
   ['(?i:a)b', 'AB', null],
+  ['(?i:a)[b]', 'AB', null],
+  ['(?i:a)[^b]', 'AB', 'AB'],
+  ['(?i:a)x[b]', 'AxB', null],
+  ['(?i:error) \\p{Lu}', 'ERROR e', null],
+  ['(?i:a)|[b]', 'B', null],
+  ['^(?i)a(?-i:b)[c]$', 'AbC', 'AbC'],
+  ['((?i)a)[b]', 'AB', null],
+  ['b(?:|a){1,2}', 'ba', 'b'],
+  ['b(?:|a)?', 'ba', 'b'],
+  ['b(?:|a)??a', 'ba', 'ba'],
+  ['\\b{2}a', 'a', 'a'],
   ['(?i)straße', 'STRAßE', 'STRAßE'],
   ['(?s)a.b', 'a\nb', 'a\nb'],
   ['a.b', 'a\nb', null],
@@ -67,4 +78,9 @@ test.each([
 test('groups have names, also those that JavaScript does not know', () => {
   const regex = compileRegex('(?P<a.b>x)(y)(?P<c>z)') as Regex
   expect(groupNames(regex)).toEqual([undefined, 'a.b', undefined, 'c'])
+})
+
+test('the engine still matches a class with the flags of a group before it', () => {
+  // When this fails, the groups around classes in regex.ts and ruby-regex.ts are not needed any more.
+  expect(/(?i:a)[b]/v.test('AB')).toBe(true)
 })

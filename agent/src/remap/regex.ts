@@ -104,6 +104,55 @@ function literal(char: string): string {
   return /^[0-9A-Za-z_ \u0080-\u{10ffff}]$/u.test(char) ? char : `\\u{${(char.codePointAt(0) as number).toString(16)}}`
 }
 
+/**
+ * A class in a group of its own: with flag `v` the engine (V8 14.6) matches a bare class with the flags of a group such as `(?i:a)` that
+ * stands before it.
+ */
+function alone(characters: string): string {
+  return `(?:${characters})`
+}
+
+/** Without flag `u` these take single bytes. */
+function invalidUtf8(): Error {
+  return new Error('pattern can match invalid UTF-8')
+}
+
+interface Quantifier {
+  readonly min: number
+  /** Infinity: without end. */
+  readonly max: number
+  readonly lazy: boolean
+}
+
+function repeated(atom: string, { min, max, lazy }: Quantifier): string {
+  const optional = max - min
+  // JavaScript takes back a turn that matches nothing and tries others; the dialect keeps it.
+  if (Number.isFinite(optional) && optional > 0 && optional * atom.length <= maxWrittenOut && matchesNothing(atom)) {
+    let turns = ''
+    for (let turn = 0; turn < optional; turn++) turns = lazy ? `(?:|${atom}${turns})` : `(?:${atom}${turns}|)`
+    return min === 0 ? turns : `(?:${atom}){${min}}${turns}`
+  }
+  const sign =
+    max === Number.POSITIVE_INFINITY
+      ? min === 0
+        ? '*'
+        : min === 1
+          ? '+'
+          : `{${min},}`
+      : min === 0 && max === 1
+        ? '?'
+        : min === max
+          ? `{${min}}`
+          : `{${min},${max}}`
+  return `(?:${atom})${sign}${lazy ? '?' : ''}`
+}
+
+const maxWrittenOut = 2000
+
+function matchesNothing(atom: string): boolean {
+  return new RegExp(`^(?:${atom})$`, 'v').test('')
+}
+
 class Translator {
   readonly #chars: readonly string[]
   #at = 0
@@ -168,7 +217,7 @@ class Translator {
       }
       if (char === '*' || char === '+' || char === '?' || char === '{') {
         if (atom === undefined) throw new Error('repetition operator missing expression')
-        atom = `(?:${atom})${this.#quantifier(char)}`
+        atom = repeated(atom, this.#quantifier(char))
         continue
       }
       flush()
@@ -208,21 +257,19 @@ class Translator {
     this.#at++
   }
 
-  #quantifier(char: string): string {
-    let text = char
+  #quantifier(char: string): Quantifier {
     this.#at++
+    let min = char === '+' ? 1 : 0
+    let max = char === '?' ? 1 : Number.POSITIVE_INFINITY
     if (char === '{') {
       const end = this.#chars.indexOf('}', this.#at)
       const body = end < 0 ? '' : this.#chars.slice(this.#at, end).join('').replaceAll(' ', '')
-      const match = /^(\d*)(?:(,)(\d*))?$/.exec(body)
-      if (match === null || (match[1] === '' && (match[3] ?? '') === '')) {
-        throw new Error('repetition quantifier expects a valid decimal')
-      }
-      const from = match[1] === '' ? '0' : match[1]
-      if (match[3] !== undefined && match[3] !== '' && Number(match[3]) < Number(from)) {
-        throw new Error('invalid repetition count range, the start must be <= the end')
-      }
-      text = `{${from}${match[2] ?? ''}${match[3] ?? ''}}`
+      const match = /^(\d+)(?:(,)(\d*))?$/.exec(body)
+      if (match === null) throw new Error('repetition quantifier expects a valid decimal')
+      const [, from, comma, to] = match
+      min = Number(from)
+      max = comma === undefined ? min : to === '' ? Number.POSITIVE_INFINITY : Number(to)
+      if (max < min) throw new Error('invalid repetition count range, the start must be <= the end')
       this.#at = end + 1
     }
     let lazy = false
@@ -230,7 +277,7 @@ class Translator {
       lazy = true
       this.#at++
     }
-    return text + (lazy !== this.#flags.U ? '?' : '')
+    return { min, max, lazy: lazy !== this.#flags.U }
   }
 
   #atom(char: string): string {
@@ -238,9 +285,10 @@ class Translator {
       case '(':
         return this.#group()
       case '[':
-        return this.#class()
+        return alone(this.#class())
       case '.':
         this.#at++
+        if (!this.#flags.u) throw invalidUtf8()
         return this.#flags.s ? '[^]' : '[^\\n]'
       case '^':
         this.#at++
@@ -293,6 +341,7 @@ class Translator {
     if (char === undefined) throw new Error('incomplete escape sequence, reached end of pattern prematurely')
     this.#at += 2
     const unicode = this.#flags.u
+    if (!unicode && (char === 'D' || char === 'S' || char === 'W')) throw invalidUtf8()
     switch (char) {
       case 'd':
         return unicode ? '\\p{Nd}' : '[0-9]'
@@ -307,8 +356,10 @@ class Translator {
       case 'W':
         return unicode ? `[^${wordItems}]` : '[^0-9A-Za-z_]'
       case 'p':
-      case 'P':
-        return this.#property(char === 'P')
+      case 'P': {
+        const property = this.#property(char === 'P')
+        return inClass ? property : alone(property)
+      }
       case 'n':
       case 'r':
       case 't':
@@ -335,7 +386,7 @@ class Translator {
     }
     if (!inClass) {
       const word = unicode ? `[${wordItems}]` : '[0-9A-Za-z_]'
-      if (char === 'b' && this.#char === '{') {
+      if (char === 'b' && this.#char === '{' && /[a-z]/.test(this.#chars[this.#at + 1] ?? '')) {
         const end = this.#chars.indexOf('}', this.#at)
         const kind = this.#chars.slice(this.#at + 1, end).join('')
         this.#at = end + 1
@@ -433,6 +484,7 @@ class Translator {
     this.#at++
     let negated = false
     if (this.#char === '^') {
+      if (!this.#flags.u) throw invalidUtf8()
       negated = true
       this.#at++
     }
