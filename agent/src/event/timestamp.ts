@@ -90,10 +90,16 @@ export class Timestamp {
 let cachedSecond = Number.NaN
 let cachedText = ''
 
+/** Date and time up to the second. Years of more than four digits, or before 0, have a sign and no zeros beyond four digits. */
+export function isoSecond(date: Date): string {
+  const text = date.toISOString()
+  const end = text.length - 5
+  return text.length === 24 ? text.slice(0, end) : text.slice(0, end).replace(/^([+-])0{1,2}(?=\d{4,}-)/, '$1')
+}
+
 function secondText(second: number): string {
   if (second !== cachedSecond) {
-    const text = new Date(second * 1000).toISOString()
-    cachedText = text.slice(0, text.length - 5)
+    cachedText = isoSecond(new Date(second * 1000))
     cachedSecond = second
   }
   return cachedText

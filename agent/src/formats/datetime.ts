@@ -2,7 +2,7 @@
 // A pattern is compiled once, for formatting and for parsing. Both know the items of the chrono library: those of C, and
 // `%+ %.f %3f %.3f %:z %#z %q` and the padding modifiers `- _ 0`.
 
-import { Timestamp } from '../event/timestamp.ts'
+import { isoSecond, Timestamp } from '../event/timestamp.ts'
 import { bounded } from './regex-linear.ts'
 import { utc, type Zone } from './timezone.ts'
 
@@ -278,8 +278,7 @@ function formatted(items: readonly StrftimeItem[], timestamp: Timestamp, unix: n
 }
 
 function rfc3339Text(local: Date, nano: number, offset: number): string {
-  const iso = local.toISOString()
-  return `${iso.slice(0, iso.length - 5)}${fractionText(nano, 0, true)}${offsetText(offset, 'colon')}`
+  return `${isoSecond(local)}${fractionText(nano, 0, true)}${offsetText(offset, 'colon')}`
 }
 
 function fractionText(nano: number, digits: 0 | 3 | 6 | 9, dot: boolean): string {

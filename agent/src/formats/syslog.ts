@@ -2,9 +2,10 @@
 // RFC 5424 is tried first; a line is RFC 3164 if it has a date, with or without a priority before it.
 
 import { Timestamp } from '../event/timestamp.ts'
-import { getField, setField, type Value, type ValueObject } from '../event/value.ts'
+import { fieldNames, getField, setField, type Value, type ValueObject } from '../event/value.ts'
 import { daysFromCivil, daysInMonth, parseRfc3339 } from './datetime.ts'
 import { utc, type Zone } from './timezone.ts'
+import { trimmed, trimmedEnd } from './white-space.ts'
 
 export const severities = ['emerg', 'alert', 'crit', 'err', 'warning', 'notice', 'info', 'debug'] as const
 
@@ -61,18 +62,20 @@ function parse5424(line: string): ValueObject | undefined {
   if (procid !== '-') fields.procid = processId(procid as string)
   setWord(fields, 'msgid', msgid as string)
   const from = (whole as string).length
-  const end = line[from] === '-' ? from + 1 : parseElements(line, from, fields)
+  const end = line[from] === '-' ? from + 1 : parseElements(line, from, fields, true)
   if (end < 0) return undefined
   // The RFC marks UTF-8 by a byte order mark.
-  const message = line.slice(end).replace(/^\s+/, '')
+  const message = trimmed(line.slice(end))
   fields.message = message.charCodeAt(0) === 0xfeff ? message.slice(1) : message
   return fields
 }
 
 const date3164 =
-  /^(?:<(\d{1,3})>)?\s*(?:(\d{4}-\d\d-\d\d[T ]\S+)|(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\s+(\d{1,2})(?:\s+(\d{4}))?\s+(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?):?(?=\s|$)/i
+  /^(?:<(\d{1,3})>)?\s*(?:(\d{4}-\d\d-\d\d[T ]\S+)(?=\s|$)|(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\s+(\d{1,2})(?:\s+(\d{4}))?\s+(\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d{1,9}))?:?)/i
 const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec']
-const word3164 = /\s*([^\s:]+)/y
+// One blank before each; a host may hold colons (of IPv6, or before a port), a program ends at the first.
+const host3164 = / (?!:(?:\s|$))(\S+?)(?=:?(?:\s|$))/y
+const program3164 = / ([^\s:]+)/y
 const tagged = /^([^[\]]*)\[([^\]]+)\]$/
 
 function parse3164(line: string, zone: Zone, now: number): ValueObject | undefined {
@@ -97,15 +100,15 @@ function parse3164(line: string, zone: Zone, now: number): ValueObject | undefin
   fields.timestamp = timestamp
   // One or two words before the colon: host and program, or one of them; the one with a process id is the program.
   let at = (whole as string).length
-  word3164.lastIndex = at
-  const first = word3164.exec(line)?.[1]
-  if (first !== undefined) at = word3164.lastIndex
-  word3164.lastIndex = at
-  const second_ = first === undefined ? undefined : word3164.exec(line)?.[1]
-  if (second_ !== undefined) at = word3164.lastIndex
+  host3164.lastIndex = at
+  const first = host3164.exec(line)?.[1]
+  if (first !== undefined) at = host3164.lastIndex
+  program3164.lastIndex = at
+  const second_ = first === undefined ? undefined : program3164.exec(line)?.[1]
+  if (second_ !== undefined) at = program3164.lastIndex
   const program = tagged.exec(second_ ?? first ?? '')
   if (second_ !== undefined) {
-    fields.hostname = first
+    if (first !== '-') fields.hostname = first
     fields.appname = program === null ? second_ : program[1]
   } else if (program !== null) {
     fields.appname = program[1]
@@ -117,8 +120,8 @@ function parse3164(line: string, zone: Zone, now: number): ValueObject | undefin
   colon.lastIndex = at
   colon.exec(line)
   at = colon.lastIndex
-  const end = line[at] === '[' ? parseElements(line, at, fields) : -1
-  fields.message = end < 0 ? line.slice(at) : line.slice(end).replace(/^\s+/, '')
+  const end = line[at] === '[' ? parseElements(line, at, fields, false) : -1
+  fields.message = end < 0 ? trimmedEnd(line.slice(at)) : trimmed(line.slice(end))
   return fields
 }
 
@@ -158,30 +161,26 @@ function processId(text: string): Value {
 
 const elementStart = /\[([^\s=\]"]+)/y
 // Some senders put a blank behind the equals sign.
-const parameter = /\s+([^\s=\]"]+)=\s*"((?:[^"\\]|\\.)*)"/sy
-const elementEnd = /\s*\]/y
+const parameter = /\s+([^=\]]+)=\s*"((?:[^"\\]|\\.)*)"/sy
+const ignoredElement = /\[[^\]]*\]/y
 
-/** Structured data; its end, or -1 if it is none. Nothing is set then. */
-function parseElements(line: string, from: number, fields: ValueObject): number {
+/**
+ * Structured data; its end, or -1 if it is none. Nothing is set then.
+ * @param expected at this place, so that an element in another form is passed over; elsewhere it is text, as is one without parameters
+ */
+function parseElements(line: string, from: number, fields: ValueObject, expected: boolean): number {
   const elements: [string, ValueObject][] = []
   let at = from
   while (line[at] === '[') {
-    elementStart.lastIndex = at
-    const start = elementStart.exec(line)
-    if (start === null) break
-    let end = elementStart.lastIndex
-    const element: ValueObject = {}
-    for (;;) {
-      parameter.lastIndex = end
-      const match = parameter.exec(line)
-      if (match === null) break
-      end = parameter.lastIndex
-      setField(element, match[1] as string, (match[2] as string).replace(/\\(["\\\]])/g, '$1'))
+    const element = elementAt(line, at)
+    if (element !== undefined && (expected || fieldNames(element.fields).length > 0)) {
+      elements.push([element.id, element.fields])
+      at = element.end
+      continue
     }
-    elementEnd.lastIndex = end
-    if (elementEnd.exec(line) === null) break
-    at = elementEnd.lastIndex
-    elements.push([start[1] as string, element])
+    ignoredElement.lastIndex = at
+    if (!expected || ignoredElement.exec(line) === null) break
+    at = ignoredElement.lastIndex
   }
   if (at === from) return -1
   for (const [id, element] of elements) {
@@ -189,4 +188,21 @@ function parseElements(line: string, from: number, fields: ValueObject): number 
     setField(fields, id, typeof old === 'object' && old !== null ? { ...(old as ValueObject), ...element } : element)
   }
   return at
+}
+
+function elementAt(line: string, from: number): { id: string; fields: ValueObject; end: number } | undefined {
+  elementStart.lastIndex = from
+  const start = elementStart.exec(line)
+  if (start === null) return undefined
+  let end = elementStart.lastIndex
+  const fields: ValueObject = {}
+  for (;;) {
+    parameter.lastIndex = end
+    const match = parameter.exec(line)
+    if (match === null) break
+    end = parameter.lastIndex
+    const text = (match[2] as string).replace(/\\(["\\\]n])/g, (_, char: string) => (char === 'n' ? '\n' : char))
+    setField(fields, match[1] as string, text)
+  }
+  return line[end] === ']' ? { id: start[1] as string, fields, end: end + 1 } : undefined
 }

@@ -726,6 +726,11 @@ class Generator {
         values[index] = 'undefined'
         return
       }
+      // The type is known without the value.
+      if (declaration.typeOfArguments === true) {
+        values[index] = 'undefined'
+        return
+      }
       let value = this.#expr(argument, failIn, true)
       if (position < lastEffect) value = this.#temp(value)
       values[index] = this.#argument(argument, parameter, value, prefix, fail)

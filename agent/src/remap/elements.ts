@@ -51,7 +51,8 @@ function mapped<K extends string | number>(collection: Collection<K>, element: K
   for (const [key, kind] of collection.known) {
     known.set(key, kind.overlaps(kinds.undefined) ? element.or(kinds.undefined) : element)
   }
-  return { known, unknown: collection.unknown === undefined ? undefined : element.or(kinds.undefined) }
+  // What else is in it stays as wide as it was: programs may handle errors that no value of the closure has.
+  return { known, unknown: collection.unknown?.or(element).or(kinds.undefined) }
 }
 
 /** The collection with the values that the closure gives; nested ones are visited after the collection that they are in. */

@@ -214,6 +214,8 @@ export interface FunctionDeclaration {
   readonly fallible: 'never' | 'always' | ((call: CallKinds) => boolean)
   /** The call may fail at run time although `fallible` does not say so: the failure ends the program as one of `f!(…)` does. */
   readonly failsUnannounced?: boolean
+  /** What `ok, err = f(…)` gives as `ok` when the call fails and its kind is not a single one. */
+  readonly valueOfFailure?: Value
   /** Why it may fail, for the reference. */
   readonly errors?: readonly string[]
   /** True if the same arguments give the same result and nothing else happens: calls with constants run at compile time. */
@@ -227,6 +229,8 @@ export interface FunctionDeclaration {
   readonly growth?: 'none' | 'product'
   /** Its work does not depend on how large its argument is, and it gives the argument itself or a scalar: it costs no budget. */
   readonly looksAtTypeOnly?: true
+  /** Its arguments are never evaluated: what the compiler knows of them is its result. */
+  readonly typeOfArguments?: true
   /** Why, and what to use instead (warning E801). */
   readonly deprecated?: string
   /** Each is run as a test. The result is written as the program writes values; `fails` for those that must fail. */

@@ -141,7 +141,9 @@ export function tokenize(source: string): Token[] {
       }
     }
     if (isOperator(code)) {
-      const text = match(operatorRun, at) as string
+      const run = match(operatorRun, at) as string
+      // The arrow of a closure may touch the bar after it.
+      const text = run.startsWith('->|') ? '->' : run
       push('operator', text, at + text.length)
       continue
     }
@@ -241,6 +243,9 @@ function unescaped(raw: string, at: number, offset: number): [string, number] {
   if (next === 'u' && raw[at + 2] === '{') {
     const end = raw.indexOf('}', at)
     const hex = end < 0 ? '' : raw.slice(at + 3, end)
+    if (!/^[0-9A-Fa-f]*$/.test(hex)) {
+      throw new LexicalError(209, 'invalid escape character: \\u', [offset + at + 1, offset + at + 2], false)
+    }
     const value = /^[0-9A-Fa-f]+$/.test(hex) ? Number.parseInt(hex, 16) : -1
     if (value < 0 || value > 0x10ffff || (value >= 0xd800 && value <= 0xdfff)) {
       const stop = end < 0 ? raw.length : end + 1

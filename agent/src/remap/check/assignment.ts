@@ -99,7 +99,8 @@ function checkInfallibleAssignment(
   const place = checkTarget(check, to, assignmentSpan, state)
   const errorPlace = checkTarget(check, error, assignmentSpan, state)
   const rootKind = rootKindOf(to, state)
-  const fallback = defaultOf(value.kind)
+  const declared = value.op === 'call' ? value.declaration.valueOfFailure : undefined
+  const fallback = defaultOf(value.kind) ?? declared ?? null
   writeTarget(check, to, place, value.kind.undefinedAsNull.or(kindOf(fallback)), undefined, state)
   const resolved = resolvedPlace(to, place, state)
   writeTarget(check, error, errorPlace, kinds.string.or(kinds.null), undefined, state)
@@ -172,6 +173,8 @@ function checkTarget(check: CheckContext, target: Target, assignmentSpan: Span, 
       { primary: true, span, message: `items are written at indexes from -${maxIndex} to ${maxIndex}` },
     ])
   }
+  // What metadata hold is not known: writing replaces what is in the way.
+  if (target.target === 'metadata') return segments
   const root = rootKindOf(target, state)
   for (let depth = segments.length; depth > 0; depth--) {
     const parent = root.at(segments, 0, depth - 1)

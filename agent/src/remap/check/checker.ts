@@ -229,7 +229,12 @@ function checkArray(check: CheckContext, node: Extract<Expression, { node: 'arra
 
 function checkObject(check: CheckContext, node: Extract<Expression, { node: 'object' }>, state: State): Typed {
   // Fields are evaluated in the order of their names, so they are checked in it.
-  const sorted = [...new Map(node.fields)]
+  // A name that comes again has its last value; the others are checked, too, but never run.
+  const last = new Map(node.fields)
+  const replaced = node.fields
+    .filter(([name, value]) => last.get(name) !== value)
+    .map(([, value]) => check.expression(value, copyOf(state)))
+  const sorted = [...last]
     .sort(([left], [right]) => compareKeys(left, right))
     .map(([name, value]) => [name, check.expression(value, state)] as const)
   const known: Record<string, Kind> = { __proto__: null as never }
@@ -239,7 +244,7 @@ function checkObject(check: CheckContext, node: Extract<Expression, { node: 'obj
     op: 'object',
     fields: sorted,
     kind: sorted.some(([, typed]) => typed.kind.isNever) ? kinds.never : kinds.objectOf(known),
-    fallible: sorted.some(([, typed]) => typed.fallible),
+    fallible: sorted.some(([, typed]) => typed.fallible) || replaced.some((typed) => typed.fallible),
     constant: allConstant
       ? Object.fromEntries(sorted.map(([name, typed]) => [name, typed.constant as Value]))
       : undefined,

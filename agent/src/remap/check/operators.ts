@@ -23,16 +23,17 @@ export function checkNot(check: CheckContext, node: Extract<Expression, { node: 
 }
 
 export function checkBinary(check: CheckContext, node: Binary, state: State): Typed {
+  const before = check.cause
+  check.cause = undefined
   const left = check.expression(node.left, state)
-  if (node.operator === '??') check.cause = undefined
-  const cause = check.cause
+  const leftCause = node.operator === '??' ? undefined : check.cause
   check.cause = undefined
   // The right side may not run at all.
   const lazy = node.operator === '??' || node.operator === '||' || node.operator === '&&'
   const rightState = lazy ? copyOf(state) : state
   const right = check.expression(node.right, rightState)
   if (lazy) mergeInto(state, rightState)
-  if (cause !== undefined) check.cause = cause
+  const cause = leftCause ?? check.cause
   if (comparisons.has(node.operator) && node.left.node === 'binary' && comparisons.has(node.left.operator)) {
     check.report(650, 'comparison operators cannot be chained', [
       { primary: true, span: node.operatorSpan, message: '' },
@@ -45,7 +46,10 @@ export function checkBinary(check: CheckContext, node: Binary, state: State): Ty
       { primary: false, span: node.operatorSpan, message: 'remove this error coalescing operation' },
     ])
   }
-  return typedOperation(check, node, left, right)
+  const operation = typedOperation(check, node, left, right)
+  // A side that never runs, or whose failure is handled, is no cause.
+  check.cause = before ?? (operation.fallible ? cause : undefined)
+  return operation
 }
 
 export function typedOperation(

@@ -33,7 +33,7 @@ const icmp6: ReadonlyMap<number, number> = new Map([
   [139, 140],
   [140, 139],
 ])
-const withPorts = new Set([1, 6, 17, 58, 132])
+const withPorts = new Set([6, 17, 132])
 
 export const communityId = defineFunction({
   name: 'community_id',
@@ -99,17 +99,17 @@ export const communityId = defineFunction({
         if (port !== undefined && (port < 0 || port > 65535)) return failure(`${name} port must be between 0 and 65535`)
       }
       if (seed < 0 || seed > 65535) return failure('seed must be between 0 and 65535')
-      const hasPorts = sourcePort !== undefined && destinationPort !== undefined
+      const icmpFlow = protocol === 1 || protocol === 58
+      const hasPorts = icmpFlow || (sourcePort !== undefined && destinationPort !== undefined)
       if (withPorts.has(protocol) && !hasPorts) {
-        return failure('src port and dst port should be set when protocol is icmp/icmp6/tcp/udp/sctp')
+        return failure('src port and dst port should be set when protocol is tcp/udp/sctp')
       }
       if (source.length !== destination.length) return failure('src ip and dst ip should be same version!')
       if (protocol === 58 && source.length === 4) return failure('icmpv6 can not over ipv4!')
-      if (protocol === 1 && source.length === 16) return failure('icmpv4 can not over ipv6!')
       let from = Number(sourcePort ?? 0)
       let to = Number(destinationPort ?? 0)
       let oneWay = false
-      if (protocol === 1 || protocol === 58) {
+      if (icmpFlow) {
         const answer = (protocol === 1 ? icmp : icmp6).get(from)
         if (answer === undefined) oneWay = true
         else to = answer

@@ -11,7 +11,12 @@ export const get = defineFunction({
   category: 'Path',
   summary: 'The value at a path that is only known at run time; null if there is none.',
   parameters: [
-    { name: 'value', kind: kinds.object.or(kinds.array), description: 'The object or array.' },
+    {
+      name: 'value',
+      kind: kinds.object.or(kinds.array),
+      ownCheck: true,
+      description: 'The object or array.',
+    },
     { name: 'path', kind: kinds.array, description: 'Names of fields and indexes of items.' },
   ],
   returns: kinds.any,

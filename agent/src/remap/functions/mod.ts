@@ -14,10 +14,10 @@ export const mod = defineFunction({
     { name: 'modulus', kind: kinds.number, ownCheck: true, description: 'The divisor.' },
   ],
   returns: (call) => {
-    const value = call.kind('value')
-    const modulus = call.kind('modulus')
-    if (value.within(kinds.integer) && modulus.within(kinds.integer)) return kinds.integer
-    return value.within(kinds.float) || modulus.within(kinds.float) ? kinds.float : kinds.number
+    // As the language defines it, the divisor alone decides: it may be an integer where the dividend turns out to be a float.
+    const modulus = call.constant('modulus')
+    if (isFloat(modulus)) return kinds.float
+    return isInteger(modulus) && !call.kind('value').is(kinds.float) ? kinds.integer : kinds.number
   },
   fallible: (call) => {
     const modulus = call.constant('modulus')

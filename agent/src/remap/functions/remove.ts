@@ -1,7 +1,7 @@
 // Function `remove`.
 
 import { getValue, without } from '../../event/path.ts'
-import type { Value, ValueObject } from '../../event/value.ts'
+import { isObject, type Value } from '../../event/value.ts'
 import { pathSegments } from '../elements.ts'
 import { defineFunction, isFailure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
@@ -11,7 +11,12 @@ export const remove = defineFunction({
   category: 'Path',
   summary: 'A copy of an object or array without what is at a path that is only known at run time.',
   parameters: [
-    { name: 'value', kind: kinds.object.or(kinds.array), description: 'The object or array.' },
+    {
+      name: 'value',
+      kind: kinds.object.or(kinds.array),
+      ownCheck: true,
+      description: 'The object or array.',
+    },
     { name: 'path', kind: kinds.array, description: 'Names of fields and indexes of items.' },
     {
       name: 'compact',
@@ -26,6 +31,7 @@ export const remove = defineFunction({
     return kind.is(kinds.array) ? kinds.array : kind.is(kinds.object) ? kinds.object : kinds.object.or(kinds.array)
   },
   fallible: 'always',
+  valueOfFailure: '',
   errors: ['A part of the path is neither a string nor an integer.'],
   pure: true,
   examples: [
@@ -35,9 +41,11 @@ export const remove = defineFunction({
   ],
   compile:
     () =>
-    (value: Value[] | ValueObject, path: Value[], compact: boolean): Result => {
+    (value: Value, path: Value[], compact: boolean): Result => {
       const segments = pathSegments(path)
       if (isFailure(segments)) return segments
+      // Other values are left as they are: there is nothing in them.
+      if (!Array.isArray(value) && !isObject(value)) return segments.length === 0 ? null : value
       const empty: Value = Array.isArray(value) ? [] : {}
       if (segments.length === 0) return empty
       return getValue(value, segments) === undefined ? value : (without(value, segments, 0, compact) ?? empty)

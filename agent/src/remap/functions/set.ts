@@ -11,7 +11,12 @@ export const set = defineFunction({
   category: 'Path',
   summary: 'A copy of an object or array with a value at a path that is only known at run time.',
   parameters: [
-    { name: 'value', kind: kinds.object.or(kinds.array), description: 'The object or array.' },
+    {
+      name: 'value',
+      kind: kinds.object.or(kinds.array),
+      ownCheck: true,
+      description: 'The object or array.',
+    },
     { name: 'path', kind: kinds.array, description: 'Names of fields and indexes of items.' },
     { name: 'data', kind: kinds.any, bytes: true, description: 'The value to write.' },
   ],
@@ -20,6 +25,7 @@ export const set = defineFunction({
     return kind.is(kinds.array) ? kinds.array : kind.is(kinds.object) ? kinds.object : kinds.object.or(kinds.array)
   },
   fallible: 'always',
+  valueOfFailure: '',
   errors: ['A part of the path is neither a string nor an integer, or an index beyond 65535.'],
   pure: true,
   examples: [

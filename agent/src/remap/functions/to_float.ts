@@ -17,7 +17,12 @@ export const toFloat = defineFunction({
   parameters: [{ name: 'value', kind: kinds.any, description: 'The value.' }],
   returns: kinds.float,
   fallible: (call) => !call.kind('value').undefinedAsNull.within(fine),
-  errors: ['The value is a string that is not a number.', 'The value is an array, an object or a regex.'],
+  failsUnannounced: true,
+  errors: [
+    'The value is a timestamp before 1677 or after 2262.',
+    'The value is a string that is not a number.',
+    'The value is an array, an object or a regex.',
+  ],
   pure: true,
   examples: [
     { source: 'to_float!("3.145")', result: '3.145' },
@@ -43,6 +48,10 @@ function convert(value: Value): Result {
   }
   if (value === null) return float(0)
   if (value instanceof Float) return value
-  if (value instanceof Timestamp) return float(value.ms / 1000 + value.ns / 1e9)
+  if (value instanceof Timestamp) {
+    const nanoseconds = value.toNanoseconds()
+    if (BigInt.asIntN(64, nanoseconds) !== nanoseconds) return failure("can't convert out of range timestamp")
+    return float(Number(nanoseconds) / 1e9)
+  }
   return failure(`unable to coerce ${textOfKind(value)} into float`)
 }

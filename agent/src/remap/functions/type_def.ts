@@ -14,6 +14,7 @@ export const typeDef = defineFunction({
   returns: kinds.any.without(kinds.undefined),
   fallible: 'never',
   pure: true,
+  typeOfArguments: true,
   examples: [
     { source: 'type_def({"a": 1})', result: '{ "object": { "a": { "integer": true } } }' },
     { source: 'type_def(.a)', result: '{ "any": true }' },
@@ -27,6 +28,7 @@ export const typeDef = defineFunction({
 
 function described(kind: Kind, depth: number): Value {
   if (depth > 16 || kind.isAny || kind.contains(kinds.any.without(kinds.undefined))) return { any: true }
+  if (kind.isNever) return { never: true }
   const fields: ValueObject = {}
   // The name that users know: strings are bytes.
   if (kind.overlaps(kinds.string)) fields['bytes'] = true

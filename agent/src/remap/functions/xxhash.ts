@@ -35,6 +35,7 @@ export const xxhash = defineFunction({
     return variant === 'XXH3-128' ? kinds.string : kinds.integer
   },
   fallible: (call) => !Object.hasOwn(variants, String(call.constant('variant'))),
+  valueOfFailure: '',
   errors: ['The variant is not known.'],
   pure: true,
   examples: [

@@ -14,11 +14,8 @@ export const zip = defineFunction({
     { name: 'array_1', kind: kinds.array, required: false, description: 'The second array.' },
   ],
   returns: kinds.array,
-  fallible: (call) => {
-    if (call.given('array_1')) return false
-    const elements = call.kind('array_0').elements
-    return !elements.isNever && !elements.within(kinds.array)
-  },
+  fallible: 'never',
+  failsUnannounced: true,
   errors: ['The one argument is not an array of arrays.'],
   pure: true,
   examples: [
