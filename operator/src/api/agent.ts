@@ -12,15 +12,23 @@ import {
   object,
   oneOf,
   open,
-  quantity,
   required,
+  specQuantity,
   text,
   time,
   type ValueOf,
 } from './schema.ts'
 import { labelSelector, selects } from './selector.ts'
 
-const quantities = map(quantity('An amount.'), 'Amounts by resource, such as cpu and memory.')
+const quantities = map(
+  specQuantity(
+    'An amount.',
+    'Until it is corrected, the API server refuses changes to the workload; its pods run as they are.',
+  ),
+  'Amounts by resource, such as cpu and memory.',
+)
+const noBuffers =
+  'Until it is corrected, it counts as 0: the operator rejects new versions of Pipelines with disk buffers.'
 
 /** Of an Agent that sets none: what Pipelines of namespaces may take of a node's disk. */
 export const defaultDiskBudget = '10Gi'
@@ -74,8 +82,9 @@ export const agentSpec = object(
         dataDir: object(
           {
             hostPath: text('Folder on the node.'),
-            diskBudget: quantity(
+            diskBudget: specQuantity(
               `Bytes for disk buffers of all Pipelines; not given, namespaced Pipelines together may have ${defaultDiskBudget}.`,
+              noBuffers,
             ),
           },
           'State on the node.',
@@ -119,7 +128,7 @@ export const agentSpec = object(
         ),
         storage: object(
           {
-            size: required(quantity('Bytes.')),
+            size: required(specQuantity('Bytes.', noBuffers)),
             storageClassName: text('Class of the volumes.'),
             retention: object(
               {

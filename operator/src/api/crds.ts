@@ -4,7 +4,7 @@ import { type Kind, kinds } from './kinds.ts'
 import { group, version } from './object.ts'
 
 /** Names of ours that a schema may not hold. */
-const own = new Set(['x-required', '~type'])
+const own = new Set(['x-required', 'x-expected', 'x-meanwhile', '~type'])
 
 export interface CustomResourceDefinition {
   readonly apiVersion: 'apiextensions.k8s.io/v1'

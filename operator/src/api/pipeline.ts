@@ -14,6 +14,7 @@ import {
   quantity,
   type Rule,
   required,
+  specQuantity,
   text,
   time,
   type ValueOf,
@@ -131,17 +132,22 @@ const sinkEntry = (cluster: boolean) =>
 
 const onLimit = oneOf(['Drop', 'Lag'], 'Drop loses what is above; Lag reads it later.')
 
+const goesOn = 'Until it is corrected, the last accepted version of the Pipeline runs, if there is one.'
+
 const limits = object(
   {
     perContainer: object(
       {
         linesPerSecond: integer('Lines a second of one container.', { minimum: 1 }),
-        bytesPerSecond: quantity('Bytes a second of one container.'),
+        bytesPerSecond: specQuantity('Bytes a second of one container.', goesOn),
         onLimit,
       },
       'For each container.',
     ),
-    pipeline: object({ bytesPerSecond: quantity('Bytes a second on one agent.'), onLimit }, 'For the Pipeline.'),
+    pipeline: object(
+      { bytesPerSecond: specQuantity('Bytes a second on one agent.', goesOn), onLimit },
+      'For the Pipeline.',
+    ),
   },
   'Limits for reading; applied at the cursor, before any transform.',
 )

@@ -67,10 +67,18 @@ export const quantity = (description: string, extras?: Extras) =>
       anyOf: [{ type: 'integer' }, { type: 'string' }],
       pattern: quantityPattern,
       minimum: 0,
+      'x-expected': 'a quantity such as 500, 20Mi or 1.5G',
     },
     description,
     extras,
   )
+
+/**
+ * A quantity in a spec. The API server refuses a text that is no quantity, but a stored object may be older than the schema: `meanwhile` is
+ * the sentence that its condition adds, about what happens until the text is corrected.
+ */
+export const specQuantity = (description: string, meanwhile: string) =>
+  quantity(description, { 'x-meanwhile': meanwhile })
 
 /** A count or a share: 1, `10%`. */
 export const intOrPercent = (description: string, extras?: Extras) =>
@@ -79,6 +87,7 @@ export const intOrPercent = (description: string, extras?: Extras) =>
       'x-kubernetes-int-or-string': true,
       anyOf: [{ type: 'integer' }, { type: 'string' }],
       pattern: '^[0-9]+%?$',
+      'x-expected': 'a count or a share such as 1 or 10%',
     },
     description,
     extras,
@@ -86,7 +95,12 @@ export const intOrPercent = (description: string, extras?: Extras) =>
 
 /** A time span: `60s`, `5m`. */
 export const duration = (description: string, extras?: Extras) =>
-  text(description, { pattern: '^([0-9]+(ms|s|m|h))+$', maxLength: 32, ...extras })
+  text(description, {
+    pattern: '^([0-9]+(ms|s|m|h))+$',
+    maxLength: 32,
+    'x-expected': 'a time span such as 60s or 5m',
+    ...extras,
+  })
 
 export const time = (description: string) => text(description, { format: 'date-time' })
 

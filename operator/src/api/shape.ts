@@ -38,14 +38,14 @@ function check(schema: Table, value: unknown, path: readonly (string | number)[]
     problems.push({ path, message, help })
   }
   const unreadable = (message: string) => {
-    problems.push({ path, message, isUnreadable: true })
+    problems.push({ path, message, help: schema['x-meanwhile'] as string | undefined, isUnreadable: true })
   }
   const label = `\`${labelOf(path)}\``
   if (value === null && schema['nullable'] === true) return
   if (schema['x-kubernetes-int-or-string'] === true) {
     if (typeof value === 'number' ? Number.isInteger(value) : typeof value === 'string')
       checkText(schema, String(value), label, report)
-    else unreadable(`${label} must be a whole number or text such as \`1Mi\`; found ${found(value)}`)
+    else unreadable(`${label} must be ${schema['x-expected'] ?? 'a whole number or text'}; found ${found(value)}`)
     return
   }
   switch (schema['type']) {
@@ -100,8 +100,14 @@ function checkText(
     )
   }
   const pattern = schema['pattern'] as string | undefined
-  if (pattern !== undefined && !new RegExp(pattern).test(value))
-    report(`${label} must match ${pattern}; found ${found(value)}`)
+  if (pattern !== undefined && !new RegExp(pattern).test(value)) {
+    const expected = schema['x-expected'] as string | undefined
+    const meanwhile = schema['x-meanwhile'] as string | undefined
+    report(
+      `${label} must ${expected === undefined ? `match ${pattern}` : `be ${expected}`}; found ${found(value)}`,
+      meanwhile,
+    )
+  }
   const longest = schema['maxLength'] as number | undefined
   if (longest !== undefined && value.length > longest)
     report(`${label} may have ${longest} characters at most; found ${value.length}`)

@@ -2,7 +2,7 @@
 
 import type { Resource } from './object.ts'
 import { config } from './pipeline.ts'
-import { list, object, open, quantity, required, text, type ValueOf } from './schema.ts'
+import { list, object, open, required, specQuantity, text, type ValueOf } from './schema.ts'
 import { allowedAgents, allowedNamespaces, type SourceStatus } from './source.ts'
 
 const members = {
@@ -25,7 +25,12 @@ const clusterMembers = {
   limits: object(
     {
       perNamespace: object(
-        { bytesPerSecond: quantity('Bytes a second that they read on one agent. More waits in its files.') },
+        {
+          bytesPerSecond: specQuantity(
+            'Bytes a second that they read on one agent. More waits in its files.',
+            'Until it is corrected, the operator rejects new versions of Pipelines that refer to the sink; accepted ones run.',
+          ),
+        },
         'For the Pipelines of a namespace, together.',
       ),
     },

@@ -5,10 +5,14 @@ import { type LimitName, limits } from '@penstock/agent/schema/meaning'
 import { conditions } from './conditions.ts'
 import type { Resource } from './object.ts'
 import { bytesText } from './quantity.ts'
-import { bool, integer, list, object, oneOf, quantity, required, text, type ValueOf } from './schema.ts'
+import { bool, integer, list, object, oneOf, required, specQuantity, text, type ValueOf } from './schema.ts'
 import { labelSelector } from './selector.ts'
 
 const types = (description: string) => list(text('A type, or `*`.', { maxLength: 63 }), description, { maxItems: 64 })
+
+const countsAsZero = 'Until it is corrected, it counts as 0'
+const amount = (description: string) =>
+  specQuantity(description, `${countsAsZero}: the operator rejects new versions of Pipelines that set this amount.`)
 
 /** Each limit that a declaration names has a field. */
 const limitFields = Object.fromEntries(
@@ -17,10 +21,10 @@ const limitFields = Object.fromEntries(
     .map(([name, { unit, cap, description }]) => [
       name,
       unit === 'bytes'
-        ? quantity(`${description} ${bytesText(cap)} if not given.`)
+        ? amount(`${description} ${bytesText(cap)} if not given.`)
         : integer(`${description} ${cap} if not given.`, { minimum: 1 }),
     ]),
-) as { readonly [N in LimitName]: ReturnType<typeof quantity> }
+) as { readonly [N in LimitName]: ReturnType<typeof amount> }
 
 export const tenantPolicySpec = object(
   {
@@ -54,7 +58,7 @@ export const tenantPolicySpec = object(
       'Where data may go.',
     ),
     implicitCredentials: oneOf(['Deny', 'Allow'], "Whether sinks may use the agent's own identity."),
-    maxReadBytes: quantity(`${limits.readBytes.description} ${bytesText(limits.readBytes.cap)} if not given.`),
+    maxReadBytes: amount(`${limits.readBytes.description} ${bytesText(limits.readBytes.cap)} if not given.`),
     limits: object(limitFields, 'How much one component may hold in memory or on disk; each has a default.'),
     programBudget: object(
       {
@@ -62,8 +66,9 @@ export const tenantPolicySpec = object(
           `Turns of loops, and work that takes as long. ${defaultBudget.turns} if not given, at most ${maxBudget.turns}.`,
           { minimum: 1, maximum: maxBudget.turns },
         ),
-        bytesPerEvent: quantity(
+        bytesPerEvent: specQuantity(
           `Bytes of the values that a program makes. ${bytesText(defaultBudget.bytes)} if not given; more than ${bytesText(maxBudget.bytes)} counts as that.`,
+          `${countsAsZero}: programs of Pipelines fail every event for which they make a value.`,
         ),
       },
       'Budget of a program for one event.',
@@ -72,9 +77,13 @@ export const tenantPolicySpec = object(
       {
         pipelines: integer('Pipelines of a namespace.'),
         components: integer('Components of a namespace.'),
-        diskBuffer: quantity('Bytes of disk buffers of a namespace.'),
-        bytesPerSecond: quantity(
+        diskBuffer: specQuantity(
+          'Bytes of disk buffers of a namespace.',
+          `${countsAsZero}: the operator rejects new versions of Pipelines with disk buffers.`,
+        ),
+        bytesPerSecond: specQuantity(
           'Bytes a second that the Pipelines of a namespace read on one agent, together. More waits in its files.',
+          `${countsAsZero}: the Pipelines of the namespace read nothing.`,
         ),
         cpuShare: integer('Share of the CPU, against others.', { minimum: 1, maximum: 1000 }),
       },

@@ -8,7 +8,7 @@ import { expect, test, vi } from 'vitest'
 import type { Agent } from '../api/agent.ts'
 import { agentKind } from '../api/kinds.ts'
 import type { KubeObject, ResourceType } from '../api/object.ts'
-import type { OperatorContext } from '../context.ts'
+import type { OperatorContext, StatusContribution, StatusWriter } from '../context.ts'
 import { Delivery } from '../fleet/delivery.ts'
 import { monotonicNow } from '../kube/clock.ts'
 import { Store } from '../kube/store.ts'
@@ -38,7 +38,11 @@ const fragment: Fragment = {
 }
 
 /** An operator that has not compiled all Pipelines yet, beside what its predecessor has written. */
-async function started(configDelivery: 'Stream' | 'Mounted', values: Readonly<Record<string, string>>) {
+async function started(
+  configDelivery: 'Stream' | 'Mounted',
+  values: Readonly<Record<string, string>>,
+  ownSpec: Partial<Agent['spec']> = {},
+) {
   const stack = new AsyncDisposableStack()
   const { rev, shards } = await renderBundle([{ fragment, createdAt: '' }])
   const digests = digestFile(new Map([['k', Buffer.from('of the shop')]]))
@@ -85,13 +89,15 @@ async function started(configDelivery: 'Stream' | 'Mounted', values: Readonly<Re
   const agent = {
     ...{ apiVersion: 'penstock.dev/v1alpha1', kind: 'Agent' },
     metadata: { name: 'node', namespace: 'system', uid: 'a', generation: 1, resourceVersion: '1' },
-    spec: { mode: 'Node', configDelivery, pipelines: { clusterPipelines: { selector: {} } } },
+    spec: { mode: 'Node', configDelivery, pipelines: { clusterPipelines: { selector: {} } }, ...ownSpec },
   } satisfies Agent
   cache(agentKind).set(agent as KubeObject)
   const ending = new AbortController()
+  const reports: StatusContribution[] = []
+  const status = { report: (...[, , , report]: Parameters<StatusWriter['report']>) => void reports.push(report) }
   const context = {
     ...{ kube, logger: silentLogger, metrics: new Registry(), signal: ending.signal, artifacts },
-    ...{ status: { report: () => {} }, events: { record: () => {} } },
+    ...{ status, events: { record: () => {} } },
     caches: { cache, synced: async () => {} },
     settings: { namespace: 'system', agentNamespaces: ['system'], secretsMode: 'All', rolesOnly: false },
   } as unknown as OperatorContext
@@ -100,7 +106,7 @@ async function started(configDelivery: 'Stream' | 'Mounted', values: Readonly<Re
   stack.defer(() => ending.abort())
   await controller.start()
   return {
-    ...{ delivery, asked, written, rev, cache, artifacts, metrics: context.metrics },
+    ...{ delivery, asked, written, rev, cache, artifacts, reports, metrics: context.metrics },
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   }
 }
@@ -201,6 +207,18 @@ test('the more nodes a DaemonSet counts, the longer its agents may wait at their
   expect(spread()).toBe(10_000)
   count(20, 2)
   await vi.waitFor(() => expect(spread()).toBeUndefined(), 30_000)
+})
+
+test('an Agent whose disk budget cannot be read keeps its workload, and its condition reports the text', async () => {
+  await using operator = await started('Mounted', { k: 'of the shop' }, { node: { dataDir: { diskBudget: '20mi' } } })
+  operator.artifacts.markComplete()
+  await vi.waitFor(() => expect(operator.reports).not.toEqual([]), 30_000)
+  expect(operator.reports[0]?.findings.find(({ type }) => type === 'Accepted')).toEqual({
+    ...{ type: 'Accepted', status: 'False', reason: 'InvalidConfig' },
+    message:
+      'spec.node.dataDir.diskBudget: `spec.node.dataDir.diskBudget` must be a quantity such as 500, 20Mi or 1.5G; found "20mi" (Until it is corrected, it counts as 0: the operator rejects new versions of Pipelines with disk buffers)',
+  })
+  expect([...operator.written.keys()]).toContain('DaemonSet penstock-node')
 })
 
 test.each([

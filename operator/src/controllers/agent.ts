@@ -5,6 +5,7 @@ import type { Finding } from '../api/conditions.ts'
 import { agentKind } from '../api/kinds.ts'
 import { type KubeObject, keyOf, objectKey } from '../api/object.ts'
 import { type Artifact, type SecretRef, secretValue } from '../compile/artifact.ts'
+import { shapeVerdict } from '../compile/job.ts'
 import type { OperatorContext, OperatorPart } from '../context.ts'
 import type { Delivered, Delivery, KnownRevision, Offered } from '../fleet/delivery.ts'
 import { undoAnnotation } from '../fleet/undo.ts'
@@ -335,10 +336,7 @@ export class AgentController implements AsyncDisposable {
     }
     const message = `The API server refuses what the Agent needs: ${error.message}`
     return {
-      findings: [
-        { type: 'Accepted', status: 'True', reason: 'Valid', message: '' },
-        { type: 'Available', status: 'False', reason: 'PodsNotReady', message },
-      ],
+      findings: [acceptedOf(agent), { type: 'Available', status: 'False', reason: 'PodsNotReady', message }],
     }
   }
 
@@ -598,7 +596,7 @@ export class AgentController implements AsyncDisposable {
     )
     const findings: Finding[] = [
       this.#rights.problem === undefined || isTenants(agent, this.#context.settings)
-        ? { type: 'Accepted', status: 'True', reason: 'Valid', message: '' }
+        ? acceptedOf(agent)
         : { type: 'Accepted', status: 'False', reason: 'NameConflict', message: this.#rights.problem },
       available.finding,
       ...(contended === undefined ? [] : [contended]),
@@ -625,6 +623,11 @@ export class AgentController implements AsyncDisposable {
       fields,
     })
   }
+}
+
+/** An Agent may be older than the schema of its kind: it keeps what it has, and the condition reports the fields that do not fit. */
+function acceptedOf(agent: Agent): Finding {
+  return { type: 'Accepted', ...shapeVerdict(agent) }
 }
 
 /** What the agents may ask for; undefined where they do not. */

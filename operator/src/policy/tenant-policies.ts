@@ -103,12 +103,13 @@ export class Policies {
 }
 
 function acceptedOf(policy: TenantPolicy): Finding {
+  const verdict = shapeVerdict(policy)
+  if (verdict.status !== 'True') return { type: 'Accepted', ...verdict }
   const cidrs = policy.spec.egress?.denyCIDRs ?? []
   const index = cidrs.findIndex((cidr) => !isNetwork(cidr))
   if (index === -1) {
-    const verdict = shapeVerdict(policy)
     const [warning] = policyWarnings(policy.spec)
-    if (verdict.status !== 'True' || warning === undefined) return { type: 'Accepted', ...verdict }
+    if (warning === undefined) return { type: 'Accepted', ...verdict }
     return { type: 'Accepted', ...verdict, message: `Warning: ${warning}` }
   }
   const message = `spec.egress.denyCIDRs[${index}]: "${cidrs[index]}" is no network such as 10.0.0.0/8`
