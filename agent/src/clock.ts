@@ -7,13 +7,19 @@ export interface Clock {
   after(ms: number, action: () => void): () => void
 }
 
-/** Longest time that a timer can hold. */
+/** Longest time that a timer can hold, almost 25 days; a timer of Node with a longer time ends at once. */
 const longest = 2_147_483_647
+
+/** A time in milliseconds, any from nothing to infinity, as timers take it: whole, and no longer than they can hold. */
+export const timerMs = (ms: number): number => Math.min(Math.ceil(ms), longest)
+
+/** A signal that is aborted after the time. */
+export const timeoutSignal = (ms: number): AbortSignal => AbortSignal.timeout(timerMs(ms))
 
 export const systemClock: Clock = {
   now: () => performance.now(),
   after(ms, action) {
-    const timer = setTimeout(action, Math.min(Math.ceil(ms), longest))
+    const timer = setTimeout(action, timerMs(ms))
     return () => clearTimeout(timer)
   },
 }

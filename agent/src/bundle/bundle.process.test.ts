@@ -691,6 +691,40 @@ test('what is over a limit is dropped and counted, or waits in its file; other c
   expect(await agent.stop()).toBe(0)
 })
 
+test('a limit of 0 lets nothing through, and a tiny one next to nothing', async () => {
+  const { api, kubeConfig } = await cluster()
+  await using _ = api
+  await using operator = await Operator.start()
+  operator.answer = { periodMs: heartbeatPeriods.minMs }
+  api.set('pods', pod('shop', 'loud'))
+  const limited = {
+    'drop-lines': { perContainer: { lines: 0, onLimit: 'drop' } },
+    'drop-bytes': { perContainer: { bytes: 0, onLimit: 'drop' } },
+    'lag-lines': { perContainer: { lines: 0, onLimit: 'lag' } },
+    'lag-bytes': { perContainer: { bytes: 0, onLimit: 'lag' } },
+    'drop-pipeline': { pipeline: { bytes: 0, onLimit: 'drop' } },
+    'lag-pipeline': { pipeline: { bytes: 0, onLimit: 'lag' } },
+    shared: { shared: [{ key: 'shop/quota', bytes: 0 }] },
+  }
+  const tiny = { shared: [{ key: 'shop/ClusterSink/store', bytes: 1e-9 }] }
+  project(secretsDir, {})
+  const readers = Object.entries({ ...limited, tiny }).map(([name, limits]) => reader('shop', name, { limits }))
+  project(bundleDir, bundleFiles(merged(...readers, reader('shop', 'all'))).files)
+  // More than one chunk, which the smallest limit lets through before the next must wait.
+  for (let index = 0; index < 900; index++) log('shop', 'loud', `${index} ${'x'.repeat(200)}`)
+  await using agent = new Agent([
+    ...['--kube-config', kubeConfig, '--operator', operator.url, '--operator-token', join(folder, 'token')],
+  ])
+  await eventually(() => expect(read('all')).toHaveLength(900))
+  log('shop', 'loud', 'later')
+  await eventually(() => expect(read('all')).toHaveLength(901))
+  operator.beats.length = 0
+  await eventually(() => expect(operator.beats.length).toBeGreaterThan(2))
+  for (const name of Object.keys(limited)) expect([name, read(name)]).toEqual([name, []])
+  expect(read('tiny').length).toBeLessThan(900)
+  expect(await agent.stop()).toBe(0)
+})
+
 test('log files that the agent cannot read are reported with the fix', async () => {
   const { api, kubeConfig } = await cluster()
   await using _ = api

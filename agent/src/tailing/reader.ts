@@ -118,7 +118,7 @@ export class FileReader<State> {
   /** Begins with a new file; waits with it for up to a second where the hooks say so. */
   begin(file: TailedFile<State>): void {
     if (this.#hooks.waits?.(file) === true) {
-      file.waitUntil = Date.now() + holdMs
+      file.waitUntil = Math.max(file.waitUntil, Date.now() + holdMs)
       clearTimeout(this.#heldTimer)
       this.#heldTimer = setTimeout(() => this.releaseHeld(), holdMs)
     }

@@ -22,6 +22,13 @@ test('what never fits counts as there when the bucket is full, and its debt take
   expect([bucket.debtMs, bucket.has(1, 1500), bucket.has(1, 1600)]).toEqual([1500, false, true])
 })
 
+test('a bucket of nothing gives nothing, and its debt never ends', () => {
+  const bucket = new TokenBucket(0)
+  expect([bucket.has(1, 0), bucket.has(1, 1e9), bucket.debtMs]).toEqual([false, false, 0])
+  bucket.take(1)
+  expect([bucket.fill(2e9), bucket.debtMs]).toEqual([-1, Number.POSITIVE_INFINITY])
+})
+
 test('a clock that goes back gives nothing and takes nothing', () => {
   const bucket = new TokenBucket(10)
   bucket.take(10)

@@ -25,9 +25,12 @@ export class TokenBucket {
     return this.#tokens
   }
 
-  /** Whether so many are there. More than the bucket can hold would never be: that counts as there when the bucket is full. */
+  /**
+   * Whether so many are there. More than the bucket can hold would never be: that counts as there when the bucket is full. A bucket without
+   * room gives nothing.
+   */
   has(wanted: number, now: number): boolean {
-    return this.fill(now) >= Math.min(wanted, this.#capacity)
+    return this.fill(now) >= Math.min(wanted, this.#capacity) && this.#capacity > 0
   }
 
   /** Takes tokens, also those that are not there yet. */
@@ -35,7 +38,7 @@ export class TokenBucket {
     this.#tokens -= count
   }
 
-  /** Milliseconds, as of the last filling, until nothing is owed. */
+  /** Milliseconds, as of the last filling, until nothing is owed: infinite where nothing comes in. */
   get debtMs(): number {
     return this.#tokens >= 0 ? 0 : (-this.#tokens / this.perSecond) * 1000
   }

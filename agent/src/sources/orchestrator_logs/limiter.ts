@@ -15,6 +15,11 @@ export class Limiter {
     this.#bytes = options.bytes === undefined ? undefined : new TokenBucket(options.bytes)
   }
 
+  /** Whether a limit is 0: no line ever fits. */
+  get isClosed(): boolean {
+    return this.#lines?.perSecond === 0 || this.#bytes?.perSecond === 0
+  }
+
   /** Takes one line if it fits. */
   takes(bytes: number, now: number): boolean {
     if (this.#lines !== undefined && !this.#lines.has(1, now)) return false

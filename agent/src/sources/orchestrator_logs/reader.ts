@@ -1,6 +1,7 @@
 // Reads the lines of pod log files: the hooks that the tailer calls, in the order of a file's life. A position moves only to
 // where nothing is held back.
 
+import { timerMs } from '../../clock.ts'
 import { reconfigured, type SourceContext } from '../../component.ts'
 import { logBatch } from '../../event/batch.ts'
 import { Timestamp } from '../../event/timestamp.ts'
@@ -92,6 +93,10 @@ export class PodLogReader implements TailHooks<PodFile> {
       groups: this.#assembler.groups(() => file),
     }
     tailed.progress.note = undefined
+    if (this.#throttle.isClosed(file.limiter)) {
+      file.heldUntil = Number.POSITIVE_INFINITY
+      tailed.waitUntil = file.heldUntil
+    }
     this.#describer.annotate(file)
     return file
   }
@@ -297,5 +302,5 @@ export function compileLineTime(cri: CriParser, docker: DockerParser): LineTime 
 }
 
 function delayed(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
+  return new Promise((resolve) => setTimeout(resolve, timerMs(ms)))
 }

@@ -34,6 +34,12 @@ export class Throttle {
     return perContainer === undefined ? undefined : new Limiter(perContainer)
   }
 
+  /** Whether a file with this limiter is not read at all: a limit that lets lines wait is 0. */
+  isClosed(ofFile: Limiter | undefined): boolean {
+    const { pipeline, shared } = this.#limits
+    return [ofFile, pipeline, ...shared].some((each) => each?.onLimit === 'lag' && each.isClosed)
+  }
+
   /** Removes the lines over a limit that drops; returns how long the whole source must wait. */
   admit(tailed: TailedFile<PodFile>, slab: Slab): number {
     if (!this.#isLimited) return 0
