@@ -3,6 +3,7 @@
 
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
+import { timeoutSignal } from '../clock.ts'
 import type { OptionProblem } from '../component.ts'
 import { errorText, PenstockError } from '../errors.ts'
 import { readGivenTextLater } from '../given-file.ts'
@@ -131,7 +132,7 @@ export class CredentialProvider {
   async #load(): Promise<Credentials> {
     const auth = this.#auth
     const { identity } = this.#context
-    const signal = AbortSignal.timeout((auth.load_timeout_secs ?? 5) * 1000 + imdsBudgetMs(auth))
+    const signal = timeoutSignal((auth.load_timeout_secs ?? 5) * 1000 + imdsBudgetMs(auth))
     try {
       let credentials: Credentials | undefined
       if (auth.access_key_id !== undefined && auth.secret_access_key !== undefined) {
@@ -343,7 +344,7 @@ export class InstanceMetadata {
     const { max_attempts, connect_timeout_seconds, read_timeout_seconds } = this.#options
     const url = new URL(path, this.#base)
     for (let attempt = 1; attempt <= max_attempts; attempt++) {
-      const limit = AbortSignal.timeout((connect_timeout_seconds + read_timeout_seconds) * 1000)
+      const limit = timeoutSignal((connect_timeout_seconds + read_timeout_seconds) * 1000)
       try {
         const answer = await this.#client.send({ method, url, headers }, AbortSignal.any([this.#signal, limit]))
         if (answer.status === 200) return answer.body.toString('utf8')

@@ -1,5 +1,6 @@
 // The region of a service: the option, else the environment, the profile, the instance.
 
+import { timeoutSignal } from '../clock.ts'
 import type { HttpClient } from '../http/client.ts'
 import type { Identity } from '../http/identity.ts'
 import { type AwsAuth, type AwsContext, environmentRegion, InstanceMetadata, imdsBudgetMs } from './credentials.ts'
@@ -21,7 +22,7 @@ export async function findRegion(
 }
 
 async function ofInstance(imds: AwsAuth['imds'], identity: Identity, client: HttpClient): Promise<string | undefined> {
-  const signal = AbortSignal.timeout(imdsBudgetMs({ imds }))
+  const signal = timeoutSignal(imdsBudgetMs({ imds }))
   const metadata = new InstanceMetadata(identity, client, imds, signal)
   try {
     const token = await metadata.token()

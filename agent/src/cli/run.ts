@@ -2,6 +2,7 @@
 
 import { hostname } from 'node:os'
 import type { ApiServer } from '../api/server.ts'
+import { timerMs } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
 import { renderProblems } from '../config/render.ts'
@@ -485,7 +486,7 @@ class Agent {
   #expireMetrics(secs: number | undefined): NodeJS.Timeout | undefined {
     if (secs === undefined) return undefined
     const expire = () => this.#metrics.expire(performance.now(), secs * 1000)
-    return setInterval(expire, Math.max(1000, secs * 500)).unref()
+    return setInterval(expire, timerMs(Math.max(1000, secs * 500))).unref()
   }
 }
 

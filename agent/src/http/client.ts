@@ -3,6 +3,7 @@
 
 import { createRequire } from 'node:module'
 import type { Dispatcher, Pool } from 'undici'
+import { timeoutSignal } from '../clock.ts'
 import { errorText, PenstockError } from '../errors.ts'
 import { openConnection } from '../net/connect.ts'
 import type { ChooseProxy, ProxyAddress } from '../net/proxy.ts'
@@ -210,7 +211,7 @@ export class HttpClient {
       bodyTimeout: 0,
       allowH2: tls.offersHttp2,
       connect: (_, callback) => {
-        const limit = AbortSignal.any([closing, AbortSignal.timeout(connectTimeoutMs)])
+        const limit = AbortSignal.any([closing, timeoutSignal(connectTimeoutMs)])
         openConnection(target, proxy, tls, limit, this.#options.proxy.egress).then(
           (socket) => callback(null, socket),
           (error: unknown) => callback(error instanceof Error ? error : new Error(String(error)), null),

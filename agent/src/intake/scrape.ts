@@ -2,6 +2,7 @@
 // and is asked again only when it has answered or its time is over.
 
 import { setTimeout as wait } from 'node:timers/promises'
+import { timeoutSignal, timerMs } from '../clock.ts'
 import type { SourceContext } from '../component.ts'
 import { metricBatch } from '../event/batch.ts'
 import { Finalizer } from '../event/finalizer.ts'
@@ -65,7 +66,7 @@ async function scrapeOne(
     events.error({ ...report, tags, fields: { endpoint, ...report.fields } })
 
   const ask = async (): Promise<Outcome | undefined> => {
-    const limit = AbortSignal.timeout(options.timeoutSecs * 1000)
+    const limit = timeoutSignal(options.timeoutSecs * 1000)
     try {
       const answer = await client.send(request, AbortSignal.any([stopping, limit]), longestAnswer)
       events.receivedBytes(answer.body.length, received)
@@ -101,7 +102,7 @@ async function scrapeOne(
     // The next turn of the clock that has not passed yet.
     const passed = performance.now() - start
     const pause = (Math.floor(passed / intervalMs) + 1) * intervalMs - passed
-    await wait(pause, undefined, { signal: stopping }).catch(() => {}) // stopping ends the loop
+    await wait(timerMs(pause), undefined, { signal: stopping }).catch(() => {}) // stopping ends the loop
   }
 }
 

@@ -5,6 +5,7 @@ import { createSocket } from 'node:dgram'
 import { getServers, promises } from 'node:dns'
 import { connect, isIP } from 'node:net'
 import { type MessagePort, parentPort } from 'node:worker_threads'
+import { timeoutSignal } from '../clock.ts'
 import type { NetworkAnswer, NetworkRequest } from './network.ts'
 import { answerAt } from './sync-port.ts'
 
@@ -109,7 +110,7 @@ async function http(request: Extract<NetworkRequest, { kind: 'http' }>): Promise
     const response = await fetch(request.url, {
       method: request.method,
       headers: request.headers.map(([name, value]): [string, string] => [name, value]),
-      signal: AbortSignal.timeout(request.timeoutMs),
+      signal: timeoutSignal(request.timeoutMs),
       ...(request.body === '' ? {} : { body: request.body }),
       ...(dispatcher === undefined ? {} : { dispatcher }),
     })

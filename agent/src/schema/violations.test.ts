@@ -16,6 +16,7 @@ const ajv = new Ajv({
   meta: false,
   allErrors: true,
   strict: false,
+  strictNumbers: true,
   verbose: true,
   code: { optimize: false },
   formats: { url: (text) => /^https?:\/\//i.test(text) && URL.canParse(text), template: true, 'field-path': true },
@@ -28,7 +29,7 @@ const schemas: Readonly<Record<string, Schema>> = {
 }
 
 const junk: readonly unknown[] = [
-  'x', '', 'http://localhost:1', 'https://', 0, 1, -1, 1.5, 256, 1e300, Number.NaN, true, false, null, [], [1], ['a'],
+  'x', '', 'http://localhost:1', 'https://', 0, 1, -1, 1.5, 256, 1e300, Number.NaN, Number.POSITIVE_INFINITY, true, false, null, [], [1], ['a'],
   {}, { a: 1 }, { 'a/b~c': { d: [] } }, '__proto__',
 ] // biome-ignore format: a table of values
 

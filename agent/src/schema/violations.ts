@@ -43,10 +43,10 @@ function judge(schema: Schema, data: unknown, at: string, schemaAt: string, foun
   const variants = variantsOf(schema)
   const wrongType = type !== undefined && !isOfType(data, type)
   if (wrongType && variants === undefined) violated('type', { type })
-  if (typeof data === 'number') {
+  if (Number.isFinite(data)) {
     for (const [keyword, comparison, holds] of bounds) {
       const limit = schema[keyword] as number | undefined
-      if (limit !== undefined && !holds(data, limit)) violated(keyword, { comparison, limit })
+      if (limit !== undefined && !holds(data as number, limit)) violated(keyword, { comparison, limit })
     }
   }
   if (typeof data === 'string' && schema['format'] === 'url' && !isUrl(data)) violated('format', { format: 'url' })
@@ -108,6 +108,8 @@ function isOfType(data: unknown, type: unknown): boolean {
       return isTable(data)
     case 'integer':
       return Number.isInteger(data)
+    case 'number':
+      return Number.isFinite(data) // YAML and TOML also write infinity, and what is no number
     default:
       return typeof data === type
   }

@@ -3,6 +3,7 @@
 
 import { spawn } from 'node:child_process'
 import { join, normalize } from 'node:path'
+import { timerMs } from '../clock.ts'
 import { GivenFileError, readGivenTextLater } from '../given-file.ts'
 import { bool, list, map, oneOf, optional, path, seconds, tagged, text, type ValueOf } from '../schema/options.ts'
 
@@ -122,10 +123,13 @@ async function asked(command: readonly string[], request: string, timeoutSecs: n
   const { promise, resolve, reject } = Promise.withResolvers<string>()
   const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'] })
   let output = ''
-  const timer = setTimeout(() => {
-    child.kill('SIGKILL')
-    reject(new Error(`"${program}" gave no answer within ${timeoutSecs} seconds`))
-  }, timeoutSecs * 1000)
+  const timer = setTimeout(
+    () => {
+      child.kill('SIGKILL')
+      reject(new Error(`"${program}" gave no answer within ${timeoutSecs} seconds`))
+    },
+    timerMs(timeoutSecs * 1000),
+  )
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     output += text
   })

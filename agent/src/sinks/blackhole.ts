@@ -2,6 +2,7 @@
 // It looks at the counts of a batch only, so events that still are bytes stay bytes.
 
 import { setTimeout as wait } from 'node:timers/promises'
+import { timerMs } from '../clock.ts'
 import { defineSink } from '../component.ts'
 import type { Batch } from '../event/batch.ts'
 import { optional, seconds, uint } from '../schema/options.ts'
@@ -24,7 +25,7 @@ export const blackhole = defineSink({
       context.logger.info({ events, bytes }, 'Collected events.')
     }
     const intervalMs = options.print_interval_secs * 1000
-    const reporting = intervalMs === 0 ? undefined : setInterval(report, intervalMs).unref()
+    const reporting = intervalMs === 0 ? undefined : setInterval(report, timerMs(intervalMs)).unref()
     /** When the events taken so far would have come at the rate, in milliseconds of `performance.now`. */
     let dueMs = 0
 
@@ -39,7 +40,7 @@ export const blackhole = defineSink({
         const now = performance.now()
         dueMs = Math.max(dueMs, now) + (count / options.rate) * 1000
         // An abandoned wait is over, and no error.
-        return wait(dueMs - now, undefined, { signal: context.abandoning }).catch(() => {})
+        return wait(timerMs(dueMs - now), undefined, { signal: context.abandoning }).catch(() => {})
       },
       async close() {
         if (reporting === undefined) return

@@ -6,6 +6,7 @@ import { credentialProblems } from '../aws/credentials.ts'
 import { endpointOverride } from '../aws/profiles.ts'
 import { signedClient } from '../aws/signed-client.ts'
 import { BoundedMap, ownText } from '../bounded-map.ts'
+import { timeoutSignal } from '../clock.ts'
 import { compileEncoder } from '../codecs/encoding/encoder.ts'
 import { scalarText, valueText } from '../codecs/value-text.ts'
 import { defineSink, type OptionProblem, type Sink } from '../component.ts'
@@ -466,7 +467,7 @@ export const searchEngine = defineSink({
     async function detectVersion(): Promise<void> {
       const limit = AbortSignal.any([
         context.abandoning,
-        AbortSignal.timeout(Math.min(options.request.timeout_secs, 10) * 1000),
+        timeoutSignal(Math.min(options.request.timeout_secs, 10) * 1000),
       ])
       let problem = 'Unexpected response from the endpoint `/`. Consider setting `api_version` option.'
       for (const base of bases) {

@@ -5,7 +5,7 @@ import { availableParallelism } from 'node:os'
 import { CredentialProvider, credentialProblems, regionVariableNames } from '../aws/credentials.ts'
 import { endpointOverride } from '../aws/profiles.ts'
 import { findRegion } from '../aws/region.ts'
-import { pause } from '../clock.ts'
+import { pause, timeoutSignal } from '../clock.ts'
 import { decodedTypes } from '../codecs/decoding/decoder.ts'
 import { framingProblems } from '../codecs/framing/encode.ts'
 import { defineSource } from '../component.ts'
@@ -171,7 +171,7 @@ export const cloudQueue = defineSource({
       const backoff = new Backoff({ initialMs: initialBackoffMs, maxMs: maxBackoffMs, jitter: 'none' })
       while (!stopping.aborted) {
         try {
-          const limit = AbortSignal.timeout(limitMs)
+          const limit = timeoutSignal(limitMs)
           const messages = await (await queue()).receive(AbortSignal.any([stopping, limit]))
           backoff.reset()
           if (messages.length > 0) await handOn(messages, reading)

@@ -1,6 +1,7 @@
 // Demo source: invented log lines of well-known formats, for trials without anything that logs.
 
 import { setTimeout as wait } from 'node:timers/promises'
+import { timerMs } from '../clock.ts'
 import { compileDecoder, decodedTypes, eventBatches } from '../codecs/decoding/decoder.ts'
 import { framingProblems } from '../codecs/framing/encode.ts'
 import { defineSource, type OptionProblem } from '../component.ts'
@@ -78,7 +79,7 @@ export const demoLogs = defineSource({
           }
           // Even at full speed the loop takes its turn with others.
           const pause = intervalMs === 0 ? 0 : emitted * intervalMs - (performance.now() - start)
-          await wait(Math.max(0, pause), undefined, { signal: stopping }).catch(() => {}) // stopping ends the loop
+          await wait(timerMs(Math.max(0, pause)), undefined, { signal: stopping }).catch(() => {}) // stopping ends the loop
         }
       },
     }

@@ -2,6 +2,7 @@
 
 import { hostname } from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
+import { timerMs } from '../clock.ts'
 import { defineSource } from '../component.ts'
 import { metricBatch } from '../event/batch.ts'
 import { Finalizer } from '../event/finalizer.ts'
@@ -52,7 +53,7 @@ export const internalMetrics = defineSource({
             await context.output.send(batch)
           }
           // Stopping ends the loop.
-          await wait(options.scrape_interval_secs * 1000, undefined, { signal: stopping }).catch(() => {})
+          await wait(timerMs(options.scrape_interval_secs * 1000), undefined, { signal: stopping }).catch(() => {})
         }
       },
     }

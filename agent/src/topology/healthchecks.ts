@@ -1,5 +1,6 @@
 // Health checks at start and after a reload: each once, none able to hold the others up.
 
+import { timerMs } from '../clock.ts'
 import { PenstockError } from '../errors.ts'
 import type { SinkNode, SourceNode } from './build.ts'
 
@@ -60,11 +61,14 @@ async function checkOne(node: SinkNode | SourceNode, enabled: boolean, signal: A
   // A timer of our own: an AbortSignal.timeout would not end a check that does not look at its signal.
   const { promise: late, reject } = Promise.withResolvers<never>()
   const ending = new AbortController()
-  const timer = setTimeout(() => {
-    const error = new PenstockError('PEN_HEALTHCHECK', `There was no answer within ${timeoutSecs} seconds.`)
-    ending.abort(error)
-    reject(error)
-  }, timeoutSecs * 1000)
+  const timer = setTimeout(
+    () => {
+      const error = new PenstockError('PEN_HEALTHCHECK', `There was no answer within ${timeoutSecs} seconds.`)
+      ending.abort(error)
+      reject(error)
+    },
+    timerMs(timeoutSecs * 1000),
+  )
   const stopped = () => {
     const error = new PenstockError('PEN_HEALTHCHECK', 'The check was given up.')
     ending.abort(error)

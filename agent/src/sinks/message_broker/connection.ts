@@ -2,6 +2,7 @@
 // A connection that fails once is over; whoever uses it hears of it and opens another.
 
 import type { Socket } from 'node:net'
+import { timeoutSignal, timerMs } from '../../clock.ts'
 import type { ProtobufWriter } from '../../formats/protobuf.ts'
 import { openConnection } from '../../net/connect.ts'
 import type { Egress } from '../../net/egress.ts'
@@ -94,13 +95,13 @@ export class Connection {
     signal: AbortSignal,
   ): Promise<Connection> {
     const { method, data } = await settings.credentials.get(signal)
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(settings.connectTimeoutMs)])
+    const limit = AbortSignal.any([signal, timeoutSignal(settings.connectTimeoutMs)])
     const socket = await openConnection(address, undefined, settings.tls, limit, settings.egress)
     const connection = new Connection(address, socket, settings, whenEnded)
     const connected = new Promise<Received>((resolve, reject) => {
       const timer = setTimeout(
         () => connection.end(timedOut('the handshake', settings.connectTimeoutMs)),
-        settings.connectTimeoutMs,
+        timerMs(settings.connectTimeoutMs),
       )
       connection.#handshake = { resolve, reject, cancel: () => clearTimeout(timer) }
     })
@@ -131,7 +132,7 @@ export class Connection {
     } finally {
       signal.removeEventListener('abort', abort)
     }
-    connection.#keepAlive = setInterval(connection.#look, settings.keepAliveMs)
+    connection.#keepAlive = setInterval(connection.#look, timerMs(settings.keepAliveMs))
     return connection
   }
 
@@ -143,7 +144,7 @@ export class Connection {
       const timer = setTimeout(() => {
         this.#questions.delete(id)
         reject(timedOut(what, this.#settings.answerTimeoutMs))
-      }, this.#settings.answerTimeoutMs)
+      }, timerMs(this.#settings.answerTimeoutMs))
       this.#questions.set(id, { resolve, reject, cancel: () => clearTimeout(timer) })
       this.#write(commandFrame(type, (fields) => write(fields, id)))
     }).then(({ fields }) => fields)
@@ -324,7 +325,7 @@ export class Connection {
     const { credentials, clientVersion } = this.#settings
     try {
       credentials.refused()
-      const { method, data } = await credentials.get(AbortSignal.timeout(this.#settings.answerTimeoutMs))
+      const { method, data } = await credentials.get(timeoutSignal(this.#settings.answerTimeoutMs))
       if (this.failure !== undefined) return
       this.#write(
         commandFrame(command.authResponse, (fields) => {

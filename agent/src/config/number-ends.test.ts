@@ -1,0 +1,141 @@
+// The smallest and the largest number of every option: a component refuses it, or works with it. The tables take every number that a
+// component declares; destinations and addresses that are read are servers on loopback.
+
+import { setTimeout as wait } from 'node:timers/promises'
+import { expect, test, vi } from 'vitest'
+import type { AnyDeclaration, SinkDeclaration } from '../component.ts'
+import { PenstockError } from '../errors.ts'
+import type { LogEvent } from '../event/log.ts'
+import type { MetricEvent } from '../event/metric.ts'
+import { components } from '../registry.ts'
+import { meaningOf } from '../schema/meaning.ts'
+import { webPorts } from '../schema/options.ts'
+import { parseOptions } from '../schema/validate.ts'
+import { isTable, type Schema } from '../schema/walk.ts'
+import { fakeDestination } from '../testing/destination.ts'
+import { log, metric } from '../testing/events.ts'
+import { problemsOf, startSink, startSource } from '../testing/harness.ts'
+import { type OptionPlace, optionPlaces } from '../testing/option-places.ts'
+import { optionsOf } from './component-options.ts'
+import { exampleOptions } from './example.ts'
+
+vi.setConfig({ testTimeout: 30_000 })
+
+type Table = Readonly<Record<string, unknown>>
+
+/** The option of a component that is the address of its server, with this address as its value. */
+function addressOf(component: AnyDeclaration, url: string): Table {
+  const isAddress = (schema: unknown) =>
+    isTable(schema) && meaningOf(schema).address?.ports === webPorts && !meaningOf(schema).address?.part
+  for (const [name, schema] of Object.entries(optionsOf(component).members)) {
+    if (isAddress(schema)) return { [name]: url }
+    if (isAddress(schema['items'])) return { [name]: [url] }
+  }
+  return {}
+}
+
+function merged(base: unknown, over: unknown): unknown {
+  if (!isTable(base) || !isTable(over)) return over
+  return { ...base, ...Object.fromEntries(Object.entries(over).map(([key, value]) => [key, merged(base[key], value)])) }
+}
+
+/** The ends of the numbers that a declaration takes. */
+function endsOf(schema: Schema): number[] {
+  const isWhole = schema['type'] === 'integer'
+  const { minimum, exclusiveMinimum, maximum, exclusiveMaximum } = schema as Record<string, number | undefined>
+  const lowest = minimum ?? (exclusiveMinimum === undefined ? 0 : Number.MIN_VALUE)
+  const highest =
+    maximum ?? (exclusiveMaximum === undefined ? (isWhole ? 2 ** 62 : 1e300) : exclusiveMaximum - Number.EPSILON)
+  return [lowest, ...(schema['exclusiveMinimum'] === 0 ? [0.001, 0.0123456] : []), highest]
+}
+
+/** All numbers of a component, at each of their ends. */
+function endsIn(
+  component: AnyDeclaration,
+): { readonly name: string; readonly place: OptionPlace; readonly value: number }[] {
+  return optionPlaces(component)
+    .filter(({ schema }) => schema['type'] === 'integer' || schema['type'] === 'number')
+    .flatMap((place) => endsOf(place.schema).map((value) => ({ name: `${place.name}: ${value}`, place, value })))
+}
+
+/** Whether a component takes the options. */
+function takes(component: AnyDeclaration, options: object): boolean {
+  const checked = parseOptions(optionsOf(component).members, options)
+  return (
+    checked.ok && problemsOf(component.kind, component.type, options).every(({ severity }) => severity === 'warning')
+  )
+}
+
+const time = '2026-01-01T00:00:00Z'
+const events = ({ accepts }: SinkDeclaration): (LogEvent | MetricEvent)[] =>
+  accepts.includes('log')
+    ? [log({ message: 'm', timestamp: time, host: 'h', app: 'a' })]
+    : [
+        metric('gauge', { type: 'gauge', value: 1 }, { kind: 'absolute' }),
+        metric('spread', { type: 'distribution', samples: [{ value: 1, rate: 1 }], statistic: 'histogram' }),
+      ]
+
+const hasAddress = (component: AnyDeclaration) => Object.keys(addressOf(component, '')).length > 0
+// One that needs the key of a service account is missing.
+const sinks = components.filter(
+  (each) => each.kind === 'sink' && hasAddress(each) && each.type !== 'siem_unstructured',
+) as SinkDeclaration[]
+const readers = components.filter((each) => each.kind === 'source' && hasAddress(each) && each.type !== 'cloud_queue')
+
+/** Undefined where the component refuses the options, with a message, also when it is built. */
+async function unlessRefused<T>(building: Promise<T>): Promise<T | undefined> {
+  try {
+    return await building
+  } catch (error) {
+    if (error instanceof PenstockError) return undefined
+    throw error
+  }
+}
+
+test.each(sinks.map((component) => ({ component, type: component.type })))(
+  'sink $type does its work with each number at its ends, or refuses it',
+  async ({ component }) => {
+    await using destination = await fakeDestination({ status: 200, body: '{"took":1,"errors":false,"items":[]}' })
+    const example = { ...exampleOptions(component), ...addressOf(component, `${destination.url}/`) }
+    const outcomeOf = async (options: object): Promise<string | undefined> => {
+      if (!takes(component, options)) return undefined
+      await using sink = await unlessRefused(startSink(component.type, options))
+      return sink && (await Promise.race([sink.deliver(events(component)), wait(10_000, 'nothing', { ref: false })]))
+    }
+    const usual = await outcomeOf(example)
+    expect(usual).toMatch(/^(delivered|rejected)$/)
+    const found = new Map<string, string>()
+    for (const { name, place, value } of endsIn(component)) {
+      const outcome = await outcomeOf(merged(example, place.with(value)) as object)
+      if (outcome !== undefined) found.set(name, outcome)
+    }
+    expect([...found].filter(([, outcome]) => outcome !== usual)).toEqual([])
+    expect(found.size).toBeGreaterThan(20)
+  },
+)
+
+test.each(readers.map((component) => ({ component, type: component.type })))(
+  'source $type asks its address with each number at its ends, or refuses it',
+  async ({ component }) => {
+    await using server = await fakeDestination({ status: 200, body: 'Uptime: 12' })
+    const example = { ...exampleOptions(component), ...addressOf(component, server.url) }
+    let read = 0
+    for (const { name, place, value } of endsIn(component)) {
+      const options = merged(example, place.with(value)) as object
+      if (!takes(component, options)) continue
+      const before = server.requests.length
+      await using source = await unlessRefused(startSource(component.type, options))
+      if (source === undefined) continue
+      const asked = () => server.requests.length - before + source.events.errors.length
+      await expect.poll(asked, { message: name }).toBeGreaterThan(0)
+      if (value > 1e6) {
+        // The next reading is far away: it does not come while others are answered.
+        for (let turn = 0; turn < 5; turn++) await (await fetch(server.url)).text()
+        expect([name, server.requests.length - before - 5]).toEqual([name, 1])
+      }
+      await source.stop()
+      read++
+    }
+    expect(read).toBeGreaterThan(3)
+  },
+)
