@@ -45,7 +45,7 @@ export const testOptions = {
               'Conditions, all of which at least one event must meet.',
             ),
           ),
-          expected_event_count: optional(uint('Number of events that must come out.')),
+          expected_event_count: optional(uint('Number of events that must come out.', { zero: 'none may' })),
         },
         'An expectation.',
       ),

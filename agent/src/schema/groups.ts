@@ -76,6 +76,7 @@ export const buffer = () =>
       ),
       max_size: optional(
         bytes('Most bytes on disk, at least 268435488. Required for type `disk`, only for it.', {
+          minimum: 0, // the check of sinks refuses what is too small
           limit: 'bufferBytes',
         }),
       ),
@@ -154,7 +155,6 @@ const requestMembers = (defaults: RequestDefaults) => ({
     ['adaptive', 'none'],
     'Requests in flight: a number, `none` for one, `adaptive` to let the agent find it.',
     {
-      minimum: 1,
       limit: 'concurrency',
       default: defaults.concurrency ?? 'none',
     },
@@ -164,7 +164,8 @@ const requestMembers = (defaults: RequestDefaults) => ({
     minimum: 1,
   }),
   rate_limit_num: uint('Most requests in one window.', { default: unlimited, minimum: 1 }),
-  retry_attempts: uint('Most retries of a request; 0: never retry.', {
+  retry_attempts: uint('Most retries of a request.', {
+    zero: 'never retry',
     default: defaults.retry_attempts ?? unlimited,
   }),
   retry_initial_backoff_secs: uint(
@@ -204,6 +205,7 @@ const requestMembers = (defaults: RequestDefaults) => ({
         exclusiveMaximum: 1,
       }),
       rtt_deviation_scale: float('How many deviations of round-trip time count as usual.', {
+        zero: 'every time above the average is too long',
         default: defaults.rtt_deviation_scale ?? 2.5,
         minimum: 0,
       }),
@@ -324,7 +326,10 @@ export const encoding = (codecs: readonly EncodingCodec[] = codecNames) => ({
             quote_style: oneOf(['always', 'necessary', 'never', 'non_numeric'], 'Which values are quoted.', {
               default: 'necessary',
             }),
-            capacity: bytes('Accepted for compatibility; buffers size themselves.', { default: 8192 }),
+            capacity: bytes('Accepted for compatibility; buffers size themselves.', {
+              default: 8192,
+              zero: 'as any other number',
+            }),
           },
           'Options of codec `csv`.',
         ),
@@ -361,7 +366,8 @@ export const framingMethods = [
 ] as const
 export type FramingMethod = (typeof framingMethods)[number]
 
-const delimiter = () => either(uint('Its byte.', { maximum: 255 }), text('The character.'), 'Byte between frames.')
+const delimiter = () =>
+  either(uint('Its byte.', { maximum: 255, zero: 'the byte NUL' }), text('The character.'), 'Byte between frames.')
 
 /** Longest frame of method `length_delimited`. */
 export const defaultFrameLength = 8 * 1024 * 1024
@@ -528,7 +534,7 @@ export const compression = (
         algorithm: oneOf(algorithms, 'The algorithm.', { extensions }),
         level: optional(
           intOr(['none', 'fast', 'default', 'best'], '0 to 9 for gzip and zlib, 0 to 21 for zstd; others take none.', {
-            minimum: 0,
+            zero: 'gzip and zlib do not compress, zstd takes its default',
           }),
         ),
       },

@@ -110,32 +110,40 @@ export const program = (description: string, use: 'program' | 'condition', extra
 interface Range<T> extends Extras<T> {
   /** What the number bounds: components of tenants have a limit for it. */
   limit?: LimitName
+  /** Meaning of 0, for people. A number without it is above 0: no limit of nothing, and no wait without time, goes unexplained. */
+  zero?: string
   minimum?: number
   maximum?: number
   exclusiveMinimum?: number
   exclusiveMaximum?: number
 }
 
-export const uint = (description: string, { limit, ...extras }: Range<number> = {}) =>
-  option<number>({ type: 'integer', minimum: 0 }, description, extras, limited(limit))
+export const uint = (description: string, { limit, zero, ...extras }: Range<number> = {}) =>
+  option<number>({ type: 'integer', ...fromZero(zero) }, withZero(description, zero), extras, limited(limit))
+
+const fromZero = (zero: string | undefined) => (zero === undefined ? { minimum: 1 } : { minimum: 0, 'x-zero': zero })
+const withZero = (description: string, zero: string | undefined) =>
+  zero === undefined ? description : `${description} 0: ${zero}.`
 
 const limited = (limit: LimitName | undefined): Meaning | undefined => (limit === undefined ? undefined : { limit })
 
-export const float = (description: string, extras?: Range<number>) =>
-  option<number>({ type: 'number' }, description, extras)
+export const float = (description: string, { zero, ...extras }: Range<number> = {}) =>
+  option<number>({ type: 'number', ...(zero === undefined ? {} : fromZero(zero)) }, withZero(description, zero), extras)
 
 /** A whole number of bytes. */
-export const bytes = (description: string, { limit, ...extras }: Range<number> = {}) =>
-  option<number>({ type: 'integer', minimum: 0, 'x-unit': 'bytes' }, description, extras, limited(limit))
+export const bytes = (description: string, { limit, zero, ...extras }: Range<number> = {}) =>
+  option<number>(
+    { type: 'integer', ...fromZero(zero), 'x-unit': 'bytes' },
+    withZero(description, zero),
+    extras,
+    limited(limit),
+  )
 
 /** A number of seconds, fractions allowed unless `type` says otherwise. */
-export const seconds = (description: string, extras?: Range<number>) =>
-  option<number>(
-    // A bound that excludes zero says all that `minimum` would say.
-    { type: 'number', ...(extras?.exclusiveMinimum === undefined ? { minimum: 0 } : {}), 'x-unit': 'seconds' },
-    description,
-    extras,
-  )
+export const seconds = (description: string, { zero, ...extras }: Range<number> = {}) => {
+  const lowest = zero === undefined ? (extras.minimum === undefined ? { exclusiveMinimum: 0 } : {}) : fromZero(zero)
+  return option<number>({ type: 'number', ...lowest, 'x-unit': 'seconds' }, withZero(description, zero), extras)
+}
 
 export const bool = (description: string, extras?: Extras<boolean>) =>
   option<boolean>({ type: 'boolean' }, description, extras)
@@ -209,17 +217,17 @@ export function tagged<Tag extends string, V extends Readonly<Record<string, Opt
 export const intOr = <const V extends readonly string[]>(
   words: V,
   description: string,
-  extras: Extras<V[number] | number> & { minimum?: number; limit?: LimitName } = {},
+  extras: Extras<V[number] | number> & Pick<Range<number>, 'zero' | 'limit'> = {},
 ) => {
-  const { minimum = 0, limit, ...rest } = extras
+  const { zero, limit, ...rest } = extras
   return option<V[number] | number>(
     {
       anyOf: [
-        { type: 'integer', minimum, ...(limit === undefined ? {} : { 'x-means': { limit } }) },
+        { type: 'integer', ...fromZero(zero), ...(limit === undefined ? {} : { 'x-means': { limit } }) },
         { type: 'string', enum: words },
       ],
     },
-    description,
+    withZero(description, zero),
     rest,
   )
 }

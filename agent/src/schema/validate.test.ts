@@ -23,7 +23,7 @@ const members = {
     ),
   ),
   nested: group({ inner: group({ deep: uint('A number.', { default: 7 }) }, 'Inner.') }, 'Outer.'),
-  rows: list(group({ at: uint('A number.', { default: 1 }) }, 'A row.'), 'Rows.', { default: [] }),
+  rows: list(group({ at: uint('A number.', { zero: 'none', default: 1 }) }, 'A row.'), 'Rows.', { default: [] }),
   headers: map(text('A value.'), 'Headers.', { default: {} }),
 }
 
@@ -109,7 +109,7 @@ test.each(problems)('$given: $message', ({ given, path, message, help }) => {
 })
 
 test('all problems of a malformed encoding are one', () => {
-  const options = { encoding: encoding(['json', 'text']), other: optional(uint('A number.')) }
+  const options = { encoding: encoding(['json', 'text']), other: optional(uint('A number.', { zero: 'none' })) }
 
   const checked = parseOptions(options, { encoding: { codec: 'jason', only_fields: 'a', x: 1 }, other: 'x' })
 

@@ -12,7 +12,8 @@ export const blackhole = defineSink({
   summary: 'Takes events and forgets them.',
   accepts: ['log', 'metric'],
   options: {
-    print_interval_secs: seconds('Seconds between two reports in the log of how many events came; 0: no reports.', {
+    print_interval_secs: seconds('Seconds between two reports in the log of how many events came.', {
+      zero: 'no reports',
       default: 0,
     }),
     rate: optional(uint('Most events taken in a second. Unlimited if not given.', { minimum: 1 })),

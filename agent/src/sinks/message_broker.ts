@@ -107,6 +107,7 @@ export const messageBroker = defineSink({
         }),
         max_backoff_secs: uint('Longest wait between two attempts to connect.', { default: 30, minimum: 1 }),
         max_retries: uint('Attempts to connect in a row that together count as one attempt of a request.', {
+          zero: 'one attempt',
           default: 12,
         }),
         connection_timeout_secs: uint('Seconds for one attempt to connect.', { default: 10, minimum: 1 }),

@@ -60,6 +60,7 @@ export const cloudQueue = defineSource({
       }),
     ),
     poll_secs: uint('Seconds to wait for messages in one request. Those that are there are taken at once.', {
+      zero: 'a queue without messages answers at once, and is asked again at once',
       default: 15,
       maximum: 20,
     }),

@@ -26,7 +26,7 @@ export const demoLogs = defineSource({
   options: {
     format: oneOf([...demoFormats, 'shuffle'], 'The kind of lines; `shuffle` draws from `lines`.'),
     lines: optional(list(text('A line.'), 'Lines to draw from with format `shuffle`.', { minItems: 1 })),
-    interval: seconds('Seconds between two lines; 0: as fast as they are taken.', { default: 1 }),
+    interval: seconds('Seconds between two lines.', { zero: 'as fast as they are taken', default: 1 }),
     count: optional(uint('How many lines, after which the source ends. Without end if not given.', { minimum: 1 })),
     decoding: decoding(),
     framing: framing(),

@@ -63,7 +63,10 @@ export const file = defineSource({
       default: 'beginning',
     }),
     ignore_older_secs: optional(
-      seconds('Files that were not written to for so many seconds are taken as read.', { aliases: ['ignore_older'] }),
+      seconds('Files that were not written to for so many seconds are taken as read.', {
+        zero: 'lines that were written before the source found their file are not read',
+        aliases: ['ignore_older'],
+      }),
     ),
     ignore_checkpoints: bool('Whether to forget how far files were read before the start.', { default: false }),
     fingerprint: tagged(
@@ -108,10 +111,14 @@ export const file = defineSource({
       ),
     ),
     rotate_wait_secs: optional(
-      seconds('Seconds after which a file that was removed or renamed is closed, although it was not read to its end.'),
+      seconds(
+        'Seconds after which a file that was removed or renamed is closed, although it was not read to its end.',
+        { zero: 'at once' },
+      ),
     ),
     remove_after_secs: optional(
       seconds('Seconds after which a file that was delivered to its end is removed. Files stay if not given.', {
+        zero: 'at once',
         aliases: ['remove_after'],
       }),
     ),

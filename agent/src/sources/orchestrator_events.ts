@@ -43,7 +43,11 @@ export const orchestratorEvents = defineSource({
       text('Field selector that events must match.', { examples: ['type=Warning', 'regarding.kind=Pod'] }),
     ),
     extra_label_selector: optional(text('Label selector that events must match.')),
-    ignore_older_secs: optional(seconds('Events whose last occurrence is so many seconds ago are passed over.')),
+    ignore_older_secs: optional(
+      seconds('Events whose last occurrence is so many seconds ago are passed over.', {
+        zero: 'those that occurred before the source reads them',
+      }),
+    ),
     kube_config_file: optional(
       path(
         'A kubeconfig. If not given, the service account of the pod is used.',

@@ -30,7 +30,7 @@ const logs = defineSource({
   acknowledges: true,
   options: {
     address: optional(url('Where events come from.')),
-    port: optional(uint('Port to listen on.')),
+    port: optional(uint('Port to listen on.', { zero: 'any free port' })),
     old_port: optional(uint('Port to listen on.', { deprecated: 'Use `port`.' })),
     decoding: decoding(),
     proxy: proxy(),

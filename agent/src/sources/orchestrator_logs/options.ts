@@ -32,7 +32,7 @@ export const podLogOptions = {
   ),
   delay_deletion_ms: uint(
     'Milliseconds for which what is known about a deleted pod is kept. Agents of an operator keep it until the files are read; lines that were written later than that after the deletion go without it.',
-    { default: 60000, limit: 'keptMilliseconds' },
+    { zero: 'it is forgotten at once', default: 60000, limit: 'keptMilliseconds' },
   ),
   include_paths_glob_patterns: list(path('A glob pattern.', { use: 'glob', within: 'pod logs' }), 'Files to read.', {
     default: ['**/*'],
@@ -67,7 +67,10 @@ export const podLogOptions = {
     { default: 60000, minimum: 1, means: { tenantMinimum: 1000 } },
   ),
   ignore_older_secs: optional(
-    uint('Files that were not written to for so many seconds are taken as read.', { aliases: ['ignore_older'] }),
+    uint('Files that were not written to for so many seconds are taken as read.', {
+      zero: 'lines that were written before the source found their file are not read',
+      aliases: ['ignore_older'],
+    }),
   ),
   ingestion_timestamp_field: optional(fieldPath('Field for the time at which the line was read. Empty: none.')),
   insert_namespace_fields: bool('Whether namespaces are followed and their labels added.', { default: true }),
@@ -118,7 +121,9 @@ export const podLogOptions = {
     default: 'beginning',
   }),
   rotate_wait_secs: optional(
-    seconds('Seconds after which a file that was removed is closed although it was not read to its end.'),
+    seconds('Seconds after which a file that was removed is closed although it was not read to its end.', {
+      zero: 'at once',
+    }),
   ),
   self_node_name: optional(
     text('Name of the node. The environment variable AGENT_SELF_NODE_NAME if not given.', {

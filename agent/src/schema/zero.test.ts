@@ -1,0 +1,73 @@
+// Numbers at their ends: 0 is refused, or the declaration says what it means; the smallest and the largest number that are allowed work.
+// The tables take every number that a component, the global settings or the unit tests of a configuration declare.
+
+import { expect, test } from 'vitest'
+import { optionsOf } from '../config/component-options.ts'
+import { globalOptions } from '../config/globals.ts'
+import { testOptions } from '../config/unit-test-shape.ts'
+import { components } from '../registry.ts'
+import { explained } from './messages.ts'
+import { objectSchema } from './options.ts'
+import { violationsOf } from './violations.ts'
+import { isTable, membersOf, type Schema, variantsOf } from './walk.ts'
+
+interface NumberPlace {
+  readonly name: string
+  readonly schema: Schema
+}
+
+function* numbersIn(schema: Schema, name: string): Generator<NumberPlace> {
+  if (schema['type'] === 'integer' || schema['type'] === 'number') yield { name, schema }
+  for (const [key, member] of Object.entries(membersOf(schema))) yield* numbersIn(member, `${name}.${key}`)
+  for (const variant of variantsOf(schema) ?? []) yield* numbersIn(variant, name)
+  const { items, additionalProperties: others } = schema
+  if (isTable(items)) yield* numbersIn(items, `${name}[]`)
+  if (isTable(others)) yield* numbersIn(others, `${name}.*`)
+}
+
+const roots: readonly (readonly [string, Schema])[] = [
+  ['globals', objectSchema(globalOptions)],
+  ['tests', objectSchema(testOptions)],
+  ...components.map((each) => [`${each.kind} ${each.type}`, optionsOf(each).schema] as const),
+]
+const numbers = roots.flatMap(([name, schema]) => [...numbersIn(schema, name)])
+const takes = (schema: Schema, value: unknown) => violationsOf(schema, value).length === 0
+const isBounded = ({ schema }: NumberPlace) =>
+  schema['minimum'] !== undefined || schema['exclusiveMinimum'] !== undefined
+const named = (places: readonly NumberPlace[]) => [...new Set(places.map(({ name }) => name))]
+
+test('a number that may be 0 says what 0 means', () => {
+  expect(numbers.length).toBeGreaterThan(350)
+  const silent = numbers.filter(
+    (place) => isBounded(place) && takes(place.schema, 0) && typeof place.schema['x-zero'] !== 'string',
+  )
+  // The size of a buffer on disk has a lower limit of its own, which the check of all sinks knows.
+  const diskBuffers = components.filter(({ kind }) => kind === 'sink').map(({ type }) => `sink ${type}.buffer.max_size`)
+  expect(named(silent)).toEqual(diskBuffers)
+})
+
+test('only quantiles and limits of buckets may be below 0, and their components check them', () => {
+  expect(new Set(named(numbers.filter((place) => !isBounded(place))))).toEqual(
+    new Set([
+      'sink remote_write_metrics.buckets[]',
+      'sink remote_write_metrics.quantiles[]',
+      'sink tsdb_metrics.quantiles[]',
+    ]),
+  )
+})
+
+test('no number is infinite, and none is no number', () => {
+  const values = [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
+  expect(named(numbers.filter(({ schema }) => values.some((value) => takes(schema, value))))).toEqual([])
+})
+
+test.each(named(numbers.filter((place) => !takes(place.schema, 0))))(
+  '%s: the refusal of 0 says what is expected',
+  (name) => {
+    for (const { schema } of numbers.filter((place) => place.name === name && !takes(place.schema, 0))) {
+      const [problem, ...others] = explained(violationsOf(schema, 0), schema)
+      expect(others).toEqual([])
+      expect(problem?.message).toMatch(/must be|greater than|positive|expected/)
+    }
+  },
+)
