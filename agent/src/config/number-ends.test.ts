@@ -8,36 +8,16 @@ import { PenstockError } from '../errors.ts'
 import type { LogEvent } from '../event/log.ts'
 import type { MetricEvent } from '../event/metric.ts'
 import { components } from '../registry.ts'
-import { meaningOf } from '../schema/meaning.ts'
-import { webPorts } from '../schema/options.ts'
 import { parseOptions } from '../schema/validate.ts'
-import { isTable, type Schema } from '../schema/walk.ts'
+import type { Schema } from '../schema/walk.ts'
+import { exampleAt, merged, speaksToAddress } from '../testing/addressed.ts'
 import { fakeDestination } from '../testing/destination.ts'
 import { log, metric } from '../testing/events.ts'
 import { problemsOf, startSink, startSource } from '../testing/harness.ts'
 import { type OptionPlace, optionPlaces } from '../testing/option-places.ts'
 import { optionsOf } from './component-options.ts'
-import { exampleOptions } from './example.ts'
 
 vi.setConfig({ testTimeout: 30_000 })
-
-type Table = Readonly<Record<string, unknown>>
-
-/** The option of a component that is the address of its server, with this address as its value. */
-function addressOf(component: AnyDeclaration, url: string): Table {
-  const isAddress = (schema: unknown) =>
-    isTable(schema) && meaningOf(schema).address?.ports === webPorts && !meaningOf(schema).address?.part
-  for (const [name, schema] of Object.entries(optionsOf(component).members)) {
-    if (isAddress(schema)) return { [name]: url }
-    if (isAddress(schema['items'])) return { [name]: [url] }
-  }
-  return {}
-}
-
-function merged(base: unknown, over: unknown): unknown {
-  if (!isTable(base) || !isTable(over)) return over
-  return { ...base, ...Object.fromEntries(Object.entries(over).map(([key, value]) => [key, merged(base[key], value)])) }
-}
 
 /** The ends of the numbers that a declaration takes. */
 function endsOf(schema: Schema): number[] {
@@ -75,12 +55,13 @@ const events = ({ accepts }: SinkDeclaration): (LogEvent | MetricEvent)[] =>
         metric('spread', { type: 'distribution', samples: [{ value: 1, rate: 1 }], statistic: 'histogram' }),
       ]
 
-const hasAddress = (component: AnyDeclaration) => Object.keys(addressOf(component, '')).length > 0
 // One that needs the key of a service account is missing.
 const sinks = components.filter(
-  (each) => each.kind === 'sink' && hasAddress(each) && each.type !== 'siem_unstructured',
+  (each) => each.kind === 'sink' && speaksToAddress(each) && each.type !== 'siem_unstructured',
 ) as SinkDeclaration[]
-const readers = components.filter((each) => each.kind === 'source' && hasAddress(each) && each.type !== 'cloud_queue')
+const readers = components.filter(
+  (each) => each.kind === 'source' && speaksToAddress(each) && each.type !== 'cloud_queue',
+)
 
 /** Undefined where the component refuses the options, with a message, also when it is built. */
 async function unlessRefused<T>(building: Promise<T>): Promise<T | undefined> {
@@ -96,7 +77,7 @@ test.each(sinks.map((component) => ({ component, type: component.type })))(
   'sink $type does its work with each number at its ends, or refuses it',
   async ({ component }) => {
     await using destination = await fakeDestination({ status: 200, body: '{"took":1,"errors":false,"items":[]}' })
-    const example = { ...exampleOptions(component), ...addressOf(component, `${destination.url}/`) }
+    const example = exampleAt(component, `${destination.url}/`)
     const outcomeOf = async (options: object): Promise<string | undefined> => {
       if (!takes(component, options)) return undefined
       await using sink = await unlessRefused(startSink(component.type, options))
@@ -118,7 +99,7 @@ test.each(readers.map((component) => ({ component, type: component.type })))(
   'source $type asks its address with each number at its ends, or refuses it',
   async ({ component }) => {
     await using server = await fakeDestination({ status: 200, body: 'Uptime: 12' })
-    const example = { ...exampleOptions(component), ...addressOf(component, server.url) }
+    const example = exampleAt(component, server.url)
     let read = 0
     for (const { name, place, value } of endsIn(component)) {
       const options = merged(example, place.with(value)) as object

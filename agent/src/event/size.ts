@@ -1,6 +1,6 @@
 // Estimated size of events as JSON, in bytes. An estimate: escapes and the width of non-ASCII characters are not looked at.
 
-import type { MetricEvent } from './metric.ts'
+import type { MetricEvent, TagValue } from './metric.ts'
 import { type Shape, shapeOf } from './shape.ts'
 import { sharedObject } from './shared-object.ts'
 import { Timestamp } from './timestamp.ts'
@@ -82,11 +82,25 @@ function numberSize(value: number): number {
   return 12
 }
 
-export function metricSize(metric: MetricEvent): number {
+/** Of name, namespace and tags: what each of several series of a metric repeats. */
+export function identitySize(metric: MetricEvent): number {
   let size = 80 + metric.name.length + (metric.namespace?.length ?? 0)
   if (metric.tags !== undefined) {
-    for (const [name, value] of metric.tags) size += name.length + 6 + (typeof value === 'string' ? value.length : 8)
+    for (const [name, value] of metric.tags) size += name.length + 6 + tagSize(value)
   }
+  return size
+}
+
+function tagSize(value: TagValue): number {
+  if (typeof value === 'string') return value.length
+  if (value === null) return 8
+  let size = 8
+  for (let index = 0; index < value.length; index++) size += (value[index]?.length ?? 4) + 3
+  return size
+}
+
+export function metricSize(metric: MetricEvent): number {
+  const size = identitySize(metric)
   const value = metric.value
   switch (value.type) {
     case 'set':

@@ -109,11 +109,14 @@ export const monitorAMetrics = defineSink({
           const sort = type === 'distribution' || type === 'histogram' ? 'sketches' : 'series'
           return `${sort} ${event.metadata.secrets[keySecret] ?? apiKey}`
         },
-        ...metricRequests((events, body, key) => {
-          if (apiOf(key) === sketches) writeSketches(events, body, forms)
-          else if (version === 'v1') writeSeriesJson(events, body, forms)
-          else writeSeriesMessage(events, body, forms)
-        }),
+        ...metricRequests(
+          (events, body, key) => {
+            if (apiOf(key) === sketches) writeSketches(events, body, forms)
+            else if (version === 'v1') writeSeriesJson(events, body, forms)
+            else writeSeriesMessage(events, body, forms)
+          },
+          { texts: [options.default_namespace] },
+        ),
         tooLarge({ key, bodyBytes, payload }) {
           const { maxBytes, maxCompressed } = apiOf(key)
           return bodyBytes > maxBytes || payload.length > maxCompressed

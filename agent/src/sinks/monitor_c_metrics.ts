@@ -49,7 +49,9 @@ export const monitorCMetrics = defineSink({
     const sink = httpSink(context, options, {
       url: `${address}${address.includes('?') ? '&' : '?'}${query}`,
       headers: { 'content-type': 'text/plain' },
-      ...metricRequests((events, body) => body.writeText(aggregate(events).map(write).join('\n'))),
+      ...metricRequests((events, body) => body.writeText(aggregate(events).map(write).join('\n')), {
+        texts: [options.default_namespace, options.token],
+      }),
       secret: options.token, // a tag of every line
       async healthcheck(get) {
         const health = joinPath(base, '/health')

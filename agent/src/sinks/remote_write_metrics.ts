@@ -34,7 +34,7 @@ import {
 import { compileTemplate } from '../template.ts'
 import { normalised } from './metric/normalised.ts'
 import { metricRequests } from './metric/requests.ts'
-import { writeSeries } from './remote_write_metrics/series.ts'
+import { seriesOf, writeSeries } from './remote_write_metrics/series.ts'
 
 export const remoteWriteMetrics = defineSink({
   type: 'remote_write_metrics',
@@ -168,8 +168,9 @@ export const remoteWriteMetrics = defineSink({
               if (id === undefined) templateFailed(context, 'tenant_id', tenant, event, true)
               return id
             },
-      ...metricRequests((events, body) =>
-        writeSeries(options.batch.aggregate ? aggregate(events) : events, body, forms),
+      ...metricRequests(
+        (events, body) => writeSeries(options.batch.aggregate ? aggregate(events) : events, body, forms),
+        { seriesOf: (event) => seriesOf(event.value, forms), texts: [options.default_namespace] },
       ),
       classify: aws === undefined ? classify : (answer) => aws.judge(answer, classify(answer)),
       sign: aws?.sign,

@@ -130,7 +130,9 @@ export const tsdbMetrics = defineSink({
       ...(second && options.token !== undefined
         ? { lastHeaders: () => ({ authorization: `Token ${options.token}` }) }
         : {}),
-      ...metricRequests((events, body) => body.writeText(aggregate(events).map(write).join('\n'))),
+      ...metricRequests((events, body) => body.writeText(aggregate(events).map(write).join('\n')), {
+        texts: [options.default_namespace, ...Object.entries(options.tags).flat()],
+      }),
       secret: second ? options.token : options.password, // the password is part of the address
       classify: (response, sent) => classifyInHalves(response, sent, ofSome),
       async healthcheck(get) {

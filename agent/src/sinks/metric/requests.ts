@@ -3,18 +3,36 @@
 
 import type { Body } from '../../event/body.ts'
 import type { MetricEvent } from '../../event/metric.ts'
+import { identitySize } from '../../event/size.ts'
 import type { HttpSinkSpec } from '../../http/sink.ts'
 
-/** @param write writes a whole body for events, in their order */
+/** What a body has beside the events, and how often it repeats parts of them. */
+export interface MetricForm {
+  /** Series or lines that are written of an event, each with its name and tags; one if not given. */
+  readonly seriesOf?: (event: MetricEvent) => number
+  /** Texts of options that each series carries. */
+  readonly texts?: readonly (string | undefined)[]
+}
+
+/**
+ * The batcher ends a request by the bytes of its body, and of those to come: here all are. They are estimated as it estimates them
+ * itself, two bytes for each character.
+ *
+ * @param write writes a whole body for events, in their order
+ */
 export function metricRequests(
   write: (events: readonly MetricEvent[], body: Body, key: string) => void,
+  { seriesOf, texts = [] }: MetricForm = {},
 ): Pick<HttpSinkSpec, 'encode' | 'assemble'> & { readonly finish: NonNullable<HttpSinkSpec['finish']> } {
+  const around = texts.reduce((sum, text) => sum + (text?.length ?? 0), 0)
   return {
     encode(events, from, to, open) {
       open.state ??= []
       const kept = open.state as MetricEvent[]
       for (let index = from; index < to; index++) {
-        kept.push(events[index] as MetricEvent)
+        const event = events[index] as MetricEvent
+        kept.push(event)
+        open.bytesToCome += event.size + 2 * (seriesOf?.(event) ?? 1) * (identitySize(event) + around)
         open.mark(0)
       }
     },

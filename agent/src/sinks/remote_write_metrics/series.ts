@@ -2,7 +2,7 @@
 // sort of metric needs (`le`, `quantile`, `__name__`) stands in place of a tag of that name.
 
 import type { Body } from '../../event/body.ts'
-import { type MetricEvent, singleTagValue } from '../../event/metric.ts'
+import { type MetricEvent, type MetricValue, singleTagValue } from '../../event/metric.ts'
 import { compareKeys } from '../../event/value.ts'
 import { floatText } from '../../formats/json.ts'
 import { ProtobufWriter } from '../../formats/protobuf.ts'
@@ -31,6 +31,20 @@ const counter = 1
 const gauge = 2
 const histogram = 3
 const summary = 5
+
+/** How many series are written of a value, its family among them. */
+export function seriesOf(value: MetricValue, forms: SeriesForms): number {
+  switch (value.type) {
+    case 'histogram':
+      return value.buckets.length + 4
+    case 'summary':
+      return value.quantiles.length + 3
+    case 'distribution':
+      return value.statistic === 'histogram' ? forms.limits.length + 4 : forms.quantiles.length + 3
+    default:
+      return 2
+  }
+}
 
 /** Writes a whole request for events in their order: of one series and one time, the last value stays. */
 export function writeSeries(events: readonly MetricEvent[], body: Body, forms: SeriesForms): void {
