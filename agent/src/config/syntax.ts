@@ -2,18 +2,8 @@
 // The three have the same structure: what one says the others can say, and the values come out alike.
 
 import { extname } from 'node:path'
-import {
-  isAlias,
-  isMap,
-  isPair,
-  isScalar,
-  isSeq,
-  type Node,
-  type Pair,
-  parseDocument,
-  Scalar,
-  type YAMLMap,
-} from 'yaml'
+import { isAlias, isMap, isPair, isScalar, isSeq, type Node, type Pair, Scalar, type YAMLMap } from 'yaml'
+import { readYamlDocuments } from '../formats/yaml-documents.ts'
 import { parseToml } from './toml.ts'
 
 export type Format = 'toml' | 'yaml' | 'json'
@@ -75,25 +65,29 @@ export function parseText(text: string, format: Format): ParseResult {
 }
 
 function parseYaml(text: string): ParseResult {
-  const document = parseDocument(text, { merge: true, prettyErrors: false, stringKeys: true })
-  if (document.errors.length > 0) {
+  const { documents, problem } = readYamlDocuments(text, { stringKeys: true })
+  const found = problem === undefined ? (documents[0]?.problems ?? []) : [problem]
+  const second = documents[1]
+  if (second !== undefined && found.length === 0) {
+    const offset = second.document.range?.[0] ?? 0
     return {
       ok: false,
-      problems: document.errors.map((error) => ({ offset: error.pos[0], message: sentence(error.message) })),
+      problems: [{ offset, message: sentence('The text has several documents, and one is expected') }],
     }
   }
-  let value: unknown
-  try {
-    value = document.toJS({ maxAliasCount: 1000 })
-  } catch (error) {
-    return { ok: false, problems: [{ offset: 0, message: sentence((error as Error).message) }] }
+  if (found.length > 0) {
+    return { ok: false, problems: found.map(({ offset, message }) => ({ offset, message: sentence(message) })) }
   }
-  const root = document.contents
+  const { document, value } = documents[0] ?? {}
+  const root = (document?.contents ?? null) as Node | null
   return {
     ok: true,
     document: {
       value: value ?? undefined,
-      locate: (path) => locateNode(root, path, text, (node) => (isAlias(node) ? node.resolve(document) : node)),
+      locate: (path) =>
+        locateNode(root, path, text, (node) =>
+          isAlias(node) && document !== undefined ? node.resolve(document) : node,
+        ),
     },
   }
 }

@@ -3,9 +3,11 @@
 
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { extname, join } from 'node:path'
+import { positionAt } from '@penstock/agent/config/place'
 import { errorText } from '@penstock/agent/errors'
+import { readYamlDocuments } from '@penstock/agent/formats/yaml-documents'
 import { closest, type Problem } from '@penstock/agent/schema/problems'
-import { type Document, isMap, isNode, LineCounter, parseAllDocuments, type YAMLMap } from 'yaml'
+import { type Document, isMap, isNode, type LineCounter, type YAMLMap } from 'yaml'
 import { kindOf, kinds } from '../api/kinds.ts'
 import { apiVersion, type KubeObject } from '../api/object.ts'
 import { namePattern } from '../api/pipeline.ts'
@@ -98,21 +100,28 @@ function readFile(file: string, defaultNamespace: string, resources: Resource[],
     problems.push({ severity: 'error', path: '', file, message: `"${file}" cannot be read`, help: errorText(error) })
     return
   }
-  const lines = new LineCounter()
-  for (const document of parseAllDocuments(text, { lineCounter: lines, merge: true })) {
-    for (const error of document.errors) {
-      const { line, col } = lines.linePos(error.pos[0])
-      const message = error.message.split(' at line ')[0] as string
-      problems.push({ severity: 'error', path: '', file, line, column: col, message })
+  const { documents, lines, problem } = readYamlDocuments(text)
+  if (problem !== undefined) {
+    const { line, column } = positionAt(text, problem.offset)
+    problems.push({ severity: 'error', path: '', file, line, column, message: problem.message })
+  }
+  for (const { document, value, problems: found } of documents) {
+    for (const { offset, message, byAliases } of found) {
+      const { line, col } = lines.linePos(offset)
+      const problem = { severity: 'error', path: '', file, line, column: col } as const
+      const help = 'Write out what its aliases (`*name`) stand for.'
+      if (byAliases !== true) problems.push({ ...problem, message })
+      else problems.push({ ...problem, message: `this document cannot be read: ${message}`, help })
     }
-    if (document.errors.length > 0 || document.contents === null) continue
-    const resource = documentOf(document, file, lines, defaultNamespace, problems)
+    if (found.length > 0 || document.contents === null) continue
+    const resource = documentOf(document, value, file, lines, defaultNamespace, problems)
     if (resource !== undefined) resources.push(resource)
   }
 }
 
 function documentOf(
   document: Document,
+  value: unknown,
   file: string,
   lines: LineCounter,
   defaultNamespace: string,
@@ -125,16 +134,7 @@ function documentOf(
   }
   if (!isMap(document.contents))
     return report([], 'A resource must be a mapping with apiVersion, kind, metadata and spec.')
-  let content: Record<string, unknown>
-  try {
-    content = document.toJS({ maxAliasCount: 1000 }) as Record<string, unknown>
-  } catch (error) {
-    const { line, col } = lines.linePos(document.contents?.range?.[0] ?? 0)
-    const message = `this document cannot be read: ${errorText(error)}`
-    const help = 'Write out what its aliases (`*name`) stand for.'
-    problems.push({ severity: 'error', path: '', file, line, column: col, message, help })
-    return undefined
-  }
+  const content = value as Record<string, unknown>
   const kind = content['kind']
   const isOurs = typeof kind === 'string' && ourKinds.includes(kind)
   const isReferred = typeof kind === 'string' && referredKinds.includes(kind)

@@ -1,0 +1,191 @@
+// YAML files of users, as documents with places. Limits hold before the parser builds anything: for the length of a text, its parts, their
+// nesting, and the parts that aliases repeat. Code that walks the values needs no limits of its own.
+
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isPair,
+  isScalar,
+  isSeq,
+  Lexer,
+  LineCounter,
+  type Node,
+  parseAllDocuments,
+  type YAMLMap,
+} from 'yaml'
+
+export const yamlLimits = { characters: 16 << 20, parts: 300_000, depth: 128, aliases: 1000 } as const
+
+export interface YamlProblem {
+  readonly offset: number
+  readonly message: string
+  /** Aliases are the reason: written out, the text could be read. */
+  readonly byAliases?: true
+}
+
+export interface YamlDocument {
+  readonly document: Document
+  /** Undefined if there are problems. */
+  readonly value: unknown
+  readonly problems: readonly YamlProblem[]
+}
+
+export interface YamlText {
+  readonly documents: readonly YamlDocument[]
+  readonly lines: LineCounter
+  /** Why nothing is read of the text. */
+  readonly problem?: YamlProblem
+}
+
+/** Reads all documents of a text. Merge keys (`<<`) are followed; `stringKeys`: keys of other types are refused. */
+export function readYamlDocuments(text: string, { stringKeys = false } = {}): YamlText {
+  const lines = new LineCounter()
+  const problem = excessOf(text)
+  if (problem !== undefined) return { documents: [], lines, problem }
+  // The library compares each key with all before it.
+  const options = { lineCounter: lines, merge: true, prettyErrors: false, uniqueKeys: false, stringKeys } as const
+  return { documents: parseAllDocuments(text, options).map((document) => readDocument(document)), lines }
+}
+
+function readDocument(document: Document): YamlDocument {
+  if (document.errors.length > 0) {
+    const problems = document.errors.map(({ code, message, pos }) => ({
+      offset: pos[0],
+      message: code === 'RESOURCE_EXHAUSTION' ? tooDeep : message,
+    }))
+    return { document, value: undefined, problems }
+  }
+  const { problems, excess } = new Walk(document)
+  if (problems.length > 0) return { document, value: undefined, problems }
+  try {
+    const value: unknown = document.toJS({ maxAliasCount: yamlLimits.aliases })
+    if (excess === undefined) return { document, value, problems: [] }
+    return { document, value: undefined, problems: [excess] }
+  } catch (error) {
+    const offset = document.contents?.range?.[0] ?? 0
+    return { document, value: undefined, problems: [{ offset, message: (error as Error).message, byAliases: true }] }
+  }
+}
+
+const tooDeep = `The document is nested deeper than ${yamlLimits.depth} levels`
+const tooMany = `The document has more than ${yamlLimits.parts} parts`
+
+/** Why a text is not parsed: the parser builds all of it at once, by recursion. */
+function excessOf(text: string): YamlProblem | undefined {
+  if (text.length > yamlLimits.characters) {
+    return { offset: 0, message: `The text is longer than ${yamlLimits.characters} characters` }
+  }
+  // A text of so few characters has no more parts.
+  if (text.length < yamlLimits.depth) return undefined
+  let [offset, depth, parts, onLine] = [0, 0, 0, 0]
+  for (const token of new Lexer().lex(text)) {
+    switch (token[0]) {
+      case '\u0002': // marks of the lexer, which are not in the text
+      case '\u0018':
+        continue
+      case '\u001f':
+        parts++
+        continue
+      case '[':
+      case '{':
+        depth++
+        parts++
+        break
+      case ']':
+      case '}':
+        depth--
+        break
+      case '-':
+      case '?':
+        // `- - -` nests without brackets.
+        if (token.length === 1) onLine++
+        break
+      case '\n':
+      case '\r':
+        onLine = 0
+        break
+    }
+    if (depth > yamlLimits.depth || onLine > yamlLimits.depth) return { offset, message: tooDeep }
+    if (parts > yamlLimits.parts) return { offset, message: tooMany }
+    offset += token.length
+  }
+  return undefined
+}
+
+/** Size and depth of a part with all that its aliases stand for. */
+interface Extent {
+  readonly parts: number
+  readonly depth: number
+}
+
+/** Looks for keys that come twice, for aliases that stand for a part around them, and for what aliases make too large. */
+class Walk {
+  readonly problems: YamlProblem[] = []
+  /** The size that aliases make, where it is too large; the library may say more about it. */
+  readonly excess: YamlProblem | undefined
+  readonly #anchors = new Map<string, Node>()
+  readonly #extents = new Map<unknown, Extent>()
+  /** Parts that are being looked at, the outermost first. */
+  readonly #around = new Set<unknown>()
+
+  constructor(document: Document) {
+    const { parts, depth } = this.#extentOf(document.contents, 0)
+    const message =
+      depth > yamlLimits.depth
+        ? `${tooDeep}, with those that aliases add`
+        : parts > yamlLimits.parts
+          ? `${tooMany}, with those that aliases repeat`
+          : undefined
+    const offset = document.contents?.range?.[0] ?? 0
+    this.excess = message === undefined ? undefined : { offset, message, byAliases: true }
+  }
+
+  #report(node: unknown, message: string, byAliases = false): void {
+    const offset = (node as Node | null)?.range?.[0] ?? 0
+    this.problems.push({ offset, message, ...(byAliases ? { byAliases } : {}) })
+  }
+
+  #extentOf(node: unknown, level: number): Extent {
+    if (level > yamlLimits.depth) {
+      if (this.problems.length === 0) this.#report(node, tooDeep)
+      return one
+    }
+    if (isAlias(node)) {
+      const meant = this.#anchors.get(node.source)
+      if (!this.#around.has(meant)) return this.#extents.get(meant) ?? one
+      this.#report(node, `The alias *${node.source} stands for a part that it is in`, true)
+      return one
+    }
+    const { anchor } = (node ?? {}) as { readonly anchor?: string }
+    if (anchor !== undefined) this.#anchors.set(anchor, node as Node)
+    if (!isMap(node) && !isSeq(node)) return one
+    if (isMap(node)) this.#findTwice(node)
+    this.#around.add(node)
+    let parts = 1
+    let depth = 0
+    for (const item of node.items) {
+      for (const part of isPair(item) ? [item.key, item.value] : [item]) {
+        const extent = this.#extentOf(part, level + 1)
+        parts += extent.parts
+        depth = Math.max(depth, extent.depth)
+      }
+    }
+    this.#around.delete(node)
+    const extent = { parts, depth: depth + 1 }
+    if (anchor !== undefined) this.#extents.set(node, extent)
+    return extent
+  }
+
+  #findTwice({ items }: YAMLMap): void {
+    const seen = new Set<unknown>()
+    for (const { key } of items) {
+      const name = isScalar(key) ? key.value : key
+      // Several merges are one after the other.
+      if (typeof name !== 'symbol' && name !== '<<' && seen.has(name)) this.#report(key, 'Map keys must be unique')
+      seen.add(name)
+    }
+  }
+}
+
+const one: Extent = { parts: 1, depth: 1 }
