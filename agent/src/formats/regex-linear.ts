@@ -37,6 +37,17 @@ export function compileBounded(source: string, flags: string): RegExp {
   return plan.longest === Number.POSITIVE_INFINITY ? native : new BoundedRegExp(source, flags)
 }
 
+/** The same without exceptions: a pattern that only the built-in engine runs is refused unless that takes time in proportion to the text. */
+export function compileLinear(source: string, flags: string): RegExp {
+  const compiled = compileBounded(source, flags)
+  if (planOf(source, flags) === undefined) {
+    throw new SyntaxError(
+      `the pattern /${source.length > 60 ? `${source.slice(0, 60)}…` : source}/ cannot run in linear time, as it has back-references or assertions that look far`,
+    )
+  }
+  return compiled
+}
+
 /** A pattern that data is matched with. */
 export type Pattern = Pick<RegExp, 'exec'>
 

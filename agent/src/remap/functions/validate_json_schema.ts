@@ -3,6 +3,7 @@
 import { createRequire } from 'node:module'
 import type { Ajv, Options, ValidateFunction } from 'ajv'
 import { BoundedMap } from '../../bounded-map.ts'
+import { compileLinear } from '../../formats/regex-linear.ts'
 import { GivenFileError, parseSecretJson, readGivenText } from '../../given-file.ts'
 import { defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
@@ -38,7 +39,33 @@ const limits = {
   maxBytes: 32 << 20,
   sizeOf: (validator: Validator) => (typeof validator === 'string' ? 2 * validator.length : 300_000),
 }
-type Validator = ValidateFunction | string
+type Validator = Judge | string
+
+/** What a text is judged by: the schema, and how many references one text may follow. */
+interface Judge {
+  readonly validate: ValidateFunction
+  readonly turns: Turns
+}
+
+/** Schemas that refer to themselves may follow references without end, or as often as two to the depth of a text. */
+class Turns {
+  left = 0
+
+  take(): true {
+    if (--this.left < 0) throw new TooLong()
+    return true
+  }
+}
+
+class TooLong extends Error {}
+
+const maxSchemaBytes = 1 << 20
+/** Tables and lists in a schema, and how deep they are nested. */
+const maxSchemaParts = 20_000
+const maxSchemaDepth = 128
+/** References that are followed for one text. */
+const maxTurns = 1_000_000
+const tooLong = `JSON schema validation failed: the text needs more than ${maxTurns} references of the schema, or is nested too deep`
 
 /** Formats of the drafts whose texts are not looked at. */
 const unchecked = ['idn-email', 'idn-hostname', 'iri', 'iri-reference']
@@ -48,7 +75,7 @@ export const validateJsonSchema = defineFunction({
   category: 'Type',
   summary: 'Returns whether a JSON text satisfies the schema in a file.',
   description:
-    'The file is read once for each call in a program; of paths that change from event to event, the last ones are remembered. Schemas are of the draft that `$schema` names, else of 2020-12.',
+    'The file is read once for each call in a program; of paths that change from event to event, the last ones are remembered. Schemas are of the draft that `$schema` names, else of 2020-12. A schema has at most 1 MiB; its references must be within it, because none is fetched; its patterns must run in linear time, so back-references and assertions that look far are refused.',
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The text.' },
     { name: 'schema_definition', kind: kinds.string, meaning: 'file', description: 'Path of the file.' },
@@ -62,7 +89,12 @@ export const validateJsonSchema = defineFunction({
   ],
   returns: kinds.boolean,
   fallible: 'always',
-  errors: ['The text is not JSON.', 'The schema is missing or not valid.', 'A format is not known.'],
+  errors: [
+    'The text is not JSON.',
+    'The schema is missing or not valid.',
+    'A format is not known.',
+    'The text needs too many references of the schema.',
+  ],
   pure: false,
   examples: [
     { source: 'validate_json_schema("{}", "no-such-file.json") ?? false', result: 'false' },
@@ -79,12 +111,12 @@ export const validateJsonSchema = defineFunction({
     const compiled = new BoundedMap<Validator>(limits)
     return (text: string, path: string, ignoreFormats: boolean): Result => {
       const key = `${ignoreFormats} ${path}`
-      let validate = compiled.get(key)
-      if (validate === undefined) {
-        validate = load(path, ignoreFormats)
-        compiled.set(key, validate)
+      let judge = compiled.get(key)
+      if (judge === undefined) {
+        judge = load(path, ignoreFormats)
+        compiled.set(key, judge)
       }
-      if (typeof validate === 'string') return failure(validate)
+      if (typeof judge === 'string') return failure(judge)
       if (text === '') return failure('Empty JSON value')
       let value: unknown
       try {
@@ -92,17 +124,25 @@ export const validateJsonSchema = defineFunction({
       } catch (error) {
         return failure(`Invalid JSON: ${(error as Error).message}`)
       }
-      if (validate(value)) return true
+      const { validate, turns } = judge
+      turns.left = maxTurns
+      try {
+        if (validate(value)) return true
+      } catch (error) {
+        // The library walks by recursion.
+        if (error instanceof TooLong || error instanceof RangeError) return failure(tooLong)
+        throw error
+      }
       const [first] = validate.errors ?? []
       return failure(`JSON schema validation failed: ${first?.instancePath || '/'} ${first?.message ?? 'is not valid'}`)
     }
   },
 })
 
-function load(path: string, ignoreFormats: boolean): ValidateFunction | string {
+function load(path: string, ignoreFormats: boolean): Validator {
   let text: string
   try {
-    text = readGivenText({ option: 'schema_definition', path })
+    text = readGivenText({ option: 'schema_definition', path, maxBytes: maxSchemaBytes })
   } catch (error) {
     if (!(error instanceof GivenFileError)) throw error
     const reason = error.code === 'ENOENT' ? 'No such file or directory (os error 2)' : error.reason
@@ -110,9 +150,12 @@ function load(path: string, ignoreFormats: boolean): ValidateFunction | string {
   }
   try {
     const schema = parseSecretJson(text)
+    checkSize(schema)
     const unknown = ignoreFormats ? undefined : unknownFormat(schema)
     if (unknown !== undefined) throw new TypeError(`the format '${unknown}' is not known`)
-    return validatorOf(schema).compile(withoutOldDraft(schema))
+    const turns = new Turns()
+    const validate = validatorOf(schema, turns).compile(counted(withoutOldDraft(schema)) as Schema | boolean)
+    return { validate, turns }
   } catch (error) {
     return `JSON schema '${path}' is not valid: ${(error as Error).message}`
   }
@@ -130,13 +173,69 @@ function draftOf(schema: unknown): string {
   return typeof draft === 'string' ? draft.replace(/#$/, '') : standardDraft
 }
 
-function validatorOf(schema: unknown): Ajv {
+function validatorOf(schema: unknown, turns: Turns): Ajv {
   const loaded = require(drafts[draftOf(schema)] ?? 'ajv') as { default: new (options: Options) => Ajv }
-  const ajv = new loaded.default({ strict: false, logger: false })
+  const ajv = new loaded.default({ strict: false, logger: false, code: { regExp: linear } })
   const { default: addFormats } = require('ajv-formats') as typeof import('ajv-formats')
   ;(addFormats as unknown as (ajv: Ajv, options: object) => void)(ajv, { formats: [...formats] })
   for (const format of unchecked) ajv.addFormat(format, true)
+  ajv.addKeyword({ keyword: turnKeyword, before: '$ref', errors: false, validate: () => turns.take() })
+  // The library compares each item with each.
+  ajv.removeKeyword('uniqueItems')
+  ajv.addKeyword({
+    keyword: 'uniqueItems',
+    type: 'array',
+    schemaType: 'boolean',
+    error: { message: 'must NOT have duplicate items' },
+    validate: (wanted: boolean, items: readonly unknown[]) =>
+      !wanted || items.length < 2 || new Set(items.map(identityOf)).size === items.length,
+  })
   return ajv
+}
+
+/** Patterns match data that may come from anybody. */
+const linear = Object.assign((pattern: string, flags: string) => compileLinear(pattern, flags), { code: 'linear' })
+
+/** Stands beside each reference, and counts how often it is followed. */
+const turnKeyword = 'x-penstock-turn'
+
+/** @param isByName whether the members are schemas by names that users choose, and no keywords */
+function counted(schema: unknown, isByName = false): unknown {
+  if (Array.isArray(schema)) return schema.map((each) => counted(each))
+  if (!isSchema(schema)) return schema
+  const members = Object.entries(schema).map(([keyword, inner]): [string, unknown] =>
+    !isByName && data.includes(keyword)
+      ? [keyword, inner]
+      : [keyword, counted(inner, !isByName && byName.includes(keyword))],
+  )
+  const refers = !isByName && references.some((keyword) => typeof schema[keyword] === 'string')
+  return Object.fromEntries(refers ? [...members, [turnKeyword, true]] : members)
+}
+
+const references = ['$ref', '$dynamicRef', '$recursiveRef']
+/** Keywords whose values are schemas by name. */
+const byName = ['$defs', 'definitions', 'dependencies', 'dependentSchemas', 'patternProperties', 'properties']
+
+/** A text that is the same for equal values of JSON. */
+function identityOf(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(identityOf).join()}]`
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  const members = Object.entries(value).toSorted(([left], [right]) => (left < right ? -1 : 1))
+  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${identityOf(member)}`).join()}}`
+}
+
+/** Refuses schemas of which the library would make too much code. */
+function checkSize(schema: unknown): void {
+  let level: unknown[] = [schema]
+  let parts = 0
+  for (let depth = 0; level.length > 0; depth++) {
+    parts += level.length
+    if (depth > maxSchemaDepth) throw new TypeError(`it is nested deeper than ${maxSchemaDepth} levels`)
+    if (parts > maxSchemaParts) throw new TypeError(`it has more than ${maxSchemaParts} tables and lists`)
+    level = level.flatMap((each) =>
+      Object.values(each as object).filter((inner) => typeof inner === 'object' && inner !== null),
+    )
+  }
 }
 
 /** Drafts before 2019 are read as draft 7, which has the last of their forms. */
@@ -146,6 +245,9 @@ function withoutOldDraft(schema: unknown): Schema | boolean {
   return draft === undefined || drafts[draftOf(schema)] !== undefined ? schema : rest
 }
 
+/** Keywords whose values are data. */
+const data: readonly string[] = ['const', 'default', 'enum', 'examples']
+
 /** The first format in a schema that no draft has. */
 function unknownFormat(schema: unknown): string | undefined {
   if (Array.isArray(schema)) return schema.map(unknownFormat).find((format) => format !== undefined)
@@ -153,7 +255,7 @@ function unknownFormat(schema: unknown): string | undefined {
   for (const [keyword, inner] of Object.entries(schema)) {
     if (keyword === 'format' && typeof inner === 'string') {
       if (!(formats as readonly string[]).includes(inner) && !unchecked.includes(inner)) return inner
-    } else if (!['const', 'default', 'enum', 'examples'].includes(keyword)) {
+    } else if (!data.includes(keyword)) {
       const found = unknownFormat(inner)
       if (found !== undefined) return found
     }
