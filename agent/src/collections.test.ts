@@ -147,7 +147,7 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'tailing/shared-discovery.ts #folders',
   ],
   'shapes of objects, counted where they are made': [
-    'buffers/disk/packing.ts unpackers',
+    'buffers/disk/packing/shape-unpacker.ts unpackers',
     'event/shape.ts keyTexts',
     'remap/functions/map_keys.ts others',
   ],

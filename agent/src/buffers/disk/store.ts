@@ -22,7 +22,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { crc32c } from '../../formats/crc32c.ts'
 import type { Position } from './ledger.ts'
-import type { PackedRecord } from './packing.ts'
+import type { PackedRecord } from './packing/record-memory.ts'
 import { headerBytes, type RecordKind, recordBytes, writeHeader } from './record.ts'
 import { maxSegments, openIfThere, recordsIn, type Segment, segmentLimit, segmentName, spareName } from './segment.ts'
 

@@ -1,12 +1,14 @@
 import { isDeepStrictEqual } from 'node:util'
 import { expect, test } from 'vitest'
-import { LogEvent } from '../../event/log.ts'
-import type { MetricEvent } from '../../event/metric.ts'
-import { Timestamp } from '../../event/timestamp.ts'
-import { Bytes, Float, Regex, type Value, type ValueObject } from '../../event/value.ts'
-import { log, metric } from '../../testing/events.ts'
-import { Random } from '../../testing/random.ts'
-import { Packer, recycle, Unpacker } from './packing.ts'
+import { LogEvent } from '../../../event/log.ts'
+import type { MetricEvent } from '../../../event/metric.ts'
+import { Timestamp } from '../../../event/timestamp.ts'
+import { Bytes, Float, Regex, type Value, type ValueObject } from '../../../event/value.ts'
+import { log, metric } from '../../../testing/events.ts'
+import { Random } from '../../../testing/random.ts'
+import { Packer } from './packer.ts'
+import { recycle } from './record-memory.ts'
+import { Unpacker } from './unpacker.ts'
 
 const packer = new Packer()
 const unpacker = new Unpacker()

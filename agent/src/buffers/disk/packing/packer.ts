@@ -1,0 +1,323 @@
+// Events as bytes: every value is packed so that it comes back exactly, 64-bit integers, boxed floats, bytes, nanoseconds and
+// metadata. Packed objects need no others: names of members are written once for each shape, a member that is the same
+// as in the object before is one byte, and text is collected so that one call writes and one reads the strings of many events.
+// FORMAT.md describes the format; a change of it needs another `recordFormat`.
+
+import { type LogEvent, noMetadata } from '../../../event/log.ts'
+import type { MetricEvent, MetricValue } from '../../../event/metric.ts'
+import { type Shape, shapeOf } from '../../../event/shape.ts'
+import { Timestamp } from '../../../event/timestamp.ts'
+import { Bytes, Float, Regex, type Value, type ValueObject } from '../../../event/value.ts'
+import { grown, type PackedRecord, recordMemory, viewOf } from './record-memory.ts'
+import { type ShapePacker, shapePacker } from './shape-packer.ts'
+import { blockUnits, headBytes, longestShort, tag, utf8Text, utf16Text } from './tags.ts'
+
+const replacement = Buffer.from('\u{fffd}')
+const none = Buffer.alloc(0)
+
+/** Distinguishes the records that are packed: a shape that one of them has defined is not defined in the next. */
+let records = 0
+
+/** Packs the events of one record after the other. */
+export class Packer {
+  // Open to generated code, as are `room`, `longText`, `collect` and `value`.
+  /** Values, of which so many bytes are there; blocks of text lie behind them. There are none between records. */
+  values: Buffer = none
+  #view: DataView = viewOf(none)
+  at = 0
+  #texts: Buffer = none
+  #textAt = 0
+  /** Text of the block that is being filled. */
+  #text = ''
+  #units = 0
+  /** A block was announced. */
+  #announced = false
+  #record = 0
+  #shapes = 0
+  #events = 0
+
+  /** A new record begins. */
+  begin(): void {
+    const { values, texts } = recordMemory()
+    this.values = values
+    this.#view = viewOf(values)
+    this.#texts = texts
+    this.#record = ++records
+    this.at = 0
+    this.#textAt = 0
+    this.#text = ''
+    this.#units = 0
+    this.#announced = false
+    this.#shapes = 0
+    this.#events = 0
+  }
+
+  /** Bytes so far, about. */
+  get size(): number {
+    return this.at + this.#textAt + this.#units
+  }
+
+  get events(): number {
+    return this.#events
+  }
+
+  /** Closes the record and gives it away; who has it calls `recycle` when it is done with. */
+  finish(): PackedRecord {
+    if (this.#units > 0 || this.#announced) this.#closeBlock()
+    const packed = { values: this.values.subarray(0, this.at), texts: this.#texts.subarray(0, this.#textAt) }
+    this.values = none
+    this.#texts = none
+    return packed
+  }
+
+  log(event: LogEvent): void {
+    const described = event.metadata !== noMetadata
+    this.#begin(described)
+    this.#object(event.fields, event.shape)
+    if (described) this.#metadata(event)
+  }
+
+  metric(event: MetricEvent): void {
+    const described = event.metadata !== noMetadata
+    this.#begin(described)
+    this.text(event.name)
+    this.value(event.namespace)
+    this.value(event.kind === 'absolute')
+    this.value(event.timestamp)
+    this.value(event.intervalMs)
+    const { tags } = event
+    this.#unsigned(tags === undefined ? 0 : tags.size + 1)
+    if (tags !== undefined) {
+      for (const [name, value] of tags) {
+        this.text(name)
+        this.value(value as Value)
+      }
+    }
+    this.#metricValue(event.value)
+    if (described) this.#metadata(event)
+  }
+
+  #begin(described: boolean): void {
+    this.#events++
+    this.room(2)
+    if (this.#units >= blockUnits) {
+      this.#closeBlock()
+      this.values[this.at++] = tag.block
+      this.#announced = true
+    }
+    this.values[this.at++] = described ? tag.described : tag.event
+  }
+
+  #metadata({ metadata }: LogEvent | MetricEvent): void {
+    this.value(metadata.value)
+    this.value(metadata.secrets as ValueObject)
+  }
+
+  #metricValue(value: MetricValue): void {
+    this.text(value.type)
+    switch (value.type) {
+      case 'counter':
+      case 'gauge':
+        this.#double(value.value)
+        return
+      case 'set':
+        this.value(value.values as string[])
+        return
+      case 'distribution':
+        this.text(value.statistic)
+        this.#unsigned(value.samples.length)
+        for (const sample of value.samples) {
+          this.#double(sample.value)
+          this.#double(sample.rate)
+        }
+        return
+      case 'histogram':
+        this.#double(value.count)
+        this.#double(value.sum)
+        this.#unsigned(value.buckets.length)
+        for (const bucket of value.buckets) {
+          this.#double(bucket.upperLimit)
+          this.#double(bucket.count)
+        }
+        return
+      case 'summary':
+        this.#double(value.count)
+        this.#double(value.sum)
+        this.#unsigned(value.quantiles.length)
+        for (const quantile of value.quantiles) {
+          this.#double(quantile.quantile)
+          this.#double(quantile.value)
+        }
+    }
+  }
+
+  text(text: string): void {
+    const { length } = text
+    this.room(headBytes)
+    if (length <= longestShort) this.values[this.at++] = tag.shortText + length
+    else this.at = this.longText(this.at, length)
+    this.collect(text)
+  }
+
+  /** What stands for a long text, at a place for which there is room; gives where it ends. */
+  longText(at: number, length: number): number {
+    this.values[at] = tag.text
+    this.at = at + 1
+    this.#unsigned(length)
+    return this.at
+  }
+
+  collect(text: string): void {
+    this.#text += text
+    this.#units += text.length
+  }
+
+  value(value: Value | undefined): void {
+    if (this.at + 16 > this.values.length) this.room(16)
+    switch (typeof value) {
+      case 'string':
+        this.text(value)
+        return
+      case 'number':
+        this.#number(value)
+        return
+      case 'boolean':
+        this.values[this.at++] = value ? tag.true : tag.false
+        return
+      case 'undefined':
+        this.values[this.at++] = tag.absent
+        return
+      case 'bigint':
+        this.#bigint(value)
+        return
+    }
+    if (value === null) {
+      this.values[this.at++] = tag.null
+    } else if (Array.isArray(value)) {
+      this.values[this.at++] = tag.array
+      this.#unsigned(value.length)
+      for (let index = 0; index < value.length; index++) this.value(value[index] as Value)
+    } else if (value instanceof Timestamp) {
+      this.values[this.at] = tag.timestamp
+      this.#view.setFloat64(this.at + 1, value.ms, true)
+      this.#view.setUint32(this.at + 9, value.ns, true)
+      this.at += 13
+    } else if (value instanceof Float) {
+      this.values[this.at++] = tag.boxed
+      this.#double(value.value)
+    } else if (value instanceof Bytes) {
+      this.values[this.at++] = tag.bytes
+      this.#unsigned(value.bytes.length)
+      this.room(value.bytes.length)
+      this.values.set(value.bytes, this.at)
+      this.at += value.bytes.length
+    } else if (value instanceof Regex) {
+      this.values[this.at++] = tag.regex
+      this.text(value.source)
+      this.text(value.compiled.source)
+      this.text(value.compiled.flags)
+    } else {
+      this.#object(value, shapeOf(value))
+    }
+  }
+
+  #object(fields: ValueObject, shape: Shape | null): void {
+    if (shape === null) {
+      this.#plain(fields)
+      return
+    }
+    const packer = (shape.packer as ShapePacker | undefined) ?? shapePacker(shape)
+    this.room(headBytes)
+    if (packer.record === this.#record) {
+      this.values[this.at++] = tag.object
+      this.#unsigned(packer.id)
+    } else {
+      packer.record = this.#record
+      packer.id = this.#shapes++
+      packer.reset()
+      this.values[this.at++] = tag.shape
+      this.#unsigned(shape.names.length)
+      for (const name of shape.names) this.text(name)
+    }
+    packer.pack(fields, this)
+  }
+
+  #plain(fields: ValueObject): void {
+    let count = 0
+    for (const name in fields) if (fields[name] !== undefined) count++
+    this.room(headBytes)
+    this.values[this.at++] = tag.plain
+    this.#unsigned(count)
+    for (const name in fields) {
+      const value = fields[name]
+      if (value === undefined) continue
+      this.text(name)
+      this.value(value)
+    }
+  }
+
+  #number(value: number): void {
+    if (value >= 0 && value <= 0x7fffffff && (value | 0) === value) {
+      this.values[this.at++] = tag.small
+      this.#unsigned(value)
+    } else {
+      this.values[this.at++] = Number.isInteger(value) ? tag.integer : tag.float
+      this.#double(value)
+    }
+  }
+
+  #bigint(value: bigint): void {
+    if (BigInt.asIntN(64, value) === value) {
+      this.values[this.at] = tag.big
+      this.#view.setBigInt64(this.at + 1, value, true)
+      this.at += 9
+    } else {
+      this.values[this.at++] = tag.huge
+      this.text(String(value))
+    }
+  }
+
+  #double(value: number): void {
+    if (this.at + 8 > this.values.length) this.room(8)
+    this.#view.setFloat64(this.at, value, true)
+    this.at += 8
+  }
+
+  #unsigned(value: number): void {
+    if (this.at + 5 > this.values.length) this.room(5)
+    let rest = value
+    while (rest > 0x7f) {
+      this.values[this.at++] = (rest & 0x7f) | 0x80
+      rest >>>= 7
+    }
+    this.values[this.at++] = rest
+  }
+
+  room(bytes: number): void {
+    if (this.at + bytes <= this.values.length) return
+    this.values = grown(this.values, this.at, this.at + bytes)
+    this.#view = viewOf(this.values)
+  }
+
+  // A block: how its text is encoded, its length in bytes, the text.
+  #closeBlock(): void {
+    const text = this.#text
+    this.#text = ''
+    this.#announced = false
+    const units = this.#units
+    this.#units = 0
+    if (this.#textAt + 5 + units * 3 > this.#texts.length) {
+      this.#texts = grown(this.#texts, this.#textAt, this.#textAt + 5 + units * 3)
+    }
+    const start = this.#textAt + 5
+    let length = this.#texts.write(text, start)
+    // UTF-8 has no place for half of a surrogate pair, which JSON can bring about: a replacement character is there instead.
+    // To look for that is cheaper than to ask the text, which would be copied into one piece first.
+    const isReplaced = length !== units && this.#texts.subarray(start, start + length).includes(replacement)
+    const utf8 = !isReplaced || text.isWellFormed()
+    if (!utf8) length = this.#texts.write(text, start, 'utf16le')
+    this.#texts[this.#textAt] = utf8 ? utf8Text : utf16Text
+    this.#texts.writeUInt32LE(length, this.#textAt + 1)
+    this.#textAt = start + length
+  }
+}

@@ -1,0 +1,85 @@
+// Generated code that packs the objects of one shape: no look-ups by name, and a member that is the same as in the object before
+// is one byte.
+
+import type { Shape } from '../../../event/shape.ts'
+import type { Value, ValueObject } from '../../../event/value.ts'
+import { headBytes, longestShort, tag } from './tags.ts'
+
+/** What generated code uses of the packer. */
+export interface ValueWriter {
+  values: Buffer
+  at: number
+  room(bytes: number): void
+  longText(at: number, length: number): number
+  collect(text: string): void
+  value(value: Value | undefined): void
+}
+
+type PackMembers = (fields: ValueObject, packer: ValueWriter) => void
+
+/** How objects of a shape are packed within one record. */
+export interface ShapePacker {
+  record: number
+  id: number
+  readonly reset: () => void
+  readonly pack: PackMembers
+}
+
+/** The packer of a shape, which the shape keeps. */
+export function shapePacker(shape: Shape): ShapePacker {
+  const packer = { record: 0, id: 0, ...compilePack(shape.names) }
+  shape.packer = packer
+  return packer
+}
+
+/** Objects of a shape in a record after which a member that was never the same is taken for one that never is, */
+const oftenEnough = 16
+/** and is not compared in so many records: comparing long texts costs more than packing them. */
+const recordsUnlike = 15
+
+// What was last is noted when the member has been packed: objects of the shape may be nested in each other, and whoever reads
+// knows the member only then. Nothing is compared before the first object of a record is packed, instead of with a value that
+// stands for nothing: comparing only strings with strings is what makes it cheap.
+function compilePack(names: readonly string[]): { pack: PackMembers; reset: () => void } {
+  const each = names.map(
+    (name, index) => `value = fields[${JSON.stringify(name)}]
+if (compares_${index} && value === last_${index}) {
+  values[at++] = ${tag.same}
+  same_${index} = true
+} else {
+  if (typeof value === 'string') {
+    if (value.length <= ${longestShort}) values[at++] = ${tag.shortText} + value.length
+    else at = packer.longText(at, value.length)
+    packer.collect(value)
+  } else {
+    packer.at = at
+    packer.value(value)
+    packer.room(${names.length - index} * ${headBytes})
+    values = packer.values
+    at = packer.at
+  }
+  if (unlike_${index} === 0) last_${index} = value
+}`,
+  )
+  const variables = names.map(
+    (_, index) => `let last_${index}, compares_${index} = false, same_${index} = false, unlike_${index} = 0\n`,
+  )
+  const begun = names.map((_, index) => `compares_${index} = unlike_${index} === 0\n`)
+  const resets = names.map(
+    (_, index) => `if (unlike_${index} > 0) unlike_${index}--
+else if (packed >= ${oftenEnough} && !same_${index}) unlike_${index} = ${recordsUnlike}
+same_${index} = compares_${index} = false
+last_${index} = undefined`,
+  )
+  const body = `let packed = 0\n${variables.join('')}return {
+pack(fields, packer) {
+packer.room(${names.length} * ${headBytes})
+let values = packer.values, at = packer.at, value
+${each.join('\n')}
+packer.at = at
+if (packed++ === 0) { ${begun.join('')} } },
+reset() {
+${resets.join('\n')}
+packed = 0 } }`
+  return new Function(body)() as { pack: PackMembers; reset: () => void }
+}
