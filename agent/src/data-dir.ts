@@ -4,15 +4,25 @@ import { accessSync, closeSync, constants, existsSync, fsyncSync, mkdirSync, ope
 import { dirname, join, resolve } from 'node:path'
 import { errorText, PenstockError } from './errors.ts'
 
+/** The file operations that make a directory. */
+export interface DirectoryFiles {
+  mkdirSync(path: string, options: { readonly mode: number }): void
+  openSync(path: string, flags: string): number
+  fsyncSync(file: number): void
+  closeSync(file: number): void
+}
+
+export const directoryFiles: DirectoryFiles = { mkdirSync, openSync, fsyncSync, closeSync }
+
 /** Makes a directory, and those above it, if it is not there: a loss of power takes it no more away than what is synced into it. */
-export function makeDirectory(path: string, mode = 0o777): void {
+export function makeDirectory(path: string, mode = 0o777, files: DirectoryFiles = directoryFiles): void {
   const whole = resolve(path)
   // Level by level: where a file system takes no folders, such as /proc, a recursive mkdir of Node does not return.
   const missing: string[] = []
   for (let at = whole; !existsSync(at); at = dirname(at)) missing.push(at)
   for (const level of missing.toReversed()) {
     try {
-      mkdirSync(level, { mode })
+      files.mkdirSync(level, { mode })
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error // another thread may have made it
     }
@@ -21,14 +31,14 @@ export function makeDirectory(path: string, mode = 0o777): void {
     throw Object.assign(new Error(`ENOTDIR: not a directory, mkdir '${whole}'`), { code: 'ENOTDIR' })
   }
   for (const made of missing) {
-    const parent = openSync(dirname(made), 'r')
+    const parent = files.openSync(dirname(made), 'r')
     try {
-      fsyncSync(parent)
+      files.fsyncSync(parent)
     } catch (error) {
       // Some file systems, above all of networks, cannot sync folders: what they promise of their names is up to them.
       if (!['EINVAL', 'ENOTSUP'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
     } finally {
-      closeSync(parent)
+      files.closeSync(parent)
     }
   }
 }

@@ -1,197 +1,26 @@
-// Crashes of a disk buffer between any two system calls. The harness records all calls of a run on its folder; from them it recreates the folder
-// as a kill leaves it, or a loss of power: then only what a sync covered is there for certain, and the rest as chance has
-// it. Segments are small here, so that few events fill many.
+// Crashes of a disk buffer between any two system calls, by kills and by power failures on a model of the disk. Segments are small
+// here, so that few events fill many.
 
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, unlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { basename, dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { setImmediate as immediate } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { type Batch, finalizeBatch } from '../event/batch.ts'
 import type { LogEvent } from '../event/log.ts'
 import { crc32c } from '../formats/crc32c.ts'
 import { BufferRun, numbered } from '../testing/buffer-run.ts'
+import { CrashDisk, type Step, writeAtOnce } from '../testing/crash-disk.ts'
 import { Random } from '../testing/random.ts'
 import { inspectBuffer } from './disk/inspect.ts'
 import { Ledger, type LedgerState, ledgerName } from './disk/ledger.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
 
-type Step =
-  | { readonly op: 'create' | 'unlink'; readonly name: string; readonly file: number }
-  | { readonly op: 'rename'; readonly name: string; readonly to: string }
-  | { readonly op: 'write'; readonly file: number; readonly at: number; readonly bytes: Buffer }
-  | { readonly op: 'truncate'; readonly file: number; readonly size: number }
-  /** A sync covers what came before it began; one that failed makes the kernel forget of it. */
-  | { readonly op: 'sync' | 'failed'; readonly file: number; readonly began: number }
-  | { readonly op: 'sync_folder'; readonly began: number }
-  /** The folder itself and those above it. */
-  | { readonly op: 'make_folder' | 'sync_parent'; readonly path: string }
-
-const disk = vi.hoisted(() => ({
-  folder: '',
-  /** What to throw instead of a call of this name; undefined lets it pass. */
-  fault: (_call: string, _path: string): string | undefined => undefined,
-  /** Bytes that the next writes take, of those they were given. */
-  room: Number.POSITIVE_INFINITY,
-  /** Called with what lets a sync go on, and whether to fail. */
-  hang: (go: () => void, _fails: boolean): unknown => go(),
-  /** Called with what does a write. */
-  writes: (go: () => void): unknown => process.nextTick(go),
-  steps: [] as unknown[],
-  names: new Map<string, number>(),
-  open: new Map<number, { file: number; path: string }>(),
-  files: 0,
-}))
-const steps = disk.steps as Step[]
-
-vi.mock('./disk/segment.ts', async (original) => ({
-  ...(await original<typeof import('./disk/segment.ts')>()),
-  segmentLimit: 4096,
-}))
-
-vi.mock('node:fs', async (original) => {
-  const real = await original<typeof import('node:fs')>()
-  const ours = (path: unknown) => disk.folder !== '' && String(path).startsWith(disk.folder)
-  const named = (path: unknown) => disk.names.get(String(path)) ?? -1
-  const opened = (file: number) => disk.open.get(file) ?? { file: -1, path: '' }
-  const failure = (call: string, path: string) => {
-    const code = ours(path) ? disk.fault(call, path) : undefined
-    return code === undefined ? undefined : Object.assign(new Error(`${code}: ${call} ${path}`), { code })
-  }
-  const check = (call: string, path: unknown) => {
-    const error = failure(call, String(path))
-    if (error !== undefined) throw error
-  }
-  const note = (step: Step) => disk.steps.push(step)
-  const removed = (path: unknown) => {
-    if (!disk.names.has(String(path))) return
-    note({ op: 'unlink', name: String(path), file: named(path) })
-    disk.names.delete(String(path))
-  }
-  const synced = (call: 'fdatasync' | 'fsync') => (file: number, done: (error: Error | null) => void) => {
-    const { file: id, path } = opened(file)
-    const began = disk.steps.length
-    const error = failure(call, path)
-    if (error !== undefined) {
-      const failed = () => {
-        if (id > 0) note({ op: 'failed', file: id, began })
-        done(error)
-      }
-      setImmediate(() => disk.hang(failed, true))
-      return
-    }
-    const go = () =>
-      real[call](file, (failed) => {
-        if (failed === null && id > 0) note({ op: 'sync', file: id, began })
-        else if (failed === null && id === 0) note({ op: 'sync_folder', began })
-        done(failed)
-      })
-    disk.hang(go, false)
-  }
-  const mocked = {
-    ...real,
-    mkdirSync(path: string, options: object) {
-      const first = real.mkdirSync(path, options) as unknown as string | undefined
-      const made: string[] = []
-      for (let at = path; ours(path) && first !== undefined && at.length >= first.length; at = dirname(at))
-        made.push(at)
-      for (const at of made.reverse()) note({ op: 'make_folder', path: at })
-      return first
-    },
-    fsyncSync(file: number) {
-      real.fsyncSync(file)
-      note({ op: 'sync_parent', path: opened(file).path })
-    },
-    openSync(path: string, flags?: string | number, mode?: number) {
-      check('open', path)
-      const file = real.openSync(path, flags as string, mode)
-      if (disk.folder.startsWith(`${path}/`)) disk.open.set(file, { file: -1, path })
-      if (!ours(path)) return file
-      if (path !== disk.folder && !disk.names.has(path)) {
-        disk.names.set(path, ++disk.files)
-        note({ op: 'create', name: path, file: disk.files })
-      }
-      disk.open.set(file, { file: path === disk.folder ? 0 : named(path), path })
-      return file
-    },
-    closeSync(file: number) {
-      disk.open.delete(file)
-      real.closeSync(file)
-    },
-    readSync(file: number, bytes: Buffer, offset: number, length: number, at: number) {
-      check('read', opened(file).path)
-      return real.readSync(file, bytes, offset, length, at)
-    },
-    writev(file: number, parts: Buffer[], at: number, done: (error: Error | null, written?: number) => void) {
-      disk.writes(() => {
-        const { file: id, path } = opened(file)
-        const bytes = Buffer.concat(parts).subarray(0, disk.room)
-        disk.room = Math.max(0, disk.room - bytes.length)
-        const full = bytes.length === 0 ? Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' }) : undefined
-        const error = failure('write', path) ?? full
-        if (error !== undefined) {
-          done(error)
-          return
-        }
-        if (id >= 0) note({ op: 'write', file: id, at, bytes })
-        done(null, real.writeSync(file, bytes, 0, bytes.length, at))
-      })
-    },
-    writeSync(file: number, bytes: Buffer, offset: number, length: number, at: number) {
-      check('write', opened(file).path)
-      const { file: id } = opened(file)
-      if (id >= 0) note({ op: 'write', file: id, at, bytes: Buffer.from(bytes.subarray(offset, offset + length)) })
-      return real.writeSync(file, bytes, offset, length, at)
-    },
-    ftruncateSync(file: number, size: number) {
-      const { file: id } = opened(file)
-      if (id >= 0) note({ op: 'truncate', file: id, size })
-      real.ftruncateSync(file, size)
-    },
-    truncateSync(path: string, size: number) {
-      if (disk.names.has(path)) note({ op: 'truncate', file: named(path), size })
-      real.truncateSync(path, size)
-    },
-    renameSync(from: string, to: string) {
-      check('rename', from)
-      real.renameSync(from, to)
-      if (!disk.names.has(from)) return
-      note({ op: 'rename', name: from, to })
-      disk.names.set(to, named(from))
-      disk.names.delete(from)
-    },
-    unlinkSync(path: string) {
-      real.unlinkSync(path)
-      removed(path)
-    },
-    rmSync(path: string, options: object) {
-      real.rmSync(path, options)
-      removed(path)
-    },
-    unlink(path: string, done: (error: Error | null) => void) {
-      const error = failure('unlink', path)
-      if (error !== undefined) setImmediate(done, error)
-      else {
-        real.unlink(path, (failed) => {
-          if (failed === null) removed(path)
-          done(failed)
-        })
-      }
-    },
-    fdatasync: synced('fdatasync'),
-    fsync: synced('fsync'),
-  }
-  return { ...mocked, default: mocked }
-})
-
 /** So many turns of the loop that what was handed over is on its way to the disk. */
 async function turn(): Promise<void> {
   for (let turns = 0; turns < 3; turns++) await immediate()
 }
-
-/** Writes are done when the call for them has returned, and before anything else happens. */
-const atOnce = (go: () => void) => process.nextTick(go)
 
 /** Writes take some turns; gives what waits for all of them. */
 function slowly(chance: Random): () => Promise<void> {
@@ -208,24 +37,17 @@ function slowly(chance: Random): () => Promise<void> {
 }
 
 let root = ''
+let disk: CrashDisk
 const runs = new Set<BufferRun>()
 
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'penstock-crash-'))
-  disk.folder = join(root, 'data', 'live')
-  disk.fault = () => undefined
-  disk.room = Number.POSITIVE_INFINITY
-  disk.steps.length = 0
-  disk.names.clear()
-  disk.open.clear()
+  disk = new CrashDisk(root)
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
 })
 
 afterEach(async () => {
-  disk.fault = () => undefined
-  disk.hang = (go) => go()
-  disk.writes = atOnce
-  disk.room = Number.POSITIVE_INFINITY
+  disk.repair()
   vi.useRealTimers()
   for (const run of runs) await run.end()
   runs.clear()
@@ -233,7 +55,7 @@ afterEach(async () => {
 })
 
 function start(folder = disk.folder): BufferRun {
-  const run = new BufferRun(folder, 'block', 2 ** 40)
+  const run = new BufferRun(folder, 'block', 2 ** 40, { files: disk, segmentLimit: 4096 })
   runs.add(run)
   return run
 }
@@ -293,13 +115,13 @@ class History {
     const first = this.written.length
     const run = this.#run
     for (let n = first; n < first + size; n++) {
-      this.given.push(steps.length)
+      this.given.push(disk.steps.length)
       this.written.push(Number.POSITIVE_INFINITY)
     }
     const heard = (status: string) => {
       for (let n = first; n < first + size; n++) this.answered.add(n)
       for (let n = first; n < first + size && status === 'delivered' && run === this.#run; n++)
-        this.heard[n] = steps.length
+        this.heard[n] = disk.steps.length
     }
     return numbered(first, size, heard, text)
   }
@@ -307,12 +129,12 @@ class History {
   /** Everything that was handed over so far is written. */
   isWritten(): void {
     for (let n = this.written.length - 1; this.written[n] === Number.POSITIVE_INFINITY; n--)
-      this.written[n] = steps.length
+      this.written[n] = disk.steps.length
   }
 
   isDone(batch: Batch): void {
     // After a kill it may come once more; what counts is the first time.
-    for (const event of batch.events) this.done[(event as LogEvent).fields['n'] as number] ??= steps.length
+    for (const event of batch.events) this.done[(event as LogEvent).fields['n'] as number] ??= disk.steps.length
     finalizeBatch(batch, 'delivered')
   }
 
@@ -322,94 +144,11 @@ class History {
   }
 }
 
-/** Makes the folder as it may be if all ends after so many steps; gives the numbers of its files too. */
-function crashed(step: number, power: Random | undefined): { folder: string; names: Map<string, number> } {
-  const names = new Map<string, number>()
-  const files = new Map<number, Buffer>()
-  const isKept = keptSteps(step, power)
-  const isGone = power !== undefined && isFolderLost(step, power)
-  for (let index = 0; index < step; index++) {
-    const at = steps[index] as Step
-    const kept = isKept[index]
-    if (!kept || isGone) continue
-    if (at.op === 'write' || at.op === 'truncate') {
-      files.set(at.file, changed(files.get(at.file) ?? Buffer.alloc(0), at, kept === 'torn' ? power : undefined))
-    } else if (at.op === 'create') {
-      names.set(basename(at.name), at.file)
-    } else if (at.op === 'unlink') {
-      names.delete(basename(at.name))
-    } else if (at.op === 'rename') {
-      names.set(basename(at.to), names.get(basename(at.name)) ?? -1)
-      names.delete(basename(at.name))
-    }
-  }
-  const folder = mkdtempSync(join(root, 'crash-'))
-  for (const [name, file] of names) writeFileSync(join(folder, name), files.get(file) ?? '')
-  return { folder, names }
-}
-
-/** Whether the folder itself is gone, or one above it: one that no sync of its parent has covered may be. */
-function isFolderLost(step: number, power: Random): boolean {
-  const done = steps.slice(0, step)
-  return done.some((made, index) => {
-    if (made.op !== 'make_folder') return false
-    const isSynced = (after: Step) => after.op === 'sync_parent' && after.path === dirname(made.path)
-    return !done.slice(index).some(isSynced) && power.chance(0.5)
-  })
-}
-
-/** Goes on as after a kill: what the run that was in force does from now on is no part of it any more. */
-function kill(): void {
-  const { folder, names } = crashed(steps.length, undefined)
-  disk.folder = folder
-  disk.open.clear()
-  disk.names.clear()
-  for (const [name, file] of names) disk.names.set(join(folder, name), file)
-}
-
-function changed(before: Buffer, step: Extract<Step, { op: 'write' | 'truncate' }>, torn: Random | undefined): Buffer {
-  if (step.op === 'truncate') return Buffer.concat([before], step.size)
-  const bytes = torn === undefined ? step.bytes : step.bytes.subarray(0, torn.below(step.bytes.length))
-  const after = Buffer.concat([before], Math.max(before.length, step.at + bytes.length))
-  bytes.copy(after, step.at)
-  return after
-}
-
-/** Which steps are on the disk: all after a kill; those covered by a sync, and any others, after a loss of power. */
-function keptSteps(step: number, power: Random | undefined): (boolean | 'torn')[] {
-  if (power === undefined) return new Array(step).fill(true)
-  const kept: (boolean | 'torn')[] = new Array(step).fill(false)
-  let open: number[] = []
-  let folder: number[] = []
-  const chance = (indexes: number[]) => {
-    for (const index of indexes) kept[index] = ([true, false, 'torn'] as const)[power.below(3)] ?? false
-  }
-  for (let index = 0; index < step; index++) {
-    const at = steps[index] as Step
-    if (at.op === 'sync' || at.op === 'failed') {
-      // A failure may also be of data written meanwhile: the kernel reports it once.
-      const until = at.op === 'failed' ? index : at.began
-      const covered = (other: number) => other < until && (steps[other] as { file: number }).file === at.file
-      if (at.op === 'failed') chance(open.filter(covered))
-      else for (const other of open.filter(covered)) kept[other] = true
-      open = open.filter((other) => !covered(other))
-    } else if (at.op === 'sync_folder') {
-      for (const other of folder) if (other < at.began) kept[other] = true
-      folder = folder.filter((other) => other >= at.began)
-    } else if (at.op === 'write' || at.op === 'truncate') open.push(index)
-    else folder.push(index)
-  }
-  chance(open)
-  // Names change in the order in which they were changed.
-  for (const index of folder.slice(0, power.below(folder.length + 1))) kept[index] = true
-  return kept
-}
-
 /** Opens what a crash has left, and compares what comes out with what went in. */
 async function examine(history: History, step: number, power: Random | undefined, what: string): Promise<void> {
-  disk.writes = atOnce
+  disk.writes = writeAtOnce
   const live = disk.folder
-  const { folder } = crashed(step, power)
+  const { folder } = disk.crashed(step, power)
   const ledger = join(folder, ledgerName)
   // Nothing was ever lost before, so that events have their numbers as ids, if each was written before it was delivered.
   const certain = existsSync(ledger) && !history.slow ? (Ledger.read(ledger).state?.syncedId ?? 0) : 0
@@ -479,7 +218,7 @@ async function live(history: History, chance: Random, failing: boolean): Promise
     disk.fault = () => undefined
     if (round === 1) await end(run)
     else if (round === 0) {
-      kill()
+      disk.kill()
       history.isKilled()
     }
   }
@@ -495,15 +234,15 @@ test.each([
   const chance = new Random(seed)
   await live(history, chance, failing)
   vi.useRealTimers()
-  expect(history.before('heard', steps.length).length).toBeGreaterThan(100)
+  expect(history.before('heard', disk.steps.length).length).toBeGreaterThan(100)
   const all = Number(process.env['PENSTOCK_CRASHES'] ?? 30)
   for (let crash = 0; crash < all; crash++) {
-    const step = all > steps.length ? crash % steps.length : chance.below(steps.length + 1)
+    const step = all > disk.steps.length ? crash % disk.steps.length : chance.below(disk.steps.length + 1)
     await examine(
       history,
       step,
       crash % 3 === 0 ? undefined : chance,
-      `crash ${crash} after ${step} of ${steps.length}`,
+      `crash ${crash} after ${step} of ${disk.steps.length}`,
     )
   }
 })
@@ -548,15 +287,15 @@ test.each([
 test('a segment that becomes done while another is given back is not missed after a kill', async () => {
   const first = start()
   await fill(first, 0, 45)
-  const given = () => steps.filter(({ op }) => op === 'unlink' || op === 'rename').length
+  const given = () => disk.steps.filter(({ op }) => op === 'unlink' || op === 'rename').length
   await first.drain()
   await pass(() => given() === 2)
-  for (let step = 0; step <= steps.length; step++) {
-    const { folder } = crashed(step, undefined)
+  for (let step = 0; step <= disk.steps.length; step++) {
+    const { folder } = disk.crashed(step, undefined)
     const live = disk.folder
     disk.folder = ''
     const run = start(folder)
-    expect(run.lost, `after ${step} of ${steps.length}`).toBe(0)
+    expect(run.lost, `after ${step} of ${disk.steps.length}`).toBe(0)
     await end(run)
     disk.folder = live
   }
@@ -573,7 +312,7 @@ test('a record that a full disk took a part of promises nothing to the next star
   disk.room = 70
   await fill(run, 900, 1)
   await pass(() => run.value('buffer_errors_total', { error_code: 'ENOSPC' }) > 0)
-  disk.folder = crashed(steps.length, undefined).folder
+  disk.folder = disk.crashed(disk.steps.length, undefined).folder
   disk.room = Number.POSITIVE_INFINITY
   const next = start()
   expect(next.lost).toBe(0)
@@ -584,7 +323,7 @@ test.each([0, 1, 2])(
   'segment %i, which the disk does not give back at the start, does not keep the agent from it',
   async (number) => {
     await fill(start(), 0, 45)
-    kill()
+    disk.kill()
     expect(dataFiles()).toEqual(['buffer-data-0.dat', 'buffer-data-1.dat', 'buffer-data-2.dat'])
     disk.fault = (call, path) => (call === 'read' && path.endsWith(`data-${number}.dat`) ? 'EIO' : undefined)
     const second = start()
@@ -598,13 +337,13 @@ test.each([0, 1, 2])(
 test('what a killed run has left unsynced is not called safe before it is', async () => {
   const first = start()
   await fill(first, 0, 3)
-  kill()
+  disk.kill()
   const second = start()
   const synced = () => Ledger.read(join(disk.folder, ledgerName)).state?.syncedId
   expect(synced()).toBe(0)
   expect(second.value('buffer_events')).toBe(15)
   await pass(() => synced() === 15)
-  const syncs = steps.filter(({ op }) => op === 'sync')
+  const syncs = disk.steps.filter(({ op }) => op === 'sync')
   expect(syncs.length).toBeGreaterThan(0)
 })
 
@@ -613,7 +352,7 @@ test('what a run could not sync is not called safe by the next', async () => {
   disk.fault = (call) => (call === 'fdatasync' ? 'EIO' : undefined)
   await fill(first, 0, 3)
   await pass(() => first.value('buffer_errors_total', { error_code: 'EIO' }) > 0)
-  kill()
+  disk.kill()
   disk.fault = () => undefined
   const second = start()
   const ledger = () => Ledger.read(join(disk.folder, ledgerName)).state
@@ -664,12 +403,13 @@ test('what is written while a sync fails for the last time is not called safe be
   fail?.()
   await pass(() => history.answered.has(19))
   vi.useRealTimers()
-  const failed = steps.findLastIndex(({ op }) => op === 'failed')
-  const { file, began } = steps[failed] as Extract<Step, { op: 'failed' }>
-  const meanwhile = steps.slice(began, failed).filter((step) => step.op === 'write' && step.file === file)
+  const failed = disk.steps.findLastIndex(({ op }) => op === 'failed')
+  const { file, began } = disk.steps[failed] as Extract<Step, { op: 'failed' }>
+  const meanwhile = disk.steps.slice(began, failed).filter((step) => step.op === 'write' && step.file === file)
   expect(meanwhile).toHaveLength(1)
   expect(history.heard[19]).toBeDefined()
-  for (let crash = 0; crash < 10; crash++) await examine(history, steps.length, new Random(crash), `crash ${crash}`)
+  for (let crash = 0; crash < 10; crash++)
+    await examine(history, disk.steps.length, new Random(crash), `crash ${crash}`)
 })
 
 test('a sync that hangs holds the writer within half a second, unless all is delivered', async () => {
@@ -711,7 +451,7 @@ test('a sync that hangs holds the writer within half a second, unless all is del
 
 test('the numbers of the ledger begin again after the last', async () => {
   await fill(start(), 0, 3)
-  kill()
+  disk.kill()
   const path = join(disk.folder, ledgerName)
   const bytes = readFileSync(path)
   for (const slot of [0, 64]) {
@@ -747,18 +487,18 @@ test('a sink that has read all there is finds no damage at the end', async () =>
 
 test('a segment that is given back while the buffer is inspected is not missed', async () => {
   await fill(start(), 0, 45)
-  const before = inspectBuffer(disk.folder)
+  const before = inspectBuffer(disk.folder, disk)
   expect(before).toMatchObject({ in_use: true, lag_events: 225, missing_events: 0 })
   disk.fault = (call, path) => {
     if (call !== 'open' || !path.endsWith('data-0.dat')) return undefined
     disk.fault = () => undefined
-    const { ledger, state } = Ledger.open(join(disk.folder, ledgerName))
+    const { ledger, state } = Ledger.open(join(disk.folder, ledgerName), disk)
     ledger.write({ ...(state as LedgerState), readId: before.segments[1]?.first_id ?? 0 })
     ledger.close()
     unlinkSync(path)
     return undefined
   }
-  const found = inspectBuffer(disk.folder)
+  const found = inspectBuffer(disk.folder, disk)
   expect(found.segments.map(({ file }) => file)).toEqual(['buffer-data-1.dat', 'buffer-data-2.dat'])
   expect(found).toMatchObject({ in_use: true, missing_events: 0 })
 })

@@ -23,6 +23,7 @@ import { crc32c } from '../formats/crc32c.ts'
 import { BufferRun, least, numbered } from '../testing/buffer-run.ts'
 import { metric } from '../testing/events.ts'
 import { Random } from '../testing/random.ts'
+import { diskFiles } from './disk/files.ts'
 import { headerBytes, type RecordHeader, readHeader, writeHeader } from './disk/record.ts'
 import { recordsIn } from './disk/segment.ts'
 
@@ -264,7 +265,7 @@ async function leave(records = 20): Promise<{ offset: number; bytes: number }[]>
   const run = new Run()
   await fill(run, records)
   await run.end()
-  const found = [...recordsIn({ sequence: 0, path: segment(0), size: 0, end: undefined }, 0, true)]
+  const found = [...recordsIn(diskFiles, { sequence: 0, path: segment(0), size: 0, end: undefined }, 0, true)]
   expect(found).toHaveLength(records)
   return found.map(({ offset, header }) => ({ offset, bytes: headerBytes + header.valueBytes + header.textBytes }))
 }

@@ -5,7 +5,6 @@
 // As long as the sink keeps up it gets the events from memory, and the files are only written (`hot`). When it falls behind, it
 // gets them from the files until it has caught up (`cold`). Memory is bounded in both.
 
-import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeDirectory } from '../data-dir.ts'
 import { PenstockError } from '../errors.ts'
@@ -17,6 +16,7 @@ import type { Logger } from '../telemetry/logger.ts'
 import type { Labels, Metrics } from '../telemetry/metrics.ts'
 import type { RepetitionLimit } from '../telemetry/repetition-limit.ts'
 import { BufferCounters, type DiskBufferOptions, type SinkBuffer } from './buffer.ts'
+import { type DiskFiles, diskFiles } from './disk/files.ts'
 import { isBefore, type Ledger, type LedgerState, type Position } from './disk/ledger.ts'
 import { lockFolder, lockName } from './disk/lock.ts'
 import { Packer } from './disk/packing/packer.ts'
@@ -26,7 +26,7 @@ import { type Damage, type ReadRecord, SegmentReader } from './disk/reader.ts'
 import { headerBytes, type RecordKind, recordBytes } from './disk/record.ts'
 import { type Gaps, recover } from './disk/recovery.ts'
 import type { Segment } from './disk/segment.ts'
-import { segmentLimit } from './disk/segment.ts'
+import { defaultSegmentLimit } from './disk/segment.ts'
 import { type NewRecord, type Place, SegmentStore } from './disk/store.ts'
 
 /** Packed bytes of a record, about: it is closed when it has so many, or at the end of the turn. */
@@ -60,6 +60,9 @@ export interface DiskBufferContext {
   readonly abandoning: AbortSignal
   /** Called with the number of events dropped because the buffer is full. */
   readonly onDrop?: (events: number) => void
+  /** Stand-ins for the real file operations, and smaller segments, in tests. */
+  readonly files?: DiskFiles
+  readonly segmentLimit?: number
 }
 
 /** A record from the moment in which its first event came, or in which it was read, until all is done. */
@@ -170,9 +173,9 @@ export class DiskBuffer implements SinkBuffer {
 
   /** Opens the folder, which is made if there is none, and finds out what is in it. */
   static open(options: DiskBufferOptions, context: DiskBufferContext): DiskBuffer {
-    const { folder } = context
+    const { folder, files } = context
     try {
-      makeDirectory(folder, 0o700)
+      makeDirectory(folder, 0o700, files)
       const lock = lockFolder(join(folder, lockName))
       try {
         return new DiskBuffer(options, context, lock)
@@ -194,12 +197,21 @@ export class DiskBuffer implements SinkBuffer {
     this.#whenFull = options.whenFull
     this.limit = { bytes: options.maxSize }
     this.#lock = lock
-    const found = recover(context.folder)
+    const { folder, files = diskFiles, segmentLimit = defaultSegmentLimit } = context
+    const found = recover(files, folder)
     this.#ledger = found.ledger
     this.#gaps = found.gaps
-    const { folder } = context
     const { segments, nextId, nextSequence, read, synced } = found
-    this.#store = new SegmentStore({ folder, segments, nextId, nextSequence, synced, maxSize: options.maxSize })
+    this.#store = new SegmentStore({
+      files,
+      folder,
+      segments,
+      nextId,
+      nextSequence,
+      synced,
+      maxSize: options.maxSize,
+      segmentLimit,
+    })
     this.#reader = new SegmentReader(this.#store, read, (damage) => this.#damaged(damage))
     this.#reader.onReadable = () => this.onReadable?.()
     let lost = 0
@@ -414,7 +426,7 @@ export class DiskBuffer implements SinkBuffer {
     this.#origins = []
     const { kind, events, eventBytes } = state
     state.diskBytes = recordBytes({ valueBytes: packed.values.length, textBytes: packed.texts.length })
-    if (state.diskBytes > segmentLimit) {
+    if (state.diskBytes > this.#store.segmentLimit) {
       this.#discardOversized(state, origins)
       return
     }
@@ -899,7 +911,7 @@ export class DiskBuffer implements SinkBuffer {
   /** Closes, and takes the folder away if nothing is left in it. */
   async removeIfEmpty(): Promise<void> {
     await this.close()
-    if (this.#events === 0) rmSync(this.#context.folder, { recursive: true, force: true })
+    if (this.#events === 0) this.#store.files.rmSync(this.#context.folder, { recursive: true, force: true })
   }
 
   /** Writes down what must survive and lets go of the folder. */

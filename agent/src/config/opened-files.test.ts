@@ -9,11 +9,8 @@ import { developmentRooms, roomOf } from '../testing/rooms.ts'
 /** Modules that open files by themselves, by the origin of the file's name. Only given-file.ts reads files named by options or programs. */
 const own: Readonly<Record<string, readonly string[]>> = {
   'the agent, below its data directory': [
-    'buffers/disk/ledger.ts',
+    'buffers/disk/files.ts',
     'buffers/disk/lock.ts',
-    'buffers/disk/reader.ts',
-    'buffers/disk/segment.ts',
-    'buffers/disk/store.ts',
     'bundle/leftovers.ts',
     'bundle/runner.ts',
     'data-dir.ts',

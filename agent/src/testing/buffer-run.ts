@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import { showBuffer } from '../buffers/buffer.ts'
 import { Ledger, ledgerName } from '../buffers/disk/ledger.ts'
-import { DiskBuffer } from '../buffers/disk.ts'
+import { DiskBuffer, type DiskBufferContext } from '../buffers/disk.ts'
 import { type Batch, finalizeBatch, logBatch } from '../event/batch.ts'
 import { type BatchStatus, type EventStatus, Finalizer } from '../event/finalizer.ts'
 import type { LogEvent } from '../event/log.ts'
@@ -25,7 +25,12 @@ export class BufferRun {
   readonly #folder: string
   #readable = Promise.withResolvers<void>()
 
-  constructor(folder: string, whenFull: 'block' | 'drop_newest' = 'block', maxSize = least) {
+  constructor(
+    folder: string,
+    whenFull: 'block' | 'drop_newest' = 'block',
+    maxSize = least,
+    disk: Pick<DiskBufferContext, 'files' | 'segmentLimit'> = {},
+  ) {
     this.#folder = folder
     this.buffer = DiskBuffer.open(
       { maxSize, whenFull },
@@ -36,6 +41,7 @@ export class BufferRun {
         metrics: this.metrics,
         component,
         abandoning: this.abandoning.signal,
+        ...disk,
       },
     )
     showBuffer(this.buffer, this.metrics, component)

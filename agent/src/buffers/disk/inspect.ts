@@ -3,6 +3,7 @@
 
 import { existsSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import { type DiskFiles, diskFiles } from './files.ts'
 import { Ledger, type LedgerState, ledgerName } from './ledger.ts'
 import { isLocked, lockName } from './lock.ts'
 import { recordBytes } from './record.ts'
@@ -39,10 +40,10 @@ export interface InspectedBuffer {
   readonly oldest_at?: string
 }
 
-export function inspectBuffer(path: string): InspectedBuffer {
+export function inspectBuffer(path: string, files: DiskFiles = diskFiles): InspectedBuffer {
   const lock = join(path, lockName)
   const inUse = existsSync(lock) && isLocked(lock)
-  const ledger = readLedger(path)
+  const ledger = readLedger(files, path)
   const state = typeof ledger === 'string' ? undefined : ledger
   const segments: Writable<InspectedSegment>[] = []
   /** What is not there, from one id to another, and in which segment it was to be. */
@@ -52,11 +53,11 @@ export function inspectBuffer(path: string): InspectedBuffer {
   let lagBytes = 0
   let oldest: number | undefined
   let expected = state?.readId
-  for (const segment of findSegments(path, state?.read.segment ?? 0)) {
+  for (const segment of findSegments(files, path, state?.read.segment ?? 0)) {
     let [records, events, recordsBytes] = [0, 0, 0]
     let first: number | undefined
     let last: number | undefined
-    for (const { header, whole } of recordsIn(segment, 0, true)) {
+    for (const { header, whole } of recordsIn(files, segment, 0, true)) {
       const bytes = recordBytes(header)
       recordsBytes += bytes
       records++
@@ -90,7 +91,7 @@ export function inspectBuffer(path: string): InspectedBuffer {
     gaps.push({ from: expected, to: state.nextId })
   }
   // While an agent goes on, what it has begun since, and what it is done with meanwhile, may look like anything.
-  const after = inUse ? readLedger(path) : undefined
+  const after = inUse ? readLedger(files, path) : undefined
   const doneId = typeof after === 'object' ? after.readId : 0
   const begunId = inUse ? (state?.nextId ?? 0) : Number.POSITIVE_INFINITY
   for (const { segment, from, to } of damages) {
@@ -121,9 +122,9 @@ export function isBuffer(path: string): boolean {
   return existsSync(join(path, ledgerName)) || existsSync(join(path, lockName))
 }
 
-function readLedger(path: string): InspectedBuffer['ledger'] {
+function readLedger(files: DiskFiles, path: string): InspectedBuffer['ledger'] {
   const file = join(path, ledgerName)
   if (!existsSync(file)) return 'missing'
-  const { state } = Ledger.read(file)
+  const { state } = Ledger.read(file, files)
   return state ?? 'damaged'
 }

@@ -2,11 +2,8 @@
 // with a number and a checksum, so that a torn write leaves the one before. It may lag behind the segments, never be ahead of
 // what it stands for: a position is written only when what lies before it is no longer needed.
 
-import { closeSync, fdatasync, openSync, readSync, writeSync } from 'node:fs'
-import { promisify } from 'node:util'
 import { crc32c } from '../../formats/crc32c.ts'
-
-const sync = promisify(fdatasync)
+import { type DiskFiles, diskFiles } from './files.ts'
 
 export const ledgerName = 'buffer.db'
 const magic = 0x314c5350 // "PSL1"
@@ -39,30 +36,35 @@ export interface LedgerState {
 }
 
 export class Ledger {
+  readonly #files: DiskFiles
   readonly #file: number
   #sequence: number
 
-  private constructor(file: number, sequence: number) {
+  private constructor(files: DiskFiles, file: number, sequence: number) {
+    this.#files = files
     this.#file = file
     this.#sequence = sequence
   }
 
   /** Opens the ledger, which is made if there is none. `state` is undefined where it says nothing that can be trusted. */
-  static open(path: string): { ledger: Ledger; state: LedgerState | undefined; damaged: boolean } {
-    const file = openSync(path, 'a+', 0o600)
-    closeSync(file) // `a+` makes it; positions can be written in `r+` only
-    const opened = openSync(path, 'r+')
-    const { state, sequence, damaged } = readSlots(opened)
-    return { ledger: new Ledger(opened, sequence), state, damaged }
+  static open(
+    path: string,
+    files: DiskFiles = diskFiles,
+  ): { ledger: Ledger; state: LedgerState | undefined; damaged: boolean } {
+    const file = files.openSync(path, 'a+', 0o600)
+    files.closeSync(file) // `a+` makes it; positions can be written in `r+` only
+    const opened = files.openSync(path, 'r+')
+    const { state, sequence, damaged } = readSlots(files, opened)
+    return { ledger: new Ledger(files, opened, sequence), state, damaged }
   }
 
   /** Reads a ledger without a change; throws if there is no such file. */
-  static read(path: string): { state: LedgerState | undefined; damaged: boolean } {
-    const file = openSync(path, 'r')
+  static read(path: string, files: DiskFiles = diskFiles): { state: LedgerState | undefined; damaged: boolean } {
+    const file = files.openSync(path, 'r')
     try {
-      return readSlots(file)
+      return readSlots(files, file)
     } finally {
-      closeSync(file)
+      files.closeSync(file)
     }
   }
 
@@ -82,22 +84,25 @@ export class Ledger {
     slot.writeBigUInt64LE(BigInt(state.syncedId), 48)
     slot.writeUInt32LE(state.unsafe ? 1 : 0, 56)
     slot.writeUInt32LE(crc32c(slot.subarray(8)), 4)
-    writeSync(this.#file, slot, 0, slotBytes, (sequence & 1) * slotBytes)
+    this.#files.writeSync(this.#file, slot, 0, slotBytes, (sequence & 1) * slotBytes)
     this.#sequence = sequence // one that failed is tried again in the same slot: the other is whole
   }
 
   sync(): Promise<void> {
-    return sync(this.#file)
+    return this.#files.fdatasync(this.#file)
   }
 
   close(): void {
-    closeSync(this.#file)
+    this.#files.closeSync(this.#file)
   }
 }
 
-function readSlots(file: number): { state: LedgerState | undefined; sequence: number; damaged: boolean } {
+function readSlots(
+  files: DiskFiles,
+  file: number,
+): { state: LedgerState | undefined; sequence: number; damaged: boolean } {
   const bytes = Buffer.alloc(2 * slotBytes)
-  const length = readSync(file, bytes, 0, bytes.length, 0)
+  const length = files.readSync(file, bytes, 0, bytes.length, 0)
   let state: LedgerState | undefined
   let sequence = 0
   for (let at = 0; at + slotBytes <= length; at += slotBytes) {

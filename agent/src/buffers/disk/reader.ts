@@ -1,15 +1,11 @@
 // The reading side of a disk buffer: records in the order of their ids, read ahead in large pieces on the thread pool. It
 // skips damaged records; the ids of later records show how many events that costs.
 
-import { closeSync, open as openFile, read as readFile } from 'node:fs'
-import { promisify } from 'node:util'
+import type { DiskFiles } from './files.ts'
 import type { Position } from './ledger.ts'
 import { findHeader, headerBytes, isWhole, type RecordHeader, readHeader, recordBytes } from './record.ts'
 import type { Segment } from './segment.ts'
 import type { SegmentStore } from './store.ts'
-
-const open = promisify(openFile)
-const read = promisify(readFile)
 
 const pieceBytes = 1 << 20
 const attempts = 3
@@ -42,6 +38,7 @@ interface Ahead {
 export class SegmentReader {
   /** Called when `next` may have something that it did not have before. */
   onReadable: () => void = () => {}
+  readonly #files: DiskFiles
   readonly #store: SegmentStore
   readonly #damaged: (damage: Damage) => void
   #segment: Segment | undefined
@@ -63,6 +60,7 @@ export class SegmentReader {
   #damagedAt: number | undefined
 
   constructor(store: SegmentStore, start: Position, damaged: (damage: Damage) => void) {
+    this.#files = store.files
     this.#store = store
     this.#startSegment = start.segment
     this.#startOffset = start.offset
@@ -144,9 +142,9 @@ export class SegmentReader {
       // What is still being read into must not be used for anything else.
       this.#ahead = undefined
       this.#other = Buffer.allocUnsafeSlow(2 * pieceBytes)
-      void ahead.length.then(() => closeSync(ahead.file))
+      void ahead.length.then(() => this.#files.closeSync(ahead.file))
     } else if (file !== undefined && this.#loading === undefined) {
-      closeSync(file)
+      this.#files.closeSync(file)
     }
     this.#file = undefined
     this.#segment = undefined
@@ -184,7 +182,7 @@ export class SegmentReader {
   async #fill(segment: Segment, needed: number): Promise<void> {
     for (let attempt = 1; ; attempt++) {
       try {
-        this.#file ??= await open(segment.path, 'r')
+        this.#file ??= await this.#files.open(segment.path, 'r')
         await this.#readOn(segment, this.#file, needed)
         return
       } catch (error) {
@@ -214,7 +212,7 @@ export class SegmentReader {
     if (segment === this.#store.newest) this.#store.abandonNewest()
     const file = this.#file
     this.#file = undefined
-    if (file !== undefined) closeSync(file)
+    if (file !== undefined) this.#files.closeSync(file)
     this.#segment = undefined
     this.#startSegment = segment.sequence + (segment === this.#store.newest ? 0 : 1)
     this.#startOffset = segment === this.#store.newest ? this.#offset : 0
@@ -240,9 +238,9 @@ export class SegmentReader {
       tail.copy(target)
       const end = Math.min((segment.end ?? segment.size) - this.#offset, wanted + kept)
       while (length < end) {
-        const { bytesRead } = await read(file, target, length, end - length, this.#offset + length)
-        if (bytesRead === 0) break
-        length += bytesRead
+        const count = await this.#files.read(file, target, length, end - length, this.#offset + length)
+        if (count === 0) break
+        length += count
       }
       if (length < needed) {
         throw Object.assign(new Error('The file is shorter than it was.'), { code: 'EIO' })
@@ -260,10 +258,8 @@ export class SegmentReader {
   #readAhead(segment: Segment, file: number): void {
     const from = this.#from + this.#length
     if (this.#closed || from + pieceBytes > (segment.end ?? segment.size)) return
-    const length = read(file, this.#other, pieceBytes, pieceBytes, from).then(
-      ({ bytesRead }) => bytesRead,
-      () => 0, // it is read again when it is needed
-    )
+    // A piece that cannot be read now is read again when it is needed.
+    const length = this.#files.read(file, this.#other, pieceBytes, pieceBytes, from).catch(() => 0)
     this.#ahead = { file, from, length }
   }
 

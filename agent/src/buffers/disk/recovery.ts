@@ -2,8 +2,8 @@
 // to begin; it is trusted no further than the segments agree with it. Little is read: the beginning of each segment, and of the
 // newest what was not certain to be on the disk.
 
-import { truncateSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
+import type { DiskFiles } from './files.ts'
 import { isBefore, Ledger, type LedgerState, ledgerName, type Position } from './ledger.ts'
 import { recordBytes } from './record.ts'
 import { type FoundSegment, findSegments, isUnreadable, recordsIn, type Segment } from './segment.ts'
@@ -30,26 +30,32 @@ export interface Recovered {
   readonly findings: readonly { readonly code: string; readonly lost: number; readonly path: string }[]
 }
 
-export function recover(folder: string): Recovered {
+export function recover(files: DiskFiles, folder: string): Recovered {
   const ledgerPath = join(folder, ledgerName)
-  const { ledger, state, damaged } = Ledger.open(ledgerPath)
+  const { ledger, state, damaged } = Ledger.open(ledgerPath, files)
   try {
-    return examine(folder, ledger, state, damaged)
+    return examine(files, folder, ledger, state, damaged)
   } catch (error) {
     ledger.close()
     throw error
   }
 }
 
-function examine(folder: string, ledger: Ledger, state: LedgerState | undefined, damaged: boolean): Recovered {
+function examine(
+  files: DiskFiles,
+  folder: string,
+  ledger: Ledger,
+  state: LedgerState | undefined,
+  damaged: boolean,
+): Recovered {
   const findings: { code: string; lost: number; path: string }[] = []
   if (damaged) findings.push({ code: 'ledger', lost: 0, path: join(folder, ledgerName) })
-  const found = findSegments(folder, state?.read.segment ?? 0)
+  const found = findSegments(files, folder, state?.read.segment ?? 0)
   // What is done was to be given back when the last run ended.
   const segments = found.filter((segment) => state === undefined || segment.sequence >= state.read.segment)
-  for (const segment of found) if (!segments.includes(segment)) unlinkSync(segment.path)
+  for (const segment of found) if (!segments.includes(segment)) files.unlinkSync(segment.path)
 
-  const tail = readableTailOf(segments, state, findings)
+  const tail = readableTailOf(files, segments, state, findings)
   const begin = state?.readId ?? segments.find((segment) => segment.firstId !== undefined)?.firstId ?? 0
   const gaps: Gaps = new Map()
   // Ids that were never given out can be used again, so the next id does not show how much is lost here.
@@ -63,7 +69,7 @@ function examine(folder: string, ledger: Ledger, state: LedgerState | undefined,
     const first = segment.firstId
     const follows = before === undefined ? state?.read.segment : before.sequence + 1
     if (first !== undefined && follows !== undefined && segment.sequence > follows) {
-      if (before !== undefined) expected = Math.max(expected, endId(before) ?? expected)
+      if (before !== undefined) expected = Math.max(expected, endId(files, before) ?? expected)
       if (first > expected) {
         gaps.set(first, first - expected)
         findings.push({ code: 'missing_segment', lost: first - expected, path: segment.path })
@@ -105,12 +111,13 @@ function syncedOf(segments: readonly FoundSegment[], state: LedgerState | undefi
 
 /** The end of the newest segment; where the disk does not give it back, what comes goes to another. */
 function readableTailOf(
+  files: DiskFiles,
   segments: readonly FoundSegment[],
   state: LedgerState | undefined,
   findings: { code: string; lost: number; path: string }[],
 ) {
   try {
-    return tailOf(segments, state)
+    return tailOf(files, segments, state)
   } catch (error) {
     // Without a ledger nobody knows which ids were given.
     if (!isUnreadable(error) || state === undefined) throw error
@@ -120,7 +127,7 @@ function readableTailOf(
 }
 
 /** Finds the end of the newest segment and cuts off what is behind it. */
-function tailOf(segments: readonly FoundSegment[], state: LedgerState | undefined) {
+function tailOf(files: DiskFiles, segments: readonly FoundSegment[], state: LedgerState | undefined) {
   const segment = segments.at(-1)
   if (segment === undefined) return { nextId: 0, promised: 0 }
   const certain =
@@ -128,7 +135,7 @@ function tailOf(segments: readonly FoundSegment[], state: LedgerState | undefine
   let end = certain?.offset ?? 0
   let nextId = certain === undefined ? undefined : state?.syncedId
   let promised = 0
-  for (const { header, offset, whole } of recordsIn(segment, end, true)) {
+  for (const { header, offset, whole } of recordsIn(files, segment, end, true)) {
     promised = header.firstId + header.events
     if (!whole) continue
     end = offset + recordBytes(header)
@@ -136,17 +143,17 @@ function tailOf(segments: readonly FoundSegment[], state: LedgerState | undefine
   }
   // A segment that was begun and got nothing: the ids go on where the one before it ends.
   for (let index = segments.length - 2; nextId === undefined && index >= 0; index--) {
-    nextId = endId(segments[index] as FoundSegment)
+    nextId = endId(files, segments[index] as FoundSegment)
   }
-  if (segment.size > end) truncateSync(segment.path, end)
+  if (segment.size > end) files.truncateSync(segment.path, end)
   segment.size = end
   segment.end = end
   return { nextId: nextId ?? 0, promised }
 }
 
 /** Id behind the last event of a segment. */
-function endId(segment: Segment): number | undefined {
+function endId(files: DiskFiles, segment: Segment): number | undefined {
   let end: number | undefined
-  for (const { header } of recordsIn(segment, 0, false)) end = header.firstId + header.events
+  for (const { header } of recordsIn(files, segment, 0, false)) end = header.firstId + header.events
   return end
 }

@@ -1,9 +1,9 @@
 // The files that hold the records of a buffer, oldest first: `buffer-data-<n>.dat`, where n is the sequence number modulo 65536.
 // Segments are looked at here without a change; whoever opens a buffer decides what to do about what was found.
 
-import { closeSync, fstatSync, openSync, readdirSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import { PenstockError } from '../../errors.ts'
+import type { DiskFiles } from './files.ts'
 import {
   findHeader,
   formatAt,
@@ -15,7 +15,8 @@ import {
   recordFormat,
 } from './record.ts'
 
-export const segmentLimit = 128 * 1024 * 1024
+/** A segment takes at most so many bytes. */
+export const defaultSegmentLimit = 128 * 1024 * 1024
 export const maxSegments = 65_536
 export const spareName = 'buffer-spare.dat'
 
@@ -42,30 +43,30 @@ export interface FoundSegment extends Segment {
  * The segments of a folder in order. Reads no more than the beginning of each.
  * @param near sequence number of a segment that is or was there, for files without a readable one
  */
-export function findSegments(folder: string, near: number): FoundSegment[] {
+export function findSegments(files: DiskFiles, folder: string, near: number): FoundSegment[] {
   const found: FoundSegment[] = []
-  for (const name of readdirSync(folder)) {
+  for (const name of files.readdirSync(folder)) {
     const number = /^buffer-data-(\d{1,5})\.dat$/.exec(name)?.[1]
     if (number === undefined || Number(number) >= maxSegments) continue
     const path = join(folder, name)
-    const file = openIfThere(path)
+    const file = openIfThere(files, path)
     if (file === undefined) continue
     try {
-      const { size } = fstatSync(file)
-      const first = firstRecord(file, path, Number(number))
+      const size = files.sizeSync(file)
+      const first = firstRecord(files, file, path, Number(number))
       const sequence = first?.segment ?? nearest(Number(number), near)
       found.push({ sequence, path, size, end: undefined, firstId: first?.firstId })
     } finally {
-      closeSync(file)
+      files.closeSync(file)
     }
   }
   return found.sort((left, right) => left.sequence - right.sequence)
 }
 
 /** Opens a segment; undefined if it is gone: a running agent gives segments back at any time. */
-export function openIfThere(path: string, mode = 'r'): number | undefined {
+export function openIfThere(files: DiskFiles, path: string, mode = 'r'): number | undefined {
   try {
-    return openSync(path, mode)
+    return files.openSync(path, mode)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
@@ -82,9 +83,9 @@ function nearest(remainder: number, near: number): number {
 const peekBytes = 1 << 20
 
 /** The first header of a file whose segment fits its name; undefined also where the disk does not give it back. */
-function firstRecord(file: number, path: string, remainder: number): RecordHeader | undefined {
+function firstRecord(files: DiskFiles, file: number, path: string, remainder: number): RecordHeader | undefined {
   try {
-    return firstHeader(file, path, remainder)
+    return firstHeader(files, file, path, remainder)
   } catch (error) {
     if (isUnreadable(error)) return undefined
     throw error
@@ -96,9 +97,9 @@ export function isUnreadable(error: unknown): boolean {
   return (error as NodeJS.ErrnoException).code === 'EIO'
 }
 
-function firstHeader(file: number, path: string, remainder: number): RecordHeader | undefined {
+function firstHeader(files: DiskFiles, file: number, path: string, remainder: number): RecordHeader | undefined {
   const start = Buffer.alloc(headerBytes)
-  if (readSync(file, start, 0, headerBytes, 0) < headerBytes) return undefined
+  if (files.readSync(file, start, 0, headerBytes, 0) < headerBytes) return undefined
   const format = formatAt(start, 0)
   if (format !== undefined && format !== recordFormat) {
     const message = `The disk buffer's file ${path} is of format ${format}; this version of Penstock reads format ${recordFormat}. Let the version that wrote it deliver what is inside, or move the folder away.`
@@ -107,7 +108,7 @@ function firstHeader(file: number, path: string, remainder: number): RecordHeade
   const header = readHeader(start, 0)
   if (header !== undefined && header.segment % maxSegments === remainder) return header
   const bytes = Buffer.alloc(peekBytes)
-  const length = readSync(file, bytes, 0, peekBytes, 0)
+  const length = files.readSync(file, bytes, 0, peekBytes, 0)
   for (let at = 0; at + headerBytes <= length; at += 8) {
     const other = readHeader(bytes, at)
     if (other !== undefined && other.segment % maxSegments === remainder) return other
@@ -127,19 +128,19 @@ export interface FoundRecord {
  * The records of a segment from an offset on, with what is damaged between them left out.
  * @param check whether the events are read and compared with their checksum
  */
-export function* recordsIn(segment: Segment, from: number, check: boolean): Generator<FoundRecord> {
-  const file = openIfThere(segment.path)
+export function* recordsIn(files: DiskFiles, segment: Segment, from: number, check: boolean): Generator<FoundRecord> {
+  const file = openIfThere(files, segment.path)
   if (file === undefined) return
   try {
-    const { size } = fstatSync(file)
+    const size = files.sizeSync(file)
     const start = Buffer.alloc(headerBytes)
     let offset = from
     while (offset + headerBytes <= size) {
-      readSync(file, start, 0, headerBytes, offset)
+      files.readSync(file, start, 0, headerBytes, offset)
       const header = readHeader(start, 0)
       const end = header === undefined ? 0 : offset + recordBytes(header)
       if (header === undefined || header.segment !== segment.sequence || end > size) {
-        const next = searchHeader(file, offset + 8, size, segment.sequence)
+        const next = searchHeader(files, file, offset + 8, size, segment.sequence)
         if (next === undefined) return
         offset = next
         continue
@@ -147,21 +148,27 @@ export function* recordsIn(segment: Segment, from: number, check: boolean): Gene
       let whole = true
       if (check) {
         const bytes = Buffer.allocUnsafe(end - offset)
-        readSync(file, bytes, 0, bytes.length, offset)
+        files.readSync(file, bytes, 0, bytes.length, offset)
         whole = isWhole(bytes, 0, header)
       }
       yield { header, offset, whole }
       offset = end
     }
   } finally {
-    closeSync(file)
+    files.closeSync(file)
   }
 }
 
-function searchHeader(file: number, from: number, size: number, sequence: number): number | undefined {
+function searchHeader(
+  files: DiskFiles,
+  file: number,
+  from: number,
+  size: number,
+  sequence: number,
+): number | undefined {
   const bytes = Buffer.allocUnsafe(peekBytes)
   for (let offset = from; offset + headerBytes <= size; offset += peekBytes - headerBytes) {
-    const length = readSync(file, bytes, 0, peekBytes, offset)
+    const length = files.readSync(file, bytes, 0, peekBytes, offset)
     const at = findHeader(bytes.subarray(0, length), 0, sequence)
     if (at !== undefined) return offset + at
   }

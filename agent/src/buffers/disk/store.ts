@@ -3,32 +3,14 @@
 // record is in the page cache when `append` resolves: from then on it survives an end of the process, and one of the machine
 // after the next `sync`.
 
-import {
-  closeSync,
-  constants,
-  fdatasync,
-  fsync,
-  ftruncateSync,
-  openSync,
-  readSync,
-  renameSync,
-  rmSync,
-  unlink,
-  unlinkSync,
-  writeSync,
-  writev,
-} from 'node:fs'
+import { constants } from 'node:fs'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { crc32c } from '../../formats/crc32c.ts'
+import type { DiskFiles } from './files.ts'
 import type { Position } from './ledger.ts'
 import type { PackedRecord } from './packing/record-memory.ts'
 import { headerBytes, type RecordKind, recordBytes, writeHeader } from './record.ts'
-import { maxSegments, openIfThere, recordsIn, type Segment, segmentLimit, segmentName, spareName } from './segment.ts'
-
-const syncData = promisify(fdatasync)
-const syncFolder = promisify(fsync)
-const remove = promisify(unlink)
+import { maxSegments, openIfThere, recordsIn, type Segment, segmentName, spareName } from './segment.ts'
 
 export interface NewRecord {
   readonly kind: RecordKind
@@ -45,6 +27,7 @@ export interface Place {
 }
 
 export interface StoreState {
+  readonly files: DiskFiles
   readonly folder: string
   /** What is there, oldest first; the last one goes on to be written if its `end` is known. */
   readonly segments: Segment[]
@@ -54,21 +37,17 @@ export interface StoreState {
   /** Up to here everything is on the disk for certain. */
   readonly synced: Position
   readonly maxSize: number
+  /** A segment takes at most so many bytes. */
+  readonly segmentLimit: number
 }
-
-const write = (file: number, pieces: readonly Buffer[], at: number) =>
-  new Promise<number>((resolve, reject) => {
-    writev(file, pieces, at, (error, written) => {
-      if (error === null) resolve(written)
-      else reject(error)
-    })
-  })
 
 const padding = Buffer.alloc(8)
 const copyBytes = 1 << 20
 
 export class SegmentStore {
+  readonly files: DiskFiles
   readonly segments: Segment[]
+  readonly segmentLimit: number
   nextId: number
   maxSize: number
   readonly #folder: string
@@ -88,6 +67,8 @@ export class SegmentStore {
   #folderDirty = true
 
   constructor(state: StoreState) {
+    this.files = state.files
+    this.segmentLimit = state.segmentLimit
     this.#folder = state.folder
     this.segments = state.segments
     this.nextId = state.nextId
@@ -95,7 +76,7 @@ export class SegmentStore {
     this.#nextSequence = state.nextSequence
     this.#used = state.segments.reduce((sum, segment) => sum + segment.size, 0)
     // After a loss of power a spare file may hold records of a segment that is about to be begun once more.
-    rmSync(join(state.folder, spareName), { force: true })
+    state.files.rmSync(join(state.folder, spareName), { force: true })
     // What the last run wrote and did not sync may still be in the page cache only.
     for (const segment of this.segments) {
       if (segment.sequence < state.synced.segment) continue
@@ -103,8 +84,8 @@ export class SegmentStore {
       if (isBehind) this.#unsynced.add(segment)
     }
     const last = this.newest
-    if (last?.end !== undefined) this.#file = openSync(last.path, 'r+')
-    this.#folderFile = openSync(state.folder, constants.O_RDONLY)
+    if (last?.end !== undefined) this.#file = this.files.openSync(last.path, 'r+')
+    this.#folderFile = this.files.openSync(state.folder, constants.O_RDONLY)
   }
 
   get newest(): Segment | undefined {
@@ -130,7 +111,12 @@ export class SegmentStore {
   async append(records: readonly NewRecord[], writtenAt: number): Promise<Place[]> {
     const length = recordBytes(lengthsOf(records[0] as NewRecord))
     let segment = this.newest
-    if (this.#file === undefined || this.#broken || segment?.end === undefined || segment.end + length > segmentLimit) {
+    if (
+      this.#file === undefined ||
+      this.#broken ||
+      segment?.end === undefined ||
+      segment.end + length > this.segmentLimit
+    ) {
       segment = this.#begin(length)
       if (segment === undefined) return []
     } else if (!this.#makeRoom(segment.end + length - segment.size)) {
@@ -145,7 +131,7 @@ export class SegmentStore {
     for (const record of records) {
       const lengths = lengthsOf(record)
       const next = end + recordBytes(lengths)
-      if (places.length > 0 && (next > segmentLimit || this.#used + next - segment.size > this.maxSize)) break
+      if (places.length > 0 && (next > this.segmentLimit || this.#used + next - segment.size > this.maxSize)) break
       const { values, texts } = record.packed
       const header = Buffer.allocUnsafe(headerBytes)
       writeHeader(
@@ -168,7 +154,7 @@ export class SegmentStore {
       places.push({ segment, end, firstId })
       firstId += record.events
     }
-    const written = await write(file, pieces, start)
+    const written = await this.files.writev(file, pieces, start)
     if (written < end - start) {
       this.#takeBack(file, segment)
       throw Object.assign(new Error(`Only ${written} of ${end - start} bytes could be written.`), { code: 'ENOSPC' })
@@ -184,7 +170,7 @@ export class SegmentStore {
   /** Cuts a part of a record off: its header would promise events to the next start that were never taken in. */
   #takeBack(file: number, segment: Segment): void {
     try {
-      ftruncateSync(file, segment.end as number)
+      this.files.ftruncateSync(file, segment.end as number)
       this.#used -= segment.size - (segment.end as number)
       segment.size = segment.end as number
     } catch {
@@ -206,7 +192,7 @@ export class SegmentStore {
     const sequence = this.#nextSequence
     const path = join(this.#folder, segmentName(sequence))
     const size = this.#spare
-    const file = size > 0 ? this.#openSpare(path) : openSync(path, 'wx+', 0o600)
+    const file = size > 0 ? this.#openSpare(path) : this.files.openSync(path, 'wx+', 0o600)
     this.#spare = 0
     this.#seal()
     const segment: Segment = { sequence, path, size, end: 0 }
@@ -221,12 +207,12 @@ export class SegmentStore {
   /** Opens the spare file before it gets its new name: what fails leaves everything as it was. */
   #openSpare(path: string): number {
     const spare = join(this.#folder, spareName)
-    const file = openSync(spare, 'r+')
+    const file = this.files.openSync(spare, 'r+')
     try {
-      renameSync(spare, path)
+      this.files.renameSync(spare, path)
       return file
     } catch (error) {
-      closeSync(file)
+      this.files.closeSync(file)
       throw error
     }
   }
@@ -238,7 +224,7 @@ export class SegmentStore {
     if (file === undefined) return
     if (newest?.end !== undefined && newest.size > newest.end) {
       try {
-        ftruncateSync(file, newest.end)
+        this.files.ftruncateSync(file, newest.end)
         this.#used -= newest.size - newest.end
         newest.size = newest.end
       } catch {
@@ -262,8 +248,8 @@ export class SegmentStore {
     this.#folderDirty = false
     try {
       for (const segment of [...this.#unsynced]) await this.#syncSegment(segment)
-      for (const [file] of files) await syncData(file)
-      if (folderDirty) await syncFolder(this.#folderFile)
+      for (const [file] of files) await this.files.fdatasync(file)
+      if (folderDirty) await this.files.fsync(this.#folderFile)
     } catch (error) {
       this.#folderDirty ||= folderDirty
       throw error
@@ -273,12 +259,12 @@ export class SegmentStore {
   }
 
   async #syncSegment(segment: Segment): Promise<void> {
-    const file = this.segments.includes(segment) ? openIfThere(segment.path, 'r+') : undefined
+    const file = this.segments.includes(segment) ? openIfThere(this.files, segment.path, 'r+') : undefined
     try {
-      if (file !== undefined) await syncData(file)
+      if (file !== undefined) await this.files.fdatasync(file)
       this.#unsynced.delete(segment) // also if it was given back meanwhile
     } finally {
-      if (file !== undefined) closeSync(file)
+      if (file !== undefined) this.files.closeSync(file)
     }
   }
 
@@ -293,15 +279,16 @@ export class SegmentStore {
       const start = segment.sequence === from.segment ? from.offset : 0
       const end = segment.end ?? segment.size
       if (start >= end) continue
-      whole = (segment.end === undefined || isWholeFrom(segment, start, end)) && whole
-      const file = openSync(segment.path, 'r+')
+      whole = (segment.end === undefined || isWholeFrom(this.files, segment, start, end)) && whole
+      const file = this.files.openSync(segment.path, 'r+')
       try {
         for (let at = start; at < end; at += copyBytes) {
           const bytes = Buffer.allocUnsafe(Math.min(copyBytes, end - at))
-          if (readSync(file, bytes, 0, bytes.length, at) === bytes.length) writeSync(file, bytes, 0, bytes.length, at)
+          if (this.files.readSync(file, bytes, 0, bytes.length, at) === bytes.length)
+            this.files.writeSync(file, bytes, 0, bytes.length, at)
         }
       } finally {
-        closeSync(file)
+        this.files.closeSync(file)
       }
       this.#unsynced.add(segment)
     }
@@ -310,18 +297,18 @@ export class SegmentStore {
 
   #closeUnlessDirty(file: number): void {
     if (this.#dirty.has(file)) this.#dirty.set(file, true)
-    else closeSync(file)
+    else this.files.closeSync(file)
   }
 
   /** Gives a segment back, which is not the newest. */
   async release(segment: Segment): Promise<void> {
-    const reusable = this.#spare === 0 && segment.size > segmentLimit / 2 && this.#used <= this.maxSize
+    const reusable = this.#spare === 0 && segment.size > this.segmentLimit / 2 && this.#used <= this.maxSize
     if (reusable) {
-      renameSync(segment.path, join(this.#folder, spareName))
+      this.files.renameSync(segment.path, join(this.#folder, spareName))
       this.#spare = segment.size
     } else {
       // In the background: giving back 128 MiB can take a tenth of a second.
-      await remove(segment.path)
+      await this.files.unlink(segment.path)
       this.#used -= segment.size
     }
     this.segments.splice(this.segments.indexOf(segment), 1)
@@ -334,26 +321,26 @@ export class SegmentStore {
   }
 
   #dropSpare(): void {
-    unlinkSync(join(this.#folder, spareName))
+    this.files.unlinkSync(join(this.#folder, spareName))
     this.#used -= this.#spare
     this.#spare = 0
   }
 
   close(): void {
-    for (const [file] of this.#dirty) if (file !== this.#file) closeSync(file)
+    for (const [file] of this.#dirty) if (file !== this.#file) this.files.closeSync(file)
     this.#dirty.clear()
-    if (this.#file !== undefined) closeSync(this.#file)
+    if (this.#file !== undefined) this.files.closeSync(this.#file)
     this.#file = undefined
-    closeSync(this.#folderFile)
+    this.files.closeSync(this.#folderFile)
   }
 }
 
 const lengthsOf = ({ packed: { values, texts } }: NewRecord) => ({ valueBytes: values.length, textBytes: texts.length })
 
 /** Whether records that are whole lie side by side from a position to the end. */
-function isWholeFrom(segment: Segment, start: number, end: number): boolean {
+function isWholeFrom(files: DiskFiles, segment: Segment, start: number, end: number): boolean {
   let at = start
-  for (const { header, offset, whole } of recordsIn(segment, start, true)) {
+  for (const { header, offset, whole } of recordsIn(files, segment, start, true)) {
     if (!whole || offset !== at) return false
     at += recordBytes(header)
     if (at >= end) return true
