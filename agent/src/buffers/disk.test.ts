@@ -378,6 +378,28 @@ test('a missing segment is counted, at once and once', async () => {
   expect(run.value('buffer_events')).toBe(0)
 })
 
+test('events of a missing segment are counted once if the record behind them is damaged, too', async () => {
+  const first = new Run('block', 2 ** 40)
+  const text = 'x'.repeat(1_000_000)
+  const ends: number[] = []
+  while (!existsSync(segment(2))) {
+    const had = readdirSync(folder).length
+    await fill(first, 1, 2, text)
+    if (readdirSync(folder).length > had) ends.push(next - 2)
+  }
+  await fill(first, 3, 2)
+  await first.end()
+  unlinkSync(segment(1))
+  overwrite(segment(2), headerBytes + 20, Buffer.from('damage'))
+  const total = next
+  const [, second = 0, third = 0] = ends
+  const run = new Run('block', 2 ** 40)
+  expect(run.lost).toBe(third - second)
+  expect(await run.drain()).toEqual([...range(0, second), ...range(third + 1, total)]) // each of these events is a record of its own
+  expect(run.lost).toBe(third + 1 - second)
+  expect(run.value('buffer_events')).toBe(0)
+})
+
 test('all segments gone', async () => {
   await leave()
   unlinkSync(segment(0))

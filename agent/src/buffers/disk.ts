@@ -627,8 +627,13 @@ export class DiskBuffer implements SinkBuffer {
   #missed(firstId: number, segment: Segment): void {
     const missing = firstId - this.#expectedId
     if (missing <= 0) return
-    const known = this.#gaps.get(firstId) ?? 0
-    this.#gaps.delete(firstId)
+    let known = 0
+    // The record in front of which a gap was found may be damaged itself: the next one stands behind both.
+    for (const [behind, events] of this.#gaps) {
+      if (behind > firstId) continue
+      known += events
+      this.#gaps.delete(behind)
+    }
     this.#expectedId = firstId
     const lost = Math.max(0, missing - known)
     if (lost === 0) return
