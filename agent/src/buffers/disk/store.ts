@@ -92,6 +92,12 @@ export class SegmentStore {
     return this.segments.at(-1)
   }
 
+  /** Where the records end. */
+  get end(): Position {
+    const { newest } = this
+    return { segment: newest?.sequence ?? 0, offset: newest?.end ?? newest?.size ?? 0 }
+  }
+
   /** Whether the last run left something that may not be on the disk. */
   get hasUnsynced(): boolean {
     return this.#unsynced.size > 0

@@ -10,7 +10,10 @@ import { Timestamp } from '../../../event/timestamp.ts'
 import { Bytes, Float, Regex, type Value, type ValueObject } from '../../../event/value.ts'
 import { grown, type PackedRecord, recordMemory, viewOf } from './record-memory.ts'
 import { type ShapePacker, shapePacker } from './shape-packer.ts'
-import { blockUnits, headBytes, longestShort, tag, utf8Text, utf16Text } from './tags.ts'
+import * as tags from './tags.ts'
+
+// Constants of this module are part of the machine code of its loops; imported ones are loaded each time.
+const { tag, headBytes, longestShort, blockUnits, utf8Text, utf16Text } = tags
 
 const replacement = Buffer.from('\u{fffd}')
 const none = Buffer.alloc(0)

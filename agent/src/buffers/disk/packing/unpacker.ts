@@ -5,8 +5,12 @@ import { MetricEvent, type MetricTags, type MetricValue, type TagValue } from '.
 import { Timestamp } from '../../../event/timestamp.ts'
 import { Bytes, Float, Regex, setField, type Value, type ValueObject } from '../../../event/value.ts'
 import { viewOf } from './record-memory.ts'
-import { type ShapeUnpacker, same, shapeUnpacker } from './shape-unpacker.ts'
-import { tag, utf8Text } from './tags.ts'
+import { type ShapeUnpacker, same as sameMember, shapeUnpacker } from './shape-unpacker.ts'
+import { tag as tags, utf8Text } from './tags.ts'
+
+// Constants of this module are part of the machine code of its loops; imported ones are loaded each time.
+const tag = tags
+const same: typeof sameMember = sameMember
 
 /** Distinguishes the records that are read: shapes are defined anew in each. */
 let records = 0

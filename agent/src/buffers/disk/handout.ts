@@ -1,0 +1,231 @@
+// What the sink takes from a disk buffer: from memory while it keeps up (`hot`), from the files while it is behind (`cold`), in
+// the order of the ids in both cases. Memory is bounded in both.
+
+import { type Batch, logBatch, metricBatch } from '../../event/batch.ts'
+import { Finalizer } from '../../event/finalizer.ts'
+import type { LogEvent } from '../../event/log.ts'
+import type { MetricEvent } from '../../event/metric.ts'
+import type { Accounting } from './accounting.ts'
+import { Unpacker } from './packing/unpacker.ts'
+import type { Progress } from './progress.ts'
+import type { ReadRecord, SegmentReader } from './reader.ts'
+import { type RecordKind, recordBytes } from './record.ts'
+import type { RecordState, Unwritten } from './record-state.ts'
+import type { Gaps } from './recovery.ts'
+import type { Segment } from './segment.ts'
+import type { SegmentStore } from './store.ts'
+
+/** Estimated size of the events that wait for the sink in memory while it keeps up. */
+const hotLimit = 2 * 1024 * 1024
+
+/** Events in memory that the sink has not taken. */
+interface HotPart {
+  readonly batch: Batch
+  readonly bytes: number
+  readonly state: RecordState
+}
+
+export interface HandoutParts {
+  readonly store: SegmentStore
+  readonly reader: SegmentReader
+  readonly progress: Progress
+  readonly accounting: Accounting
+  readonly gaps: Gaps
+}
+
+export interface HandoutHooks {
+  /** The sink has a status for a part of a record. */
+  onPartEnded(state: RecordState, status: string): void
+  /** Packed records that no file holds yet, in their order. */
+  unwritten(): readonly Unwritten[]
+  /** The sink has read all files and gets events from memory again. */
+  onCaughtUp(): void
+}
+
+export class Handout {
+  readonly #store: SegmentStore
+  readonly #reader: SegmentReader
+  readonly #progress: Progress
+  readonly #accounting: Accounting
+  readonly #hooks: HandoutHooks
+  /** Losses that are known from the start, by the id behind them. */
+  readonly #gaps: Gaps
+  readonly #unpacker = new Unpacker()
+  #hot: boolean
+  #hotParts: HotPart[] = []
+  #hotBytes = 0
+  /** The last record whose events the sink gets from memory: it fell behind, and reads the files once they hold this record. */
+  #lastHot: RecordState | undefined
+  /** The events of the open record, in case the sink catches up before it is written. */
+  #openParts: HotPart[] = []
+  /** Id of the next event that reading should bring. */
+  #expectedId: number
+  #closed = false
+
+  constructor({ store, reader, progress, accounting, gaps }: HandoutParts, hooks: HandoutHooks) {
+    this.#store = store
+    this.#reader = reader
+    this.#progress = progress
+    this.#accounting = accounting
+    this.#gaps = gaps
+    this.#hooks = hooks
+    this.#expectedId = progress.doneId
+    this.#hot = reader.atEnd
+  }
+
+  get isHot(): boolean {
+    return this.#hot
+  }
+
+  /** Whether the sink has taken everything. */
+  get isEmpty(): boolean {
+    return this.#hot && this.#lastHot === undefined && this.#hotParts.length === 0
+  }
+
+  // --- From the intake and the write queue ---
+
+  /** Hands events of the open record to the sink, as long as it keeps up. */
+  handOn(
+    events: readonly (LogEvent | MetricEvent)[],
+    type: RecordKind,
+    shared: boolean,
+    bytes: number,
+    state: RecordState,
+  ): void {
+    const finalizer = this.#finalizerOf(state)
+    const own =
+      type === 'log' ? logBatch(events as LogEvent[], finalizer) : metricBatch(events as MetricEvent[], finalizer)
+    const part = { batch: shared ? own.share() : own, bytes, state }
+    if (!this.#hot || this.#lastHot !== undefined) {
+      this.#openParts.push(part)
+      return
+    }
+    this.#handOnPart(part)
+  }
+
+  #finalizerOf(state: RecordState): Finalizer {
+    return new Finalizer((status) => this.#hooks.onPartEnded(state, status))
+  }
+
+  #handOnPart(part: HotPart): void {
+    const { state } = part
+    state.parts++
+    if (!state.handedOn) this.#progress.add(state)
+    state.handedOn = true
+    this.#hotParts.push(part)
+    this.#hotBytes += part.bytes
+  }
+
+  /** The open record gets no more events. */
+  recordClosed(): void {
+    this.#openParts = []
+  }
+
+  /** A record waits to be written. If the sink has fallen behind, it reads the files from the next one on. */
+  recordQueued(state: RecordState): void {
+    if (this.#hot && this.#hotBytes > hotLimit) this.#lastHot ??= state
+  }
+
+  /** A record is written, or will never be. */
+  recordDequeued(state: RecordState): void {
+    if (state === this.#lastHot) this.#turnCold(state)
+  }
+
+  /** The files hold more. */
+  onWritten(): void {
+    if (!this.#hot) this.#reader.onReadable()
+  }
+
+  // --- To the sink ---
+
+  take(): Batch | undefined {
+    const part = this.#hotParts[0]
+    if (part !== undefined) {
+      this.#hotParts.shift()
+      this.#hotBytes -= part.bytes
+      return part.batch
+    }
+    if (this.#hot || this.#closed) return undefined
+    for (let record = this.#reader.next(); record !== undefined; record = this.#reader.next()) {
+      const batch = this.#batchOf(record)
+      if (batch !== undefined) return batch
+    }
+    if (!this.#reader.atEnd) return undefined
+    this.#turnHot()
+    return this.take()
+  }
+
+  #batchOf(record: ReadRecord): Batch | undefined {
+    const { header, bytes, segment, end } = record
+    const endId = header.firstId + header.events
+    if (endId <= this.#expectedId) {
+      this.#accounting.bytes -= recordBytes(header)
+      return undefined // an earlier run was done with it
+    }
+    this.#countMissing(header.firstId, segment)
+    const { kind, events, eventBytes } = header
+    const diskBytes = recordBytes(header)
+    const state: RecordState = { kind, events, eventBytes, diskBytes, parts: 1, handedOn: true, endId, segment, end }
+    this.#expectedId = endId
+    this.#progress.add(state)
+    return this.#unpacked(state, bytes, header.valueBytes)
+  }
+
+  #unpacked(state: RecordState, bytes: Buffer, valueBytes: number): Batch {
+    const finalizer = this.#finalizerOf(state)
+    return state.kind === 'log'
+      ? logBatch(this.#unpacker.logs(bytes, valueBytes, state.events), finalizer)
+      : metricBatch(this.#unpacker.metrics(bytes, valueBytes, state.events), finalizer)
+  }
+
+  /** Counts the events between the expected id and the one that was read. */
+  #countMissing(firstId: number, segment: Segment): void {
+    const missing = firstId - this.#expectedId
+    if (missing <= 0) return
+    let known = 0
+    // The record in front of which a gap was found may be damaged itself: the next one stands behind both.
+    for (const [behind, events] of this.#gaps) {
+      if (behind > firstId) continue
+      known += events
+      this.#gaps.delete(behind)
+    }
+    this.#expectedId = firstId
+    if (missing > known) this.#accounting.missing(missing - known, segment.path)
+  }
+
+  /** The sink gets everything behind a record from the files. */
+  #turnCold({ segment, end, endId }: RecordState): void {
+    this.#lastHot = undefined
+    this.#hot = false
+    const { newest, nextId } = this.#store
+    if (segment !== undefined) this.#reader.skipTo(segment, end)
+    else if (newest?.end !== undefined) this.#reader.skipTo(newest, newest.end) // it was delivered before its turn to be written
+    this.#expectedId = segment === undefined ? nextId : endId
+  }
+
+  /** The sink has read all files: it gets the records that they do not hold yet, and everything from now on, from memory. */
+  #turnHot(): void {
+    const { newest, nextId } = this.#store
+    if (newest !== undefined) this.#countMissing(nextId, newest)
+    this.#hot = true
+    const parts = [...this.#hooks.unwritten().map((item) => this.#partOf(item)), ...this.#openParts]
+    this.#openParts = []
+    for (const part of parts) this.#handOnPart(part)
+    this.#hooks.onCaughtUp()
+  }
+
+  #partOf({ state, record }: Unwritten): HotPart {
+    const { values, texts } = record.packed
+    const batch = this.#unpacked(state, Buffer.concat([values, texts]), values.length)
+    return { batch, bytes: state.eventBytes, state }
+  }
+
+  /** Hands out no more from the files. */
+  stop(): void {
+    this.#closed = true
+  }
+
+  close(): Promise<void> {
+    return this.#reader.close()
+  }
+}

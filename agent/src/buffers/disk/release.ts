@@ -1,0 +1,57 @@
+// Gives segments that are done back to the disk, oldest first, in the background. The ledger is synced before each: it must not
+// name a segment that is gone.
+
+import type { Progress } from './progress.ts'
+import type { Segment } from './segment.ts'
+import type { SegmentStore } from './store.ts'
+
+export interface ReleaseHooks {
+  /** Writes the ledger and syncs it. */
+  syncLedger(): Promise<void>
+  onFailed(error: unknown): void
+  /** Called at the end of each attempt. */
+  onEnded(): void
+}
+
+export class SegmentRelease {
+  readonly #store: SegmentStore
+  readonly #progress: Progress
+  readonly #hooks: ReleaseHooks
+  #running: Promise<void> | undefined
+
+  constructor(store: SegmentStore, progress: Progress, hooks: ReleaseHooks) {
+    this.#store = store
+    this.#progress = progress
+    this.#hooks = hooks
+  }
+
+  /** Resolves when no segment is being given back. */
+  get settled(): Promise<void> | undefined {
+    return this.#running
+  }
+
+  /** Begins to give segments back if the oldest one is done. */
+  start(): void {
+    if (this.#oldestDone() !== undefined) this.#running ??= this.#release()
+  }
+
+  async #release(): Promise<void> {
+    try {
+      for (let segment = this.#oldestDone(); segment !== undefined; segment = this.#oldestDone()) {
+        // For each: the next one may have become done while the last was given back.
+        await this.#hooks.syncLedger()
+        await this.#store.release(segment)
+      }
+    } catch (error) {
+      this.#hooks.onFailed(error)
+    }
+    this.#running = undefined
+    this.#hooks.onEnded()
+  }
+
+  #oldestDone(): Segment | undefined {
+    const [oldest] = this.#store.segments
+    if (oldest === undefined || oldest === this.#store.newest) return undefined
+    return this.#progress.covers(oldest) ? oldest : undefined
+  }
+}
