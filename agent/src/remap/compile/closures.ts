@@ -1,0 +1,40 @@
+// The closure of a call as a JavaScript function. It runs many times, and each turn counts; one that depends on its parameters
+// alone is made once for all runs of the program.
+
+import type { Slot, Typed } from '../typed.ts'
+import { type Generation, variable } from './generation.ts'
+import { dependsOnParameters, some, writesEvent } from './search.ts'
+
+export function closureOf(
+  g: Generation,
+  closure: { parameters: readonly (Slot | undefined)[]; body: Typed },
+  span: readonly [number, number],
+  functionName: string,
+): string {
+  // The block runs many times: what one run writes, a later one may have to undo.
+  if (some(closure.body, writesEvent)) g.effects.written()
+  const wasInClosure = g.effects.inClosure
+  g.effects.inClosure = true
+  const parameters = closure.parameters.map((slot) => {
+    if (slot === undefined) return g.out.name()
+    g.slots.add(slot)
+    g.parameters.add(slot)
+    return variable(slot)
+  })
+  const overOutside = g.budget.mayBeOver
+  g.budget.mayBeOver = false
+  const body = g.out.apart(() => g.expression(closure.body, g.effects.leave, true))
+  const turn = g.out.apart(() => {
+    const test = g.budget.mayBeOver ? '--M.turns < 0 || M.bytes < 0' : '--M.turns < 0'
+    if (g.budget.counts) g.budget.limit(test, span, functionName)
+    return ''
+  })
+  g.budget.mayBeOver ||= overOutside
+  g.effects.inClosure = wasInClosure
+  const name = g.out.name()
+  const code = [`(${parameters.join(', ')}) => {`, ...turn.lines, ...body.lines, `return ${body.value}; }`]
+  if (dependsOnParameters(closure.body, closure.parameters)) {
+    g.out.onceLines.push(`const ${name} = pureClosure(${code.join('\n')});`)
+  } else g.out.emit(`const ${name} = ${code.join('\n')};`)
+  return name
+}

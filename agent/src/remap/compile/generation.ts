@@ -1,0 +1,71 @@
+// One program on its way to code: what the parts of the generator share.
+
+import type { ErrorPlace } from '../function.ts'
+import { type Kind, kinds } from '../kind.ts'
+import type { Meter } from '../meter.ts'
+import type { Slot, Typed } from '../typed.ts'
+import { Budget } from './budget.ts'
+import { Effects } from './effects.ts'
+import { Output } from './output.ts'
+import { isUnseen, some } from './search.ts'
+
+/** A node of one operation. */
+export type Node<Op extends Typed['op']> = Extract<Typed, { op: Op }>
+
+/** Gives the statement for a failure. @param counts whether the checker knows that the place may fail */
+export type Fail = (error: string, counts: boolean) => string
+
+/** Emits what an expression needs and gives a JavaScript expression for its value, to be used once and at once. */
+export type Expression = (g: Generation, typed: Typed, fail: Fail, wanted: boolean) => string
+
+export interface GenerationOptions {
+  readonly target: 'log' | 'metric'
+  readonly meter?: Meter | undefined
+  readonly placeOf: (span: readonly [number, number], name: string) => ErrorPlace
+  readonly expression: Expression
+}
+
+export class Generation {
+  readonly out = new Output()
+  readonly effects = new Effects()
+  readonly budget: Budget
+  readonly placeOf: (span: readonly [number, number], name: string) => ErrorPlace
+  readonly isMetric: boolean
+  /** Whether the kinds of the checker hold at run time: effects in closures are not seen by it. */
+  readonly trusted: boolean
+  readonly slots = new Set<Slot>()
+  readonly parameters = new Set<Slot>()
+  readonly #expression: Expression
+
+  constructor(body: readonly Typed[], { target, meter, placeOf, expression }: GenerationOptions) {
+    this.budget = new Budget(body, meter, this.out, this.effects, placeOf)
+    this.placeOf = placeOf
+    this.isMetric = target === 'metric'
+    // What a metric refuses to take differs from what the checker thinks was written.
+    this.trusted = !this.isMetric && !body.some((typed) => some(typed, isUnseen))
+    this.#expression = expression
+  }
+
+  expression(typed: Typed, fail: Fail, wanted: boolean): string {
+    return this.#expression(this, typed, fail, wanted)
+  }
+
+  /** Emits the end of a run that succeeds. */
+  leave(body: readonly { readonly span: readonly [number, number] }[]): void {
+    if (this.budget.weighs && body.length > 0) {
+      const span = [body[0]?.span[0] ?? 0, body.at(-1)?.span[1] ?? 0] as const
+      this.budget.limit('M.exceeds(root) || M.exceeds(meta)', span, 'program')
+    }
+    this.out.emit('S.root = root; S.metadata = meta; S.own = own;')
+  }
+
+  /** The kind of a value, if the checker knows it for certain. */
+  known(kind: Kind): Kind {
+    return this.trusted ? kind : kinds.any
+  }
+}
+
+/** The name of a variable of the program in the code. */
+export function variable(slot: Slot): string {
+  return `v${slot.id}`
+}

@@ -1,0 +1,22 @@
+// Several expressions in their order.
+
+import type { Typed } from '../typed.ts'
+import type { Fail, Generation } from './generation.ts'
+import { hasStatements, some } from './search.ts'
+
+/** Operands in order; those before an operand with effects are kept in variables of their own. */
+export function operands(g: Generation, nodes: readonly Typed[], fail: Fail): string[] {
+  const lastEffect = nodes.findLastIndex((node) => some(node, hasStatements))
+  return nodes.map((node, index) => {
+    const value = g.expression(node, fail, true)
+    return index < lastEffect ? g.out.temp(value) : value
+  })
+}
+
+export function sequence(g: Generation, body: readonly Typed[], fail: Fail, wanted: boolean): string {
+  let result = 'null'
+  body.forEach((typed, index) => {
+    result = g.expression(typed, fail, wanted && index === body.length - 1)
+  })
+  return result
+}
