@@ -50,7 +50,6 @@ const exceptions: Readonly<Record<string, readonly string[]>> = {
     'sources/file.ts build',
     'sources/orchestrator_events.ts build',
     'sources/orchestrator_logs/access.ts start',
-    'telemetry/metrics.ts',
   ],
 }
 

@@ -24,7 +24,7 @@ import {
   type Page,
   settingsPage,
 } from '../schema/reference.ts'
-import { metricTable } from '../telemetry/metrics.ts'
+import { metricTable } from '../telemetry/metric-table.ts'
 
 const componentKinds = ['source', 'transform', 'sink'] as const
 

@@ -3,7 +3,8 @@
 
 import { fact, facts } from './facts.ts'
 import type { Logger } from './logger.ts'
-import { type HistogramSeries, type Labels, type Metrics, metricTable, type Series } from './metrics.ts'
+import { metricTable } from './metric-table.ts'
+import type { HistogramSeries, Labels, Metrics, Series } from './metrics.ts'
 import type { RepetitionLimit } from './repetition-limit.ts'
 
 export type ErrorType =
@@ -56,7 +57,7 @@ export interface ComponentEvents {
   error(report: ErrorReport): void
   /** Events that will not go on, with a constant sentence that says why. */
   discarded(events: number, intentional: boolean, reason: string): void
-  /** A counter of the component's own; the name must be one of telemetry/metrics.ts. */
+  /** A counter of the component's own; the name must be one of telemetry/metric-table.ts. */
   count(name: string, by?: number, tags?: Readonly<Record<string, string>>): void
   /** A gauge of the component's own. */
   gauge(name: string, value: number, tags?: Readonly<Record<string, string>>): void

@@ -1,7 +1,8 @@
 // The agent's metrics in the text format that scrapers read. prom-client writes it; it is loaded with the first scrape.
 
 import type { Metric } from 'prom-client'
-import { type Labels, type MetricSnapshot, type Metrics, originLabels, type Sample } from './metrics.ts'
+import { originLabels } from './metric-table.ts'
+import type { Labels, MetricSnapshot, Metrics, Sample } from './metrics.ts'
 
 /** How fine `/metrics` is: one series for each pipeline of a bundle, for each component, or as it is counted. */
 export const details = ['pipeline', 'component', 'container'] as const

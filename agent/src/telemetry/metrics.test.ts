@@ -5,7 +5,8 @@ import { expect, test, vi } from 'vitest'
 import { CountedEvents } from './component-events.ts'
 import { Exposition } from './exposition.ts'
 import { type Logger, silentLogger } from './logger.ts'
-import { histogramBounds, Metrics, metricTable } from './metrics.ts'
+import { metricTable } from './metric-table.ts'
+import { histogramBounds, Metrics } from './metrics.ts'
 import { RepetitionLimit } from './repetition-limit.ts'
 
 const component = { id: 'out', kind: 'sink', type: 'console' }

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { metricTable } from '@penstock/agent/telemetry/metrics'
+import { metricTable } from '@penstock/agent/telemetry/metric-table'
 import { parser } from '@prometheus-io/lezer-promql'
 import { expect, test } from 'vitest'
 import { alerts, dashboards, monitoringFiles } from './monitoring.ts'

@@ -12,7 +12,7 @@ import { optionsOf } from '../../config/component-options.ts'
 import { findComponent } from '../../registry.ts'
 import { isRequired, type Option } from '../../schema/options.ts'
 import { type Schema, schemaBelow, variantsOf } from '../../schema/walk.ts'
-import { type MetricDefinition, metricTable } from '../../telemetry/metrics.ts'
+import { type MetricDefinition, metricTable } from '../../telemetry/metric-table.ts'
 
 interface Row {
   readonly option: string
