@@ -86,7 +86,7 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'http/client.ts #ending',
     'remap/remote.ts #waiting',
     'sinks/message_broker/connection.ts #questions',
-    'sources/amqp.ts open',
+    'sources/amqp/receiver.ts #open',
     'sources/orchestrator_events/cursor.ts #handedOn',
     'tailing/stoppable-waits.ts #abandons',
     'topology/build.ts #waiting',

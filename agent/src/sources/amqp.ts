@@ -1,27 +1,18 @@
 // Messages of a queue on an AMQP 0.9.1 broker, such as RabbitMQ. A message is acknowledged when its events are accepted by the
 // pipeline, or delivered where a sink wants that; a lost connection is made again, and what it left unanswered comes again.
 
-import { pause } from '../clock.ts'
 import { decodedTypes } from '../codecs/decoding/decoder.ts'
 import { framingProblems } from '../codecs/framing/encode.ts'
 import { defineSource, type OptionProblem } from '../component.ts'
-import { errorText } from '../errors.ts'
-import { type BatchStatus, Finalizer } from '../event/finalizer.ts'
-import { Timestamp } from '../event/timestamp.ts'
 import { Notes } from '../intake/annotate.ts'
-import { MessageReader, Outstanding } from '../intake/message-reader.ts'
+import { MessageReader } from '../intake/message-reader.ts'
 import { compileProxy } from '../net/proxy.ts'
 import { compileTls } from '../net/tls.ts'
 import { decoding, framing, tls } from '../schema/groups.ts'
 import { address, fieldPath, text, uint } from '../schema/options.ts'
-import { Backoff } from '../timing/backoff.ts'
 import { parseAddress } from './amqp/address.ts'
-import { Consumer, checkQueue, type Delivery } from './amqp/consumer.ts'
-
-const protocol = { protocol: 'amqp_0_9_1' }
-const initialBackoffMs = 1000
-const maxBackoffMs = 30_000
-const noBytes = Buffer.alloc(0)
+import { checkQueue } from './amqp/consumer.ts'
+import { MessageReceiver } from './amqp/receiver.ts'
 
 export const amqp = defineSource({
   type: 'amqp',
@@ -79,102 +70,16 @@ export const amqp = defineSource({
       consumerTag: options.consumer,
       prefetch: options.prefetch_count,
     }
-    const { events, stopping, acknowledgements } = context
     const notes = new Notes('amqp', context.globals.logSchema, [
       [options.exchange_key, undefined],
       [options.routing_key_field, undefined],
       [options.offset_key, undefined],
     ])
-    const reader = new MessageReader(options, notes, context)
-    const outstanding = new Outstanding()
-    /** Consumers that messages were taken from and that may still have to be answered. */
-    const open = new Set<Consumer>()
-
-    const answer = (consumer: Consumer, message: Delivery, status: BatchStatus): void => {
-      // An agent that is stopping gives up what it could not deliver: the broker gives it out again.
-      if (status === 'errored' && stopping.aborted) return
-      const accepted = status === 'delivered'
-      try {
-        if (accepted) consumer.accept(message)
-        else consumer.reject(message)
-      } catch (error) {
-        if (accepted) events.count('consumer_offset_updates_failed_total')
-        events.error({
-          type: accepted ? 'acknowledgment_failed' : 'command_failed',
-          stage: 'receiving',
-          message: 'A message could not be answered; the broker gives it out again.',
-          fields: { reason: consumer.ended ?? errorText(error) },
-        })
-      }
-    }
-
-    const handOn = async (consumer: Consumer, message: Delivery): Promise<void> => {
-      const { content, fields, properties } = message
-      // What waits for its answer does not keep the bytes: those are in events by then.
-      const answered = { ...message, content: noBytes }
-      events.receivedBytes(content.length, protocol)
-      outstanding.add()
-      const finalizer = new Finalizer((status) => {
-        if (acknowledgements) answer(consumer, answered, status)
-        outstanding.done()
-      })
-      await reader.read(content, finalizer, sentAt(properties.timestamp), [
-        fields.exchange,
-        fields.routingKey,
-        fields.deliveryTag,
-      ])
-      if (!acknowledgements) answer(consumer, answered, 'delivered')
-    }
-
-    const consume = async (consumer: Consumer): Promise<void> => {
-      while (!stopping.aborted) {
-        const message = consumer.next()
-        if (message !== undefined) await handOn(consumer, message)
-        else if (consumer.ended === undefined) await consumer.readable(stopping)
-        else return
-      }
-      await consumer.cancel()
-    }
-
+    const receiver = new MessageReceiver(consumerOptions, new MessageReader(options, notes, context), context)
     return {
-      async run() {
-        const backoff = new Backoff({ initialMs: initialBackoffMs, maxMs: maxBackoffMs, jitter: 'none' })
-        let prefetch = options.prefetch_count
-        while (!stopping.aborted) {
-          let reason: string
-          try {
-            const consumer = await Consumer.open({ ...consumerOptions, prefetch }, stopping)
-            open.add(consumer)
-            backoff.reset()
-            await consume(consumer)
-            if (stopping.aborted) return
-            reason = consumer.ended ?? ''
-            prefetch = consumer.prefetch
-            // Answers to it are in vain: the broker gives the messages out again.
-            open.delete(consumer)
-            await consumer.close()
-          } catch (error) {
-            if (stopping.aborted) return
-            reason = errorText(error)
-          }
-          const pauseMs = backoff.next()
-          const fields = { reason, pause_secs: pauseMs / 1000 }
-          const message = 'Nothing can be consumed; the connection is made again after a pause.'
-          events.error({ type: 'request_failed', stage: 'receiving', message, fields })
-          await pause(pauseMs, stopping)
-        }
-      },
-      async settle() {
-        await outstanding.none()
-        await Promise.all([...open].map((consumer) => consumer.close()))
-      },
+      run: () => receiver.run(),
+      settle: () => receiver.settle(),
       healthcheck: (signal) => checkQueue(consumerOptions, signal),
     }
   },
 })
-
-/** The time of a message. The protocol counts seconds; some producers write milliseconds. */
-function sentAt(value: unknown): Timestamp | undefined {
-  if (typeof value !== 'number' || !Number.isFinite(value)) return undefined
-  return new Timestamp(Math.floor(value < 1e11 ? value * 1000 : value), 0)
-}

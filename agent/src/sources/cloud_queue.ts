@@ -5,28 +5,18 @@ import { availableParallelism } from 'node:os'
 import { CredentialProvider, credentialProblems, regionVariableNames } from '../aws/credentials.ts'
 import { endpointOverride } from '../aws/profiles.ts'
 import { findRegion } from '../aws/region.ts'
-import { pause, timeoutSignal } from '../clock.ts'
 import { decodedTypes } from '../codecs/decoding/decoder.ts'
 import { framingProblems } from '../codecs/framing/encode.ts'
 import { defineSource } from '../component.ts'
 import { errorText, PenstockError } from '../errors.ts'
-import { type BatchStatus, Finalizer } from '../event/finalizer.ts'
-import { Timestamp } from '../event/timestamp.ts'
 import { HttpClient } from '../http/client.ts'
 import { identityFor, noIdentity } from '../http/identity.ts'
-import { Notes } from '../intake/annotate.ts'
-import { MessageReader, Outstanding } from '../intake/message-reader.ts'
 import { compileProxy } from '../net/proxy.ts'
 import { compileTls } from '../net/tls.ts'
 import { awsAuthMembers, decoding, framing, proxy, tls } from '../schema/groups.ts'
 import { address, bool, group, hostPart, oneOf, optional, uint, url } from '../schema/options.ts'
-import { Backoff } from '../timing/backoff.ts'
-import { openQueue, type Queue, type QueueMessage } from './cloud_queue/queue.ts'
-
-const initialBackoffMs = 1000
-const maxBackoffMs = 30_000
-/** What a request may take beyond the time for which it waits for messages. */
-const requestMs = 30_000
+import { openQueue, type Queue } from './cloud_queue/queue.ts'
+import { QueueReceiver } from './cloud_queue/receiver.ts'
 
 export const cloudQueue = defineSource({
   type: 'cloud_queue',
@@ -88,7 +78,7 @@ export const cloudQueue = defineSource({
   },
 
   async build(options, context) {
-    const { events, stopping, acknowledgements } = context
+    const { events } = context
     const identity = identityFor(context.proxy)
     const settings = compileTls(options.tls)
     for (const warning of settings.warnings) context.logger.warn(warning)
@@ -119,106 +109,37 @@ export const cloudQueue = defineSource({
       })
       return opened
     }
-    const reader = () => new MessageReader(options, new Notes('cloud_queue', context.globals.logSchema), context)
-    const outstanding = new Outstanding()
-    const received = { protocol: 'http', endpoint: options.queue_url }
-
-    const deletion = async (receipts: readonly string[]): Promise<void> => {
-      if (receipts.length === 0 || !options.delete_message) return
-      let failed: readonly string[]
-      try {
-        failed = await (await queue()).delete(receipts, AbortSignal.timeout(requestMs))
-      } catch (error) {
-        failed = [errorText(error)]
-      }
-      if (failed.length === 0) return
-      events.count('sqs_message_delete_failed_total', failed.length)
-      events.error({
-        type: 'writer_failed',
-        stage: 'processing',
-        message: 'Messages could not be deleted from the queue; they will be received again.',
-        fields: { reason: failed[0] },
-        count: failed.length,
-      })
-    }
-
-    /** Hands on the messages of one answer; those that were delivered are deleted together when all have been answered for. */
-    const handOn = async (messages: readonly QueueMessage[], reading: MessageReader): Promise<void> => {
-      const done: string[] = []
-      let open = messages.length
-      outstanding.add()
-      const finalized = (receipt: string, status: BatchStatus) => {
-        if (status === 'delivered' || !acknowledgements) done.push(receipt)
-        open--
-        // Without acknowledgements the deletion waits until the pipeline has accepted everything.
-        if (open === 0 && acknowledgements) void deletion(done).finally(() => outstanding.done())
-      }
-      for (const { receipt, body, sentMs } of messages) {
-        const message = Buffer.from(body, 'utf8')
-        events.receivedBytes(message.length, received)
-        const finalizer = new Finalizer(acknowledgements ? (status) => finalized(receipt, status) : undefined)
-        const sent = sentMs === undefined ? undefined : new Timestamp(sentMs, 0)
-        await reading.read(message, finalizer, sent)
-        if (!acknowledgements) finalized(receipt, 'delivered')
-      }
-      if (acknowledgements) return
-      await deletion(done)
-      outstanding.done()
-    }
-
-    const poll = async (): Promise<void> => {
-      const reading = reader()
-      const limitMs = options.poll_secs * 1000 + requestMs
-      const backoff = new Backoff({ initialMs: initialBackoffMs, maxMs: maxBackoffMs, jitter: 'none' })
-      while (!stopping.aborted) {
-        try {
-          const limit = timeoutSignal(limitMs)
-          const messages = await (await queue()).receive(AbortSignal.any([stopping, limit]))
-          backoff.reset()
-          if (messages.length > 0) await handOn(messages, reading)
-        } catch (error) {
-          if (stopping.aborted) return
-          const pauseMs = backoff.next()
-          events.error({
-            code: 'failed_fetching_sqs_events',
-            type: 'request_failed',
-            stage: 'receiving',
-            message: 'Messages could not be received from the queue; they are asked for again after a pause.',
-            fields: { error, pause_secs: pauseMs / 1000 },
-          })
-          await pause(pauseMs, stopping)
-        }
-      }
-    }
+    const receiver = new QueueReceiver(options, queue, context)
 
     return {
       async run() {
         const tasks = options.client_concurrency ?? availableParallelism()
-        await Promise.all(Array.from({ length: tasks }, poll))
+        await Promise.all(Array.from({ length: tasks }, () => receiver.poll()))
       },
       async settle() {
-        await outstanding.none()
+        await receiver.settled()
         await client.close()
         await identity?.nodeClient?.close()
       },
       async healthcheck(signal) {
         await credentials.get()
-        try {
-          await (await queue()).check(signal)
-        } catch (error) {
-          // Who may receive and delete need not be allowed to look at the queue.
-          if (error instanceof Error && /^AccessDenied/.test(error.name)) return
-          const name = error instanceof Error ? error.name : 'Error'
-          throw new PenstockError(
-            'PEN_HEALTHCHECK',
-            `The queue ${options.queue_url} cannot be used: ${name}: ${errorText(error)}.`,
-            { cause: error },
-          )
-        }
+        await checkQueue(await queue(), options.queue_url, signal)
       },
     }
   },
 })
+
+async function checkQueue(queue: Queue, url: string, signal: AbortSignal): Promise<void> {
+  try {
+    await queue.check(signal)
+  } catch (error) {
+    // An account that may receive and delete need not be allowed to look at the queue.
+    if (error instanceof Error && /^AccessDenied/.test(error.name)) return
+    const name = error instanceof Error ? error.name : 'Error'
+    const message = `The queue ${url} cannot be used: ${name}: ${errorText(error)}.`
+    throw new PenstockError('PEN_HEALTHCHECK', message, { cause: error })
+  }
+}
 
 /** The region that the host of a queue's address names: beside the name of the service, as `sqs.eu-west-1.` or `eu-west-1.queue.` do. */
 function regionOfQueue(address: string): string | undefined {
