@@ -127,7 +127,7 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'buffers/disk/store.ts #dirty',
     'buffers/disk/store.ts #unsynced',
     'bundle/leftovers.ts #goneSince',
-    'sources/file.ts waiting',
+    'sources/file/reader.ts #waiting',
     'sources/orchestrator_logs/reader.ts #holding',
     'tailing/checkpoint.ts #entries',
     'tailing/discovery.ts #busy',

@@ -1,15 +1,9 @@
 // File source: one event for each line of the files that match, from where reading ended before.
 // Lines stay bytes until a transform or sink asks for them.
 
-import { hostname } from 'node:os'
 import { resolve } from 'node:path'
-import { defineSource, type OptionProblem, type OriginTags } from '../component.ts'
-import { logBatch } from '../event/batch.ts'
-import { LogEvent } from '../event/log.ts'
-import { parsePath, setPath } from '../event/path.ts'
-import { logSize } from '../event/size.ts'
-import { Timestamp } from '../event/timestamp.ts'
-import type { Bytes, Value, ValueObject } from '../event/value.ts'
+import { defineSource, type OptionProblem } from '../component.ts'
+import { parsePath } from '../event/path.ts'
 import {
   bool,
   bytes,
@@ -25,19 +19,13 @@ import {
   uint,
 } from '../schema/options.ts'
 import { Confinement } from '../tailing/confinement.ts'
+import type { DiscoveryRules } from '../tailing/discovery.ts'
 import { compileGlob, type Glob, maxAlternatives } from '../tailing/glob.ts'
-import { LineBatch, type LineShape, Lines } from '../tailing/lines.ts'
-import { compileMultiline, MultilineAggregator, multiline, multilineProblems } from '../tailing/multiline.ts'
-import { compileDelimiter, type Slab } from '../tailing/slab.ts'
-import { Tailer } from '../tailing/tail.ts'
-import { defaultReadBytes, type TailedFile } from '../tailing/tailed-file.ts'
-
-interface FileState {
-  /** One object for all batches, by which their counters are found. */
-  readonly origin: OriginTags
-  readonly shape: FileShape
-  readonly groups: MultilineAggregator<Value[]> | undefined
-}
+import { compileMultiline, multiline, multilineProblems } from '../tailing/multiline.ts'
+import { compileDelimiter } from '../tailing/slab.ts'
+import { defaultReadBytes, type TailOptions } from '../tailing/tailed-file.ts'
+import { FileReader } from './file/reader.ts'
+import type { Layout } from './file/shape.ts'
 
 export const file = defineSource({
   type: 'file',
@@ -161,183 +149,51 @@ export const file = defineSource({
       offsetPath: pathOf(options.offset_key ?? ''),
       decode: decoder === undefined || decoder.encoding === 'utf-8' ? undefined : (part) => decoder.decode(part),
     }
-    const hostPath = pathOf(options.host_key ?? logSchema.hostKey)
-    const filePath = pathOf(options.file_key)
-    const host = hostname()
-    const rule = options.multiline === undefined ? undefined : compileMultiline(options.multiline)
-
-    const include = globs(options.include, false)
-    const exclude = globs(options.exclude, true)
     const confinement = context.confinedTo === undefined ? undefined : new Confinement(context.confinedTo)
-    let emitted: LogEvent[] = []
-
-    const sendGroups = (tailed: TailedFile<FileState>, position: number): Promise<void> | undefined => {
-      const safe = tailed.state.groups?.pendingFrom ?? position
-      if (emitted.length === 0) {
-        tailed.progress.skip(safe)
-        return undefined
-      }
-      const events = emitted
-      emitted = []
-      return context.output.send(logBatch(events, tailed.progress.handOn(safe)), tailed.state.origin)
+    const tail: TailOptions = {
+      rules: rulesOf(options, confinement),
+      fingerprint:
+        options.fingerprint.strategy === 'checksum'
+          ? { strategy: 'checksum', lines: options.fingerprint.lines, maxLineBytes: options.max_line_bytes }
+          : { strategy: 'device_and_inode' },
+      delimiter: delimiterOf(options.line_delimiter, decoder?.encoding),
+      maxLineBytes: options.max_line_bytes,
+      maxReadBytes: options.max_read_bytes ?? defaultReadBytes,
+      isReadBoundExact: options.max_read_bytes !== undefined,
+      oldestFirst: false,
+      readFrom: options.read_from,
+      ignoreOlderMs: milliseconds(options.ignore_older_secs),
+      ignoreCheckpoints: options.ignore_checkpoints,
+      rotateWaitMs: milliseconds(options.rotate_wait_secs),
+      sweepMs: options.glob_minimum_cooldown_ms,
+      stopAtEnd: options.read_to_end,
+      removeAfterMs: milliseconds(options.remove_after_secs),
+      lastLine: true,
+      dataDir: options.data_dir ?? context.globals.dataDir,
+      componentId: context.id,
+      confinement,
+      fileTag: false,
     }
-
-    const waiting = new Set<TailedFile<FileState>>()
-    const tailer = new Tailer<FileState>(
-      {
-        rules: {
-          roots: [...new Set(include.map((glob) => glob.base))],
-          enter: (directory) =>
-            include.some((glob) => glob.leadsThrough(directory)) && confinement?.leadsInside(directory) !== false,
-          accept: (found) =>
-            include.some((glob) => glob.matches(found)) && !exclude.some((glob) => glob.matches(found)),
-        },
-        fingerprint:
-          options.fingerprint.strategy === 'checksum'
-            ? { strategy: 'checksum', lines: options.fingerprint.lines, maxLineBytes: options.max_line_bytes }
-            : { strategy: 'device_and_inode' },
-        delimiter: delimiterOf(options.line_delimiter, decoder?.encoding),
-        maxLineBytes: options.max_line_bytes,
-        maxReadBytes: options.max_read_bytes ?? defaultReadBytes,
-        isReadBoundExact: options.max_read_bytes !== undefined,
-        oldestFirst: false,
-        readFrom: options.read_from,
-        ignoreOlderMs: milliseconds(options.ignore_older_secs),
-        ignoreCheckpoints: options.ignore_checkpoints,
-        rotateWaitMs: milliseconds(options.rotate_wait_secs),
-        sweepMs: options.glob_minimum_cooldown_ms,
-        stopAtEnd: options.read_to_end,
-        removeAfterMs: milliseconds(options.remove_after_secs),
-        lastLine: true,
-        dataDir: options.data_dir ?? context.globals.dataDir,
-        componentId: context.id,
-        confinement,
-        fileTag: false,
-      },
-      {
-        opened(tailed) {
-          const constants: ValueObject = {}
-          if (filePath !== undefined) setPath(constants, filePath, tailed.path)
-          if (hostPath !== undefined) setPath(constants, hostPath, host)
-          setPath(constants, [logSchema.sourceTypeKey], 'file')
-          const shape = new FileShape(constants, layout)
-          return {
-            origin: { file: tailed.path },
-            shape,
-            groups:
-              rule === undefined
-                ? undefined
-                : new MultilineAggregator<Value[]>(rule, (text, [offset, time]) => {
-                    emitted.push(shape.make(text, offset as number, time as Timestamp))
-                  }),
-          }
-        },
-        lines(tailed, slab) {
-          const { shape, groups, origin } = tailed.state
-          if (groups === undefined) {
-            const lines = new Lines(slab, shape, tailer.pool)
-            const finalizer = tailed.progress.handOn(slab.end, () => lines.ended())
-            const full = context.output.send(new LineBatch(lines, 0, slab.count, finalizer), origin)
-            lines.settle()
-            return full
-          }
-          for (let line = 0; line < slab.count; line++) {
-            const position = slab.base + (slab.starts[line] as number)
-            groups.add(shape.text(slab, line), position, [position, slab.time], slab.time.ms)
-          }
-          if (groups.pendingFrom !== undefined) waiting.add(tailed)
-          return sendGroups(tailed, slab.end)
-        },
-        closed(tailed) {
-          waiting.delete(tailed)
-          if (tailed.state.groups?.pendingFrom === undefined) return undefined
-          tailed.state.groups.flush()
-          return sendGroups(tailed, tailed.offset)
-        },
-      },
-      context,
-    )
-
-    return {
-      async run() {
-        const timer =
-          rule === undefined
-            ? undefined
-            : setInterval(
-                () => {
-                  const now = Date.now()
-                  for (const tailed of waiting) {
-                    tailed.state.groups?.expire(now)
-                    if (tailed.state.groups?.pendingFrom !== undefined) continue
-                    waiting.delete(tailed)
-                    // A full buffer holds the next read, not this last group.
-                    void sendGroups(tailed, tailed.offset)
-                  }
-                },
-                Math.min(1000, Math.max(20, rule.timeoutMs / 2)),
-              )
-        try {
-          await tailer.run()
-        } finally {
-          clearInterval(timer)
-        }
-      },
-    }
+    const keys = { host: pathOf(options.host_key ?? logSchema.hostKey), file: pathOf(options.file_key) }
+    const rule = options.multiline === undefined ? undefined : compileMultiline(options.multiline)
+    return new FileReader({ tail, layout, keys, rule }, context)
   },
 })
 
-interface Layout {
-  readonly messageKey: string
-  readonly timestampKey: string
-  readonly offsetPath: readonly (string | number)[] | undefined
-  readonly decode: ((bytes: Buffer) => string) | undefined
-}
-
-/** What a line of one file becomes. */
-class FileShape implements LineShape {
-  readonly overhead: number
-  readonly #constants: ValueObject
-  readonly #layout: Layout
-  /** The fields are those of the defaults: events are made by a literal, which is three times as fast. */
-  readonly #usual: boolean
-
-  constructor(constants: ValueObject, layout: Layout) {
-    this.#constants = constants
-    this.#layout = layout
-    this.#usual =
-      layout.offsetPath === undefined &&
-      layout.messageKey === 'message' &&
-      layout.timestampKey === 'timestamp' &&
-      Object.keys(constants).sort().join() === 'file,host,source_type'
-    this.overhead = logSize(this.make('', 0, new Timestamp(0, 0)).fields)
-  }
-
-  event(slab: Slab, line: number): LogEvent {
-    return this.make(this.text(slab, line), slab.base + (slab.starts[line] as number), slab.time)
-  }
-
-  text(slab: Slab, line: number): string | Bytes {
-    const start = slab.starts[line] as number
-    const end = slab.ends[line] as number
-    const { decode } = this.#layout
-    return decode === undefined ? slab.text(start, end) : decode(slab.buffer.subarray(start, end))
-  }
-
-  make(message: string | Bytes, offset: number, timestamp: Timestamp): LogEvent {
-    const constants = this.#constants
-    if (this.#usual) {
-      return new LogEvent({
-        file: constants['file'],
-        host: constants['host'],
-        message,
-        source_type: constants['source_type'],
-        timestamp,
-      })
-    }
-    const { messageKey, timestampKey, offsetPath } = this.#layout
-    const fields: ValueObject = { ...constants, [messageKey]: message, [timestampKey]: timestamp }
-    if (offsetPath !== undefined) setPath(fields, offsetPath, offset)
-    return new LogEvent(fields)
+function rulesOf(
+  {
+    include: included,
+    exclude: excluded,
+  }: { readonly include: readonly string[]; readonly exclude: readonly string[] },
+  confinement: Confinement | undefined,
+): DiscoveryRules {
+  const include = globs(included, false)
+  const exclude = globs(excluded, true)
+  return {
+    roots: [...new Set(include.map((glob) => glob.base))],
+    enter: (directory) =>
+      include.some((glob) => glob.leadsThrough(directory)) && confinement?.leadsInside(directory) !== false,
+    accept: (found) => include.some((glob) => glob.matches(found)) && !exclude.some((glob) => glob.matches(found)),
   }
 }
 
