@@ -45,8 +45,6 @@ const exceptions: Readonly<Record<string, readonly string[]>> = {
     'sinks/metric/normalised.ts write',
     'sinks/search_engine.ts build',
     'sinks/siem_unstructured.ts build',
-    'sources/orchestrator_events.ts build',
-    'sources/orchestrator_logs/access.ts start',
   ],
 }
 

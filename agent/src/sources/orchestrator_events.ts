@@ -1,26 +1,15 @@
 // Orchestrator events source: the Events of the Kubernetes API about objects of the cluster. It goes on from the last version that was
 // delivered; where that is not known any more, it reads the list and passes on what is not older, so that events may come twice there.
 
-import { setTimeout as wait } from 'node:timers/promises'
 import { defineSource, type OptionProblem } from '../component.ts'
 import { componentDirectory } from '../data-dir.ts'
-import { logBatch } from '../event/batch.ts'
 import { KubeClient } from '../kube/client.ts'
 import { inClusterTarget, kubeConfigTarget } from '../kube/config.ts'
 import { reportServerVersion } from '../kube/server-version.ts'
-import { type FollowHooks, follow, followReports } from '../kube/watch.ts'
 import { list, oneOf, optional, path, seconds, text } from '../schema/options.ts'
-import { untilAborted } from '../timing/wait.ts'
 import { version } from '../version.ts'
-import { type Cursor, Cursors, marginMs, type Seen } from './orchestrator_events/cursor.ts'
-import { type KubeEvent, type Occurrence, readEvent } from './orchestrator_events/log-event.ts'
-
-/** A position that is older than the predecessor's claim by so much is not that of the predecessor. */
-const staleMs = 30_000
-/** After so many failures in a row, the version itself may be what the server does not take. */
-const failuresToRelist = 5
-const initialBackoffMs = 1000
-const maxBackoffMs = 30_000
+import { Cursors } from './orchestrator_events/cursor.ts'
+import { EventFollower } from './orchestrator_events/follower.ts'
 
 export const orchestratorEvents = defineSource({
   type: 'orchestrator_events',
@@ -78,131 +67,14 @@ export const orchestratorEvents = defineSource({
   },
 
   async build(options, context) {
-    const { events, output, stopping } = context
-    const { logSchema, dataDir } = context.globals
+    const { events, stopping } = context
+    const { dataDir } = context.globals
     const directory = componentDirectory(options.data_dir ?? dataDir, context.id)
     const target =
       options.kube_config_file === undefined ? inClusterTarget() : kubeConfigTarget(options.kube_config_file)
     const client = new KubeClient(await target, `Penstock/${version}`)
-    const oldestMs =
-      options.ignore_older_secs === undefined ? undefined : () => Date.now() - (options.ignore_older_secs ?? 0) * 1000
+    const follower = new EventFollower(client, options, context)
     let cursors: Cursors | undefined
-
-    const occurrences = (objects: readonly unknown[]): Occurrence[] => {
-      const found: Occurrence[] = []
-      let bad = 0
-      let reason = ''
-      for (const object of objects) {
-        const occurrence = readEvent(object, logSchema)
-        if (typeof occurrence === 'string') {
-          bad++
-          reason = occurrence
-        } else found.push(occurrence)
-      }
-      if (bad > 0) {
-        events.error({
-          type: 'parser_failed',
-          stage: 'processing',
-          message: 'Objects of the Kubernetes API are not events; they are skipped.',
-          fields: { reason },
-          count: bad,
-        })
-      }
-      return found
-    }
-
-    const seenOf = ({ uid, version: own, last }: Occurrence): Seen => ({ uid, version: own, ms: last.ms })
-    const isWanted = (cursor: Cursor, occurrence: Occurrence): boolean =>
-      !cursor.has(seenOf(occurrence)) && (oldestMs === undefined || occurrence.last.ms >= oldestMs())
-
-    /** Hands events on; what it returns, if anything, resolves when there may be more. */
-    const handOn = (
-      cursor: Cursor,
-      found: readonly Occurrence[],
-      reached: string | undefined,
-      signal: AbortSignal,
-    ): Promise<void> | undefined => {
-      // What comes after the end is another's, or read again.
-      if (signal.aborted) return undefined
-      const finalizer = cursor.handOn(found.map(seenOf), reached)
-      const batch = logBatch(
-        found.map(({ event }) => event),
-        finalizer,
-      )
-      const full = output.send(batch)
-      return full === undefined ? undefined : untilAborted(full, signal)
-    }
-
-    const followNamespace = async (namespace: string, { cursor, isKnown }: ReturnType<Cursors['cursor']>) => {
-      const preceded = context.precededUntil?.()
-      const at = cursors?.at
-      if (preceded !== undefined && (!isKnown || at === undefined || preceded - at > staleMs)) {
-        cursor.beginAt(Math.min(preceded, Date.now()))
-      } else if (!isKnown) {
-        // Many events carry whole seconds.
-        const now = Math.floor(Date.now() / 1000) * 1000
-        cursor.beginAt(options.read_from === 'end' ? now + marginMs : Number.NEGATIVE_INFINITY)
-      }
-      const followed = {
-        name: 'events',
-        path: `/apis/events.k8s.io/v1/${namespace === '' ? '' : `namespaces/${namespace}/`}events`,
-        labelSelector: options.extra_label_selector,
-        fieldSelector: options.extra_field_selector,
-      }
-      const reports = followReports(events, followed.name)
-      let isRelisting = false
-      let pauseMs = initialBackoffMs
-      while (!stopping.aborted) {
-        if (cursor.lost) cursor.rewind()
-        const again = new AbortController()
-        cursor.onLost = () => again.abort()
-        const signal = AbortSignal.any([stopping, again.signal])
-        let failures = 0
-        let full: Promise<void> | undefined
-        const hooks: FollowHooks<KubeEvent> = {
-          replaced() {},
-          removed() {},
-          page(objects) {
-            const { floorMs } = cursor
-            const found = occurrences(objects).filter((one) => one.last.ms >= floorMs && isWanted(cursor, one))
-            return found.length === 0 ? undefined : handOn(cursor, found, undefined, signal)
-          },
-          changed(object) {
-            const [occurrence] = occurrences([object])
-            if (occurrence === undefined) return
-            failures = 0
-            pauseMs = initialBackoffMs
-            if (isWanted(cursor, occurrence)) full = handOn(cursor, [occurrence], occurrence.version, signal)
-            else if (!signal.aborted) cursor.skip(occurrence.version)
-          },
-          room() {
-            const waiting = full
-            full = undefined
-            return waiting
-          },
-          passed(reached) {
-            failures = 0
-            isRelisting = false
-            if (!signal.aborted) cursor.skip(reached)
-          },
-          failed(error) {
-            reports.failed(error)
-            failures++
-            // A version of another life of the cluster is refused for ever.
-            if (failures < failuresToRelist || isRelisting) return
-            isRelisting = true
-            again.abort()
-          },
-          listed: reports.listed,
-        }
-        const from = isRelisting ? undefined : cursor.reach
-        await follow<KubeEvent>(client, followed, hooks, { fromCache: false, signal, from })
-        if (stopping.aborted || !cursor.lost) continue
-        // What could not be delivered is read again, but not at once.
-        await wait(pauseMs, undefined, { signal: stopping }).catch(() => {}) // stopping ends the loop
-        pauseMs = Math.min(pauseMs * 2, maxBackoffMs)
-      }
-    }
 
     return {
       async run() {
@@ -212,7 +84,7 @@ export const orchestratorEvents = defineSource({
         try {
           await Promise.all([
             reportServerVersion(client, context.logger, stopping),
-            ...streams.map((stream) => followNamespace(stream, own.cursor(stream))),
+            ...streams.map((stream) => follower.follow(stream, own)),
           ])
         } finally {
           await client.close()

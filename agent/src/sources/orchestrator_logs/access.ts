@@ -83,10 +83,24 @@ export class KubeAccess {
   /** Follows until the signal aborts. `listed` resolves when all first lists are read, or when waiting makes no sense any more. */
   start(signal: AbortSignal): { readonly listed: Promise<void>; readonly ended: Promise<void> } {
     this.#signal = signal
-    const { node, fieldSelector, labelSelector, namespaceLabelSelector } = this.#options
-    const metadata = this.#metadata
-    const tasks = [reportServerVersion(this.#client, this.#logger, signal)]
-    const listed = new Promise<void>((resolve) => {
+    const listed = this.#firstLists(signal)
+    const tasks = [
+      reportServerVersion(this.#client, this.#logger, signal),
+      ...this.#followPods(),
+      ...this.#followNamespaces(),
+      ...this.#followNode(),
+    ]
+    const ended = Promise.all(tasks).then(async () => {
+      await Promise.all(this.#lookUps)
+      await this.#leftOut.close()
+      await this.#kept.close()
+    })
+    return { listed, ended }
+  }
+
+  /** Resolves when all first lists are read, when the source stops, or when the API server does not answer. */
+  #firstLists(signal: AbortSignal): Promise<void> {
+    return new Promise<void>((resolve) => {
       const timer = setTimeout(() => {
         this.#logger.warn(
           {},
@@ -102,79 +116,86 @@ export class KubeAccess {
       }
       signal.addEventListener('abort', this.#ready)
     })
-    const { within } = this.#options
-    for (const scope of within ?? [undefined]) {
-      tasks.push(
-        this.#follow<PodObject>(
-          {
-            name: scope === undefined ? 'pods' : `pods in ${scope}`,
-            path: scope === undefined ? '/api/v1/pods' : `/api/v1/namespaces/${encodeURIComponent(scope)}/pods`,
-            fieldSelector: joined(`spec.nodeName=${node}`, fieldSelector),
-            labelSelector: joined(notExcluded, labelSelector),
-          },
-          {
-            replaced: (pods) => metadata.replacePods(pods, scope),
-            changed: (pod) => metadata.setPod(pod),
-            removed: (pod) => metadata.removePod(pod),
-          },
-        ),
-      )
+  }
+
+  #followPods(): Promise<void>[] {
+    const { node, fieldSelector, labelSelector, within } = this.#options
+    const metadata = this.#metadata
+    return (within ?? [undefined]).map((scope) =>
+      this.#follow<PodObject>(
+        {
+          name: scope === undefined ? 'pods' : `pods in ${scope}`,
+          path: scope === undefined ? '/api/v1/pods' : `/api/v1/namespaces/${encodeURIComponent(scope)}/pods`,
+          fieldSelector: joined(`spec.nodeName=${node}`, fieldSelector),
+          labelSelector: joined(notExcluded, labelSelector),
+        },
+        {
+          replaced: (pods) => metadata.replacePods(pods, scope),
+          changed: (pod) => metadata.setPod(pod),
+          removed: (pod) => metadata.removePod(pod),
+        },
+      ),
+    )
+  }
+
+  #followNamespaces(): Promise<void>[] {
+    const { namespaces: wanted, within, namespaceLabelSelector } = this.#options
+    if (!wanted) return []
+    if (within !== undefined) return within.map((scope) => this.#followNamespace(scope))
+    const metadata = this.#metadata
+    return [
+      this.#follow<KubeObject>(
+        {
+          name: 'namespaces',
+          path: '/api/v1/namespaces',
+          labelSelector: joined(notExcluded, namespaceLabelSelector),
+        },
+        {
+          replaced: (namespaces) => metadata.replaceLabels('namespaces', namespaces),
+          changed: (namespace) => metadata.setLabels('namespaces', namespace),
+          removed: (namespace) => metadata.removeLabels('namespaces', namespace),
+        },
+      ),
+    ]
+  }
+
+  /** Follows one namespace by its name: a Role in it grants no list of all. */
+  #followNamespace(name: string): Promise<void> {
+    const metadata = this.#metadata
+    const isIncluded = compileSelector(notExcluded)
+    const set = (namespace: KubeObject) => {
+      if (isIncluded(namespace.metadata.labels ?? {})) metadata.setLabels('namespaces', namespace)
+      else metadata.removeLabels('namespaces', namespace)
     }
-    if (this.#options.namespaces && within !== undefined) {
-      const wanted = compileSelector(notExcluded)
-      const set = (namespace: KubeObject) => {
-        if (wanted(namespace.metadata.labels ?? {})) metadata.setLabels('namespaces', namespace)
-        else metadata.removeLabels('namespaces', namespace)
-      }
-      for (const scope of within) {
-        const path = `/api/v1/namespaces/${encodeURIComponent(scope)}`
-        tasks.push(
-          this.#follow<KubeObject>(
-            { name: `namespace ${scope}`, path, single: true },
-            {
-              replaced: (namespaces) => namespaces.forEach(set),
-              changed: set,
-              removed: (namespace) => metadata.removeLabels('namespaces', namespace),
-            },
-          ),
-        )
-      }
-    } else if (this.#options.namespaces) {
-      tasks.push(
-        this.#follow<KubeObject>(
-          {
-            name: 'namespaces',
-            path: '/api/v1/namespaces',
-            labelSelector: joined(notExcluded, namespaceLabelSelector),
-          },
-          {
-            replaced: (namespaces) => metadata.replaceLabels('namespaces', namespaces),
-            changed: (namespace) => metadata.setLabels('namespaces', namespace),
-            removed: (namespace) => metadata.removeLabels('namespaces', namespace),
-          },
-        ),
-      )
+    return this.#follow<KubeObject>(
+      { name: `namespace ${name}`, path: `/api/v1/namespaces/${encodeURIComponent(name)}`, single: true },
+      {
+        replaced: (namespaces) => namespaces.forEach(set),
+        changed: set,
+        removed: (namespace) => metadata.removeLabels('namespaces', namespace),
+      },
+    )
+  }
+
+  #followNode(): Promise<void>[] {
+    const { node, nodeLabels, within } = this.#options
+    const metadata = this.#metadata
+    if (within !== undefined) {
+      // No Role grants a look at the node: it is one without labels.
+      metadata.setLabels('nodes', { metadata: { name: node } })
+      return []
     }
-    // No Role grants a look at the node: it is one without labels.
-    if (within !== undefined) metadata.setLabels('nodes', { metadata: { name: node } })
-    else if (this.#options.nodeLabels) {
-      tasks.push(
-        this.#follow<KubeObject>(
-          { name: 'nodes', path: '/api/v1/nodes', fieldSelector: `metadata.name=${node}` },
-          {
-            replaced: (nodes) => metadata.replaceLabels('nodes', nodes),
-            changed: (object) => metadata.setLabels('nodes', object),
-            removed: (object) => metadata.removeLabels('nodes', object),
-          },
-        ),
-      )
-    }
-    const ended = Promise.all(tasks).then(async () => {
-      await Promise.all(this.#lookUps)
-      await this.#leftOut.close()
-      await this.#kept.close()
-    })
-    return { listed, ended }
+    if (!nodeLabels) return []
+    return [
+      this.#follow<KubeObject>(
+        { name: 'nodes', path: '/api/v1/nodes', fieldSelector: `metadata.name=${node}` },
+        {
+          replaced: (nodes) => metadata.replaceLabels('nodes', nodes),
+          changed: (object) => metadata.setLabels('nodes', object),
+          removed: (object) => metadata.removeLabels('nodes', object),
+        },
+      ),
+    ]
   }
 
   #follow<T extends KubeObject>(
