@@ -37,7 +37,6 @@ const exceptions: Readonly<Record<string, readonly string[]>> = {
     'formats/grok.ts',
     'formats/grok.ts dateOf',
     'formats/json.ts',
-    'http/sink.ts constructor',
     'sinks/log_aggregator.ts build',
     'sinks/logsvc_b_logs.ts build',
     'sinks/message_broker.ts build',

@@ -203,7 +203,6 @@ class HttpSink implements AskingSink {
     const tls = compileTls(options.tls)
     for (const warning of tls.warnings) context.logger.warn({}, warning)
     const { request, batch } = options
-    const limits = limitsOf(request, context)
     const urls = typeof spec.url === 'function' ? undefined : typeof spec.url === 'string' ? [spec.url] : spec.url
     this.#client = new HttpClient({
       tls,
@@ -216,33 +215,7 @@ class HttpSink implements AskingSink {
     this.#contentEncoding = spec.codec === undefined ? compression.contentEncoding : undefined
     const codec = spec.codec ?? compression
 
-    const timeoutMs = request.timeout_secs * 1000
-    const callTo = (address: (key: string) => Address) =>
-      withTimeout((outgoing, signal) => this.#send(address, outgoing, signal), timeoutMs, systemClock)
-    let call: Call
-    let concurrency: ConcurrencyLimit
-    if (urls !== undefined && urls.length > 1) {
-      const endpoints = new Endpoints(
-        urls.map((url) => ({ call: callTo((key) => this.#address(url, key)), concurrency: limits() })),
-        {
-          initialMs: (spec.distribution?.retry_initial_backoff_secs ?? 1) * 1000,
-          maxMs: (spec.distribution?.retry_max_duration_secs ?? 3600) * 1000,
-        },
-        healthOf,
-        (active) => context.events.gauge('active_endpoints', active),
-        systemClock,
-      )
-      call = endpoints.call
-      concurrency = endpoints
-    } else {
-      const address = spec.url
-      call = callTo(
-        typeof address === 'function'
-          ? (key) => this.#address(address(key), key)
-          : (key) => this.#address(urls?.[0] as string, key),
-      )
-      concurrency = limits()
-    }
+    const { call, concurrency } = this.#route(urls)
     // Wrong addresses and credentials are reported at start.
     for (const url of urls ?? []) this.#address(url, '')
 
@@ -281,6 +254,36 @@ class HttpSink implements AskingSink {
     )
     const check = this.#healthcheckOf()
     if (check !== undefined) this.healthcheck = check
+  }
+
+  /** How requests reach the destination: by one address, or by several that share them by their health. */
+  #route(urls: readonly string[] | undefined): { readonly call: Call; readonly concurrency: ConcurrencyLimit } {
+    const { url: address, distribution } = this.#spec
+    const { request } = this.#options
+    const { events } = this.#context
+    const limits = limitsOf(request, this.#context)
+    const timeoutMs = request.timeout_secs * 1000
+    const callTo = (addressOf: (key: string) => Address) =>
+      withTimeout((outgoing, signal) => this.#send(addressOf, outgoing, signal), timeoutMs, systemClock)
+    if (urls === undefined || urls.length <= 1) {
+      const call = callTo(
+        typeof address === 'function'
+          ? (key) => this.#address(address(key), key)
+          : (key) => this.#address(urls?.[0] as string, key),
+      )
+      return { call, concurrency: limits() }
+    }
+    const endpoints = new Endpoints(
+      urls.map((url) => ({ call: callTo((key) => this.#address(url, key)), concurrency: limits() })),
+      {
+        initialMs: (distribution?.retry_initial_backoff_secs ?? 1) * 1000,
+        maxMs: (distribution?.retry_max_duration_secs ?? 3600) * 1000,
+      },
+      healthOf,
+      (active) => events.gauge('active_endpoints', active),
+      systemClock,
+    )
+    return { call: endpoints.call, concurrency: endpoints }
   }
 
   write(batch: Batch): Promise<void> | undefined {
