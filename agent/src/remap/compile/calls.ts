@@ -50,7 +50,7 @@ function argumentValues(g: Generation, typed: Node<'call'>, prefix: string, fail
       return
     }
     // The type is known without the value.
-    if (declaration.typeOfArguments === true) {
+    if (typed.declaration.typeOfArguments === true) {
       values[index] = 'undefined'
       return
     }

@@ -1,26 +1,28 @@
-// The tables of the requirements against what components declare: each row is equal, or stands in deviations.json with its reason.
-// options.json: the option tables. metrics.json: names, types and tags of metrics. errors.json: the rows of the error table, each with
-// the metric that counts it and the test that shows it.
+// The requirement documents, which stand in `documents` word for word, against what components declare: each row of their tables is equal,
+// or stands in deviations.json with its reason. text.json has the options that only a sentence states. errors.json has a test, and the
+// metric that counts it, for each row of the error table.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { exitCodes } from '../../cli/exit-codes.ts'
-import type { ComponentKind } from '../../component.ts'
 import { optionsOf } from '../../config/component-options.ts'
 import { findComponent } from '../../registry.ts'
 import { isRequired, type Option } from '../../schema/options.ts'
 import { type Schema, schemaBelow, variantsOf } from '../../schema/walk.ts'
 import { type MetricDefinition, metricTable } from '../../telemetry/metric-table.ts'
-
-interface Row {
-  readonly option: string
-  /** Words such as `uint`, `list template`, `enum a b`; alternatives are separated by `|`. */
-  readonly type: string
-  readonly required: boolean
-  readonly default?: unknown
-}
+import {
+  documents,
+  namesOf,
+  notShown,
+  rowsOf,
+  type StatedOption,
+  statedComponents,
+  text,
+  unusedDefaults,
+  wordsOf,
+} from './stated-options.ts'
 
 interface Deviation {
   /** Type of the component, or `*`. */
@@ -32,13 +34,12 @@ interface Deviation {
 
 const here = fileURLToPath(new URL('.', import.meta.url))
 const read = <T>(name: string): T => JSON.parse(readFileSync(join(here, name), 'utf8')) as T
-const tables = read<Readonly<Record<string, { kind: ComponentKind; options: readonly Row[] }>>>('options.json')
 const deviations = read<readonly Deviation[]>('deviations.json')
 
 test('every option of the tables is declared as they say, or is a deviation with a reason', () => {
   const differences: string[] = []
   const used = new Set<Deviation>()
-  for (const [component, { kind, options }] of Object.entries(tables)) {
+  for (const { type: component, kind, options } of statedComponents()) {
     const declaration = findComponent(kind, component)
     if (declaration === undefined) throw new Error(`There is no ${kind} ${component}.`)
     const { schema } = optionsOf(declaration)
@@ -61,7 +62,7 @@ test('every option of the tables is declared as they say, or is a deviation with
   expect(deviations.filter(({ reason }) => reason.length < 20)).toEqual([])
 })
 
-function* differencesOf(row: Row, root: Schema): Generator<[Deviation['differs'], string]> {
+function* differencesOf(row: StatedOption, root: Schema): Generator<[Deviation['differs'], string]> {
   let schema: Schema | undefined = root
   for (const segment of row.option.split('.')) schema = schema === undefined ? undefined : schemaBelow(schema, segment)
   if (schema === undefined) {
@@ -69,14 +70,15 @@ function* differencesOf(row: Row, root: Schema): Generator<[Deviation['differs']
     return
   }
   const option = schema
-  if (!row.type.split(' | ').every((type) => fits(option, type))) yield ['type', JSON.stringify(shape(option))]
+  if (row.type?.split(' | ').every((type) => fits(option, type)) === false)
+    yield ['type', JSON.stringify(shape(option))]
   const required = isRequired(option as Option<unknown>)
   if (required !== row.required) yield ['required', String(required)]
   if (row.type === 'object') return
   const expected = row.default
   const given = option['default']
   // The tables do not show it, or name the vendor's own.
-  if (expected === '(not shown)') return
+  if (expected === notShown) return
   if (JSON.stringify(given) !== JSON.stringify(expected)) yield ['default', JSON.stringify(given) ?? 'none']
 }
 
@@ -105,6 +107,7 @@ function fits(schema: Schema, type: string): boolean {
     case 'bool':
       return schema['type'] === 'boolean'
     case 'enum': {
+      if (rest.length === 0) return Array.isArray(schema['enum'])
       if (typeof schema['const'] === 'string') return rest.includes(schema['const'])
       const extensions = (schema['x-extensions'] ?? []) as readonly string[]
       const words = ((schema['enum'] ?? []) as readonly string[]).filter((each) => !extensions.includes(each))
@@ -119,9 +122,15 @@ function shape({ type, format, enum: words, minimum }: Schema): object {
   return { type, format, enum: words, minimum }
 }
 
-test('every metric of the tables is there, of its type and with its tags', () => {
-  const metrics = read<readonly { metric: string; type?: string; tags: readonly string[] }[]>('metrics.json')
-  const wrong = metrics.flatMap(({ metric, type, tags }) => {
+test('every metric of the documents is there, of its type and with its tags', () => {
+  let tags: string[] = []
+  const rows = rowsOf('Internal telemetry metrics').map((row) => {
+    const meaning = row['Meaning and extra tags'] ?? ''
+    if (!meaning.includes('same origin tags')) tags = wordsOf(/tags? (.*)$/.exec(meaning)?.[1] ?? '')
+    return { metric: row['Metric'] ?? '', type: row['Type'], tags }
+  })
+  const named = text.metrics.flatMap(({ metrics, type }) => metrics.map((metric) => ({ metric, type, tags: [] })))
+  const wrong = [...rows, ...named].flatMap(({ metric, type, tags }) => {
     const definition = (metricTable as Readonly<Record<string, MetricDefinition>>)[metric]
     if (definition === undefined) return [`${metric}: missing`]
     const missing = tags.filter((tag) => !definition.labels.includes(tag))
@@ -131,7 +140,7 @@ test('every metric of the tables is there, of its type and with its tags', () =>
     ]
   })
   expect(wrong).toEqual([])
-  expect(metrics.length).toBeGreaterThan(25)
+  expect(rows.length + named.length).toBeGreaterThan(30)
 })
 
 test('every row of the error table has a test that shows it', () => {
@@ -145,6 +154,44 @@ test('every row of the error table has a test that shows it', () => {
       ...(isShown ? [] : [`${condition}: ${file} has no test "${title}"`]),
       ...(metric === undefined || Object.hasOwn(metricTable, metric) ? [] : [`${condition}: no metric ${metric}`]),
     ]
+  })
+  expect(wrong).toEqual([])
+  const stated = rowsOf('Errors').map((row) => row['Condition'] ?? '')
+  expect(errors.map(({ condition }) => condition).toSorted()).toEqual(stated.toSorted())
+})
+
+test('text.json repeats sentences of the documents, and explains no default in vain', () => {
+  const all = documents.join('\n')
+  const sentences = [...text.statements, ...text.metrics].map(({ says }) => says)
+  expect(sentences.filter((sentence) => !all.includes(sentence))).toEqual([])
+  statedComponents()
+  expect(unusedDefaults()).toEqual([])
+})
+
+test('no row of an option table is left out', () => {
+  const components = statedComponents()
+  const names = new Set(components.flatMap(({ options }) => options.map(({ option }) => option)))
+  const shared = ['acknowledgements', 'buffer', 'proxy', 'request', 'tls', 'encoding'].flatMap((group) =>
+    rowsOf('Shared sink option groups', group),
+  )
+  const sources = rowsOf('Shared source option groups')
+  expect(shared.length).toBeGreaterThan(30)
+  expect(sources.length).toBeGreaterThan(5)
+  expect([...shared, ...sources].flatMap(namesOf).filter((name) => !names.has(name))).toEqual([])
+  const lost = components.flatMap(({ type, options }) => {
+    const own = rowsOf(type).flatMap(namesOf)
+    return own.filter((name) => !options.some(({ option }) => option === name)).map((name) => `${type}.${name}`)
+  })
+  expect(lost).toEqual([])
+  expect(components.reduce((sum, { options }) => sum + options.length, 0)).toBeGreaterThan(700)
+})
+
+test('what the row of a component says of its batches is what the table of limits says', () => {
+  const wrong = rowsOf('Limits').flatMap((limits) => {
+    const component = limits['Sink'] ?? ''
+    const rule = rowsOf(component).find((row) => namesOf(row).includes('batch'))?.['Rule'] ?? ''
+    const said = [...rule.matchAll(/(\w+) ([\d.e+]+)/g)].filter(([, name]) => `batch.${name}` in limits)
+    return said.filter(([, name, value]) => limits[`batch.${name}`] !== value).map(([what]) => `${component}: ${what}`)
   })
   expect(wrong).toEqual([])
 })
