@@ -11,6 +11,7 @@ import type { Problem } from '../schema/problems.ts'
 import { details, Exposition } from '../telemetry/exposition.ts'
 import { adjustedLevel, createLogger, type Logger, type LogLevel } from '../telemetry/logger.ts'
 import { Metrics } from '../telemetry/metrics.ts'
+import { colorChoices, takesColors } from '../terminal.ts'
 import { reload } from '../topology/reload.ts'
 import { Topology } from '../topology/run.ts'
 import { watchFiles } from '../topology/watch.ts'
@@ -194,7 +195,7 @@ export const flagTable = {
   },
   color: {
     type: 'string',
-    oneOf: ['auto', 'always', 'never'],
+    oneOf: colorChoices,
     env: 'PENSTOCK_COLOR',
     help: 'Whether the log is coloured (auto).',
   },
@@ -229,9 +230,10 @@ class Agent {
 
   constructor(flags: RunFlags) {
     this.#flags = flags
-    const { color = 'auto' } = flags
-    this.#color =
-      color === 'always' || (color === 'auto' && process.stderr.isTTY && process.env['NO_COLOR'] === undefined)
+    this.#color = takesColors(
+      process.stderr,
+      colorChoices.find((choice) => choice === flags.color),
+    )
     const level = adjustedLevel(baseLevel(), flags.verbose, flags.quiet)
     this.#logger = createLogger({ level, format: flags['log-format'] === 'json' ? 'json' : 'text', color: this.#color })
   }

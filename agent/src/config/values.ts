@@ -3,7 +3,7 @@
 
 import { isAbsolute } from 'node:path'
 import { parsePath, pathText } from '../event/path.ts'
-import { codecNames, decodingCodecs, framingMethods } from '../schema/groups.ts'
+import { decodingCodecs, framingMethods, screenCodecs } from '../schema/groups.ts'
 import { isInline, type Meaning } from '../schema/meaning.ts'
 import { malformedEncoding } from '../schema/messages.ts'
 import { aliasesOf, chosenVariant, isTable, membersOf, type Schema, variantsOf } from '../schema/walk.ts'
@@ -114,7 +114,7 @@ function encodingFindings(encoding: Record<string, unknown>, segments: Segments,
 }
 
 /** Codecs and methods whose options stand in a table of their name. */
-const choices: ReadonlySet<string> = new Set([...codecNames, ...decodingCodecs, ...framingMethods])
+const choices: ReadonlySet<string> = new Set([...screenCodecs, ...decodingCodecs, ...framingMethods])
 
 /** Tables of options for a codec or method that is not the chosen one: given, they do nothing. */
 function uselessFindings(

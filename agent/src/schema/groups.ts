@@ -270,7 +270,10 @@ export const codecNames = [
   'raw_message',
   'text',
 ] as const
-export type EncodingCodec = (typeof codecNames)[number]
+
+/** The codecs of a sink that people look at: `pretty` is for nobody else. */
+export const screenCodecs = [...codecNames, 'pretty'] as const
+export type EncodingCodec = (typeof screenCodecs)[number]
 
 /** Codecs whose bytes are text, for destinations that take an event as text inside of a document. */
 export const textCodecs: readonly EncodingCodec[] = codecNames.filter((codec) => codec !== 'avro' && codec !== 'native')
@@ -302,9 +305,14 @@ export const transformer = (
 /** Why a sink that takes text takes no codec that writes other bytes. */
 const notText = 'writes bytes that are not text; this destination takes events as text, and could not give them back'
 
+/** Why a sink that programs read takes no codec for people. */
+const forPeople = 'writes short lines for people, without all fields; use `json`, `logfmt` or `text`'
+
 function refusedCodecs(codecs: readonly EncodingCodec[]): Record<string, string> {
-  const refused = codecNames.filter((codec) => !codecs.includes(codec) && !textCodecs.includes(codec))
-  return Object.fromEntries(refused.map((codec) => [codec, `codec \`${codec}\` ${notText}`]))
+  const refused = screenCodecs.filter((codec) => !codecs.includes(codec) && !textCodecs.includes(codec))
+  return Object.fromEntries(
+    refused.map((codec) => [codec, `codec \`${codec}\` ${codec === 'pretty' ? forPeople : notText}`]),
+  )
 }
 
 /** `encoding` of a sink with a choice of codecs. */

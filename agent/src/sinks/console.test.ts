@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest'
-import { log } from '../testing/events.ts'
+import { at, log, metric } from '../testing/events.ts'
 import { startSink } from '../testing/harness.ts'
 
 afterEach(() => {
@@ -25,6 +25,36 @@ test.each(['stdout', 'stderr'] as const)('a batch is one write to %s', async (ta
   expect(written).toEqual(['one\ntwo\n'])
   expect(status).toBe('delivered')
   expect(sink.events.counts.get('component_sent_events_total')).toBe(2)
+})
+
+test('codec pretty writes one plain line an event where there is no terminal', async () => {
+  const written = captured('stdout')
+  await using sink = await startSink('console', { encoding: { codec: 'pretty' } })
+  await sink.deliver([
+    log({
+      message: 'request served',
+      timestamp: '2026-01-01T12:41:03.25Z',
+      level: 'info',
+      method: 'GET',
+      user: { id: 7 },
+      note: 'two words',
+      app: 'web',
+      file: '/var/log/pods/shop_web/0.log',
+      source_type: 'orchestrator_logs',
+      orchestrator: { pod_name: 'web-x2x7p', pod_namespace: 'shop', container_name: 'web', pod_ip: '10.0.0.1' },
+    }),
+    log({ message: 'trace\n\tat \u001b[2Jmain', severity: 'error', host: 'n1' }),
+    log({ status: 200, timestamp: 5 }),
+    metric('requests', { type: 'counter', value: 1 }, { timestamp: at('2026-01-01T12:41:04Z') }),
+  ])
+  expect(written).toEqual([
+    [
+      '12:41:03.250 INFO  web-x2x7p request served method=GET user={"id":7} note="two words"\n',
+      'ERROR n1 trace\\n at \\u001b[2Jmain\n',
+      'status=200 timestamp=5\n',
+      '12:41:04.000 requests{} + 1\n',
+    ].join(''),
+  ])
 })
 
 test('events are errored when nobody reads', async () => {

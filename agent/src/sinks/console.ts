@@ -8,8 +8,9 @@ import type { Batch } from '../event/batch.ts'
 import { BodyPool } from '../event/body.ts'
 import type { LogEvent } from '../event/log.ts'
 import type { MetricEvent } from '../event/metric.ts'
-import { encoding, outgoingFraming } from '../schema/groups.ts'
+import { encoding, outgoingFraming, screenCodecs } from '../schema/groups.ts'
 import { oneOf } from '../schema/options.ts'
+import { takesColors } from '../terminal.ts'
 import { Unencoded } from './stream/unencoded.ts'
 
 const protocol = { protocol: 'console' }
@@ -21,15 +22,23 @@ export const consoleSink = defineSink({
   reaches: 'agent',
   options: {
     target: oneOf(['stdout', 'stderr'], 'Where events are printed.', { default: 'stdout' }),
-    encoding: encoding(),
+    encoding: encoding(screenCodecs),
     framing: outgoingFraming(),
   },
   check: (options) => [...encodingProblems(options.encoding), ...framingProblems(options.framing)],
 
   build(options, context) {
-    const encoder = compileStreamEncoder(options.encoding, options.framing, context.globals.logSchema.messageKey)
     const bodies = new BodyPool(64 << 10, 2)
     const target = options.target === 'stdout' ? process.stdout : process.stderr
+    const { messageKey } = context.globals.logSchema
+    const screen = {
+      color: takesColors(target),
+      // People change the size of their terminal.
+      get columns() {
+        return target.isTTY ? target.columns : undefined
+      },
+    }
+    const encoder = compileStreamEncoder(options.encoding, options.framing, messageKey, screen)
     // The callback of each write reports a reader that went away; without a listener, the event would end the process.
     const unheard = () => {}
     target.on('error', unheard)

@@ -43,7 +43,7 @@ const rooms: readonly Readonly<Record<string, string>>[] = [
 const floors: Floors = rooms.map((floor) => Object.keys(floor))
 
 /** Single files that every room may import. */
-const seenByAll = ['errors', 'clock', 'bounded-map', 'data-dir', 'given-file', 'printable', 'version']
+const seenByAll = ['errors', 'clock', 'bounded-map', 'data-dir', 'given-file', 'printable', 'terminal', 'version']
 
 export const agentTable = tableOf(floors, seenByAll)
 

@@ -3,7 +3,7 @@ import { Body } from '../../event/body.ts'
 import { LogEvent } from '../../event/log.ts'
 import { MetricEvent, type MetricParts } from '../../event/metric.ts'
 import { Bytes, Float, Regex, type Value } from '../../event/value.ts'
-import { type EncodingOptions, encoding, outgoingFraming } from '../../schema/groups.ts'
+import { type EncodingOptions, encoding, outgoingFraming, screenCodecs } from '../../schema/groups.ts'
 import { parseOptions } from '../../schema/validate.ts'
 import { at } from '../../testing/events.ts'
 import { readNative } from '../decoding/native.ts'
@@ -11,7 +11,7 @@ import { framingProblems } from '../framing/encode.ts'
 import { compileEncoder, compileStreamEncoder, encodingProblems } from './encoder.ts'
 
 function options(given: object): EncodingOptions {
-  const checked = parseOptions({ encoding: encoding() }, { encoding: given })
+  const checked = parseOptions({ encoding: encoding(screenCodecs) }, { encoding: given })
   if (!checked.ok) throw new Error(JSON.stringify(checked.problems))
   return checked.value.encoding
 }

@@ -1,7 +1,7 @@
 // Events to bytes, for every sink. What is exported here:
 //  - `compileEncoder(encoding, messageKey?)`: an `Encoder`, whose `encode(event, body)` writes one event without any framing.
 //    Takes the `encoding` option of a sink with codecs, or the smaller one without (`transformer()`), which then means `json`.
-//  - `compileStreamEncoder(encoding, framing, messageKey?)`: a `StreamEncoder`, whose `encode` also closes the frame
+//  - `compileStreamEncoder(encoding, framing, messageKey?, screen?)`: a `StreamEncoder`, whose `encode` also closes the frame
 //    (newline, length, …; the codec's default framing if `framing` is undefined). For files, sockets, consoles, http bodies.
 //  - `encodingProblems(encoding)`: what a schema cannot say about the option, for `check` of a declaration. Its like for
 //    `framing` is `framingProblems` of framing/encode.ts.
@@ -14,6 +14,7 @@ import type { MetricEvent } from '../../event/metric.ts'
 import { Bytes, getField, type ValueObject } from '../../event/value.ts'
 import { writeJson, writeJsonTo, writePrettyJson } from '../../formats/json.ts'
 import { writeLogfmt } from '../../formats/logfmt.ts'
+import { prettyLog, type Screen } from '../../formats/pretty.ts'
 import type { EncodingCodec, EncodingOptions, OutgoingFramingOptions, TransformerOptions } from '../../schema/groups.ts'
 import { compileFraming, type FrameEncoder } from '../framing/encode.ts'
 import { compileTransformer, transformerProblem } from '../transformer.ts'
@@ -21,7 +22,7 @@ import { valueText } from '../value-text.ts'
 import { compileAvro } from './avro.ts'
 import { compileCsv } from './csv.ts'
 import { gelfFields } from './gelf.ts'
-import { metricJson, metricText } from './metric.ts'
+import { metricJson, metricPretty, metricText } from './metric.ts'
 import { writeNative } from './native.ts'
 
 export interface Encoder {
@@ -34,11 +35,18 @@ export interface StreamEncoder extends Encoder {
   readonly framing: FrameEncoder
 }
 
+/** What codec `pretty` writes for where no terminal is known. */
+const plainScreen: Screen = { color: false }
+
 /** @param messageKey the field of log events with their message (`log_schema.message_key`) */
-export function compileEncoder(options: EncodingOptions | TransformerOptions, messageKey = 'message'): Encoder {
+export function compileEncoder(
+  options: EncodingOptions | TransformerOptions,
+  messageKey = 'message',
+  screen: Screen = plainScreen,
+): Encoder {
   const codec = 'codec' in options ? options.codec : 'json'
   const transformer = compileTransformer(options)
-  const write = compileCodec(options, codec, messageKey)
+  const write = compileCodec(options, codec, messageKey, screen)
   return {
     codec,
     encode(event, body) {
@@ -60,8 +68,9 @@ export function compileStreamEncoder(
   options: EncodingOptions | TransformerOptions,
   framing?: OutgoingFramingOptions,
   messageKey = 'message',
+  screen: Screen = plainScreen,
 ): StreamEncoder {
-  const encoder = compileEncoder(options, messageKey)
+  const encoder = compileEncoder(options, messageKey, screen)
   const frames = compileFraming(encoder.codec, framing)
   return {
     codec: encoder.codec,
@@ -111,7 +120,13 @@ export function encodingProblems(options: EncodingOptions | TransformerOptions):
 /** Writes an event; `fields` are those of a log event after the transformer, undefined for a metric. */
 type Write = (event: LogEvent | MetricEvent, fields: ValueObject | undefined, body: Body) => string | undefined
 
-function compileCodec(options: EncodingOptions | TransformerOptions, codec: EncodingCodec, messageKey: string): Write {
+// One case for each codec.
+function compileCodec(
+  options: EncodingOptions | TransformerOptions,
+  codec: EncodingCodec,
+  messageKey: string,
+  screen: Screen,
+): Write {
   const choice = 'codec' in options ? options : undefined
   const tags = choice?.metric_tag_values ?? 'single'
   switch (codec) {
@@ -157,6 +172,15 @@ function compileCodec(options: EncodingOptions | TransformerOptions, codec: Enco
         body.writeText(writeLogfmt(fields))
         return undefined
       })
+    case 'pretty':
+      return (event, fields, body) => {
+        body.writeText(
+          fields === undefined
+            ? metricPretty(event as MetricEvent, tags, screen)
+            : prettyLog(fields, screen, messageKey),
+        )
+        return undefined
+      }
     case 'csv': {
       const csv = compileCsv(
         choice?.csv ?? {

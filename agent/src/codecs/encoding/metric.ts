@@ -4,6 +4,7 @@
 import { type MetricEvent, type MetricTags, singleTagValue, type TagValue } from '../../event/metric.ts'
 import { compareKeys } from '../../event/value.ts'
 import { floatText, jsonFloat } from '../../formats/json.ts'
+import { prettyMetric, type Screen } from '../../formats/pretty.ts'
 
 /** How tags are shown: their last value, arrays of all, or (`native`) arrays only where there are several. */
 export type TagForm = 'single' | 'full' | 'native'
@@ -73,7 +74,17 @@ function limit(value: number): string {
 
 /** `[TIMESTAMP ]NAME{tag="v",…} KIND VALUE`. */
 export function metricText(metric: MetricEvent, tags: TagForm): string {
-  let text = metric.timestamp === undefined ? '' : `${metric.timestamp.toString()} `
+  const text = timelessText(metric, tags)
+  return metric.timestamp === undefined ? text : `${metric.timestamp.toString()} ${text}`
+}
+
+/** The same for people: with the time of day. */
+export function metricPretty(metric: MetricEvent, tags: TagForm, screen: Screen): string {
+  return prettyMetric(timelessText(metric, tags), metric.timestamp?.toString(), screen)
+}
+
+function timelessText(metric: MetricEvent, tags: TagForm): string {
+  let text = ''
   if (metric.namespace !== undefined) text += `${word(metric.namespace)}_`
   text += `${word(metric.name)}{${metric.tags === undefined ? '' : tagsText(metric.tags, tags)}} `
   text += metric.kind === 'absolute' ? '= ' : '+ '

@@ -1,0 +1,151 @@
+// An event as one short line for people: `12:41:03.250 INFO  web-x2x7p request served method=GET status=200`. The time of day is
+// in UTC. A line holds no line end and nothing that a terminal obeys, but for colours of ours.
+
+import { isObject, type Value, type ValueObject } from '../event/value.ts'
+import { printable } from '../printable.ts'
+import { writeJson } from './json.ts'
+import { plainText } from './key-value.ts'
+
+/** What shows the lines. */
+export interface Screen {
+  readonly color: boolean
+  /** Columns of the terminal: longer lines are cut. */
+  readonly columns?: number | undefined
+}
+
+/** Fields where programs write how grave an event is. */
+const levelFields = ['level', 'severity', 'log_level', 'lvl']
+
+/** Fields that say where an event comes from, which the name of its pod, container or host says shorter. */
+const originFields: ReadonlySet<string> = new Set([
+  'timestamp',
+  'timestamp_end',
+  'source_type',
+  'stream',
+  'file',
+  'host',
+  'orchestrator',
+])
+
+const styles = {
+  dim: '\u001b[2m',
+  bold: '\u001b[1m',
+  red: '\u001b[31m',
+  green: '\u001b[32m',
+  yellow: '\u001b[33m',
+  cyan: '\u001b[36m',
+} as const
+export type Style = keyof typeof styles
+
+const levelStyles: Readonly<Record<string, Style>> = {
+  TRACE: 'dim',
+  DEBUG: 'dim',
+  INFO: 'green',
+  NOTICE: 'green',
+  WARN: 'yellow',
+  WARNING: 'yellow',
+  ERROR: 'red',
+  CRITICAL: 'red',
+  FATAL: 'red',
+  PANIC: 'red',
+}
+
+/** A line in the making: it counts the columns that are left, and ends where there are none. */
+class Line {
+  #text = ''
+  #left: number
+  readonly #color: boolean
+
+  constructor({ color, columns = Number.POSITIVE_INFINITY }: Screen) {
+    this.#color = color
+    this.#left = columns
+  }
+
+  /** Adds a word, with a blank before it if it is not the first. */
+  add(word: string, style?: Style): void {
+    if (this.#left <= 0) return
+    const shown = printable(`${this.#text === '' ? '' : ' '}${word}`.replaceAll('\n', '\\n').replaceAll('\t', ' '))
+    const cut = shown.length <= this.#left ? shown : `${shown.slice(0, Math.max(0, this.#left - 1))}…`
+    this.#left = cut === shown ? this.#left - shown.length : 0
+    this.#text += style === undefined || !this.#color ? cut : `${styles[style]}${cut}\u001b[0m`
+  }
+
+  toString(): string {
+    return this.#text
+  }
+}
+
+/** Text in a style, where colours are wanted. */
+export function styled(text: string, style: Style, color: boolean): string {
+  return color ? `${styles[style]}${text}\u001b[0m` : text
+}
+
+/**
+ * The line of a log event.
+ * @param messageKey the field with its message
+ */
+export function prettyLog(fields: ValueObject, screen: Screen, messageKey = 'message'): string {
+  const line = new Line(screen)
+  const time = fields['timestamp']
+  const clock = time === undefined || time === null ? undefined : timeOfDay(shownValue(time))
+  if (clock !== undefined) line.add(clock, 'dim')
+  const levelField = levelFields.find((name) => typeof fields[name] === 'string' && fields[name] !== '')
+  if (levelField !== undefined) {
+    const level = (fields[levelField] as string).toUpperCase()
+    line.add(level.padEnd(5), levelStyles[level])
+  }
+  const origin = originOf(fields)
+  if (origin.shown !== undefined) line.add(origin.shown, 'cyan')
+  const message = fields[messageKey]
+  if (message !== undefined && message !== null && message !== '') line.add(shownValue(message).trimEnd(), 'bold')
+  for (const [name, value] of Object.entries(fields)) {
+    if (value === undefined || name === messageKey || name === levelField) continue
+    if (name === 'timestamp' ? clock !== undefined : originFields.has(name)) continue
+    if (typeof value === 'string' && origin.known.has(value)) continue
+    line.add(`${name}=${typeof value === 'string' ? quoted(value) : shownValue(value)}`)
+  }
+  return line.toString()
+}
+
+/**
+ * The line of a metric event.
+ * @param text the metric as codec `text` writes it, without its time
+ */
+export function prettyMetric(text: string, time: string | undefined, screen: Screen): string {
+  const line = new Line(screen)
+  const clock = time === undefined ? undefined : timeOfDay(time)
+  if (clock !== undefined) line.add(clock, 'dim')
+  line.add(text)
+  return line.toString()
+}
+
+/** Where an event comes from: its pod, else its host; and the names that need not be repeated. */
+function originOf(fields: ValueObject): { shown: string | undefined; known: ReadonlySet<string> } {
+  const pod = fields['orchestrator']
+  const names: string[] = []
+  if (pod !== undefined && isObject(pod)) {
+    for (const name of ['pod_name', 'pod_namespace', 'container_name']) {
+      const value = pod[name]
+      if (typeof value === 'string') names.push(value)
+    }
+  }
+  const host = fields['host']
+  if (typeof host === 'string') names.push(host)
+  return { shown: names[0], known: new Set(names) }
+}
+
+/** `12:41:03.250` of an RFC 3339 time; undefined for other text. */
+function timeOfDay(text: string): string | undefined {
+  const ms = /^\d{4}-\d\d-\d\dT/.test(text) ? Date.parse(text) : Number.NaN
+  return Number.isNaN(ms) ? undefined : new Date(ms).toISOString().slice(11, 23)
+}
+
+function shownValue(value: Value): string {
+  if (typeof value === 'string') return value
+  if (value === null) return 'null'
+  return Array.isArray(value) || isObject(value) ? writeJson(value) : plainText(value)
+}
+
+function quoted(text: string): string {
+  return text === '' || /[\s"=]/.test(text) ? JSON.stringify(text) : text
+}
