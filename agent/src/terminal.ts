@@ -15,3 +15,8 @@ export function takesColors(stream: MaybeTerminal, choice: ColorChoice = 'auto')
   if (choice !== 'auto') return choice === 'always'
   return stream.isTTY === true && stream.hasColors?.() === true
 }
+
+/** Whether lines of the stream can be written anew. */
+export function isRedrawn(stream: MaybeTerminal): boolean {
+  return stream.isTTY === true && process.env['TERM'] !== 'dumb'
+}

@@ -149,7 +149,7 @@ test('resources are compiled, tested and explained; libraries that functions loa
 })
 
 test('`penstock run` starts the agent that is packed with it', async () => {
-  const { code, out } = await penstock('run', '-f', quickstart, '--for', '2s')
+  const { code, out } = await penstock('run', '-f', quickstart, '--for', '2s', '-o', 'json')
   expect(code).toBe(0)
   expect(out).toContain('"app":"')
 })

@@ -16,6 +16,8 @@ export interface ComponentView {
   readonly sent_bytes_total: number
   readonly errors_total: number
   readonly discarded_events_total: number
+  /** Those of the discarded that a program or a limit of the user left out on purpose. */
+  readonly filtered_events_total: number
   readonly utilization?: number
   readonly buffer_events?: number
   readonly buffer_bytes?: number
@@ -40,6 +42,7 @@ export function componentViews(topology: Topology): ComponentView[] {
       discarded_events_total:
         metrics.sum('component_discarded_events_total', labels) +
         metrics.sum('buffer_discarded_events_total', { ...labels, intentional: 'false' }),
+      filtered_events_total: metrics.sum('component_discarded_events_total', { ...labels, intentional: 'true' }),
     }
   }
   const views: ComponentView[] = []

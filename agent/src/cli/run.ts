@@ -341,6 +341,7 @@ class Agent {
         'The time for a graceful stop is over; what these components held in memory is lost.',
       )
     }
+    await sendFigures(topology)
     await bundle?.close()
     await api?.close()
     this.#watchdog[Symbol.dispose]()
@@ -490,6 +491,16 @@ class Agent {
     const expire = () => this.#metrics.expire(performance.now(), secs * 1000)
     return setInterval(expire, timerMs(Math.max(1000, secs * 500))).unref()
   }
+}
+
+/** A process that has started this one with a channel, as `penstock run` does, gets the figures of the whole run. */
+async function sendFigures(topology: Topology): Promise<void> {
+  if (process.send === undefined) return
+  const { componentViews } = await import('../api/components.ts')
+  const { promise, resolve } = Promise.withResolvers<void>()
+  // The callback comes for a parent that is gone, too.
+  process.send(componentViews(topology), undefined, undefined, () => resolve())
+  await promise
 }
 
 function levelOf({ severity, informational }: Problem): 'error' | 'warn' | 'info' {

@@ -3,8 +3,11 @@
 import { isObject, type Value } from '../event/value.ts'
 import { isFailedJson, parseJson } from '../formats/json.ts'
 import { writeLogfmt } from '../formats/logfmt.ts'
+import { styled } from '../formats/pretty.ts'
+import { takesColors } from '../terminal.ts'
+import { prettyJson } from './pretty-json.ts'
 
-export const tapForms = ['json', 'yaml', 'logfmt'] as const
+export const tapForms = ['pretty', 'json', 'yaml', 'logfmt'] as const
 
 export interface TapLine {
   readonly kind: string
@@ -18,7 +21,11 @@ export interface TapLine {
 
 export type TapFormat = (line: TapLine, text: string) => string
 
+/** For people on a terminal, `json` for programs. */
+export const defaultTapForm = (): (typeof tapForms)[number] => (process.stdout.isTTY ? 'pretty' : 'json')
+
 export async function tapFormatter(name: string, meta: boolean): Promise<TapFormat> {
+  if (name === 'pretty') return prettyTap(takesColors(process.stdout))
   const event = await eventFormatter(name)
   if (!meta) return (_line, text) => event(eventText(text))
   if (name === 'json') return (line, text) => `${JSON.stringify(metaOf(line)).slice(0, -1)},"event":${eventText(text)}}`
@@ -26,6 +33,16 @@ export async function tapFormatter(name: string, meta: boolean): Promise<TapForm
     const { node, output, component_kind: kind, component_type: type } = line
     const where = node === undefined ? '' : ` on ${node}`
     return `[${kind} ${output} (${type})${where}]${name === 'yaml' ? '\n' : ' '}${event(eventText(text))}`
+  }
+}
+
+/** The component in front: an event is seen at each step. */
+function prettyTap(color: boolean): TapFormat {
+  return ({ output = '', node }, text) => {
+    const place = `[${node === undefined ? output : `${output} on ${node}`}]`
+    const { columns } = process.stdout
+    const left = process.stdout.isTTY ? columns - place.length - 1 : undefined
+    return `${styled(place, 'dim', color)} ${prettyJson(eventText(text), { color, columns: left })}`
   }
 }
 

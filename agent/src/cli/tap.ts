@@ -5,14 +5,19 @@ import { PenstockError } from '../errors.ts'
 import { agentUrl, clientFlags, getLines, interrupted } from './agent-client.ts'
 import { type Flags, flagHelp, parseArgs } from './args.ts'
 import { exitCodes } from './exit-codes.ts'
-import { type TapLine, tapFormatter, tapForms } from './tap-format.ts'
+import { defaultTapForm, type TapLine, tapFormatter, tapForms } from './tap-format.ts'
 
 export const flagTable = {
   'outputs-of': { type: 'list', value: 'PATTERN', help: 'Components whose outputs are shown; same as PATTERN.' },
   'inputs-of': { type: 'list', value: 'PATTERN', help: 'Components whose inputs are shown.' },
   interval: { type: 'number', short: 'i', value: 'MS', minimum: 10, help: 'Milliseconds of a sample (500).' },
   limit: { type: 'number', short: 'l', value: 'N', minimum: 1, help: 'Most events in a sample (100).' },
-  format: { type: 'string', short: 'f', oneOf: tapForms, help: 'Form of the events (json).' },
+  format: {
+    type: 'string',
+    short: 'f',
+    oneOf: tapForms,
+    help: 'Form of the events (pretty on a terminal, else json).',
+  },
   meta: { type: 'boolean', short: 'm', help: 'Show with each event which component it comes from.' },
   quiet: { type: 'boolean', short: 'q', help: 'Show events only, no notices.' },
   'duration-ms': { type: 'number', short: 'd', value: 'MS', help: 'End after so many milliseconds.' },
@@ -35,7 +40,7 @@ export async function run(argv: readonly string[]): Promise<number> {
   for (const pattern of flags['inputs-of']) query.append('inputs_of', pattern)
   if (flags.interval !== undefined) query.set('interval', String(flags.interval))
   if (flags.limit !== undefined) query.set('limit', String(flags.limit))
-  const format = await tapFormatter(flags.format ?? 'json', flags.meta)
+  const format = await tapFormatter(flags.format ?? defaultTapForm(), flags.meta)
   const duration = flags['duration-ms']
   const over = duration === undefined ? [] : [AbortSignal.timeout(duration)]
   const signal = AbortSignal.any([interrupted(), ...over])

@@ -146,7 +146,7 @@ test.each([
   { args: 'tap', says: 'penstock tap PIPELINE' },
   { args: 'tap a --limit 0', says: '`--limit` takes a whole number from 1 to 1000; found `0`.' },
   { args: 'tap a --for never', says: 'A time is written like `10s`' },
-  { args: 'tap a --format html', says: '`--format` takes one of json, yaml, logfmt; found `html`.' },
+  { args: 'tap a --format html', says: '`--format` takes one of pretty, json, yaml, logfmt; found `html`.' },
   { args: 'tap a --operator-url here --token t', says: '`--operator-url` takes a URL' },
   { args: 'top a b', says: 'penstock top [PIPELINE]' },
   { args: 'top -A -n shop', says: 'penstock top -A' },

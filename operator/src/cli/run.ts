@@ -1,5 +1,6 @@
 // `penstock run -f DIR [--for 10s]`: compiles the resources of a folder and runs them here. Sample pods stand in for a cluster,
 // but nothing else is made up: their log files are tailed and their metadata is listed from an API server as on a node.
+// Sinks of type `console` print short lines for people, or JSON, whatever codec they have.
 
 import { spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -7,30 +8,49 @@ import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import type { ComponentView } from '@penstock/agent/api/components'
 import { pause } from '@penstock/agent/clock'
 import { fileBeside } from '@penstock/agent/remap/worker-file'
+import { transformer } from '@penstock/agent/schema/groups'
+import { membersOf, type Schema } from '@penstock/agent/schema/walk'
+import { consoleSink } from '@penstock/agent/sinks/console'
+import { type ColorChoice, colorChoices, takesColors } from '@penstock/agent/terminal'
+import type { Table } from '../compile/compiled.ts'
 import { type CompiledResources, compileFiles, configText } from '../compile/config.ts'
-import { durationMs, fileOption, resourcePaths } from './arguments.ts'
+import { durationMs, fileOption, oneOf, resourcePaths } from './arguments.ts'
 import { printProblems } from './problems.ts'
+import { RunScreen } from './run-screen.ts'
 import { SampleApiServer } from './sample-cluster/api-server.ts'
-import { sampleNode, sampleObjects, writeSampleLogs } from './sample-cluster/pods.ts'
+import { sampleNode, sampleObjects, samplePodNames, writeSampleLogs } from './sample-cluster/pods.ts'
 
 export const usage = `Usage: penstock run -f PATH [FLAGS]
 
 Compiles resources and runs them here, on sample pods, until Ctrl-C.
 
   -f, --file PATH            a file or a folder with .yaml files; may be repeated
-  --for TIME                 end when it has run for so long, such as 10s
+  --for TIME                 stop after this time, such as 10s
+  -o, --output FORMAT        of events on the console: pretty, short lines for people; json (pretty)
+  --color WHEN               auto, always, never (auto)
 `
 
-/** Lines of the pods have been seen then. */
-const adviceMs = 3000
+type Output = 'pretty' | 'json'
 
 export async function run(argv: string[]): Promise<number> {
-  const { values } = parseArgs({ args: argv, options: { file: fileOption, for: { type: 'string' } } })
+  const { values } = parseArgs({
+    args: argv,
+    options: {
+      file: fileOption,
+      for: { type: 'string' },
+      output: { type: 'string', short: 'o', default: 'pretty' },
+      color: { type: 'string', default: 'auto' },
+    },
+  })
   const limit = values.for === undefined ? undefined : durationMs(values.for)
+  const output = oneOf('output', values.output, ['pretty', 'json'])
+  const color = oneOf('color', values.color, colorChoices)
   const paths = resourcePaths(values.file)
   const compiled = compileFiles(paths, { ownMachine: true, secretsRequired: true, standalone: true })
   if (!printProblems(compiled.problems)) return 78
@@ -45,17 +65,39 @@ export async function run(argv: string[]): Promise<number> {
     await using server = new SampleApiServer(namespaces.flatMap(sampleObjects))
     const address = await server.open()
     const logsDir = join(folder, 'pods')
-    const writers = namespaces.map((namespace) => writeSampleLogs(logsDir, namespace))
     const api = `127.0.0.1:${await freePort()}`
-    const config = join(folder, 'agent.json')
-    writeFileSync(config, configText(agentConfig(compiled, folder, logsDir, address, api)))
-    introduce(compiled, logsDir)
-    const code = await runAgent(config, api, next(api, paths), limit)
+    const config = agentConfig(compiled, folder, logsDir, address, api)
+    const configFile = join(folder, 'agent.json')
+    writeFileSync(configFile, configText({ ...config, sinks: shownSinks(config.sinks, output) }))
+    const terminal = { out: process.stdout, err: process.stderr, color: takesColors(process.stdout, color) }
+    const screens = Object.values(config.sinks).filter((sink) => sink['type'] === consoleSink.type)
+    const screen = new RunScreen(terminal, output === 'pretty' && screens.length === 1)
+    const writers = namespaces.map((namespace) => writeSampleLogs(logsDir, namespace, (line) => screen.input(line)))
+    introduce(compiled, logsDir, next(api, paths))
+    const code = await runAgent(configFile, api, screen, { limit, output, color })
     for (const writer of writers) writer.close()
     return code
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
+}
+
+/** Sinks of the screen, with the codec that this command reads or passes on. */
+function shownSinks(sinks: Readonly<Record<string, Table>>, output: Output): Record<string, Table> {
+  const codec = output === 'json' ? 'json' : 'native_json'
+  return Object.fromEntries(
+    Object.entries(sinks).map(([id, sink]) => {
+      if (sink['type'] !== consoleSink.type) return [id, sink]
+      const { framing: _, target: __, ...options } = sink
+      return [id, { ...options, encoding: { ...transformerOf(sink['encoding'] as Table), codec } }]
+    }),
+  )
+}
+
+/** Options of an `encoding` that say which fields are sent and how, whatever the codec. */
+function transformerOf(encoding: Table): Table {
+  const members = membersOf(transformer() as Schema)
+  return Object.fromEntries(Object.entries(encoding).filter(([name]) => Object.hasOwn(members, name)))
 }
 
 /** The compiled configuration with what belongs to this machine: where logs, metadata and state are. */
@@ -65,7 +107,7 @@ function agentConfig(
   logsDir: string,
   address: string,
   api: string,
-): object {
+): Table & { readonly sinks: Readonly<Record<string, Table>> } {
   const kubeConfig = join(folder, 'kubeconfig')
   writeFileSync(
     kubeConfig,
@@ -91,37 +133,74 @@ function agentConfig(
   return { data_dir: dataDir, api: { enabled: true, address: api }, sources, transforms, sinks }
 }
 
-async function runAgent(config: string, api: string, advice: string, limit: number | undefined): Promise<number> {
+interface RunOptions {
+  readonly limit: number | undefined
+  readonly output: Output
+  readonly color: ColorChoice
+}
+
+async function runAgent(config: string, api: string, screen: RunScreen, options: RunOptions): Promise<number> {
   const main = fileURLToPath(fileBeside('agent', import.meta.url))
-  const agent = spawn(process.execPath, ['--conditions=source', main, '-q', '--config', config], {
-    stdio: ['ignore', 'inherit', 'inherit'],
+  const color = takesColors(process.stderr, options.color) ? 'always' : 'never'
+  const agent = spawn(process.execPath, ['--conditions=source', main, '-q', '--color', color, '--config', config], {
+    stdio: ['ignore', options.output === 'pretty' ? 'pipe' : 'inherit', 'pipe', 'ipc'],
   })
   // Ctrl-C in a terminal reaches the agent too, which then ends cleanly; a signal sent to this process alone is passed on.
   const interrupt = () => void agent.kill('SIGTERM')
   const ignore = () => {}
   process.on('SIGTERM', interrupt)
   process.on('SIGINT', process.stdin.isTTY ? ignore : interrupt)
-  let hint: NodeJS.Timeout | undefined
+  // Nobody reads any more, as behind `| head -1`.
+  process.stdout.on('error', interrupt)
+  if (agent.stdout !== null) createInterface(agent.stdout).on('line', (line) => screen.event(line))
+  if (agent.stderr !== null) createInterface(agent.stderr).on('line', (line) => screen.note(line))
+  let figures: readonly ComponentView[] = []
+  agent.on('message', (sent) => {
+    figures = sent as readonly ComponentView[]
+  })
   let end: NodeJS.Timeout | undefined
+  let startedAt = performance.now()
   const ended = new AbortController()
   void answering(api, ended.signal).then((answers) => {
     if (!answers) return
-    hint = setTimeout(() => console.error(`\n${advice}\n`), adviceMs)
-    end = limit === undefined ? undefined : setTimeout(interrupt, limit)
+    startedAt = performance.now()
+    screen.stay(`Ctrl-C ends. Each step: npx penstock-agent tap --url http://${api}`)
+    end = options.limit === undefined ? undefined : setTimeout(interrupt, options.limit)
   })
   try {
     return await new Promise<number>((resolve, reject) => {
       agent.on('error', reject)
-      agent.on('exit', (code) => resolve(code ?? 0))
+      // When its streams have ended, too: all lines have been seen.
+      agent.on('close', (code) => resolve(code ?? 0))
     })
   } finally {
+    screen.close()
+    screen.note(summary(figures, (performance.now() - startedAt) / 1000))
     ended.abort()
-    clearTimeout(hint)
     clearTimeout(end)
     process.off('SIGTERM', interrupt)
     process.off('SIGINT', interrupt)
     process.off('SIGINT', ignore)
+    process.stdout.off('error', interrupt)
   }
+}
+
+/** What a run did, in one sentence. */
+function summary(components: readonly ComponentView[], seconds: number): string {
+  const sum = (kind: string, count: (component: ComponentView) => number) =>
+    components.reduce((total, one) => (one.component_kind === kind ? total + count(one) : total), 0)
+  const read = sum('source', (source) => source.sent_events_total)
+  const filtered = sum('transform', (transform) => transform.filtered_events_total)
+  const delivered = sum('sink', (sink) => sink.sent_events_total)
+  const lost = components.reduce((total, one) => total + one.discarded_events_total - one.filtered_events_total, 0)
+  const rate = (read / Math.max(seconds, 0.001)).toFixed(1)
+  const parts = [
+    `read ${read} events`,
+    `filtered ${filtered}`,
+    `delivered ${delivered}`,
+    ...(lost > 0 ? [`lost ${lost}`] : []),
+  ]
+  return `\nIn ${seconds.toFixed(1)} s: ${parts.join(', ')} (${rate} read per second).`
 }
 
 /** Waits until the agent runs, which takes some seconds where it is started for the first time; false if that is over before. */
@@ -134,7 +213,8 @@ async function answering(api: string, over: AbortSignal): Promise<boolean> {
   return false
 }
 
-function introduce(compiled: CompiledResources, logsDir: string): void {
+/** The header: what runs, on what, and what to do next. */
+function introduce(compiled: CompiledResources, logsDir: string, advice: string): void {
   for (const pipeline of compiled.pipelines) {
     const spec = pipeline.content['spec'] as Record<string, { name: string }[] | undefined>
     const names = (list: string) => (spec[list] ?? []).map((entry) => entry.name).join(', ')
@@ -142,14 +222,15 @@ function introduce(compiled: CompiledResources, logsDir: string): void {
     const id = pipeline.namespace === '' ? pipeline.name : `${pipeline.namespace}/${pipeline.name}`
     console.error(`${pipeline.kind} ${id}: ${steps.join(' -> ')}`)
   }
-  console.error(`Sample pods write their logs below ${logsDir}. Ctrl-C ends.\n`)
+  console.error(`Sample pods: ${samplePodNames.join(', ')}`)
+  console.error(`They write their logs below ${logsDir}.\n\n${advice}\n`)
 }
 
 /** What to look at and to do next. */
 export function next(api: string, paths: readonly string[]): string {
   const files = paths.map((path) => `-f ${path}`).join(' ')
   return [
-    'While it runs, in another terminal:',
+    'While it runs, in another terminal (Ctrl-C ends it):',
     `  npx penstock-agent top --url http://${api}             events and bytes of each component`,
     `  npx penstock-agent tap --url http://${api} '*'         events at every step`,
     `  curl http://${api}/metrics                            the same figures for Prometheus`,

@@ -1,7 +1,7 @@
 // `penstock tap PIPELINE`: a sample of the events that pass through a Pipeline now, from the agents that run it.
 
 import { parseArgs } from 'node:util'
-import { type TapLine, tapFormatter, tapForms } from '@penstock/agent/cli/tap-format'
+import { defaultTapForm, type TapLine, tapFormatter, tapForms } from '@penstock/agent/cli/tap-format'
 import { PenstockError } from '@penstock/agent/errors'
 import { durationMs, oneOf, wholeNumber } from './arguments.ts'
 import { OperatorClient, operatorFlagHelp, operatorOptions, stopped } from './operator-client.ts'
@@ -17,7 +17,7 @@ Shows a sample of the events that pass through a Pipeline now, on standard outpu
   --node NAME                only of the agent on this node
   -l, --limit N              most events a second, of all agents together (100)
   --for TIME                 how long, at most an hour (10m)
-  --format FORMAT            ${tapForms.join(', ')} (json)
+  --format FORMAT            ${tapForms.join(', ')} (pretty on a terminal, else json)
   -m, --meta                 with each event, which component on which node it comes from
   -q, --quiet                events only, no notices
 
@@ -33,7 +33,7 @@ export async function run(argv: string[]): Promise<number> {
       node: { type: 'string' },
       limit: { type: 'string', short: 'l' },
       for: { type: 'string' },
-      format: { type: 'string', default: 'json' },
+      format: { type: 'string', default: defaultTapForm() },
       meta: { type: 'boolean', short: 'm', default: false },
       quiet: { type: 'boolean', short: 'q', default: false },
     },

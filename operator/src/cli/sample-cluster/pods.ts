@@ -63,6 +63,14 @@ const pods: readonly SamplePod[] = [
   },
 ]
 
+/** The sample pods with the labels that selectors see. */
+export const samplePodNames: readonly string[] = pods.map(
+  ({ name, labels }) =>
+    `${name} (${Object.entries(labels)
+      .map(([key, value]) => `${key}=${value}`)
+      .join(', ')})`,
+)
+
 /** Objects as the API has them: the node, the namespace and the pods. */
 export function sampleObjects(namespace: string): KubeObject[] {
   return [
@@ -118,6 +126,15 @@ export function sampleObjects(namespace: string): KubeObject[] {
   ]
 }
 
+/** A line that a sample pod has written. */
+export interface SampleLine {
+  readonly namespace: string
+  readonly pod: string
+  /** As the container runtime writes it, with nine digits of a second. */
+  readonly time: string
+  readonly text: string
+}
+
 export interface SampleWriter {
   /** Stops writing. */
   close(): void
@@ -125,17 +142,26 @@ export interface SampleWriter {
 
 /**
  * Writes lines of every sample pod below `logsDir` until closed.
+ * @param written sees each line before it can be read
  * @param everyMs milliseconds between two lines of one pod
  * @param maxBytes size at which a file is rotated
  */
-export function writeSampleLogs(logsDir: string, namespace: string, everyMs = 400, maxBytes = 64 * 1024): SampleWriter {
+export function writeSampleLogs(
+  logsDir: string,
+  namespace: string,
+  written: (line: SampleLine) => void = () => {},
+  everyMs = 400,
+  maxBytes = 64 * 1024,
+): SampleWriter {
   let turn = 0
   const folders = pods.map((pod) => join(logsDir, `${namespace}_${pod.name}_${pod.uid}`, pod.container))
   for (const folder of folders) mkdirSync(folder, { recursive: true })
   const write = () => {
     for (const [index, pod] of pods.entries()) {
       const file = join(folders[index] as string, '0.log')
-      appendFileSync(file, `${now()} ${turn % 6 === 5 ? 'stderr' : 'stdout'} F ${pod.line(turn)}\n`)
+      const [time, text] = [now(), pod.line(turn)]
+      written({ namespace, pod: pod.name, time, text })
+      appendFileSync(file, `${time} ${turn % 6 === 5 ? 'stderr' : 'stdout'} F ${text}\n`)
       if (statSync(file).size > maxBytes) renameSync(file, `${file}.${now().replace(/\D/g, '').slice(0, 14)}`)
     }
     turn++

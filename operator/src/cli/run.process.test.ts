@@ -1,0 +1,94 @@
+// `penstock run` as somebody sees it who tries it for the first time: on a terminal, which `script` makes, and off it.
+
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+
+const main = fileURLToPath(new URL('../main.ts', import.meta.url))
+const quickstart = fileURLToPath(new URL('../../../examples/quickstart', import.meta.url))
+const noTerminals = spawnSync('script', ['--version']).status !== 0
+
+let folder = ''
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'penstock-run-test-'))
+})
+afterEach(() => rmSync(folder, { recursive: true }))
+
+function run(...args: readonly string[]) {
+  const result = spawnSync(process.execPath, ['--conditions=source', main, 'run', ...args], { encoding: 'utf8' })
+  return { code: result.status, out: result.stdout, err: result.stderr, lines: result.stdout.trimEnd().split('\n') }
+}
+
+test('off a terminal, each event is one plain short line, and the first three stand below the lines that they were', () => {
+  const { code, out, err, lines } = run('-f', quickstart, '--for', '3s')
+
+  expect(code).toBe(0)
+  expect(out).not.toContain('\u001b')
+  const pairs = lines.slice(0, 6)
+  expect(pairs.map((line) => line.slice(0, 5))).toEqual(['in   ', 'out  ', 'in   ', 'out  ', 'in   ', 'out  '])
+  expect(pairs[0]).toMatch(/^in {3}\{"level":"debug",/)
+  expect(pairs[1]).toBe('out  nothing: it was filtered')
+  for (const [index, line] of pairs.entries()) {
+    if (index % 2 === 0 || !line.includes('INFO')) continue
+    const { msg } = JSON.parse((pairs[index - 1] as string).slice(5)) as { msg: string }
+    expect(line).toMatch(/^out {2}\d\d:\d\d:\d\d\.\d{3} INFO {2}(?:web|payments)-\S+ /)
+    expect(line).toContain(` ${msg} `)
+  }
+  for (const line of lines.slice(6))
+    expect(line).toMatch(/^\d\d:\d\d:\d\d\.\d{3} (?:INFO|ERROR) {1,2}(?:web|payments)-\S+ \S/)
+  expect(err).toContain('Pipeline shop/shop: pods -> parse -> keep -> screen')
+  expect(err).toContain('npx penstock-agent tap --url')
+})
+
+test('at the end it counts what was read, filtered and delivered', () => {
+  const { out, err } = run('-f', quickstart, '--for', '2s', '-o', 'json')
+
+  const events = out.trimEnd().split('\n')
+  for (const event of events)
+    expect(JSON.parse(event)).toMatchObject({ app: /^(web|payments)$/.exec(JSON.parse(event).app)?.[1] })
+  const [, read, filtered, delivered] = /: read (\d+) events, filtered (\d+), delivered (\d+) \(/.exec(err) ?? []
+  expect(Number(delivered)).toBe(events.length)
+  expect(Number(read)).toBe(Number(filtered) + Number(delivered))
+  expect(Number(filtered)).toBeGreaterThan(0)
+})
+
+test('fields that a console sink leaves out stay out, whatever its codec', () => {
+  const file = join(folder, 'text.yaml')
+  writeFileSync(
+    file,
+    `apiVersion: penstock.dev/v1alpha1
+kind: Pipeline
+metadata: { name: text, namespace: shop }
+spec:
+  sources: [{ name: app, type: orchestrator_logs }]
+  sinks: [{ name: out, type: console, config: { encoding: { codec: text, only_fields: [message] } } }]
+`,
+  )
+  const { code, out } = run('-f', file, '--for', '1s', '-o', 'json')
+  expect(code).toBe(0)
+  for (const line of out.trimEnd().split('\n')) expect(Object.keys(JSON.parse(line))).toEqual(['message'])
+})
+
+test.skipIf(noTerminals)('on a terminal, lines have colours and end at its edge, and a hint stays below them', () => {
+  const command = `stty cols 80; ${process.execPath} --conditions=source ${main} run -f ${quickstart} --for 2s`
+  const { NO_COLOR: _, ...environment } = process.env
+  const onTerminal = (env: object) =>
+    spawnSync('script', ['-qec', command, '/dev/null'], {
+      encoding: 'utf8',
+      env: { ...environment, TERM: 'xterm-256color', ...env },
+    }).stdout
+
+  const shown = onTerminal({})
+  expect(shown).toContain('\u001b[32m INFO \u001b[0m')
+  expect(shown).toContain('\u001b[2mCtrl-C ends.')
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters
+  const plain = shown.replace(/\u001b\[[0-9;]*[mK]/g, '')
+  const events = plain.split(/[\r\n]+/).filter((line) => /^(?:in|out) {2,3}|^\d\d:\d\d/.test(line))
+  expect(events.length).toBeGreaterThan(3)
+  for (const line of events) expect(line.length).toBeLessThanOrEqual(80)
+
+  for (const env of [{ NO_COLOR: '1' }, { TERM: 'dumb' }]) expect(onTerminal(env)).not.toContain('\u001b[32m')
+})
