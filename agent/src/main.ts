@@ -52,19 +52,37 @@ async function main(argv: readonly string[]): Promise<number> {
     const hint = near === undefined ? 'See penstock-agent --help.' : `Did you mean "${near}"?`
     throw new PenstockError('PEN_USAGE', `There is no command "${name}". ${hint}`)
   }
-  if (name !== 'run') quietlyEndWithReader()
+  if (name !== 'run') endWithReader()
   if (!ownStreams.has(name)) printOnlyPrintable()
   else if (name !== 'run') printOnlyPrintable([process.stderr])
   const { run } = await command.load()
   return run(isCommand ? argv.slice(1) : argv)
 }
 
-/** `penstock-agent list | head -1` is not an error. */
-function quietlyEndWithReader(): void {
+/** An agent that ends does not wait for anybody who reads its log; its sinks have waited for their destinations. */
+let waitsForReader = false
+
+/** The command ends when its reader has taken all, or is gone: `penstock-agent list | head -1` is not an error. */
+function endWithReader(): void {
+  waitsForReader = true
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(exitCodes.ok)
     throw error
   })
+}
+
+/** An exit throws away what pipes have not taken. */
+async function outputTaken(): Promise<void> {
+  if (!waitsForReader) return
+  await taken(process.stdout)
+  await taken(process.stderr)
+}
+
+async function taken(stream: NodeJS.WriteStream): Promise<void> {
+  if (stream.writableLength === 0) return
+  const { promise, resolve } = Promise.withResolvers<void>()
+  stream.write('', () => resolve())
+  await promise
 }
 
 leaveMemoryOutOfDumps()
@@ -72,10 +90,12 @@ keepCompiled()
 
 try {
   const code = await main(process.argv.slice(2))
+  await outputTaken()
   process.exit(code)
 } catch (error) {
   const fault = !(error instanceof PenstockError)
   const text = fault && error instanceof Error ? (error.stack ?? error.message) : errorText(error)
   process.stderr.write(`${printable(text)}\n`)
+  await outputTaken()
   process.exit(exitCodeOf(error))
 }

@@ -9,6 +9,7 @@ import { errorText, PenstockError } from '../errors.ts'
 import { noMetadata } from '../event/log.ts'
 import { isObject, type Value, type ValueObject } from '../event/value.ts'
 import { isFailedJson, parseJson } from '../formats/json.ts'
+import { findZone } from '../formats/timezone.ts'
 import { printable } from '../printable.ts'
 import { explainProgram } from '../remap/explain.ts'
 import { isFailure } from '../remap/function.ts'
@@ -65,6 +66,10 @@ export async function run(argv: readonly string[]): Promise<number> {
     }
   }
   const timezone = given.timezone === 'local' ? localZone() : (given.timezone ?? 'UTC')
+  if (findZone(timezone) === undefined) {
+    const expected = 'a name of the time zone database, such as `Europe/Paris`, or `local`'
+    throw new PenstockError('PEN_USAGE', `--timezone is "${timezone}"; it must be ${expected}.`)
+  }
   const options: CompileOptions = { timezone, network: given.network, log: logLine }
   if (source === undefined) {
     if (given.explain)
