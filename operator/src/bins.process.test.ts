@@ -1,0 +1,52 @@
+// The commands of a checkout, as a shell finds them: by a link, from any folder, and with a Node that is too old for them.
+
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, expect, test } from 'vitest'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const folder = mkdtempSync(join(tmpdir(), 'penstock-bins-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+const bins = ['agent', 'operator'].flatMap((workspace) => {
+  const { bin } = JSON.parse(readFileSync(join(root, workspace, 'package.json'), 'utf8')) as {
+    bin: Readonly<Record<string, string>>
+  }
+  return Object.entries(bin).map(([name, file]) => ({ name, file: join(root, workspace, file) }))
+})
+
+function linked(name: string, file: string, flags = '') {
+  const link = join(folder, name)
+  rmSync(link, { force: true })
+  symlinkSync(file, link)
+  const path = `${dirname(process.execPath)}:/usr/bin:/bin`
+  return spawnSync(link, ['--help'], {
+    cwd: folder,
+    encoding: 'utf8',
+    env: { PATH: path, HOME: folder, NODE_OPTIONS: flags },
+  })
+}
+
+test.each(bins)('$name works by a link, from any folder', ({ name, file }) => {
+  const { status, stdout, stderr } = linked(name, file)
+  expect([status, stderr]).toEqual([0, ''])
+  expect(stdout).toContain('Usage: penstock')
+})
+
+test.each(bins)('$name says which Node it needs, without a stack', ({ name, file }) => {
+  // What the entry reads of an old Node is its version.
+  const old = join(folder, 'old.cjs')
+  writeFileSync(
+    old,
+    `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.20.2' } })\n`,
+  )
+
+  const { status, stdout, stderr } = linked(name, file, `--require=${old}`)
+
+  expect([status, stdout]).toEqual([69, ''])
+  expect(stderr).toContain('needs Node 26.10 or newer; this is Node 20.20.2')
+  expect(stderr).not.toContain('    at ')
+})
