@@ -1,7 +1,9 @@
 // `penstock run` as somebody sees it who tries it for the first time: on a terminal, which `script` makes, and off it.
 
-import { spawnSync } from 'node:child_process'
+import { execFile, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -39,7 +41,7 @@ test('off a terminal, each event is one plain short line, and the first three st
   }
   for (const line of lines.slice(6))
     expect(line).toMatch(/^\d\d:\d\d:\d\d\.\d{3} (?:INFO|ERROR) {1,2}(?:web|payments)-\S+ \S/)
-  expect(err).toContain('Pipeline shop/shop: pods -> parse -> keep -> screen')
+  expect(err).toContain('Pipeline shop/shop: pods -> parse -> keep -> store')
   expect(err).toContain('npx penstock-agent tap --url')
 })
 
@@ -70,6 +72,59 @@ spec:
   const { code, out } = run('-f', file, '--for', '1s', '-o', 'json')
   expect(code).toBe(0)
   for (const line of out.trimEnd().split('\n')) expect(Object.keys(JSON.parse(line))).toEqual(['message'])
+})
+
+const pipeline = (sinks: string) => `apiVersion: penstock.dev/v1alpha1
+kind: Pipeline
+metadata: { name: away, namespace: shop }
+spec:
+  sources: [{ name: app, type: orchestrator_logs }]
+  sinks: ${sinks}
+`
+
+test('a sink that cannot deliver from here is replaced by the screen, and the run ends in time', async () => {
+  const file = join(folder, 'away.yaml')
+  // A port that nobody listens at, and a server that never answers.
+  const silent = createServer((socket) => socket.resume()).listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  const closed = createServer().listen(0, '127.0.0.1')
+  await once(closed, 'listening')
+  const ports = [silent, closed].map((server) => (server.address() as AddressInfo).port)
+  closed.close()
+  const sink = (name: string, port?: number) =>
+    `{ name: ${name}, type: http, config: { uri: "http://127.0.0.1:${port}", encoding: { codec: json } } }`
+  writeFileSync(file, pipeline(`[${sink('gone', ports[1])}, ${sink('silent', ports[0])}]`))
+
+  const { code, out, err } = await new Promise<ReturnType<typeof run>>((resolve) => {
+    const args = ['--conditions=source', main, 'run', '-f', file, '--for', '1s']
+    execFile(process.execPath, args, (error, stdout, stderr) =>
+      resolve({ code: Number(error?.code ?? 0), out: stdout, err: stderr, lines: stdout.split('\n') }),
+    )
+  })
+  silent.close()
+
+  expect(code).toBe(0)
+  expect(err).toContain(
+    `gone cannot deliver from here (127.0.0.1:${ports[1]}: ECONNREFUSED); its events are printed instead.`,
+  )
+  expect(err).not.toContain('silent cannot deliver')
+  expect(out).toContain('request served')
+  // It does not wait for the minute that an agent has: the limit of this command was over first.
+  expect(err).toContain('The time for a graceful stop was over')
+})
+
+test('--print delivers nothing, and needs no Secrets', () => {
+  const file = join(folder, 'secret.yaml')
+  const password = 'password: { valueFrom: { secretKeyRef: { name: store, key: password } } }'
+  const auth = `auth: { strategy: basic, user: penstock, ${password} }`
+  writeFileSync(
+    file,
+    pipeline(`[{ name: out, type: search_engine, config: { endpoints: ["https://127.0.0.1:1"], ${auth} } }]`),
+  )
+  expect(run('-f', file, '--for', '1s').code).toBe(78)
+  const { code, out } = run('-f', file, '--for', '1s', '--print', '-o', 'json')
+  expect(code).toBe(0)
+  expect(JSON.parse(out.split('\n')[0] as string)).toMatchObject({ source_type: 'orchestrator_logs' })
 })
 
 test.skipIf(noTerminals)('on a terminal, lines have colours and end at its edge, and a hint stays below them', () => {

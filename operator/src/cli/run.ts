@@ -1,6 +1,6 @@
 // `penstock run -f DIR [--for 10s]`: compiles the resources of a folder and runs them here. Sample pods stand in for a cluster,
 // but nothing else is made up: their log files are tailed and their metadata is listed from an API server as on a node.
-// Sinks of type `console` print short lines for people, or JSON, whatever codec they have.
+// Sinks of type `console` print short lines for people, or JSON, whatever codec they have; so do sinks that cannot deliver from here.
 
 import { spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -14,15 +14,13 @@ import { parseArgs } from 'node:util'
 import type { ComponentView } from '@penstock/agent/api/components'
 import { pause } from '@penstock/agent/clock'
 import { fileBeside } from '@penstock/agent/remap/worker-file'
-import { transformer } from '@penstock/agent/schema/groups'
-import { membersOf, type Schema } from '@penstock/agent/schema/walk'
-import { consoleSink } from '@penstock/agent/sinks/console'
 import { type ColorChoice, colorChoices, takesColors } from '@penstock/agent/terminal'
 import type { Table } from '../compile/compiled.ts'
 import { type CompiledResources, compileFiles, configText } from '../compile/config.ts'
 import { durationMs, fileOption, oneOf, resourcePaths } from './arguments.ts'
 import { printProblems } from './problems.ts'
 import { RunScreen } from './run-screen.ts'
+import { isScreen, shownSinks, unreachable } from './run-sinks.ts'
 import { SampleApiServer } from './sample-cluster/api-server.ts'
 import { sampleNode, sampleObjects, samplePodNames, writeSampleLogs } from './sample-cluster/pods.ts'
 
@@ -32,6 +30,7 @@ Compiles resources and runs them here, on sample pods, until Ctrl-C.
 
   -f, --file PATH            a file or a folder with .yaml files; may be repeated
   --for TIME                 stop after this time, such as 10s
+  --print                    print all events, and deliver none
   -o, --output FORMAT        of events on the console: pretty, short lines for people; json (pretty)
   --color WHEN               auto, always, never (auto)
 `
@@ -44,6 +43,7 @@ export async function run(argv: string[]): Promise<number> {
     options: {
       file: fileOption,
       for: { type: 'string' },
+      print: { type: 'boolean', default: false },
       output: { type: 'string', short: 'o', default: 'pretty' },
       color: { type: 'string', default: 'auto' },
     },
@@ -52,7 +52,11 @@ export async function run(argv: string[]): Promise<number> {
   const output = oneOf('output', values.output, ['pretty', 'json'])
   const color = oneOf('color', values.color, colorChoices)
   const paths = resourcePaths(values.file)
-  const compiled = compileFiles(paths, { ownMachine: true, secretsRequired: true, standalone: true })
+  const compiled = compileFiles(paths, {
+    ownMachine: true,
+    secretsRequired: !values.print,
+    standalone: true,
+  })
   if (!printProblems(compiled.problems)) return 78
   if (compiled.pipelines.length === 0) {
     console.error(`Nothing to run: ${compiled.suspended.join(', ')} is suspended.`)
@@ -67,10 +71,12 @@ export async function run(argv: string[]): Promise<number> {
     const logsDir = join(folder, 'pods')
     const api = `127.0.0.1:${await freePort()}`
     const config = agentConfig(compiled, folder, logsDir, address, api)
+    const isReplaced = values.print ? () => true : await replaced(config.sinks)
+    const sinks = shownSinks(config.sinks, output === 'json' ? 'json' : 'native_json', isReplaced)
     const configFile = join(folder, 'agent.json')
-    writeFileSync(configFile, configText({ ...config, sinks: shownSinks(config.sinks, output) }))
+    writeFileSync(configFile, configText({ ...config, sinks }))
     const terminal = { out: process.stdout, err: process.stderr, color: takesColors(process.stdout, color) }
-    const screens = Object.values(config.sinks).filter((sink) => sink['type'] === consoleSink.type)
+    const screens = Object.values(sinks).filter(isScreen)
     const screen = new RunScreen(terminal, output === 'pretty' && screens.length === 1)
     const writers = namespaces.map((namespace) => writeSampleLogs(logsDir, namespace, (line) => screen.input(line)))
     introduce(compiled, logsDir, next(api, paths))
@@ -82,22 +88,13 @@ export async function run(argv: string[]): Promise<number> {
   }
 }
 
-/** Sinks of the screen, with the codec that this command reads or passes on. */
-function shownSinks(sinks: Readonly<Record<string, Table>>, output: Output): Record<string, Table> {
-  const codec = output === 'json' ? 'json' : 'native_json'
-  return Object.fromEntries(
-    Object.entries(sinks).map(([id, sink]) => {
-      if (sink['type'] !== consoleSink.type) return [id, sink]
-      const { framing: _, target: __, ...options } = sink
-      return [id, { ...options, encoding: { ...transformerOf(sink['encoding'] as Table), codec } }]
-    }),
-  )
-}
-
-/** Options of an `encoding` that say which fields are sent and how, whatever the codec. */
-function transformerOf(encoding: Table): Table {
-  const members = membersOf(transformer() as Schema)
-  return Object.fromEntries(Object.entries(encoding).filter(([name]) => Object.hasOwn(members, name)))
+/** Sinks that cannot deliver from here, which it reports. */
+async function replaced(sinks: Readonly<Record<string, Table>>): Promise<(id: string) => boolean> {
+  const problems = await unreachable(sinks)
+  for (const [id, problem] of problems) {
+    console.error(`Sink ${id} cannot deliver from here (${problem}); its events are printed instead.`)
+  }
+  return (id) => problems.has(id)
 }
 
 /** The compiled configuration with what belongs to this machine: where logs, metadata and state are. */
@@ -133,6 +130,9 @@ function agentConfig(
   return { data_dir: dataDir, api: { enabled: true, address: api }, sources, transforms, sinks }
 }
 
+/** Flags of the agent: the lines of sample pods are not worth a long wait for a destination. */
+const quietly = ['-q', '--graceful-shutdown-limit-secs', '5']
+
 interface RunOptions {
   readonly limit: number | undefined
   readonly output: Output
@@ -142,9 +142,13 @@ interface RunOptions {
 async function runAgent(config: string, api: string, screen: RunScreen, options: RunOptions): Promise<number> {
   const main = fileURLToPath(fileBeside('agent', import.meta.url))
   const color = takesColors(process.stderr, options.color) ? 'always' : 'never'
-  const agent = spawn(process.execPath, ['--conditions=source', main, '-q', '--color', color, '--config', config], {
-    stdio: ['ignore', options.output === 'pretty' ? 'pipe' : 'inherit', 'pipe', 'ipc'],
-  })
+  const agent = spawn(
+    process.execPath,
+    ['--conditions=source', main, ...quietly, '--color', color, '--config', config],
+    {
+      stdio: ['ignore', options.output === 'pretty' ? 'pipe' : 'inherit', 'pipe', 'ipc'],
+    },
+  )
   // Ctrl-C in a terminal reaches the agent too, which then ends cleanly; a signal sent to this process alone is passed on.
   const interrupt = () => void agent.kill('SIGTERM')
   const ignore = () => {}
@@ -234,7 +238,7 @@ export function next(api: string, paths: readonly string[]): string {
     `  npx penstock-agent top --url http://${api}             events and bytes of each component`,
     `  npx penstock-agent tap --url http://${api} '*'         events at every step`,
     `  curl http://${api}/metrics                            the same figures for Prometheus`,
-    `Then change ${paths.join(', ')} and start again; \`npx penstock lint --own-machine ${files}\` checks it.`,
+    `Then change ${paths.join(', ')} and start again; \`npx penstock lint ${files}\` checks it.`,
   ].join('\n')
 }
 

@@ -1,10 +1,10 @@
 // The ports that a component connects to, by the addresses in its options: NetworkPolicies open these and no others.
 
 import { isSecretPlace } from '@penstock/agent/bundle/secret-places'
-import type { ComponentKind } from '@penstock/agent/component'
+import type { AnyDeclaration, ComponentKind } from '@penstock/agent/component'
 import { optionsOf } from '@penstock/agent/config/component-options'
 import { findComponent } from '@penstock/agent/registry'
-import { type AddressMeaning, authoritiesOf, meaningOf } from '@penstock/agent/schema/meaning'
+import { type AddressMeaning, type Authority, authoritiesOf, meaningOf } from '@penstock/agent/schema/meaning'
 import { declaredMembers, isTable, type Schema, walkOptions } from '@penstock/agent/schema/walk'
 
 /** Where the address comes from a Secret, these are the usual ports of its schemes. */
@@ -12,31 +12,51 @@ export function egressPortsOf(kind: ComponentKind, options: Readonly<Record<stri
   const ports = new Set<number>()
   const declaration = findComponent(kind, String(options['type']))
   if (declaration === undefined) return ports
-  const add = (meaning: AddressMeaning, text: string): void => {
-    for (const { port } of authoritiesOf(meaning, text)) if (port !== undefined) ports.add(port)
+  for (const { meaning, value } of addresses(declaration, options)) {
+    if (typeof value !== 'string') for (const port of Object.values(meaning.ports)) ports.add(port)
+    else for (const { port } of authoritiesOf(meaning, value)) if (port !== undefined) ports.add(port)
   }
+  // Its address is that of a service, chosen by a region or by nothing at all.
+  if (ports.size === 0 && Object.values(declaration.options).some(hasAddress)) ports.add(443)
+  return ports
+}
+
+/** Hosts and ports that the options of a component name; none where a region or the service chooses them. */
+export function authoritiesIn(kind: ComponentKind, options: Readonly<Record<string, unknown>>): readonly Authority[] {
+  const declaration = findComponent(kind, String(options['type']))
+  if (declaration === undefined) return []
+  return addresses(declaration, options).flatMap(({ meaning, value }) =>
+    typeof value === 'string' ? authoritiesOf(meaning, value) : [],
+  )
+}
+
+interface Address {
+  readonly meaning: AddressMeaning
+  /** Text, or the place of a value in a Secret. */
+  readonly value: unknown
+}
+
+/** The addresses among the options of a component, given or by default. */
+function addresses(declaration: AnyDeclaration, options: Readonly<Record<string, unknown>>): readonly Address[] {
+  const found: Address[] = []
   const { schema } = optionsOf(declaration)
   walkOptions(
     schema,
     options,
     ({ value, schemas }) => {
-      for (const { address } of schemas.map(meaningOf)) {
-        if (address === undefined) continue
-        if (typeof value === 'string') add(address, value)
-        else if (isSecretPlace(value)) for (const port of Object.values(address.ports)) ports.add(port)
+      for (const { address: meaning } of schemas.map(meaningOf)) {
+        if (meaning !== undefined && (typeof value === 'string' || isSecretPlace(value))) found.push({ meaning, value })
       }
       return undefined
     },
     isSecretPlace,
   )
   for (const { schema: member, value } of declaredMembers(schema, options)) {
-    const { address } = meaningOf(member)
+    const { address: meaning } = meaningOf(member)
     const usual = member['default']
-    if (value === undefined && address !== undefined && typeof usual === 'string') add(address, usual)
+    if (value === undefined && meaning !== undefined && typeof usual === 'string') found.push({ meaning, value: usual })
   }
-  // Its address is that of a service, chosen by a region or by nothing at all.
-  if (ports.size === 0 && Object.values(declaration.options).some(hasAddress)) ports.add(443)
-  return ports
+  return found
 }
 
 function hasAddress(schema: Schema): boolean {
