@@ -1,14 +1,23 @@
-// Where a sub-command finds its resources: `-f PATH`, as with kubectl, given once or more.
+// Where a sub-command finds its resources: `-f PATH`, as with kubectl, or plain words; folders with all below them by `-R`.
 
 import { PenstockError } from '@penstock/agent/errors'
 
 export const fileOption = { type: 'string', short: 'f', multiple: true } as const
 
-export function resourcePaths(files: readonly string[] | undefined): readonly string[] {
-  if (files === undefined || files.length === 0) {
-    throw new PenstockError('PEN_USAGE', 'Name the resources with `-f PATH`: a file or a folder with .yaml files.')
-  }
-  return files
+/** Options of a command that reads resources. */
+export const resourceOptions = { file: fileOption, recursive: { type: 'boolean', short: 'R', default: false } } as const
+
+export const resourceFlagHelp = `  -f, --file PATH            a file, a folder with .yaml files, or - for standard input, such as \`helm template\`; may be repeated, and
+                             \`-f\` left out
+  -R, --recursive            read the folders below a folder, too`
+
+export function resourcePaths(
+  files: readonly string[] | undefined,
+  words: readonly string[] = [],
+): readonly [string, ...string[]] {
+  const [first, ...more] = [...(files ?? []), ...words]
+  if (first !== undefined) return [first, ...more]
+  throw new PenstockError('PEN_USAGE', 'Name the resources with `-f PATH`: a file or a folder with .yaml files.')
 }
 
 /** Milliseconds of `10s`, `500ms`, `2m` or plain seconds. */

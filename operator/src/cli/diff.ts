@@ -7,24 +7,28 @@ import { stringify } from 'yaml'
 import { kindOf } from '../api/kinds.ts'
 import { compileResources } from '../compile/config.ts'
 import { loadResources, type Resource, resourceOf } from '../compile/resources.ts'
-import { fileOption, resourcePaths } from './arguments.ts'
+import { resourceFlagHelp, resourceOptions, resourcePaths } from './arguments.ts'
 import { clusterOptions, connect } from './cluster.ts'
 import { printProblems } from './problems.ts'
 
-export const usage = `Usage: penstock diff -f PATH [FLAGS]
+export const usage = `Usage: penstock diff [-f] PATH… [FLAGS]
 
 Shows what applying resources would change for the agents. Exit 1 when there is a difference. Values of Secrets are shown as ***.
 
-  -f, --file PATH            a file, a folder with .yaml files, or - for standard input; may be repeated
+${resourceFlagHelp}
   -n, --namespace NS         of resources that name none; that of the context
   --kubeconfig FILE, --context NAME   the cluster, as for kubectl
 `
 
 export async function run(argv: string[]): Promise<number> {
-  const { values } = parseArgs({ args: argv, options: { file: fileOption, ...clusterOptions } })
-  const paths = resourcePaths(values.file)
+  const { values, positionals } = parseArgs({
+    args: argv,
+    allowPositionals: true,
+    options: { ...resourceOptions, ...clusterOptions },
+  })
+  const paths = resourcePaths(values.file, positionals)
   const { client, namespace } = await connect(values)
-  const loaded = loadResources(paths, namespace)
+  const loaded = loadResources(paths, namespace, values.recursive)
   const files = loaded.resources.filter(({ kind }) => kindOf(kind) !== undefined)
   const live: Resource[] = []
   for (const { kind, namespace: own, name } of files) {

@@ -2,34 +2,36 @@
 
 import { parseArgs } from 'node:util'
 import { compileFiles } from '../compile/config.ts'
-import { fileOption, oneOf, resourcePaths } from './arguments.ts'
+import { oneOf, resourceFlagHelp, resourceOptions, resourcePaths } from './arguments.ts'
 import { printProblems } from './problems.ts'
 import { junitOfProblems, sarifOf } from './reports.ts'
 
-export const usage = `Usage: penstock lint -f PATH [FLAGS]
+export const usage = `Usage: penstock lint [-f] PATH… [FLAGS]
 
 Checks resources as the operator does, without a cluster: shape, references among the files, the rules for namespaces, options, programs.
 Exit 78 when there is an error.
 
-  -f, --file PATH        a file, a folder with .yaml files, or - for standard input, such as \`helm template\`; may be repeated
+${resourceFlagHelp}
   -o, --output FORMAT    text; sarif, for code scanning; junit, for test reports (text)
   --own-machine          for \`penstock run\`: without the rules for namespaces
 `
 
 export async function run(argv: string[]): Promise<number> {
-  const { values } = parseArgs({
+  const { values, positionals } = parseArgs({
     args: argv,
+    allowPositionals: true,
     options: {
-      file: fileOption,
+      ...resourceOptions,
       output: { type: 'string', short: 'o', default: 'text' },
       'own-machine': { type: 'boolean', default: false },
     },
   })
   const output = oneOf('output', values.output, ['text', 'sarif', 'junit'])
-  const paths = resourcePaths(values.file)
+  const paths = resourcePaths(values.file, positionals)
   const { problems, pipelines, suspended } = compileFiles(paths, {
     ownMachine: values['own-machine'],
     sharedAlone: true,
+    recursive: values.recursive,
   })
   if (output === 'text') {
     if (!printProblems(problems)) return 78

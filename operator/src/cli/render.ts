@@ -12,11 +12,11 @@ import { type Resource, resourceOf } from '../compile/resources.ts'
 import { isReason, type KubeClient } from '../kube/client.ts'
 import { namespaceType, podType } from '../kube/types.ts'
 import { labels } from '../workloads/names.ts'
-import { fileOption } from './arguments.ts'
+import { resourceFlagHelp, resourceOptions } from './arguments.ts'
 import { type ClusterFlags, clusterOptions, connect, typeOf } from './cluster.ts'
 import { printProblems } from './problems.ts'
 
-export const usage = `Usage: penstock render -f PATH
+export const usage = `Usage: penstock render [-f] PATH…
        penstock render [-n NAMESPACE | -A]
        penstock render --node NODE
 
@@ -24,7 +24,7 @@ Prints the agent configuration that resources compile to, with *** for values of
 a cluster, of ConfigMaps: those of files; the Pipelines of a
 namespace of the cluster, or all and the ClusterPipelines; or what the agents on a node run.
 
-  -f, --file PATH            a file, a folder with .yaml files, or - for standard input; may be repeated
+${resourceFlagHelp}
   -n, --namespace NS         Pipelines of this namespace; that of the context
   -A, --all-namespaces       Pipelines of all namespaces, and ClusterPipelines
   --node NODE                what the agents on this node run
@@ -32,21 +32,23 @@ namespace of the cluster, or all and the ClusterPipelines; or what the agents on
 `
 
 export async function run(argv: string[]): Promise<number> {
-  const { values } = parseArgs({
+  const { values, positionals } = parseArgs({
     args: argv,
+    allowPositionals: true,
     options: {
       ...clusterOptions,
-      file: fileOption,
+      ...resourceOptions,
       node: { type: 'string' },
     },
   })
-  const { file, node } = values
-  if ((file ?? []).length > 0 && (node !== undefined || values.namespace !== undefined || values['all-namespaces']))
+  const { node } = values
+  const file = [...(values.file ?? []), ...positionals]
+  if (file.length > 0 && (node !== undefined || values.namespace !== undefined || values['all-namespaces']))
     throw new PenstockError('PEN_USAGE', 'Give `-f PATH`, or what to take from the cluster: `-n`, `-A` or `--node`.')
   const compiled =
-    file === undefined
+    file.length === 0
       ? await fromCluster(values, node)
-      : compileFiles(file, { ownMachine: true, standalone: true, redacted: true })
+      : compileFiles(file, { ownMachine: true, standalone: true, redacted: true, recursive: values.recursive })
   if (compiled === undefined) return 1
   if (!printProblems(compiled.problems)) return 78
   process.stdout.write(stringify(compiled.config, { lineWidth: 0 }).replaceAll('$', '$$$$'))

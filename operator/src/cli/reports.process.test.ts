@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -40,6 +40,24 @@ spec:
       input: { log: { message: hi } }
       expect: [{ at: parse, assert: .mark == ${expected} }]
 `
+
+test('lint reads several files, words, and folders below a folder by -R', () => {
+  mkdirSync(join(folder, 'tree/apps'), { recursive: true })
+  writeFileSync(join(folder, 'tree/apps/one.yaml'), pipeline('one', '.mark = true'))
+  writeFileSync(join(folder, 'two.yaml'), pipeline('two', '.mark = true'))
+
+  const none = penstock(['lint', '-f', 'tree'])
+  expect(none.code).toBe(78)
+  expect(none.err).toContain('"tree" holds no .yaml or .yml file')
+  expect(none.err).toContain('1 lie in folders below it; `-R` reads them.')
+
+  const fine = (paths: string) => ({ code: 0, err: '', out: `2 Pipeline(s) in ${paths}: no problems.\n` })
+  expect(penstock(['lint', '-R', 'tree', 'two.yaml'])).toEqual(fine('tree, two.yaml'))
+  expect(penstock(['lint', '-f', 'tree/apps/one.yaml', '-f', 'two.yaml'])).toEqual(fine('tree/apps/one.yaml, two.yaml'))
+  expect(penstock(['lint', 'two.yaml', '-'], pipeline('three', '.mark = true'))).toEqual(fine('two.yaml, -'))
+  expect(penstock(['test', '-R', 'tree', 'two.yaml']).code).toBe(0)
+  expect(penstock(['render', 'two.yaml']).out).toContain('shop/two')
+})
 
 test('lint gives SARIF: the class, the place and the text of each problem', () => {
   writeFileSync(join(folder, 'a b.yaml'), pipeline('wrong', '.a = parse_json(.message)'))

@@ -17,18 +17,18 @@ import { fileBeside } from '@penstock/agent/remap/worker-file'
 import { type ColorChoice, colorChoices, takesColors } from '@penstock/agent/terminal'
 import type { Table } from '../compile/compiled.ts'
 import { type CompiledResources, compileFiles, configText } from '../compile/config.ts'
-import { durationMs, fileOption, oneOf, resourcePaths } from './arguments.ts'
+import { durationMs, oneOf, resourceFlagHelp, resourceOptions, resourcePaths } from './arguments.ts'
 import { printProblems } from './problems.ts'
 import { RunScreen } from './run-screen.ts'
 import { isScreen, shownSinks, unreachable } from './run-sinks.ts'
 import { SampleApiServer } from './sample-cluster/api-server.ts'
 import { sampleNode, sampleObjects, samplePodNames, writeSampleLogs } from './sample-cluster/pods.ts'
 
-export const usage = `Usage: penstock run -f PATH [FLAGS]
+export const usage = `Usage: penstock run [-f] PATH… [FLAGS]
 
 Compiles resources and runs them here, on sample pods, until Ctrl-C.
 
-  -f, --file PATH            a file or a folder with .yaml files; may be repeated
+${resourceFlagHelp}
   --for TIME                 stop after this time, such as 10s
   --print                    print all events, and deliver none
   -o, --output FORMAT        of events on the console: pretty, short lines for people; json (pretty)
@@ -38,10 +38,11 @@ Compiles resources and runs them here, on sample pods, until Ctrl-C.
 type Output = 'pretty' | 'json'
 
 export async function run(argv: string[]): Promise<number> {
-  const { values } = parseArgs({
+  const { values, positionals } = parseArgs({
     args: argv,
+    allowPositionals: true,
     options: {
-      file: fileOption,
+      ...resourceOptions,
       for: { type: 'string' },
       print: { type: 'boolean', default: false },
       output: { type: 'string', short: 'o', default: 'pretty' },
@@ -51,11 +52,12 @@ export async function run(argv: string[]): Promise<number> {
   const limit = values.for === undefined ? undefined : durationMs(values.for)
   const output = oneOf('output', values.output, ['pretty', 'json'])
   const color = oneOf('color', values.color, colorChoices)
-  const paths = resourcePaths(values.file)
+  const paths = resourcePaths(values.file, positionals)
   const compiled = compileFiles(paths, {
     ownMachine: true,
     secretsRequired: !values.print,
     standalone: true,
+    recursive: values.recursive,
   })
   if (!printProblems(compiled.problems)) return 78
   if (compiled.pipelines.length === 0) {

@@ -4,28 +4,32 @@ import { parseArgs } from 'node:util'
 import { loadConfigObject } from '@penstock/agent/config/load'
 import { runUnitTests } from '@penstock/agent/config/unit-tests'
 import { compileFiles } from '../compile/config.ts'
-import { fileOption, oneOf, resourcePaths } from './arguments.ts'
+import { oneOf, resourceFlagHelp, resourceOptions, resourcePaths } from './arguments.ts'
 import { printProblems } from './problems.ts'
 import { junitOfProblems, junitOfTests } from './reports.ts'
 
-export const usage = `Usage: penstock test -f PATH [FLAGS]
+export const usage = `Usage: penstock test [-f] PATH… [FLAGS]
 
 Runs the \`spec.tests\` of Pipelines: their transforms alone, on the events that the tests give. Exit 78 when one fails.
 
-  -f, --file PATH        a file, a folder with .yaml files, or - for standard input; may be repeated
+${resourceFlagHelp}
   -o, --output FORMAT    text; junit, for test reports (text)
 `
 
 export async function run(argv: string[]): Promise<number> {
-  const { values } = parseArgs({
+  const { values, positionals } = parseArgs({
     args: argv,
+    allowPositionals: true,
     options: {
-      file: fileOption,
+      ...resourceOptions,
       output: { type: 'string', short: 'o', default: 'text' },
     },
   })
   const isText = oneOf('output', values.output, ['text', 'junit']) === 'text'
-  const { config, problems } = compileFiles(resourcePaths(values.file), { ownMachine: true })
+  const { config, problems } = compileFiles(resourcePaths(values.file, positionals), {
+    ownMachine: true,
+    recursive: values.recursive,
+  })
   const loaded = loadConfigObject(config)
   const all = loaded.ok ? problems : [...problems, ...loaded.problems]
   // Problems are printed on standard error in both forms; a report must not look as if there were no tests.

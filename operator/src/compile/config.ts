@@ -24,6 +24,8 @@ export interface CompiledResources {
 export interface FilesOptions extends CompileOptions {
   /** For configurations that are shown: `***` stands where a value of a Secret would. */
   readonly redacted?: boolean
+  /** Whether the files of folders below folders are read, too. */
+  readonly recursive?: boolean
   /** Whether resources may be without a Pipeline that uses them. */
   readonly sharedAlone?: boolean
 }
@@ -32,7 +34,7 @@ const isOfPlatform = (kind: string) => kind === 'Agent' || kind === 'TenantPolic
 
 /** Reads and compiles the resources of files and folders, and checks the result as an agent would. */
 export function compileFiles(paths: readonly string[], options: FilesOptions): CompiledResources {
-  const { resources, problems } = loadResources(paths)
+  const { resources, problems } = loadResources(paths, undefined, options.recursive)
   const isWhole = !problems.some(({ severity }) => severity === 'error')
   const compiled = compileResources(resources, options, isWhole)
   return { ...compiled, problems: [...problems, ...compiled.problems] }

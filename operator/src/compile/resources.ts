@@ -2,7 +2,7 @@
 // file, line and column. Knows kinds and names; what a spec means is the business of the compile step.
 
 import { readdirSync, readFileSync, statSync } from 'node:fs'
-import { extname, join } from 'node:path'
+import { extname, join, sep } from 'node:path'
 import { positionAt } from '@penstock/agent/config/place'
 import { errorText } from '@penstock/agent/errors'
 import { readYamlDocuments } from '@penstock/agent/formats/yaml-documents'
@@ -62,34 +62,43 @@ export class Resources {
 /** Standard input, as a path. */
 const standardInput = '-'
 
-/** Reads resources from YAML files, folders (their `.yaml` and `.yml` files, sub-folders excepted) and, for `-`, standard input. */
-export function loadResources(paths: readonly string[], defaultNamespace = 'default'): Loaded {
+/**
+ * Reads resources from YAML files, folders (their `.yaml` and `.yml` files) and, for `-`, standard input.
+ * @param isRecursive whether the files of folders below folders are read, too
+ */
+export function loadResources(paths: readonly string[], defaultNamespace = 'default', isRecursive = false): Loaded {
   const resources: Resource[] = []
   const problems: Problem[] = []
   for (const path of paths) {
-    let files: string[]
     if (path === standardInput) {
       readFile(path, defaultNamespace, resources, problems)
       continue
     }
+    let files: readonly string[]
     try {
-      files = statSync(path).isDirectory()
-        ? readdirSync(path)
-            .filter((name) => ['.yaml', '.yml'].includes(extname(name)) && !name.startsWith('.'))
-            .sort()
-            .map((name) => join(path, name))
-        : [path]
+      files = statSync(path).isDirectory() ? filesOf(path, isRecursive) : [path]
     } catch (error) {
       problems.push({ severity: 'error', path, message: `"${path}" cannot be read`, help: errorText(error) })
       continue
     }
     if (files.length === 0) {
-      problems.push({ severity: 'error', path, message: `"${path}" holds no .yaml or .yml file` })
+      const below = isRecursive ? 0 : filesOf(path, true).length
+      const help = below === 0 ? undefined : `${below} lie in folders below it; \`-R\` reads them.`
+      problems.push({ severity: 'error', path, message: `"${path}" holds no .yaml or .yml file`, help })
     }
     for (const file of files) readFile(file, defaultNamespace, resources, problems)
   }
   findDuplicates(resources, problems)
   return { resources, problems }
+}
+
+/** The YAML files of a folder, in the order of their names; links to folders are not followed. */
+function filesOf(folder: string, isRecursive: boolean): readonly string[] {
+  const isHidden = (path: string) => path.split(sep).some((part) => part.startsWith('.'))
+  return readdirSync(folder, { recursive: isRecursive, encoding: 'utf8' })
+    .filter((name) => ['.yaml', '.yml'].includes(extname(name)) && !isHidden(name))
+    .sort()
+    .map((name) => join(folder, name))
 }
 
 function readFile(file: string, defaultNamespace: string, resources: Resource[], problems: Problem[]): void {
