@@ -3,7 +3,7 @@
 import type { LogEvent } from '../event/log.ts'
 import { MetricEvent } from '../event/metric.ts'
 import { type Fact, fact } from '../telemetry/facts.ts'
-import { positionOf, summaryOf } from './diagnostics.ts'
+import { positionOf, type Summary, summariesOf } from './diagnostics.ts'
 import { failureFact, isFailure, type RemapError } from './function.ts'
 import { kinds } from './kind.ts'
 import { type CompileOptions, compileProgram, type Runs } from './program.ts'
@@ -35,7 +35,7 @@ export type CompiledCondition =
       readonly message: string
       readonly position?: { readonly line: number; readonly column: number }
       readonly rendered?: string
-      readonly diagnostic?: ReturnType<typeof summaryOf>
+      readonly diagnostic?: Summary
     }
 
 export function compileCondition(option: ConditionOption, options: CompileOptions = {}): CompiledCondition {
@@ -69,13 +69,14 @@ function programCondition(source: string, options: CompileOptions): CompiledCond
   const compiled = compileProgram(source, { ...options, readOnly: true, keepResult: true })
   if (!compiled.ok) {
     const first = compiled.diagnostics[0]
+    const diagnostic = summariesOf(source, compiled.diagnostics)
     const span = first?.labels[0]?.span
     return {
       ok: false,
       message: `The condition does not compile: ${first?.message ?? 'unknown error'}.`,
       ...(span === undefined ? {} : { position: positionOf(source, span[0]) }),
       rendered: compiled.rendered,
-      ...(first === undefined ? {} : { diagnostic: summaryOf(source, first) }),
+      ...(diagnostic === undefined ? {} : { diagnostic }),
     }
   }
   const { program } = compiled

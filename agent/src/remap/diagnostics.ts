@@ -59,13 +59,30 @@ export function positionOf(source: string, offset: number): { line: number; colu
 }
 
 /** A diagnostic as callers of the compiler report it: its code as users see it, and its place. */
-export function summaryOf(
-  source: string,
-  { code, message, labels }: Diagnostic,
-): { readonly code: string; readonly message: string; readonly position?: { line: number; column: number } } {
+export interface Summary {
+  readonly code: string
+  readonly message: string
+  readonly position?: { readonly line: number; readonly column: number }
+  /** Alone, where there are others. */
+  readonly rendered?: string
+  readonly others?: readonly Summary[]
+}
+
+function summaryOf(source: string, { code, message, labels }: Diagnostic): Summary {
   const start = labels[0]?.span[0]
   const position = start === undefined ? {} : { position: positionOf(source, start) }
   return { code: codeText(code), message, ...position }
+}
+
+/** The first diagnostic as callers report it, with the others. */
+export function summariesOf(source: string, [first, ...others]: readonly Diagnostic[]): Summary | undefined {
+  if (first === undefined) return undefined
+  if (others.length === 0) return summaryOf(source, first)
+  const alone = (each: Diagnostic): Summary => ({
+    ...summaryOf(source, each),
+    rendered: renderDiagnostic(source, each),
+  })
+  return { ...alone(first), others: others.map(alone) }
 }
 
 const codeText = (code: number): string => `E${String(code).padStart(3, '0')}`

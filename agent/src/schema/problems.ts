@@ -26,6 +26,10 @@ export interface ProgramDiagnostic {
   readonly code: string
   readonly message: string
   readonly position?: { readonly line: number; readonly column: number } | undefined
+  /** Its own part of the rendering, where there are others. */
+  readonly rendered?: string
+  /** Further reasons. */
+  readonly others?: readonly ProgramDiagnostic[]
 }
 
 /** The nearest of the known words, if it is near enough to be what was meant. */

@@ -8,7 +8,7 @@ import { LogEvent, rootFor } from '../event/log.ts'
 import type { MetricEvent } from '../event/metric.ts'
 import { copyObject, isObject, type Value, type ValueObject } from '../event/value.ts'
 import { GivenFileError, readGivenText } from '../given-file.ts'
-import { positionOf, summaryOf } from '../remap/diagnostics.ts'
+import { positionOf, summariesOf } from '../remap/diagnostics.ts'
 import { failureFact, isFailure, type RemapError } from '../remap/function.ts'
 import type { TagMode } from '../remap/metric-target.ts'
 import { metricReader } from '../remap/own-metrics.ts'
@@ -81,12 +81,13 @@ export const remap = defineTransform({
     })
     if (compiled.ok) return []
     const first = compiled.diagnostics[0]
+    const diagnostic = summariesOf(source, compiled.diagnostics)
     const problem: OptionProblem = {
       path: options.source !== undefined ? 'source' : options.file !== undefined ? 'file' : 'files',
       message: `The program does not compile: ${first?.message ?? 'unknown error'} (E${String(first?.code ?? 0).padStart(3, '0')}).`,
       position: positionOf(source, first?.labels[0]?.span[0] ?? 0),
       rendered: compiled.rendered,
-      ...(first === undefined ? {} : { diagnostic: summaryOf(source, first) }),
+      ...(diagnostic === undefined ? {} : { diagnostic }),
     }
     return [problem]
   },

@@ -41,6 +41,34 @@ spec:
       expect: [{ at: parse, assert: .mark == ${expected} }]
 `
 
+test('each error of a program stands at its own line of the file, in text and SARIF', () => {
+  const program = ['# first', '.a = parse_json(.message)', '', '  .b = upcas(.c)'].join('\n          ')
+  writeFileSync(join(folder, 'p.yaml'), pipeline('wrong', program))
+  expect(penstock(['lint', 'p.yaml']).err).toContain('--> p.yaml:12:16  (spec.transforms[0].config.source)')
+  const { results } = JSON.parse(penstock(['lint', 'p.yaml', '-o', 'sarif']).out).runs[0]
+  const shown = results.map(
+    (result: { locations: [{ physicalLocation: { region: object } }]; message: { text: string } }) => [
+      result.locations[0].physicalLocation.region,
+      [...result.message.text.matchAll(/error\[(E\d+)\]/g)].map(([, code]) => code),
+    ],
+  )
+  expect(shown).toEqual([
+    [{ startLine: 12, startColumn: 16 }, ['E103']],
+    [{ startLine: 14, startColumn: 18 }, ['E105']],
+  ])
+})
+
+test('a program in quotes or folded is reported at its place, or at its option', () => {
+  const file = join(folder, 'q.yaml')
+  const as = (source: string) => {
+    writeFileSync(file, pipeline('wrong', '').replace(/source: \|\n\s*\n/, `source: ${source}\n`))
+    return /q\.yaml:\d+:\d+/.exec(penstock(['lint', 'q.yaml']).err)?.[0]
+  }
+  expect(as(`'.a = parse_json(.message)'`)).toBe('q.yaml:10:23')
+  expect(as(`.a = parse_json(.message)`)).toBe('q.yaml:10:22')
+  expect(as(`>\n          .x = 1;\n          .a = parse_json(.message)`)).toBe('q.yaml:10:9')
+})
+
 test('lint reads several files, words, and folders below a folder by -R', () => {
   mkdirSync(join(folder, 'tree/apps'), { recursive: true })
   writeFileSync(join(folder, 'tree/apps/one.yaml'), pipeline('one', '.mark = true'))
@@ -86,7 +114,7 @@ test('lint gives SARIF: the class, the place and the text of each problem', () =
               {
                 physicalLocation: {
                   artifactLocation: { uri: 'a%20b.yaml' },
-                  region: { startLine: 10, startColumn: 9 },
+                  region: { startLine: 11, startColumn: 16 },
                 },
                 logicalLocations: [{ fullyQualifiedName: 'spec.transforms[0].config.source' }],
               },

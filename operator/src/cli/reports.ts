@@ -7,6 +7,7 @@ import type { UnitTestOutcome } from '@penstock/agent/config/unit-tests'
 import type { Problem } from '@penstock/agent/schema/problems'
 import { version } from '@penstock/agent/version'
 import type { Log, ReportingDescriptor, Result } from 'sarif'
+import type { PlacedDiagnostic } from '../compile/compiled.ts'
 
 const sarifSchema = 'https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json'
 
@@ -40,11 +41,26 @@ export function sarifOf(problems: readonly Problem[]): string {
     runs: [
       {
         tool: { driver: { name: 'penstock', version, rules } },
-        results: problems.map((problem) => resultOf(problem, ids)),
+        results: problems.flatMap(errorsOf).map((problem) => resultOf(problem, ids)),
       },
     ],
   }
   return JSON.stringify(log, undefined, 2)
+}
+
+/** A problem for each error of a program. */
+function errorsOf(problem: Problem & { readonly others?: readonly PlacedDiagnostic[] }): readonly Problem[] {
+  const { others = [], diagnostic, ...rest } = problem
+  if (diagnostic === undefined || others.length === 0) return [problem]
+  return [
+    { ...rest, rendered: diagnostic.rendered },
+    ...others.map(({ code, message, rendered, place }) => ({
+      ...rest,
+      ...place,
+      message: `The program does not compile: ${message} (${code})`,
+      rendered,
+    })),
+  ]
 }
 
 function resultOf(problem: Problem, rules: readonly string[]): Result {

@@ -222,7 +222,10 @@ function located(problem: Problem, compiled: CompiledPipeline): CompileProblem {
         : { ...problem.diagnostic, message: shortIds(problem.diagnostic.message, compiled.id) },
   }
   if (origin === undefined) return { ...named, path: problem.path }
-  return { ...named, path: labelOf(origin.path), ...origin.resource.locate(origin.path) }
+  const { resource, path } = origin
+  const others = named.diagnostic?.others?.map((each) => ({ ...each, place: resource.locate(path, each.position) }))
+  const place = { path: labelOf(path), ...resource.locate(path, named.diagnostic?.position) }
+  return { ...named, ...place, ...(others === undefined ? {} : { others }) }
 }
 
 /** Components by the names that the author gave them. */

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { canonicalJson } from '@penstock/agent/config/canonical'
 import { minDiskBuffer } from '@penstock/agent/config/component-options'
 import type { ProgramRules } from '@penstock/agent/remap/rules'
-import type { Problem } from '@penstock/agent/schema/problems'
+import type { Problem, ProgramDiagnostic } from '@penstock/agent/schema/problems'
 import type { Reason } from '../api/conditions.ts'
 import type {
   Artifact,
@@ -16,7 +16,7 @@ import type {
   SecretRef,
   Tenancy,
 } from './artifact.ts'
-import type { PathKey, Resource } from './resources.ts'
+import type { PathKey, Place, Resource } from './resources.ts'
 import type { TenancyOptions } from './tenancy.ts'
 
 export type Table = Record<string, unknown>
@@ -45,8 +45,14 @@ export interface Unseen {
 
 export interface CompileProblem extends Problem {
   readonly reason: Reason
+  /** Further reasons that the program does not compile, each with its place. */
+  readonly others?: readonly PlacedDiagnostic[]
   /** Found in a shared object, but the Pipeline that uses the object decides whether it is one. */
   readonly isOfUser?: boolean | undefined
+}
+
+export interface PlacedDiagnostic extends ProgramDiagnostic {
+  readonly place: Place
 }
 
 /** What an `orchestrator_logs` source becomes: agents alone and reader hubs are both made from it. */

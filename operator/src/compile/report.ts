@@ -25,7 +25,7 @@ export class Report {
     reason: Reason = 'InvalidConfig',
     facts: Pick<CompileProblem, 'diagnostic' | 'isOfUser'> = {},
   ): void {
-    const place = { path: labelOf(path), ...resource.locate(path) }
+    const place = { path: labelOf(path), ...resource.locate(path, facts.diagnostic?.position) }
     this.#problems.push({ severity: 'error', reason, message, help, ...place, ...facts })
   }
 

@@ -7,7 +7,7 @@ import { positionAt } from '@penstock/agent/config/place'
 import { errorText } from '@penstock/agent/errors'
 import { readYamlDocuments } from '@penstock/agent/formats/yaml-documents'
 import { closest, type Problem } from '@penstock/agent/schema/problems'
-import { type Document, isMap, isNode, type LineCounter, type YAMLMap } from 'yaml'
+import { type Document, isMap, isNode, isScalar, type LineCounter, Scalar, type YAMLMap } from 'yaml'
 import { kindOf, kinds } from '../api/kinds.ts'
 import { apiVersion, type KubeObject } from '../api/object.ts'
 import { namePattern } from '../api/pipeline.ts'
@@ -26,8 +26,17 @@ export interface Resource {
   readonly name: string
   /** The document as plain data. */
   readonly content: Readonly<Record<string, unknown>>
-  /** Where a value of the document stands; the nearest parent that exists if the path does not. */
-  locate(path: readonly PathKey[]): Place
+  /**
+   * Where a value of the document stands; the nearest parent that exists if the path does not.
+   * @param within a place in the text that is the value
+   */
+  locate(path: readonly PathKey[], within?: Position): Place
+}
+
+/** A place in a text, such as a program, from 1. */
+export interface Position {
+  readonly line: number
+  readonly column: number
 }
 
 export interface Place {
@@ -123,7 +132,7 @@ function readFile(file: string, defaultNamespace: string, resources: Resource[],
       else problems.push({ ...problem, message: `this document cannot be read: ${message}`, help })
     }
     if (found.length > 0 || document.contents === null) continue
-    const resource = documentOf(document, value, file, lines, defaultNamespace, problems)
+    const resource = documentOf(document, value, file, lines, text, defaultNamespace, problems)
     if (resource !== undefined) resources.push(resource)
   }
 }
@@ -133,10 +142,13 @@ function documentOf(
   value: unknown,
   file: string,
   lines: LineCounter,
+  text: string,
   defaultNamespace: string,
   problems: Problem[],
 ): Resource | undefined {
-  const locate = (path: readonly PathKey[]): Place => placeOf(document, path, file, lines)
+  const locate: Resource['locate'] = (path, within) =>
+    (within === undefined ? undefined : placeWithin(document, path, within, file, lines, text)) ??
+    placeOf(document, path, file, lines)
   const report = (path: readonly PathKey[], message: string, help?: string): undefined => {
     problems.push({ severity: 'error', path: labelOf(path), message, help, ...locate(path) })
     return undefined
@@ -204,6 +216,30 @@ function placeOf(document: Document, path: readonly PathKey[], file: string, lin
     }
   }
   return { file }
+}
+
+/** A place within a text value, where its line stands in the file as it is: not where a text is folded, or has escapes. */
+function placeWithin(
+  document: Document,
+  path: readonly PathKey[],
+  { line, column }: Position,
+  file: string,
+  lines: LineCounter,
+  text: string,
+): Place | undefined {
+  const node = document.getIn(path, true)
+  if (!isScalar(node) || typeof node.value !== 'string' || !node.range) return undefined
+  const wanted = node.value.split('\n')[line - 1]
+  if (wanted === undefined) return undefined
+  const start = lines.linePos(node.range[0])
+  const isBlock = node.type === Scalar.BLOCK_LITERAL
+  const lineInFile = isBlock ? start.line + line : start.line + line - 1
+  const from = lines.lineStarts[lineInFile - 1]
+  if (from === undefined) return undefined
+  const written = text.slice(from, lines.lineStarts[lineInFile]).replace(/\r?\n$/, '')
+  const indent = isBlock ? written.length - wanted.length : written.indexOf(wanted, line === 1 ? start.col - 1 : 0)
+  if (indent < 0 || written.slice(indent, indent + wanted.length) !== wanted) return undefined
+  return { file, line: lineInFile, column: indent + column }
 }
 
 function findDuplicates(resources: readonly Resource[], problems: Problem[]): void {
