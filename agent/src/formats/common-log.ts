@@ -17,18 +17,20 @@ export function isLineProblem(result: ValueObject | LineProblem): result is Line
 }
 
 // A request may be any text up to the quote after which the line goes on; a field ends where the next one can begin.
-const request = String.raw`(?:-|"(?:-|\s*(?<message>(?<method>\w+)\s+(?<path>[^]*?)\s+(?<protocol>[^]*?)\s*|[^]*?)\s*)")`
+const request = String.raw`(?:-|"(?:-|\s*(?<message>(?<method>[\p{L}\p{M}\p{N}\p{Pc}]+)\s+(?<path>[^]*?)\s+(?<protocol>[^]*?)\s*|[^]*?)\s*)")`
 const common = String.raw`^\s*(?:-|(?<host>[^\n]*?))\s+(?:-|(?<identity>[^\n]*?))\s+(?:-|(?<user>[^\n]*?))\s+(?:-|\[(?:-|(?<timestamp>[^[]*))\])\s+${request}\s+(?:-|(?<status>\d+))\s+(?:-|(?<size>\d+))`
 
 // Lines as servers write them, with one blank between fields and without quotes in quotes: the same match in one pass. Only
 // what is written otherwise needs the patterns above.
-const defaultCommon = String.raw`^(?:-|(?<host>\S+)) (?:-|(?<identity>\S+)) (?:-|(?<user>\S+)) \[(?<timestamp>[^\][]+)\] "(?<message>(?<method>\w+) (?<path>[^"\s\\][^"\s]*) (?<protocol>[^"\s]+))" (?:-|(?<status>\d+)) (?:-|(?<size>\d+))`
+const defaultCommon = String.raw`^(?:-|(?<host>\S+)) (?:-|(?<identity>\S+)) (?:-|(?<user>\S+)) \[(?!-\])(?<timestamp>[^\][]+)\] "(?<message>(?<method>\w+) (?<path>[^"\s\\][^"\s]*) (?<protocol>[^"\s]+))" (?:-|(?<status>\d+)) (?:-|(?<size>\d+))`
 
-const commonLines = [new RegExp(`${defaultCommon}$`), bounded(new RegExp(`${common}\\s*$`))]
+const commonLines = [new RegExp(`${defaultCommon}$`), bounded(new RegExp(`${common}\\s*$`, 'u'))]
 // What stands after the agent is not looked at; an agent that begins with `-` is none.
 const combinedLines = [
   new RegExp(String.raw`${defaultCommon} "(?<referrer>-|(?![-\s])[^"]*)" "(?:-|(?<agent>[^-\s"][^"]*|))"`),
-  bounded(new RegExp(String.raw`${common}\s+(?:-|"(?:-|\s*(?<referrer>[^]*?)"))\s+(?:-|"(?:-|\s*(?<agent>[^]*?)"))`)),
+  bounded(
+    new RegExp(String.raw`${common}\s+(?:-|"(?:-|\s*(?<referrer>[^]*?)"))\s+(?:-|"(?:-|\s*(?<agent>[^]*?)"))`, 'u'),
+  ),
 ]
 
 /** The groups of the first pattern that matches. */

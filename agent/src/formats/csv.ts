@@ -56,7 +56,8 @@ function isNumber(text: string): boolean {
 
 /** The columns of the first record; none if the text is empty. Empty lines before it are passed over. */
 export function parseCsvRecord(text: string, delimiter = ',', quote = '"'): string[] {
-  let at = 0
+  // A byte order mark is no part of the first column.
+  let at = text.charCodeAt(0) === 0xfeff ? 1 : 0
   while (text[at] === '\n' || text[at] === '\r') at++
   if (at === text.length) return []
   const columns: string[] = []

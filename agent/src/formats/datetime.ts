@@ -497,8 +497,10 @@ function parseItem(item: StrftimeItem, text: string, at: number, fields: Fields)
         item.form === 'permissive',
         false,
       )
-    case 'rfc3339':
-      return parseRfc3339Fields(text, at, fields)
+    case 'rfc3339': {
+      const end = parseRfc3339Fields(text, at, fields)
+      return end < 0 ? parseSpelledOut(text, at, fields) : end
+    }
   }
 }
 
@@ -681,6 +683,19 @@ function parseRfc3339Fields(text: string, from: number, fields: Fields): number 
   if (!part('hour', 11, 2) || !part('minute', 14, 2) || !part('second', 17, 2)) return -1
   const at = text.charCodeAt(end) === 46 ? parseFraction(text, end + 1, fields) : end
   return at < 0 ? -1 : parseOffset(text, at, fields, true, false, true)
+}
+
+let spelledOut: Strftime | undefined
+
+/** What `%+` stands for, item by item: numbers may have fewer digits, and blanks may stand before the offset. */
+function parseSpelledOut(text: string, from: number, fields: Fields): number {
+  spelledOut ??= strftime('%Y-%m-%dT%H:%M:%S%.f%#z')
+  let at = from
+  for (const item of spelledOut.items) {
+    at = parseItem(item, text, at, fields)
+    if (at < 0) return -1
+  }
+  return at
 }
 
 /** Days since the epoch of the date that the fields name; undefined if they name none; null if they contradict. */

@@ -16,6 +16,7 @@ import {
   type ValueObject,
 } from '../event/value.ts'
 import { floatText } from './json.ts'
+import { trimmed } from './white-space.ts'
 
 export interface KeyValueForm {
   /** Between key and value. */
@@ -49,7 +50,7 @@ export function parseKeyValue(text: string, form: KeyValueReading): ValueObject 
     if (end < 0) break
     at = end
   }
-  return text.slice(at).trim() === '' ? reader.fields : undefined
+  return trimmed(text.slice(at)) === '' ? reader.fields : undefined
 }
 
 interface Reader {
@@ -101,14 +102,14 @@ function parseField(reader: Reader, from: number): number {
     const found = text.indexOf(form.fieldDelimiter, start)
     const end = found < 0 ? text.length : found
     // Blanks may stand between a key and its delimiter; else the field ends where the first of the two delimiters stands.
-    const belongs = !form.standaloneKeys || end >= delimiter || text.slice(end, delimiter).trim() === ''
+    const belongs = !form.standaloneKeys || end >= delimiter || trimmed(text.slice(end, delimiter)) === ''
     if (belongs && delimiter > start && delimiter < text.length) {
-      key = text.slice(start, delimiter).trim()
+      key = trimmed(text.slice(start, delimiter))
       at = delimiter
     } else {
       if (!form.standaloneKeys) return -1
       at = end
-      key = text.slice(start, at).trim()
+      key = trimmed(text.slice(start, at))
     }
   }
   if (key === '') return -1
@@ -126,7 +127,7 @@ function parseField(reader: Reader, from: number): number {
     return value.end
   }
   const end = text.indexOf(form.fieldDelimiter, separator)
-  add(fields, key, text.slice(separator, end < 0 ? text.length : end).trim())
+  add(fields, key, trimmed(text.slice(separator, end < 0 ? text.length : end)))
   return end < 0 ? text.length : end
 }
 
@@ -179,10 +180,12 @@ export function writeKeyValue(fields: ValueObject, form: KeyValueWriting): strin
   const keys = [...flat.keys()].sort(compareKeys)
   const ordered = form.first.length === 0 ? keys : [...new Set(form.first.filter((key) => flat.has(key)).concat(keys))]
   let text = ''
+  let isFirst = true
   for (const key of ordered) {
     const value = flat.get(key) as Value
     if (form.flattenBoolean && value === false) continue
-    if (text !== '') text += form.fieldDelimiter
+    if (!isFirst) text += form.fieldDelimiter
+    isFirst = false
     text += quotedWhereNeeded(key)
     if (!(form.flattenBoolean && value === true)) text += form.keyValueDelimiter + quotedWhereNeeded(plainText(value))
   }

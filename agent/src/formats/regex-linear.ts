@@ -32,20 +32,11 @@ const maxMemoryBits = 1 << 28
 export function compileBounded(source: string, flags: string): RegExp {
   const native = new RegExp(source, flags)
   const plan = planOf(source, flags)
-  if (plan === undefined)
-    throw new SyntaxError('back-references are not supported: no search for them ends in bounded time')
-  return plan.longest === Number.POSITIVE_INFINITY ? native : new BoundedRegExp(source, flags)
-}
-
-/** The same without exceptions: a pattern that only the built-in engine runs is refused unless that takes time in proportion to the text. */
-export function compileLinear(source: string, flags: string): RegExp {
-  const compiled = compileBounded(source, flags)
-  if (planOf(source, flags) === undefined) {
-    throw new SyntaxError(
-      `the pattern /${source.length > 60 ? `${source.slice(0, 60)}…` : source}/ cannot run in linear time, as it has back-references or assertions that look far`,
-    )
+  if (plan === undefined) {
+    const shown = source.length > 60 ? `${source.slice(0, 60)}…` : source
+    throw new SyntaxError(`the pattern /${shown}/ has back-references: no search for them ends in bounded time`)
   }
-  return compiled
+  return plan.longest === Number.POSITIVE_INFINITY ? native : new BoundedRegExp(source, flags)
 }
 
 /** A pattern that data is matched with. */

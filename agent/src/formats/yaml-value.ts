@@ -26,7 +26,9 @@ function wellFormed(value: Value): Value {
 }
 
 /** The value of the one document of a text; a failure says what is wrong. */
-export function parseYaml(text: string): { readonly value: Value } | { readonly problem: string } {
+export function parseYaml(written: string): { readonly value: Value } | { readonly problem: string } {
+  // A carriage return alone ends a line, too, which the library does not know.
+  const text = written.replaceAll(/\r\n?/g, '\n')
   const lines = new LineCounter()
   const problem = (message: string, offset: number): { problem: string } => {
     const { line, col } = lines.linePos(offset)
@@ -70,6 +72,7 @@ export function parseYaml(text: string): { readonly value: Value } | { readonly 
     if (!isMap(node)) return null
     const fields: ValueObject = {}
     for (const { key, value } of node.items) {
+      if (isScalar(key) && key.source === '' && key.type === 'PLAIN') throw new RangeError('a key is missing')
       const name = isScalar(key) ? String(key.value).toWellFormed() : undefined
       if (name === undefined) throw new RangeError('a key is not a scalar')
       setField(fields, name, valueFrom(value as Node | null, depth + 1))
@@ -148,6 +151,7 @@ function plain(text: string): Value {
   if (/^[+-]?(?:\d+(?:\.\d*|(?=[eE]))|\.\d+)(?:[eE][+-]?\d+)?$/.test(text) && !/^[+-]?0\d/.test(text)) {
     return float(Number(text))
   }
+  if (/^\.(?:nan|NaN|NAN)$/.test(text)) throw new RangeError('a value is not a number, which no event can hold')
   const special = /^([+-]?)\.(?:inf|Inf|INF)$/.exec(text)
   if (special !== null) return float(special[1] === '-' ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY)
   return text

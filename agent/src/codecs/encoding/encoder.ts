@@ -121,6 +121,16 @@ export function encodingProblems(options: EncodingOptions | TransformerOptions):
 type Write = (event: LogEvent | MetricEvent, fields: ValueObject | undefined, body: Body) => string | undefined
 
 // One case for each codec.
+const noColumns: Parameters<typeof compileCsv>[0] = {
+  fields: [],
+  delimiter: ',',
+  double_quote: true,
+  escape: '"',
+  quote: '"',
+  quote_style: 'necessary',
+  capacity: 8192,
+}
+
 function compileCodec(
   options: EncodingOptions | TransformerOptions,
   codec: EncodingCodec,
@@ -182,17 +192,7 @@ function compileCodec(
         return undefined
       }
     case 'csv': {
-      const csv = compileCsv(
-        choice?.csv ?? {
-          fields: [],
-          delimiter: ',',
-          double_quote: true,
-          escape: '"',
-          quote: '"',
-          quote_style: 'necessary',
-          capacity: 8192,
-        },
-      )
+      const csv = compileCsv(choice?.csv ?? noColumns)
       return logsOnly(codec, (fields, body) => {
         body.writeText(csv(fields))
         return undefined

@@ -21,5 +21,5 @@ export const decodeBase16 = defineFunction({
   compile: () => (value: string) =>
     value.length % 2 === 0 && /^[0-9A-Fa-f]*$/.test(value)
       ? textOf(Buffer.from(value, 'hex'))
-      : failure('unable to decode value from base16'),
+      : failure('unable to decode value to base16'),
 })

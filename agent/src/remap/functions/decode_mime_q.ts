@@ -75,13 +75,15 @@ function decoded({ charset, encoding, text }: Word): string | RemapError {
   return decoder.decode(encoding === 'b' ? Buffer.from(text, 'base64') : fromQuoted(text))
 }
 
-/** What is no sequence of `=` and two digits stays. */
+/** What is no `=` with two digits stays as it is; a `=` at the end breaks a line and is dropped. */
 function fromQuoted(text: string): Buffer {
   const plain = text.replaceAll('_', ' ')
   const pieces: Buffer[] = []
   let at = 0
-  for (const match of plain.matchAll(/(?:=[0-9A-Fa-f]{2})+/g)) {
-    pieces.push(Buffer.from(plain.slice(at, match.index)), Buffer.from(match[0].replaceAll('=', ''), 'hex'))
+  for (const match of plain.matchAll(/=(?:[^]{2}|$)/g)) {
+    const digits = match[0].slice(1)
+    if (digits !== '' && !/^[0-9A-Fa-f]{2}$/.test(digits)) continue
+    pieces.push(Buffer.from(plain.slice(at, match.index)), Buffer.from(digits, 'hex'))
     at = match.index + match[0].length
   }
   pieces.push(Buffer.from(plain.slice(at)))

@@ -48,7 +48,7 @@ export const formatTimestampFunction = defineFunction({
         compiled = fresh
       }
       if (timezone !== undefined && timezone !== zoneName) {
-        const found = findZone(timezone)
+        const found = findZone(timezone === '' ? 'local' : timezone)
         if (found === undefined) return failure(`unable to parse timezone: ${timezone}`)
         zoneName = timezone
         zone = found

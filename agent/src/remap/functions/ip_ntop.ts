@@ -24,6 +24,6 @@ export const ipNtop = defineFunction({
     const bytes = bytesOf(value)
     return bytes.length === 4 || bytes.length === 16
       ? ipText(Uint8Array.from(bytes))
-      : failure(`IP address data must be either 4 or 16 bytes, but was ${bytes.length} bytes`)
+      : failure('"value" must be of length 4 or 16 bytes')
   },
 })

@@ -37,7 +37,7 @@ export const mod = defineFunction({
       if (!(isInteger(value) || isFloat(value)) || !(isInteger(modulus) || isFloat(modulus))) {
         return failure(`can't calculate remainder of type ${textOfKind(value)} and ${textOfKind(modulus)}`)
       }
-      if (toNumber(modulus) === 0) return failure("can't calculate remainder of division by zero")
+      if (toNumber(modulus) === 0) return failure("can't divide by zero")
       if (isInteger(value) && isInteger(modulus)) {
         // Adding zero turns -0 into 0.
         if (typeof value === 'number' && typeof modulus === 'number') return (value % modulus) + 0

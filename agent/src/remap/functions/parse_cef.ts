@@ -68,7 +68,7 @@ export const parseCef = defineFunction({
       for (;;) {
         const name = keyAt(text, at)
         if (name === undefined) break
-        const [value, end] = extensionValue(text, key.lastIndex)
+        const [value, end] = extensionValue(text, key.lastIndex, strict)
         if (value === undefined) break
         extension.push([name, value])
         at = end
@@ -127,12 +127,12 @@ function keyAt(text: string, at: number): string | undefined {
 }
 
 /** A value goes as far as the next key; undefined if it does not begin, or ends with a backslash. */
-function extensionValue(text: string, from: number): Read {
+function extensionValue(text: string, from: number, strict: boolean): Read {
   let value = ''
   let at = from
   while (at < text.length) {
     const character = text[at] as string
-    if (character === '=') return [at === from ? undefined : value, at]
+    if (character === '=' && strict) return [at === from ? undefined : value, at]
     if ((character === ' ' || character === '|') && keyAt(text, at) !== undefined) break
     if (character !== '\\') {
       value += character

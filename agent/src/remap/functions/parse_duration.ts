@@ -2,6 +2,7 @@
 
 import { float } from '../../event/value.ts'
 import { decimalFloat } from '../../formats/number.ts'
+import { whiteSpace } from '../../formats/white-space.ts'
 import { defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
 
@@ -47,7 +48,7 @@ export const parseDuration = defineFunction({
       if (divisor === undefined) return failure(`unknown unit format: '${unit}'`)
       // No duration is that long, and the search for its pieces takes time that grows faster than the text.
       if (text.length > 1000) return failure('unable to parse duration: the text is too long')
-      const piece = /([0-9]*)(?:\.([0-9]+))?\s?([µa-z]{1,2})/gi
+      const piece = new RegExp(`([0-9]*)(?:\\.([0-9]+))?${whiteSpace}?([µa-z]{1,2})`, 'gi')
       let total = 0
       let at = 0
       while (at < text.length) {

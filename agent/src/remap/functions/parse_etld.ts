@@ -51,10 +51,12 @@ export const parseEtld = defineFunction({
     const path = call.constant('psl')
     const suffixes = typeof path === 'string' ? read(path, call) : standardSuffixes()
     return (name: string, plus: number | bigint): Result => {
-      const labels = name.split('.')
-      const known = name === '' ? 0 : suffixes(labels)
+      // A dot at the end is that of a full name: it belongs to the last label.
+      const labels = (name.endsWith('.') && name !== '.' ? name.slice(0, -1) : name).split('.')
+      const known = name === '' || name === '.' ? 0 : suffixes(labels)
+      if (name.endsWith('.')) labels[labels.length - 1] += '.'
       const count = Math.max(known, 1)
-      if (labels.at(-1) === '') return failure(`unable to determine eTLD for ${name}`)
+      if (name !== '.' && labels.at(-1) === '') return failure(`unable to determine eTLD for ${name}`)
       return {
         etld: labels.slice(-count).join('.'),
         etld_plus: labels.slice(-(count + Math.max(0, Number(plus)))).join('.'),

@@ -4,6 +4,7 @@ import { firstMatch, isLineProblem, lineFields } from '../../formats/common-log.
 import { strftime } from '../../formats/datetime.ts'
 import { bounded } from '../../formats/regex-linear.ts'
 import { utc } from '../../formats/timezone.ts'
+import { whiteSpace } from '../../formats/white-space.ts'
 import { defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
 
@@ -11,9 +12,11 @@ export const glogLevels: Readonly<Record<string, string>> = { I: 'info', W: 'war
 
 const lines = [
   // Without a further bracket there is one place where the file can end.
-  /^(?<level>\w)(?<timestamp>\d{8} \d{2}:\d{2}:\d{2}\.\d{6}) +(?<id>\d+) (?<file>[^:\n]+):(?<line>\d+)\] (?<message>[^\]\s]+(?: [^\]\s]+)*)$/,
+  /^(?<level>\w)(?<timestamp>\d{8} \d{2}:\d{2}:\d{2}\.\d{6}) +(?<id>\d+) (?<file>[^:\n]+):(?<line>\d+)\] (?<message>[^\]\s\x85]+(?: [^\]\s\x85]+)*)$/,
   bounded(
-    /^\s*(?<level>\w)(?<timestamp>\d{8} \d{2}:\d{2}:\d{2}\.\d{6})\s+(?<id>\d+)\s(?<file>.+):(?<line>\d+)\]\s(?<message>.*?)\s*$/,
+    new RegExp(
+      `^${whiteSpace}*(?<level>\\w)(?<timestamp>\\d{8} \\d{2}:\\d{2}:\\d{2}\\.\\d{6})${whiteSpace}+(?<id>\\d+)${whiteSpace}(?<file>[^\\n]+):(?<line>\\d+)\\]${whiteSpace}(?<message>[^\\n]*?)${whiteSpace}*$`,
+    ),
   ),
 ]
 const form = strftime('%Y%m%d %H:%M:%S%.f')

@@ -20,10 +20,16 @@ export const parseQueryString = defineFunction({
   ],
   compile: () => (text: string) => {
     const fields: ValueObject = {}
-    for (const [name, value] of new URLSearchParams(text)) {
+    for (const [name, value] of new URLSearchParams(inAscii(text))) {
       const old = getField(fields, name)
       setField(fields, name, old === undefined ? value : Array.isArray(old) ? [...old, value] : [old, value])
     }
     return fields
   },
 })
+
+/** Node takes one byte of a character beyond ASCII that stands beside an escape. */
+function inAscii(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the range is all of ASCII
+  return text.replace(/[^\0-\x7f]+/g, (part) => encodeURIComponent(part.toWellFormed()))
+}

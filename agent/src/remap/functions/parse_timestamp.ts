@@ -1,11 +1,12 @@
 // Function `parse_timestamp`.
 
-import type { Timestamp } from '../../event/timestamp.ts'
+import { Timestamp } from '../../event/timestamp.ts'
+import type { Value } from '../../event/value.ts'
 import { compileStrftime, parseTimestamp, type Strftime } from '../../formats/datetime.ts'
 import { findZone, zoneOrUtc } from '../../formats/timezone.ts'
 import { defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
-import { valueText } from '../text.ts'
+import { textOfKind, valueText } from '../text.ts'
 
 export const parseTimestampFunction = defineFunction({
   name: 'parse_timestamp',
@@ -14,7 +15,7 @@ export const parseTimestampFunction = defineFunction({
   description:
     'The text must name a full date and time of day, or a Unix time. A date without a zone is in `timezone`, else in the time zone of the program. A timestamp passes as it is.',
   parameters: [
-    { name: 'value', kind: kinds.string.or(kinds.timestamp), description: 'The text.' },
+    { name: 'value', kind: kinds.string.or(kinds.timestamp), ownCheck: true, description: 'The text.' },
     { name: 'format', kind: kinds.string, description: 'Text with strftime items, such as `%d/%b/%Y:%T %z`.' },
     {
       name: 'timezone',
@@ -43,8 +44,9 @@ export const parseTimestampFunction = defineFunction({
     const standard = zoneOrUtc(call.runtime.timezone)
     let pattern: string | undefined
     let compiled: Strftime | undefined
-    return (value: string | Timestamp, format: string, timezone: string | undefined): Result => {
-      if (typeof value !== 'string') return value
+    return (value: Value, format: string, timezone: string | undefined): Result => {
+      if (value instanceof Timestamp) return value
+      if (typeof value !== 'string') return failure(`unable to convert ${textOfKind(value)} value to timestamp`)
       if (format !== pattern || compiled === undefined) {
         const fresh = compileStrftime(format)
         if (!fresh.ok) return failure(`Invalid timestamp ${valueText(value)}: bad or unsupported format string`)

@@ -58,7 +58,7 @@ export const parseUrl = defineFunction({
         scheme,
         username: url.username,
         password: url.password,
-        path: url.pathname,
+        path: /%5e/i.test(text) ? url.pathname : url.pathname.replaceAll('%5E', '^'),
         host: url.hostname === '' ? null : url.hostname,
         port: url.port === '' ? (knownPorts ? (ports[scheme] ?? null) : null) : Number(url.port),
         // An empty fragment is one, as an empty query is none.

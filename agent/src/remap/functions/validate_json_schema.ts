@@ -3,7 +3,7 @@
 import { createRequire } from 'node:module'
 import type { Ajv, Options, ValidateFunction } from 'ajv'
 import { BoundedMap } from '../../bounded-map.ts'
-import { compileLinear } from '../../formats/regex-linear.ts'
+import { compileBounded } from '../../formats/regex-linear.ts'
 import { GivenFileError, parseSecretJson, readGivenText } from '../../given-file.ts'
 import { defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
@@ -75,7 +75,7 @@ export const validateJsonSchema = defineFunction({
   category: 'Type',
   summary: 'Returns whether a JSON text satisfies the schema in a file.',
   description:
-    'The file is read once for each call in a program; of paths that change from event to event, the last ones are remembered. Schemas are of the draft that `$schema` names, else of 2020-12. A schema has at most 1 MiB; its references must be within it, because none is fetched; its patterns must run in linear time, so back-references and assertions that look far are refused.',
+    'The file is read once for each call in a program; of paths that change from event to event, the last ones are remembered. Schemas are of the draft that `$schema` names, else of 2020-12. A schema has at most 1 MiB; its references must be within it, because none is fetched; its patterns must run in bounded time, so back-references are refused, and a pattern whose assertions look far matches no text that is too long to look through.',
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The text.' },
     { name: 'schema_definition', kind: kinds.string, meaning: 'file', description: 'Path of the file.' },
@@ -194,7 +194,7 @@ function validatorOf(schema: unknown, turns: Turns): Ajv {
 }
 
 /** Patterns match data that may come from anybody. */
-const linear = Object.assign((pattern: string, flags: string) => compileLinear(pattern, flags), { code: 'linear' })
+const linear = Object.assign((pattern: string, flags: string) => compileBounded(pattern, flags), { code: 'linear' })
 
 /** Stands beside each reference, and counts how often it is followed. */
 const turnKeyword = 'x-penstock-turn'

@@ -45,5 +45,5 @@ export const xxhash = defineFunction({
   ],
   compile: () => (value: string | Bytes, variant: string) =>
     (Object.hasOwn(variants, variant) ? variants[variant]?.(bytesOf(value)) : undefined) ??
-    failure(`Variant must be either XXH32, XXH64, XXH3-64, or XXH3-128, got ${variant}`),
+    failure("Variant must be either 'XXH32', 'XXH64', 'XXH3-64', or 'XXH3-128'"),
 })
