@@ -10,6 +10,7 @@ import { findFunction, functions } from './functions.ts'
 import { isOfKind } from './kind.ts'
 import { parseProgram } from './parser.ts'
 import { compileProgram } from './program.ts'
+import { restrictedRules } from './rules.ts'
 import { valueText } from './text.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
@@ -236,4 +237,54 @@ test('the farthest index can be written from both ends', () => {
   if (isFailure(result) || !isObject(result)) throw new TypeError('no object')
   expect((result['x'] as Value[]).length).toBe(65_536)
   expect((result['y'] as Value[])[0]).toBe('start')
+})
+
+const times = (count: number, make: (index: number) => string, separator = '\n') =>
+  Array.from({ length: count }, (_, index) => make(index)).join(separator)
+const around = (open: string, inside: string, close: string, depth: number) =>
+  `${open.repeat(depth)}${inside}${close.repeat(depth)}`
+
+// Each of these took seconds or gigabytes to compile, or as much of the stack as there is, which differs from process to process.
+test.each<[what: string, source: string, says: RegExp]>([
+  ['statements', times(2001, (index) => `.a${index} = ${index}`), /the program has more than 2000 statements/],
+  ['variables', times(10_000, (index) => `v${index} = ${index}`), /more than 2000 statements/],
+  ['statements in blocks', times(500, () => 'if true { .a = 1; .b = 2; .c = 3; .d = 4 }'), /more than 2000 statements/],
+  [
+    'statements in closures',
+    times(700, () => 'for_each([1]) -> |_i, v| { .a = v; .b = v }'),
+    /more than 2000 statements/,
+  ],
+  ['values that are not used', times(10_000, String), /more than 2000 statements/],
+  ['calls of nothing', times(10_000, (index) => `nope${index}()`), /more than 2000 statements/],
+  ['groups', `.a = ${around('(', '1', ')', 257)}`, /nested deeper than 256 levels/],
+  ['lists', `.a = ${around('[', '', ']', 257)}`, /nested deeper than 256 levels/],
+  ['objects', `.a = ${around('{"a": ', '1', '}', 257)}`, /nested deeper than 256 levels/],
+  ['blocks', around('if true { ', '1', ' }', 257), /nested deeper than 256 levels/],
+  ['calls', `.a = ${around('downcase(', '"a"', ')', 257)}`, /nested deeper than 256 levels/],
+  ['negations', `.a = ${'!'.repeat(257)}true`, /nested deeper than 256 levels/],
+  ['sums', `.a = ${times(258, () => '"x"', ' + ')}`, /nested deeper than 256 levels/],
+  [
+    'alternatives',
+    `if .a == 0 { 1 }${times(258, (index) => ` else if .a == ${index} { 2 }`, '')}`,
+    /nested deeper than 256 levels/,
+  ],
+  ['more than any stack', `.a = ${around('[', '', ']', 100_000)}`, /the program is nested too deep/],
+  ['characters', `.a = "${'x'.repeat(262_144)}"`, /the program has 262151 characters; 262144 are allowed/],
+])('a program with a budget is bounded: %s', (_what, source, says) => {
+  const compiled = compileProgram(source, { rules: restrictedRules })
+  expect(compiled.ok ? '' : compiled.rendered).toMatch(says)
+  expect(compiled.ok ? [] : compiled.diagnostics.map(({ code }) => code)).toEqual([203])
+})
+
+test('programs as large as they may be compile, with a budget and without', () => {
+  for (const source of [
+    times(2000, (index) => `.a${index % 50} = ${index}`),
+    `.a = ${around('[', '1', ']', 250)}`,
+    `.a = ${times(250, () => '"x"', ' + ')}`,
+    `.a = [${times(20_000, String, ', ')}]`,
+  ]) {
+    expect(compileProgram(source, { rules: restrictedRules }).ok).toBe(true)
+    expect(compileProgram(source).ok).toBe(true)
+  }
+  expect(compileProgram(times(2001, () => '.a = 1')).ok).toBe(true)
 })

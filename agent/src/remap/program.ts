@@ -12,6 +12,7 @@ import { type Kind, kinds } from './kind.ts'
 import { Meter } from './meter.ts'
 import { applyToMetric, metricObject, type TagMode } from './metric-target.ts'
 import { parseProgram } from './parser.ts'
+import { excessOf, programLimits } from './program-size.ts'
 import { type ProgramRules, platformRules } from './rules.ts'
 import { isStackOverflow } from './stack.ts'
 
@@ -66,13 +67,15 @@ export function compileProgram(source: string, options: CompileOptions = {}): Co
 }
 
 function compileNested(source: string, options: CompileOptions): Compiled {
-  if (options.rules?.budget !== undefined && source.length > maxSourceLength) {
-    const message = `the program has ${source.length} characters; ${maxSourceLength} are allowed`
-    const labels = [{ primary: true, span: [0, 0] as const, message: 'write a shorter one' }]
-    return failed(source, [{ severity: 'error', code: 203, message, labels, notes: [] }], [])
+  const isLimited = options.rules?.budget !== undefined
+  if (isLimited && source.length > programLimits.characters) {
+    return tooLarge(source, `the program has ${source.length} characters; ${programLimits.characters} are allowed`)
   }
+  const parsed = parseProgram(source)
+  const excess = isLimited ? excessOf(parsed) : undefined
+  if (excess !== undefined) return tooLarge(source, excess)
   const runtime = new ProgramRuntime(options)
-  const checked = checkProgram(source, parseProgram(source), {
+  const checked = checkProgram(source, parsed, {
     eventKind: options.eventKind ?? kinds.object,
     readOnly: options.readOnly ?? false,
     runtime,
@@ -90,8 +93,13 @@ function failed(source: string, diagnostics: readonly Diagnostic[], warnings: re
   return { ok: false, diagnostics, warnings, rendered: renderDiagnostics(source, diagnostics) }
 }
 
-/** Of programs with a budget: longer ones would hold up those who compile the programs of all tenants. */
-const maxSourceLength = 262_144
+/** Of programs with a budget: larger ones would hold up those who compile the programs of all tenants. */
+function tooLarge(source: string, message: string): Compiled {
+  const labels = [
+    { primary: true, span: [0, 0] as const, message: 'write a shorter one, or divide it among several transforms' },
+  ]
+  return failed(source, [{ severity: 'error', code: 203, message, labels, notes: [] }], [])
+}
 
 /** JavaScript knows no longer texts. */
 const maxTextBytes = 0x1fffffe8

@@ -1,0 +1,34 @@
+// How large programs with a budget may be. Checking a program takes time and memory in proportion to the square of its statements, because
+// each of them may know another field; and every pass goes as deep as expressions are nested. The limits depend on the text alone, so
+// the operator and the agent always agree.
+
+import type { Root } from './ast.ts'
+
+export const programLimits = { characters: 262_144, statements: 2000, depth: 256 } as const
+
+/** What is too large about a program of these expressions; undefined if nothing is. */
+export function excessOf(program: readonly Root[]): string | undefined {
+  let statements = program.length
+  let level: readonly unknown[] = program
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > programLimits.depth) return `the program is nested deeper than ${programLimits.depth} levels`
+    const next: unknown[] = []
+    for (const each of level) statements += addBelow(each as object, next)
+    if (statements > programLimits.statements) return `the program has more than ${programLimits.statements} statements`
+    level = next
+  }
+  return undefined
+}
+
+/** Adds the expressions right below a part of the tree; gives how many of them are statements. */
+function addBelow(part: object, into: unknown[]): number {
+  if ('node' in part && part.node === 'literal') return 0
+  let statements = 0
+  for (const [name, member] of Object.entries(part)) {
+    if (typeof member !== 'object' || member === null) continue
+    if (name === 'body' && Array.isArray(member)) statements += member.length
+    if ('node' in member) into.push(member)
+    else statements += addBelow(member, into)
+  }
+  return statements
+}
