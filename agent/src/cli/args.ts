@@ -18,6 +18,10 @@ export interface Flag {
   readonly minimum?: number
   /** A number without fraction. */
   readonly whole?: boolean
+  /** The flag without which this one has no effect, so that it is refused. */
+  readonly needs?: string
+  /** The flag beside which this one has no effect, so that it is refused. */
+  readonly replacedBy?: string
 }
 
 export type Flags = Readonly<Record<string, Flag>>
@@ -101,8 +105,29 @@ export function parseArgs<const F extends Flags>(argv: readonly string[], table:
     }
   }
 
+  const fromLine = new Set(Object.keys(values))
   for (const [name, flag] of Object.entries(table)) values[name] ??= fromEnvironment(flag)
+  refuseUseless(table, values, fromLine)
   return { flags: values, words } as unknown as ParsedArgs<F>
+}
+
+/** Nobody should believe that a flag has an effect that it cannot have beside the others. */
+function refuseUseless(table: Flags, values: Readonly<Record<string, unknown>>, fromLine: ReadonlySet<string>): void {
+  const isGiven = (name: string) => isValue(values[name])
+  for (const [name, { needs, replacedBy, env }] of Object.entries(table)) {
+    if (!isGiven(name)) continue
+    const shown = fromLine.has(name) || env === undefined ? `--${name}` : env
+    if (needs !== undefined && !isGiven(needs))
+      throw new PenstockError('PEN_USAGE', `${shown} needs --${needs}; without it, it has no effect.`)
+    if (replacedBy !== undefined && isGiven(replacedBy))
+      throw new PenstockError('PEN_USAGE', `${shown} has no effect with --${replacedBy}. Leave one of them out.`)
+  }
+}
+
+/** Whether a flag was given: an empty text is none, so that a template may leave a variable empty. */
+function isValue(value: unknown): boolean {
+  if (Array.isArray(value)) return value.length > 0
+  return value !== undefined && value !== false && value !== ''
 }
 
 function fromEnvironment(flag: Flag): unknown {

@@ -29,6 +29,7 @@ export const configFlags = {
     value: 'PATH',
     env: 'PENSTOCK_CONFIG',
     help: 'File, glob or directory of the configuration; the format by extension. May be repeated.',
+    replacedBy: 'bundle',
   },
   'config-dir': {
     type: 'list',
@@ -36,10 +37,11 @@ export const configFlags = {
     value: 'DIR',
     env: 'PENSTOCK_CONFIG_DIR',
     help: 'Directory with whole configurations and folders of single components. May be repeated.',
+    replacedBy: 'bundle',
   },
-  'config-toml': { type: 'list', value: 'PATH', help: 'File in TOML, whatever its name.' },
-  'config-yaml': { type: 'list', value: 'PATH', help: 'File in YAML, whatever its name.' },
-  'config-json': { type: 'list', value: 'PATH', help: 'File in JSON, whatever its name.' },
+  'config-toml': { type: 'list', value: 'PATH', help: 'File in TOML, whatever its name.', replacedBy: 'bundle' },
+  'config-yaml': { type: 'list', value: 'PATH', help: 'File in YAML, whatever its name.', replacedBy: 'bundle' },
+  'config-json': { type: 'list', value: 'PATH', help: 'File in JSON, whatever its name.', replacedBy: 'bundle' },
 } as const satisfies Flags
 
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'off'] as const
@@ -57,76 +59,111 @@ export const flagTable = {
     value: 'DIR',
     env: 'PENSTOCK_SECRETS',
     help: 'Folder with the secret values of the bundle.',
+    needs: 'bundle',
   },
   operator: {
     type: 'string',
     value: 'URL',
     env: 'PENSTOCK_OPERATOR',
     help: 'Address of the operator to which the agent reports. Without it, the agent sends no reports.',
+    needs: 'bundle',
   },
   'operator-token': {
     type: 'string',
     value: 'FILE',
     help: 'Token for the operator (/var/run/secrets/penstock.dev/token).',
+    needs: 'operator',
   },
   'operator-ca': {
     type: 'string',
     value: 'FILE',
     help: 'Authority of the operator, PEM (/var/run/secrets/penstock.dev/ca.crt).',
+    needs: 'operator',
   },
-  'data-dir': { type: 'string', value: 'DIR', help: 'With --bundle: folder for state (/var/lib/penstock).' },
-  'logs-dir': { type: 'string', value: 'DIR', help: "With --bundle: folder of the pods' logs (/var/log/pods)." },
+  'data-dir': {
+    type: 'string',
+    value: 'DIR',
+    help: 'With --bundle: folder for state (/var/lib/penstock).',
+    needs: 'bundle',
+  },
+  'logs-dir': {
+    type: 'string',
+    value: 'DIR',
+    help: "With --bundle: folder of the pods' logs (/var/log/pods).",
+    needs: 'bundle',
+  },
   'kube-config': {
     type: 'string',
     value: 'FILE',
     help: 'With --bundle: how to reach the Kubernetes API; by the service account of the pod if not given.',
+    needs: 'bundle',
   },
   'api-address': {
     type: 'string',
     value: 'ADDRESS',
     help: 'With --bundle: where health, metrics and events are served (0.0.0.0:8686); empty: nowhere.',
+    needs: 'bundle',
   },
   'log-volume': {
     type: 'string',
     value: 'DIR',
     help: 'With --bundle, beside the containers of a pod: the volume with their log files. Nothing outside of it is read.',
+    needs: 'bundle',
   },
-  'log-paths': { type: 'string', value: 'GLOBS', help: 'With --log-volume: files for sources that name none.' },
-  pipelines: { type: 'string', value: 'NAMES', help: 'With --log-volume: the Pipelines to run (all).' },
+  'log-paths': {
+    type: 'string',
+    value: 'GLOBS',
+    help: 'With --log-volume: files for sources that name none.',
+    needs: 'log-volume',
+  },
+  pipelines: {
+    type: 'string',
+    value: 'NAMES',
+    help: 'With --log-volume: the Pipelines to run (all).',
+    needs: 'log-volume',
+  },
   'drain-seconds': {
     type: 'number',
     help: 'With --log-volume: how long a stop may wait for lines that are still to come (20).',
+    needs: 'log-volume',
   },
   'removed-drain-seconds': {
     type: 'number',
     help: 'With --bundle: how long sinks of removed Pipelines may deliver pending events (60). After that, events on disk stay there.',
+    needs: 'bundle',
   },
   'leftover-seconds': {
     type: 'number',
     help: 'With --bundle: how long the operator must say that nothing needs the buffers and positions of removed Pipelines any more before they are removed, too (600).',
+    needs: 'bundle',
   },
   drain: {
     type: 'boolean',
     help: 'With --bundle: deliver what the buffers in --data-dir hold, and end. No source runs.',
+    needs: 'bundle',
   },
   'kubelet-address': {
     type: 'string',
     value: 'ADDRESS',
     help: 'With --bundle: the kubelet of the node, which is asked for its pods in place of the API server (port 10250).',
+    needs: 'bundle',
   },
   namespaces: {
     type: 'string',
     value: 'NAMES',
     help: 'With --bundle: the account has Roles in these namespaces and no ClusterRole. Pods and labels are followed in each of them, labels of nodes are not known, and the operator is asked who may read metrics.',
+    needs: 'bundle',
   },
   'max-rotated-files': {
     type: 'number',
     help: 'With --bundle: how many rotated files of a container may wait to be read; of more, the oldest is given up. All if not given.',
+    needs: 'bundle',
   },
   lease: {
     type: 'string',
     value: 'NAME',
     help: 'With --bundle: the Lease, in the namespace of the pod, by which the agents that share the bundle choose the one of them that runs sources marked `singleton`. Each runs them if not given.',
+    needs: 'bundle',
   },
   'metrics-detail': {
     type: 'string',
@@ -137,30 +174,34 @@ export const flagTable = {
     type: 'boolean',
     short: 'r',
     env: 'PENSTOCK_REQUIRE_HEALTHY',
-    help: 'End at once, with code 78, if a health check fails at start.',
+    help: 'End at once, with code 78, if a health check fails at start. With --bundle: a Pipeline whose check fails is not loaded, and the others run.',
   },
   'allow-empty-config': {
     type: 'boolean',
     env: 'PENSTOCK_ALLOW_EMPTY_CONFIG',
     help: 'Start without sources or sinks, and wait for a reload.',
+    replacedBy: 'bundle',
   },
   'watch-config': {
     type: 'boolean',
     short: 'w',
     env: 'PENSTOCK_WATCH_CONFIG',
     help: 'Reload when a file of the configuration changes.',
+    replacedBy: 'bundle',
   },
   'watch-config-method': {
     type: 'string',
     oneOf: ['recommended', 'poll'],
     env: 'PENSTOCK_WATCH_CONFIG_METHOD',
     help: 'How changes are noticed: `recommended` asks the system, `poll` looks now and then.',
+    replacedBy: 'bundle',
   },
   'watch-config-poll-interval-seconds': {
     type: 'number',
     minimum: 1,
     env: 'PENSTOCK_WATCH_CONFIG_POLL_INTERVAL_SECONDS',
     help: 'Seconds between two looks (30).',
+    replacedBy: 'bundle',
   },
   'graceful-shutdown-limit-secs': {
     type: 'number',
@@ -261,8 +302,6 @@ class Agent {
             this.#logger,
             this.#metrics,
           )
-    if (bundle === undefined && this.#flags.drain === true)
-      throw new PenstockError('PEN_USAGE', '--drain needs --bundle, which contains the destinations of the events.')
     const config = bundle === undefined ? await this.#load() : bundle.config
     if (config === undefined) return exitCodes.config
     const { threads } = this.#flags

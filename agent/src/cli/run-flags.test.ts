@@ -1,0 +1,57 @@
+// Each flag of `run` has an effect, or is refused: those of a bundle without one, those of a configuration beside one.
+
+import { expect, expectTypeOf, test } from 'vitest'
+import type { BundleFlags } from '../bundle/mode.ts'
+import { type Flag, parseArgs } from './args.ts'
+import { flagTable } from './run.ts'
+
+type Table = typeof flagTable
+/** Flags that have no effect without a bundle. */
+type OfBundles = { [K in keyof Table]: Table[K] extends { needs: string } ? K : never }[keyof Table]
+
+const all = Object.entries<Flag>(flagTable).filter(([name]) => name !== 'bundle')
+
+function given(name: string, flag: Flag): string[] {
+  if (flag.type === 'boolean' || flag.type === 'count') return [`--${name}`]
+  return [`--${name}`, flag.oneOf?.[0] ?? (flag.type === 'number' ? String(flag.minimum ?? 0) : 'text')]
+}
+
+/** A flag with all that it needs. */
+function chainOf(name: string, flag: Flag): string[] {
+  const { needs } = flag
+  return [...(needs === undefined ? [] : chainOf(needs, flagTable[needs as keyof Table] as Flag)), ...given(name, flag)]
+}
+
+test('the flags that the mode of a bundle reads are those that need one', () => {
+  expectTypeOf<Exclude<keyof BundleFlags, 'bundle'>>().toEqualTypeOf<OfBundles>()
+  const chains = all.filter(([, { needs }]) => needs !== undefined).map(([name, flag]) => chainOf(name, flag))
+  expect(chains.length).toBeGreaterThan(15)
+  expect(chains.filter(([first]) => first !== '--bundle')).toEqual([])
+})
+
+test.each(all)('--%s is obeyed, or refused with the reason', (name, flag) => {
+  const alone = () => parseArgs(given(name, flag), flagTable)
+  const withBundle = () => parseArgs(['--bundle', 'folder', ...given(name, flag)], flagTable)
+  const complete = () => parseArgs(chainOf(name, flag), flagTable).flags
+  if (flag.needs !== undefined) expect(alone).toThrow(`--${name} needs --${flag.needs}; without it, it has no effect.`)
+  else expect(alone).not.toThrow()
+  if (flag.replacedBy !== undefined) expect(withBundle).toThrow(`--${name} has no effect with --bundle.`)
+  expect(Object.keys(complete())).toContain(name)
+})
+
+test('a variable of the environment is refused as its flag is, by its own name', () => {
+  for (const [name, flag] of all) {
+    if (flag.env === undefined || (flag.needs === undefined && flag.replacedBy === undefined)) continue
+    process.env[flag.env] = flag.oneOf?.[0] ?? (flag.type === 'number' ? '1' : 'true')
+    try {
+      const argv = flag.replacedBy === undefined ? [] : [`--${flag.replacedBy}`, 'folder']
+      expect(() => parseArgs(argv, flagTable), name).toThrow(flag.env)
+    } finally {
+      delete process.env[flag.env]
+    }
+  }
+})
+
+test('an empty text is no value, as a template may leave it', () => {
+  expect(parseArgs(['--lease', '', '--api-address='], flagTable).flags.bundle).toBeUndefined()
+})
