@@ -1,9 +1,11 @@
 // What an operator writes for its agents: a manifest that names revisions, a bundle of pipelines for each revision, and secret
-// values beside it. Bundles are versioned by `schema`; unknown members are ignored, so that an older agent can read a newer one.
+// values beside it. Bundles are versioned by `schema`; unknown members are ignored, so that an older agent can read a newer one. Options of a
+// configuration are no such members: an agent that ignored them would run something else.
 
 import { createHash } from 'node:crypto'
 import { gunzipSync } from 'node:zlib'
 import type { Subscription } from '../component.ts'
+import { underOperator } from '../config/globals.ts'
 import { PenstockError } from '../errors.ts'
 import type { EgressOptions } from '../net/egress.ts'
 import type { ProgramBudget } from '../remap/rules.ts'
@@ -175,6 +177,13 @@ export function checkedBundle(text: Buffer): Bundle {
     throw new PenstockError(
       'PEN_CONFIG_INVALID',
       `The bundle has schema ${bundle.schema} and interpolation "${bundle.interpolation}"; this agent reads schema ${bundleSchema} with "none". Update the agent.`,
+    )
+  }
+  for (const [option, instead] of Object.entries(underOperator)) {
+    if (!Object.hasOwn(bundle, option)) continue
+    throw new PenstockError(
+      'PEN_CONFIG_INVALID',
+      `The bundle has the option \`${option}\`, which this agent does not take from a bundle. ${instead}`,
     )
   }
   return bundle

@@ -2,7 +2,7 @@
 
 import { optionsOf } from '../config/component-options.ts'
 import { exampleOptions } from '../config/example.ts'
-import { globalOptions } from '../config/globals.ts'
+import { globalOptions, underOperator } from '../config/globals.ts'
 import { testOptions } from '../config/unit-test-shape.ts'
 import { errorCodes } from '../errors.ts'
 import { writeJson } from '../formats/json.ts'
@@ -31,7 +31,13 @@ const componentKinds = ['source', 'transform', 'sink'] as const
 /** Every page, in the order of the index. */
 export function referencePages(): Page[] {
   return [
-    settingsPage('configuration', 'Configuration', 'Settings at the top level of a configuration.', globalOptions),
+    settingsPage(
+      'configuration',
+      'Configuration',
+      'Settings at the top level of a configuration.',
+      globalOptions,
+      underOperator,
+    ),
     settingsPage('tests', 'Unit tests', 'Entries of `tests` at the top level of a configuration.', testOptions),
     ...componentKinds
       .flatMap((kind) =>

@@ -79,6 +79,22 @@ export const globalOptions = {
 
 export type GlobalOptions = Parsed<typeof globalOptions>
 
+/** For each option, what decides in its place where an operator runs the agent: a bundle contains none of them. */
+export const underOperator: Readonly<Record<keyof typeof globalOptions, string>> = {
+  data_dir: 'The flag `--data-dir` names the directory; `spec.node.dataDir` of the Agent sets it.',
+  timezone: 'The variable `TZ` of the agent names the zone. Components have an option of their own.',
+  log_schema: 'The names are the default ones. Components have options for other fields.',
+  proxy: 'The variables `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY` of the agent, and `proxy` of each component.',
+  acknowledgements: 'The option `acknowledgements` of each sink.',
+  healthchecks: 'The option `healthcheck` of each sink, and the flag `--require-healthy`.',
+  expire_metrics_secs: 'The agent removes the series of a Pipeline with the Pipeline.',
+  api: 'The flag `--api-address` says where the server listens.',
+  remap: 'Programs never use the network.',
+  enrichment_tables: 'Pipelines have no tables.',
+  secret: 'Pipelines refer to Secrets by `valueFrom` and `secrets`.',
+  wildcard_matching: 'The operator resolves wildcards of `inputs`, and refuses those that match nothing.',
+}
+
 /** The globals that components see. */
 export function globalsOf(
   options: GlobalOptions,

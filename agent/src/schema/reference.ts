@@ -80,9 +80,18 @@ export function componentPage(component: ComponentFacts): Page {
   return { names: [type, ...aliases], file: `${kind}s/${type}.md`, section: `${title}s`, summary, text: `${text}\n` }
 }
 
-/** A page of settings that belong to no component. */
-export function settingsPage(name: string, title: string, summary: string, options: Options): Page {
-  const text = `# ${title}\n\n${summary}\n\n## Options\n\n${optionLines(options, 0, false).join('\n')}\n`
+/** A page of settings that belong to no component. `underOperator` says by option what decides where an operator runs the agent. */
+export function settingsPage(
+  name: string,
+  title: string,
+  summary: string,
+  options: Options,
+  underOperator: Readonly<Record<string, string>> = {},
+): Page {
+  const others = Object.entries(underOperator).map(([option, instead]) => `- \`${option}\`: ${instead}`)
+  const intro = 'The agent refuses a bundle with one of these options, and the operator a Pipeline. In place of each:'
+  const last = others.length === 0 ? '' : `\n## Under an operator\n\n${intro}\n\n${others.join('\n')}\n`
+  const text = `# ${title}\n\n${summary}\n\n## Options\n\n${optionLines(options, 0, false).join('\n')}\n${last}`
   return { names: [name], file: `${name}.md`, section: 'Configuration', summary, text }
 }
 

@@ -1,6 +1,7 @@
 // What the reference says of each option under an operator is what the compile does with it: it arrives at the agent, it is refused at
 // its place, or a warning there says that it has no effect. The walk takes every option of every component.
 
+import { globalOptions } from '@penstock/agent/config/globals'
 import { components } from '@penstock/agent/registry'
 import { type Meaning, meaningOf, operatorTreatment } from '@penstock/agent/schema/meaning'
 import { isTable, type Schema } from '@penstock/agent/schema/walk'
@@ -109,4 +110,21 @@ test('an option that takes content takes no name of a file', () => {
   const files = all.filter(({ meaning }) => operatorTreatment(meaning).namespaced === 'content')
   expect(files.length).toBeGreaterThan(20)
   expect(files.filter((option) => !compiled(option, '/etc/passwd', 'shop').isRefused).map(nameOf)).toEqual([])
+})
+
+test.each(Object.keys(globalOptions))('an option of the whole agent, `%s`, is refused in a Pipeline', (option) => {
+  const spec = { sources: [{ name: 'in', type: 'demo_logs', config: {} }], sinks: [], [option]: {} }
+  for (const scope of [{ kind: 'Pipeline', namespace: 'shop' }, { kind: 'ClusterPipeline' }]) {
+    const { kind, ...metadata } = scope
+    const object = {
+      apiVersion: 'penstock.dev/v1alpha1',
+      kind,
+      metadata: { name: 'p', ...metadata },
+      spec,
+    }
+    const resource = resourceOf(object)
+    const { problems } = compilePipeline(resource, [resource], { ownMachine: false })
+    const own = problems.find(({ path }) => path === `spec.${option}`)
+    expect(own).toMatchObject({ severity: 'error', message: expect.stringContaining('unknown field') })
+  }
 })
