@@ -2,6 +2,7 @@
 
 import { hostname } from 'node:os'
 import type { ApiServer } from '../api/server.ts'
+import type { BundleMode } from '../bundle/mode.ts'
 import { timerMs } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
@@ -293,15 +294,7 @@ class Agent {
   }
 
   async #start(stopped: Promise<Stop>): Promise<number> {
-    const { bundle: bundleDir } = this.#flags
-    const bundle =
-      bundleDir === undefined
-        ? undefined
-        : await (await import('../bundle/mode.ts')).BundleMode.open(
-            { ...this.#flags, bundle: bundleDir },
-            this.#logger,
-            this.#metrics,
-          )
+    const bundle = await this.#openBundle()
     const config = bundle === undefined ? await this.#load() : bundle.config
     if (config === undefined) return exitCodes.config
     const { threads } = this.#flags
@@ -313,20 +306,7 @@ class Agent {
     let api: ApiServer | undefined
     let topology: Topology
     try {
-      if (globals.api.enabled) {
-        const { ApiServer } = await import('../api/server.ts')
-        const detail = details.find((one) => one === this.#flags['metrics-detail'])
-        const constant = { host: hostname(), pid: String(process.pid) }
-        const exposition = new Exposition(this.#metrics, constant, detail)
-        api = await ApiServer.start({
-          address: globals.api.address,
-          logger: this.#logger,
-          exposition,
-          ...bundle?.api,
-          trouble: () => bundle?.api.trouble?.() ?? this.#watchdog?.trouble,
-        })
-        this.#metrics.counter('api_started_total').add(1)
-      }
+      if (globals.api.enabled) api = await this.#serve(globals.api.address, bundle)
       topology = await Topology.start(config, {
         logger: this.#logger,
         metrics: this.#metrics,
@@ -368,10 +348,7 @@ class Agent {
     keepMemory()
     if (api !== undefined) api.stopping = true
     await bundle?.stop()
-    if (stop.at === 'signal') this.#logger.info({ signal: stop.signal }, 'Penstock is stopping.')
-    else if (emptied === undefined) this.#logger.info('All sources have ended; Penstock is stopping.')
-    else if (stop.failure === undefined) this.#logger.info('All buffers are empty; Penstock is stopping.')
-    else this.#logger.error({ error: stop.failure }, 'Not all buffers could be emptied.')
+    this.#logStop(stop, emptied !== undefined)
     const limit = this.#flags['graceful-shutdown-limit-secs'] ?? 60
     const remaining = await topology.stop(this.#flags['no-graceful-shutdown-limit'] ? undefined : limit * 1000)
     if (remaining.length > 0) {
@@ -387,6 +364,41 @@ class Agent {
     this.#metrics.counter('stopped_total').add(1)
     this.#logger.info('Penstock has stopped.')
     return stop.at === 'end' && stop.failure !== undefined ? exitCodeOf(stop.failure) : exitCodes.ok
+  }
+
+  /** What the agent runs in place of a configuration, if `--bundle` names it. */
+  async #openBundle(): Promise<BundleMode | undefined> {
+    const { bundle } = this.#flags
+    if (bundle !== undefined) {
+      const { BundleMode } = await import('../bundle/mode.ts')
+      return await BundleMode.open({ ...this.#flags, bundle }, this.#logger, this.#metrics)
+    }
+    if (this.#flags.drain === true)
+      throw new PenstockError('PEN_USAGE', '--drain needs --bundle, which contains the destinations of the events.')
+    return undefined
+  }
+
+  async #serve(address: string, bundle: BundleMode | undefined): Promise<ApiServer> {
+    const { ApiServer } = await import('../api/server.ts')
+    const detail = details.find((one) => one === this.#flags['metrics-detail'])
+    const constant = { host: hostname(), pid: String(process.pid) }
+    const exposition = new Exposition(this.#metrics, constant, detail)
+    const api = await ApiServer.start({
+      address,
+      logger: this.#logger,
+      exposition,
+      ...bundle?.api,
+      trouble: () => bundle?.api.trouble?.() ?? this.#watchdog?.trouble,
+    })
+    this.#metrics.counter('api_started_total').add(1)
+    return api
+  }
+
+  #logStop(stop: Stop, isDraining: boolean): void {
+    if (stop.at === 'signal') this.#logger.info({ signal: stop.signal }, 'Penstock is stopping.')
+    else if (!isDraining) this.#logger.info('All sources have ended; Penstock is stopping.')
+    else if (stop.failure === undefined) this.#logger.info('All buffers are empty; Penstock is stopping.')
+    else this.#logger.error({ error: stop.failure }, 'Not all buffers could be emptied.')
   }
 
   #onReload = () => {}
