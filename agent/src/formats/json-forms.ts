@@ -4,7 +4,8 @@
 // reader, which defines the result, reads all other texts (escapes, other keys, odd numbers, blanks elsewhere).
 
 import { integer, type Value, type ValueObject } from '../event/value.ts'
-import { FailedJson, parseJson, parseJsonToDictionaries } from './json.ts'
+import { parseJson, parseJsonToDictionaries } from './json.ts'
+import { FailedJson } from './json-reader.ts'
 import { KeyWatch } from './key-watch.ts'
 
 /** Gives the object if the text has the form. */
