@@ -121,16 +121,6 @@ export function encodingProblems(options: EncodingOptions | TransformerOptions):
 type Write = (event: LogEvent | MetricEvent, fields: ValueObject | undefined, body: Body) => string | undefined
 
 // One case for each codec.
-const noColumns: Parameters<typeof compileCsv>[0] = {
-  fields: [],
-  delimiter: ',',
-  double_quote: true,
-  escape: '"',
-  quote: '"',
-  quote_style: 'necessary',
-  capacity: 8192,
-}
-
 function compileCodec(
   options: EncodingOptions | TransformerOptions,
   codec: EncodingCodec,
@@ -140,18 +130,8 @@ function compileCodec(
   const choice = 'codec' in options ? options : undefined
   const tags = choice?.metric_tag_values ?? 'single'
   switch (codec) {
-    case 'json': {
-      const pretty = choice?.json?.pretty === true
-      return (event, fields, body) => {
-        if (fields === undefined) body.writeText(metricJson(event as MetricEvent, tags))
-        else if (pretty) body.writeText(writePrettyJson(fields))
-        else {
-          const log = event as LogEvent
-          writeJsonTo(body, fields, fields === log.fields ? log.shape : undefined)
-        }
-        return undefined
-      }
-    }
+    case 'json':
+      return compileJson(choice?.json?.pretty === true, tags)
     case 'native_json':
       return (event, fields, body) => {
         body.writeText(
@@ -192,7 +172,7 @@ function compileCodec(
         return undefined
       }
     case 'csv': {
-      const csv = compileCsv(choice?.csv ?? noColumns)
+      const csv = compileCsv(choice?.csv ?? defaultCsv)
       return logsOnly(codec, (fields, body) => {
         body.writeText(csv(fields))
         return undefined
@@ -209,6 +189,28 @@ function compileCodec(
       const avro = compileAvro(choice?.avro?.schema ?? '')
       return logsOnly(codec, (fields, body) => avro.write(fields, body))
     }
+  }
+}
+
+const defaultCsv = {
+  fields: [],
+  delimiter: ',',
+  double_quote: true,
+  escape: '"',
+  quote: '"',
+  quote_style: 'necessary',
+  capacity: 8192,
+} as const
+
+function compileJson(pretty: boolean, tags: EncodingOptions['metric_tag_values']): Write {
+  return (event, fields, body) => {
+    if (fields === undefined) body.writeText(metricJson(event as MetricEvent, tags))
+    else if (pretty) body.writeText(writePrettyJson(fields))
+    else {
+      const log = event as LogEvent
+      writeJsonTo(body, fields, fields === log.fields ? log.shape : undefined)
+    }
+    return undefined
   }
 }
 
