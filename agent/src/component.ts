@@ -257,6 +257,8 @@ interface Declaration<O extends Options> {
   readonly description?: string
   /** Names that users know from elsewhere; accepted and reported once. */
   readonly aliases?: readonly string[]
+  /** How events differ from those that the component of an alias makes elsewhere, as a sentence about this one. */
+  readonly aliasNotes?: Readonly<Record<string, string>>
   /** What to use instead of this type. */
   readonly deprecated?: string
   readonly options: O

@@ -151,15 +151,21 @@ function checkType(
   }
   if (declaration.type !== type && !aliased.has(type)) {
     aliased.add(type)
-    problems.push(
-      problemAt(located, ['type'], {
-        severity: 'warning',
-        informational: true,
-        message: `\`${type}\` is read as \`${declaration.type}\``,
-      }),
-    )
+    problems.push(problemAt(located, ['type'], aliasFinding(declaration, type)))
   }
   return declaration
+}
+
+/** What to know of a type that is given by an alias. */
+export function aliasFinding(
+  declaration: Pick<AnyDeclaration, 'type' | 'aliasNotes'>,
+  alias: string,
+): Finding & { readonly message: string } {
+  const read = `\`${alias}\` is read as \`${declaration.type}\``
+  const note = declaration.aliasNotes?.[alias]
+  if (note === undefined) return { severity: 'warning', informational: true, message: read }
+  const help = `Change the names of fields in programs and templates, and write \`type: ${declaration.type}\`; \`penstock convert\` changes both.`
+  return { severity: 'warning', message: `${read}: ${note}`, help }
 }
 
 function checkOptions(

@@ -28,6 +28,9 @@ export const orchestratorLogs = defineSource({
   description:
     'Reads the files below `/var/log/pods` and follows pods, namespaces and the node at the API. Pods and namespaces with the label `penstock.dev/exclude: "true"` are left out, and so are the containers that the annotation `penstock.dev/exclude-containers` of a pod names. Needs Kubernetes 1.19 or newer.',
   aliases: ['kubernetes_logs'],
+  aliasNotes: {
+    kubernetes_logs: 'it writes what it knows of a pod to `.orchestrator`, and nothing to `.kubernetes`',
+  },
   outputs: ['log'],
   acknowledges: false,
   runsOn: 'node',

@@ -69,6 +69,19 @@ test('a program in quotes or folded is reported at its place, or at its option',
   expect(as(`>\n          .x = 1;\n          .a = parse_json(.message)`)).toBe('q.yaml:10:9')
 })
 
+test('lint warns where an alias changes the names of fields', () => {
+  const file = join(folder, 'alias.yaml')
+  writeFileSync(file, pipeline('known', '.mark = true').replace('orchestrator_logs', 'kubernetes_logs'))
+  const { code, err } = penstock(['lint', file])
+  expect(code).toBe(0)
+  expect(err).toContain(
+    'warning: `kubernetes_logs` is read as `orchestrator_logs`: it writes what it knows of a pod to `.orchestrator`',
+  )
+  expect(err).toContain(':5:26  (spec.sources[0].type)')
+  writeFileSync(file, pipeline('known', '.mark = true'))
+  expect(penstock(['lint', file]).err).toBe('')
+})
+
 test('lint reads several files, words, and folders below a folder by -R', () => {
   mkdirSync(join(folder, 'tree/apps'), { recursive: true })
   writeFileSync(join(folder, 'tree/apps/one.yaml'), pipeline('one', '.mark = true'))

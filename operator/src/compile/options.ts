@@ -1,7 +1,7 @@
 // The options of each component: judged by the rules for tenants, with references to values replaced, and under a shared sink's owner.
 
 import type { ComponentKind } from '@penstock/agent/component'
-import { optionsOf } from '@penstock/agent/config/component-options'
+import { aliasFinding, optionsOf } from '@penstock/agent/config/component-options'
 import { findComponent } from '@penstock/agent/registry'
 import { meaningOf } from '@penstock/agent/schema/meaning'
 import { isSecret } from '@penstock/agent/schema/messages'
@@ -79,6 +79,10 @@ function judgeWritten(
   config: Table,
 ): void {
   const below = [...path, 'config']
+  const declaration = findComponent(kind, type)
+  if (declaration?.aliasNotes?.[type] !== undefined) {
+    report.warn(resource, path, [{ path: ['type'], ...aliasFinding(declaration, type) }])
+  }
   if (tenant) {
     report.forbid(resource, path, typeViolations(kind, type, mode, scope.options))
     report.forbid(resource, below, optionViolations(kind, type, config, mode, scope.options))
