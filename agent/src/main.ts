@@ -27,7 +27,7 @@ Usage: penstock-agent [--config PATH]… [FLAGS]
 Commands:
 ${lines.join('\n')}
 
-penstock-agent COMMAND --help says more; so does penstock-agent run --help about the flags of the agent itself.
+penstock-agent COMMAND --help says more; so does penstock-agent run --help about the flags of the agent itself. With --debug, errors have a stack.
 `
 }
 
@@ -85,16 +85,21 @@ async function taken(stream: NodeJS.WriteStream): Promise<void> {
   await promise
 }
 
+const isDebug = process.argv.includes('--debug')
 leaveMemoryOutOfDumps()
 keepCompiled()
 
 try {
-  const code = await main(process.argv.slice(2))
+  const code = await main(process.argv.slice(2).filter((word) => word !== '--debug'))
   await outputTaken()
   process.exit(code)
 } catch (error) {
   const fault = !(error instanceof PenstockError)
-  const text = fault && error instanceof Error ? (error.stack ?? error.message) : errorText(error)
+  const withStack = fault && isDebug && error instanceof Error
+  const what = fault
+    ? `A fault of Penstock itself: ${errorText(error)}\nWith --debug it shows where.`
+    : errorText(error)
+  const text = withStack ? (error.stack ?? error.message) : what
   process.stderr.write(`${printable(text)}\n`)
   await outputTaken()
   process.exit(exitCodeOf(error))

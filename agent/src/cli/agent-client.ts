@@ -46,7 +46,7 @@ export async function getJson(base: URL, path: string, signal: AbortSignal): Pro
   response.setEncoding('utf8')
   for await (const part of response) text += part
   if (response.statusCode !== 200) throw refused(url, response, text)
-  return JSON.parse(text)
+  return parsed(base, text)
 }
 
 /** The lines that the agent's server sends, until it or the signal ends. */
@@ -64,6 +64,16 @@ export async function* getLines(base: URL, path: string, signal: AbortSignal): A
   const lines = createInterface({ input: response, crlfDelay: Number.POSITIVE_INFINITY })
   lines.on('error', () => {})
   yield* lines
+}
+
+/** What an agent answers: JSON. */
+export function parsed(base: URL, text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    const message = `${base.origin} is no Penstock agent: it answered something that is not JSON.`
+    throw new PenstockError('PEN_UNAVAILABLE', message, { cause: error })
+  }
 }
 
 function refused(url: URL, response: IncomingMessage, text: string): PenstockError {

@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { PenstockError } from '../errors.ts'
-import { agentUrl, clientFlags, getLines, interrupted } from './agent-client.ts'
+import { agentUrl, clientFlags, getLines, interrupted, parsed } from './agent-client.ts'
 import { type Flags, flagHelp, parseArgs } from './args.ts'
 import { exitCodes } from './exit-codes.ts'
 import { defaultTapForm, type TapLine, tapFormatter, tapForms } from './tap-format.ts'
@@ -49,10 +49,10 @@ export async function run(argv: readonly string[]): Promise<number> {
   for (;;) {
     try {
       for await (const line of getLines(url, `/v1/tap?${query}`, signal)) {
+        const said = parsed(url, line) as TapLine & { readonly message?: string }
         connected = true
-        const parsed = JSON.parse(line) as TapLine & { readonly message?: string }
-        if (parsed.kind === 'event') process.stdout.write(`${format(parsed, line)}\n`)
-        else if (!flags.quiet) process.stderr.write(`${parsed.message}\n`)
+        if (said.kind === 'event') process.stdout.write(`${format(said, line)}\n`)
+        else if (!flags.quiet) process.stderr.write(`${said.message}\n`)
       }
     } catch (error) {
       if (signal.aborted) return exitCodes.ok

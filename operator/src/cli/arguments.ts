@@ -1,6 +1,39 @@
 // Where a sub-command finds its resources: `-f PATH`, as with kubectl, or plain words; folders with all below them by `-R`.
 
+import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
 import { PenstockError } from '@penstock/agent/errors'
+import { closest } from '@penstock/agent/schema/problems'
+
+/** The flags of a command by name: what it parses, and what completion offers. */
+export type CommandOptions = ParseArgsOptionsConfig
+
+type Parsed<O extends CommandOptions> = ReturnType<
+  typeof parseArgs<{ args: string[]; options: O; allowPositionals: true }>
+>
+
+/**
+ * Reads the words of a command.
+ * @param words whether words that are no flags are taken, too
+ */
+export function parseFlags<const O extends CommandOptions>(argv: string[], options: O, words?: 'words'): Parsed<O> {
+  const { tokens } = parseArgs({ args: argv, options, strict: false, allowPositionals: true, tokens: true })
+  const stray = tokens.find((token) => token.kind === 'option' && !Object.hasOwn(options, token.name))
+  if (stray?.kind === 'option') throw unknownFlag(stray.rawName, Object.keys(options))
+  const word = tokens.find((token) => token.kind === 'positional')
+  if (words === undefined && word?.kind === 'positional') {
+    throw new PenstockError('PEN_USAGE', `\`${word.value}\` is one word too many.`)
+  }
+  return parseArgs({ args: argv, options, allowPositionals: true })
+}
+
+function unknownFlag(raw: string, names: readonly string[]): PenstockError {
+  const near = closest(
+    raw,
+    names.map((name) => `--${name}`),
+  )
+  const meant = near === undefined ? '' : ` Did you mean \`${near}\`?`
+  return new PenstockError('PEN_USAGE', `There is no flag '${raw}'.${meant}`)
+}
 
 export const fileOption = { type: 'string', short: 'f', multiple: true } as const
 

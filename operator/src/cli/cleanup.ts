@@ -2,7 +2,6 @@
 // then the Agents that came with it, the bindings that no garbage collector knows, and finalizers that nobody would look after.
 // Agents that users have made stay, as does everything else of theirs.
 
-import { parseArgs } from 'node:util'
 import { pause } from '@penstock/agent/clock'
 import { agentKind } from '../api/kinds.ts'
 import type { KubeObject, ResourceType } from '../api/object.ts'
@@ -10,7 +9,7 @@ import { clusterRoleBindingType, deploymentType, podType, roleBindingType } from
 import { defaultsName, operatorName } from '../workloads/installation-names.ts'
 import { labels } from '../workloads/names.ts'
 import { clusterBindings } from '../workloads/render.ts'
-import { durationMs } from './arguments.ts'
+import { type CommandOptions, durationMs, parseFlags } from './arguments.ts'
 import { clusterOptions, connect } from './cluster.ts'
 
 type Binding = KubeObject & { readonly subjects?: readonly { readonly namespace?: string; readonly name: string }[] }
@@ -25,11 +24,14 @@ Ends what must end before an installation is removed: the operator, the Agents t
   --kubeconfig FILE, --context NAME   the cluster, as for kubectl
 `
 
+export const options = {
+  ...clusterOptions,
+  namespaces: { type: 'string' },
+  timeout: { type: 'string', default: '45s' },
+} as const satisfies CommandOptions
+
 export async function run(argv: string[]): Promise<number> {
-  const { values } = parseArgs({
-    args: argv,
-    options: { ...clusterOptions, namespaces: { type: 'string' }, timeout: { type: 'string', default: '45s' } },
-  })
+  const { values } = parseFlags(argv, options)
   const timeoutMs = durationMs(values.timeout)
   const { client, namespace = 'default' } = await connect(values)
   const within = values.namespaces?.split(',')

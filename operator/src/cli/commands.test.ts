@@ -1,10 +1,12 @@
 // Every command as somebody meets it who knows nothing of it: its help, and what it says of wrong words and a cluster that is not there.
 
+import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { version } from '@penstock/agent/version'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { main } from './commands.ts'
 
@@ -122,6 +124,35 @@ test('a Pipeline that could not be read is not missed as well', async () => {
   expect(err + out).toContain('`metadata.name` must match')
   expect(err + out).not.toContain('There is no Pipeline')
   rmSync(file)
+})
+
+test.each([
+  { args: '--version', says: `penstock ${version}\n` },
+  { args: 'version', says: `penstock ${version}\n` },
+  { args: 'help lint', says: 'Usage: penstock lint ' },
+  { args: 'help', says: 'Usage: penstock COMMAND' },
+])('penstock $args prints what it asks for', async ({ args, says }) => {
+  const { code, out, err } = await penstock(args)
+  expect([code, err]).toEqual([0, ''])
+  expect(out).toContain(says)
+})
+
+test.each([
+  { args: 'statsu', says: 'There is no command `statsu`. Did you mean `status`?\n' },
+  { args: 'nonsense', says: 'There is no command `nonsense`. See `penstock --help`.\n' },
+  { args: 'lint --flie x', says: "There is no flag '--flie'. Did you mean `--file`? See `penstock lint --help`.\n" },
+  { args: 'cleanup now', says: '`now` is one word too many. See `penstock cleanup --help`.\n' },
+])('penstock $args gets one line, with one suggestion', async ({ args, says }) => {
+  expect(await penstock(args)).toEqual({ code: 64, out: '', err: says })
+})
+
+test.each(['bash', 'zsh', 'fish'])('completion of %s offers every command with its flags', async (shell) => {
+  const { code, out } = await penstock(`completion ${shell}`)
+  expect(code).toBe(0)
+  for (const name of commands) expect(out).toContain(name)
+  for (const flag of ['recursive', 'own-machine', 'to-revision', 'kube-qps']) expect(out).toContain(flag)
+  if (shell === 'bash')
+    expect(spawnSync('bash', ['-n'], { input: out, encoding: 'utf8' })).toMatchObject({ status: 0, stderr: '' })
 })
 
 test('there are commands', () => {

@@ -3,14 +3,14 @@
 import { exitCodeOf, exitCodes } from '@penstock/agent/cli/exit-codes'
 import { errorText, PenstockError } from '@penstock/agent/errors'
 import { closest } from '@penstock/agent/schema/problems'
+import { version } from '@penstock/agent/version'
+import type { Command } from './completion.ts'
 
-/** What a file of `cli/` gives. `operator` and `webhook` print their many flags themselves. */
-interface Command {
-  readonly usage?: string
-  run(argv: string[]): Promise<number>
-}
-
-const commands: Readonly<Record<string, { readonly about: string; readonly load: () => Promise<Command> }>> = {
+const commands: Readonly<Record<string, Command>> = {
+  completion: {
+    about: 'print a completion script for bash, zsh or fish',
+    load: async () => (await import('./completion.ts')).completionOf(commands),
+  },
   cleanup: { about: 'end what must end before an installation is removed', load: () => import('./cleanup.ts') },
   convert: { about: 'make a Pipeline of an agent configuration', load: () => import('./convert.ts') },
   diff: { about: 'what applying resources would change, beside the cluster', load: () => import('./diff.ts') },
@@ -46,23 +46,29 @@ const usage = `Usage: penstock COMMAND [FLAGS]\n\n${Object.entries(commands)
   .map(([name, { about }]) => `  ${name.padEnd(14)} ${about}`)
   .join('\n')}
 
-\`penstock COMMAND --help\` lists the flags of a command.\n`
+\`penstock COMMAND --help\` lists the flags of a command; \`penstock --version\` prints the version. With \`--debug\`, errors have a stack.\n`
 
 /** These write logs, each line as JSON, or let an agent write. */
 export const ownStreams: ReadonlySet<string> = new Set(['operator', 'webhook', 'run'])
 
 /** Runs a command; gives the exit code. */
-export async function main([name, ...argv]: readonly string[]): Promise<number> {
-  if (name === undefined || name === '--help' || name === '-h') {
+export async function main(given: readonly string[]): Promise<number> {
+  const isDebug = given.includes('--debug')
+  const [name, ...argv] = given.filter((word) => word !== '--debug')
+  if (name === undefined || name === '--help' || name === '-h' || (name === 'help' && argv.length === 0)) {
     console.log(usage)
     return name === undefined ? 64 : 0
   }
+  if (name === '--version' || name === '-V' || name === 'version') {
+    console.log(`penstock ${version}`)
+    return 0
+  }
+  if (name === 'help') return await main([...argv, '--help'])
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined
   if (command === undefined) {
     const meant = closest(name, Object.keys(commands))
-    console.error(
-      `There is no command \`${name}\`.${meant === undefined ? '' : ` Did you mean \`${meant}\`?`}\n\n${usage}`,
-    )
+    const hint = meant === undefined ? 'See `penstock --help`.' : `Did you mean \`${meant}\`?`
+    console.error(`There is no command \`${name}\`. ${hint}`)
     return 64
   }
   try {
@@ -75,6 +81,7 @@ export async function main([name, ...argv]: readonly string[]): Promise<number> 
   } catch (error) {
     const { report, code } = endOf(name, error)
     console.error(report)
+    if (isDebug && error instanceof Error) console.error(error.stack)
     return code
   }
 }
@@ -95,13 +102,14 @@ function refusalHelp(status: number | undefined, object: string | undefined): re
 }
 
 /** The report of an error that ended a command, and the exit code. A fault of Penstock itself is reported with its place. */
-function endOf(command: string, error: unknown): { report: unknown; code: number } {
+function endOf(command: string, error: unknown): { report: string; code: number } {
   if (error instanceof PenstockError && error.code !== 'PEN_INTERNAL') {
-    return { report: errorText(error), code: exitCodeOf(error) }
+    const help = error.code === 'PEN_USAGE' ? ` See \`penstock ${command} --help\`.` : ''
+    return { report: `${errorText(error)}${help}`, code: exitCodeOf(error) }
   }
   const { name, code, syscall } = (error ?? {}) as { name?: string; code?: unknown; syscall?: string }
   if (String(code).startsWith('ERR_PARSE_ARGS')) {
-    return { report: `${errorText(error)}\nThe flags: \`penstock ${command} --help\`.`, code: exitCodes.usage }
+    return { report: `${errorText(error)} See \`penstock ${command} --help\`.`, code: exitCodes.usage }
   }
   if (name === 'KubeError') {
     const { status, object } = error as { status?: number; object?: string }
@@ -121,5 +129,6 @@ function endOf(command: string, error: unknown): { report: unknown; code: number
     return { report: `The API server cannot be reached: ${errorText(error)}.\n${help}`, code: exitCodes.unavailable }
   }
   if (syscall !== undefined) return { report: errorText(error), code: exitCodes.io }
-  return { report: error, code: exitCodes.internal }
+  const text = error instanceof Error ? errorText(error) : String(error)
+  return { report: `A fault of Penstock itself: ${text}\nWith --debug it shows where.`, code: exitCodes.internal }
 }

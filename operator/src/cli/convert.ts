@@ -2,7 +2,6 @@
 // reported: settings of the whole agent, and variables of its environment, which become references to a Secret.
 
 import { readFileSync } from 'node:fs'
-import { parseArgs } from 'node:util'
 import { positionAt } from '@penstock/agent/config/place'
 import { formatOf, parseText } from '@penstock/agent/config/syntax'
 import { errorText, PenstockError } from '@penstock/agent/errors'
@@ -12,7 +11,7 @@ import { isTable } from '@penstock/agent/schema/walk'
 import { stringify } from 'yaml'
 import { ClusterPipelineModel, PipelineModel } from '../api/models.ts'
 import { namePattern, type PipelineSpec } from '../api/pipeline.ts'
-import { fileOption } from './arguments.ts'
+import { type CommandOptions, fileOption, parseFlags } from './arguments.ts'
 import { printProblems } from './problems.ts'
 
 type Table = Record<string, unknown>
@@ -27,17 +26,15 @@ Converts an agent configuration in TOML, YAML or JSON to a Pipeline, and reports
   --cluster                  a ClusterPipeline instead
 `
 
+export const options = {
+  file: fileOption,
+  name: { type: 'string', default: 'converted' },
+  namespace: { type: 'string', short: 'n' },
+  cluster: { type: 'boolean', default: false },
+} as const satisfies CommandOptions
+
 export async function run(argv: string[]): Promise<number> {
-  const { values, positionals } = parseArgs({
-    args: argv,
-    allowPositionals: true,
-    options: {
-      file: fileOption,
-      name: { type: 'string', default: 'converted' },
-      namespace: { type: 'string', short: 'n' },
-      cluster: { type: 'boolean', default: false },
-    },
-  })
+  const { values, positionals } = parseFlags(argv, options, 'words')
   const [file, ...more] = [...(values.file ?? []), ...positionals]
   if (file === undefined || more.length > 0) {
     throw new PenstockError(

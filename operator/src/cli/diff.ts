@@ -1,13 +1,12 @@
 // `penstock diff -f PATH`: what applying resources would change for the agents: the configuration that they compile to, beside
 // that of the same resources as they are in the cluster. Exit 1 when there is a difference, as with diff.
 
-import { parseArgs } from 'node:util'
 import { createTwoFilesPatch, FILE_HEADERS_ONLY } from 'diff'
 import { stringify } from 'yaml'
 import { kindOf } from '../api/kinds.ts'
 import { compileResources } from '../compile/config.ts'
 import { loadResources, type Resource, resourceOf } from '../compile/resources.ts'
-import { resourceFlagHelp, resourceOptions, resourcePaths } from './arguments.ts'
+import { type CommandOptions, parseFlags, resourceFlagHelp, resourceOptions, resourcePaths } from './arguments.ts'
 import { clusterOptions, connect } from './cluster.ts'
 import { printProblems } from './problems.ts'
 
@@ -20,12 +19,10 @@ ${resourceFlagHelp}
   --kubeconfig FILE, --context NAME   the cluster, as for kubectl
 `
 
+export const options = { ...resourceOptions, ...clusterOptions } as const satisfies CommandOptions
+
 export async function run(argv: string[]): Promise<number> {
-  const { values, positionals } = parseArgs({
-    args: argv,
-    allowPositionals: true,
-    options: { ...resourceOptions, ...clusterOptions },
-  })
+  const { values, positionals } = parseFlags(argv, options, 'words')
   const paths = resourcePaths(values.file, positionals)
   const { client, namespace } = await connect(values)
   const loaded = loadResources(paths, namespace, values.recursive)
@@ -50,10 +47,10 @@ export async function run(argv: string[]): Promise<number> {
       }
     }
   }
-  const options = { ownMachine: false, redacted: true }
-  const after = compileResources([...loaded.resources, ...shared], options)
+  const compiling = { ownMachine: false, redacted: true }
+  const after = compileResources([...loaded.resources, ...shared], compiling)
   if (!printProblems([...loaded.problems, ...after.problems.filter((problem) => problem.file !== undefined)])) return 78
-  const before = live.length === 0 ? undefined : compileResources([...live, ...shared], options)
+  const before = live.length === 0 ? undefined : compileResources([...live, ...shared], compiling)
   const text = (config: object | undefined) => (config === undefined ? '' : stringify(config, { lineWidth: 0 }))
   const [old, next] = [text(before?.config), text(after.config)]
   if (old === next) {

@@ -1,8 +1,14 @@
 // `penstock lint -f PATH`: checks resources as the operator does: shape, references, tenancy, options and programs.
 
-import { parseArgs } from 'node:util'
 import { compileFiles } from '../compile/config.ts'
-import { oneOf, resourceFlagHelp, resourceOptions, resourcePaths } from './arguments.ts'
+import {
+  type CommandOptions,
+  oneOf,
+  parseFlags,
+  resourceFlagHelp,
+  resourceOptions,
+  resourcePaths,
+} from './arguments.ts'
 import { printProblems } from './problems.ts'
 import { junitOfProblems, sarifOf } from './reports.ts'
 
@@ -16,16 +22,14 @@ ${resourceFlagHelp}
   --own-machine          for \`penstock run\`: without the rules for namespaces
 `
 
+export const options = {
+  ...resourceOptions,
+  output: { type: 'string', short: 'o', default: 'text' },
+  'own-machine': { type: 'boolean', default: false },
+} as const satisfies CommandOptions
+
 export async function run(argv: string[]): Promise<number> {
-  const { values, positionals } = parseArgs({
-    args: argv,
-    allowPositionals: true,
-    options: {
-      ...resourceOptions,
-      output: { type: 'string', short: 'o', default: 'text' },
-      'own-machine': { type: 'boolean', default: false },
-    },
-  })
+  const { values, positionals } = parseFlags(argv, options, 'words')
   const output = oneOf('output', values.output, ['text', 'sarif', 'junit'])
   const paths = resourcePaths(values.file, positionals)
   const { problems, pipelines, suspended } = compileFiles(paths, {

@@ -4,7 +4,6 @@
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
-import { parseArgs } from 'node:util'
 import { heartbeatPeriods } from '@penstock/agent/bundle/format'
 import { errorText, PenstockError } from '@penstock/agent/errors'
 import { compileSelector } from '@penstock/agent/kube/labels'
@@ -35,14 +34,14 @@ import { followCertificatePart, keepCertificatesPart, OperatorCertificate } from
 import { type ProbeOptions, ProbeServer } from '../serving/probes.ts'
 import { type ClientAuthority, webhookPart } from '../webhook/server.ts'
 import { followTokensPart, keepTokensPart, WebhookTokens } from '../webhook/tokens.ts'
-import { durationMs, oneOf } from './arguments.ts'
+import { durationMs, oneOf, parseFlags } from './arguments.ts'
 import { checkClusterVersion } from './cluster-version.ts'
 import { deliveryParts } from './delivery-parts.ts'
 import { limited } from './ending.ts'
 import { eventLoopDelay } from './event-loop-delay.ts'
 import { Rights } from './rights.ts'
 
-const options = {
+export const options = {
   help: { type: 'boolean', short: 'h', default: false },
   kubeconfig: { type: 'string' },
   context: { type: 'string' },
@@ -123,11 +122,11 @@ Addresses
 /** What answers admission: neither of them writes anything but who has applied a ClusterPipeline. */
 const webhookParts: readonly string[] = ['compiler', 'certificate', 'webhook-token', 'webhook']
 
-type Values = ReturnType<typeof parseArgs<{ options: typeof options }>>['values']
+type Values = ReturnType<typeof parseFlags<typeof options>>['values']
 
 /** @param webhooksOnly answers admission and nothing else: it writes nothing that a leader does, so it needs none */
 export async function run(argv: string[], { webhooksOnly = false } = {}): Promise<number> {
-  const { values: given } = parseArgs({ args: argv, options })
+  const { values: given } = parseFlags(argv, options)
   const values = webhooksOnly ? { ...given, 'leader-election': 'false', 'heartbeat-address': '' } : given
   if (webhooksOnly && !values.help && values['webhook-address'] === '')
     throw new PenstockError('PEN_USAGE', '`penstock webhook` needs `--webhook-address`, such as 0.0.0.0:9444.')

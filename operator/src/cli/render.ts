@@ -1,7 +1,6 @@
 // `penstock render`: prints the agent configuration that resources compile to: those of files, those of a cluster, or those that the
 // agents of one node run. Values of Secrets are not shown.
 
-import { parseArgs } from 'node:util'
 import { errorText, PenstockError } from '@penstock/agent/errors'
 import { stringify } from 'yaml'
 import { type Agent, platformSeen, takes } from '../api/agent.ts'
@@ -12,7 +11,7 @@ import { type Resource, resourceOf } from '../compile/resources.ts'
 import { isReason, type KubeClient } from '../kube/client.ts'
 import { namespaceType, podType } from '../kube/types.ts'
 import { labels } from '../workloads/names.ts'
-import { resourceFlagHelp, resourceOptions } from './arguments.ts'
+import { type CommandOptions, parseFlags, resourceFlagHelp, resourceOptions } from './arguments.ts'
 import { type ClusterFlags, clusterOptions, connect, typeOf } from './cluster.ts'
 import { printProblems } from './problems.ts'
 
@@ -31,16 +30,14 @@ ${resourceFlagHelp}
   --kubeconfig FILE, --context NAME   the cluster, as for kubectl
 `
 
+export const options = {
+  ...clusterOptions,
+  ...resourceOptions,
+  node: { type: 'string' },
+} as const satisfies CommandOptions
+
 export async function run(argv: string[]): Promise<number> {
-  const { values, positionals } = parseArgs({
-    args: argv,
-    allowPositionals: true,
-    options: {
-      ...clusterOptions,
-      ...resourceOptions,
-      node: { type: 'string' },
-    },
-  })
+  const { values, positionals } = parseFlags(argv, options, 'words')
   const { node } = values
   const file = [...(values.file ?? []), ...positionals]
   if (file.length > 0 && (node !== undefined || values.namespace !== undefined || values['all-namespaces']))

@@ -1,12 +1,12 @@
 // `penstock rollout status|pause|resume|undo AGENT` and `penstock rollout retry PIPELINE`: how a revision spreads over the agents.
 
-import { parseArgs } from 'node:util'
 import { PenstockError } from '@penstock/agent/errors'
 import { closest } from '@penstock/agent/schema/problems'
 import type { Agent } from '../api/agent.ts'
 import { conditionOf } from '../api/conditions.ts'
 import { keyOf, objectKey } from '../api/object.ts'
 import { isGood, undoAnnotation } from '../fleet/undo.ts'
+import { type CommandOptions, parseFlags } from './arguments.ts'
 import { type ClusterAccess, clusterOptions, connect, typeOf } from './cluster.ts'
 
 const actions = ['status', 'pause', 'resume', 'undo', 'retry'] as const
@@ -30,16 +30,14 @@ How a new configuration reaches the agents of an Agent.
   --kubeconfig FILE, --context NAME   the cluster, as for kubectl
 `
 
+export const options = {
+  ...clusterOptions,
+  cluster: { type: 'boolean', default: false },
+  'to-revision': { type: 'string' },
+} as const satisfies CommandOptions
+
 export async function run(argv: string[]): Promise<number> {
-  const { values, positionals } = parseArgs({
-    args: argv,
-    allowPositionals: true,
-    options: {
-      ...clusterOptions,
-      cluster: { type: 'boolean', default: false },
-      'to-revision': { type: 'string' },
-    },
-  })
+  const { values, positionals } = parseFlags(argv, options, 'words')
   const [action, name, ...more] = positionals
   if (!isAction(action) || name === undefined || more.length > 0) {
     const meant = action === undefined || isAction(action) ? undefined : closest(action, actions)

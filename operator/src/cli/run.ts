@@ -10,14 +10,21 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
 import type { ComponentView } from '@penstock/agent/api/components'
 import { pause } from '@penstock/agent/clock'
 import { fileBeside } from '@penstock/agent/remap/worker-file'
 import { type ColorChoice, colorChoices, takesColors } from '@penstock/agent/terminal'
 import type { Table } from '../compile/compiled.ts'
 import { type CompiledResources, compileFiles, configText } from '../compile/config.ts'
-import { durationMs, oneOf, resourceFlagHelp, resourceOptions, resourcePaths } from './arguments.ts'
+import {
+  type CommandOptions,
+  durationMs,
+  oneOf,
+  parseFlags,
+  resourceFlagHelp,
+  resourceOptions,
+  resourcePaths,
+} from './arguments.ts'
 import { printProblems } from './problems.ts'
 import { RunScreen } from './run-screen.ts'
 import { isScreen, shownSinks, unreachable } from './run-sinks.ts'
@@ -37,18 +44,16 @@ ${resourceFlagHelp}
 
 type Output = 'pretty' | 'json'
 
+export const options = {
+  ...resourceOptions,
+  for: { type: 'string' },
+  print: { type: 'boolean', default: false },
+  output: { type: 'string', short: 'o', default: 'pretty' },
+  color: { type: 'string', default: 'auto' },
+} as const satisfies CommandOptions
+
 export async function run(argv: string[]): Promise<number> {
-  const { values, positionals } = parseArgs({
-    args: argv,
-    allowPositionals: true,
-    options: {
-      ...resourceOptions,
-      for: { type: 'string' },
-      print: { type: 'boolean', default: false },
-      output: { type: 'string', short: 'o', default: 'pretty' },
-      color: { type: 'string', default: 'auto' },
-    },
-  })
+  const { values, positionals } = parseFlags(argv, options, 'words')
   const limit = values.for === undefined ? undefined : durationMs(values.for)
   const output = oneOf('output', values.output, ['pretty', 'json'])
   const color = oneOf('color', values.color, colorChoices)

@@ -1,13 +1,12 @@
 // `penstock selftest`: applies a Pipeline that goes nowhere, waits until it is ready, and removes it. `helm test` runs it. In a
 // rollout with steps, which takes minutes, it is enough that the first agents run the Pipeline: the test is not about the steps.
 
-import { parseArgs } from 'node:util'
 import { pause } from '@penstock/agent/clock'
 import { errorText } from '@penstock/agent/errors'
 import { type Condition, conditionOf } from '../api/conditions.ts'
 import { pipelineKind } from '../api/kinds.ts'
 import { apiVersion, type KubeObject } from '../api/object.ts'
-import { durationMs } from './arguments.ts'
+import { type CommandOptions, durationMs, parseFlags } from './arguments.ts'
 import { clusterOptions, connect } from './cluster.ts'
 
 interface Tested extends KubeObject {
@@ -30,11 +29,13 @@ Applies a Pipeline that goes nowhere, waits until it is ready, and removes it.
   --kubeconfig FILE, --context NAME   the cluster, as for kubectl
 `
 
+export const options = {
+  ...clusterOptions,
+  timeout: { type: 'string', default: '60s' },
+} as const satisfies CommandOptions
+
 export async function run(argv: string[]): Promise<number> {
-  const { values } = parseArgs({
-    args: argv,
-    options: { ...clusterOptions, timeout: { type: 'string', default: '60s' } },
-  })
+  const { values } = parseFlags(argv, options)
   const limit = AbortSignal.timeout(durationMs(values.timeout))
   const { client, namespace = 'default' } = await connect(values)
   const applied = await client.apply<Tested>(pipelineKind, {

@@ -1,10 +1,10 @@
 // `penstock status [PIPELINE]`: Pipelines as trees: what holds of each, its components, and the agents that run it.
 
-import { parseArgs } from 'node:util'
 import { PenstockError } from '@penstock/agent/errors'
 import { conditionOf } from '../api/conditions.ts'
 import { objectKey } from '../api/object.ts'
 import type { Pipeline } from '../api/pipeline.ts'
+import { type CommandOptions, parseFlags } from './arguments.ts'
 import { clusterOptions, connect, typeOf } from './cluster.ts'
 
 export const usage = `Usage: penstock status [PIPELINE] [FLAGS]
@@ -17,12 +17,13 @@ Shows Pipelines as trees: what holds of each, its components, the agents that ru
   --kubeconfig FILE, --context NAME   the cluster, as for kubectl
 `
 
+export const options = {
+  ...clusterOptions,
+  cluster: { type: 'boolean', default: false },
+} as const satisfies CommandOptions
+
 export async function run(argv: string[]): Promise<number> {
-  const { values, positionals } = parseArgs({
-    args: argv,
-    allowPositionals: true,
-    options: { ...clusterOptions, cluster: { type: 'boolean', default: false } },
-  })
+  const { values, positionals } = parseFlags(argv, options, 'words')
   const [name, ...more] = positionals
   if (more.length > 0) {
     throw new PenstockError(

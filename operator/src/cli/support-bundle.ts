@@ -4,7 +4,6 @@
 
 import { createWriteStream } from 'node:fs'
 import { pipeline as connectStreams } from 'node:stream/promises'
-import { parseArgs } from 'node:util'
 import { createGzip } from 'node:zlib'
 import { errorText } from '@penstock/agent/errors'
 import { version } from '@penstock/agent/version'
@@ -23,6 +22,7 @@ import {
   secretType,
   statefulSetType,
 } from '../kube/types.ts'
+import { type CommandOptions, parseFlags } from './arguments.ts'
 import { clusterOptions, connect } from './cluster.ts'
 
 const logLines = 5000
@@ -36,8 +36,10 @@ Writes resources with their status, workloads, events and logs into an archive: 
   --kubeconfig FILE, --context NAME   the cluster, as for kubectl
 `
 
+export const options = { ...clusterOptions, output: { type: 'string', short: 'o' } } as const satisfies CommandOptions
+
 export async function run(argv: string[]): Promise<number> {
-  const { values } = parseArgs({ args: argv, options: { ...clusterOptions, output: { type: 'string', short: 'o' } } })
+  const { values } = parseFlags(argv, options)
   const { client } = await connect(values)
   const folder = `penstock-support-${new Date().toISOString().slice(0, 19).replaceAll(':', '')}`
   const file = values.output ?? `${folder}.tar.gz`

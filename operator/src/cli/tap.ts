@@ -1,9 +1,8 @@
 // `penstock tap PIPELINE`: a sample of the events that pass through a Pipeline now, from the agents that run it.
 
-import { parseArgs } from 'node:util'
 import { defaultTapForm, type TapLine, tapFormatter, tapForms } from '@penstock/agent/cli/tap-format'
 import { PenstockError } from '@penstock/agent/errors'
-import { durationMs, oneOf, wholeNumber } from './arguments.ts'
+import { type CommandOptions, durationMs, oneOf, parseFlags, wholeNumber } from './arguments.ts'
 import { OperatorClient, operatorFlagHelp, operatorOptions, stopped } from './operator-client.ts'
 
 export const usage = `Usage: penstock tap PIPELINE [FLAGS]
@@ -23,21 +22,19 @@ Shows a sample of the events that pass through a Pipeline now, on standard outpu
 
 ${operatorFlagHelp}`
 
+export const options = {
+  ...operatorOptions,
+  component: { type: 'string', short: 'c' },
+  node: { type: 'string' },
+  limit: { type: 'string', short: 'l' },
+  for: { type: 'string' },
+  format: { type: 'string', default: defaultTapForm() },
+  meta: { type: 'boolean', short: 'm', default: false },
+  quiet: { type: 'boolean', short: 'q', default: false },
+} as const satisfies CommandOptions
+
 export async function run(argv: string[]): Promise<number> {
-  const { values, positionals } = parseArgs({
-    args: argv,
-    allowPositionals: true,
-    options: {
-      ...operatorOptions,
-      component: { type: 'string', short: 'c' },
-      node: { type: 'string' },
-      limit: { type: 'string', short: 'l' },
-      for: { type: 'string' },
-      format: { type: 'string', default: defaultTapForm() },
-      meta: { type: 'boolean', short: 'm', default: false },
-      quiet: { type: 'boolean', short: 'q', default: false },
-    },
-  })
+  const { values, positionals } = parseFlags(argv, options, 'words')
   const [name, ...more] = positionals
   if (name === undefined || more.length > 0 || values['all-namespaces']) {
     throw new PenstockError('PEN_USAGE', 'Name one Pipeline: penstock tap PIPELINE [-n NAMESPACE | --cluster].')

@@ -1,10 +1,16 @@
 // `penstock test -f PATH`: runs the `tests` of Pipelines: their transforms alone, on events that the tests give.
 
-import { parseArgs } from 'node:util'
 import { loadConfigObject } from '@penstock/agent/config/load'
 import { runUnitTests } from '@penstock/agent/config/unit-tests'
 import { compileFiles } from '../compile/config.ts'
-import { oneOf, resourceFlagHelp, resourceOptions, resourcePaths } from './arguments.ts'
+import {
+  type CommandOptions,
+  oneOf,
+  parseFlags,
+  resourceFlagHelp,
+  resourceOptions,
+  resourcePaths,
+} from './arguments.ts'
 import { printProblems } from './problems.ts'
 import { junitOfProblems, junitOfTests } from './reports.ts'
 
@@ -16,15 +22,13 @@ ${resourceFlagHelp}
   -o, --output FORMAT    text; junit, for test reports (text)
 `
 
+export const options = {
+  ...resourceOptions,
+  output: { type: 'string', short: 'o', default: 'text' },
+} as const satisfies CommandOptions
+
 export async function run(argv: string[]): Promise<number> {
-  const { values, positionals } = parseArgs({
-    args: argv,
-    allowPositionals: true,
-    options: {
-      ...resourceOptions,
-      output: { type: 'string', short: 'o', default: 'text' },
-    },
-  })
+  const { values, positionals } = parseFlags(argv, options, 'words')
   const isText = oneOf('output', values.output, ['text', 'junit']) === 'text'
   const { config, problems } = compileFiles(resourcePaths(values.file, positionals), {
     ownMachine: true,

@@ -1,10 +1,9 @@
 // `penstock top [PIPELINE]`: what Pipelines do now, from the counters of their agents. On a terminal it is redrawn in place; else each
 // look is printed below the one before.
 
-import { parseArgs } from 'node:util'
 import { PenstockError } from '@penstock/agent/errors'
 import type { TopLine, TopRow } from '../serving/observe/top-look.ts'
-import { durationMs, oneOf } from './arguments.ts'
+import { type CommandOptions, durationMs, oneOf, parseFlags } from './arguments.ts'
 import { OperatorClient, type OperatorLine, operatorFlagHelp, operatorOptions, stopped } from './operator-client.ts'
 
 export const usage = `Usage: penstock top [PIPELINE] [FLAGS]
@@ -24,17 +23,15 @@ ${operatorFlagHelp}`
 /** Of the looks before the first with all agents: one that is silent must not hold up \`--once\`. */
 const patienceMs = 8000
 
+export const options = {
+  ...operatorOptions,
+  once: { type: 'boolean', default: false },
+  interval: { type: 'string' },
+  output: { type: 'string', short: 'o', default: 'table' },
+} as const satisfies CommandOptions
+
 export async function run(argv: string[]): Promise<number> {
-  const { values, positionals } = parseArgs({
-    args: argv,
-    allowPositionals: true,
-    options: {
-      ...operatorOptions,
-      once: { type: 'boolean', default: false },
-      interval: { type: 'string' },
-      output: { type: 'string', short: 'o', default: 'table' },
-    },
-  })
+  const { values, positionals } = parseFlags(argv, options, 'words')
   const [name, ...more] = positionals
   const all = values['all-namespaces']
   if (more.length > 0 || (all && (name !== undefined || values.namespace !== undefined)) || (all && values.cluster)) {

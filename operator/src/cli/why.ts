@@ -1,6 +1,5 @@
 // `penstock why POD`: which Pipelines read a pod's logs, which do not, and for what reason. Exit 1 when none reads it.
 
-import { parseArgs } from 'node:util'
 import { errorText, PenstockError } from '@penstock/agent/errors'
 import { compileSelector } from '@penstock/agent/kube/labels'
 import { findComponent } from '@penstock/agent/registry'
@@ -24,6 +23,7 @@ import { resourceOf } from '../compile/resources.ts'
 import type { KubeClient } from '../kube/client.ts'
 import { namespaceType, podType } from '../kube/types.ts'
 import type { TopLine, TopRow } from '../serving/observe/top-look.ts'
+import { parseFlags } from './arguments.ts'
 import { connect, typeOf } from './cluster.ts'
 import { OperatorClient, type OperatorFlags, operatorFlagHelp, operatorOptions } from './operator-client.ts'
 
@@ -44,8 +44,10 @@ ${operatorFlagHelp}`
 /** For the agent to answer. */
 const patienceMs = 6000
 
+export const options = operatorOptions
+
 export async function run(argv: string[]): Promise<number> {
-  const { values, positionals } = parseArgs({ args: argv, allowPositionals: true, options: operatorOptions })
+  const { values, positionals } = parseFlags(argv, options, 'words')
   const [name, ...more] = positionals
   if (name === undefined || more.length > 0) {
     throw new PenstockError('PEN_USAGE', 'Name one pod: penstock why POD [-n NAMESPACE].')

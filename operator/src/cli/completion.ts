@@ -1,0 +1,67 @@
+// `penstock completion SHELL`: a completion script, derived from the commands and their flags.
+
+import { referencePages } from '@penstock/agent/cli/pages'
+import { PenstockError } from '@penstock/agent/errors'
+import {
+  type CompletionCommand,
+  type CompletionFlag,
+  completionScript,
+  shells,
+} from '@penstock/agent/schema/completion'
+import { type CommandOptions, parseFlags } from './arguments.ts'
+
+/** What a file of `cli/` gives. `operator` and `webhook` print their many flags themselves. */
+export interface CommandModule {
+  readonly usage?: string
+  readonly options?: CommandOptions
+  run(argv: string[]): Promise<number>
+}
+
+export interface Command {
+  readonly about: string
+  readonly load: () => Promise<CommandModule>
+}
+
+const usage = `Usage: penstock completion ${shells.join('|')}
+
+Prints a completion script: \`source <(penstock completion bash)\`.
+`
+
+/** The command, which describes the others. */
+export function completionOf(commands: Readonly<Record<string, Command>>): CommandModule {
+  const options = {}
+  return {
+    usage,
+    options,
+    async run(argv) {
+      const { positionals } = parseFlags(argv, options, 'words')
+      const shell = shells.find((each) => each === positionals[0])
+      if (shell === undefined || positionals.length > 1) {
+        throw new PenstockError('PEN_USAGE', `Name a shell: penstock completion ${shells.join('|')}.`)
+      }
+      process.stdout.write(completionScript(shell, 'penstock', [], await described(commands)))
+      return 0
+    },
+  }
+}
+
+function described(commands: Readonly<Record<string, Command>>): Promise<CompletionCommand[]> {
+  return Promise.all(
+    Object.entries(commands).map(async ([name, { about, load }]): Promise<CompletionCommand> => {
+      const { options = {} } = name === 'completion' ? {} : await load()
+      return { name, help: about, flags: flagsOf(options), words: wordsOf(name) }
+    }),
+  )
+}
+
+function wordsOf(name: string): readonly string[] {
+  if (name === 'completion') return shells
+  return name === 'explain' ? referencePages().flatMap((page) => page.names) : []
+}
+
+function flagsOf(options: CommandOptions): readonly CompletionFlag[] {
+  const flags = Object.entries(options).map(([name, { type, short }]) => {
+    return { name, short, help: '', takesValue: type === 'string' }
+  })
+  return flags.some(({ name }) => name === 'help') ? flags : [...flags, { name: 'help', help: '', takesValue: false }]
+}
