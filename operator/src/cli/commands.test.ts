@@ -131,6 +131,8 @@ test.each([
   { args: 'version', says: `penstock ${version}\n` },
   { args: 'help lint', says: 'Usage: penstock lint ' },
   { args: 'help', says: 'Usage: penstock COMMAND' },
+  { args: 'explain pipelines', says: 'Fields:\n  apiVersion' },
+  { args: 'explain Pipeline.spec.sources.multiline', says: 'Rules for the stack traces of a language.' },
 ])('penstock $args prints what it asks for', async ({ args, says }) => {
   const { code, out, err } = await penstock(args)
   expect([code, err]).toEqual([0, ''])
@@ -190,6 +192,10 @@ test.each([
   { args: 'lint -f a.yaml -o html', says: '`--output` takes one of text, sarif, junit; found `html`.' },
   { args: 'test -f a.yaml -o sarif', says: '`--output` takes one of text, junit; found `sarif`.' },
   { args: 'explain', says: 'penstock explain NAME' },
+  {
+    args: 'explain Pipeline.spec.sorces',
+    says: 'There is no field `spec.sorces` of Pipeline. Did you mean `sources`?',
+  },
   { args: 'explain parse_jsn', says: 'Did you mean "parse_json"?' },
   // Said before anything is ended.
   { args: 'cleanup --timeout soon', says: 'A time is written like `10s`' },

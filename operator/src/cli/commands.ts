@@ -15,7 +15,7 @@ const commands: Readonly<Record<string, Command>> = {
   convert: { about: 'make a Pipeline of an agent configuration', load: () => import('./convert.ts') },
   diff: { about: 'what applying resources would change, beside the cluster', load: () => import('./diff.ts') },
   explain: {
-    about: 'print the page of a component, function, metric or error',
+    about: 'print the page of a kind or field, component, function, metric or error',
     load: () => import('./explain.ts'),
   },
   lint: { about: 'check resources: shape, references, options, programs', load: () => import('./lint.ts') },

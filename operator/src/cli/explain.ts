@@ -1,15 +1,33 @@
-// `penstock explain NAME`: the reference page of a component, function, metric or error code, as the agent prints it.
+// `penstock explain NAME`: a kind or a field of one, as `kubectl explain` shows it, or the reference page of a component, function, metric
+// or error code, as the agent prints it.
 
 import { run as explain } from '@penstock/agent/cli/explain'
 import { PenstockError } from '@penstock/agent/errors'
+import { closest } from '@penstock/agent/schema/problems'
+import { fieldText, kindNamed } from '../api/reference.ts'
 
 export const usage = `Usage: penstock explain NAME
 
-Prints the page of a component (search_engine), a function of programs (parse_json), a metric or an error code (E103).
+Prints the page of a kind (Pipeline) or a field of it (Pipeline.spec.sources.multiline), a component (search_engine), a function of programs
+(parse_json), a metric or an error code (E103).
 `
 
 export async function run(argv: string[]): Promise<number> {
-  if (argv.length !== 1)
-    throw new PenstockError('PEN_USAGE', 'Name one component, function, metric or error code: penstock explain NAME.')
-  return explain(argv)
+  const [name] = argv
+  if (name === undefined || argv.length !== 1) {
+    const expected = 'Name one kind, field, component, function, metric or error code: penstock explain NAME.'
+    throw new PenstockError('PEN_USAGE', expected)
+  }
+  const [word = '', ...path] = name.split('.')
+  const kind = kindNamed(word)
+  if (kind === undefined) return explain(argv)
+  const found = fieldText(kind, path.join('.'))
+  if (!found.ok) {
+    const near = closest(path.at(-1) ?? '', found.known)
+    const hint =
+      near === undefined ? `Known fields there: ${found.known.join(', ') || 'none'}.` : `Did you mean \`${near}\`?`
+    throw new PenstockError('PEN_USAGE', `There is no field \`${path.join('.')}\` of ${kind.kind}. ${hint}`)
+  }
+  process.stdout.write(found.text)
+  return 0
 }

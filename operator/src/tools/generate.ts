@@ -6,6 +6,8 @@ import { withRooms } from '@penstock/agent/testing/rooms'
 import { type DerivedFolder, deriveFolders } from '@penstock/agent/tools/generate'
 import { stringify } from 'yaml'
 import { customResourceDefinitions } from '../api/crds.ts'
+import { kinds } from '../api/kinds.ts'
+import { kindPage, resourcesSchema } from '../api/reference.ts'
 import { roomsPage } from '../testing/rooms.ts'
 import { chartFolders } from '../workloads/chart.ts'
 
@@ -33,13 +35,33 @@ function architecture(): DerivedFolder {
   return { name: 'operator', path, files: new Map([['ARCHITECTURE.md', withRooms(page, roomsPage())]]), shared: true }
 }
 
+/** operator/reference/: a page for each kind, and their schema for editors. */
+export function referenceFiles(): Map<string, string> {
+  const index = kinds.map(({ kind, about }) => `- [${kind}](${kind.toLowerCase()}.md): ${about}`).join('\n')
+  const schema = '[schema.json](schema.json) is the JSON Schema of all kinds, for editors.'
+  return new Map([
+    ['README.md', `# Reference of the resources\n\n${index}\n\n${schema}\n`],
+    ['schema.json', `${JSON.stringify(resourcesSchema(), undefined, 2)}\n`],
+    ...kinds.map((kind): [string, string] => [`${kind.kind.toLowerCase()}.md`, kindPage(kind)]),
+  ])
+}
+
 function yaml(value: object): string {
   return stringify(value, { lineWidth: 0, aliasDuplicateObjects: false })
 }
 
+function reference(): DerivedFolder {
+  return { name: 'operator/reference', path: join(root, 'operator/reference'), files: referenceFiles() }
+}
+
 /** Every folder that is derived. */
 export function derivedFolders(): readonly DerivedFolder[] {
-  return [{ name: 'crds', path: join(root, 'crds'), files: crdFiles() }, ...chartFolders(root), architecture()]
+  return [
+    { name: 'crds', path: join(root, 'crds'), files: crdFiles() },
+    ...chartFolders(root),
+    reference(),
+    architecture(),
+  ]
 }
 
 if (import.meta.main) process.exitCode = await deriveFolders(derivedFolders(), process.argv.includes('--check'))

@@ -1,0 +1,57 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Ajv } from 'ajv'
+import { expect, test } from 'vitest'
+import { parse, parseAllDocuments } from 'yaml'
+import { customResourceDefinitions } from './crds.ts'
+import { kinds } from './kinds.ts'
+import { fieldText, kindNamed, kindPage, resourcesSchema } from './reference.ts'
+
+const root = join(import.meta.dirname, '../../..')
+
+test('a kind is known by the names that kubectl takes', () => {
+  for (const { metadata, spec } of customResourceDefinitions()) {
+    const { names } = spec as { names: { kind: string; plural: string; singular: string; shortNames: string[] } }
+    for (const name of [names.kind, names.plural, names.singular, ...names.shortNames])
+      expect(kindNamed(name)?.kind, metadata.name).toBe(names.kind)
+  }
+  expect(kindNamed('Deployment')).toBeUndefined()
+})
+
+test('the page of a kind has every field, and each is explained', () => {
+  for (const kind of kinds) {
+    const fields = [...kindPage(kind).matchAll(/^- `([^`]+)` \((.+)\): (.+)$/gm)]
+    expect(fields.length, kind.kind).toBeGreaterThan(5)
+    for (const [, path = '', type = '', meaning = ''] of fields) {
+      const found = fieldText(kind, path)
+      expect(found).toMatchObject({ ok: true })
+      if (found.ok) expect(found.text).toContain(`(${type})\n\n${meaning}`)
+    }
+  }
+})
+
+test('a field is explained with the fields below it, wherever it stands in a list', () => {
+  const pipeline = kindNamed('pipeline')
+  if (pipeline === undefined) throw new Error('There is no Pipeline.')
+  const text = fieldText(pipeline, 'spec.sources.multiline')
+  expect(text).toEqual(fieldText(pipeline, 'spec.sources[0].multiline'))
+  expect(text).toMatchObject({
+    ok: true,
+    text: expect.stringContaining('preset  (one of `java`, `python`, `go`, `ruby`)'),
+  })
+  expect(fieldText(pipeline, 'spec.sorces')).toMatchObject({ ok: false, known: expect.arrayContaining(['sources']) })
+})
+
+test('the schema for editors takes the examples, and refuses what is written wrongly', () => {
+  const validate = new Ajv({ strict: false }).compile(resourcesSchema())
+  const folder = join(root, 'examples/quickstart')
+  const resources = readdirSync(folder).flatMap((file) =>
+    parseAllDocuments(readFileSync(join(folder, file), 'utf8')).map((document) => document.toJS()),
+  )
+  expect(resources.length).toBeGreaterThan(2)
+  for (const resource of resources) expect(validate(resource), JSON.stringify(validate.errors?.slice(0, 3))).toBe(true)
+
+  const head = 'apiVersion: penstock.dev/v1alpha1\nkind: Pipeline\nmetadata: { name: a }\n'
+  expect(validate(parse(`${head}spec: { sources: [{ name: a, type: x, multilin: {} }] }`))).toBe(false)
+  expect(validate(parse(`${head}spec: { mode: Everywhere }`))).toBe(false)
+})

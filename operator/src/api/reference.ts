@@ -1,0 +1,129 @@
+// The kinds as people and editors read them: a page for each, the text of one field, and a JSON Schema of all. All of it follows from
+// the declarations.
+
+import { rootSchema } from './crds.ts'
+import { type Kind, kinds } from './kinds.ts'
+import { apiVersion } from './object.ts'
+
+type Node = Readonly<Record<string, unknown>>
+
+/** A kind by any name that `kubectl` takes for it. */
+export function kindNamed(word: string): Kind | undefined {
+  const wanted = word.toLowerCase()
+  return kinds.find(({ kind, plural, shortName }) => [kind.toLowerCase(), plural, shortName].includes(wanted))
+}
+
+/** The page of a kind: every field with type, default and meaning. */
+export function kindPage(kind: Kind): string {
+  const { spec, status } = rootSchema(kind)['properties'] as Readonly<Record<string, Node>>
+  const scope = kind.namespaced ? 'Namespaced.' : 'Of the whole cluster.'
+  const section = (name: string, node: Node | undefined) =>
+    node === undefined ? [] : [`## ${name}`, lines(node, name).join('\n')]
+  const head = `${kind.about} ${scope} \`apiVersion: ${apiVersion}\`, short name \`${kind.shortName}\`.`
+  const all = `\`penstock explain ${kind.kind}.spec\` prints a part of this page.`
+  return `${[`# ${kind.kind}`, head, all, ...section('spec', spec), ...section('status', status)].join('\n\n')}\n`
+}
+
+/** What there is to say of a field such as `spec.sources[0].multiline`, and the names that could have been meant where it is none. */
+export function fieldText(
+  kind: Kind,
+  path: string,
+): { readonly ok: true; readonly text: string } | { readonly ok: false; readonly known: readonly string[] } {
+  const words = path.split('.').flatMap((word) => word.replace(/\[\w*\]/g, '') || [])
+  let node: Node = rootSchema(kind)
+  let required: readonly string[] = []
+  for (const word of words) {
+    const below = itemOf(node)
+    const members = membersOf(below)
+    const next = Object.hasOwn(members, word) ? members[word] : (below['additionalProperties'] as Node | undefined)
+    if (next === undefined) return { ok: false, known: Object.keys(members) }
+    required = ((below['required'] ?? []) as string[]).includes(word) ? ['required'] : []
+    node = next
+  }
+  const label = [kind.kind, ...words].join('.')
+  const facts = [typeText(node), ...required, ...limitTexts(node)].join(', ')
+  const below = Object.entries(membersOf(itemOf(node)))
+  const fields = below.map(([name, member]) => `  ${name}  (${typeText(member)})\n      ${member['description'] ?? ''}`)
+  const parts = [
+    `${label}  (${facts})`,
+    String(node['description'] ?? ''),
+    ...(fields.length > 0 ? [`Fields:\n${fields.join('\n')}`] : []),
+  ]
+  return { ok: true, text: `${parts.filter((part) => part !== '').join('\n\n')}\n` }
+}
+
+/** JSON Schema of all kinds, for editors. */
+export function resourcesSchema(): object {
+  return {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    title: 'Resources of Penstock',
+    oneOf: kinds.map((kind) => {
+      const properties = membersOf(rootSchema(kind))
+      const closed = Object.fromEntries(Object.entries(properties).map(([name, node]) => [name, plain(node)]))
+      return {
+        title: kind.kind,
+        type: 'object',
+        description: kind.about,
+        required: ['apiVersion', 'kind', 'metadata', 'spec'],
+        properties: { ...closed, apiVersion: { const: apiVersion }, kind: { const: kind.kind } },
+        additionalProperties: false,
+      }
+    }),
+  }
+}
+
+/** A structural schema in the words of JSON Schema: members that are not declared are refused, as the API server prunes them. */
+function plain(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(plain)
+  if (typeof value !== 'object' || value === null) return value
+  const node = value as Node
+  const kept = Object.entries(node).filter(([key]) => !key.startsWith('x-kubernetes-') && key !== 'format')
+  const isOpen = node['x-kubernetes-preserve-unknown-fields'] === true || node['additionalProperties'] !== undefined
+  const isClosed = node['type'] === 'object' && node['properties'] !== undefined && !isOpen
+  return {
+    ...Object.fromEntries(kept.map(([key, item]) => [key, plain(item)])),
+    ...(isClosed ? { additionalProperties: false } : {}),
+  }
+}
+
+function lines(node: Node, path: string): string[] {
+  const below = itemOf(node)
+  const inner = below === node ? path : `${path}[]`
+  const required = (below['required'] ?? []) as string[]
+  const own = Object.entries(membersOf(below)).flatMap(([name, member]) => {
+    const facts = [typeText(member), ...(required.includes(name) ? ['required'] : []), ...limitTexts(member)].join(', ')
+    return [`- \`${inner}.${name}\` (${facts}): ${member['description'] ?? ''}`, ...lines(member, `${inner}.${name}`)]
+  })
+  const values = below['additionalProperties']
+  return typeof values === 'object' && values !== null ? [...own, ...lines(values as Node, `${inner}.*`)] : own
+}
+
+function membersOf(node: Node): Readonly<Record<string, Node>> {
+  return (node['properties'] ?? {}) as Record<string, Node>
+}
+
+/** The items of a list, which are what its fields are of. */
+function itemOf(node: Node): Node {
+  return node['type'] === 'array' ? itemOf(node['items'] as Node) : node
+}
+
+function typeText(node: Node): string {
+  const values = node['enum'] as readonly string[] | undefined
+  if (values !== undefined) return `one of ${values.map((value) => `\`${value}\``).join(', ')}`
+  if (node['type'] === 'array') return `list of ${typeText(node['items'] as Node)}`
+  if (node['x-kubernetes-int-or-string'] === true) return 'integer or string'
+  const each = node['additionalProperties']
+  if (typeof each === 'object' && each !== null) return `map of ${typeText(each as Node)}`
+  return String(node['type'] ?? 'any value')
+}
+
+function limitTexts(node: Node): readonly string[] {
+  const fallback = node['default']
+  const shown = (name: string, text: string) => (node[name] === undefined ? [] : [`${text} ${node[name]}`])
+  return [
+    ...(fallback === undefined ? [] : [`default \`${JSON.stringify(fallback)}\``]),
+    ...shown('minimum', 'at least'),
+    ...shown('maximum', 'at most'),
+    ...shown('maxItems', 'items at most'),
+  ]
+}
