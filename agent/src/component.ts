@@ -255,6 +255,8 @@ interface Declaration<O extends Options> {
   readonly summary: string
   /** Further text of the reference page, Markdown. */
   readonly description?: string
+  /** Products that it works with, by the names that users search for. */
+  readonly products?: readonly string[]
   /** Names that users know from elsewhere; accepted and reported once. */
   readonly aliases?: readonly string[]
   /** How events differ from those that the component of an alias makes elsewhere, as a sentence about this one. */

@@ -11,6 +11,7 @@ import { parse } from 'yaml'
 import { loadConfig } from '../config/load.ts'
 import { errorCodes, PenstockError } from '../errors.ts'
 import { components } from '../registry.ts'
+import { indexPage } from '../schema/reference.ts'
 import { run as completion } from './completion.ts'
 import { run as convertConfig } from './convert-config.ts'
 import { exitCodeOf } from './exit-codes.ts'
@@ -19,6 +20,7 @@ import { run as generate } from './generate.ts'
 import { run as generateSchema } from './generate-schema.ts'
 import { run as graph } from './graph.ts'
 import { run as list } from './list.ts'
+import { referencePages } from './pages.ts'
 import { run as remap } from './remap.ts'
 import { run as testCommand } from './test.ts'
 import { run as validate } from './validate.ts'
@@ -222,6 +224,25 @@ test('explain prints the page of a component, an alias, a metric and an error co
     code: 64,
     output: 'There is nothing named "consol". Did you mean "console"?',
   })
+})
+
+test('every product is found in list, the index and by explain', async () => {
+  const { output } = await called(list)
+  const index = indexPage(referencePages())
+  const known = components.flatMap(({ type, products = [] }) => products.map((product) => ({ type, product })))
+  expect(known.length).toBeGreaterThan(15)
+  for (const { type, product } of known) {
+    expect(output.split('\n').find((line) => line.includes(`  ${type} (`))).toContain(product)
+    expect(index.split('\n').find((line) => line.includes(`[${type}]`))).toContain(product)
+    for (const word of [product, product.toUpperCase(), ...product.split(' ')]) {
+      const explained = await called(explain, word)
+      expect([explained.code, explained.output]).toEqual([0, expect.stringContaining(type)])
+    }
+  }
+  expect((await called(explain, 'datadog')).output).toMatch(
+    /^Components for datadog:\n {2}monitor_a_logs .*\n {2}monitor_a_metrics /,
+  )
+  expect(await called(explain, 'kafka')).toMatchObject({ code: 64 })
 })
 
 describe('generate', () => {

@@ -2,6 +2,7 @@
 
 import { PenstockError } from '../errors.ts'
 import { closest } from '../schema/problems.ts'
+import type { Page } from '../schema/reference.ts'
 import { type Flags, flagHelp, parseArgs } from './args.ts'
 import { exitCodes } from './exit-codes.ts'
 import { referencePages } from './pages.ts'
@@ -26,6 +27,13 @@ export async function run(argv: readonly string[]): Promise<number> {
   const pages = referencePages()
   // A name may stand for two things: `filter` is a transform and a function.
   const found = pages.filter((page) => page.names.includes(name))
+  const forProduct = found.length > 0 ? [] : pages.filter((page) => isFor(page, name))
+  if (forProduct.length > 1) {
+    const lines = forProduct.map((page) => `  ${page.names[0]}  ${page.summary}`)
+    process.stdout.write(`Components for ${name}:\n${lines.join('\n')}\n\nName one of them to see its page.\n`)
+    return exitCodes.ok
+  }
+  found.push(...forProduct)
   if (found.length === 0) {
     const near = closest(
       name,
@@ -36,4 +44,13 @@ export async function run(argv: readonly string[]): Promise<number> {
   }
   process.stdout.write(found.map((page) => page.text).join('\n---\n\n'))
   return exitCodes.ok
+}
+
+/** Whether a component works with a product, of which one word will do. */
+function isFor({ products = [] }: Page, name: string): boolean {
+  const wanted = name.toLowerCase()
+  return products.some((product) => {
+    const known = product.toLowerCase()
+    return known === wanted || known.split(' ').includes(wanted)
+  })
 }

@@ -29,9 +29,11 @@ export async function run(argv: readonly string[]): Promise<number> {
     process.stdout.write(`${JSON.stringify(Object.fromEntries(types))}\n`)
     return exitCodes.ok
   }
-  const width = Math.max(0, ...components.map((component) => component.type.length))
+  const shown = ({ type, products = [] }: (typeof components)[number]) =>
+    products.length === 0 ? type : `${type} (${products.join(', ')})`
+  const width = Math.max(0, ...components.map((component) => shown(component).length))
   const parts = listed.map(([kind, own]) => {
-    const lines = own.map((component) => `  ${component.type.padEnd(width)}  ${component.summary}`)
+    const lines = own.map((component) => `  ${shown(component).padEnd(width)}  ${component.summary}`)
     return [`${kind[0]?.toUpperCase()}${kind.slice(1)}:`, ...lines].join('\n')
   })
   process.stdout.write(`${parts.join('\n\n')}\n`)

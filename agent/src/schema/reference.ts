@@ -9,6 +9,8 @@ import { aliasesOf, membersOf, type Schema, variantsOf } from './walk.ts'
 export interface Page {
   /** What `explain` finds it by. */
   readonly names: readonly string[]
+  /** Products that it works with, by which `explain` finds it, too. */
+  readonly products?: readonly string[]
   /** File below the folder of the reference. */
   readonly file: string
   /** Heading of the part of the index that lists it. */
@@ -24,6 +26,7 @@ export interface ComponentFacts {
   readonly kind: 'source' | 'transform' | 'sink'
   readonly summary: string
   readonly description?: string
+  readonly products?: readonly string[]
   readonly aliases?: readonly string[]
   /** What to use instead. */
   readonly deprecated?: string
@@ -38,9 +41,10 @@ export interface ComponentFacts {
 }
 
 export function componentPage(component: ComponentFacts): Page {
-  const { type, kind, summary, description, aliases = [] } = component
+  const { type, kind, summary, description, products = [], aliases = [] } = component
   const title = `${kind[0]?.toUpperCase()}${kind.slice(1)}`
   const facts = [
+    ...(products.length === 0 ? [] : [`Works with ${products.join(', ')}.`]),
     ...(component.accepts === undefined ? [] : [`Takes ${component.accepts.join(' and ')} events.`]),
     ...(component.outputs === undefined ? [] : [`Emits ${component.outputs.join(' and ')} events.`]),
     ...(kind === 'source'
@@ -77,7 +81,8 @@ export function componentPage(component: ComponentFacts): Page {
       ...optionLines(component.options, 0, true),
     ].join('\n'),
   ].join('\n\n')
-  return { names: [type, ...aliases], file: `${kind}s/${type}.md`, section: `${title}s`, summary, text: `${text}\n` }
+  const names = [type, ...aliases]
+  return { names, products, file: `${kind}s/${type}.md`, section: `${title}s`, summary, text: `${text}\n` }
 }
 
 /** A page of settings that belong to no component. `underOperator` says by option what decides where an operator runs the agent. */
@@ -223,7 +228,10 @@ export function languagePage(names: readonly string[], title: string, summary: s
 export function indexPage(pages: readonly Page[]): string {
   const parts = ['# Reference', 'Generated from the declarations; `penstock-agent explain NAME` prints a page.']
   for (const [section, listed] of Map.groupBy(pages, (page) => page.section)) {
-    const lines = listed.map((page) => `- [${page.names[0]}](${page.file}): ${page.summary}`)
+    const lines = listed.map((page) => {
+      const known = page.products === undefined || page.products.length === 0 ? '' : ` (${page.products.join(', ')})`
+      return `- [${page.names[0]}](${page.file})${known}: ${page.summary}`
+    })
     parts.push(`## ${section}`, lines.join('\n'))
   }
   return `${parts.join('\n\n')}\n`

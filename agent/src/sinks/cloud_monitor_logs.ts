@@ -24,6 +24,7 @@ const contentType = 'application/json'
 
 export const cloudMonitorLogs = defineSink({
   type: 'cloud_monitor_logs',
+  products: ['Azure Monitor'],
   summary: 'Delivers log events to the data collector of a cloud monitor.',
   description:
     'The timestamp is sent in milliseconds as the field `time_generated_key`; an event without one gets the present.',

@@ -45,6 +45,7 @@ const lastInstantMs = 9_223_372_036_854
 
 export const logAggregator = defineSink({
   type: 'log_aggregator',
+  products: ['Grafana Loki'],
   summary: 'Delivers log events to a log aggregation system.',
   description:
     'Where the destination refuses some entries of a request for their time or their length, and keeps the others, those alone are discarded.',

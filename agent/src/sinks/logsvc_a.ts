@@ -7,6 +7,7 @@ import { ingestProblems, ingestSink } from './logsvc/ingest.ts'
 
 export const logsvcA = defineSink({
   type: 'logsvc_a',
+  products: ['Mezmo'],
   summary: 'Delivers log events to log service A.',
   description:
     'The message becomes the `line`; `timestamp`, `app`, `env` and `file` are sent beside it, and all other fields as `meta`.',

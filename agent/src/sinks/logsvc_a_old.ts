@@ -7,6 +7,7 @@ import { ingestProblems, ingestSink } from './logsvc/ingest.ts'
 
 export const logsvcAOld = defineSink({
   type: 'logsvc_a_old',
+  products: ['LogDNA'],
   summary: 'Delivers log events to log service A under its older name.',
   description:
     'Kept for configurations that use the older name; new ones use `logsvc_a`. A buffer on disk needs no `max_size` here: it then has the smallest one, 268435488 bytes.',

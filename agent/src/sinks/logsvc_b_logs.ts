@@ -26,6 +26,7 @@ const jsonCodecs = new Set(['json', 'native_json', 'gelf'])
 
 export const logsvcBLogs = defineSink({
   type: 'logsvc_b_logs',
+  products: ['Humio', 'LogScale'],
   summary: 'Delivers log events to log service B.',
   description:
     'The timestamp leaves the event: its milliseconds are the time of the envelope, the nanoseconds below them a field of the event.',

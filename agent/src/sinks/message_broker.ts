@@ -38,6 +38,7 @@ const authMessage = 'Invalid auth config: can only specify name and token or oau
 
 export const messageBroker = defineSink({
   type: 'message_broker',
+  products: ['Apache Pulsar'],
   summary: 'Publishes events to a topic of a publish/subscribe message broker.',
   description: [
     'Each event is one message. Events with a key go to the partition that the hash of the key chooses, others take turns',

@@ -30,6 +30,7 @@ const keySecret = 'datadog_api_key'
 
 export const monitorALogs = defineSink({
   type: 'monitor_a_logs',
+  products: ['Datadog'],
   summary: 'Delivers log events to the log intake of monitoring service A.',
   description: [
     'The fields of the message, the time and the host get the names that the service reserves (`message`, `timestamp`,',

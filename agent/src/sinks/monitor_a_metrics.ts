@@ -45,6 +45,7 @@ const maxCount = 2 ** 32 - 1
 
 export const monitorAMetrics = defineSink({
   type: 'monitor_a_metrics',
+  products: ['Datadog'],
   summary: 'Delivers metric events to the metric intake of monitoring service A.',
   description: [
     'Counters, gauges and sets become series, distributions and histograms become sketches. A summary becomes the counters',

@@ -20,6 +20,7 @@ const receivers = {
 
 export const monitorCLogs = defineSink({
   type: 'monitor_c_logs',
+  products: ['Sematext'],
   summary: 'Delivers log events to the log receiver of monitoring service C.',
   description: 'The timestamp is sent as `@timestamp` and the host as `os.host`; all other fields as they are.',
   aliases: ['sematext_logs'],

@@ -17,6 +17,7 @@ const bases = { us: 'https://spm-receiver.sematext.com', eu: 'https://spm-receiv
 
 export const monitorCMetrics = defineSink({
   type: 'monitor_c_metrics',
+  products: ['Sematext'],
   summary: 'Delivers counters and gauges to a monitoring service.',
   description:
     'The service takes single values: events of other types are counted as discarded. Send their single values as gauges, ' +

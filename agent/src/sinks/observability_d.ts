@@ -44,6 +44,7 @@ const maxBytes = 1_000_000
 
 export const observabilityD = defineSink({
   type: 'observability_d',
+  products: ['New Relic'],
   summary: 'Delivers log and metric events to observability platform D.',
   description: [
     'With `api: logs` the message and the time stand by themselves and all other fields below `attributes`, without arrays.',

@@ -38,6 +38,7 @@ import { seriesOf, writeSeries } from './remote_write_metrics/series.ts'
 
 export const remoteWriteMetrics = defineSink({
   type: 'remote_write_metrics',
+  products: ['Prometheus', 'Mimir', 'VictoriaMetrics'],
   summary: 'Delivers metric events to a receiver of Prometheus remote write.',
   description:
     'Increments are added up: the receiver gets running totals, from zero at each start of the agent. ' +

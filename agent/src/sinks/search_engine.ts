@@ -52,6 +52,7 @@ const keptLines = { maxEntries: 1000, maxBytes: 2 << 20, sizeOf: (line: string) 
 
 export const searchEngine = defineSink({
   type: 'search_engine',
+  products: ['Elasticsearch', 'OpenSearch'],
   summary: 'Delivers log and metric events to a document search engine.',
   aliases: ['elasticsearch'],
   accepts: ['log', 'metric'],

@@ -59,6 +59,7 @@ const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
 export const siemUnstructured = defineSink({
   type: 'siem_unstructured',
+  products: ['Google Chronicle'],
   summary: 'Delivers log events as unstructured logs to a security information service.',
   description: [
     'Credentials are, in this order: `credentials_path`, `api_key`, the file that the environment variable',

@@ -30,6 +30,7 @@ function given(options: Chosen): { first: string[]; second: string[] } {
 
 export const tsdbMetrics = defineSink({
   type: 'tsdb_metrics',
+  products: ['InfluxDB'],
   summary: 'Delivers metric events to a time-series database that takes lines of measurements.',
   description:
     'Give `database` for servers of the first generation, or `org`, `bucket` and `token` for those of the second. ' +

@@ -16,6 +16,7 @@ import { MessageReceiver } from './amqp/receiver.ts'
 
 export const amqp = defineSource({
   type: 'amqp',
+  products: ['RabbitMQ'],
   summary: 'Consumes a queue of an AMQP 0.9.1 broker.',
   description:
     'The queue must exist. A message is acknowledged when the pipeline has accepted its events, or, with acknowledgements, when they are delivered; it is rejected without being put back into the queue when a sink cannot deliver them, so that the queue may move it to a dead-letter exchange. After a lost connection the broker gives out again what was not acknowledged. Agents that consume one queue share its messages. A client identifies itself by `tls.crt_file` and `tls.key_file`, or by a PKCS#12 file in either.',

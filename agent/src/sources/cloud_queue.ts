@@ -20,6 +20,7 @@ import { QueueReceiver } from './cloud_queue/receiver.ts'
 
 export const cloudQueue = defineSource({
   type: 'cloud_queue',
+  products: ['AWS SQS'],
   summary: 'Receives the messages of a queue of a cloud provider (SQS).',
   description:
     'Agents that receive from one queue share its messages. Credentials come from `auth`, else from the environment, the shared files, a web identity, the container or the instance, in this order, and are looked up again before they end and when the service refuses them. They must allow `sqs:ReceiveMessage` and `sqs:DeleteMessage`; `sqs:GetQueueAttributes` is used by the health check only.',

@@ -10,6 +10,7 @@ const defaultEndpoint = 'https://localhost:2113/stats'
 
 export const eventstoreMetrics = defineSource({
   type: 'eventstore_metrics',
+  products: ['EventStoreDB', 'KurrentDB'],
   summary: 'Scrapes the statistics of event store nodes.',
   aliases: ['eventstoredb_metrics'],
   outputs: ['metric'],

@@ -13,6 +13,7 @@ import { EventFollower } from './orchestrator_events/follower.ts'
 
 export const orchestratorEvents = defineSource({
   type: 'orchestrator_events',
+  products: ['Kubernetes'],
   summary: 'Collects Kubernetes Events about the objects of a cluster.',
   description:
     'Watches `events.k8s.io/v1`, which needs Kubernetes 1.19 or newer. Each new event, and each change of one, such as a further occurrence, becomes a log event: `message` is the note, `timestamp` the last occurrence, and the rest is below `orchestrator`: `event_name`, `event_namespace`, `event_uid`, `type`, `reason`, `action`, `count`, `first_timestamp`, `last_timestamp`, `reporting_controller`, `reporting_instance`, and `regarding` and `related` with `api_version`, `kind`, `namespace`, `name`, `uid`, `field_path`. Fields that an event does not have are absent.\n\nThe position is kept in `data_dir` and moves when events were delivered. After a restart the source goes on from there as long as the API server still knows the version; otherwise it reads the list again and passes over what it has delivered and what is older than a minute before the newest of that. Another replica that takes over begins a minute before its predecessor was last known to run. In both cases events may come twice. Events that the API server has removed meanwhile, by default after an hour, are lost.\n\nThe agent needs `list` and `watch` on `events` of the group `events.k8s.io`, for the cluster or, with `namespaces`, in each of them.',

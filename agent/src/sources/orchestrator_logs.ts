@@ -24,6 +24,7 @@ import { Throttle } from './orchestrator_logs/throttle.ts'
 
 export const orchestratorLogs = defineSource({
   type: 'orchestrator_logs',
+  products: ['Kubernetes'],
   summary: 'Collects the logs of the pods of a node and adds what the Kubernetes API knows about them.',
   description:
     'Reads the files below `/var/log/pods` and follows pods, namespaces and the node at the API. Pods and namespaces with the label `penstock.dev/exclude: "true"` are left out, and so are the containers that the annotation `penstock.dev/exclude-containers` of a pod names. Needs Kubernetes 1.19 or newer.',

@@ -8,6 +8,7 @@ import { readStatus } from './webserver_metrics/status.ts'
 
 export const webserverMetrics = defineSource({
   type: 'webserver_metrics',
+  products: ['Apache httpd'],
   summary: 'Scrapes the status page of Apache httpd.',
   description:
     'The module `mod_status` must be enabled, and the machine-readable form of its page is what is read: addresses end with `?auto`. With `ExtendedStatus On` there are more values.',
