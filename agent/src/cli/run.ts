@@ -369,13 +369,9 @@ class Agent {
   /** What the agent runs in place of a configuration, if `--bundle` names it. */
   async #openBundle(): Promise<BundleMode | undefined> {
     const { bundle } = this.#flags
-    if (bundle !== undefined) {
-      const { BundleMode } = await import('../bundle/mode.ts')
-      return await BundleMode.open({ ...this.#flags, bundle }, this.#logger, this.#metrics)
-    }
-    if (this.#flags.drain === true)
-      throw new PenstockError('PEN_USAGE', '--drain needs --bundle, which contains the destinations of the events.')
-    return undefined
+    if (bundle === undefined) return undefined
+    const { BundleMode } = await import('../bundle/mode.ts')
+    return await BundleMode.open({ ...this.#flags, bundle }, this.#logger, this.#metrics)
   }
 
   async #serve(address: string, bundle: BundleMode | undefined): Promise<ApiServer> {

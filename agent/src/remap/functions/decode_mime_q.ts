@@ -80,7 +80,7 @@ function fromQuoted(text: string): Buffer {
   const plain = text.replaceAll('_', ' ')
   const pieces: Buffer[] = []
   let at = 0
-  for (const match of plain.matchAll(/=(?:[^]{2}|$)/g)) {
+  for (const match of plain.matchAll(/=(?:..|$)/gs)) {
     const digits = match[0].slice(1)
     if (digits !== '' && !/^[0-9A-Fa-f]{2}$/.test(digits)) continue
     pieces.push(Buffer.from(plain.slice(at, match.index)), Buffer.from(digits, 'hex'))

@@ -30,6 +30,5 @@ export const parseQueryString = defineFunction({
 
 /** Node takes one byte of a character beyond ASCII that stands beside an escape. */
 function inAscii(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: the range is all of ASCII
   return text.replace(/[^\0-\x7f]+/g, (part) => encodeURIComponent(part.toWellFormed()))
 }
