@@ -184,7 +184,7 @@ export const agentSpec = object(
         canary: object(
           {
             percent: integer('Percent of the agents that go first.', { maximum: 100 }),
-            minNodes: integer('Agents that go first at least.'),
+            minNodes: integer('Agents that go first at least; one does in any case.'),
             bake: duration('How long they are watched.'),
           },
           'The first step.',

@@ -68,7 +68,7 @@ export const tenantPolicySpec = object(
         ),
         bytesPerEvent: specQuantity(
           `Bytes of the values that a program makes. ${bytesText(defaultBudget.bytes)} if not given; more than ${bytesText(maxBudget.bytes)} counts as that.`,
-          `${countsAsZero}: programs of Pipelines fail every event for which they make a value.`,
+          `${countsAsZero}: programs of Pipelines fail events for which they make values in loops.`,
         ),
       },
       'Budget of a program for one event.',

@@ -37,7 +37,7 @@ const base: Observation = {
 function run(start: Observation, takes: (node: AgentNode) => AgentNode): { steps: string[]; end: Decision } {
   const steps: string[] = []
   let seen = start
-  for (let turn = 0; turn < 100; turn++) {
+  for (let turn = 0; turn < 400; turn++) {
     const decision = decide(seen)
     if (decision.action === 'start') {
       const { percent, salt } = decision
@@ -76,6 +76,21 @@ test('at least as many agents as the canary asks for are chosen, however few the
     const decision = decide({ ...base, desired: 'new', nodes })
     if (decision.action !== 'start') throw new Error(decision.action)
     expect(nodes.filter(({ node: name }) => takesCandidate(decision, name)).length).toBeGreaterThanOrEqual(1)
+  }
+})
+
+test.each([
+  { canary: { percent: 0, minNodes: 0 } },
+  { canary: { percent: 1, minNodes: 0 } },
+  { canary: { percent: 0 } },
+  { canary: { percent: 0, minNodes: 0, bake: '0s' }, step: { percent: 1, bake: '0s' }, maxFailedPercent: 0 },
+])('the smallest numbers of a rollout choose one agent at first, and lead to its end: %j', (rollout) => {
+  for (const count of [2, 5, 40]) {
+    const start = { ...base, policy: policyOf(rollout), desired: 'new', nodes: forty.slice(0, count) }
+    const first = decide(start)
+    const chosen = start.nodes.filter((each) => first.action === 'start' && takesCandidate(first, each.node))
+    expect(chosen.length).toBeGreaterThan(0)
+    expect(run(start, (each) => ({ ...each, revision: 'new' })).end).toEqual({ action: 'promote' })
   }
 })
 

@@ -135,9 +135,9 @@ function begin(seen: Observation): Decision {
   if (canary === null || isAtOnce(seen)) return { action: 'start', percent: 100, salt }
   // Who is lost would try nothing.
   const alive = nodes.filter(({ stale }) => !stale)
-  const least = Math.min(canary.minNodes, alive.length)
+  // A share that chooses nobody would try nothing, and begin again without end.
+  const least = Math.min(Math.max(1, canary.minNodes), alive.length)
   const buckets = alive.map(({ node }) => bucketOf(salt, node)).sort((left, right) => left - right)
-  // A share that chooses nobody would try nothing.
   const enough = least === 0 ? 0 : (buckets[least - 1] as number) + 1
   return { action: 'start', percent: Math.min(100, Math.max(canary.percent, enough)), salt }
 }
