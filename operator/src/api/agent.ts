@@ -116,7 +116,7 @@ export const agentSpec = object(
     aggregator: object(
       {
         workload: oneOf(['Deployment', 'StatefulSet'], 'StatefulSet needs storage.'),
-        replicas: integer('Number of pods.', { format: 'int32' }),
+        replicas: integer('Number of pods. 0: none.', { format: 'int32' }),
         autoscaling: object(
           {
             minReplicas: integer('Least number of pods.', { minimum: 1 }),

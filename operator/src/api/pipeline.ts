@@ -139,13 +139,13 @@ const limits = object(
     perContainer: object(
       {
         linesPerSecond: integer('Lines a second of one container.', { minimum: 1 }),
-        bytesPerSecond: specQuantity('Bytes a second of one container.', goesOn),
+        bytesPerSecond: specQuantity('Bytes a second of one container. 0: nothing is read.', goesOn),
         onLimit,
       },
       'For each container.',
     ),
     pipeline: object(
-      { bytesPerSecond: specQuantity('Bytes a second on one agent.', goesOn), onLimit },
+      { bytesPerSecond: specQuantity('Bytes a second on one agent. 0: nothing is read.', goesOn), onLimit },
       'For the Pipeline.',
     ),
   },

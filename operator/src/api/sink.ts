@@ -27,7 +27,7 @@ const clusterMembers = {
       perNamespace: object(
         {
           bytesPerSecond: specQuantity(
-            'Bytes a second that they read on one agent. More waits in its files.',
+            'Bytes a second that they read on one agent. More waits in its files. 0: nothing is read.',
             'Until it is corrected, the operator rejects new versions of Pipelines that refer to the sink; accepted ones run.',
           ),
         },

@@ -67,7 +67,7 @@ export const tenantPolicySpec = object(
           { minimum: 1, maximum: maxBudget.turns },
         ),
         bytesPerEvent: specQuantity(
-          `Bytes of the values that a program makes. ${bytesText(defaultBudget.bytes)} if not given; more than ${bytesText(maxBudget.bytes)} counts as that.`,
+          `Bytes of the values that a program makes. ${bytesText(defaultBudget.bytes)} if not given; more than ${bytesText(maxBudget.bytes)} counts as that. 0: no values in loops.`,
           `${countsAsZero}: programs of Pipelines fail events for which they make values in loops.`,
         ),
       },
@@ -75,14 +75,14 @@ export const tenantPolicySpec = object(
     ),
     quota: object(
       {
-        pipelines: integer('Pipelines of a namespace.'),
-        components: integer('Components of a namespace.'),
+        pipelines: integer('Pipelines of a namespace. 0: none.'),
+        components: integer('Components of a namespace. 0: none.'),
         diskBuffer: specQuantity(
-          'Bytes of disk buffers of a namespace.',
+          'Bytes of disk buffers of a namespace. 0: none.',
           `${countsAsZero}: the operator rejects new versions of Pipelines with disk buffers.`,
         ),
         bytesPerSecond: specQuantity(
-          'Bytes a second that the Pipelines of a namespace read on one agent, together. More waits in its files.',
+          'Bytes a second that the Pipelines of a namespace read on one agent, together. More waits in its files. 0: nothing is read.',
           `${countsAsZero}: the Pipelines of the namespace read nothing.`,
         ),
         cpuShare: integer('Share of the CPU, against others.', { minimum: 1, maximum: 1000 }),
