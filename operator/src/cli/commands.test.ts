@@ -131,6 +131,8 @@ test.each([
   { args: 'version', says: `penstock ${version}\n` },
   { args: 'help lint', says: 'Usage: penstock lint ' },
   { args: 'help', says: 'Usage: penstock COMMAND' },
+  { args: 'explain T7', says: 'Destinations are not addresses of the node' },
+  { args: 'explain nomatchingagent', says: 'No Agent selects the Pipeline.' },
   { args: 'explain pipelines', says: 'Fields:\n  apiVersion' },
   { args: 'explain Pipeline.spec.sources.multiline', says: 'Rules for the stack traces of a language.' },
 ])('penstock $args prints what it asks for', async ({ args, says }) => {

@@ -5,11 +5,12 @@ import { run as explain } from '@penstock/agent/cli/explain'
 import { PenstockError } from '@penstock/agent/errors'
 import { closest } from '@penstock/agent/schema/problems'
 import { fieldText, kindNamed } from '../api/reference.ts'
+import { ruleText } from '../api/rules.ts'
 
 export const usage = `Usage: penstock explain NAME
 
-Prints the page of a kind (Pipeline) or a field of it (Pipeline.spec.sources.multiline), a component (search_engine), a function of programs
-(parse_json), a metric or an error code (E103).
+Prints the page of a kind (Pipeline) or a field of it (Pipeline.spec.sources.multiline), a rule (T7), a reason of a
+condition (NoMatchingAgent), a component (search_engine), a function of programs (parse_json), a metric or an error code (E103).
 `
 
 export async function run(argv: string[]): Promise<number> {
@@ -17,6 +18,11 @@ export async function run(argv: string[]): Promise<number> {
   if (name === undefined || argv.length !== 1) {
     const expected = 'Name one kind, field, component, function, metric or error code: penstock explain NAME.'
     throw new PenstockError('PEN_USAGE', expected)
+  }
+  const rule = ruleText(name)
+  if (rule !== undefined) {
+    process.stdout.write(rule)
+    return 0
   }
   const [word = '', ...path] = name.split('.')
   const kind = kindNamed(word)

@@ -8,6 +8,7 @@ import { stringify } from 'yaml'
 import { customResourceDefinitions } from '../api/crds.ts'
 import { kinds } from '../api/kinds.ts'
 import { kindPage, resourcesSchema } from '../api/reference.ts'
+import { rulesPage } from '../api/rules.ts'
 import { roomsPage } from '../testing/rooms.ts'
 import { chartFolders } from '../workloads/chart.ts'
 
@@ -38,9 +39,12 @@ function architecture(): DerivedFolder {
 /** operator/reference/: a page for each kind, and their schema for editors. */
 export function referenceFiles(): Map<string, string> {
   const index = kinds.map(({ kind, about }) => `- [${kind}](${kind.toLowerCase()}.md): ${about}`).join('\n')
+  const rules =
+    '[Rules and reasons](rules.md) lists the rules for namespaces (T1 to T14) and the reasons of conditions.'
   const schema = '[schema.json](schema.json) is the JSON Schema of all kinds, for editors.'
   return new Map([
-    ['README.md', `# Reference of the resources\n\n${index}\n\n${schema}\n`],
+    ['README.md', `# Reference of the resources\n\n${index}\n\n${rules}\n\n${schema}\n`],
+    ['rules.md', rulesPage()],
     ['schema.json', `${JSON.stringify(resourcesSchema(), undefined, 2)}\n`],
     ...kinds.map((kind): [string, string] => [`${kind.kind.toLowerCase()}.md`, kindPage(kind)]),
   ])

@@ -1,0 +1,26 @@
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { reasonTexts, ruleText, tenantRules } from './rules.ts'
+
+const root = join(import.meta.dirname, '../..')
+
+test('every rule whose number a message or comment of the operator has is explained', () => {
+  const files = globSync('src/**/*.ts', { cwd: root }).filter((file) => !file.includes('.test.'))
+  const numbers = files.flatMap((file) =>
+    [...readFileSync(join(root, file), 'utf8').matchAll(/\((T\d+)\)/g)].map(([, name]) => name),
+  )
+  expect(new Set(numbers).size).toBeGreaterThan(10)
+  for (const name of new Set(numbers)) expect(ruleText(name ?? ''), name).toContain('Fix: ')
+  expect(Object.keys(tenantRules)).toEqual(Array.from({ length: 14 }, (_, index) => `T${index + 1}`))
+})
+
+test('every reason that the guide answers is explained', () => {
+  const guide = readFileSync(join(root, 'guide/troubleshooting.md'), 'utf8')
+  const rows = guide.split('\n').filter((line) => line.startsWith('| <a id='))
+  const answered = rows.flatMap((row) =>
+    [...(row.split('|')[1] ?? '').matchAll(/`(\w+)`/g)].map(([, name]) => name ?? ''),
+  )
+  expect(answered.length).toBeGreaterThan(20)
+  expect(Object.keys(reasonTexts)).toEqual(expect.arrayContaining(answered))
+})
