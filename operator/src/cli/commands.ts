@@ -18,6 +18,7 @@ const commands: Readonly<Record<string, Command>> = {
     about: 'print the page of a kind or field, component, function, metric or error',
     load: () => import('./explain.ts'),
   },
+  init: { about: 'write a first Pipeline with comments', load: () => import('./init.ts') },
   lint: { about: 'check resources: shape, references, options, programs', load: () => import('./lint.ts') },
   operator: { about: 'reconcile the resources of a cluster (in its image)', load: () => import('./operator.ts') },
   render: { about: 'print the agent configuration of resources', load: () => import('./render.ts') },

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -80,6 +80,22 @@ test('lint warns where an alias changes the names of fields', () => {
   expect(err).toContain(':5:26  (spec.sources[0].type)')
   writeFileSync(file, pipeline('known', '.mark = true'))
   expect(penstock(['lint', file]).err).toBe('')
+})
+
+test('init writes a Pipeline that lint and test accept, and no file over another', () => {
+  const made = penstock(['init', '--name', 'shop', '-n', 'team'])
+  expect([made.code, made.err]).toEqual([0, ''])
+  expect(made.out).toContain('penstock run pipeline.yaml')
+  const fine = { code: 0, out: '1 Pipeline(s) in pipeline.yaml: no problems.\n', err: '' }
+  expect(penstock(['lint', 'pipeline.yaml'])).toEqual(fine)
+  expect(penstock(['test', 'pipeline.yaml']).code).toBe(0)
+  const text = readFileSync(join(folder, 'pipeline.yaml'), 'utf8')
+  expect(text).toContain('name: shop\n  namespace: team\n')
+
+  const again = penstock(['init'])
+  expect([again.code, again.out]).toEqual([73, ''])
+  expect(again.err).toContain('"pipeline.yaml" cannot be created')
+  expect(readFileSync(join(folder, 'pipeline.yaml'), 'utf8')).toBe(text)
 })
 
 test('lint reads several files, words, and folders below a folder by -R', () => {

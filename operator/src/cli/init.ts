@@ -1,0 +1,86 @@
+// `penstock init [FILE]`: writes a first Pipeline with comments, which passes `lint` and `test` and runs here.
+
+import { writeFileSync } from 'node:fs'
+import { errorText, PenstockError } from '@penstock/agent/errors'
+import { type CommandOptions, parseFlags } from './arguments.ts'
+
+export const usage = `Usage: penstock init [FILE] [FLAGS]
+
+Writes a first Pipeline with comments (pipeline.yaml). A file that exists stays as it is.
+
+  --name NAME                of the Pipeline (first)
+  -n, --namespace NS         of the Pipeline (default)
+`
+
+export const options = {
+  name: { type: 'string', default: 'first' },
+  namespace: { type: 'string', short: 'n', default: 'default' },
+} as const satisfies CommandOptions
+
+export async function run(argv: string[]): Promise<number> {
+  const { values, positionals } = parseFlags(argv, options, 'words')
+  const [file = 'pipeline.yaml', ...more] = positionals
+  if (more.length > 0) throw new PenstockError('PEN_USAGE', 'Name one file or none: penstock init [FILE].')
+  try {
+    writeFileSync(file, firstPipeline(values.name, values.namespace), { flag: 'wx' })
+  } catch (error) {
+    throw new PenstockError('PEN_CANNOT_CREATE', `"${file}" cannot be created: ${errorText(error)}`, { cause: error })
+  }
+  console.log(
+    [
+      `${file} is written. Next:`,
+      `  penstock run ${file}      shows what it makes of the logs of sample pods, here`,
+      `  penstock test ${file}     runs the tests in it`,
+      `  penstock lint ${file}     checks it as the operator does`,
+      `  kubectl apply -f ${file}  runs it on a cluster with Penstock`,
+    ].join('\n'),
+  )
+  return 0
+}
+
+function firstPipeline(name: string, namespace: string): string {
+  return `# A Pipeline reads the logs of the pods of its namespace, changes their events, and delivers them.
+# \`penstock explain Pipeline.spec\` lists all fields, \`penstock explain log_aggregator\` the options of a sink.
+apiVersion: penstock.dev/v1alpha1
+kind: Pipeline
+metadata:
+  name: ${name}
+  namespace: ${namespace}
+spec:
+  sources:
+    - name: pods
+      type: orchestrator_logs
+      # Only pods with these labels:
+      # selector: { pods: { matchLabels: { app: web } } }
+      # Lines of a stack trace as one event:
+      # multiline: { preset: java }
+  transforms:
+    - name: parse
+      type: remap
+      config:
+        source: |
+          # Fields of lines in JSON become fields of the event; other lines keep their message.
+          parsed, err = parse_json(.message)
+          if err == null {
+            . = merge(., object(parsed) ?? {})
+          }
+          .level = downcase(string(.level) ?? "info")
+    - name: keep
+      type: filter
+      config: { condition: '.level != "debug"' }
+  sinks:
+    - name: store
+      # Without a connection to it, \`penstock run\` prints the events.
+      type: log_aggregator
+      config:
+        endpoint: http://loki.monitoring.svc:3100
+        labels: { pod: "{{ orchestrator.pod_name }}", level: "{{ level }}" }
+        encoding: { codec: json }
+  # Run by \`penstock test\`, and by the operator before it accepts the Pipeline.
+  tests:
+    - name: debug lines are left out
+      insertAt: parse
+      input: { log: { message: '{"level":"DEBUG"}' } }
+      expect: [{ at: keep, count: 0 }]
+`
+}
