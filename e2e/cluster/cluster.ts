@@ -4,7 +4,8 @@
 //   npm run cluster -- up [--nodes N]   prints the path of a kubeconfig file
 //   npm run cluster -- down             ends it and removes its state
 //
-// With KUBECONFIG set there is a cluster already: `up` prints it and starts nothing, `down` leaves it alone.
+// With KUBECONFIG set to another cluster: `up` prints it and starts nothing, `down` leaves it alone. The file that `up`
+// printed is not another cluster.
 // KUBEBUILDER_ASSETS names a folder with etcd, kube-apiserver and kubectl to use instead of building them.
 
 import { spawnSync } from 'node:child_process'
@@ -196,8 +197,18 @@ async function freePort(): Promise<number> {
   throw new Error('No port from 12000 to 30000 is free.')
 }
 
+/** The state of the cluster that `up` starts, as lib.sh places it. */
+const stateFolder = () =>
+  resolve(process.env['CLUSTER_DIR'] ?? join(tmpdir(), `penstock-cluster.${process.getuid?.() ?? ''}`))
+
+/** KUBECONFIG, unless it names the file that `up` itself wrote. */
+function externalCluster(): string | undefined {
+  const named = process.env['KUBECONFIG']
+  return named === undefined || resolve(named) === join(stateFolder(), 'pki/admin.kubeconfig') ? undefined : named
+}
+
 async function main(action: string, nodes: number): Promise<number> {
-  const external = process.env['KUBECONFIG']
+  const external = externalCluster()
   if (action === 'down') {
     if (external !== undefined) console.error(`KUBECONFIG is set: ${external} is left alone.`)
     else await command(script('down.sh'), ['--purge'], { env: scriptEnvironment(), show: true })

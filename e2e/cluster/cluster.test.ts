@@ -1,0 +1,62 @@
+// The cluster recipe itself: its nodes share no files, and `down` removes what `up` made, and nothing else.
+
+import { randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { command, node } from '../command.ts'
+import { missingForCluster, startCluster } from './cluster.ts'
+
+const missing = missingForCluster(2)
+
+describe.skipIf(missing !== undefined)(`two nodes${missing === undefined ? '' : ` (${missing})`}`, () => {
+  test("files that pods of a node write to its disk are neither the other node's nor this machine's", async () => {
+    const name = `written-${randomUUID()}`
+    const folders = ['/var/lib/penstock', '/var/lib/elsewhere', '/var/log/penstock']
+    const cluster = await startCluster({ nodes: 2 })
+    const { folder } = cluster
+    try {
+      for (const number of ['node-1', 'node-2']) {
+        const outside = (await readFile(join(folder, 'run', `${number}.pid`), 'utf8')).trim()
+        const first = (await command('pgrep', ['--parent', outside])).trim()
+        const inside = (...args: string[]) => command('nsenter', ['--target', first, '--mount', ...args])
+        for (const place of folders) {
+          await inside('mkdir', '-p', place)
+          // Fails where the other node's file is.
+          await inside('sh', '-c', `set -C; echo ${number} >${place}/${name}`)
+          expect(await readFile(join(folder, number, place, name), 'utf8')).toBe(`${number}\n`)
+          expect(existsSync(join(place, name))).toBe(false)
+        }
+      }
+    } finally {
+      await cluster[Symbol.asyncDispose]()
+    }
+    expect(existsSync(folder)).toBe(false)
+  })
+})
+
+describe('down', () => {
+  const down = async (state: string, kubeconfig: string) => {
+    const args = ['--conditions=source', join(import.meta.dirname, 'cluster.ts'), 'down']
+    await command(node, args, { env: { CLUSTER_DIR: state, KUBECONFIG: kubeconfig } })
+  }
+
+  test.each([
+    { kubeconfig: 'pki/admin.kubeconfig', left: false, whose: 'of the cluster that it ends' },
+    { kubeconfig: 'pki/another.kubeconfig', left: true, whose: 'of another cluster' },
+  ])('with KUBECONFIG $whose, leaves state: $left', async ({ kubeconfig, left }) => {
+    const state = await mkdtemp(join(process.env['PENSTOCK_TEST_RUN'] ?? tmpdir(), 'state-'))
+    try {
+      await mkdir(join(state, 'pki'))
+      await writeFile(join(state, kubeconfig), '')
+
+      await down(state, join(state, kubeconfig))
+
+      expect(existsSync(state)).toBe(left)
+    } finally {
+      await rm(state, { recursive: true, force: true })
+    }
+  })
+})
