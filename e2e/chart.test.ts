@@ -144,6 +144,12 @@ describe.skipIf(missing !== undefined)(`the charts${missing === undefined ? '' :
     expect(new Set(objects.map(key)).size).toBe(objects.length)
   })
 
+  test('the cleanup Job acts for its own release only', async () => {
+    const job = find(objectsOf(await helmTemplate()), 'Job', 'penstock-cleanup')
+    const { template } = job['spec'] as { template: { spec: { containers: { args: string[] }[] } } }
+    expect(template.spec.containers.map(({ args }) => args)).toEqual([['cleanup', '--release=penstock']])
+  })
+
   test('both charts pass lint', async () => {
     await helm(['lint', '--strict', chart(), chart('penstock-crds'), '--kube-version', '1.36.0'])
   })

@@ -1,11 +1,21 @@
 // `penstock cleanup`: what has to end before an installation is removed. The operator ends first, so that it brings nothing back;
 // then the Agents that came with it, the bindings that no garbage collector knows, and finalizers that nobody would look after.
-// Agents that users have made stay, as does everything else of theirs.
+// Agents that users have made stay, as does everything else of theirs. The chart runs this command as a Job. Tools that apply
+// rendered templates create that Job right after installing; `--release` makes the command act only while Helm's own record says
+// that it is uninstalling the release.
 
 import { pause } from '@penstock/agent/clock'
 import { agentKind } from '../api/kinds.ts'
 import type { KubeObject, ResourceType } from '../api/object.ts'
-import { clusterRoleBindingType, deploymentType, podType, roleBindingType } from '../kube/types.ts'
+import { type KubeClient, KubeError } from '../kube/client.ts'
+import {
+  clusterRoleBindingType,
+  configMapType,
+  deploymentType,
+  podType,
+  roleBindingType,
+  secretType,
+} from '../kube/types.ts'
 import { defaultsName, operatorName } from '../workloads/installation-names.ts'
 import { labels } from '../workloads/names.ts'
 import { clusterBindings } from '../workloads/render.ts'
@@ -20,6 +30,7 @@ Ends what must end before an installation is removed: the operator, the Agents t
 
   -n, --namespace NS         of the installation; that of the context
   --namespaces A,B           of the Agents, where only these may be looked into; all if not given
+  --release NAME             do nothing unless Helm is uninstalling this release of the namespace
   --timeout TIME             how long to wait for the operator (45s)
   --kubeconfig FILE, --context NAME   the cluster, as for kubectl
 `
@@ -27,6 +38,7 @@ Ends what must end before an installation is removed: the operator, the Agents t
 export const options = {
   ...clusterOptions,
   namespaces: { type: 'string' },
+  release: { type: 'string' },
   timeout: { type: 'string', default: '45s' },
 } as const satisfies CommandOptions
 
@@ -34,6 +46,10 @@ export async function run(argv: string[]): Promise<number> {
   const { values } = parseFlags(argv, options)
   const timeoutMs = durationMs(values.timeout)
   const { client, namespace = 'default' } = await connect(values)
+  if (values.release !== undefined && !(await isUninstalling(client, namespace, values.release))) {
+    console.log(`Helm is not uninstalling release ${values.release} in namespace ${namespace}: nothing ends.`)
+    return 0
+  }
   const within = values.namespaces?.split(',')
   const everywhere = async (type: ResourceType, labelSelector?: string) => {
     const scopes = within ?? [undefined]
@@ -79,6 +95,24 @@ export async function run(argv: string[]): Promise<number> {
     if (!left.has(agent)) await client.delete(roleBindingType, metadata.namespace, metadata.name)
   }
   return 0
+}
+
+/**
+ * Whether Helm's record of the release, a Secret or a ConfigMap by its storage driver, says that it is being removed. Helm writes
+ * that before it creates the Job. A record that may not be read is no proof.
+ */
+async function isUninstalling(client: KubeClient, namespace: string, release: string): Promise<boolean> {
+  const labelSelector = `owner=helm,name=${release},status=uninstalling`
+  for (const type of [secretType, configMapType]) {
+    try {
+      const records = await client.list(type, { namespace, labelSelector, metadataOnly: true })
+      if (records.length > 0) return true
+    } catch (error) {
+      if (!(error instanceof KubeError) || error.status !== 403) throw error
+      console.error(`Helm's records may not be read: ${error.message}`)
+    }
+  }
+  return false
 }
 
 async function wait(limitMs: number, done: () => Promise<boolean>): Promise<boolean> {
