@@ -176,7 +176,7 @@ describe.skipIf(missing !== undefined)(
     does not: source app: its selector app=other does not match the labels of the pod (app=web)
   Pipeline shop/web
     reads it: source app: containers web; left out: proxy
-    but no agent runs it: NodesFailed: 1 of 2 agents failed.
+    but not all agents run it, and the one of its node has shown no open log file: NodesFailed: 1 of 2 agents failed.
 Its logs are not read.
 `)
       const left = await penstock('why', 'left-1', '-n', 'shop')

@@ -20,7 +20,7 @@ import type { HubSubscription } from '../compile/artifact.ts'
 import { subscriptionOf } from '../compile/compiled.ts'
 import { compilePipeline } from '../compile/pipeline.ts'
 import { resourceOf } from '../compile/resources.ts'
-import type { KubeClient } from '../kube/client.ts'
+import { type KubeClient, KubeError } from '../kube/client.ts'
 import { namespaceType, podType } from '../kube/types.ts'
 import type { TopLine, TopRow } from '../serving/observe/top-look.ts'
 import { parseFlags } from './arguments.ts'
@@ -34,8 +34,8 @@ type Pod = PodObject & KubeObject & { readonly spec: { readonly containers: read
 export const usage = `Usage: penstock why POD [FLAGS]
 
 Shows which Pipelines read the logs of a pod, which do not, and for what reason; the position of the agent of its node in each file, its
-lag, and dropped lines. Exits with 1 when no Pipeline reads them. Positions need the verb \`get\` on \`pipelines\` and
-\`clusterpipelines\`; the rest is shown without them.
+lag, and dropped lines. Exits with 1 when no Pipeline reads them. Resources that you may not read are left out and
+named. Positions need the verb \`get\` on \`pipelines\` and \`clusterpipelines\`; the rest is shown without them.
 
   -n, --namespace NS         of the pod; that of the context
 
@@ -111,14 +111,21 @@ async function explain(
   const node = pod.spec.nodeName
   const lines = [`Pod ${keyOf(pod)} (${pod.status?.phase ?? 'no phase'}) on node ${node ?? 'none yet'}`]
   if (node === undefined) lines.push('  It has no node, so it has no logs yet.')
-  const [own, cluster, agents, space, ...sources] = await Promise.all([
+  const unread: string[] = []
+  const [own, cluster, agents, spaces, ...sources] = await Promise.all([
     client.list<Pipeline>(typeOf('Pipeline'), { namespace }),
-    client.list<Pipeline>(typeOf('ClusterPipeline')),
-    client.list<Agent>(typeOf('Agent')),
-    client.get(namespaceType, undefined, namespace),
-    client.list<KubeObject>(typeOf('Source'), { namespace }),
-    client.list<KubeObject>(typeOf('ClusterSource')),
+    allowed(unread, 'ClusterPipelines', client.list<Pipeline>(typeOf('ClusterPipeline'))),
+    allowed(unread, 'Agents', client.list<Agent>(typeOf('Agent'))),
+    allowed(
+      unread,
+      `the labels of namespace ${namespace}`,
+      client.get(namespaceType, undefined, namespace).then((found) => (found === undefined ? [] : [found])),
+    ),
+    allowed(unread, `Sources of namespace ${namespace}`, client.list<KubeObject>(typeOf('Source'), { namespace })),
+    allowed(unread, 'ClusterSources', client.list<KubeObject>(typeOf('ClusterSource'))),
   ])
+  const [space] = spaces ?? []
+  if (unread.length > 0) lines.push(`  Left out, as you may not read them: ${unread.join(', ')}.`)
   const namespaceLabels = space?.metadata.labels ?? {}
   const isRead = compileSelector(notExcluded)
   for (const [what, its] of [
@@ -129,10 +136,15 @@ async function explain(
     lines.push(`  ${what} has the label penstock.dev/exclude: "true": agents leave it out whatever Pipelines say.`)
     return { lines, read: false }
   }
-  const resources = [...sources.flat(), ...(space === undefined ? [] : [space])]
+  const resources = [...sources.flatMap((found) => found ?? []), ...(space === undefined ? [] : [space])]
   let read = false
-  const asked = new Map<string, Promise<ReadPosition>>()
-  for (const pipeline of [...own, ...cluster]) {
+  const answers = new Map<string, Promise<ReadPosition>>()
+  const asked = (kind: string): Promise<ReadPosition> => {
+    const answer = answers.get(kind) ?? stands(kind)
+    answers.set(kind, answer)
+    return answer
+  }
+  for (const pipeline of [...own, ...(cluster ?? [])]) {
     lines.push(`  ${pipeline.kind} ${keyOf(pipeline)}`)
     const accepted = conditionOf(pipeline.status?.conditions, 'Accepted')
     const programmed = conditionOf(pipeline.status?.conditions, 'Programmed')
@@ -145,11 +157,18 @@ async function explain(
       if (answer.reads) selected = true
     }
     if (!selected) continue
-    const obstacles = obstaclesOf(pipeline, agents, namespaceLabels, node)
+    const obstacles = obstaclesOf(pipeline, spaces === undefined ? undefined : agents, namespaceLabels, node)
     if (accepted?.status === 'False' && pipeline.status?.programmedGeneration === undefined) {
       obstacles.push(`it is not accepted: ${accepted.reason}: ${accepted.message}`)
     }
-    if (programmed?.status === 'False') obstacles.push(`no agent runs it: ${programmed.reason}: ${programmed.message}`)
+    // The condition is about all nodes. Only the agent of this one knows whether it reads the pod already.
+    const found = obstacles.length > 0 || node === undefined ? undefined : await asked(pipeline.kind)
+    if (programmed?.status === 'False') {
+      const state = `${programmed.reason}: ${programmed.message}`
+      if (found !== undefined && isOpenIn(found, pipeline.metadata.name)) {
+        lines.push(`    the agent of its node reads it; not yet on all nodes: ${state}`)
+      } else obstacles.push(`not all agents run it, and the one of its node has shown no open log file: ${state}`)
+    }
     for (const obstacle of obstacles) lines.push(`    but ${obstacle}`)
     if (obstacles.length === 0) read = true
     const flowing = conditionOf(pipeline.status?.conditions, 'Flowing')
@@ -158,16 +177,32 @@ async function explain(
     const { lagSeconds, dropped } = pipeline.status?.flow ?? {}
     if (lagSeconds !== undefined) lines.push(`    reading is ${lagSeconds} s behind at most, on all nodes`)
     if (dropped !== undefined) lines.push(`    dropped lately, on all nodes: ${dropped}`)
-    if (obstacles.length > 0 || node === undefined) continue
-    const found = asked.get(pipeline.kind) ?? stands(pipeline.kind)
-    asked.set(pipeline.kind, found)
-    lines.push(...positionLines(await found, pipeline.metadata.name))
+    if (found !== undefined) lines.push(...positionLines(found, pipeline.metadata.name))
   }
-  if (own.length + cluster.length === 0) {
-    lines.push(`  There is no Pipeline in namespace ${namespace} and no ClusterPipeline.`)
+  if (own.length + (cluster?.length ?? 0) === 0) {
+    lines.push(
+      `  There is no Pipeline in namespace ${namespace}${cluster === undefined ? '' : ' and no ClusterPipeline'}.`,
+    )
   }
-  lines.push(read ? 'Its logs are read.' : 'Its logs are not read.')
+  const inSight = unread.length === 0 ? '' : ' by anything that you may look at'
+  lines.push(read ? 'Its logs are read.' : `Its logs are not read${inSight}.`)
   return { lines, read }
+}
+
+/** The objects, or undefined where the user may not read them: their name is then added to `unread`. */
+async function allowed<T>(unread: string[], name: string, objects: Promise<readonly T[]>) {
+  try {
+    return await objects
+  } catch (error) {
+    if (!(error instanceof KubeError) || error.status !== 403) throw error
+    unread.push(name)
+    return undefined
+  }
+}
+
+/** Whether the agent of the node has log files of the pod open for a Pipeline: proof that it runs the Pipeline. */
+function isOpenIn(found: ReadPosition, name: string): boolean {
+  return !('problem' in found) && (found.get(name)?.positions ?? []).length > 0
 }
 
 /** What a Pipeline's sources are for the agents: the subscriptions by which they choose pods. */
@@ -242,16 +277,18 @@ function isReferred(
 /** Why no agent on the pod's node runs a Pipeline that selects the pod. */
 function obstaclesOf(
   pipeline: Pipeline,
-  agents: readonly Agent[],
+  agents: readonly Agent[] | undefined,
   namespaceLabels: Labels,
   node: string | undefined,
 ): string[] {
   if (pipeline.spec.suspend === true) return ['it is suspended: spec.suspend is true']
   const { labels, namespace } = pipeline.metadata
   const asked = { mode: 'Node', namespace, labels } as const
-  const platform = platformSeen(agents)
-  const willing = agents.filter((agent) => takes(agent, asked, namespaceLabels, platform))
-  if (willing.length === 0) return ['no Agent of mode Node selects it']
+  if (agents !== undefined) {
+    const platform = platformSeen(agents)
+    if (!agents.some((agent) => takes(agent, asked, namespaceLabels, platform)))
+      return ['no Agent of mode Node selects it']
+  }
   const obstacles: string[] = []
   for (const agent of pipeline.status?.agents ?? []) {
     for (const failure of agent.failures ?? []) {

@@ -1,0 +1,121 @@
+// The real `penstock why` at a double of the API server and of the operator: rights of users, and rollouts that are not over.
+
+import { spawn } from 'node:child_process'
+import { mkdtempDisposable, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, test, vi } from 'vitest'
+
+vi.setConfig({ testTimeout: 120_000 })
+const main = fileURLToPath(new URL('../main.ts', import.meta.url))
+const pod = {
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'web-1', namespace: 'shop', uid: 'u1', labels: { app: 'web' } },
+  spec: { nodeName: 'node-1', containers: [{ name: 'web' }] },
+  status: { phase: 'Running' },
+}
+const agent = {
+  apiVersion: 'penstock.dev/v1alpha1',
+  kind: 'Agent',
+  metadata: { name: 'node', namespace: 'penstock-system' },
+  spec: { mode: 'Node', pipelines: { namespaceSelector: {} } },
+}
+const pipeline = (status: 'True' | 'False') => ({
+  apiVersion: 'penstock.dev/v1alpha1',
+  kind: 'Pipeline',
+  metadata: { name: 'web', namespace: 'shop', uid: 'u2' },
+  spec: {
+    sources: [{ name: 'app', type: 'orchestrator_logs', config: {} }],
+    sinks: [{ name: 'out', type: 'blackhole', config: {} }],
+  },
+  status: {
+    conditions: [
+      { type: 'Accepted', status: 'True', reason: 'Valid', message: '' },
+      {
+        type: 'Programmed',
+        status,
+        reason: status === 'True' ? 'Programmed' : 'RollingOut',
+        message: '1 of 2 agents run it.',
+      },
+    ],
+  },
+})
+const open = [{ container: 'web', file: '/l/0.log', size: 90, read: 80, delivered: 70, lagSeconds: 0, dropped: 0 }]
+
+interface Cluster {
+  readonly programmed: 'True' | 'False'
+  readonly forbidden: readonly string[]
+  readonly positions: readonly object[]
+}
+
+async function why({ programmed, forbidden, positions }: Cluster) {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'penstock-why-'))
+  const server = createServer((request, response) => {
+    const { pathname } = new URL(request.url ?? '/', 'http://cluster')
+    const resource = pathname.split('/').at(-1) ?? ''
+    const answer = (status: number, body: object) => {
+      response.writeHead(status, { 'content-type': 'application/json' })
+      response.end(`${JSON.stringify(body)}\n`)
+    }
+    const lists: Record<string, readonly object[]> = { pipelines: [pipeline(programmed)], agents: [agent] }
+    if (forbidden.includes(resource)) answer(403, { kind: 'Status', reason: 'Forbidden', message: 'no', code: 403 })
+    else if (pathname === '/v1/top') {
+      const row = { kind: 'Pipeline', namespace: 'shop', name: 'web', agents: { asked: 1, answered: 1 }, positions }
+      answer(200, { kind: 'figures', at: '', complete: true, pipelines: [row] })
+    } else if (resource === 'web-1') answer(200, pod)
+    else if (resource === 'shop') answer(200, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } })
+    else answer(200, { metadata: {}, items: lists[resource] ?? [] })
+  })
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  const kubeconfig = join(folder.path, 'kubeconfig')
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const config = {
+    'current-context': 'one',
+    contexts: [{ name: 'one', context: { cluster: 'one', user: 'one', namespace: 'shop' } }],
+    clusters: [{ name: 'one', cluster: { server: url, 'insecure-skip-tls-verify': true } }],
+    users: [{ name: 'one', user: { token: 'secret' } }],
+  }
+  await writeFile(kubeconfig, JSON.stringify(config))
+  const flags = ['--kubeconfig', kubeconfig, '--operator-url', url, '--token', 'secret']
+  const command = spawn(process.execPath, ['--conditions=source', main, 'why', 'web-1', ...flags])
+  let said = ''
+  const hear = (text: Buffer) => {
+    said += text
+  }
+  command.stdout.on('data', hear)
+  command.stderr.on('data', hear)
+  try {
+    const code = await new Promise<number | null>((done) => command.on('close', done))
+    return { code, said }
+  } finally {
+    command.kill('SIGKILL')
+    server.close()
+    server.closeAllConnections()
+  }
+}
+
+const clusterKinds = ['clusterpipelines', 'clustersources']
+const platform = [...clusterKinds, 'agents', 'shop']
+
+for (const programmed of ['True', 'False'] as const) {
+  for (const forbidden of [[], clusterKinds, platform]) {
+    for (const positions of [open, []]) {
+      const rights = forbidden.length === 0 ? 'all rights' : `no right to ${forbidden.join(', ')}`
+      const files = positions.length === 0 ? 'no file' : 'a file'
+      test(`Programmed ${programmed}, ${files} open on the node of the pod, ${rights}`, async () => {
+        const { code, said } = await why({ programmed, forbidden, positions })
+        // A rollout that is not over hides nothing that the agent of the node reads already.
+        const read = programmed === 'True' || positions.length > 0
+        expect(code, said).toBe(read ? 0 : 1)
+        expect(said.includes('Its logs are read.'), said).toBe(read)
+        expect(said.includes('80 of 90 bytes read'), said).toBe(positions.length > 0)
+        expect(said.includes('not yet on all nodes: RollingOut'), said).toBe(programmed === 'False' && read)
+        expect(said.includes('Left out, as you may not read them:'), said).toBe(forbidden.length > 0)
+      })
+    }
+  }
+}
