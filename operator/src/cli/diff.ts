@@ -51,8 +51,7 @@ export async function run(argv: string[]): Promise<number> {
   const after = compileResources([...loaded.resources, ...shared], compiling)
   if (!printProblems([...loaded.problems, ...after.problems.filter((problem) => problem.file !== undefined)])) return 78
   const before = live.length === 0 ? undefined : compileResources([...live, ...shared], compiling)
-  const text = (config: object | undefined) => (config === undefined ? '' : stringify(config, { lineWidth: 0 }))
-  const [old, next] = [text(before?.config), text(after.config)]
+  const [old, next] = [comparableText(before?.config), comparableText(after.config)]
   if (old === next) {
     console.log('No difference.')
     return 0
@@ -63,4 +62,9 @@ export async function run(argv: string[]): Promise<number> {
     }),
   )
   return 1
+}
+
+/** A configuration with sorted keys: the API server sorts those of open objects, files have them as people wrote them. */
+export function comparableText(config: object | undefined): string {
+  return config === undefined ? '' : stringify(config, { lineWidth: 0, sortMapEntries: true })
 }
