@@ -20,6 +20,7 @@ import {
   capOf,
   fixedOptions,
   identityViolations,
+  limitedDefaults,
   optionViolations,
   raisedBy,
   typeViolations,
@@ -47,6 +48,7 @@ export function componentOf(context: OptionsContext, entry: Entry, resolved: Res
   const { substitution, report } = context
   const { spec, resource } = resolved
   const kind = kindOfList[list]
+  const { tenant } = resolved
   const type = spec['type']
   const config = isTable(spec['config']) ? spec['config'] : {}
   const path = [...resolved.path, 'config']
@@ -61,7 +63,9 @@ export function componentOf(context: OptionsContext, entry: Entry, resolved: Res
   const isShared = list === 'sinks' && entry.content['ref'] !== undefined
   const options = isShared ? sharedOptions(context, entry, resolved, values, captured) : values
   if (typeof type === 'string') judgeIdentity(context, entry, resolved, kind, type, values, options)
-  const { inputs: _, type: __, ...rest } = options
+  const limited =
+    tenant && typeof type === 'string' ? limitedDefaults(kind, type, options, context.scope.options) : options
+  const { inputs: _, type: __, ...rest } = limited
   return {
     options: { type, ...rest },
     origin: { resource, path },

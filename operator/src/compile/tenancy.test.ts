@@ -5,7 +5,7 @@ import { components } from '@penstock/agent/registry'
 import { limits, meaningOf } from '@penstock/agent/schema/meaning'
 import { type OptionPlace, optionLeaves } from '@penstock/agent/testing/option-places'
 import { expect, test } from 'vitest'
-import { identityViolations, optionViolations, policyWarnings, typeViolations } from './tenancy.ts'
+import { identityViolations, limitedDefaults, optionViolations, policyWarnings, typeViolations } from './tenancy.ts'
 
 const leaves = components
   .filter(({ kind }) => kind !== 'transform')
@@ -73,6 +73,42 @@ test('every amount is bounded, and a TenantPolicy may raise the bound by the fie
     expect(judge(leaf, cap + 1, { policy }), leaf.name).toEqual([])
     expect(judge(leaf, cap + 1, { ownMachine: true }), leaf.name).toEqual([])
   }
+})
+
+test('a bound below the default of an option holds where nobody wrote the option', () => {
+  const lowered: string[] = []
+  for (const {
+    name,
+    schema,
+    path,
+    component: { kind, type },
+  } of leaves) {
+    const { limit } = meaningOf(schema)
+    if (limit === undefined || typeof schema['default'] !== 'number' || path.some((key) => typeof key === 'number'))
+      continue
+    const least = (schema['minimum'] as number | undefined) ?? 0
+    const { field } = limits[limit]
+    const policy = {
+      namespaceSelector: {},
+      ...(field === undefined ? { limits: { [limit]: least } } : { [field]: least }),
+    }
+    const found = (policyGiven: object) =>
+      path.reduce<unknown>(
+        (value, key) => (value as Record<string, unknown> | undefined)?.[key],
+        limitedDefaults(kind, type, {}, { ownMachine: false, ...policyGiven }),
+      )
+    if (found({ policy }) === least) lowered.push(name)
+    expect([undefined, schema['default']], name).toContain(found({}))
+  }
+  expect(lowered.length).toBeGreaterThan(30)
+  const policy = { namespaceSelector: {}, limits: { batchBytes: 1000 } }
+  const given = { uri: 'https://example.com', batch: { timeout_secs: 5 } }
+  expect(limitedDefaults('sink', 'http', given, { ownMachine: false, policy })).toEqual({
+    ...given,
+    batch: { timeout_secs: 5, max_bytes: 1000 },
+  })
+  const written = { uri: 'https://example.com', batch: { max_bytes: 500 } }
+  expect(limitedDefaults('sink', 'http', written, { ownMachine: false, policy })).toBe(written)
 })
 
 test('a bound is explained: the limit, what was found, and how it is raised', () => {

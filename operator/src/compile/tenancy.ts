@@ -29,6 +29,7 @@ import {
   type Place,
   pathOf,
   type Schema,
+  variantsFor,
   walkOptions,
 } from '@penstock/agent/schema/walk'
 import { metadataNetworks } from '../api/networks.ts'
@@ -307,6 +308,46 @@ function numberViolations(
     const message = `\`${name}\` must be ${amountText(limit, cap)} or less in a namespaced resource (${ruleOf(limit)}); found ${found}`
     violations.push({ path, message, help: raisedBy(limit) })
   }
+}
+
+/**
+ * Options with the limits of the namespace in place of defaults that are higher: what nobody wrote is no violation, and no way around a
+ * limit either.
+ */
+export function limitedDefaults(
+  kind: ComponentKind,
+  type: string,
+  given: Readonly<Record<string, unknown>>,
+  options: TenancyOptions,
+): Readonly<Record<string, unknown>> {
+  const declaration = findComponent(kind, type)
+  // The caps of a namespace without a policy are above all defaults.
+  if (declaration === undefined || options.ownMachine || options.policy === undefined) return given
+  return withLimits(optionsOf(declaration).schema, given, options.policy)
+}
+
+function withLimits(
+  schema: Schema,
+  given: Readonly<Record<string, unknown>>,
+  policy: TenantPolicySpec,
+): Readonly<Record<string, unknown>> {
+  const set: Record<string, unknown> = {}
+  for (const variant of variantsFor(schema, given)) {
+    for (const { name, schema: member, value } of declaredMembers(variant, given)) {
+      const { default: standard, minimum } = member as { readonly default?: unknown; readonly minimum?: number }
+      const { limit } = meaningOf(member)
+      if (value === undefined && limit !== undefined && typeof standard === 'number') {
+        const cap = Math.max(Math.floor(capOf(limit, policy)), minimum ?? 0)
+        if (standard > cap) set[name] = cap
+        continue
+      }
+      const table = value ?? standard
+      if (!isTable(table) || isReference(table)) continue
+      const inner = withLimits(member, table, policy)
+      if (inner !== table) set[name] = inner
+    }
+  }
+  return Object.keys(set).length === 0 ? given : { ...given, ...set }
 }
 
 /** The limit that holds in a namespace. */
