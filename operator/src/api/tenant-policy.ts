@@ -59,7 +59,10 @@ export const tenantPolicySpec = object(
     ),
     implicitCredentials: oneOf(['Deny', 'Allow'], "Whether sinks may use the agent's own identity."),
     maxReadBytes: amount(`${limits.readBytes.description} ${bytesText(limits.readBytes.cap)} if not given.`),
-    limits: object(limitFields, 'How much one component may hold in memory or on disk; each has a default. An option that is left out and has a higher default is set to the limit.'),
+    limits: object(
+      limitFields,
+      'How much one component may hold in memory or on disk; each has a default. An option that is left out and has a higher default is set to the limit.',
+    ),
     programBudget: object(
       {
         turnsPerEvent: integer(
