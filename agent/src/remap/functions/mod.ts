@@ -17,7 +17,8 @@ export const mod = defineFunction({
     // As the language defines it, the divisor alone decides: it may be an integer where the dividend turns out to be a float.
     const modulus = call.constant('modulus')
     if (isFloat(modulus)) return kinds.float
-    return isInteger(modulus) && !call.kind('value').is(kinds.float) ? kinds.integer : kinds.number
+    if (!isInteger(modulus)) return kinds.number
+    return call.kind('value').is(kinds.float) && toNumber(modulus) !== 0 ? kinds.number : kinds.integer
   },
   fallible: (call) => {
     const modulus = call.constant('modulus')

@@ -31,7 +31,7 @@ export const xxhash = defineFunction({
   // The reference types the result as a string, whatever it is: the kind here is what comes.
   returns: (call) => {
     const variant = call.constant('variant')
-    if (variant === undefined) return kinds.string.or(kinds.integer)
+    if (!Object.hasOwn(variants, String(variant))) return kinds.string.or(kinds.integer)
     return variant === 'XXH3-128' ? kinds.string : kinds.integer
   },
   fallible: (call) => !Object.hasOwn(variants, String(call.constant('variant'))),
