@@ -295,6 +295,8 @@ export interface SourceDeclaration<O extends Options = Options> extends Declarat
 export interface TransformDeclaration<O extends Options = Options> extends Declaration<O> {
   readonly kind: 'transform'
   readonly accepts: readonly EventType[]
+  /** What it emits, where that is not what it takes. */
+  readonly outputs?: readonly EventType[]
   /** Names of further outputs, reached as `<id>.<name>`. */
   ports?(options: Parsed<O>): readonly string[]
   build(options: Parsed<O>, context: TransformContext): Transform | Promise<Transform>

@@ -32,6 +32,7 @@ import { orchestratorLogs } from './sources/orchestrator_logs.ts'
 import { stdin } from './sources/stdin.ts'
 import { webserverMetrics } from './sources/webserver_metrics.ts'
 import { filter } from './transforms/filter.ts'
+import { metricToLog } from './transforms/metric_to_log.ts'
 import { remap } from './transforms/remap.ts'
 
 export const components: readonly AnyDeclaration[] = [
@@ -47,6 +48,7 @@ export const components: readonly AnyDeclaration[] = [
   erased(stdin),
   erased(webserverMetrics),
   erased(filter),
+  erased(metricToLog),
   erased(remap),
   erased(blackhole),
   erased(cloudMonitorLogs),

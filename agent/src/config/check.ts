@@ -162,7 +162,8 @@ function nodeOf(component: Component): GraphNode {
         ? undefined
         : ((declaration as TransformDeclaration).ports?.(options) ?? [])
   const resources = declaration === undefined || options === undefined ? [] : (declaration.resources?.(options) ?? [])
-  return { id, kind, located, inputs, types, ports, resources }
+  const emits = declaration?.kind === 'transform' ? declaration.outputs : undefined
+  return { id, kind, located, inputs, types, emits, ports, resources }
 }
 
 // --- Acknowledgements and the finished configuration ---

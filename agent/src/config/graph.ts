@@ -15,6 +15,8 @@ export interface GraphNode {
   readonly inputs: readonly string[] | undefined
   /** Types that a source emits, or that a transform or sink takes; undefined if the component is not known. */
   readonly types: readonly EventType[] | undefined
+  /** Types that a transform emits, where they are not those that it takes. */
+  readonly emits?: readonly EventType[] | undefined
   /** Named outputs; undefined if they are unknown. */
   readonly ports: readonly string[] | undefined
   readonly resources: readonly string[]
@@ -196,8 +198,8 @@ function checkTypes(nodes: readonly GraphNode[], inputs: Inputs, problems: Probl
   const emitted = (id: string): readonly EventType[] | undefined => {
     if (known.has(id)) return known.get(id)
     const node = byId.get(id)
-    let types = node?.types
-    if (node?.kind === 'transform' && types !== undefined) {
+    let types = node?.emits ?? node?.types
+    if (node?.emits === undefined && node?.kind === 'transform' && types !== undefined) {
       const upstream = (inputs.get(id) ?? []).map((input) => emitted(ownerOf(input)))
       // A transform emits what it gets, as far as it takes it.
       if (!upstream.includes(undefined)) types = types.filter((type) => upstream.some((each) => each?.includes(type)))

@@ -21,7 +21,7 @@ export const monitorCMetrics = defineSink({
   summary: 'Delivers counters and gauges to a monitoring service.',
   description:
     'The service takes single values: events of other types are counted as discarded. Send their single values as gauges, ' +
-    'or the events to a sink that takes their type, such as `http` with codec `json`.\n\n' +
+    'or make logs of them by the transform `metric_to_log`, and send these by `monitor_c_logs`.\n\n' +
     'Counters are sent as increments and gauges as absolute values; values of one series in one batch become one line.',
   aliases: ['sematext_metrics'],
   accepts: ['metric'],

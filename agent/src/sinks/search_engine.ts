@@ -44,7 +44,7 @@ import { fact } from '../telemetry/facts.ts'
 import { warnedOnce } from '../telemetry/warned-once.ts'
 import { compileTemplate } from '../template.ts'
 import { unreadableEventTimes } from '../time-field.ts'
-import { metricLog } from './search_engine/metric-log.ts'
+import { metricLog } from '../transforms/metric-log.ts'
 import { majorVersion } from './search_engine/version.ts'
 
 /** Action lines that are kept: one for each index of the present. */

@@ -1,13 +1,13 @@
-// A metric event as a log event, so that it can be a document: the members of the JSON form of metrics, the instant as
+// A metric event as a log event, so that it can be a document or go to a sink of logs: the members of the JSON form of metrics, the instant as
 // `timestamp`, and one tag as the host where the sink names it.
 
-import { LogEvent } from '../../event/log.ts'
-import { type MetricEvent, type MetricValue, singleTagValue, type TagValue } from '../../event/metric.ts'
-import { Timestamp } from '../../event/timestamp.ts'
-import { compareKeys, float, setField, type Value, type ValueObject } from '../../event/value.ts'
-import { floatText } from '../../formats/json.ts'
-import type { Zone } from '../../formats/timezone.ts'
-import { instantOf } from '../../time-field.ts'
+import { LogEvent } from '../event/log.ts'
+import { type MetricEvent, type MetricValue, singleTagValue, type TagValue } from '../event/metric.ts'
+import { Timestamp } from '../event/timestamp.ts'
+import { compareKeys, float, setField, type Value, type ValueObject } from '../event/value.ts'
+import { floatText } from '../formats/json.ts'
+import type { Zone } from '../formats/timezone.ts'
+import { instantOf } from '../time-field.ts'
 
 export interface MetricLogOptions {
   readonly hostTag: string | undefined

@@ -1,0 +1,55 @@
+// Metric-to-log transform: each metric event becomes a log event, for sinks that take logs alone.
+
+import { defineTransform } from '../component.ts'
+import { type Batch, logBatch } from '../event/batch.ts'
+import type { LogEvent } from '../event/log.ts'
+import { findZone, zoneOrUtc } from '../formats/timezone.ts'
+import { oneOf, optional, text } from '../schema/options.ts'
+import { metricLog } from './metric-log.ts'
+
+export const metricToLog = defineTransform({
+  type: 'metric_to_log',
+  summary: 'Makes a log event of each metric event.',
+  description:
+    'The log event has the members of the metric as JSON (`name`, `namespace`, `tags`, `kind` and the value under its type), and its time as the timestamp.',
+  accepts: ['metric'],
+  outputs: ['log'],
+  options: {
+    host_tag: optional(
+      text('Tag that becomes the field of the host (`log_schema.host_key`). Left out, all tags stay below `tags`.'),
+    ),
+    timezone: optional(
+      text(
+        'Time zone of times without one: a metric event that carries no time of its own takes it from its tag of that name (`log_schema.timestamp_key`). Left out, the global `timezone`.',
+      ),
+    ),
+    metric_tag_values: oneOf(['single', 'full'], 'Whether tags are their last value or arrays of all.', {
+      default: 'single',
+    }),
+  },
+
+  check({ timezone }) {
+    if (timezone === undefined || timezone === 'local' || findZone(timezone) !== undefined) return []
+    const message = `\`${timezone}\` is not a time zone.`
+    return [{ path: 'timezone', message, help: 'Use a name of the TZ database such as `Europe/Berlin`, or `local`.' }]
+  },
+
+  build(options, { globals }) {
+    const form = {
+      hostTag: options.host_tag,
+      hostKey: globals.logSchema.hostKey,
+      timestampKey: globals.logSchema.timestampKey,
+      zone: zoneOrUtc(options.timezone ?? globals.timezone),
+      tagValues: options.metric_tag_values,
+    }
+    return {
+      transform(batch: Batch, output) {
+        // The graph lets metric events through alone.
+        if (batch.type === 'log') return output.send(batch)
+        const logs: LogEvent[] = []
+        for (const metric of batch.events) logs.push(metricLog(metric, form))
+        return output.send(logBatch(logs, batch.finalizer))
+      },
+    }
+  },
+})
