@@ -177,6 +177,7 @@ describe.skipIf(missing !== undefined)(
   Pipeline shop/web
     reads it: source app: containers web; left out: proxy
     but not all agents run it, and the one of its node has shown no open log file: NodesFailed: 1 of 2 agents failed.
+    where reading stands is not known: There is no Service penstock-operator in namespace penstock-system: is Penstock installed in another one? Give it by --operator-namespace.
 Its logs are not read.
 `)
       const left = await penstock('why', 'left-1', '-n', 'shop')
