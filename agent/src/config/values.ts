@@ -52,7 +52,7 @@ function walk(schema: Schema, value: unknown, given: unknown, segments: Segments
     exclusionFindings(value, segments, findings)
   }
   findings.push(...uselessFindings(members, value, given, segments))
-  findings.push(...choiceFindings(members, value, given, segments), ...partnerFindings(members, value, given, segments))
+  findings.push(...choiceFindings(members, value, given, segments))
   const others = schema['additionalProperties']
   for (const [name, inner] of Object.entries(value)) {
     const below = Object.hasOwn(members, name) ? members[name] : isTable(others) ? others : undefined
@@ -164,37 +164,6 @@ function choiceFindings(
         message: `\`${name}\` has no effect with ${choice} \`${chosen}\``,
         help: `It has an effect with ${choice} ${words.map((word) => `\`${word}\``).join(' and ')} only.`,
       })
-    }
-  }
-  return findings
-}
-
-/** Options that do something beside another one only (`x-needs`), and text that lacks another one (`x-text-needs`). */
-function partnerFindings(
-  members: Readonly<Record<string, Schema>>,
-  value: Record<string, unknown>,
-  given: unknown,
-  segments: Segments,
-): ValueFinding[] {
-  const findings: ValueFinding[] = []
-  for (const [name, member] of Object.entries(members)) {
-    const own = value[name]
-    if (own === undefined) continue
-    const written = [name, ...aliasesOf(member)].find((each) => isTable(given) && Object.hasOwn(given, each)) ?? name
-    const needs = member['x-needs'] as string | undefined
-    if (needs !== undefined && value[needs] === undefined) {
-      findings.push({
-        segments: [...segments, written],
-        atKey: true,
-        severity: 'warning',
-        message: `\`${written}\` has no effect without \`${needs}\``,
-        help: `Set \`${needs}\`, or remove \`${written}\`.`,
-      })
-    }
-    const textNeeds = member['x-text-needs'] as string | undefined
-    const form = (member['x-means'] as Meaning | undefined)?.file?.inline
-    if (textNeeds !== undefined && value[textNeeds] === undefined && typeof own === 'string' && isInline(form, own)) {
-      findings.push({ segments: [...segments, written], message: `needs \`${textNeeds}\`, which is missing` })
     }
   }
   return findings

@@ -239,22 +239,13 @@ export const tls = (defaults: { enabled?: boolean } = {}) =>
       ca_file: optional(
         path('Further certificate authority: file in DER or PEM, or PEM text.', pem, { aliases: ['ca_path'] }),
       ),
-      crt_file: {
-        ...optional(
-          path('Certificate to identify with: file in DER, PEM or PKCS#12, or PEM text.', pem, {
-            aliases: ['crt_path'],
-          }),
-        ),
-        // A file may be PKCS#12, which contains the key.
-        'x-text-needs': 'key_file',
-      },
-      key_file: {
-        ...optional(
-          path('Private key of the certificate: file in DER or PEM, or PEM text.', pem, { aliases: ['key_path'] }),
-        ),
-        'x-needs': 'crt_file',
-      },
-      key_pass: { ...optional(secret('Passphrase of the key.')), 'x-needs': 'crt_file' },
+      crt_file: optional(
+        path('Certificate to identify with: file in DER, PEM or PKCS#12, or PEM text.', pem, { aliases: ['crt_path'] }),
+      ),
+      key_file: optional(
+        path('Private key of the certificate: file in DER or PEM, or PEM text.', pem, { aliases: ['key_path'] }),
+      ),
+      key_pass: optional(secret('Passphrase of the key.')),
       server_name: optional(text('Name asked for and verified in place of the host of the address.')),
       verify_certificate: bool('Whether the peer must have a valid certificate of a trusted issuer.', {
         default: true,

@@ -15,7 +15,7 @@ export interface OptionPlace {
   readonly list: Schema | undefined
   /** Whether no place lies below: neither a table, nor a list, nor one of several forms. */
   readonly isLeaf: boolean
-  /** Options with the value at the place, and around it nothing but tags, members that it needs, and `siblings`. */
+  /** Options with the value at the place, and around it nothing but tags and `siblings`. */
   readonly with: (value: unknown) => Record<string, unknown>
 }
 
@@ -50,7 +50,7 @@ export function optionPlaces(
     for (const [key, member] of Object.entries(members)) {
       for (const written of aliases ? [key, ...aliasesOf(member)] : [key]) {
         const below = { name: `${name}.${written}`, path: [...path, written], schema: member, list: undefined }
-        visit(below, (value) => build({ ...around, ...partnersOf(members, key), [written]: value }))
+        visit(below, (value) => build({ ...around, [written]: value }))
       }
     }
     if (isTable(others)) {
@@ -66,20 +66,6 @@ export function optionPlaces(
   }
   visit(root, (value) => value)
   return places
-}
-
-/** Members without which one has no effect, and those that they need: content of files, as tenants may give it. */
-function partnersOf(members: Readonly<Record<string, Schema>>, name: string): Record<string, string> {
-  const found = new Set<string>()
-  const add = (member: string) => {
-    for (const other of [members[member]?.['x-needs'], members[member]?.['x-text-needs']]) {
-      if (typeof other !== 'string' || found.has(other)) continue
-      found.add(other)
-      add(other)
-    }
-  }
-  add(name)
-  return Object.fromEntries([...found].map((each) => [each, '-----BEGIN CERTIFICATE-----']))
 }
 
 /** The places that hold one value. */
