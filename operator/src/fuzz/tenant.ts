@@ -327,7 +327,8 @@ class Author {
     const isAllowed = ({ type }: AnyDeclaration) =>
       typeViolations(kind, type, 'Aggregator', { ownMachine: false, policy: this.#policy }).length === 0 ||
       type === 'orchestrator_logs'
-    const isUsual = (each: AnyDeclaration) => isAllowed(each) && (each.kind !== 'sink' || each.accepts.includes('log'))
+    const isUsual = (each: AnyDeclaration) =>
+      isAllowed(each) && (each.kind === 'source' || each.accepts.includes('log'))
     const own = components.filter((each) => each.kind === kind)
     const declaration = random.pick(own.filter(this.#evil() ? () => true : random.chance(0.85) ? isUsual : isAllowed))
     const { inputs: _, ...config } = this.#table(optionsOf(declaration).schema) as Table

@@ -166,7 +166,7 @@ async function outcomeOf(option: Option, value: unknown, namespace: string | und
   const { kind, type } = component
   const beside = companions.filter(([place]) => place.test(name)).map(([, options]) => options)
   const config = withValue([option.with(value), ...beside].reduce<unknown>(merged, {}), path, value)
-  const takesLogs = component.kind !== 'sink' || component.accepts.includes('log')
+  const takesLogs = component.kind === 'source' || component.accepts.includes('log')
   const events = takesLogs ? { type: 'demo_logs', config: { format: 'json' } } : metricSource
   const pipeline = {
     apiVersion: 'penstock.dev/v1alpha1',
