@@ -18,6 +18,7 @@ const rooms: readonly Readonly<Record<string, string>>[] = [
   { controllers: 'the loops on the leader: gather, decide (pure), apply; they write resources and status' },
   { serving: 'HTTPS for agents, probes and observers: heartbeats, bundles, tap and top' },
   { webhook: 'admission: validates resources, injects sidecars' },
+  { migrate: 'configurations of other agents, read with file and line, to Pipelines; pure' },
   { cli: 'the commands; `cli/operator.ts` lists the parts of the operator' },
   { main: 'the process: arguments to a command' },
 ]

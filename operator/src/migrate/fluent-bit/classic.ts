@@ -1,0 +1,39 @@
+// Fluent Bit's classic syntax: `[SECTION]` lines, and indented lines of a key and a value below them. A `#` opens a comment only at
+// the start of a line: values such as regular expressions may contain it.
+
+import type { Entry, Place, SectionFile, Unread } from './sections.ts'
+
+export function readClassic(text: string, file: string): SectionFile {
+  const sections: (Place & { kind: string; entries: Entry[] })[] = []
+  const variables = new Map<string, string>()
+  const includes: Entry[] = []
+  const unread: Unread[] = []
+  for (const [index, raw] of text
+    .replace(/^\uFEFF/, '')
+    .split(/\r?\n/)
+    .entries()) {
+    const place = { file, line: index + 1 }
+    const line = raw.trim()
+    if (line === '' || line.startsWith('#')) continue
+    const header = /^\[([^\]]+)\]$/.exec(line)
+    if (header?.[1] !== undefined) {
+      sections.push({ ...place, kind: header[1].trim().toLowerCase(), entries: [] })
+      continue
+    }
+    const [, key = '', value = ''] = /^(\S+)\s*(.*)$/.exec(line) ?? []
+    if (key.toLowerCase() === '@include') {
+      includes.push({ ...place, key: 'include', value })
+      continue
+    }
+    const set = key.toLowerCase() === '@set' ? /^([^=]+)=(.*)$/.exec(value) : null
+    if (set?.[1] !== undefined) {
+      variables.set(set[1].trim(), (set[2] ?? '').trim())
+      continue
+    }
+    const section = sections.at(-1)
+    if (key.startsWith('@')) unread.push({ ...place, reason: `the command \`${key}\` is not one of Fluent Bit's` })
+    else if (section === undefined) unread.push({ ...place, reason: 'the line stands before the first section' })
+    else section.entries.push({ ...place, key: key.toLowerCase(), value })
+  }
+  return { sections, variables, includes, unread }
+}

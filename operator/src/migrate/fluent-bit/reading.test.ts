@@ -1,0 +1,112 @@
+import { expect, test } from 'vitest'
+import { readClassic } from './classic.ts'
+import { readYaml } from './yaml.ts'
+
+const classic = `@SET home=/var/log
+# a comment
+[INPUT]
+    Name  tail
+    Path  /logs/*.log
+
+[FILTER]
+    Name   grep
+    Regex  log ^a #b$
+    Regex  level (warn|error)
+@INCLUDE more.conf
+`
+
+const yaml = `env:
+  home: /var/log
+includes: [more.yaml]
+pipeline:
+  inputs:
+    - name: tail
+      path: /logs/*.log
+  filters:
+    - name: grep
+      regex:
+        - 'log ^a #b$'
+        - level (warn|error)
+`
+
+test('the classic syntax keeps the line of every section and entry, the order of entries, and signs inside values', () => {
+  const { sections, variables, includes, unread } = readClassic(classic, 'a.conf')
+  expect(
+    sections.map(({ kind, line, entries }) => [
+      kind,
+      line,
+      entries.map((entry) => [entry.key, entry.value, entry.line]),
+    ]),
+  ).toEqual([
+    [
+      'input',
+      3,
+      [
+        ['name', 'tail', 4],
+        ['path', '/logs/*.log', 5],
+      ],
+    ],
+    [
+      'filter',
+      7,
+      [
+        ['name', 'grep', 8],
+        ['regex', 'log ^a #b$', 9],
+        ['regex', 'level (warn|error)', 10],
+      ],
+    ],
+  ])
+  expect([...variables]).toEqual([['home', '/var/log']])
+  expect(includes).toEqual([{ file: 'a.conf', line: 11, key: 'include', value: 'more.conf' }])
+  expect(unread).toEqual([])
+})
+
+test('the YAML syntax becomes the same sections, with its own lines', () => {
+  const { sections, variables, includes } = readYaml(yaml, 'a.yaml')
+  expect(
+    sections.map(({ kind, line, entries }) => [
+      kind,
+      line,
+      entries.map((entry) => [entry.key, entry.value, entry.line]),
+    ]),
+  ).toEqual([
+    [
+      'input',
+      6,
+      [
+        ['name', 'tail', 6],
+        ['path', '/logs/*.log', 7],
+      ],
+    ],
+    [
+      'filter',
+      9,
+      [
+        ['name', 'grep', 9],
+        ['regex', 'log ^a #b$', 11],
+        ['regex', 'level (warn|error)', 12],
+      ],
+    ],
+  ])
+  expect([...variables]).toEqual([['home', '/var/log']])
+  expect(includes.map(({ value, line }) => [value, line])).toEqual([['more.yaml', 3]])
+})
+
+test.each([
+  ['Name tail\n[INPUT]\n', readClassic, 1],
+  ['[INPUT]\n@MAGIC x\n', readClassic, 2],
+  ['pipeline:\n  inputs: []\n  sorcery: []\n', readYaml, 3],
+  ['a: b\n', readYaml, 1],
+  ['pipeline:\n  inputs: [\n', readYaml, 3],
+])('text that has no meaning is reported with its line: %j', (text, read, line) => {
+  expect(read(text, 'x').unread.map((found) => found.line)).toContain(line)
+})
+
+test('a rule of a multiline parser is one entry in both syntaxes', () => {
+  const rule = { key: 'rule', value: '"start_state" "/^\\d+/" "cont"' }
+  const text = `multiline_parsers:\n  - name: m\n    rules:\n      - state: start_state\n        regex: '/^\\d+/'\n        next_state: cont\n`
+  expect(readYaml(text, 'a.yaml').sections[0]?.entries[1]).toMatchObject({ ...rule, line: 4 })
+  expect(
+    readClassic('[MULTILINE_PARSER]\n    rule "start_state" "/^\\d+/" "cont"\n', 'a').sections[0]?.entries[0],
+  ).toMatchObject(rule)
+})

@@ -1,0 +1,68 @@
+// Fluent Bit's YAML syntax: lists of plugins below `pipeline`, and lists of parsers beside it. Each item becomes a section, each value
+// an entry; a list is a key that occurs several times, as in the classic syntax.
+
+import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml'
+import type { Entry, Place, Section, SectionFile, Unread } from './sections.ts'
+
+const pipelineLists: Readonly<Record<string, string>> = { inputs: 'input', filters: 'filter', outputs: 'output' }
+const topLists: Readonly<Record<string, string>> = {
+  parsers: 'parser',
+  multiline_parsers: 'multiline_parser',
+  customs: 'custom',
+  plugins: 'plugins',
+  stream_processor: 'stream_processor',
+  upstream_servers: 'upstream_servers',
+}
+
+export function readYaml(text: string, file: string): SectionFile {
+  const lines = new LineCounter()
+  const document = parseDocument(text, { lineCounter: lines })
+  const placeAt = (offset: number | undefined): Place => ({ file, line: lines.linePos(offset ?? 0).line || 1 })
+  const placeOf = (node: unknown): Place => placeAt((node as Node | null)?.range?.[0])
+  const sections: Section[] = []
+  const variables = new Map<string, string>()
+  const includes: Entry[] = []
+  const unread: Unread[] = document.errors.map((error) => ({
+    ...placeAt(error.pos[0]),
+    reason: `the YAML is not valid: ${error.message.split('\n')[0] ?? ''}`,
+  }))
+
+  const entriesAt = (key: string, node: unknown): Entry[] => {
+    const place = placeOf(node)
+    if (isSeq(node)) return node.items.flatMap((item) => entriesAt(key, item))
+    if (isMap(node)) {
+      // A rule of a multiline parser; in the classic syntax it is one line of three quoted words.
+      const { state, regex, next_state: next } = node.toJSON() as Record<string, unknown>
+      if (state !== undefined && regex !== undefined)
+        return [{ ...place, key: 'rule', value: `"${state}" "${regex}" "${next}"` }]
+      // A group of options: the classic syntax joins their names by a period.
+      return pairsOf(node).flatMap(([below, value]) => entriesAt(`${key}.${below}`, value))
+    }
+    const value = isScalar(node) ? node.value : node
+    return [{ ...place, key, value: value === null || value === undefined ? '' : String(value) }]
+  }
+  const pairsOf = (node: unknown): [string, unknown, unknown][] =>
+    isMap(node) ? node.items.map(({ key, value }) => [String(isScalar(key) ? key.value : key), value, key]) : []
+  const itemsOf = (node: unknown): unknown[] => (isSeq(node) ? node.items : [])
+  const addSection = (kind: string, node: unknown): void => {
+    const entries = pairsOf(node).flatMap(([key, value]) => entriesAt(key.toLowerCase(), value))
+    sections.push({ ...placeOf(node), kind, entries })
+  }
+
+  for (const [key, value, at] of pairsOf(document.contents)) {
+    const list = Object.hasOwn(topLists, key) ? topLists[key] : undefined
+    if (key === 'pipeline') {
+      for (const [part, plugins, partAt] of pairsOf(value)) {
+        const kind = Object.hasOwn(pipelineLists, part) ? pipelineLists[part] : undefined
+        if (kind === undefined) unread.push({ ...placeOf(partAt), reason: `\`pipeline.${part}\` is not read` })
+        else for (const plugin of itemsOf(plugins)) addSection(kind, plugin)
+      }
+    } else if (key === 'env') {
+      for (const [name, node] of pairsOf(value)) variables.set(name, String(isScalar(node) ? node.value : ''))
+    } else if (key === 'includes') includes.push(...entriesAt('include', value))
+    else if (key === 'service') addSection('service', value)
+    else if (list !== undefined) for (const item of itemsOf(value)) addSection(list, item)
+    else unread.push({ ...placeOf(at), reason: `\`${key}\` is not read` })
+  }
+  return { sections, variables, includes, unread }
+}
