@@ -1,0 +1,110 @@
+// The Pipeline that a conversion makes, as it grows: components in their order with comments, and the gaps that no component fills.
+// A gap is never silent: it has a row in the report, and a comment at the component that stands in its place.
+
+import { type Document, isCollection, type Node, Document as YamlDocument } from 'yaml'
+import { ClusterPipelineModel, PipelineModel } from '../api/models.ts'
+import type { PipelineSpec } from '../api/pipeline.ts'
+
+/** A difference between the old configuration and the Pipeline. */
+export interface Gap {
+  readonly file: string
+  /** From 1. */
+  readonly line: number
+  /** The plugin or option. */
+  readonly subject: string
+  readonly reason: string
+  /** The nearest equivalent, and what to do. */
+  readonly nearest: string
+}
+
+export interface Component {
+  readonly type: string
+  readonly inputs?: readonly string[]
+  readonly config?: Readonly<Record<string, unknown>>
+  readonly multiline?: Readonly<Record<string, unknown>>
+  readonly comments?: readonly string[]
+}
+
+export type Kind = 'sources' | 'transforms' | 'sinks'
+
+export interface Identity {
+  readonly name: string
+  /** Of the Pipeline; without it a ClusterPipeline is made. */
+  readonly namespace?: string | undefined
+}
+
+export class Draft {
+  readonly gaps: Gap[] = []
+  readonly #components = { sources: new Map(), transforms: new Map(), sinks: new Map() } as Record<
+    Kind,
+    Map<string, Component>
+  >
+  readonly #names = new Set<string>()
+
+  /** Adds a component below a name like the wanted one, and gives the name. */
+  add(kind: Kind, wanted: string, component: Component): string {
+    const letters = wanted
+      .toLowerCase()
+      .replace(/[^a-z0-9]+/g, '-')
+      .replace(/^[^a-z]+/, '')
+    const base = letters.slice(0, 55).replace(/-+$/, '') || 'component'
+    let name = base
+    for (let number = 2; this.#names.has(name); number++) name = `${base}-${number}`
+    this.#names.add(name)
+    this.#components[kind].set(name, component)
+    return name
+  }
+
+  count(kind: Kind): number {
+    return this.#components[kind].size
+  }
+
+  /** The resource as a YAML document with its comments. */
+  document(identity: Identity): Document {
+    const { name, namespace } = identity
+    const spec: Record<string, unknown> = {}
+    const variables = new Set<string>()
+    for (const [kind, components] of Object.entries(this.#components)) {
+      if (components.size === 0) continue
+      spec[kind] = [...components].map(([entry, { type, inputs, config, multiline }]) => {
+        collectVariables(config, variables)
+        return {
+          name: entry,
+          type,
+          ...(inputs === undefined ? {} : { inputs }),
+          ...(multiline === undefined ? {} : { multiline }),
+          ...(config === undefined || Object.keys(config).length === 0 ? {} : { config }),
+        }
+      })
+    }
+    if (variables.size > 0) {
+      const place = namespace === undefined ? { namespace: 'penstock-system' } : {}
+      spec['secrets'] = [{ alias: 'env', secretName: `${name}-environment`, ...place }]
+    }
+    const Model = namespace === undefined ? ClusterPipelineModel : PipelineModel
+    const metadata = { name, ...(namespace === undefined ? {} : { namespace }) }
+    const document = new YamlDocument(new Model({ metadata, spec: spec as unknown as PipelineSpec }), {
+      aliasDuplicateObjects: false,
+    })
+    for (const [kind, components] of Object.entries(this.#components)) {
+      for (const [index, { comments }] of [...components.values()].entries()) {
+        const node = document.getIn(['spec', kind, index], true) as Node | undefined
+        if (node === undefined || !isCollection(node) || (comments?.length ?? 0) === 0) continue
+        node.commentBefore = (comments ?? [])
+          .flatMap((text) => text.split('\n'))
+          .map((line) => ` ${line}`)
+          .join('\n')
+      }
+    }
+    return document
+  }
+}
+
+/** The variables of the environment that became references to a Secret. */
+export function collectVariables(value: unknown, into: Set<string>): void {
+  if (typeof value === 'string') {
+    for (const [, name] of value.matchAll(/SECRET\[env\.([A-Za-z0-9_]+)\]/g)) if (name !== undefined) into.add(name)
+  } else if (typeof value === 'object' && value !== null) {
+    for (const below of Object.values(value)) collectVariables(below, into)
+  }
+}

@@ -1,0 +1,361 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import { compileFiles } from '../../compile/config.ts'
+import { Draft } from '../draft.ts'
+import { convertFluentBit } from './convert.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'penstock-fluent-bit-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+function convert(text: string, file = 'fluent-bit.conf', others: Readonly<Record<string, string>> = {}) {
+  const draft = new Draft()
+  const included = (path: string) => (others[path] === undefined ? [] : [{ file: path, text: others[path] }])
+  convertFluentBit({ file, text }, included, draft)
+  const document = draft.document({ name: 'converted' })
+  return { document, gaps: draft.gaps, resource: document.toJSON() }
+}
+
+let written = 0
+function lint(text: string): string[] {
+  const file = join(folder, `${++written}.yaml`)
+  const names = [...text.matchAll(/SECRET\[env\.(\w+)\]/g)].map(([, name]) => `    ${name}: x`)
+  const secret = `---\napiVersion: v1\nkind: Secret\nmetadata: { name: converted-environment, namespace: penstock-system }\nstringData:\n${[...new Set(names)].join('\n')}\n`
+  writeFileSync(file, names.length === 0 ? text : `${text}${secret}`)
+  return compileFiles([file], { ownMachine: false }).problems.map(
+    ({ path, message, help, rendered }) => `${path}: ${message} ${help ?? ''} ${rendered ?? ''}`,
+  )
+}
+
+const tail = '[INPUT]\n    Name tail\n    Tag app\n    Path /srv/app.log\n'
+const filter = (name: string, ...lines: string[]) =>
+  `[FILTER]\n    Name ${name}\n    Match *\n${lines.map((line) => `    ${line}\n`).join('')}`
+const output = '[OUTPUT]\n    Name null\n    Match *\n'
+
+const records: { name: string; filters: string; record: object; assert?: string }[] = [
+  {
+    name: 'grep keeps',
+    filters: filter('grep', 'Regex log ^warn'),
+    record: { log: 'info\nwarn x' },
+    assert: '.log == "info\\nwarn x"',
+  },
+  { name: 'grep drops', filters: filter('grep', 'Regex log ^warn'), record: { log: 'a warn' } },
+  { name: 'grep drops a missing field', filters: filter('grep', 'Regex level .*'), record: { log: 'x' } },
+  {
+    name: 'grep excludes by a look-ahead',
+    filters: filter('grep', "Exclude $kubernetes['pod_name'] ^web-(?!1)"),
+    record: { kubernetes: { pod_name: 'web-2' } },
+  },
+  {
+    name: 'grep with or',
+    filters: filter('grep', 'Logical_Op or', 'Exclude a ^1', 'Exclude b ^2'),
+    record: { a: '0', b: '2' },
+  },
+  {
+    name: 'grep with and',
+    filters: filter('grep', 'Logical_Op and', 'Exclude a ^1', 'Exclude b ^2'),
+    record: { a: '0', b: '2' },
+    assert: '.a == "0"',
+  },
+  {
+    name: 'modify',
+    filters: filter(
+      'modify',
+      'Rename log message',
+      'Add log again',
+      'Add message no',
+      'Set env prod',
+      'Remove_wildcard tmp',
+      'Copy env e2',
+    ),
+    record: { log: 'x', tmp1: 1 },
+    assert: '.message == "x" && .log == "again" && .env == "prod" && .e2 == "prod" && !exists(.tmp1)',
+  },
+  {
+    name: 'modify does not rename over a field',
+    filters: filter('modify', 'Rename a b'),
+    record: { a: '1', b: '2' },
+    assert: '.a == "1" && .b == "2"',
+  },
+  {
+    name: 'modify under a condition',
+    filters: filter('modify', 'Condition Key_Value_Matches log ^x', 'Set hit yes'),
+    record: { log: 'y' },
+    assert: '!exists(.hit)',
+  },
+  {
+    name: 'nest',
+    filters: filter('nest', 'Operation nest', 'Wildcard k_*', 'Nest_under k', 'Remove_prefix k_'),
+    record: { k_a: 1, b: 2 },
+    assert: '.k == {"a": 1} && .b == 2 && !exists(.k_a)',
+  },
+  {
+    name: 'lift',
+    filters: filter('nest', 'Operation lift', 'Nested_under k', 'Add_prefix p_'),
+    record: { k: { a: 1 }, b: 2 },
+    assert: '.p_a == 1 && .b == 2 && !exists(.k)',
+  },
+  {
+    name: 'record_modifier',
+    filters: filter('record_modifier', 'Record cluster a b', 'Remove_key secret'),
+    record: { log: 'x', secret: 1 },
+    assert: '.cluster == "a b" && !exists(.secret)',
+  },
+  {
+    name: 'record_modifier with a list of fields',
+    filters: filter('record_modifier', 'Allowlist_key log'),
+    record: { log: 'x', other: 1 },
+    assert: '.log == "x" && !exists(.other)',
+  },
+  {
+    name: 'merge of a JSON line',
+    filters: filter('kubernetes', 'Merge_Log On', 'Keep_Log Off'),
+    record: { log: '{"a":1,"timestamp":"x"}' },
+    assert: '.a == 1 && .log_timestamp == "x" && !exists(.log)',
+  },
+  {
+    name: 'merge of a line that is not JSON',
+    filters: filter('kubernetes', 'Merge_Log On', 'Keep_Log Off'),
+    record: { log: 'plain' },
+    assert: '.log == "plain"',
+  },
+  {
+    name: 'merge under a field',
+    filters: filter('kubernetes', 'Merge_Log On', 'Merge_Log_Key app'),
+    record: { log: '{"a":1}' },
+    assert: '.app == {"a": 1} && exists(.log)',
+  },
+  {
+    name: 'parser of JSON',
+    filters: filter('parser', 'Key_Name log', 'Parser json'),
+    record: { log: '{"a":1}', b: 2 },
+    assert: '.a == 1 && !exists(.log) && !exists(.b)',
+  },
+  {
+    name: 'parser that keeps the rest',
+    filters: filter('parser', 'Key_Name log', 'Parser json', 'Reserve_Data On', 'Preserve_Key On'),
+    record: { log: '{"a":1}', b: 2 },
+    assert: '.a == 1 && .b == 2 && exists(.log)',
+  },
+  {
+    name: 'parser that does not match',
+    filters: filter('parser', 'Key_Name log', 'Parser json'),
+    record: { log: 'x', b: 2 },
+    assert: '.log == "x" && .b == 2',
+  },
+  {
+    name: 'parser of a regular expression',
+    filters: `[PARSER]\n    Name web\n    Format regex\n    Regex ^(?<code>\\d+) (?<path>\\S*) \\[(?<time>[^\\]]+)\\]$\n    Time_Key time\n    Time_Format %d/%b/%Y:%H:%M:%S %z\n    Types code:integer\n${filter('parser', 'Key_Name log', 'Parser web')}`,
+    record: { log: '200 /a [10/Oct/2025:13:55:36 +0200]' },
+    assert: '.code == 200 && .path == "/a" && .timestamp == t\'2025-10-10T11:55:36Z\' && !exists(.time)',
+  },
+]
+
+test.each(records)('the transforms give the record of Fluent Bit: $name', ({ filters, record, assert }) => {
+  const { document, resource, gaps } = convert(`${tail}${filters}${output}`)
+  const made: { name: string; inputs: string[] }[] = resource.spec.transforms
+  const at = made.at(-1)?.name
+  document.setIn(
+    ['spec', 'tests'],
+    [
+      {
+        name: 'record',
+        insertAt: made[1]?.name,
+        input: { log: record },
+        expect: [assert === undefined ? { at, count: 0 } : { at, assert }],
+      },
+    ],
+  )
+  expect(lint(String(document))).toEqual([])
+  expect(gaps.filter(({ subject }) => !subject.includes('Merge_Log'))).toEqual([])
+})
+
+test('pods have the names that Fluent Bit gives them, and a path selects pods', () => {
+  const { document, resource, gaps } = convert(
+    `[INPUT]\n    Name tail\n    Tag kube.*\n    Path /var/log/containers/web*_shop_*.log\n    multiline.parser docker, cri\n[FILTER]\n    Name kubernetes\n    Match kube.*\n    K8S-Logging.Exclude On\n[OUTPUT]\n    Name null\n    Match *\n`,
+  )
+  expect(gaps).toEqual([])
+  const names: string[] = resource.spec.transforms.map(({ name }: { name: string }) => name)
+  const [first] = names
+  const pod = (name: string, annotations: object) => ({
+    log: {
+      message: 'hello',
+      stream: 'stdout',
+      timestamp: '2026-01-01T00:00:00Z',
+      orchestrator: {
+        pod_name: name,
+        pod_namespace: 'shop',
+        container_name: 'c',
+        container_id: 'containerd://abc',
+        pod_labels: { app: 'web' },
+        pod_annotations: annotations,
+        pod_node_name: 'n1',
+      },
+    },
+  })
+  document.setIn(
+    ['spec', 'tests'],
+    [
+      {
+        name: 'a',
+        insertAt: first,
+        input: pod('web-1', {}),
+        expect: [
+          {
+            at: names.at(-1),
+            assert:
+              '.log == "hello" && .kubernetes.pod_name == "web-1" && .kubernetes.namespace_name == "shop" && .kubernetes.docker_id == "abc" && .kubernetes.labels.app == "web" && .kubernetes.host == "n1" && .stream == "stdout" && !exists(.orchestrator) && !exists(.message)',
+          },
+        ],
+      },
+      { name: 'b', insertAt: first, input: pod('db-1', {}), expect: [{ at: names.at(-1), count: 0 }] },
+      {
+        name: 'c',
+        insertAt: first,
+        input: pod('web-1', { 'fluentbit.io/exclude': 'true' }),
+        expect: [{ at: names.at(-1), count: 0 }],
+      },
+    ],
+  )
+  expect(lint(String(document))).toEqual([])
+})
+
+test('a filter in Lua is a gap with its place, and its text stays in a comment', () => {
+  const { document, gaps } = convert(`${tail}${filter('lua', 'script a.lua', 'call f')}${output}`, 'f.conf', {
+    'a.lua': 'function f(t, ts, r)\n  return 1, ts, r\nend',
+  })
+  expect(gaps).toEqual([
+    {
+      file: 'f.conf',
+      line: 5,
+      subject: 'filter lua',
+      reason: 'programs in Lua do not run here',
+      nearest: 'Write the program as a remap transform; its text stands in the comment.',
+    },
+  ])
+  expect(String(document)).toContain('# function f(t, ts, r)')
+  expect(lint(String(document))).toEqual([])
+})
+
+test.each([
+  ['an input', '[INPUT]\n    Name systemd\n    Tag host\n', output, 'input systemd', 1],
+  ['an output', tail, '[OUTPUT]\n    Name kafka\n    Match *\n', 'output kafka', 5],
+  [
+    'an option',
+    tail,
+    '[OUTPUT]\n    Name loki\n    Match *\n    Structured_Metadata a=b\n',
+    'loki: structured_metadata',
+    8,
+  ],
+  ['a plugin nobody knows', tail, '[OUTPUT]\n    Name pigeon\n    Match *\n', 'output pigeon', 5],
+  [
+    'a pattern for some tags',
+    '[INPUT]\n    Name tail\n    Tag kube.*\n    Path /var/log/containers/*.log\n',
+    '[OUTPUT]\n    Name null\n    Match kube.var.log.containers.web*\n[OUTPUT]\n    Name null\n    Match *\n',
+    'Match kube.var.log.containers.web*',
+    5,
+  ],
+  [
+    'a variable in a filter',
+    `${tail}${filter('record_modifier', 'Record node $'.concat('{NODE}'))}`,
+    output,
+    '$'.concat('{NODE}'),
+    8,
+  ],
+])(
+  '%s without a counterpart is a gap with line and nearest equivalent, and the output passes lint',
+  (_, first, last, subject, line) => {
+    const { document, gaps } = convert(`${first}${last}`)
+    expect(gaps.map((gap) => [gap.subject, gap.line])).toContainEqual([subject, line])
+    expect(gaps.every((gap) => gap.nearest.length > 0 && gap.reason.length > 0 && gap.line > 0)).toBe(true)
+    expect(lint(String(document))).toEqual([])
+  },
+)
+
+const wholes: { name: string; text: string; file?: string; sink: object; spec?: object }[] = [
+  {
+    name: 'loki',
+    text: `[OUTPUT]\n    Name loki\n    Match *\n    Host loki\n    Labels job=fb, $kubernetes['namespace_name']\n    Remove_keys kubernetes,stream\n    Http_User u\n    Http_Passwd $\{PASS}\n    tls On\n    tls.verify Off\n`,
+    sink: {
+      type: 'log_aggregator',
+      config: {
+        endpoint: 'https://loki:3100',
+        labels: { job: 'fb', kubernetes_namespace_name: '{{ kubernetes.namespace_name }}' },
+        out_of_order_action: 'accept',
+        encoding: { codec: 'json', except_fields: ['kubernetes', 'stream'] },
+        auth: { strategy: 'basic', user: 'u', password: 'SECRET[env.PASS]' },
+        tls: { verify_certificate: false, verify_hostname: false },
+      },
+    },
+  },
+  {
+    name: 'es',
+    text: '[OUTPUT]\n    Name es\n    Match *\n    Host es\n    Logstash_Format On\n    Logstash_Prefix k8s\n    Suppress_Type_Name On\n    Retry_Limit 5\n    Replace_Dots On\n',
+    sink: {
+      type: 'search_engine',
+      config: {
+        endpoints: ['http://es:9200'],
+        bulk: { action: 'create', index: 'k8s-%Y.%m.%d' },
+        encoding: { except_fields: ['timestamp'] },
+        request: { retry_attempts: 5 },
+      },
+    },
+  },
+  {
+    name: 'http',
+    text: '[OUTPUT]\n    Name http\n    Match *\n    Host h\n    Port 8080\n    URI /in\n    Format json_lines\n    Header X-A b\n    Json_date_format iso8601\n',
+    sink: {
+      type: 'http',
+      config: {
+        uri: 'http://h:8080/in',
+        encoding: { codec: 'json', except_fields: ['timestamp'] },
+        framing: { method: 'newline_delimited' },
+        request: { headers: { 'X-A': 'b' } },
+      },
+    },
+  },
+  {
+    name: 'splunk',
+    text: '[OUTPUT]\n    Name splunk\n    Match *\n    Host s\n    tls On\n    Splunk_Token abc\n    Event_Index main\n',
+    sink: {
+      type: 'http',
+      config: {
+        uri: 'https://s:8088/services/collector/event',
+        encoding: { codec: 'json' },
+        framing: { method: 'newline_delimited' },
+        request: { headers: { Authorization: 'Splunk abc' } },
+      },
+    },
+  },
+  {
+    name: 'datadog',
+    text: '[OUTPUT]\n    Name datadog\n    Match *\n    Host http-intake.logs.datadoghq.eu\n    tls on\n    apikey k\n    dd_service web\n    dd_source x\n',
+    sink: {
+      type: 'monitor_a_logs',
+      config: { default_api_key: 'k', endpoint: 'https://http-intake.logs.datadoghq.eu' },
+    },
+  },
+  {
+    name: 'nrlogs',
+    text: '[OUTPUT]\n    Name nrlogs\n    Match *\n    license_key k\n',
+    sink: { type: 'observability_d', config: { api: 'logs', license_key: 'k' } },
+  },
+  {
+    name: 'stdout',
+    text: '[OUTPUT]\n    Name stdout\n    Match *\n    Format json_lines\n',
+    sink: { type: 'console', config: { encoding: { codec: 'json', except_fields: ['timestamp'] } } },
+  },
+  {
+    name: 'file',
+    text: '[OUTPUT]\n    Name file\n    Match *\n    Path /out\n    File a.log\n    Format plain\n',
+    sink: { type: 'file', config: { path: '/out/a.log', encoding: { codec: 'json', except_fields: ['timestamp'] } } },
+  },
+]
+
+test.each(wholes)('the output $name becomes a sink that passes lint, without a gap', ({ text, sink }) => {
+  const { document, resource, gaps } = convert(`${tail}${text}`)
+  expect(resource.spec.sinks).toMatchObject([sink])
+  expect(gaps).toEqual([])
+  expect(lint(String(document))).toEqual([])
+})

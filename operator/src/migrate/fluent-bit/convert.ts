@@ -1,0 +1,337 @@
+// A Fluent Bit configuration to a Pipeline. Tags are resolved here: inputs whose tags the same filters and outputs match share one chain of
+// transforms, in the order of the file, as records pass through Fluent Bit.
+
+import type { Draft, Gap } from '../draft.ts'
+import { readClassic } from './classic.ts'
+import { filters, refusedFilters } from './filters.ts'
+import { inputs, multilineOf, refusedInputs } from './inputs.ts'
+import { outputs, refusedOutputs } from './outputs.ts'
+import { Context, type Plugin, type Refusal, type SourcePart, type Step } from './plugin.ts'
+import { type Entry, lastValue, type Place, type Section, type SectionFile } from './sections.ts'
+import { globPattern } from './text.ts'
+import { readYaml } from './yaml.ts'
+
+export interface NamedText {
+  readonly file: string
+  readonly text: string
+}
+
+/** Gives the files that an include or a parser file names; none if they cannot be read. */
+export type Included = (path: string, from: string) => readonly NamedText[]
+
+const maxFiles = 100
+
+/** Reads a configuration with the files that it includes into a draft. */
+export function convertFluentBit(main: NamedText, included: Included, draft: Draft): void {
+  const sections = load(main, included, draft.gaps)
+  const context = new Context(sections, draft.gaps)
+  for (const section of sections) {
+    if (['input', 'filter', 'output', 'parser', 'multiline_parser', 'service'].includes(section.kind)) continue
+    context.gap(
+      section,
+      `[${section.kind.toUpperCase()}]`,
+      'sections of this kind are not read',
+      'Leave it out, or add transforms for it.',
+    )
+  }
+  const ofKind = (kind: string) => sections.filter((section) => section.kind === kind)
+  new Conversion(draft, context, included).run(ofKind('input'), ofKind('filter'), ofKind('output'))
+}
+
+function load(main: NamedText, included: Included, gaps: Gap[]): Section[] {
+  const sections: Section[] = []
+  const variables = new Map<string, string>()
+  const seen = new Set<string>()
+  const read = ({ file, text }: NamedText): void => {
+    if (seen.has(file) || seen.size >= maxFiles) return
+    seen.add(file)
+    const found: SectionFile = /\.ya?ml$/i.test(file) ? readYaml(text, file) : readClassic(text, file)
+    for (const { reason, ...place } of found.unread) {
+      gaps.push({ ...place, subject: file, reason, nearest: 'Correct the file, or leave the text out.' })
+    }
+    for (const [name, value] of found.variables) variables.set(name, value)
+    const parserFiles = found.sections
+      .filter(({ kind }) => kind === 'service')
+      .flatMap(({ entries }) => entries.filter(({ key }) => key === 'parsers_file'))
+    const follow = (entry: Entry): void => {
+      const files = included(entry.value, file)
+      if (files.length === 0) {
+        gaps.push({
+          file: entry.file,
+          line: entry.line,
+          subject: entry.value,
+          reason: 'the file cannot be read',
+          nearest: 'Put the file beside the configuration, and convert again.',
+        })
+      }
+      for (const next of files) read(next)
+    }
+    // The order of plugins counts, so an included file stands where it is included.
+    const parts = [...found.sections, ...found.includes].sort((a, b) => a.line - b.line)
+    for (const part of parts) {
+      if ('entries' in part) sections.push(part)
+      else follow(part)
+    }
+    // The parsers that Fluent Bit ships are known without their file.
+    for (const entry of parserFiles) if (included(entry.value, file).length > 0) follow(entry)
+  }
+  read(main)
+  const resolve = (text: string) =>
+    text.replace(/\$\{([A-Za-z0-9_]+)\}/g, (whole, name: string) => variables.get(name) ?? whole)
+  return sections.map((section) => ({
+    ...section,
+    entries: section.entries.map((entry) => ({ ...entry, value: resolve(entry.value) })),
+  }))
+}
+
+/** Inputs that the same filters and outputs match: their names, and where their events are now. */
+interface Chain {
+  heads: string[]
+  readonly filters: ReadonlySet<Section>
+  readonly outputs: ReadonlySet<Section>
+}
+
+class Conversion {
+  readonly #draft: Draft
+  readonly #context: Context
+  readonly #included: Included
+
+  constructor(draft: Draft, context: Context, included: Included) {
+    this.#draft = draft
+    this.#context = context
+    this.#included = included
+  }
+
+  run(inputSections: readonly Section[], filterSections: readonly Section[], outputSections: readonly Section[]): void {
+    const chains = new Map<string, Chain>()
+    for (const section of inputSections) {
+      const matching = (sections: readonly Section[]) => sections.filter((other) => this.#isMatched(section, other))
+      const filters = matching(filterSections)
+      const outputs = matching(outputSections)
+      const head = this.#source(section, filters)
+      const key = [...filters, ...outputs].map((other) => `${other.file}:${other.line}`).join(' ')
+      const chain = chains.get(key) ?? { heads: [], filters: new Set(filters), outputs: new Set(outputs) }
+      chain.heads.push(head)
+      chains.set(key, chain)
+    }
+    for (const section of filterSections) {
+      const concerned = [...chains.values()].filter((chain) => chain.filters.has(section))
+      this.#reportVariables(section)
+      const steps = this.#filter(section)
+      for (const chain of concerned) chain.heads = this.#append(chain.heads, steps, nameOf(section))
+    }
+    for (const section of outputSections) {
+      const heads = [...chains.values()].filter((chain) => chain.outputs.has(section)).flatMap((chain) => chain.heads)
+      this.#sink(section, heads)
+    }
+    this.#complete(inputSections[0] ?? filterSections[0] ?? outputSections[0])
+  }
+
+  /** Whether a filter or output takes the events of an input. A tag with `*` stands for all tags that begin so. */
+  #isMatched(input: Section, other: Section): boolean {
+    const tag = lastValue(input, 'tag') ?? `${lastValue(input, 'name')}.0`
+    const match = lastValue(other, 'match')
+    const regex = lastValue(other, 'match_regex')
+    if (match === undefined && regex === undefined) return false
+    if (match !== undefined) {
+      const sample = tag.replace(
+        '*',
+        lastValue(input, 'path')?.replaceAll('/', '.').replace(/^\./, '').replaceAll('*', 'x') ?? 'x',
+      )
+      const isMatched = new RegExp(globPattern(match)).test(sample)
+      const fixed = tag.split('*')[0] ?? ''
+      // `kube.*` is matched by `kube.*` and by `*` whatever follows; a longer pattern chooses some of its tags.
+      const start = match.split('*')[0] ?? ''
+      if (tag.includes('*') && start.length > fixed.length && start.startsWith(fixed) && match !== tag) {
+        this.#context.gap(
+          other,
+          `Match ${match}`,
+          `the pattern chooses some of the tags \`${tag}\`, and events have no tags`,
+          `The step applies to ${isMatched ? 'all' : 'none'} of them. Give it a condition by \`.kubernetes\`, or read these pods by a source of their own.`,
+        )
+      }
+      return isMatched
+    }
+    this.#context.gap(
+      other,
+      `Match_Regex ${regex}`,
+      'expressions on tags are not resolved',
+      'The step applies to all inputs. Correct `inputs`.',
+    )
+    return true
+  }
+
+  #source(section: Section, matching: readonly Section[]): string {
+    const name = nameOf(section)
+    this.#reportVariables(section)
+    const plugin = this.#find(section, inputs, refusedInputs)
+    if (plugin === undefined) {
+      const comments = [
+        `GAP: the input \`${pluginOf(section)}\` (${section.file}:${section.line}) has no counterpart. This source reads nothing.`,
+      ]
+      return this.#draft.add('sources', name, {
+        type: 'file',
+        config: { include: [`/var/empty/${name.replace(/[^\w-]/g, '-')}`] },
+        comments,
+      })
+    }
+    const { component, steps }: SourcePart = plugin.build(section, this.#context)
+    const joining = matching.find((filter) => pluginOf(filter) === 'multiline')
+    const joined = joining === undefined ? undefined : multilineOf(joining, this.#context)
+    const isPods = component.type === 'orchestrator_logs'
+    const whole =
+      joined === undefined
+        ? component
+        : isPods
+          ? { ...component, multiline: joined.pods }
+          : { ...component, config: { ...component.config, multiline: joined.file } }
+    const source = this.#draft.add('sources', name, whole)
+    return this.#append([source], steps, `${name}-record`)[0] ?? source
+  }
+
+  #filter(section: Section): readonly Step[] {
+    if (pluginOf(section) === 'multiline') {
+      const others = new Context([], this.#draft.gaps)
+      const taken = [
+        'name',
+        'alias',
+        'match',
+        'match_regex',
+        'multiline.parser',
+        'multiline.key_content',
+        'mode',
+        'flush_ms',
+        'buffer',
+        'emitter_name',
+        'emitter_mem_buf_limit',
+        'emitter_storage.type',
+      ]
+      others.reportOptions(section, {
+        name: 'multiline',
+        becomes: '',
+        options: Object.fromEntries(taken.map((key) => [key, ''])),
+        build: () => undefined,
+      })
+      return []
+    }
+    const plugin = this.#find(section, filters, refusedFilters)
+    if (plugin !== undefined) return plugin.build(section, this.#context)
+    const comments = [
+      `GAP: the filter \`${pluginOf(section)}\` (${section.file}:${section.line}) has no counterpart. Events pass unchanged.`,
+    ]
+    const script = lastValue(section, 'script')
+    const texts = script === undefined ? [] : this.#included(script, section.file).map(({ text }) => text)
+    const code = lastValue(section, 'code')
+    const kept = [...texts, ...(code === undefined ? [] : [code])]
+    if (kept.length > 0) comments.push('Its program:', ...kept)
+    return [{ type: 'remap', text: '.', comments }]
+  }
+
+  #sink(section: Section, heads: readonly string[]): void {
+    const name = nameOf(section)
+    if (heads.length === 0) {
+      this.#context.gap(
+        section,
+        `output ${pluginOf(section)}`,
+        'no input has a tag that it matches',
+        'The output is left out, as it receives nothing.',
+      )
+      return
+    }
+    const plugin = this.#find(section, outputs, refusedOutputs)
+    if (plugin === undefined) {
+      const comments = [
+        `GAP: the output \`${pluginOf(section)}\` (${section.file}:${section.line}) has no counterpart. This sink discards its events.`,
+      ]
+      this.#draft.add('sinks', name, { type: 'blackhole', inputs: heads, comments })
+      return
+    }
+    const { component, steps } = plugin.build(section, this.#context)
+    this.#draft.add('sinks', name, { ...component, inputs: this.#append(heads, steps, `${name}-form`) })
+  }
+
+  #append(heads: readonly string[], steps: readonly Step[], name: string): string[] {
+    let current = [...heads]
+    for (const { type, text, comments } of steps) {
+      const config = type === 'remap' ? { source: text } : { condition: text }
+      current = [
+        this.#draft.add('transforms', name, {
+          type,
+          inputs: current,
+          config,
+          ...(comments === undefined ? {} : { comments }),
+        }),
+      ]
+    }
+    return current
+  }
+
+  #find<Result>(
+    section: Section,
+    plugins: readonly Plugin<Result>[],
+    refusals: readonly Refusal[],
+  ): Plugin<Result> | undefined {
+    const wanted = pluginOf(section)
+    const plugin = plugins.find(({ name }) => name === wanted)
+    if (plugin !== undefined) {
+      this.#context.reportOptions(section, plugin)
+      return plugin
+    }
+    const refusal = refusals.find(({ name }) => name === wanted)
+    this.#context.gap(
+      section,
+      `${section.kind} ${wanted}`,
+      refusal?.reason ?? 'the plugin is not known',
+      refusal?.nearest ?? 'See `penstock-agent list` for components.',
+    )
+    return undefined
+  }
+
+  /** Sinks take variables as secrets; a program cannot. */
+  #reportVariables(section: Section): void {
+    for (const entry of section.entries) {
+      for (const [whole] of entry.value.matchAll(/\$\{[A-Za-z0-9_]+\}/g)) {
+        this.#context.gap(
+          entry,
+          whole,
+          'a resource is literal text, and the variable of the environment has no value here',
+          'Write the value in its place, or set the field from `.kubernetes`.',
+        )
+      }
+    }
+  }
+
+  /** A Pipeline needs a source and a sink. */
+  #complete(at: Place | undefined): void {
+    const place = at ?? { file: '', line: 1 }
+    if (this.#draft.count('sources') === 0) {
+      this.#context.gap(place, 'inputs', 'the configuration has no input', 'Replace the source `nothing`.')
+      this.#draft.add('sources', 'nothing', {
+        type: 'file',
+        config: { include: ['/var/empty/nothing'] },
+        comments: ['GAP: the configuration has no input.'],
+      })
+    }
+    if (this.#draft.count('sinks') === 0) {
+      this.#context.gap(
+        place,
+        'outputs',
+        'the configuration has no output that receives anything',
+        'Replace the sink `discarded`.',
+      )
+      this.#draft.add('sinks', 'discarded', {
+        type: 'blackhole',
+        inputs: ['*'],
+        comments: ['GAP: the configuration has no output.'],
+      })
+    }
+  }
+}
+
+function pluginOf(section: Section): string {
+  return (lastValue(section, 'name') ?? '').toLowerCase()
+}
+
+function nameOf(section: Section): string {
+  return lastValue(section, 'alias') ?? `${pluginOf(section)}-${section.kind === 'filter' ? 'filter' : section.kind}`
+}

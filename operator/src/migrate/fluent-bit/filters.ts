@@ -1,0 +1,394 @@
+// Filters of Fluent Bit as remap and filter transforms. A program works on the record: fields of the event apart from `timestamp`, which
+// is the time that Fluent Bit keeps beside the record.
+
+import { parserLines } from './parsers.ts'
+import { type Context, common, matched, type Plugin, type Refusal, type Step } from './plugin.ts'
+import { type Entry, entriesOf, isOn, lastValue, type Section } from './sections.ts'
+import { accessor, field, literal, matches, words } from './text.ts'
+
+type Steps = readonly Step[]
+
+const split = (entry: Entry): [string, string] => {
+  const found = /^(\S+)\s*(.*)$/s.exec(entry.value)
+  return [found?.[1] ?? '', found?.[2] ?? '']
+}
+
+function pathOf(text: string, entry: Entry, context: Context): readonly string[] | undefined {
+  const path = accessor(text)
+  if (path === undefined) {
+    context.gap(
+      entry,
+      entry.key,
+      `\`${text}\` is no field that a program can name`,
+      'Write the step as a remap transform.',
+    )
+  }
+  return path
+}
+
+const grep: Plugin<Steps> = {
+  name: 'grep',
+  becomes: 'a filter transform',
+  options: {
+    ...common,
+    ...matched,
+    regex: 'events that match stay',
+    exclude: 'events that match go',
+    logical_op: '`&&` or `||`',
+  },
+  build: (section, context) => {
+    const operator = (lastValue(section, 'logical_op') ?? 'legacy').toLowerCase()
+    const tests: string[] = []
+    const rules = section.entries.filter(({ key }) => key === 'regex' || key === 'exclude')
+    for (const rule of rules) {
+      const [name, regex] = split(rule)
+      const path = pathOf(name, rule, context)
+      if (path === undefined) continue
+      const test = matches(path, regex)
+      tests.push(rule.key === 'regex' || operator !== 'legacy' ? test : `!${test}`)
+    }
+    if (tests.length === 0) return []
+    // With a logical operation the rules are one, and all are of one kind.
+    if (operator === 'legacy') return [{ type: 'filter', text: tests.join(' && ') }]
+    const joined = tests.join(operator === 'or' ? ' || ' : ' && ')
+    return [{ type: 'filter', text: rules[0]?.key === 'exclude' ? `!(${joined})` : joined }]
+  },
+}
+
+const value = (text: string) => literal(text.replace(/^"(.*)"$/s, '$1'))
+
+/** A rule of `modify` as a statement. */
+const modifyRules: Readonly<Record<string, (from: string, to: string) => string>> = {
+  set: (key, text) => `${field([key])} = ${value(text)}`,
+  add: (key, text) => `if !exists(${field([key])}) { ${field([key])} = ${value(text)} }`,
+  rename: (key, to) =>
+    `if exists(${field([key])}) && !exists(${field([to])}) { ${field([to])} = del(${field([key])}) }`,
+  hard_rename: (key, to) => `if exists(${field([key])}) { ${field([to])} = del(${field([key])}) }`,
+  copy: (key, to) => `if exists(${field([key])}) && !exists(${field([to])}) { ${field([to])} = ${field([key])} }`,
+  hard_copy: (key, to) => `if exists(${field([key])}) { ${field([to])} = ${field([key])} }`,
+  remove: (key) => `del(${field([key])})`,
+  remove_wildcard: (key) => keep(`!starts_with(key, ${literal(key.replace(/\*$/, ''))})`),
+  remove_regex: (key) => keep(`!is_object(parse_grok(key, ${matchText(key)}) ?? null)`),
+}
+
+function matchText(regex: string): string {
+  return /s'.*'/s.exec(matches(['x'], regex))?.[0] ?? "s''"
+}
+
+function keep(test: string): string {
+  return `. = filter(.) -> |key, _value| { key == "timestamp" || ${test} }`
+}
+
+const modifyConditions: Readonly<Record<string, (path: readonly string[], text: string) => string>> = {
+  key_exists: (path) => `exists(${field(path)})`,
+  key_does_not_exist: (path) => `!exists(${field(path)})`,
+  key_value_equals: (path, text) => `${field(path)} == ${value(text)}`,
+  key_value_does_not_equal: (path, text) => `(exists(${field(path)}) && ${field(path)} != ${value(text)})`,
+  key_value_matches: (path, text) => matches(path, text),
+  key_value_does_not_match: (path, text) => `(exists(${field(path)}) && !${matches(path, text)})`,
+}
+
+const modify: Plugin<Steps> = {
+  name: 'modify',
+  becomes: 'a remap transform',
+  options: {
+    ...common,
+    ...matched,
+    ...Object.fromEntries(Object.keys(modifyRules).map((rule) => [rule, 'a statement'])),
+    condition: '`if` around the statements',
+  },
+  build: (section, context) => {
+    const conditions: string[] = []
+    for (const entry of entriesOf(section, 'condition')) {
+      const [kind = '', name = '', ...rest] = words(entry.value)
+      const make = Object.hasOwn(modifyConditions, kind.toLowerCase())
+        ? modifyConditions[kind.toLowerCase()]
+        : undefined
+      const path = pathOf(name, entry, context)
+      if (make === undefined || path === undefined) {
+        context.gap(
+          entry,
+          `modify: condition ${kind}`,
+          'the condition has no counterpart, so the filter is left out',
+          'Write the filter as a remap transform with `if`.',
+        )
+        return []
+      }
+      conditions.push(make(path, rest.join(' ')))
+    }
+    const statements = section.entries.flatMap((entry) => {
+      const make = Object.hasOwn(modifyRules, entry.key) ? modifyRules[entry.key] : undefined
+      const [name, rest] = split(entry)
+      return make === undefined ? [] : [make(name, rest)]
+    })
+    if (statements.length === 0) return []
+    const text = statements.join('\n')
+    return [
+      { type: 'remap', text: conditions.length === 0 ? text : `if ${conditions.join(' && ')} {\n${indent(text)}\n}` },
+    ]
+  },
+}
+
+function indent(text: string): string {
+  return text.replace(/^/gm, '  ')
+}
+
+const nest: Plugin<Steps> = {
+  name: 'nest',
+  becomes: 'a remap transform',
+  options: {
+    ...common,
+    ...matched,
+    operation: '`nest` and `lift`',
+    wildcard: 'which fields',
+    nest_under: 'the new object',
+    nested_under: 'the object that goes',
+    add_prefix: '`map_keys`',
+    remove_prefix: '`map_keys`',
+  },
+  build: (section, context) => {
+    const add = lastValue(section, 'add_prefix')
+    const remove = lastValue(section, 'remove_prefix')
+    const shorter =
+      remove === undefined
+        ? ''
+        : `if starts_with(key, ${literal(remove)}) { name = string!(slice!(key, ${[...remove].length})) }\n`
+    const rename = (text: string) =>
+      add === undefined && remove === undefined
+        ? text
+        : `map_keys(${text}) -> |key| {\nname = key\n${shorter}${literal(add ?? '')} + name\n}`
+    if (lastValue(section, 'operation')?.toLowerCase() === 'lift') {
+      const at = lastValue(section, 'nested_under') ?? ''
+      const text = `if is_object(${field([at])}) {\n  nested = object!(del(${field([at])}))\n  . = merge(., ${rename('nested')})\n}`
+      return [{ type: 'remap', text }]
+    }
+    const under = lastValue(section, 'nest_under')
+    const tests = entriesOf(section, 'wildcard').map(({ value: glob }) =>
+      glob.endsWith('*')
+        ? glob === '*'
+          ? 'true'
+          : `starts_with(key, ${literal(glob.slice(0, -1))})`
+        : `key == ${literal(glob)}`,
+    )
+    if (under === undefined || tests.length === 0) {
+      context.gap(section, 'nest', 'the filter names no fields or no object for them', 'Write it as a remap transform.')
+      return []
+    }
+    const test = `key != "timestamp" && (${tests.join(' || ')})`
+    const text = [
+      `nested = filter(.) -> |key, _value| { ${test} }`,
+      'if !is_empty(nested) {',
+      `  . = filter(.) -> |key, _value| { !(${test}) }`,
+      `  ${field([under])} = ${rename('nested')}`,
+      '}',
+    ].join('\n')
+    return [{ type: 'remap', text }]
+  },
+}
+
+const recordModifier: Plugin<Steps> = {
+  name: 'record_modifier',
+  becomes: 'a remap transform',
+  options: {
+    ...common,
+    ...matched,
+    record: 'a field with a text',
+    remove_key: '`del`',
+    allowlist_key: 'a filter of fields',
+    whitelist_key: 'a filter of fields',
+    uuid_key: '`uuid_v4`',
+  },
+  build: (section) => {
+    const names = (key: string) => entriesOf(section, key).map((entry) => entry.value.trim())
+    const removed = names('remove_key').map((name) => `del(${field([name])})`)
+    const allowed = [...names('allowlist_key'), ...names('whitelist_key')]
+    const only = allowed.length === 0 ? [] : [keep(`includes(${JSON.stringify(allowed)}, key)`)]
+    const records = entriesOf(section, 'record').map((entry) => {
+      const [name, text] = split(entry)
+      return `${field([name])} = ${value(text)}`
+    })
+    const ids = names('uuid_key').map((name) => `${field([name])} = uuid_v4()`)
+    const lines = [...removed, ...only, ...records, ...ids]
+    return lines.length === 0 ? [] : [{ type: 'remap', text: lines.join('\n') }]
+  },
+}
+
+const own = 'the source asks the API server as the agent does'
+
+const kubernetes: Plugin<Steps> = {
+  name: 'kubernetes',
+  becomes:
+    'a remap transform that takes the facts which `orchestrator_logs` adds; a filter transform for the annotation of exclusion',
+  options: {
+    ...common,
+    ...matched,
+    ...Object.fromEntries(
+      [
+        'kube_url',
+        'kube_ca_file',
+        'kube_ca_path',
+        'kube_token_file',
+        'kube_token_ttl',
+        'kube_tag_prefix',
+        'buffer_size',
+        'use_kubelet',
+        'kubelet_port',
+        'kubelet_host',
+        'kube_meta_cache_ttl',
+        'tls.verify',
+        'tls.debug',
+        'dns_retries',
+        'dns_wait_time',
+        'cache_use_docker_id',
+      ].map((name) => [name, own]),
+    ),
+    merge_log: '`parse_json` of the line',
+    merge_log_key: 'the object for the parsed line',
+    merge_log_trim: 'white space at the end is no part of the line',
+    keep_log: '`del` of the line',
+    labels: 'whether labels are taken',
+    annotations: 'whether annotations are taken',
+    'k8s-logging.exclude': 'a filter transform',
+    'k8s-logging.parser': 'a gap if it is on',
+  },
+  build: (section, context) => {
+    const steps: Step[] = []
+    if (isOn(lastValue(section, 'k8s-logging.exclude'), false)) {
+      steps.push({ type: 'filter', text: '%orchestrator.pod_annotations."fluentbit.io/exclude" != "true"' })
+    }
+    if (isOn(lastValue(section, 'k8s-logging.parser'), false)) {
+      context.gap(
+        section,
+        'kubernetes: K8S-Logging.Parser',
+        'an annotation of a pod cannot choose its parser',
+        'Test the annotation in a remap transform, below `.kubernetes.annotations`, and parse there.',
+      )
+    }
+    const facts = [
+      ['pod_name', 'pod_name'],
+      ['namespace_name', 'pod_namespace'],
+      ['pod_id', 'pod_uid'],
+      ...(isOn(lastValue(section, 'labels'), true) ? [['labels', 'pod_labels']] : []),
+      ...(isOn(lastValue(section, 'annotations'), true) ? [['annotations', 'pod_annotations']] : []),
+      ['host', 'pod_node_name'],
+      ['pod_ip', 'pod_ip'],
+      ['container_name', 'container_name'],
+      ['container_hash', 'container_image_id'],
+      ['container_image', 'container_image'],
+    ].map(([to, from]) => `  ${literal(to ?? '')}: %orchestrator.${from},`)
+    const lines = [
+      '.kubernetes = filter({',
+      ...facts,
+      '  "docker_id": replace(string(%orchestrator.container_id) ?? "", r\'^.*://\', ""),',
+      '}) -> |_key, value| { value != null && value != {} && value != "" }',
+    ]
+    if (isOn(lastValue(section, 'merge_log'), false)) lines.push(...mergeLines(section, context))
+    steps.push({ type: 'remap', text: lines.join('\n') })
+    return steps
+  },
+}
+
+function mergeLines(section: Section, context: Context): string[] {
+  const under = lastValue(section, 'merge_log_key')
+  const keeps = isOn(lastValue(section, 'keep_log'), true)
+  if (under === undefined) {
+    context.gap(
+      section,
+      'kubernetes: Merge_Log',
+      'a field `timestamp` of a line would replace the time of the event, so it is called `log_timestamp`',
+      'Give `Merge_Log_Key`, or read `log_timestamp`.',
+    )
+  }
+  return [
+    'merged = parse_json(.log) ?? null',
+    'if is_object(merged) {',
+    ...(keeps ? [] : ['  del(.log)']),
+    ...(under === undefined
+      ? [
+          '  if exists(merged.timestamp) { merged.log_timestamp = del(merged.timestamp) }',
+          '  . = merge(., object!(merged))',
+        ]
+      : [`  ${field([under])} = merged`]),
+    '}',
+  ]
+}
+
+const parser: Plugin<Steps> = {
+  name: 'parser',
+  becomes: 'a remap transform',
+  options: {
+    ...common,
+    ...matched,
+    key_name: 'the field that is parsed',
+    parser:
+      "`parse_json`, `parse_grok` (in Ruby's dialect), `parse_logfmt` or `parse_key_value`; the first that matches counts",
+    reserve_data: 'whether other fields stay',
+    preserve_key: 'whether the field stays',
+  },
+  build: (section, context) => {
+    const key = lastValue(section, 'key_name') ?? 'log'
+    const path = accessor(key)
+    if (path === undefined) {
+      context.gap(section, `parser: ${key}`, 'the field cannot be named', 'Write the filter as a remap transform.')
+      return []
+    }
+    const from = `string(${field(path)}) ?? ""`
+    const keepsKey = isOn(lastValue(section, 'preserve_key'), false)
+    const keepsOthers = isOn(lastValue(section, 'reserve_data'), false)
+    const base = keepsOthers
+      ? '.'
+      : `{ ${keepsKey ? `${literal(path[0] ?? '')}: ${field(path.slice(0, 1))}, ` : ''}"timestamp": .timestamp }`
+    const parsers = entriesOf(section, 'parser').flatMap((entry) => {
+      const lines = parserLines(entry.value, from, context, entry)
+      return lines === undefined ? [] : [lines]
+    })
+    if (parsers.length === 0) return []
+    const text = parsers.map((lines, index) =>
+      index === 0 ? lines.join('\n') : `if !is_object(parsed) {\n${indent(lines.join('\n'))}\n}`,
+    )
+    text.push(
+      'if is_object(parsed) {',
+      ...(keepsOthers && !keepsKey ? [`  del(${field(path)})`] : []),
+      `  . = merge(${base}, object!(parsed))`,
+      '}',
+    )
+    return [{ type: 'remap', text: ['parsed = null', ...text].join('\n') }]
+  },
+}
+
+export const filters: readonly Plugin<Steps>[] = [grep, modify, nest, recordModifier, kubernetes, parser]
+
+const none = (name: string, reason: string, nearest: string): Refusal => ({ name, reason, nearest })
+
+export const refusedFilters: readonly Refusal[] = [
+  none(
+    'lua',
+    'programs in Lua do not run here',
+    'Write the program as a remap transform; its text stands in the comment.',
+  ),
+  none('wasm', 'programs in WebAssembly do not run here', 'Write the program as a remap transform.'),
+  none(
+    'throttle',
+    'there is no transform that limits the rate of events',
+    'Limit requests by `request.rate_limit_num` of the sink, which makes the source wait and discards nothing.',
+  ),
+  none(
+    'rewrite_tag',
+    'events have no tags',
+    'Give each branch a filter transform with the condition of the rule, and name it in the inputs of its sinks.',
+  ),
+  none('multiline', 'lines are joined by sources', 'Give `multiline` to the source.'),
+  none('geoip2', 'a Pipeline has no tables of addresses', 'Let the destination look addresses up.'),
+  none('log_to_metrics', 'there is no transform that counts events as metrics', 'Count at the destination.'),
+  none('aws', 'facts about the machine are not looked up', 'Set fields in a remap transform.'),
+  none('ecs', 'facts about the task are not looked up', 'Set fields in a remap transform.'),
+  none(
+    'type_converter',
+    'the filter is not converted',
+    'Use to_int, to_float, to_bool or to_string in a remap transform.',
+  ),
+  none('expect', 'the filter is a test', 'Write `spec.tests` of the Pipeline.'),
+  none('stdout', 'the filter prints events in passing', 'Use `penstock tap`.'),
+  none('checklist', 'a Pipeline has no tables', 'Use `includes` in a remap transform.'),
+  none('sysinfo', 'facts about the machine are not looked up', 'Set fields in a remap transform.'),
+]

@@ -1,0 +1,311 @@
+// Inputs of Fluent Bit as sources. Pod logs are read by `orchestrator_logs`, which knows the pod without a file name; the first transform
+// then gives each event the fields that Fluent Bit's record has, so that filters and outputs find what they name.
+
+import { findParser, parserLines } from './parsers.ts'
+import { type Context, common, type Plugin, type Refusal, type SourcePart, type Step } from './plugin.ts'
+import { entriesOf, isOn, lastValue, type Section } from './sections.ts'
+import { globPattern, literal } from './text.ts'
+
+const tag = { tag: 'which filters and outputs apply' } as const
+const own = 'the agent does it itself'
+
+/** Fluent Bit reads the container runtime's lines by these; the source does so itself. */
+const runtimeParsers = new Set(['cri', 'docker', 'containerd'])
+
+function isPodLog(path: string): boolean {
+  return /^\/var\/log\/(containers|pods)\//.test(path)
+}
+
+const tail: Plugin<SourcePart> = {
+  name: 'tail',
+  becomes: '`orchestrator_logs` for pod logs, `file` for other files',
+  options: {
+    ...common,
+    ...tag,
+    path: '`include`; for pod logs a filter by the names of pods, unless all are read',
+    exclude_path: '`exclude`; for pod logs a filter',
+    parser: "a remap transform; the runtime's own format is read by the source",
+    'multiline.parser': '`multiline`; docker and cri are read by the source',
+    path_key: 'a field of the record',
+    read_from_head: '`read_from`',
+    key: 'the name of the field of the line',
+    rotate_wait: '`rotate_wait_secs`',
+    refresh_interval: own,
+    db: own,
+    'db.sync': own,
+    'db.locking': own,
+    'db.journal_mode': own,
+    mem_buf_limit: 'the buffers of sinks',
+    'storage.type': 'the buffers of sinks',
+    buffer_chunk_size: own,
+    buffer_max_size: own,
+    skip_long_lines: 'longer lines are discarded',
+    skip_empty_lines: own,
+    inotify_watcher: own,
+    docker_mode: 'the source joins lines that the runtime has cut',
+    docker_mode_flush: 'as `docker_mode`',
+    ignore_older: '`ignore_older_secs`',
+    threaded: own,
+  },
+  build: (section, context) => {
+    const paths = list(section, 'path')
+    const excluded = list(section, 'exclude_path')
+    const joined = multilineOf(section, context)
+    const older = seconds(lastValue(section, 'ignore_older'))
+    const readFrom = isOn(lastValue(section, 'read_from_head'), false) ? 'beginning' : 'end'
+    const shared = { read_from: readFrom, ...(older === undefined ? {} : { ignore_older_secs: older }) }
+    if (paths.length > 0 && paths.every(isPodLog)) return podLogs(section, context, paths, excluded, shared, joined)
+    const key = lastValue(section, 'key') ?? 'log'
+    const pathKey = lastValue(section, 'path_key')
+    const fields = [`${literal(key)}: .message`, ...(pathKey === undefined ? [] : [`${literal(pathKey)}: .file`])]
+    const steps: Step[] = [{ type: 'remap', text: `. = { ${fields.join(', ')}, "timestamp": .timestamp }` }]
+    const parser = lastValue(section, 'parser')
+    const lines =
+      parser === undefined ? undefined : parserLines(parser, `string(.${literal(key)}) ?? ""`, context, section)
+    if (lines !== undefined) {
+      const kept = [
+        ...(pathKey === undefined ? [] : [`${literal(pathKey)}: .${literal(pathKey)}`]),
+        '"timestamp": .timestamp',
+      ]
+      steps.push({
+        type: 'remap',
+        text: [...lines, `if is_object(parsed) { . = merge({ ${kept.join(', ')} }, object!(parsed)) }`].join('\n'),
+      })
+    }
+    const rotate = seconds(lastValue(section, 'rotate_wait'))
+    const config = {
+      include: paths,
+      ...(excluded.length > 0 ? { exclude: excluded } : {}),
+      ...shared,
+      ...(rotate === undefined ? {} : { rotate_wait_secs: rotate }),
+      ...(joined === undefined ? {} : { multiline: joined.file }),
+    }
+    return { component: { type: 'file', config }, steps }
+  },
+}
+
+interface Joined {
+  readonly file: Readonly<Record<string, unknown>>
+  readonly pods: Readonly<Record<string, unknown>>
+}
+
+function podLogs(
+  section: Section,
+  context: Context,
+  paths: readonly string[],
+  excluded: readonly string[],
+  shared: Readonly<Record<string, unknown>>,
+  joined: Joined | undefined,
+): SourcePart {
+  const steps: Step[] = []
+  const name =
+    'name = "/var/log/containers/" + (string(.orchestrator.pod_name) ?? "") + "_" + (string(.orchestrator.pod_namespace) ?? "") + "_" + (string(.orchestrator.container_name) ?? "") + "-" + replace(string(.orchestrator.container_id) ?? "", r\'^.*://\', "") + ".log"'
+  const isAmong = (globs: readonly string[]) =>
+    globs
+      .map((glob) => `is_object(parse_grok(name, s'${globPattern(glob).replaceAll("'", '\\x27')}') ?? null)`)
+      .join(' || ')
+  const readable = (globs: readonly string[]) =>
+    globs.filter((glob) => {
+      if (glob.startsWith('/var/log/containers/')) return true
+      if (/^\/var\/log\/pods\/(\*+\/)*\*(\.log)?$/.test(glob)) return true
+      context.gap(
+        section,
+        `tail: ${glob}`,
+        'the path selects pods by the names of folders',
+        'Select pods by `selector` of the source, or by a filter transform.',
+      )
+      return false
+    })
+  const wanted = readable(paths)
+  const isAll =
+    wanted.length === 0 || wanted.some((glob) => /^\/var\/log\/(containers|pods)\/[*/]+(\.log)?$/.test(glob))
+  const unwanted = readable(excluded)
+  const tests = [
+    ...(isAll ? [] : [`(${isAmong(wanted)})`]),
+    ...(unwanted.length > 0 ? [`!(${isAmong(unwanted)})`] : []),
+  ]
+  if (tests.length > 0) steps.push({ type: 'filter', text: `${name}\n${tests.join(' && ')}` })
+
+  const parser = lastValue(section, 'parser')
+  const definition = parser === undefined ? undefined : findParser(parser, context)
+  const regex = definition === undefined ? '' : (lastValue(definition, 'regex') ?? '')
+  const isRuntime =
+    parser === undefined ||
+    runtimeParsers.has(parser.toLowerCase()) ||
+    (/\(\?<stream>/.test(regex) && /\(\?<(log|message)>/.test(regex))
+  if (!isRuntime) {
+    context.gap(
+      section,
+      `tail: parser ${parser}`,
+      'the parser would read whole lines of the container runtime, which the source reads itself',
+      'Parse the field `log` in a remap transform, or by a parser filter.',
+    )
+  }
+  const key =
+    isRuntime &&
+    parser !== undefined &&
+    /\(\?<message>/.test(regex || '(?<message>)') &&
+    parser.toLowerCase() !== 'docker'
+      ? 'message'
+      : (lastValue(section, 'key') ?? 'log')
+  const fields = [`${literal(key)}: .message`, '"stream": .stream', '"timestamp": .timestamp']
+  if (/\(\?<logtag>/.test(regex)) fields.push('"logtag": "F"')
+  const multiline = list(section, 'multiline.parser')
+  if (multiline.some((word) => word === 'cri')) fields.push('"_p": "F"')
+  if (multiline.length > 0)
+    fields.push('"time": format_timestamp(timestamp(.timestamp) ?? now(), "%Y-%m-%dT%H:%M:%S%.fZ") ?? null')
+  if (lastValue(section, 'path_key') !== undefined)
+    fields.push(`${literal(lastValue(section, 'path_key') ?? '')}: .file`)
+  steps.push({
+    type: 'remap',
+    text: `# The record as Fluent Bit has it; the facts about the pod wait for the filter kubernetes.\n%orchestrator = .orchestrator\n. = { ${fields.join(', ')} }`,
+  })
+  const component = {
+    type: 'orchestrator_logs',
+    config: shared,
+    ...(joined === undefined ? {} : { multiline: joined.pods }),
+  }
+  return { component, steps }
+}
+
+const presets = new Set(['java', 'python', 'go', 'ruby'])
+
+/** The multiline parser of an input or of the filter `multiline`. */
+export function multilineOf(section: Section, context: Context): Joined | undefined {
+  let joined: Joined | undefined
+  for (const name of list(section, 'multiline.parser')) {
+    if (runtimeParsers.has(name)) continue
+    const definition = context.multilineParsers.get(name)
+    const own = definition === undefined ? undefined : rulesOf(definition, context)
+    if (joined !== undefined || (own === undefined && !presets.has(name))) {
+      context.gap(
+        section,
+        `multiline.parser ${name}`,
+        joined === undefined ? 'no rules of this name can be converted' : 'a source joins lines by one set of rules',
+        'Give `multiline.custom` to the source: start, condition and mode.',
+      )
+      continue
+    }
+    if (own === undefined) {
+      const start = '^[^\\s]'
+      joined = {
+        pods: { preset: name },
+        file: {
+          start_pattern: start,
+          condition_pattern: '^\\s|^Caused by:|^$',
+          mode: 'continue_through',
+          timeout_ms: 2000,
+        },
+      }
+      if (section.kind === 'input')
+        context.gap(
+          section,
+          `multiline.parser ${name}`,
+          `the preset \`${name}\` has rules of its own, which may join other lines than Fluent Bit's`,
+          'Compare a few stack traces by `penstock run`.',
+        )
+    } else joined = own
+  }
+  return joined
+}
+
+/** Rules that begin an event and continue it: a state machine with more states has no counterpart. */
+function rulesOf(definition: Section, context: Context): Joined | undefined {
+  const rules = entriesOf(definition, 'rule').map((entry) =>
+    [...entry.value.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map((part) => part[1] ?? ''),
+  )
+  const starts = rules.filter(([state]) => state === 'start_state')
+  const others = rules.filter(([state]) => state !== 'start_state')
+  const [start] = starts
+  const [next] = others
+  const bare = (text: string) => `(?m)${text.replace(/^\/(.*)\/$/s, '$1')}`
+  if (
+    starts.length !== 1 ||
+    others.length !== 1 ||
+    start?.[1] === undefined ||
+    next?.[1] === undefined ||
+    next[2] !== next[0] ||
+    start[2] !== next[0]
+  ) {
+    context.gap(
+      definition,
+      `multiline_parser ${lastValue(definition, 'name')}`,
+      'only rules with a first line and one rule for further lines have a counterpart',
+      'Give `multiline.custom` to the source.',
+    )
+    return undefined
+  }
+  const timeout = Number(lastValue(definition, 'flush_timeout') ?? 4000)
+  const custom = { start: bare(start[1]), condition: bare(next[1]), mode: 'continue_through', timeoutMs: timeout }
+  return {
+    pods: { custom },
+    file: { start_pattern: custom.start, condition_pattern: custom.condition, mode: custom.mode, timeout_ms: timeout },
+  }
+}
+
+function list(section: Section, key: string): string[] {
+  return entriesOf(section, key)
+    .flatMap((entry) => entry.value.split(',').map((part) => part.trim()))
+    .filter((part) => part !== '')
+}
+
+/** A time such as `10`, `5m`, `2d`. */
+function seconds(text: string | undefined): number | undefined {
+  const found = /^(\d+)([smhd]?)$/.exec(text ?? '')
+  if (found === null) return undefined
+  return Number(found[1]) * { '': 1, s: 1, m: 60, h: 3600, d: 86_400 }[found[2] as '' | 's' | 'm' | 'h' | 'd']
+}
+
+const events: Plugin<SourcePart> = {
+  name: 'kubernetes_events',
+  becomes: '`orchestrator_events`',
+  options: {
+    ...common,
+    ...tag,
+    kube_url: own,
+    kube_ca_file: own,
+    kube_ca_path: own,
+    kube_token_file: own,
+    'tls.verify': own,
+    db: own,
+    'db.sync': own,
+  },
+  build: (section, context) => {
+    context.gap(
+      section,
+      'kubernetes_events',
+      'the fields of events have other names than in Fluent Bit',
+      'Compare by `penstock run`; rename fields in a remap transform.',
+    )
+    return { component: { type: 'orchestrator_events' }, steps: [] }
+  },
+}
+
+export const inputs: readonly Plugin<SourcePart>[] = [tail, events]
+
+const host = 'Keep Fluent Bit for it, or let the program write to a file that a `file` source reads.'
+const listening = 'Keep Fluent Bit in front, with an output that writes to a queue or file that Penstock reads.'
+const figures = 'Use the node exporter and a Prometheus server; Penstock reads logs on nodes.'
+const none = (name: string, reason: string, nearest: string): Refusal => ({ name, reason, nearest })
+
+export const refusedInputs: readonly Refusal[] = [
+  none('systemd', 'there is no source of the journal', host),
+  none('kmsg', 'there is no source of kernel messages', host),
+  none('exec', 'there is no source that starts programs', host),
+  ...['forward', 'http', 'tcp', 'udp', 'syslog', 'opentelemetry', 'elasticsearch', 'splunk', 'mqtt'].map((name) =>
+    none(name, 'there is no source that listens for it', listening),
+  ),
+  ...[
+    'cpu',
+    'mem',
+    'disk',
+    'netif',
+    'node_exporter_metrics',
+    'prometheus_scrape',
+    'fluentbit_metrics',
+    'process_exporter_metrics',
+    'docker',
+  ].map((name) => none(name, 'figures of nodes and programs have no source', figures)),
+  none('dummy', 'it makes sample records', 'Use `demo_logs`.'),
+  none('kafka', 'there is no source for the protocol', 'Read from AMQP (`amqp`) or a cloud queue (`cloud_queue`).'),
+]

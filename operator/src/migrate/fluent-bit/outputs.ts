@@ -1,0 +1,481 @@
+// Outputs of Fluent Bit as sinks. A transform before the sink gives the event the form that the output would have sent, where it
+// differs from the record, such as the field of the time.
+
+import { type Context, common, matched, type Plugin, type Refusal, type SinkPart, type Step } from './plugin.ts'
+import { entriesOf, isOn, lastValue, type Section } from './sections.ts'
+import { accessor, field, literal, template } from './text.ts'
+
+const address = {
+  host: 'the address',
+  port: 'the address',
+  uri: 'the address',
+  tls: '`https` in the address',
+  'tls.verify': '`tls.verify_certificate`, `tls.verify_hostname`',
+  'tls.verify_hostname': '`tls.verify_hostname`',
+  'tls.ca_file': '`tls.ca_file`',
+  'tls.crt_file': '`tls.crt_file`',
+  'tls.key_file': '`tls.key_file`',
+} as const
+const login = { http_user: '`auth`', http_passwd: '`auth`' } as const
+const delivery = {
+  workers: '`request.concurrency` has a default of its own',
+  retry_limit: '`request.retry_attempts`; without it the sink retries without limit, where Fluent Bit retries once',
+  buffer_size: 'the agent sizes it itself',
+  trace_error: 'the agent logs errors itself',
+  trace_output: '`penstock tap` shows events',
+  'storage.total_limit_size': '`buffer` of the sink',
+  net: 'the agent does it itself',
+} as const
+const always = { ...common, ...matched, ...address, ...delivery } as const
+
+/** Variables of the environment as references to a Secret. */
+function secret(text: string): string {
+  return text.replace(/\$\{([A-Za-z0-9_]+)\}/g, 'SECRET[env.$1]')
+}
+
+function value(section: Section, key: string): string | undefined {
+  const found = lastValue(section, key)
+  return found === undefined ? undefined : secret(found)
+}
+
+function addressOf(section: Section, port: string, path: string, secure = false): string {
+  const isSecure = isOn(lastValue(section, 'tls'), secure)
+  const host = value(section, 'host') ?? '127.0.0.1'
+  return `${isSecure ? 'https' : 'http'}://${host}:${value(section, 'port') ?? port}${path}`
+}
+
+function connection(section: Section): Record<string, unknown> {
+  const tls: Record<string, unknown> = {}
+  if (!isOn(lastValue(section, 'tls.verify'), true)) {
+    tls['verify_certificate'] = false
+    tls['verify_hostname'] = false
+  }
+  for (const file of ['ca_file', 'crt_file', 'key_file']) {
+    const path = value(section, `tls.${file}`)
+    if (path !== undefined) tls[file] = path
+  }
+  const user = value(section, 'http_user')
+  const password = value(section, 'http_passwd')
+  const retries = lastValue(section, 'retry_limit')
+  const attempts = retries === undefined ? undefined : /^\d+$/.test(retries) ? Number(retries) : undefined
+  const noRetries = retries?.toLowerCase() === 'no_retries' ? 0 : undefined
+  const limit = attempts ?? noRetries
+  return {
+    ...(Object.keys(tls).length > 0 ? { tls } : {}),
+    ...(user === undefined ? {} : { auth: { strategy: 'basic', user, password: password ?? '' } }),
+    ...(limit === undefined ? {} : { request: { retry_attempts: limit } }),
+  }
+}
+
+const remap = (...lines: readonly string[]): readonly Step[] => [{ type: 'remap', text: lines.join('\n') }]
+const literalTemplate = (text: string) => text.replaceAll('{{', '\\{{').replaceAll('%', '%%')
+
+function lokiLabels(section: Section, context: Context): Record<string, string> {
+  const labels: Record<string, string> = {}
+  const nameOf = (path: readonly string[]) => path.join('_').replace(/[^A-Za-z0-9_]/g, '_')
+  for (const entry of [...entriesOf(section, 'labels'), ...entriesOf(section, 'label_keys')]) {
+    for (const part of entry.value.split(',').map((word) => word.trim())) {
+      if (part === '') continue
+      const pair = /^([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)$/.exec(part)
+      const text = pair?.[2] ?? part
+      const path = text.startsWith('$') ? accessor(text) : undefined
+      if (path !== undefined) labels[pair?.[1] ?? nameOf(path)] = template(path)
+      else if (pair?.[1] !== undefined && !text.startsWith('$')) labels[pair[1]] = literalTemplate(secret(text))
+      else
+        context.gap(
+          entry,
+          `loki: label ${part}`,
+          'the value of the label cannot be named',
+          'Add the label to `labels` of the sink.',
+        )
+    }
+  }
+  if (Object.keys(labels).length === 0) labels['job'] = 'fluent-bit'
+  return labels
+}
+
+const loki: Plugin<SinkPart> = {
+  name: 'loki',
+  becomes: '`log_aggregator`',
+  options: {
+    ...always,
+    ...login,
+    labels: '`labels`',
+    label_keys: '`labels`',
+    remove_keys: '`encoding.except_fields`',
+    line_format: '`encoding.codec`',
+    tenant_id: '`tenant_id`',
+    bearer_token: '`auth`',
+    compress: '`compression`',
+  },
+  build: (section, context) => {
+    const format = lastValue(section, 'line_format') ?? 'json'
+    if (format !== 'json') {
+      context.gap(
+        section,
+        'loki: Line_Format',
+        'lines of keys and values are quoted by other rules',
+        'The sink writes `logfmt`; queries with `| logfmt` read both.',
+      )
+    }
+    const removed = entriesOf(section, 'remove_keys')
+      .flatMap((entry) => entry.value.split(','))
+      .flatMap((key) => {
+        const path = accessor(key.trim())
+        return path === undefined ? [] : [field(path).slice(1)]
+      })
+    const tenant = value(section, 'tenant_id')
+    const token = value(section, 'bearer_token')
+    const config = {
+      endpoint: addressOf(section, '3100', ''),
+      ...(lastValue(section, 'uri') === undefined ? {} : { path: value(section, 'uri') }),
+      labels: lokiLabels(section, context),
+      out_of_order_action: 'accept',
+      encoding: {
+        codec: format === 'json' ? 'json' : 'logfmt',
+        ...(removed.length > 0 ? { except_fields: removed } : {}),
+      },
+      ...(tenant === undefined ? {} : { tenant_id: literalTemplate(tenant) }),
+      ...(lastValue(section, 'compress')?.toLowerCase() === 'gzip' ? { compression: 'gzip' } : {}),
+      ...connection(section),
+      ...(token === undefined ? {} : { auth: { strategy: 'bearer', token } }),
+    }
+    return { component: { type: 'log_aggregator', config }, steps: [] }
+  },
+}
+
+const search = (name: string): Plugin<SinkPart> => ({
+  name,
+  becomes: '`search_engine`',
+  options: {
+    ...always,
+    ...login,
+    index: '`bulk.index`',
+    type: '`doc_type`',
+    path: 'the address',
+    logstash_format: '`bulk.index` with the date',
+    logstash_prefix: '`bulk.index`',
+    logstash_dateformat: '`bulk.index`',
+    time_key: 'the field of the time',
+    suppress_type_name: '`suppress_type_name`',
+    replace_dots: '`map_keys` in a remap transform',
+    id_key: '`id_key`',
+    write_operation: '`bulk.action`',
+    pipeline: '`pipeline`',
+    compress: '`compression`',
+  },
+  build: (section, context) => {
+    const isDated = isOn(lastValue(section, 'logstash_format'), false)
+    const date = lastValue(section, 'logstash_dateformat') ?? '%Y.%m.%d'
+    const index = isDated
+      ? `${literalTemplate(lastValue(section, 'logstash_prefix') ?? 'logstash')}-${date}`
+      : literalTemplate(lastValue(section, 'index') ?? 'fluent-bit')
+    const operation = (lastValue(section, 'write_operation') ?? 'create').toLowerCase()
+    const isKnown = ['create', 'index'].includes(operation)
+    if (!isKnown) {
+      context.gap(
+        section,
+        `${name}: Write_Operation`,
+        `the operation \`${operation}\` is not sent`,
+        'The sink writes `index`; with `id_key` the document of an id is replaced.',
+      )
+    }
+    const timeField = field([lastValue(section, 'time_key') ?? '@timestamp'])
+    const idKey = lastValue(section, 'id_key')
+    const config = {
+      endpoints: [addressOf(section, '9200', value(section, 'path') ?? '')],
+      bulk: { action: isKnown ? operation : 'index', index },
+      encoding: { except_fields: ['timestamp'] },
+      ...(idKey === undefined ? {} : { id_key: idKey.replace(/^\$/, '') }),
+      ...(lastValue(section, 'pipeline') === undefined ? {} : { pipeline: lastValue(section, 'pipeline') }),
+      ...(lastValue(section, 'compress')?.toLowerCase() === 'gzip' ? { compression: 'gzip' } : {}),
+      ...connection(section),
+    }
+    const dots = isOn(lastValue(section, 'replace_dots'), false)
+      ? ['. = map_keys(., recursive: true) -> |key| { replace(key, ".", "_") }']
+      : []
+    return { component: { type: 'search_engine', config }, steps: remap(...dots, `${timeField} = .timestamp`) }
+  },
+})
+
+/** The field of the time in bodies of JSON. */
+function dateLines(section: Section): string[] {
+  const key = lastValue(section, 'json_date_key') ?? 'date'
+  if (/^(false|off)$/i.test(key)) return []
+  const format = lastValue(section, 'json_date_format') ?? 'double'
+  const time = 'timestamp(.timestamp) ?? now()'
+  const forms: Readonly<Record<string, string>> = {
+    epoch: `to_unix_timestamp(${time})`,
+    epoch_ms: `to_unix_timestamp(${time}, unit: "milliseconds")`,
+    iso8601: `format_timestamp(${time}, "%Y-%m-%dT%H:%M:%S%.6fZ") ?? null`,
+    double: `to_unix_timestamp(${time}, unit: "nanoseconds") / 1000000000.0`,
+  }
+  return [`${field([key])} = ${forms[format] ?? forms['double']}`]
+}
+
+const dated = { json_date_key: 'a field of the time', json_date_format: 'the form of the time' } as const
+
+const http: Plugin<SinkPart> = {
+  name: 'http',
+  becomes: '`http`',
+  options: {
+    ...always,
+    ...login,
+    ...dated,
+    format: '`encoding`, `framing`',
+    header: '`request.headers`',
+    compress: '`compression`',
+    http_method: '`method`',
+  },
+  build: (section, context) => {
+    const format = lastValue(section, 'format') ?? 'msgpack'
+    const isLines = format === 'json_lines' || format === 'json_stream'
+    if (format !== 'json' && !isLines) {
+      context.gap(
+        section,
+        `http: Format ${format}`,
+        `the sink does not write \`${format}\``,
+        'The sink writes an array of JSON; let the receiver read that.',
+      )
+    }
+    const headers = Object.fromEntries(
+      entriesOf(section, 'header').map((entry) => {
+        const found = /^(\S+)\s+(.*)$/s.exec(secret(entry.value))
+        return [found?.[1] ?? entry.value, found?.[2] ?? '']
+      }),
+    )
+    const { request, ...others } = connection(section)
+    const config = {
+      uri: literalTemplate(addressOf(section, '80', value(section, 'uri') ?? '/')),
+      ...(lastValue(section, 'http_method') === undefined
+        ? {}
+        : { method: lastValue(section, 'http_method')?.toLowerCase() }),
+      encoding: { codec: 'json', except_fields: ['timestamp'] },
+      ...(isLines ? { framing: { method: 'newline_delimited' } } : {}),
+      ...(lastValue(section, 'compress')?.toLowerCase() === 'gzip' ? { compression: 'gzip' } : {}),
+      ...others,
+      ...(request === undefined && Object.keys(headers).length === 0
+        ? {}
+        : { request: { ...(request as object | undefined), ...(Object.keys(headers).length > 0 ? { headers } : {}) } }),
+    }
+    const lines = dateLines(section)
+    return { component: { type: 'http', config }, steps: lines.length === 0 ? [] : remap(...lines) }
+  },
+}
+
+const splunk: Plugin<SinkPart> = {
+  name: 'splunk',
+  becomes: '`http` at the event collector',
+  options: {
+    ...always,
+    splunk_token: 'a header',
+    splunk_send_raw: 'whether the record is below `event`',
+    compress: '`compression`',
+    event_host: 'a field',
+    event_source: 'a field',
+    event_sourcetype: 'a field',
+    event_index: 'a field',
+  },
+  build: (section) => {
+    const time = '"time": to_unix_timestamp(timestamp(.timestamp) ?? now(), unit: "nanoseconds") / 1000000000.0'
+    const fields = ['host', 'source', 'sourcetype', 'index'].flatMap((name) => {
+      const text = lastValue(section, `event_${name}`)
+      if (text === undefined) return []
+      const path = text.startsWith('$') ? accessor(text) : undefined
+      return [`"${name}": ${path === undefined ? literal(text) : field(path)}`]
+    })
+    const raw = isOn(lastValue(section, 'splunk_send_raw'), false)
+    const { request, auth: _, ...others } = connection(section)
+    const config = {
+      uri: literalTemplate(addressOf(section, '8088', '/services/collector/event')),
+      encoding: { codec: 'json', ...(raw ? { except_fields: ['timestamp'] } : {}) },
+      framing: { method: 'newline_delimited' },
+      ...(lastValue(section, 'compress')?.toLowerCase() === 'gzip' ? { compression: 'gzip' } : {}),
+      ...others,
+      request: {
+        ...(request as object | undefined),
+        headers: { Authorization: `Splunk ${value(section, 'splunk_token') ?? ''}` },
+      },
+    }
+    const whole = `event = .\ndel(event.timestamp)\n. = { ${[time, '"event": event', ...fields].join(', ')} }`
+    return { component: { type: 'http', config }, steps: raw ? [] : remap(whole) }
+  },
+}
+
+const datadog: Plugin<SinkPart> = {
+  name: 'datadog',
+  becomes: '`monitor_a_logs`',
+  options: {
+    ...always,
+    apikey: '`default_api_key`',
+    dd_service: 'a field',
+    dd_source: 'a field',
+    dd_tags: 'a field',
+    dd_message_key: 'the field of the line',
+    provider: 'the sink needs none',
+    compress: '`compression`',
+  },
+  build: (section) => {
+    const key = lastValue(section, 'dd_message_key') ?? 'log'
+    const set = (name: string, from: string) => {
+      const text = lastValue(section, from)
+      return text === undefined ? [] : [`.${name} = ${literal(text)}`]
+    }
+    const host = value(section, 'host')
+    const config = {
+      default_api_key: value(section, 'apikey') ?? '',
+      ...(host === undefined ? {} : { endpoint: `https://${host}` }),
+      ...connection(section),
+    }
+    const lines = [
+      `if exists(${field([key])}) { .message = del(${field([key])}) }`,
+      ...set('service', 'dd_service'),
+      ...set('ddsource', 'dd_source'),
+      ...set('ddtags', 'dd_tags'),
+    ]
+    return { component: { type: 'monitor_a_logs', config }, steps: remap(...lines) }
+  },
+}
+
+const newRelic: Plugin<SinkPart> = {
+  name: 'nrlogs',
+  becomes: '`observability_d` with `api: logs`',
+  options: { ...always, license_key: '`license_key`', base_uri: '`override_uri`', compress: '`compression`' },
+  build: (section, context) => {
+    if (lastValue(section, 'api_key') !== undefined) {
+      context.gap(section, 'nrlogs: api_key', 'the sink authenticates by a license key', 'Give `license_key`.')
+    }
+    const uri = value(section, 'base_uri')
+    const config = {
+      api: 'logs',
+      license_key: value(section, 'license_key') ?? value(section, 'api_key') ?? '',
+      ...(uri === undefined ? {} : { override_uri: uri }),
+      ...connection(section),
+    }
+    return { component: { type: 'observability_d', config }, steps: remap('if exists(.log) { .message = del(.log) }') }
+  },
+}
+
+const stdout: Plugin<SinkPart> = {
+  name: 'stdout',
+  becomes: '`console`',
+  options: { ...always, ...dated, format: '`encoding`' },
+  build: (section, context) => {
+    const format = lastValue(section, 'format') ?? 'msgpack'
+    if (format !== 'json_lines')
+      context.gap(
+        section,
+        `stdout: Format ${format}`,
+        'the sink writes no text of this form',
+        'The sink writes lines of JSON.',
+      )
+    const lines = dateLines(section)
+    return {
+      component: { type: 'console', config: { encoding: { codec: 'json', except_fields: ['timestamp'] } } },
+      steps: lines.length === 0 ? [] : remap(...lines),
+    }
+  },
+}
+
+const file: Plugin<SinkPart> = {
+  name: 'file',
+  becomes: '`file`',
+  options: { ...always, path: '`path`', file: '`path`', format: '`encoding`', mkdir: 'the sink makes folders' },
+  build: (section, context) => {
+    const format = lastValue(section, 'format') ?? 'out_file'
+    if (format !== 'plain')
+      context.gap(
+        section,
+        `file: Format ${format}`,
+        'the sink writes no tag and time before the record',
+        'The sink writes lines of JSON, as `Format plain` does.',
+      )
+    if (lastValue(section, 'file') === undefined)
+      context.gap(
+        section,
+        'file: File',
+        'Fluent Bit names the file by the tag, and events have no tags',
+        'The file is called `fluent-bit`; give `path` a template.',
+      )
+    const path = `${(lastValue(section, 'path') ?? '/tmp').replace(/\/$/, '')}/${lastValue(section, 'file') ?? 'fluent-bit'}`
+    return {
+      component: {
+        type: 'file',
+        config: { path: literalTemplate(path), encoding: { codec: 'json', except_fields: ['timestamp'] } },
+      },
+      steps: [],
+    }
+  },
+}
+
+const nothing: Plugin<SinkPart> = {
+  name: 'null',
+  becomes: '`blackhole`',
+  options: { ...always },
+  build: () => ({ component: { type: 'blackhole' }, steps: [] }),
+}
+
+export const outputs: readonly Plugin<SinkPart>[] = [
+  loki,
+  search('es'),
+  search('opensearch'),
+  http,
+  splunk,
+  datadog,
+  newRelic,
+  stdout,
+  file,
+  nothing,
+]
+
+const none = (name: string, reason: string, nearest: string): Refusal => ({ name, reason, nearest })
+const byHttp = 'Use the sink `http` with a receiver that writes to it.'
+
+export const refusedOutputs: readonly Refusal[] = [
+  none(
+    'kafka',
+    'there is no sink for the protocol',
+    'Use the sink `message_broker` (Pulsar), or a bridge that takes `http`.',
+  ),
+  none('s3', 'there is no sink for objects', 'Write to a collector by `http`, which stores objects.'),
+  none('forward', 'there is no sink for the protocol', 'Let Fluentd listen by `in_http`, and use the sink `http`.'),
+  ...[
+    'gelf',
+    'syslog',
+    'tcp',
+    'udp',
+    'influxdb',
+    'opentelemetry',
+    'cloudwatch_logs',
+    'kinesis_firehose',
+    'kinesis_streams',
+    'stackdriver',
+    'bigquery',
+    'azure_blob',
+    'azure_kusto',
+    'pgsql',
+    'nats',
+    'websocket',
+    'logdna',
+    'oracle_log_analytics',
+    'td',
+    'skywalking',
+    'vivo_exporter',
+    'chronicle',
+    'azure_logs_ingestion',
+    'plot',
+    'flowcounter',
+    'counter',
+    'kafka-rest',
+    'slack',
+    'exit',
+  ].map((name) => none(name, 'there is no sink for it', byHttp)),
+  none(
+    'azure',
+    'the output is not converted',
+    'Use the sink `cloud_monitor_logs` with `customer_id`, `shared_key` and `log_type`.',
+  ),
+  ...['prometheus_exporter', 'prometheus_remote_write'].map((name) =>
+    none(name, 'figures have no source here', 'Let a Prometheus server read the agents.'),
+  ),
+]

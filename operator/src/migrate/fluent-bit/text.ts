@@ -1,0 +1,52 @@
+// Pieces of programs for values of Fluent Bit: texts, fields, record accessors, regular expressions in Ruby's dialect.
+
+/** A text as a literal of the language. */
+export function literal(text: string): string {
+  return JSON.stringify(text)
+}
+
+/** A path of field names. */
+export function field(path: readonly string[]): string {
+  return path.map((name) => (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) ? `.${name}` : `.${JSON.stringify(name)}`)).join('')
+}
+
+/** `$a['b']['c']` or a plain name as the names of fields; undefined if it is neither. */
+export function accessor(text: string): readonly string[] | undefined {
+  if (!text.startsWith('$')) return text === '' ? undefined : [text]
+  const found = /^\$([^[\].\s$]+)((?:\[(?:'[^']*'|"[^"]*")\])*)$/.exec(text)
+  if (found?.[1] === undefined) return undefined
+  return [found[1], ...[...(found[2] ?? '').matchAll(/\[['"]([^'"]*)['"]\]/g)].map((part) => part[1] ?? '')]
+}
+
+/** A template that renders a field. */
+export function template(path: readonly string[]): string {
+  return `{{ ${field(path).slice(1)} }}`
+}
+
+/** A regular expression as a literal for `parse_grok`, which reads Ruby's dialect as Fluent Bit does. */
+export function pattern(text: string): string {
+  const slashed = /^\/(.*)\/([imxo]*)$/s.exec(text)
+  const [body, flags] = slashed === null ? [text, ''] : [slashed[1] ?? '', (slashed[2] ?? '').replace('o', '')]
+  const whole = flags === '' ? body : `(?${flags}:${body})`
+  // A quote would end the literal, and `%{` would name a pattern.
+  return `s'${whole.replaceAll("'", '\\x27').replaceAll('%{', '%\\{')}'`
+}
+
+/** A test of a field: Fluent Bit matches texts alone. */
+export function matches(path: readonly string[], regex: string): string {
+  const at = field(path)
+  return `(is_string(${at}) && is_object(parse_grok(string(${at}) ?? "", ${pattern(regex)}) ?? null))`
+}
+
+/** A test of a text expression against a pattern with `*`, as in `Match`. */
+export function globPattern(glob: string): string {
+  const escaped = glob.replace(/[\\^$.*+?()[\]{}|/]/g, (sign) =>
+    sign === '*' ? '.*' : sign === '?' ? '.' : `\\${sign}`,
+  )
+  return `^${escaped}$`
+}
+
+/** Words of a value; a word in quotes may contain white space. */
+export function words(text: string): string[] {
+  return [...text.matchAll(/"((?:[^"\\]|\\.)*)"|(\S+)/g)].map((found) => found[1] ?? found[2] ?? '')
+}
