@@ -1,5 +1,6 @@
 // `penstock convert -f CONFIG`: an agent configuration as a Pipeline. Everything that has no place in a resource is
 // reported: settings of the whole agent, and variables of its environment, which become references to a Secret.
+// With `--from` the configuration is that of another agent, which the room `migrate` reads.
 
 import { readFileSync } from 'node:fs'
 import { positionAt } from '@penstock/agent/config/place'
@@ -11,7 +12,8 @@ import { isTable } from '@penstock/agent/schema/walk'
 import { stringify } from 'yaml'
 import { ClusterPipelineModel, PipelineModel } from '../api/models.ts'
 import { namePattern, type PipelineSpec } from '../api/pipeline.ts'
-import { type CommandOptions, fileOption, parseFlags } from './arguments.ts'
+import { type CommandOptions, fileOption, oneOf, parseFlags } from './arguments.ts'
+import { convertFile } from './convert-other.ts'
 import { printProblems } from './problems.ts'
 
 type Table = Record<string, unknown>
@@ -21,6 +23,7 @@ export const usage = `Usage: penstock convert -f CONFIG [FLAGS]
 Converts an agent configuration in TOML, YAML or JSON to a Pipeline, and reports what has no place in one.
 
   -f, --file CONFIG          the configuration
+  --from AGENT               whose it is: vector, fluent-bit (vector)
   --name NAME                of the Pipeline (converted)
   -n, --namespace NS         of the Pipeline (default)
   --cluster                  a ClusterPipeline instead
@@ -31,6 +34,7 @@ export const options = {
   name: { type: 'string', default: 'converted' },
   namespace: { type: 'string', short: 'n' },
   cluster: { type: 'boolean', default: false },
+  from: { type: 'string', default: 'vector' },
 } as const satisfies CommandOptions
 
 export async function run(argv: string[]): Promise<number> {
@@ -48,6 +52,8 @@ export async function run(argv: string[]): Promise<number> {
   if (!new RegExp(namePattern).test(values.name)) {
     throw new PenstockError('PEN_USAGE', `\`--name\` must match ${namePattern}; found \`${values.name}\`.`)
   }
+  const from = oneOf('from', values.from, ['vector', 'fluent-bit'])
+  if (from === 'fluent-bit') return convertFile(file, values.name, values.namespace)
   const { resource, problems } = convert(read(file), {
     file,
     name: values.name,

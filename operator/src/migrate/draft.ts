@@ -59,6 +59,12 @@ export class Draft {
     return this.#components[kind].size
   }
 
+  /** Types of all sources and sinks. */
+  types(): readonly string[] {
+    const { sources, sinks } = this.#components
+    return [...sources.values(), ...sinks.values()].map(({ type }) => type)
+  }
+
   /** The resource as a YAML document with its comments. */
   document(identity: Identity): Document {
     const { name, namespace } = identity

@@ -1,0 +1,52 @@
+// `penstock convert --from AGENT`: the configuration of another agent with the files that it includes, as a Pipeline with comments on
+// standard output, and a row for each gap on standard error.
+
+import { globSync, readFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { errorText, PenstockError } from '@penstock/agent/errors'
+import type { Problem } from '@penstock/agent/schema/problems'
+import { Draft, type Gap } from '../migrate/draft.ts'
+import { convertFluentBit, type NamedText } from '../migrate/fluent-bit/convert.ts'
+import { printProblems } from './problems.ts'
+
+/** Prints the Pipeline; a ClusterPipeline without a namespace. Gives the exit code. */
+export function convertFile(file: string, name: string, namespace: string | undefined): number {
+  const draft = new Draft()
+  convertFluentBit({ file, text: readText(file) }, included, draft)
+  // The rules for namespaces refuse sources and sinks of files.
+  if (namespace !== undefined && draft.types().includes('file')) {
+    throw new PenstockError(
+      'PEN_USAGE',
+      'The configuration reads or writes files of the node, which a Pipeline of a namespace may not. Leave `-n` out: the result is a ClusterPipeline.',
+    )
+  }
+  printProblems(draft.gaps.map(problemOf))
+  if (namespace !== undefined) {
+    console.error(
+      `The Pipeline reads the pods of namespace ${namespace} only, where the old agent read all pods of a node.`,
+    )
+  }
+  process.stdout.write(String(draft.document({ name, namespace })))
+  return 0
+}
+
+function problemOf({ file, line, subject, reason, nearest }: Gap): Problem {
+  return { severity: 'warning', path: subject, message: reason, help: nearest, file, line, column: 1 }
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new PenstockError('PEN_USAGE', `"${file}" cannot be read: ${errorText(error)}.`, { cause: error })
+  }
+}
+
+/** The files of an include, which may be a pattern, beside the file that names it. Files elsewhere are of the old machine. */
+function included(path: string, from: string): readonly NamedText[] {
+  const folder = resolve(dirname(from))
+  return globSync(path, { cwd: folder })
+    .sort()
+    .map((found) => resolve(folder, found))
+    .map((file) => ({ file, text: readText(file) }))
+}
