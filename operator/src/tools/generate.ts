@@ -9,6 +9,7 @@ import { customResourceDefinitions } from '../api/crds.ts'
 import { kinds } from '../api/kinds.ts'
 import { kindPage, resourcesSchema } from '../api/reference.ts'
 import { rulesPage } from '../api/rules.ts'
+import { fluentBitTables } from '../migrate/fluent-bit/page.ts'
 import { roomsPage } from '../testing/rooms.ts'
 import { chartFolders } from '../workloads/chart.ts'
 
@@ -34,6 +35,14 @@ function architecture(): DerivedFolder {
   const path = join(root, 'operator')
   const page = readFileSync(join(path, 'ARCHITECTURE.md'), 'utf8')
   return { name: 'operator', path, files: new Map([['ARCHITECTURE.md', withRooms(page, roomsPage())]]), shared: true }
+}
+
+/** operator/guide/: pages in which the tables of conversions are derived and the rest is not. */
+function guide(): DerivedFolder {
+  const path = join(root, 'operator/guide')
+  const page = readFileSync(join(path, 'fluent-bit.md'), 'utf8')
+  const files = new Map([['fluent-bit.md', withRooms(page, fluentBitTables())]])
+  return { name: 'operator/guide', path, files, shared: true }
 }
 
 /** operator/reference/: a page for each kind, and their schema for editors. */
@@ -65,6 +74,7 @@ export function derivedFolders(): readonly DerivedFolder[] {
     ...chartFolders(root),
     reference(),
     architecture(),
+    guide(),
   ]
 }
 
