@@ -359,3 +359,19 @@ test.each(wholes)('the output $name becomes a sink that passes lint, without a g
   expect(gaps).toEqual([])
   expect(lint(String(document))).toEqual([])
 })
+
+test.each([
+  ['cri', '    Parser cri\n', '.message == "x" && .logtag == "F" && !exists(.log)', []],
+  ['docker', '    Parser docker\n', '.log == "x" && .stream == "stderr" && !exists(.logtag)', []],
+  ['none', '', '.log == "x"', ['tail: no parser of the runtime']],
+  ['another', '    Parser json\n', '.log == "x"', ['tail: parser json']],
+  ['java', '    multiline.parser cri, java\n', '.log == "x" && ._p == "F"', ['multiline.parser java']],
+])('pod logs have the fields of the parser: %s', (_, line, assert, subjects) => {
+  const input = `[INPUT]\n    Name tail\n    Tag kube.*\n    Path /var/log/containers/*.log\n${line}`
+  const { document, resource, gaps } = convert(`${input}${output}`)
+  const at = resource.spec.transforms[0].name
+  const record = { message: 'x', stream: 'stderr', timestamp: '2026-01-01T00:00:00Z' }
+  document.setIn(['spec', 'tests'], [{ name: 'a', insertAt: at, input: { log: record }, expect: [{ at, assert }] }])
+  expect(gaps.map(({ subject }) => subject)).toEqual(subjects)
+  expect(lint(String(document))).toEqual([])
+})

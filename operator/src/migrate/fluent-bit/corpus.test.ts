@@ -44,13 +44,17 @@ const inputs: readonly Case[] = [
   },
   {
     about: 'pods but some',
-    options: [...pods, ['Exclude_Path', '/var/log/containers/*_kube-system_*.log,/var/log/containers/fluent*.log']],
+    options: [
+      ...pods,
+      ['Parser', 'docker'],
+      ['Exclude_Path', '/var/log/containers/*_kube-system_*.log,/var/log/containers/fluent*.log'],
+    ],
     whole: true,
   },
   {
-    about: 'some pods',
+    about: 'some pods, without a parser',
     options: [pods[0] ?? ['', ''], ['Tag', 'kube.*'], ['Path', '/var/log/containers/web-*_shop_*.log']],
-    whole: true,
+    whole: false,
   },
   {
     about: 'files',

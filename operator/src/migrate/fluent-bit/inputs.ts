@@ -128,7 +128,9 @@ function podLogs(
 
   const parser = lastValue(section, 'parser')
   const definition = parser === undefined ? undefined : findParser(parser, context)
-  const regex = definition === undefined ? '' : (lastValue(definition, 'regex') ?? '')
+  // The parser of Fluent Bit's own file, where the configuration does not bring it along.
+  const shippedRegex = parser?.toLowerCase() === 'cri' ? '(?<stream>)(?<logtag>)(?<message>)' : ''
+  const regex = definition === undefined ? shippedRegex : (lastValue(definition, 'regex') ?? '')
   const isRuntime =
     parser === undefined ||
     runtimeParsers.has(parser.toLowerCase()) ||
@@ -141,16 +143,18 @@ function podLogs(
       'Parse the field `log` in a remap transform, or by a parser filter.',
     )
   }
-  const key =
-    isRuntime &&
-    parser !== undefined &&
-    /\(\?<message>/.test(regex || '(?<message>)') &&
-    parser.toLowerCase() !== 'docker'
-      ? 'message'
-      : (lastValue(section, 'key') ?? 'log')
+  const key = /\(\?<message>/.test(regex) ? 'message' : (lastValue(section, 'key') ?? 'log')
   const fields = [`${literal(key)}: .message`, '"stream": .stream', '"timestamp": .timestamp']
   if (/\(\?<logtag>/.test(regex)) fields.push('"logtag": "F"')
   const multiline = list(section, 'multiline.parser')
+  if (parser === undefined && !multiline.some((word) => runtimeParsers.has(word))) {
+    context.gap(
+      section,
+      'tail: no parser of the runtime',
+      'the field `log` had the whole line of the container runtime, with its time and stream',
+      'The source reads that line itself, and `log` is the text of the program alone. Change filters that parse the rest.',
+    )
+  }
   if (multiline.some((word) => word === 'cri')) fields.push('"_p": "F"')
   if (multiline.length > 0)
     fields.push('"time": format_timestamp(timestamp(.timestamp) ?? now(), "%Y-%m-%dT%H:%M:%S%.fZ") ?? null')
@@ -197,13 +201,12 @@ export function multilineOf(section: Section, context: Context): Joined | undefi
           timeout_ms: 2000,
         },
       }
-      if (section.kind === 'input')
-        context.gap(
-          section,
-          `multiline.parser ${name}`,
-          `the preset \`${name}\` has rules of its own, which may join other lines than Fluent Bit's`,
-          'Compare a few stack traces by `penstock run`.',
-        )
+      context.gap(
+        section,
+        `multiline.parser ${name}`,
+        `the preset \`${name}\` has rules of its own, which may join other lines than Fluent Bit's`,
+        'Compare a few stack traces by `penstock run`.',
+      )
     } else joined = own
   }
   return joined
