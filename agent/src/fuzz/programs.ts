@@ -7,6 +7,7 @@ import type { FunctionDeclaration, Parameter } from '../remap/function.ts'
 import { functions } from '../remap/functions.ts'
 import { type Kind, kinds } from '../remap/kind.ts'
 import { tokenize } from '../remap/lexer.ts'
+import { textLiteral } from '../remap/literal.ts'
 import { parseProgram } from '../remap/parser.ts'
 import type { Random } from '../testing/random.ts'
 import { anyNames, fewNames, floats, integers, strings } from './events.ts'
@@ -104,18 +105,6 @@ export const examples: readonly string[] = functions
   .filter(({ name }) => !excluded.has(name))
   .flatMap(({ examples }) => examples.map(({ source }) => source))
 
-export function quoted(text: string): string {
-  let out = ''
-  for (const char of text) {
-    const code = char.codePointAt(0) as number
-    if (char === '"' || char === '\\' || char === '{' || char === '}') out += `\\${char}`
-    else if (char === '\n') out += '\\n'
-    else if (code < 0x20) out += `\\u{${code.toString(16)}}`
-    else out += char
-  }
-  return `"${out}"`
-}
-
 /** @param core whether the program is made of assignments, operators, branches and closures, with hardly any calls */
 export function randomProgram(random: Random, core: boolean): string {
   return new Writer(random, core).program()
@@ -179,7 +168,7 @@ class Writer {
     if (!first && random.chance(0.25)) return `[${random.pick([0, 1, -1, 2, -2, 5, -7] as const)}]`
     const name = random.pick(this.#names)
     const bare = /^[@_A-Za-z][@_A-Za-z0-9]*$/.test(name) && name !== '_' && random.chance(0.9)
-    return `${first ? '' : '.'}${bare ? name : quoted(name)}`
+    return `${first ? '' : '.'}${bare ? name : textLiteral(name)}`
   }
 
   #below(): string {
@@ -230,7 +219,7 @@ class Writer {
     const random = this.#random
     switch (want) {
       case 'string':
-        return random.chance(0.1) ? "s'raw\\n{{ x }}'" : quoted(random.pick(strings))
+        return random.chance(0.1) ? "s'raw\\n{{ x }}'" : textLiteral(random.pick(strings))
       case 'integer':
         return String(random.chance(0.6) ? random.below(6) : random.pick(integers))
       case 'float': {
@@ -248,7 +237,9 @@ class Writer {
       case 'array':
         return random.chance(0.3) ? '[]' : `[${this.#literal(this.#scalar())}, ${this.#literal(this.#scalar())}]`
       case 'object':
-        return random.chance(0.3) ? '{}' : `{ ${quoted(random.pick(this.#names))}: ${this.#literal(this.#scalar())} }`
+        return random.chance(0.3)
+          ? '{}'
+          : `{ ${textLiteral(random.pick(this.#names))}: ${this.#literal(this.#scalar())} }`
     }
   }
 
@@ -297,7 +288,7 @@ class Writer {
     if (roll < (this.#core ? 0.48 : 0.57) && depth > 0) return this.#call(random.pick(callable), depth - 1, true)
     if (roll < 0.62 && depth > 0) return `(${this.#any(depth - 1)} || ${this.#any(depth - 1)})`
     if (roll < 0.66 && depth > 0)
-      return `{ ${quoted(random.pick(this.#names))}: ${this.#any(depth - 1)} }${this.#segment(false)}`
+      return `{ ${textLiteral(random.pick(this.#names))}: ${this.#any(depth - 1)} }${this.#segment(false)}`
     if (roll < 0.7 && depth > 0)
       return `[${this.#any(depth - 1)}, ${this.#any(depth - 1)}][${random.pick([0, 1, -1, 4] as const)}]`
     if (roll < 0.74 && depth > 0) return `parse_json!(${this.#expr('string', depth - 1)})${this.#segment(false)}`
@@ -369,7 +360,7 @@ class Writer {
     const parsers = parsersOf.get(want) ?? []
     if (!this.#core && roll < 0.57 && parsers.length > 0) {
       const [source, field] = random.pick(parsers)
-      return `${source}.${quoted(field)}`
+      return `${source}.${textLiteral(field)}`
     }
     if (roll < 0.62) return `(${this.#fallible(want, depth - 1)} ?? ${this.#expr(want, depth - 1)})`
     const declarations = byResult.get(want) ?? []
@@ -423,7 +414,7 @@ class Writer {
         }
         const fields = Array.from(
           { length: random.below(4) },
-          () => `${quoted(random.pick(this.#names))}: ${this.#any(depth)}`,
+          () => `${textLiteral(random.pick(this.#names))}: ${this.#any(depth)}`,
         )
         return `{ ${fields.join(', ')} }`.replace('{  }', '{}')
       }
@@ -479,7 +470,7 @@ class Writer {
   #argument(declaration: FunctionDeclaration, parameter: Parameter, depth: number): string {
     const random = this.#random
     if (parameter.query === true) return this.#path()
-    if (parameter.enum !== undefined) return quoted(random.pick(parameter.enum))
+    if (parameter.enum !== undefined) return textLiteral(random.pick(parameter.enum))
     const want = this.#wanted(parameter.kind)
     if (want === undefined) return this.#any(depth - 1)
     const literals = literalsOf.get(declaration.name) ?? []

@@ -6,6 +6,7 @@ import { type Fact, fact } from '../telemetry/facts.ts'
 import { positionOf, type Summary, summariesOf } from './diagnostics.ts'
 import { failureFact, isFailure, type RemapError } from './function.ts'
 import { kinds } from './kind.ts'
+import { textLiteral } from './literal.ts'
 import { type CompileOptions, compileProgram, type Runs } from './program.ts'
 
 /** An option of type condition: the program, or a table with a type. */
@@ -48,16 +49,10 @@ export function compileCondition(option: ConditionOption, options: CompileOption
     case 'is_trace':
       return { ok: true, condition: { holds: () => false, failure: none, warnings: [] } }
     case 'datadog_search':
-      return programCondition(`match_datadog_query(., ${quoted(form.source)})`, options)
+      return programCondition(`match_datadog_query(., ${textLiteral(form.source)})`, options)
     case 'vrl':
       return programCondition(form.source, options)
   }
-}
-
-/** A string literal of the language. */
-function quoted(text: string): string {
-  const escaped = text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('{', '\\{').replaceAll('}', '\\}')
-  return `"${escaped}"`
 }
 
 function kindCondition(metric: boolean): CompiledCondition {

@@ -9,6 +9,7 @@ import { components, findComponent } from '@penstock/agent/registry'
 import type { FunctionDeclaration } from '@penstock/agent/remap/function'
 import { functions } from '@penstock/agent/remap/functions'
 import { kinds } from '@penstock/agent/remap/kind'
+import { textLiteral } from '@penstock/agent/remap/literal'
 import { meaningOf } from '@penstock/agent/schema/meaning'
 import { aliasesOf, isTable, membersOf, type Schema, variantsOf, walkOptions } from '@penstock/agent/schema/walk'
 import { Random } from '@penstock/agent/testing/random'
@@ -723,7 +724,7 @@ class Author {
     const random = this.#random
     if (words !== undefined) return JSON.stringify(random.pick(words))
     if (query === true) return random.pick(['.a', '.', '%x', '.a.b[0]'])
-    if (meaning === 'file') return random.chance(0.5) ? quotedText(this.#file()) : `[${quotedText(this.#file())}]`
+    if (meaning === 'file') return random.chance(0.5) ? textLiteral(this.#file()) : `[${textLiteral(this.#file())}]`
     if (random.chance(0.3)) return random.pick(['.a', 'string!(.message)', '.'])
     const fits = (['string', 'integer', 'boolean', 'regex', 'array', 'object', 'timestamp', 'float'] as const).filter(
       (each) => kind.is(kinds[each]) || kinds[each].is(kind),
@@ -740,23 +741,13 @@ class Author {
       case 'timestamp':
         return "t'2026-01-01T00:00:00Z'"
       case 'array':
-        return random.pick([`[${quotedText(this.#file())}]`, '[]', '[[[1]]]', '["%{WORD:a}"]'])
+        return random.pick([`[${textLiteral(this.#file())}]`, '[]', '[[[1]]]', '["%{WORD:a}"]'])
       case 'object':
-        return random.pick(['{}', '{"a": {"b": 1}}', `{"A": "%{A}%{A}", "path": ${quotedText(this.#file())}}`])
+        return random.pick(['{}', '{"a": {"b": 1}}', `{"A": "%{A}%{A}", "path": ${textLiteral(this.#file())}}`])
       default:
-        return quotedText(this.#text())
+        return textLiteral(this.#text().slice(0, 300))
     }
   }
-}
-
-function quotedText(text: string): string {
-  return `"${[...text.slice(0, 300)]
-    .map((char) => {
-      const code = char.codePointAt(0) as number
-      if ('"\\{}'.includes(char)) return `\\${char}`
-      return code < 0x20 ? `\\u{${code.toString(16)}}` : char
-    })
-    .join('')}"`
 }
 
 /** Programs that grow, when they are compiled or when they run. */
