@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempDisposableSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
-import { floorsText, importViolations, tableOf, withRooms } from './rooms.ts'
+import { floorsText, importViolations, tableOf, withDerived } from './rooms.ts'
 
 const floors = [['ground'], ['left', 'right'], ['roof']]
 
@@ -68,7 +68,7 @@ test('a page gets the list of rooms between its comments and keeps the rest', ()
   const page = 'Before.\n<!-- rooms: written by npm run generate -->\nold\n<!-- end of rooms -->\nAfter.\n'
   const written =
     'Before.\n<!-- rooms: written by npm run generate -->\n\n`ground` · `left`, `right` · `roof`\n\n<!-- end of rooms -->\nAfter.\n'
-  expect(withRooms(page, floorsText(floors))).toBe(written)
-  expect(withRooms(written, floorsText(floors))).toBe(written)
-  expect(() => withRooms('Nothing.', floorsText(floors))).toThrow('The page has no')
+  expect(withDerived(page, 'rooms', floorsText(floors))).toBe(written)
+  expect(withDerived(written, 'rooms', floorsText(floors))).toBe(written)
+  expect(() => withDerived('Nothing.', 'rooms', floorsText(floors))).toThrow('The page has no')
 })

@@ -76,11 +76,10 @@ export function importViolations(
     .map(({ file, imports }) => `${file} imports ${imports}`)
 }
 
-const start = '<!-- rooms: written by npm run generate -->'
-const end = '<!-- end of rooms -->'
-
-/** A page with its list of rooms, between two comments, as `text` says. */
-export function withRooms(page: string, text: string): string {
+/** A page with the part of a name that is derived, between two comments, as `text` says. */
+export function withDerived(page: string, part: string, text: string): string {
+  const start = `<!-- ${part}: written by npm run generate -->`
+  const end = `<!-- end of ${part} -->`
   const from = page.indexOf(start)
   const to = page.indexOf(end)
   if (from < 0 || to < from) throw new TypeError(`The page has no "${start}" followed by "${end}".`)

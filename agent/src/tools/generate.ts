@@ -12,7 +12,7 @@ import { textMateGrammar } from '../remap/textmate.ts'
 import { configurationSchema } from '../schema/json-schema.ts'
 import { indexPage } from '../schema/reference.ts'
 import { roomsPage } from '../testing/agent-rooms.ts'
-import { withRooms } from '../testing/rooms.ts'
+import { withDerived } from '../testing/rooms.ts'
 
 const folder = join(import.meta.dirname, '../../reference')
 
@@ -96,7 +96,12 @@ async function write(derived: DerivedFolder): Promise<0> {
 function architecture(): DerivedFolder {
   const path = join(import.meta.dirname, '../..')
   const page = readFileSync(join(path, 'ARCHITECTURE.md'), 'utf8')
-  return { name: 'agent', path, files: new Map([['ARCHITECTURE.md', withRooms(page, roomsPage())]]), shared: true }
+  return {
+    name: 'agent',
+    path,
+    files: new Map([['ARCHITECTURE.md', withDerived(page, 'rooms', roomsPage())]]),
+    shared: true,
+  }
 }
 
 if (import.meta.main) {

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { withRooms } from '@penstock/agent/testing/rooms'
+import { withDerived } from '@penstock/agent/testing/rooms'
 import { type DerivedFolder, deriveFolders } from '@penstock/agent/tools/generate'
 import { stringify } from 'yaml'
 import { customResourceDefinitions } from '../api/crds.ts'
@@ -34,14 +34,19 @@ export function crdFiles(): Map<string, string> {
 function architecture(): DerivedFolder {
   const path = join(root, 'operator')
   const page = readFileSync(join(path, 'ARCHITECTURE.md'), 'utf8')
-  return { name: 'operator', path, files: new Map([['ARCHITECTURE.md', withRooms(page, roomsPage())]]), shared: true }
+  return {
+    name: 'operator',
+    path,
+    files: new Map([['ARCHITECTURE.md', withDerived(page, 'rooms', roomsPage())]]),
+    shared: true,
+  }
 }
 
 /** operator/guide/: pages in which the tables of conversions are derived and the rest is not. */
 function guide(): DerivedFolder {
   const path = join(root, 'operator/guide')
   const page = readFileSync(join(path, 'fluent-bit.md'), 'utf8')
-  const files = new Map([['fluent-bit.md', withRooms(page, fluentBitTables())]])
+  const files = new Map([['fluent-bit.md', withDerived(page, 'tables', fluentBitTables())]])
   return { name: 'operator/guide', path, files, shared: true }
 }
 
