@@ -26,7 +26,7 @@ export function convertFile(file: string, name: string, namespace: string | unde
       `The Pipeline reads the pods of namespace ${namespace} only, where the old agent read all pods of a node.`,
     )
   }
-  process.stdout.write(String(draft.document({ name, namespace })))
+  process.stdout.write(draft.document({ name, namespace }).toString({ lineWidth: 0, blockQuote: 'literal' }))
   return 0
 }
 
@@ -42,7 +42,7 @@ function readText(file: string): string {
   }
 }
 
-/** The files of an include, which may be a pattern, beside the file that names it. Files elsewhere are of the old machine. */
+/** The files of an include, which may be a pattern. A relative path begins at the folder of the file that names it. */
 function included(path: string, from: string): readonly NamedText[] {
   const folder = resolve(dirname(from))
   return globSync(path, { cwd: folder })

@@ -375,3 +375,36 @@ test.each([
   expect(gaps.map(({ subject }) => subject)).toEqual(subjects)
   expect(lint(String(document))).toEqual([])
 })
+
+test('a pattern that cannot be used gives a gap and a step that passes events on, with its program in the comment', () => {
+  const text = `${tail}${filter('grep', 'Regex log ^(a')}${output}`
+  const { document, gaps, resource } = convert(text)
+  expect(gaps).toMatchObject([{ line: 5, subject: 'filter grep', reason: expect.stringContaining('is not valid') }])
+  expect(resource.spec.transforms.at(-1)).toMatchObject({ type: 'remap', config: { source: '.' } })
+  expect(String(document)).toContain('# (is_string(.log) && is_object(parse_grok(string(.log) ?? "", s\'^(a\')')
+  expect(lint(String(document))).toEqual([])
+})
+
+test('rules of a multiline parser that look ahead are a gap with the reason', () => {
+  const rules =
+    '[MULTILINE_PARSER]\n    Name own\n    Type regex\n    Rule "start_state" "/^(?=a)/" "cont"\n    Rule "cont" "/^ /" "cont"\n'
+  const { document, gaps } = convert(`${rules}${tail}    multiline.parser own\n${output}`)
+  expect(gaps).toMatchObject([
+    { line: 1, subject: 'multiline_parser own', reason: expect.stringContaining('A pattern is not valid') },
+    { subject: 'multiline.parser own' },
+  ])
+  expect(lint(String(document))).toEqual([])
+})
+
+test('texts with braces, quotes and control characters stay texts', () => {
+  const { document, resource } = convert(
+    `${tail}${filter('record_modifier', 'Record a {{ x }} "q" \\u001f \u001f')}${output}`,
+  )
+  expect(lint(String(document))).toEqual([])
+  expect(resource.spec.transforms.at(-1).config.source).toBe('.a = "\\{\\{ x \\}\\} \\"q\\" \\\\u001f \\u{1f}"')
+})
+
+test('empty lines are filtered where Fluent Bit skipped them', () => {
+  const { resource } = convert(`${tail}    Skip_Empty_Lines On\n${output}`)
+  expect(resource.spec.transforms[0]).toMatchObject({ type: 'filter', config: { condition: '.message != ""' } })
+})

@@ -1,12 +1,14 @@
 // A Fluent Bit configuration to a Pipeline. Tags are resolved here: inputs whose tags the same filters and outputs match share one chain of
 // transforms, in the order of the file, as records pass through Fluent Bit.
 
+import { compileCondition } from '@penstock/agent/remap/condition'
+import { compileProgram } from '@penstock/agent/remap/program'
 import type { Draft, Gap } from '../draft.ts'
 import { readClassic } from './classic.ts'
 import { filters, refusedFilters } from './filters.ts'
 import { inputs, multilineOf, refusedInputs } from './inputs.ts'
 import { outputs, refusedOutputs } from './outputs.ts'
-import { Context, type Plugin, type Refusal, type SourcePart, type Step } from './plugin.ts'
+import { Context, common, matched, type Plugin, type Refusal, type SourcePart, type Step } from './plugin.ts'
 import { type Entry, lastValue, type Place, type Section, type SectionFile } from './sections.ts'
 import { globPattern } from './text.ts'
 import { readYaml } from './yaml.ts'
@@ -20,6 +22,25 @@ export interface NamedText {
 export type Included = (path: string, from: string) => readonly NamedText[]
 
 const maxFiles = 100
+
+/** The filter is part of a source; see `multilineOf`. */
+const multilineFilter = {
+  name: 'multiline',
+  options: {
+    ...common,
+    ...matched,
+    'multiline.parser': '`multiline` of the source',
+    'multiline.key_content': 'the line of the source',
+  },
+  itself: {
+    mode: 'the source joins parts by itself',
+    flush_ms: 'the time of the parser counts',
+    buffer: 'the source joins lines of one file or container alone',
+    emitter_name: 'there is no emitter',
+    emitter_mem_buf_limit: 'there is no emitter',
+    'emitter_storage.type': 'there is no emitter',
+  },
+} as const
 
 /** Reads a configuration with the files that it includes into a draft. */
 export function convertFluentBit(main: NamedText, included: Included, draft: Draft): void {
@@ -118,7 +139,7 @@ class Conversion {
       const concerned = [...chains.values()].filter((chain) => chain.filters.has(section))
       this.#reportVariables(section)
       const steps = this.#filter(section)
-      for (const chain of concerned) chain.heads = this.#append(chain.heads, steps, nameOf(section))
+      for (const chain of concerned) chain.heads = this.#append(chain.heads, steps, nameOf(section), section)
     }
     for (const section of outputSections) {
       const heads = [...chains.values()].filter((chain) => chain.outputs.has(section)).flatMap((chain) => chain.heads)
@@ -186,32 +207,12 @@ class Conversion {
           ? { ...component, multiline: joined.pods }
           : { ...component, config: { ...component.config, multiline: joined.file } }
     const source = this.#draft.add('sources', name, whole)
-    return this.#append([source], steps, `${name}-record`)[0] ?? source
+    return this.#append([source], steps, `${name}-record`, section)[0] ?? source
   }
 
   #filter(section: Section): readonly Step[] {
     if (pluginOf(section) === 'multiline') {
-      const others = new Context([], this.#draft.gaps)
-      const taken = [
-        'name',
-        'alias',
-        'match',
-        'match_regex',
-        'multiline.parser',
-        'multiline.key_content',
-        'mode',
-        'flush_ms',
-        'buffer',
-        'emitter_name',
-        'emitter_mem_buf_limit',
-        'emitter_storage.type',
-      ]
-      others.reportOptions(section, {
-        name: 'multiline',
-        becomes: '',
-        options: Object.fromEntries(taken.map((key) => [key, ''])),
-        build: () => undefined,
-      })
+      this.#context.reportOptions(section, multilineFilter)
       return []
     }
     const plugin = this.#find(section, filters, refusedFilters)
@@ -247,12 +248,13 @@ class Conversion {
       return
     }
     const { component, steps } = plugin.build(section, this.#context)
-    this.#draft.add('sinks', name, { ...component, inputs: this.#append(heads, steps, `${name}-form`) })
+    this.#draft.add('sinks', name, { ...component, inputs: this.#append(heads, steps, `${name}-form`, section) })
   }
 
-  #append(heads: readonly string[], steps: readonly Step[], name: string): string[] {
+  #append(heads: readonly string[], steps: readonly Step[], name: string, section: Section): string[] {
     let current = [...heads]
-    for (const { type, text, comments } of steps) {
+    for (const step of steps) {
+      const { type, text, comments } = this.#checked(step, section)
       const config = type === 'remap' ? { source: text } : { condition: text }
       current = [
         this.#draft.add('transforms', name, {
@@ -264,6 +266,22 @@ class Conversion {
       ]
     }
     return current
+  }
+
+  /** The step if its program compiles; one that passes events on, with a gap, if what the program was made of has no meaning here. */
+  #checked(step: Step, section: Section): Step {
+    const compiled = step.type === 'filter' ? compileCondition(step.text) : compileProgram(step.text)
+    if (compiled.ok) return step
+    const message = 'message' in compiled ? compiled.message : (compiled.diagnostics[0]?.message ?? compiled.rendered)
+    const plugin = pluginOf(section)
+    this.#context.gap(
+      section,
+      `${section.kind} ${plugin}`,
+      `the ${step.type} transform that would stand for it is not valid: ${message}`,
+      'Correct the program that stands in the comment, and put it in place of the transform.',
+    )
+    const comment = `GAP: \`${plugin}\` (${section.file}:${section.line}) made a program that is not valid. Events pass unchanged. The program:`
+    return { type: 'remap', text: '.', comments: [...(step.comments ?? []), comment, step.text] }
   }
 
   #find<Result>(

@@ -1,10 +1,11 @@
 // Filters of Fluent Bit as remap and filter transforms. A program works on the record: fields of the event apart from `timestamp`, which
 // is the time that Fluent Bit keeps beside the record.
 
+import { fieldLiteral, textLiteral } from '@penstock/agent/remap/literal'
 import { parserLines } from './parsers.ts'
 import { type Context, common, matched, type Plugin, type Refusal, type Step } from './plugin.ts'
 import { type Entry, entriesOf, isOn, lastValue, type Section } from './sections.ts'
-import { accessor, field, literal, matches, words } from './text.ts'
+import { accessor, matches, pattern, words } from './text.ts'
 
 type Steps = readonly Step[]
 
@@ -55,24 +56,21 @@ const grep: Plugin<Steps> = {
   },
 }
 
-const value = (text: string) => literal(text.replace(/^"(.*)"$/s, '$1'))
+const value = (text: string) => textLiteral(text.replace(/^"(.*)"$/s, '$1'))
 
 /** A rule of `modify` as a statement. */
 const modifyRules: Readonly<Record<string, (from: string, to: string) => string>> = {
-  set: (key, text) => `${field([key])} = ${value(text)}`,
-  add: (key, text) => `if !exists(${field([key])}) { ${field([key])} = ${value(text)} }`,
+  set: (key, text) => `${fieldLiteral([key])} = ${value(text)}`,
+  add: (key, text) => `if !exists(${fieldLiteral([key])}) { ${fieldLiteral([key])} = ${value(text)} }`,
   rename: (key, to) =>
-    `if exists(${field([key])}) && !exists(${field([to])}) { ${field([to])} = del(${field([key])}) }`,
-  hard_rename: (key, to) => `if exists(${field([key])}) { ${field([to])} = del(${field([key])}) }`,
-  copy: (key, to) => `if exists(${field([key])}) && !exists(${field([to])}) { ${field([to])} = ${field([key])} }`,
-  hard_copy: (key, to) => `if exists(${field([key])}) { ${field([to])} = ${field([key])} }`,
-  remove: (key) => `del(${field([key])})`,
-  remove_wildcard: (key) => keep(`!starts_with(key, ${literal(key.replace(/\*$/, ''))})`),
-  remove_regex: (key) => keep(`!is_object(parse_grok(key, ${matchText(key)}) ?? null)`),
-}
-
-function matchText(regex: string): string {
-  return /s'.*'/s.exec(matches(['x'], regex))?.[0] ?? "s''"
+    `if exists(${fieldLiteral([key])}) && !exists(${fieldLiteral([to])}) { ${fieldLiteral([to])} = del(${fieldLiteral([key])}) }`,
+  hard_rename: (key, to) => `if exists(${fieldLiteral([key])}) { ${fieldLiteral([to])} = del(${fieldLiteral([key])}) }`,
+  copy: (key, to) =>
+    `if exists(${fieldLiteral([key])}) && !exists(${fieldLiteral([to])}) { ${fieldLiteral([to])} = ${fieldLiteral([key])} }`,
+  hard_copy: (key, to) => `if exists(${fieldLiteral([key])}) { ${fieldLiteral([to])} = ${fieldLiteral([key])} }`,
+  remove: (key) => `del(${fieldLiteral([key])})`,
+  remove_wildcard: (key) => keep(`!starts_with(key, ${textLiteral(key.replace(/\*$/, ''))})`),
+  remove_regex: (key) => keep(`!is_object(parse_grok(key, ${pattern(key)}) ?? null)`),
 }
 
 function keep(test: string): string {
@@ -80,12 +78,13 @@ function keep(test: string): string {
 }
 
 const modifyConditions: Readonly<Record<string, (path: readonly string[], text: string) => string>> = {
-  key_exists: (path) => `exists(${field(path)})`,
-  key_does_not_exist: (path) => `!exists(${field(path)})`,
-  key_value_equals: (path, text) => `${field(path)} == ${value(text)}`,
-  key_value_does_not_equal: (path, text) => `(exists(${field(path)}) && ${field(path)} != ${value(text)})`,
+  key_exists: (path) => `exists(${fieldLiteral(path)})`,
+  key_does_not_exist: (path) => `!exists(${fieldLiteral(path)})`,
+  key_value_equals: (path, text) => `${fieldLiteral(path)} == ${value(text)}`,
+  key_value_does_not_equal: (path, text) =>
+    `(exists(${fieldLiteral(path)}) && ${fieldLiteral(path)} != ${value(text)})`,
   key_value_matches: (path, text) => matches(path, text),
-  key_value_does_not_match: (path, text) => `(exists(${field(path)}) && !${matches(path, text)})`,
+  key_value_does_not_match: (path, text) => `(exists(${fieldLiteral(path)}) && !${matches(path, text)})`,
 }
 
 const modify: Plugin<Steps> = {
@@ -152,14 +151,14 @@ const nest: Plugin<Steps> = {
     const shorter =
       remove === undefined
         ? ''
-        : `if starts_with(key, ${literal(remove)}) { name = string!(slice!(key, ${[...remove].length})) }\n`
+        : `if starts_with(key, ${textLiteral(remove)}) { name = string!(slice!(key, ${[...remove].length})) }\n`
     const rename = (text: string) =>
       add === undefined && remove === undefined
         ? text
-        : `map_keys(${text}) -> |key| {\nname = key\n${shorter}${literal(add ?? '')} + name\n}`
+        : `map_keys(${text}) -> |key| {\nname = key\n${shorter}${textLiteral(add ?? '')} + name\n}`
     if (lastValue(section, 'operation')?.toLowerCase() === 'lift') {
       const at = lastValue(section, 'nested_under') ?? ''
-      const text = `if is_object(${field([at])}) {\n  nested = object!(del(${field([at])}))\n  . = merge(., ${rename('nested')})\n}`
+      const text = `if is_object(${fieldLiteral([at])}) {\n  nested = object!(del(${fieldLiteral([at])}))\n  . = merge(., ${rename('nested')})\n}`
       return [{ type: 'remap', text }]
     }
     const under = lastValue(section, 'nest_under')
@@ -167,8 +166,8 @@ const nest: Plugin<Steps> = {
       glob.endsWith('*')
         ? glob === '*'
           ? 'true'
-          : `starts_with(key, ${literal(glob.slice(0, -1))})`
-        : `key == ${literal(glob)}`,
+          : `starts_with(key, ${textLiteral(glob.slice(0, -1))})`
+        : `key == ${textLiteral(glob)}`,
     )
     if (under === undefined || tests.length === 0) {
       context.gap(section, 'nest', 'the filter names no fields or no object for them', 'Write it as a remap transform.')
@@ -179,7 +178,7 @@ const nest: Plugin<Steps> = {
       `nested = filter(.) -> |key, _value| { ${test} }`,
       'if !is_empty(nested) {',
       `  . = filter(.) -> |key, _value| { !(${test}) }`,
-      `  ${field([under])} = ${rename('nested')}`,
+      `  ${fieldLiteral([under])} = ${rename('nested')}`,
       '}',
     ].join('\n')
     return [{ type: 'remap', text }]
@@ -200,14 +199,14 @@ const recordModifier: Plugin<Steps> = {
   },
   build: (section) => {
     const names = (key: string) => entriesOf(section, key).map((entry) => entry.value.trim())
-    const removed = names('remove_key').map((name) => `del(${field([name])})`)
+    const removed = names('remove_key').map((name) => `del(${fieldLiteral([name])})`)
     const allowed = [...names('allowlist_key'), ...names('whitelist_key')]
-    const only = allowed.length === 0 ? [] : [keep(`includes(${JSON.stringify(allowed)}, key)`)]
+    const only = allowed.length === 0 ? [] : [keep(`includes([${allowed.map(textLiteral).join(', ')}], key)`)]
     const records = entriesOf(section, 'record').map((entry) => {
       const [name, text] = split(entry)
-      return `${field([name])} = ${value(text)}`
+      return `${fieldLiteral([name])} = ${value(text)}`
     })
-    const ids = names('uuid_key').map((name) => `${field([name])} = uuid_v4()`)
+    const ids = names('uuid_key').map((name) => `${fieldLiteral([name])} = uuid_v4()`)
     const lines = [...removed, ...only, ...records, ...ids]
     return lines.length === 0 ? [] : [{ type: 'remap', text: lines.join('\n') }]
   },
@@ -222,35 +221,36 @@ const kubernetes: Plugin<Steps> = {
   options: {
     ...common,
     ...matched,
-    ...Object.fromEntries(
-      [
-        'kube_url',
-        'kube_ca_file',
-        'kube_ca_path',
-        'kube_token_file',
-        'kube_token_ttl',
-        'kube_tag_prefix',
-        'buffer_size',
-        'use_kubelet',
-        'kubelet_port',
-        'kubelet_host',
-        'kube_meta_cache_ttl',
-        'tls.verify',
-        'tls.debug',
-        'dns_retries',
-        'dns_wait_time',
-        'cache_use_docker_id',
-      ].map((name) => [name, own]),
-    ),
     merge_log: '`parse_json` of the line',
     merge_log_key: 'the object for the parsed line',
-    merge_log_trim: 'white space at the end is no part of the line',
     keep_log: '`del` of the line',
     labels: 'whether labels are taken',
     annotations: 'whether annotations are taken',
     'k8s-logging.exclude': 'a filter transform',
     'k8s-logging.parser': 'a gap if it is on',
   },
+  itself: Object.fromEntries(
+    [
+      'kube_url',
+      'kube_ca_file',
+      'kube_ca_path',
+      'kube_token_file',
+      'kube_token_ttl',
+      'kube_tag_prefix',
+      'buffer_size',
+      'use_kubelet',
+      'kubelet_port',
+      'kubelet_host',
+      'kube_meta_cache_ttl',
+      'tls.verify',
+      'tls.debug',
+      'dns_retries',
+      'dns_wait_time',
+      'cache_use_docker_id',
+    ]
+      .map((name): [string, string] => [name, own])
+      .concat([['merge_log_trim', 'white space at the end is no part of the line']]),
+  ),
   build: (section, context) => {
     const steps: Step[] = []
     if (isOn(lastValue(section, 'k8s-logging.exclude'), false)) {
@@ -275,7 +275,7 @@ const kubernetes: Plugin<Steps> = {
       ['container_name', 'container_name'],
       ['container_hash', 'container_image_id'],
       ['container_image', 'container_image'],
-    ].map(([to, from]) => `  ${literal(to ?? '')}: %orchestrator.${from},`)
+    ].map(([to, from]) => `  ${textLiteral(to ?? '')}: %orchestrator.${from},`)
     const lines = [
       '.kubernetes = filter({',
       ...facts,
@@ -308,7 +308,7 @@ function mergeLines(section: Section, context: Context): string[] {
           '  if exists(merged.timestamp) { merged.log_timestamp = del(merged.timestamp) }',
           '  . = merge(., object!(merged))',
         ]
-      : [`  ${field([under])} = merged`]),
+      : [`  ${fieldLiteral([under])} = merged`]),
     '}',
   ]
 }
@@ -332,12 +332,12 @@ const parser: Plugin<Steps> = {
       context.gap(section, `parser: ${key}`, 'the field cannot be named', 'Write the filter as a remap transform.')
       return []
     }
-    const from = `string(${field(path)}) ?? ""`
+    const from = `string(${fieldLiteral(path)}) ?? ""`
     const keepsKey = isOn(lastValue(section, 'preserve_key'), false)
     const keepsOthers = isOn(lastValue(section, 'reserve_data'), false)
     const base = keepsOthers
       ? '.'
-      : `{ ${keepsKey ? `${literal(path[0] ?? '')}: ${field(path.slice(0, 1))}, ` : ''}"timestamp": .timestamp }`
+      : `{ ${keepsKey ? `${textLiteral(path[0] ?? '')}: ${fieldLiteral(path.slice(0, 1))}, ` : ''}"timestamp": .timestamp }`
     const parsers = entriesOf(section, 'parser').flatMap((entry) => {
       const lines = parserLines(entry.value, from, context, entry)
       return lines === undefined ? [] : [lines]
@@ -348,7 +348,7 @@ const parser: Plugin<Steps> = {
     )
     text.push(
       'if is_object(parsed) {',
-      ...(keepsOthers && !keepsKey ? [`  del(${field(path)})`] : []),
+      ...(keepsOthers && !keepsKey ? [`  del(${fieldLiteral(path)})`] : []),
       `  . = merge(${base}, object!(parsed))`,
       '}',
     )

@@ -1,13 +1,14 @@
 // Inputs of Fluent Bit as sources. Pod logs are read by `orchestrator_logs`, which knows the pod without a file name; the first transform
 // then gives each event the fields that Fluent Bit's record has, so that filters and outputs find what they name.
 
+import { textLiteral } from '@penstock/agent/remap/literal'
+import { multilineProblems } from '@penstock/agent/tailing/multiline'
 import { findParser, parserLines } from './parsers.ts'
-import { type Context, common, type Plugin, type Refusal, type SourcePart, type Step } from './plugin.ts'
+import { type Context, common, type Plugin, type Refusal, type SourcePart, type Step, tagged } from './plugin.ts'
 import { entriesOf, isOn, lastValue, type Section } from './sections.ts'
-import { globPattern, literal } from './text.ts'
+import { globPattern, pattern } from './text.ts'
 
-const tag = { tag: 'which filters and outputs apply' } as const
-const own = 'the agent does it itself'
+const account = 'the agent uses its service account'
 
 /** Fluent Bit reads the container runtime's lines by these; the source does so itself. */
 const runtimeParsers = new Set(['cri', 'docker', 'containerd'])
@@ -21,7 +22,7 @@ const tail: Plugin<SourcePart> = {
   becomes: '`orchestrator_logs` for pod logs, `file` for other files',
   options: {
     ...common,
-    ...tag,
+    ...tagged,
     path: '`include`; for pod logs a filter by the names of pods, unless all are read',
     exclude_path: '`exclude`; for pod logs a filter',
     parser: "a remap transform; the runtime's own format is read by the source",
@@ -30,22 +31,34 @@ const tail: Plugin<SourcePart> = {
     read_from_head: '`read_from`',
     key: 'the name of the field of the line',
     rotate_wait: '`rotate_wait_secs`',
-    refresh_interval: own,
-    db: own,
-    'db.sync': own,
-    'db.locking': own,
-    'db.journal_mode': own,
-    mem_buf_limit: 'the buffers of sinks',
-    'storage.type': 'the buffers of sinks',
-    buffer_chunk_size: own,
-    buffer_max_size: own,
-    skip_long_lines: 'longer lines are discarded',
-    skip_empty_lines: own,
-    inotify_watcher: own,
+    ignore_older: '`ignore_older_secs`',
+    skip_empty_lines: 'a filter transform',
+  },
+  itself: {
+    refresh_interval: 'new files are seen when they appear',
+    db: 'positions are kept by themselves',
+    'db.sync': 'as `db`',
+    'db.locking': 'as `db`',
+    'db.journal_mode': 'as `db`',
+    mem_buf_limit: 'a source waits for the buffers of its sinks',
+    'storage.type': {
+      how: 'events wait in the buffers of sinks',
+      unless: /filesystem/i,
+      reason: 'sources keep no chunks on disk',
+      nearest: 'Give the sinks `buffer: {type: disk, max_size: BYTES}`.',
+    },
+    buffer_chunk_size: 'buffers grow with the lines',
+    buffer_max_size: 'lines are read up to `max_line_bytes` of the source',
+    skip_long_lines: {
+      how: 'lines beyond `max_line_bytes` are discarded and counted',
+      unless: /^(off|false|no|0)$/i,
+      reason: 'Fluent Bit stops reading a file at a line that is too long; the source discards the line and reads on',
+      nearest: 'Leave the option out.',
+    },
+    inotify_watcher: 'the source watches and reads at intervals',
     docker_mode: 'the source joins lines that the runtime has cut',
     docker_mode_flush: 'as `docker_mode`',
-    ignore_older: '`ignore_older_secs`',
-    threaded: own,
+    threaded: 'sources do not wait for each other',
   },
   build: (section, context) => {
     const paths = list(section, 'path')
@@ -57,14 +70,20 @@ const tail: Plugin<SourcePart> = {
     if (paths.length > 0 && paths.every(isPodLog)) return podLogs(section, context, paths, excluded, shared, joined)
     const key = lastValue(section, 'key') ?? 'log'
     const pathKey = lastValue(section, 'path_key')
-    const fields = [`${literal(key)}: .message`, ...(pathKey === undefined ? [] : [`${literal(pathKey)}: .file`])]
+    const fields = [
+      `${textLiteral(key)}: .message`,
+      ...(pathKey === undefined ? [] : [`${textLiteral(pathKey)}: .file`]),
+    ]
     const steps: Step[] = [{ type: 'remap', text: `. = { ${fields.join(', ')}, "timestamp": .timestamp }` }]
     const parser = lastValue(section, 'parser')
     const lines =
-      parser === undefined ? undefined : parserLines(parser, `string(.${literal(key)}) ?? ""`, context, section)
+      parser === undefined ? undefined : parserLines(parser, `string(.${textLiteral(key)}) ?? ""`, context, section)
+    if (isOn(lastValue(section, 'skip_empty_lines'), false)) {
+      steps.unshift({ type: 'filter', text: '.message != ""' })
+    }
     if (lines !== undefined) {
       const kept = [
-        ...(pathKey === undefined ? [] : [`${literal(pathKey)}: .${literal(pathKey)}`]),
+        ...(pathKey === undefined ? [] : [`${textLiteral(pathKey)}: .${textLiteral(pathKey)}`]),
         '"timestamp": .timestamp',
       ]
       steps.push({
@@ -101,9 +120,7 @@ function podLogs(
   const name =
     'name = "/var/log/containers/" + (string(.orchestrator.pod_name) ?? "") + "_" + (string(.orchestrator.pod_namespace) ?? "") + "_" + (string(.orchestrator.container_name) ?? "") + "-" + replace(string(.orchestrator.container_id) ?? "", r\'^.*://\', "") + ".log"'
   const isAmong = (globs: readonly string[]) =>
-    globs
-      .map((glob) => `is_object(parse_grok(name, s'${globPattern(glob).replaceAll("'", '\\x27')}') ?? null)`)
-      .join(' || ')
+    globs.map((glob) => `is_object(parse_grok(name, ${pattern(globPattern(glob))}) ?? null)`).join(' || ')
   const readable = (globs: readonly string[]) =>
     globs.filter((glob) => {
       if (glob.startsWith('/var/log/containers/')) return true
@@ -124,6 +141,7 @@ function podLogs(
     ...(isAll ? [] : [`(${isAmong(wanted)})`]),
     ...(unwanted.length > 0 ? [`!(${isAmong(unwanted)})`] : []),
   ]
+  if (isOn(lastValue(section, 'skip_empty_lines'), false)) steps.push({ type: 'filter', text: '.message != ""' })
   if (tests.length > 0) steps.push({ type: 'filter', text: `${name}\n${tests.join(' && ')}` })
 
   const parser = lastValue(section, 'parser')
@@ -144,7 +162,7 @@ function podLogs(
     )
   }
   const key = /\(\?<message>/.test(regex) ? 'message' : (lastValue(section, 'key') ?? 'log')
-  const fields = [`${literal(key)}: .message`, '"stream": .stream', '"timestamp": .timestamp']
+  const fields = [`${textLiteral(key)}: .message`, '"stream": .stream', '"timestamp": .timestamp']
   if (/\(\?<logtag>/.test(regex)) fields.push('"logtag": "F"')
   const multiline = list(section, 'multiline.parser')
   if (parser === undefined && !multiline.some((word) => runtimeParsers.has(word))) {
@@ -159,7 +177,7 @@ function podLogs(
   if (multiline.length > 0)
     fields.push('"time": format_timestamp(timestamp(.timestamp) ?? now(), "%Y-%m-%dT%H:%M:%S%.fZ") ?? null')
   if (lastValue(section, 'path_key') !== undefined)
-    fields.push(`${literal(lastValue(section, 'path_key') ?? '')}: .file`)
+    fields.push(`${textLiteral(lastValue(section, 'path_key') ?? '')}: .file`)
   steps.push({
     type: 'remap',
     text: `# The record as Fluent Bit has it; the facts about the pod wait for the filter kubernetes.\n%orchestrator = .orchestrator\n. = { ${fields.join(', ')} }`,
@@ -239,11 +257,29 @@ function rulesOf(definition: Section, context: Context): Joined | undefined {
     return undefined
   }
   const timeout = Number(lastValue(definition, 'flush_timeout') ?? 4000)
-  const custom = { start: bare(start[1]), condition: bare(next[1]), mode: 'continue_through', timeoutMs: timeout }
-  return {
-    pods: { custom },
-    file: { start_pattern: custom.start, condition_pattern: custom.condition, mode: custom.mode, timeout_ms: timeout },
+  const custom = {
+    start: bare(start[1]),
+    condition: bare(next[1]),
+    mode: 'continue_through',
+    timeoutMs: timeout,
+  } as const
+  const file = {
+    start_pattern: custom.start,
+    condition_pattern: custom.condition,
+    mode: custom.mode,
+    timeout_ms: timeout,
   }
+  const [problem] = multilineProblems(file)
+  if (problem !== undefined) {
+    context.gap(
+      definition,
+      `multiline_parser ${lastValue(definition, 'name')}`,
+      problem.message,
+      'Give `multiline.custom` to the source, with patterns that look neither ahead nor behind.',
+    )
+    return undefined
+  }
+  return { pods: { custom }, file }
 }
 
 function list(section: Section, key: string): string[] {
@@ -262,16 +298,15 @@ function seconds(text: string | undefined): number | undefined {
 const events: Plugin<SourcePart> = {
   name: 'kubernetes_events',
   becomes: '`orchestrator_events`',
-  options: {
-    ...common,
-    ...tag,
-    kube_url: own,
-    kube_ca_file: own,
-    kube_ca_path: own,
-    kube_token_file: own,
-    'tls.verify': own,
-    db: own,
-    'db.sync': own,
+  options: { ...common, ...tagged },
+  itself: {
+    kube_url: account,
+    kube_ca_file: account,
+    kube_ca_path: account,
+    kube_token_file: account,
+    'tls.verify': account,
+    db: 'positions are kept by themselves',
+    'db.sync': 'as `db`',
   },
   build: (section, context) => {
     context.gap(

@@ -1,32 +1,37 @@
 // Outputs of Fluent Bit as sinks. A transform before the sink gives the event the form that the output would have sent, where it
 // differs from the record, such as the field of the time.
 
+import { fieldLiteral, textLiteral } from '@penstock/agent/remap/literal'
 import { type Context, common, matched, type Plugin, type Refusal, type SinkPart, type Step } from './plugin.ts'
 import { entriesOf, isOn, lastValue, type Section } from './sections.ts'
-import { accessor, field, literal, template } from './text.ts'
+import { accessor, template } from './text.ts'
 
-const address = {
-  host: 'the address',
-  port: 'the address',
-  uri: 'the address',
-  tls: '`https` in the address',
+const address = { host: 'the address', port: 'the address', tls: '`https` in the address' } as const
+const security = {
   'tls.verify': '`tls.verify_certificate`, `tls.verify_hostname`',
-  'tls.verify_hostname': '`tls.verify_hostname`',
+  'tls.verify_hostname': '`tls.verify_hostname`; without it the sink verifies the name, where Fluent Bit does not',
   'tls.ca_file': '`tls.ca_file`',
   'tls.crt_file': '`tls.crt_file`',
   'tls.key_file': '`tls.key_file`',
 } as const
 const login = { http_user: '`auth`', http_passwd: '`auth`' } as const
 const delivery = {
-  workers: '`request.concurrency` has a default of its own',
   retry_limit: '`request.retry_attempts`; without it the sink retries without limit, where Fluent Bit retries once',
-  buffer_size: 'the agent sizes it itself',
-  trace_error: 'the agent logs errors itself',
-  trace_output: '`penstock tap` shows events',
-  'storage.total_limit_size': '`buffer` of the sink',
-  net: 'the agent does it itself',
 } as const
-const always = { ...common, ...matched, ...address, ...delivery } as const
+const local = { ...common, ...matched } as const
+const always = { ...local, ...address, ...security, ...delivery } as const
+const itself = {
+  workers: 'requests run beside each other as `request.concurrency` says',
+  buffer_size: 'answers are read as they come',
+  trace_error: 'the agent logs errors with their answers',
+  trace_output: '`penstock tap` shows events',
+  'storage.total_limit_size': {
+    how: '`buffer` of the sink',
+    unless: /./,
+    reason: 'the limit is that of chunks on disk, and the sink keeps its events in memory',
+    nearest: 'Give the sink `buffer: {type: disk, max_size: BYTES}`.',
+  },
+} as const
 
 /** Variables of the environment as references to a Secret. */
 function secret(text: string): string {
@@ -38,10 +43,17 @@ function value(section: Section, key: string): string | undefined {
   return found === undefined ? undefined : secret(found)
 }
 
-function addressOf(section: Section, port: string, path: string, secure = false): string {
-  const isSecure = isOn(lastValue(section, 'tls'), secure)
+function addressOf(section: Section, port: string, path: string): string {
+  const isSecure = isOn(lastValue(section, 'tls'), false)
   const host = value(section, 'host') ?? '127.0.0.1'
   return `${isSecure ? 'https' : 'http'}://${host}:${value(section, 'port') ?? port}${path}`
+}
+
+/** Of a service that speaks TLS at its usual port. */
+function serviceAddress(section: Section, service: string): string {
+  const scheme = isOn(lastValue(section, 'tls'), true) ? 'https' : 'http'
+  const port = value(section, 'port')
+  return `${scheme}://${value(section, 'host') ?? service}${port === undefined ? '' : `:${port}`}`
 }
 
 function connection(section: Section): Record<string, unknown> {
@@ -49,6 +61,8 @@ function connection(section: Section): Record<string, unknown> {
   if (!isOn(lastValue(section, 'tls.verify'), true)) {
     tls['verify_certificate'] = false
     tls['verify_hostname'] = false
+  } else if (lastValue(section, 'tls.verify_hostname') !== undefined) {
+    tls['verify_hostname'] = isOn(lastValue(section, 'tls.verify_hostname'), true)
   }
   for (const file of ['ca_file', 'crt_file', 'key_file']) {
     const path = value(section, `tls.${file}`)
@@ -100,6 +114,7 @@ const loki: Plugin<SinkPart> = {
   options: {
     ...always,
     ...login,
+    uri: '`path`',
     labels: '`labels`',
     label_keys: '`labels`',
     remove_keys: '`encoding.except_fields`',
@@ -108,6 +123,7 @@ const loki: Plugin<SinkPart> = {
     bearer_token: '`auth`',
     compress: '`compression`',
   },
+  itself,
   build: (section, context) => {
     const format = lastValue(section, 'line_format') ?? 'json'
     if (format !== 'json') {
@@ -122,7 +138,7 @@ const loki: Plugin<SinkPart> = {
       .flatMap((entry) => entry.value.split(','))
       .flatMap((key) => {
         const path = accessor(key.trim())
-        return path === undefined ? [] : [field(path).slice(1)]
+        return path === undefined ? [] : [fieldLiteral(path).slice(1)]
       })
     const tenant = value(section, 'tenant_id')
     const token = value(section, 'bearer_token')
@@ -157,13 +173,13 @@ const search = (name: string): Plugin<SinkPart> => ({
     logstash_prefix: '`bulk.index`',
     logstash_dateformat: '`bulk.index`',
     time_key: 'the field of the time',
-    suppress_type_name: '`suppress_type_name`',
     replace_dots: '`map_keys` in a remap transform',
     id_key: '`id_key`',
     write_operation: '`bulk.action`',
     pipeline: '`pipeline`',
     compress: '`compression`',
   },
+  itself: { ...itself, suppress_type_name: 'the sink asks for the version, and sends types up to version 6' },
   build: (section, context) => {
     const isDated = isOn(lastValue(section, 'logstash_format'), false)
     const date = lastValue(section, 'logstash_dateformat') ?? '%Y.%m.%d'
@@ -180,12 +196,13 @@ const search = (name: string): Plugin<SinkPart> => ({
         'The sink writes `index`; with `id_key` the document of an id is replaced.',
       )
     }
-    const timeField = field([lastValue(section, 'time_key') ?? '@timestamp'])
+    const timeField = fieldLiteral([lastValue(section, 'time_key') ?? '@timestamp'])
     const idKey = lastValue(section, 'id_key')
     const config = {
       endpoints: [addressOf(section, '9200', value(section, 'path') ?? '')],
       bulk: { action: isKnown ? operation : 'index', index },
       encoding: { except_fields: ['timestamp'] },
+      ...(lastValue(section, 'type') === undefined ? {} : { doc_type: lastValue(section, 'type') }),
       ...(idKey === undefined ? {} : { id_key: idKey.replace(/^\$/, '') }),
       ...(lastValue(section, 'pipeline') === undefined ? {} : { pipeline: lastValue(section, 'pipeline') }),
       ...(lastValue(section, 'compress')?.toLowerCase() === 'gzip' ? { compression: 'gzip' } : {}),
@@ -210,7 +227,7 @@ function dateLines(section: Section): string[] {
     iso8601: `format_timestamp(${time}, "%Y-%m-%dT%H:%M:%S%.6fZ") ?? null`,
     double: `to_unix_timestamp(${time}, unit: "nanoseconds") / 1000000000.0`,
   }
-  return [`${field([key])} = ${forms[format] ?? forms['double']}`]
+  return [`${fieldLiteral([key])} = ${forms[format] ?? forms['double']}`]
 }
 
 const dated = { json_date_key: 'a field of the time', json_date_format: 'the form of the time' } as const
@@ -223,10 +240,12 @@ const http: Plugin<SinkPart> = {
     ...login,
     ...dated,
     format: '`encoding`, `framing`',
+    uri: 'the address',
     header: '`request.headers`',
     compress: '`compression`',
     http_method: '`method`',
   },
+  itself,
   build: (section, context) => {
     const format = lastValue(section, 'format') ?? 'msgpack'
     const isLines = format === 'json_lines' || format === 'json_stream'
@@ -276,13 +295,14 @@ const splunk: Plugin<SinkPart> = {
     event_sourcetype: 'a field',
     event_index: 'a field',
   },
+  itself,
   build: (section) => {
     const time = '"time": to_unix_timestamp(timestamp(.timestamp) ?? now(), unit: "nanoseconds") / 1000000000.0'
     const fields = ['host', 'source', 'sourcetype', 'index'].flatMap((name) => {
       const text = lastValue(section, `event_${name}`)
       if (text === undefined) return []
       const path = text.startsWith('$') ? accessor(text) : undefined
-      return [`"${name}": ${path === undefined ? literal(text) : field(path)}`]
+      return [`"${name}": ${path === undefined ? textLiteral(text) : fieldLiteral(path)}`]
     })
     const raw = isOn(lastValue(section, 'splunk_send_raw'), false)
     const { request, auth: _, ...others } = connection(section)
@@ -312,23 +332,23 @@ const datadog: Plugin<SinkPart> = {
     dd_source: 'a field',
     dd_tags: 'a field',
     dd_message_key: 'the field of the line',
-    provider: 'the sink needs none',
     compress: '`compression`',
   },
+  itself: { ...itself, provider: 'tags of the task are not asked for' },
   build: (section) => {
     const key = lastValue(section, 'dd_message_key') ?? 'log'
     const set = (name: string, from: string) => {
       const text = lastValue(section, from)
-      return text === undefined ? [] : [`.${name} = ${literal(text)}`]
+      return text === undefined ? [] : [`.${name} = ${textLiteral(text)}`]
     }
-    const host = value(section, 'host')
     const config = {
       default_api_key: value(section, 'apikey') ?? '',
-      ...(host === undefined ? {} : { endpoint: `https://${host}` }),
+      endpoint: serviceAddress(section, 'http-intake.logs.datadoghq.com'),
+      compression: lastValue(section, 'compress')?.toLowerCase() === 'gzip' ? 'gzip' : 'none',
       ...connection(section),
     }
     const lines = [
-      `if exists(${field([key])}) { .message = del(${field([key])}) }`,
+      `if exists(${fieldLiteral([key])}) { .message = del(${fieldLiteral([key])}) }`,
       ...set('service', 'dd_service'),
       ...set('ddsource', 'dd_source'),
       ...set('ddtags', 'dd_tags'),
@@ -340,7 +360,16 @@ const datadog: Plugin<SinkPart> = {
 const newRelic: Plugin<SinkPart> = {
   name: 'nrlogs',
   becomes: '`observability_d` with `api: logs`',
-  options: { ...always, license_key: '`license_key`', base_uri: '`override_uri`', compress: '`compression`' },
+  options: {
+    ...local,
+    ...security,
+    ...delivery,
+    license_key: '`license_key`',
+    api_key: 'a gap',
+    base_uri: '`override_uri`',
+    compress: '`compression`',
+  },
+  itself,
   build: (section, context) => {
     if (lastValue(section, 'api_key') !== undefined) {
       context.gap(section, 'nrlogs: api_key', 'the sink authenticates by a license key', 'Give `license_key`.')
@@ -350,6 +379,7 @@ const newRelic: Plugin<SinkPart> = {
       api: 'logs',
       license_key: value(section, 'license_key') ?? value(section, 'api_key') ?? '',
       ...(uri === undefined ? {} : { override_uri: uri }),
+      compression: lastValue(section, 'compress')?.toLowerCase() === 'gzip' ? 'gzip' : 'none',
       ...connection(section),
     }
     return { component: { type: 'observability_d', config }, steps: remap('if exists(.log) { .message = del(.log) }') }
@@ -359,7 +389,8 @@ const newRelic: Plugin<SinkPart> = {
 const stdout: Plugin<SinkPart> = {
   name: 'stdout',
   becomes: '`console`',
-  options: { ...always, ...dated, format: '`encoding`' },
+  options: { ...local, ...dated, format: '`encoding`' },
+  itself,
   build: (section, context) => {
     const format = lastValue(section, 'format') ?? 'msgpack'
     if (format !== 'json_lines')
@@ -380,7 +411,8 @@ const stdout: Plugin<SinkPart> = {
 const file: Plugin<SinkPart> = {
   name: 'file',
   becomes: '`file`',
-  options: { ...always, path: '`path`', file: '`path`', format: '`encoding`', mkdir: 'the sink makes folders' },
+  options: { ...local, path: '`path`', file: '`path`', format: '`encoding`' },
+  itself: { ...itself, mkdir: 'the sink makes folders' },
   build: (section, context) => {
     const format = lastValue(section, 'format') ?? 'out_file'
     if (format !== 'plain')
@@ -411,7 +443,8 @@ const file: Plugin<SinkPart> = {
 const nothing: Plugin<SinkPart> = {
   name: 'null',
   becomes: '`blackhole`',
-  options: { ...always },
+  options: { ...local },
+  itself,
   build: () => ({ component: { type: 'blackhole' }, steps: [] }),
 }
 

@@ -21,12 +21,16 @@ function tables(title: string, plugins: readonly Plugin<unknown>[], refusals: re
   ]
 }
 
-function options({ name, options: all }: Plugin<unknown>): string[] {
+function options({ name, options: all, itself = {} }: Plugin<unknown>): string[] {
   const own = Object.entries(all).filter(
     ([option]) => !Object.hasOwn(common, option) && !Object.hasOwn(matched, option),
   )
-  if (own.length === 0) return []
-  const rows = own.map(([option, becomes]) => `| \`${option}\` | ${becomes} |`)
+  const without = Object.entries(itself).map(([option, how]) => [
+    option,
+    typeof how === 'string' ? `needs no option: ${how}` : `needs no option: ${how.how}; a gap where that differs`,
+  ])
+  const rows = [...own, ...without].map(([option, becomes]) => `| \`${option}\` | ${becomes} |`)
+  if (rows.length === 0) return []
   return [`### Options of ${name}`, '', '| Option | Becomes |', '|---|---|', ...rows, '']
 }
 

@@ -1,8 +1,9 @@
 // Parsers of Fluent Bit as pieces of programs: a text is parsed into `parsed`, and the time of the event is set from it.
 
+import { textLiteral } from '@penstock/agent/remap/literal'
 import type { Context } from './plugin.ts'
 import { type Entry, entriesOf, isOn, lastValue, type Place, type Section } from './sections.ts'
-import { literal, pattern } from './text.ts'
+import { pattern } from './text.ts'
 
 const place = { file: 'parsers.conf', line: 1 }
 const builtIn = (name: string, options: Readonly<Record<string, string>>): Section => ({
@@ -102,7 +103,7 @@ export function parserLines(name: string, from: string, context: Context, at: Pl
       )
     else
       lines.push(
-        `  if exists(parsed.${literal(key)}) { parsed.${literal(key)} = ${convert}(parsed.${literal(key)}) ?? parsed.${literal(key)} }`,
+        `  if exists(parsed.${textLiteral(key)}) { parsed.${textLiteral(key)} = ${convert}(parsed.${textLiteral(key)}) ?? parsed.${textLiteral(key)} }`,
       )
   }
   lines.push(...timeLines(parser).map((line) => `  ${line}`), '}')
@@ -115,10 +116,10 @@ function timeLines(parser: Section): string[] {
   const format = lastValue(parser, 'time_format')
   const apart = 'if exists(parsed.timestamp) { parsed.log_timestamp = del(parsed.timestamp) }'
   if (format === undefined) return [apart]
-  const at = `parsed.${literal(key ?? 'time')}`
+  const at = `parsed.${textLiteral(key ?? 'time')}`
   const chrono = format.replaceAll('.%L', '%.f').replaceAll('%L', '%f')
   return [
-    `time, error = parse_timestamp(${at}, ${literal(chrono)})`,
+    `time, error = parse_timestamp(${at}, ${textLiteral(chrono)})`,
     'if error == null { .timestamp = time }',
     ...(isOn(lastValue(parser, 'time_keep'), false) ? [] : [`del(${at})`]),
     apart,

@@ -4,7 +4,7 @@
 import type { Component, Gap } from '../draft.ts'
 import { lastValue, type Place, type Section } from './sections.ts'
 
-/** What stands for a plugin: components of a chain, in their order. */
+/** What stands for a plugin: transforms of a chain, in their order. */
 export interface Step {
   readonly type: 'remap' | 'filter'
   readonly text: string
@@ -15,9 +15,20 @@ export interface Plugin<Result> {
   readonly name: string
   /** For the guide: what it becomes. */
   readonly becomes: string
-  /** Options that the mapping takes, with what becomes of each; of all others a gap is reported. */
+  /** Options that the mapping reads, with what becomes of each. Of options that stand neither here nor in `itself` a gap is reported. */
   readonly options: Readonly<Record<string, string>>
+  /** Options whose work the agent does in its own way, and how. */
+  readonly itself?: Readonly<Record<string, string | Exception>>
   readonly build: (section: Section, context: Context) => Result
+}
+
+/** An option whose work the agent does in its own way, but for some values. */
+export interface Exception {
+  readonly how: string
+  /** For these values a gap is reported. */
+  readonly unless: RegExp
+  readonly reason: string
+  readonly nearest: string
 }
 
 /** A plugin without a counterpart. */
@@ -58,14 +69,21 @@ export class Context {
     this.#gaps.push({ file: place.file, line: place.line, subject, reason, nearest })
   }
 
-  /** Reports the options of a section that its mapping does not take. */
-  reportOptions(section: Section, plugin: Plugin<unknown>): void {
+  /** Reports the options of a section that have no counterpart. */
+  reportOptions(section: Section, plugin: Pick<Plugin<unknown>, 'name' | 'options' | 'itself'>): void {
+    const { name, options, itself = {} } = plugin
     for (const entry of section.entries) {
-      if (Object.hasOwn(plugin.options, entry.key)) continue
-      const others = Object.keys(plugin.options).slice(0, 8).join(', ')
+      if (Object.hasOwn(options, entry.key)) continue
+      const own = Object.hasOwn(itself, entry.key) ? itself[entry.key] : undefined
+      if (typeof own === 'string') continue
+      if (own !== undefined) {
+        if (own.unless.test(entry.value)) this.gap(entry, `${name}: ${entry.key}`, own.reason, own.nearest)
+        continue
+      }
+      const others = Object.keys(options).slice(0, 8).join(', ')
       this.gap(
         entry,
-        `${plugin.name}: ${entry.key}`,
+        `${name}: ${entry.key}`,
         `the option \`${entry.key}\` has no counterpart`,
         `The Pipeline behaves as if it were not given. Options that are converted: ${others}.`,
       )
@@ -76,3 +94,4 @@ export class Context {
 /** Options that every plugin has. */
 export const common = { name: 'the type', alias: 'the name of the component' } as const
 export const matched = { match: 'the inputs', match_regex: 'the inputs' } as const
+export const tagged = { tag: 'which filters and outputs apply' } as const

@@ -1,14 +1,6 @@
 // Pieces of programs for values of Fluent Bit: texts, fields, record accessors, regular expressions in Ruby's dialect.
 
-/** A text as a literal of the language. */
-export function literal(text: string): string {
-  return JSON.stringify(text)
-}
-
-/** A path of field names. */
-export function field(path: readonly string[]): string {
-  return path.map((name) => (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) ? `.${name}` : `.${JSON.stringify(name)}`)).join('')
-}
+import { fieldLiteral } from '@penstock/agent/remap/literal'
 
 /** `$a['b']['c']` or a plain name as the names of fields; undefined if it is neither. */
 export function accessor(text: string): readonly string[] | undefined {
@@ -20,7 +12,7 @@ export function accessor(text: string): readonly string[] | undefined {
 
 /** A template that renders a field. */
 export function template(path: readonly string[]): string {
-  return `{{ ${field(path).slice(1)} }}`
+  return `{{ ${fieldLiteral(path).slice(1)} }}`
 }
 
 /** A regular expression as a literal for `parse_grok`, which reads Ruby's dialect as Fluent Bit does. */
@@ -34,7 +26,7 @@ export function pattern(text: string): string {
 
 /** A test of a field: Fluent Bit matches texts alone. */
 export function matches(path: readonly string[], regex: string): string {
-  const at = field(path)
+  const at = fieldLiteral(path)
   return `(is_string(${at}) && is_object(parse_grok(string(${at}) ?? "", ${pattern(regex)}) ?? null))`
 }
 

@@ -1,0 +1,85 @@
+// Every option that a mapping lists changes the Pipeline or gives a gap for some value: none is listed and ignored.
+
+import { expect, test } from 'vitest'
+import { Draft } from '../draft.ts'
+import { convertFluentBit } from './convert.ts'
+import { filters } from './filters.ts'
+import { inputs } from './inputs.ts'
+import { outputs } from './outputs.ts'
+import { common, matched, tagged } from './plugin.ts'
+
+/** What a section needs before its options can have an effect; further ones for single options. */
+const base: Readonly<Record<string, readonly string[]>> = {
+  tail: ['Path /srv/app.log'],
+  nest: ['Operation nest', 'Wildcard a*', 'Nest_under n'],
+  parser: ['Key_Name log', 'Parser json'],
+  modify: ['Set zz yes'],
+  datadog: ['apikey k', 'Host h'],
+  splunk: ['splunk_token t'],
+}
+const besides: Readonly<Record<string, readonly string[]>> = {
+  'grep logical_op': ['Exclude a b', 'Exclude c d'],
+  'nest nested_under': ['Operation lift'],
+  'kubernetes merge_log_key': ['Merge_Log On'],
+  'kubernetes keep_log': ['Merge_Log On'],
+  'loki http_passwd': ['HTTP_User u'],
+  'es http_passwd': ['HTTP_User u'],
+  'opensearch http_passwd': ['HTTP_User u'],
+  'http http_passwd': ['HTTP_User u'],
+  'es logstash_prefix': ['Logstash_Format On'],
+  'es logstash_dateformat': ['Logstash_Format On'],
+  'opensearch logstash_prefix': ['Logstash_Format On'],
+  'opensearch logstash_dateformat': ['Logstash_Format On'],
+}
+const values = [
+  'On',
+  'Off',
+  '17',
+  'x',
+  '/srv/other.log',
+  'a b',
+  'a = b',
+  'java',
+  'gzip',
+  'lift',
+  'or',
+  'key_exists a',
+  'epoch',
+  'put',
+]
+
+function converted(kind: string, name: string, lines: readonly string[]): string {
+  const rest = { INPUT: 'FILTER OUTPUT', FILTER: 'INPUT OUTPUT', OUTPUT: 'INPUT' }[kind]?.split(' ') ?? []
+  const others = { INPUT: 'tail\n    Path /srv/app.log\n    Tag t', FILTER: 'grep', OUTPUT: 'null' } as const
+  const section = (of: string, text: string) => `[${of}]\n    Name ${text}\n${of === 'INPUT' ? '' : '    Match *\n'}`
+  const own = `${section(kind, name)}${lines.map((line) => `    ${line}\n`).join('')}`
+  const text = ['INPUT', 'FILTER', 'OUTPUT']
+    .map((of) => (of === kind ? own : rest.includes(of) ? section(of, others[of as keyof typeof others]) : ''))
+    .join('')
+  const draft = new Draft()
+  convertFluentBit({ file: 'f.conf', text }, () => [], draft)
+  return `${draft.document({ name: 'x' })}${draft.gaps.map(({ subject, reason }) => `${subject}: ${reason}`).join('\n')}`
+}
+
+const listed = [
+  ...inputs.map((plugin) => ({ kind: 'INPUT', plugin })),
+  ...filters.map((plugin) => ({ kind: 'FILTER', plugin })),
+  ...outputs.map((plugin) => ({ kind: 'OUTPUT', plugin })),
+].flatMap(({ kind, plugin: { name, options } }) =>
+  Object.keys(options)
+    // Names and tags decide about the chain, not about a component.
+    .filter((option) => !Object.hasOwn({ ...common, ...matched, ...tagged }, option))
+    .map((option) => ({ kind, name, option })),
+)
+
+test.each(listed)('$name: $option has an effect', ({ kind, name, option }) => {
+  const before = [...(base[name] ?? []), ...(besides[`${name} ${option}`] ?? [])]
+  const without = converted(kind, name, before)
+  const changing = values.filter((value) => converted(kind, name, [...before, `${option} ${value}`]) !== without)
+  expect(changing).not.toEqual([])
+})
+
+const needless = [...inputs, ...filters, ...outputs].flatMap(({ name, options, itself = {} }) =>
+  Object.keys(itself).map((option) => ({ name, option, isRead: Object.hasOwn(options, option) })),
+)
+test.each(needless)('$name: $option stands in one list alone', ({ isRead }) => expect(isRead).toBe(false))
