@@ -104,6 +104,7 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'sinks/message_broker/sink.ts #topics',
     'telemetry/metrics.ts seen',
     'telemetry/metrics.ts series',
+    'transforms/seen-tag-values.ts #values',
   ],
   'answers of servers, of which there are few: status codes, error codes, brokers of a cluster': [
     'http/client.ts #byValue',

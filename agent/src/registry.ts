@@ -34,6 +34,7 @@ import { webserverMetrics } from './sources/webserver_metrics.ts'
 import { filter } from './transforms/filter.ts'
 import { metricToLog } from './transforms/metric_to_log.ts'
 import { remap } from './transforms/remap.ts'
+import { tagCardinalityLimit } from './transforms/tag_cardinality_limit.ts'
 
 export const components: readonly AnyDeclaration[] = [
   erased(amqp),
@@ -50,6 +51,7 @@ export const components: readonly AnyDeclaration[] = [
   erased(filter),
   erased(metricToLog),
   erased(remap),
+  erased(tagCardinalityLimit),
   erased(blackhole),
   erased(cloudMonitorLogs),
   erased(consoleSink),

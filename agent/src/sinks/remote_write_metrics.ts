@@ -47,8 +47,8 @@ export const remoteWriteMetrics = defineSink({
     'Names and labels are sent as they are. A receiver that does not take names in UTF-8 refuses those with characters ' +
     'other than letters, digits and `_`.\n\n' +
     'Each combination of name and labels is a series that the receiver keeps. Limit tags with many values, such as user or ' +
-    'request ids, before this sink: take them out with `del(.tags.user)` in a `remap` transform, or drop the metrics in a ' +
-    '`filter`. No transform counts the values of a tag and limits them by itself.\n\n' +
+    'request ids, before this sink: by a `tag_cardinality_limit` transform, or take a tag out by `del(.tags.user)` in a ' +
+    '`remap` transform.\n\n' +
     'The protocol forbids to send again what was refused with a status of 4xx other than 429, 408 among them.',
   aliases: ['prometheus_remote_write'],
   accepts: ['metric'],

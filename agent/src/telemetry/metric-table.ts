@@ -124,6 +124,9 @@ export const metricTable = {
   streams_total: counter('Streams sent to the log aggregator.'),
   rewritten_timestamp_events_total: counter('Events whose timestamp was moved up to keep their stream in order.'),
 
+  // Transforms.
+  tag_value_limit_exceeded_total: counter('Tags of metric events with a value beyond `value_limit`.'),
+
   // Sources that scrape or consume.
   http_error_response_total: counter('Responses of a scraped address that were not 200.', ['endpoint']),
   http_request_errors_total: counter('Requests to a scraped address that failed.', ['endpoint']),
