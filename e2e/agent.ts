@@ -12,7 +12,7 @@ import { programOf } from './program.ts'
 export type AgentConfig = Record<string, unknown>
 
 /** Writes a configuration, with a data folder of its own, below a temporary folder that goes away with the holder. */
-export async function agentFolder(
+async function agentFolder(
   config: AgentConfig,
 ): Promise<AsyncDisposable & { readonly folder: string; readonly file: string }> {
   const folder = await mkdtemp(join(tmpdir(), 'penstock-agent-'))

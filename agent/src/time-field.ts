@@ -32,7 +32,7 @@ type ReportContext = Pick<SinkContext, 'globals' | 'events'>
  * Counts times that cannot be read, and logs the first.
  * @param option what names the field
  */
-export function unreadableTimes(option: string, field: string, context: ReportContext): (count: number) => void {
+function unreadableTimes(option: string, field: string, context: ReportContext): (count: number) => void {
   return warnedOnce(context.events, {
     type: 'conversion_failed',
     stage: 'processing',

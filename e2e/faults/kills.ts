@@ -243,7 +243,7 @@ function lossesOf(victim: Victim): Promise<number> {
 }
 
 /** Does to a buffer what a loss of power may do: whatever was not synced is there, gone, torn or something else. */
-export function cutPower(folder: string, chance: Random): void {
+function cutPower(folder: string, chance: Random): void {
   if (!existsSync(join(folder, 'buffer.db'))) return
   const [segment, offset] = [syncedSegment(folder), syncedOffset(folder)]
   for (const name of readdirSync(folder)) {
@@ -282,7 +282,7 @@ function overwrite(path: string, offset: number, bytes: Buffer): void {
 }
 
 /** The slot of a ledger that counts: that with the higher number. agent/src/buffers/disk/FORMAT.md describes the layout. */
-export function slotOf(folder: string): Buffer {
+function slotOf(folder: string): Buffer {
   const ledger = readFileSync(join(folder, 'buffer.db'))
   const second = ledger.length >= 128 && ledger.readUInt32LE(64 + 12) > ledger.readUInt32LE(12)
   const slot = ledger.subarray(second || ledger.readUInt32LE(0) === 0 ? 64 : 0)
@@ -290,8 +290,8 @@ export function slotOf(folder: string): Buffer {
 }
 export const nextId = (folder: string) => Number(slotOf(folder).readBigUInt64LE(40))
 export const syncedId = (folder: string) => Number(slotOf(folder).readBigUInt64LE(48))
-export const doneId = (folder: string) => Number(slotOf(folder).readBigUInt64LE(24))
-export const syncedSegment = (folder: string) => slotOf(folder).readUInt32LE(32)
+const doneId = (folder: string) => Number(slotOf(folder).readBigUInt64LE(24))
+const syncedSegment = (folder: string) => slotOf(folder).readUInt32LE(32)
 export const syncedOffset = (folder: string) => slotOf(folder).readUInt32LE(36)
 
 if (import.meta.main) {

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline'
 import { errorText, PenstockError } from '../errors.ts'
 import type { Flags } from './args.ts'
 
-export const defaultUrl = 'http://127.0.0.1:8686'
+const defaultUrl = 'http://127.0.0.1:8686'
 
 export const clientFlags = {
   url: { type: 'string', short: 'u', value: 'URL', help: `Address of the agent (${defaultUrl}).` },

@@ -141,7 +141,7 @@ export function isPattern(text: string): boolean {
 }
 
 /** A glob over ids: `*` any text, `?` one character, `[abc]` one of these, `[!abc]` none of them. */
-export function globPattern(glob: string): RegExp {
+function globPattern(glob: string): RegExp {
   let source = ''
   for (let at = 0; at < glob.length; at++) {
     const char = glob[at] as string

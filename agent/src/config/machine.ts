@@ -46,7 +46,7 @@ function diskBuffers(raw: Raw): { id: string; bytes: number }[] {
 }
 
 /** What keeps a directory from being the data directory. */
-export async function directoryProblem(path: string): Promise<string | undefined> {
+async function directoryProblem(path: string): Promise<string | undefined> {
   try {
     if (!(await stat(path)).isDirectory()) return `data_dir "${path}" is not a directory`
   } catch {

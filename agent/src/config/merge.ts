@@ -8,8 +8,6 @@ import { isTable } from '../schema/walk.ts'
 import { globalOptions } from './globals.ts'
 import { type Located, member, problemAt } from './place.ts'
 
-export const componentKinds = ['source', 'transform', 'sink'] as const
-
 /** Everything that was read, not yet checked. */
 export interface Raw {
   /** Top-level settings that were given, by name. */

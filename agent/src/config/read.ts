@@ -142,7 +142,7 @@ function underTables(text: SourceText, id: string): Located {
 }
 
 /** Interpolates and parses a text; undefined if that gave problems. */
-export function parseSource(
+function parseSource(
   file: string,
   source: string,
   format: Format,

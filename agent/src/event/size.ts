@@ -41,7 +41,7 @@ else if (value !== undefined) size += valueSize(value) + ${name.length + 4}`,
   return new Function('valueSize', 'numberSize', body)(valueSize, numberSize) as (fields: ValueObject) => number
 }
 
-export function valueSize(value: Value): number {
+function valueSize(value: Value): number {
   switch (typeof value) {
     case 'string':
       return value.length + 2

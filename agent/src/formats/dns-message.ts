@@ -103,11 +103,11 @@ function numberOf(known: Readonly<Record<string, number>>, prefix: string, name:
   return Number.isInteger(number) && number >= 0 && number < 65_536 ? number : undefined
 }
 
-export function dnsTypeName(type: number): string {
+function dnsTypeName(type: number): string {
   return typeNames.get(type) ?? `TYPE${type}`
 }
 
-export function dnsClassName(number: number): string {
+function dnsClassName(number: number): string {
   return classNames.get(number) ?? `CLASS${number}`
 }
 

@@ -9,7 +9,7 @@ import { trimmed, trimmedEnd } from './white-space.ts'
 
 export const severities = ['emerg', 'alert', 'crit', 'err', 'warning', 'notice', 'info', 'debug'] as const
 
-export const facilities = [
+const facilities = [
   'kern',
   'user',
   'mail',

@@ -38,7 +38,7 @@ interface Watched {
 const watched = new Script('penstockFuzz()')
 
 /** Calls a function, and stops it when it takes too long: also in a loop or in a regular expression. */
-export function within<T>(timeoutMs: number, run: () => T): T {
+function within<T>(timeoutMs: number, run: () => T): T {
   const holder = globalThis as Watched
   holder.penstockFuzz = run
   try {

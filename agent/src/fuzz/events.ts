@@ -115,16 +115,16 @@ export const strings: readonly string[] = [
   '{{ a }}',
 ]
 
-export function randomInteger(random: Random): number | bigint {
+function randomInteger(random: Random): number | bigint {
   return random.chance(0.6) ? random.below(8) : random.pick(integers)
 }
 
-export function randomFloat(random: Random): number | Float {
+function randomFloat(random: Random): number | Float {
   const value = random.chance(0.4) ? random.below(1000) / 8 : random.pick(floats)
   return float(value)
 }
 
-export function randomValue(random: Random, depth: number, names: readonly string[]): Value {
+function randomValue(random: Random, depth: number, names: readonly string[]): Value {
   const nested = depth > 0 ? 3 : 0
   switch (random.below(10 + nested)) {
     case 0:

@@ -27,7 +27,7 @@ export interface Fuzzed {
   readonly found: { readonly seed: number; readonly test: Case; readonly problem: Problem } | undefined
 }
 
-export function caseOf(seed: number): Case {
+function caseOf(seed: number): Case {
   const random = new Random(seed)
   const core = random.chance(0.5)
   const names = core ? fewNames : anyNames

@@ -119,7 +119,7 @@ function decompressorOf(coding: string): Decompressor | undefined {
  * The beginning of a body without its content coding, up to `limit` bytes; the body as it is where nothing can be read, as an answer that
  * cannot be read is judged by its status.
  */
-export function decompress(body: Buffer, coding: string | undefined, limit: number): Promise<Buffer> {
+function decompress(body: Buffer, coding: string | undefined, limit: number): Promise<Buffer> {
   const stream = coding === undefined || body.length === 0 ? undefined : decompressorOf(coding)
   if (stream === undefined) return Promise.resolve(body)
   const { promise, resolve } = Promise.withResolvers<Buffer>()

@@ -110,7 +110,7 @@ export function httpSink(context: SinkContext, options: HttpSinkOptions, spec: H
 }
 
 /** Why a template gives no text. */
-export const missingFields = 'A template refers to fields that the event does not have'
+const missingFields = 'A template refers to fields that the event does not have'
 export const tooLongText = `The fields that a template refers to have more than ${maxJoinedLength} characters together`
 
 /** Counts an event for which a template gives no text. */

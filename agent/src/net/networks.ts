@@ -29,7 +29,7 @@ export class Networks {
 }
 
 /** Addresses of version 4 in an address of version 6, by every form that a router or host may translate. */
-export function carriedAddresses(address: string): string[] {
+function carriedAddresses(address: string): string[] {
   const groups = groupsOf(address)
   const at = (index: number): number => groups[index] as number
   const dotted = (high: number, low: number): string => [high >> 8, high & 255, low >> 8, low & 255].join('.')

@@ -92,7 +92,7 @@ export function renderDiagnostics(source: string, diagnostics: readonly Diagnost
   return diagnostics.map((diagnostic) => renderDiagnostic(source, diagnostic)).join('')
 }
 
-export function renderDiagnostic(source: string, diagnostic: Diagnostic): string {
+function renderDiagnostic(source: string, diagnostic: Diagnostic): string {
   const lines = linesOf(source)
   const out = ['', `${diagnostic.severity}[${codeText(diagnostic.code)}]: ${diagnostic.message}`]
   const first = diagnostic.labels[0]

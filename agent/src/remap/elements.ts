@@ -123,11 +123,6 @@ export function numberKind(call: CallKinds): Kind {
   return kind.is(kinds.integer) || kind.is(kinds.float) ? kind : kinds.number
 }
 
-/** An integer argument as a number; those beyond the exact range stay as large. */
-export function whole(value: number | bigint): number {
-  return Number(value)
-}
-
 /** A float rounded to a number of decimals; zero where that leads beyond what floats can hold. */
 export function rounded(value: number, precision: number | bigint, round: (value: number) => number): number | Float {
   const scale = 10 ** Number(precision)

@@ -18,7 +18,7 @@ import type { Kind } from './kind.ts'
 import type { Reach } from './rules.ts'
 
 /** Sorts of errors, and what is said of each without its message. */
-export const errorSorts = {
+const errorSorts = {
   failure: 'the call or operation failed on its values',
   mismatch: 'an argument is of the wrong kind',
   assertion: 'an assertion does not hold',

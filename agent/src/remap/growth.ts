@@ -5,7 +5,7 @@ import { type Kind, kinds } from './kind.ts'
 import type { Place, Slot, Typed } from './typed.ts'
 
 /** So many times the size of its event a program may make without being metered. */
-export const unmeteredGrowth = 256
+const unmeteredGrowth = 256
 
 const grown = kinds.string.or(kinds.array).or(kinds.object)
 

@@ -132,7 +132,7 @@ export class Meter {
 
 const raisedBy = 'a TenantPolicy sets another budget by `spec.programBudget`'
 
-export function overBudget({ turns, bytes }: ProgramBudget, place: ErrorPlace): RemapError {
+function overBudget({ turns, bytes }: ProgramBudget, place: ErrorPlace): RemapError {
   const { name, start, end } = place
   const message = `error[E720]: the program is over its budget for one event at "${name}" (${start}:${end}): ${turns} turns of loops, ${bytes} bytes made; ${raisedBy}`
   return new RemapError(message, 'fatal', null, null, 'budget', place)

@@ -259,17 +259,7 @@ function withBool(description: string, value: boolean | undefined): Option<boole
   return value === undefined ? optional(bool(description)) : bool(description, { default: value })
 }
 
-export const codecNames = [
-  'avro',
-  'csv',
-  'gelf',
-  'json',
-  'logfmt',
-  'native',
-  'native_json',
-  'raw_message',
-  'text',
-] as const
+const codecNames = ['avro', 'csv', 'gelf', 'json', 'logfmt', 'native', 'native_json', 'raw_message', 'text'] as const
 
 /** The codecs of a sink that people look at: `pretty` is for nobody else. */
 export const screenCodecs = [...codecNames, 'pretty'] as const

@@ -255,7 +255,7 @@ function expectation(schema: Schema, name: string): string | undefined {
 }
 
 /** What a schema wants, in words. */
-export function expected(schema: Schema): string {
+function expected(schema: Schema): string {
   const variants = variantsOf(schema)
   if (schema['discriminator'] !== undefined) return 'a table'
   if (variants !== undefined) {
@@ -287,7 +287,7 @@ export function expected(schema: Schema): string {
 }
 
 /** What was found, in words; of a secret only its type. */
-export function describe(value: unknown, secret: boolean): string {
+function describe(value: unknown, secret: boolean): string {
   if (value === undefined || value === null) return 'nothing'
   if (Array.isArray(value)) return 'a list'
   if (typeof value === 'object') return 'a table'

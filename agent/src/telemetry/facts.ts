@@ -57,7 +57,7 @@ const codeShape = /^[A-Z][A-Z0-9_]{1,63}$/
 const maxCauses = 5
 
 /** Of an error, the class of each of its causes. */
-export function factsOf(error: Error): { readonly message: string; readonly code?: string } {
+function factsOf(error: Error): { readonly message: string; readonly code?: string } {
   const texts: string[] = []
   let code: string | undefined
   let next: unknown = error

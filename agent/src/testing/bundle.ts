@@ -32,10 +32,7 @@ export interface TestBundle {
 }
 
 /** The files of a revision: its shards, each of at most so many bytes before compression. */
-export function revisionOf(
-  bundle: TestBundle,
-  shardBytes = 1 << 20,
-): { revision: Revision; files: Record<string, Buffer> } {
+function revisionOf(bundle: TestBundle, shardBytes = 1 << 20): { revision: Revision; files: Record<string, Buffer> } {
   const { pipelines, subscriptions = [], sources = {}, transforms = {}, sinks } = bundle
   const text = Buffer.from(
     JSON.stringify({

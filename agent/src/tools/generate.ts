@@ -17,7 +17,7 @@ import { withDerived } from '../testing/rooms.ts'
 const folder = join(import.meta.dirname, '../../reference')
 
 /** Every derived file by its path below the folder. */
-export async function derivedFiles(): Promise<Map<string, string>> {
+async function derivedFiles(): Promise<Map<string, string>> {
   const plots = await adaptivePlots()
   const pages = [...referencePages(), plots.page]
   const files = new Map(pages.map((page) => [page.file, page.text]))

@@ -49,14 +49,3 @@ export function bytesText(bytes: number): string {
   }
   return String(bytes)
 }
-
-/** A quantity rounded to two significant digits, so that much the same figure is the same text: `120k`. */
-export function roundedText(value: number): string {
-  if (!Number.isFinite(value) || value <= 0) return '0'
-  const rounded = Number(value.toPrecision(2))
-  for (const unit of ['T', 'G', 'M', 'k']) {
-    const factor = factors[unit] as number
-    if (rounded >= factor) return `${Number((rounded / factor).toPrecision(2))}${unit}`
-  }
-  return String(Math.round(rounded))
-}

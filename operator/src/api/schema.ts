@@ -126,7 +126,3 @@ export const map = <T>(values: Schema<T>, description: string, extras?: Extras) 
 /** An object that the engine checks, not the API server. */
 export const open = <T = Readonly<Record<string, unknown>>>(description: string, extras?: Extras) =>
   schema<T>({ type: 'object', 'x-kubernetes-preserve-unknown-fields': true }, description, extras)
-
-/** Any value at all. */
-export const anything = (description: string) =>
-  schema<unknown>({ 'x-kubernetes-preserve-unknown-fields': true }, description)

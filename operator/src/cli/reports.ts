@@ -26,7 +26,7 @@ const ruleTexts: Readonly<Record<string, string>> = {
 }
 
 /** The class of a problem: the reason that a status would give. */
-export function ruleOf(problem: Problem): string {
+function ruleOf(problem: Problem): string {
   const reason = (problem as { readonly reason?: unknown }).reason
   return typeof reason === 'string' ? reason : 'Resource'
 }

@@ -81,7 +81,7 @@ export function problemsOf(compiled: CompiledPipeline): readonly CompileProblem[
 }
 
 /** What the agent's library finds wrong with a Pipeline, warnings too; without what follows from what was found before. */
-export function checkPipeline(compiled: CompiledPipeline): CompileProblem[] {
+function checkPipeline(compiled: CompiledPipeline): CompileProblem[] {
   const refs = new Map(compiled.secretRefs.map((ref) => [ref.key, ref]))
   const config = agentConfig(compiled, (key, kind, type, path) => {
     const ref = refs.get(key)

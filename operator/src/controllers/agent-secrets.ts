@@ -2,7 +2,6 @@
 // gives agents consistent content: values, then shards, then the manifest that names both.
 
 import { createHash } from 'node:crypto'
-import { errorText } from '@penstock/agent/errors'
 import type { Logger } from '@penstock/agent/telemetry/logger'
 import type { Agent } from '../api/agent.ts'
 import type { KubeObject } from '../api/object.ts'
@@ -239,9 +238,4 @@ export class ValueReader {
     for (const [key, value] of Object.entries(live.binaryData ?? {})) data.set(key, Buffer.from(value, 'base64'))
     return data
   }
-}
-
-/** For a message: what went wrong, without what was written. */
-export function reasonText(error: unknown): string {
-  return errorText(error).slice(0, 512)
 }

@@ -12,7 +12,7 @@ import { Authors } from '../policy/authors.ts'
 import { defaultsName, operatorName } from '../workloads/installation-names.ts'
 import { Controller, type ControllerMetrics } from './controller.ts'
 
-export const defaultsManager = 'penstock-defaults'
+const defaultsManager = 'penstock-defaults'
 
 const clusterRoleType: ResourceType = {
   group: 'rbac.authorization.k8s.io',
@@ -121,7 +121,7 @@ async function apply(context: OperatorContext, signal: AbortSignal): Promise<voi
 }
 
 /** The resources in the values of a ConfigMap: lists in JSON, or YAML documents. */
-export function resourcesIn(map: ConfigMap): readonly KubeObject[] {
+function resourcesIn(map: ConfigMap): readonly KubeObject[] {
   return Object.entries(map.data ?? {})
     .toSorted(([left], [right]) => (left < right ? -1 : 1))
     .flatMap(([, text]) => parseAllDocuments(text).map((document) => document.toJS() as unknown))

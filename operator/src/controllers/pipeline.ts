@@ -57,7 +57,7 @@ interface Known {
   readonly result: CompileResult
 }
 
-export class PipelineController implements AsyncDisposable {
+class PipelineController implements AsyncDisposable {
   readonly #context: OperatorContext
   /** Labels of the namespaces that are watched; all if undefined. */
   readonly #watchedLabels: LabelTest | undefined

@@ -25,7 +25,7 @@ export interface StatusObject extends KubeObject {
   readonly status?: Readonly<Record<string, unknown>> & { readonly conditions?: readonly Condition[] }
 }
 
-export const statusManager = 'penstock-status'
+const statusManager = 'penstock-status'
 
 /** Conditions that are always there, by kind; and those that must be true for `Ready`. */
 const shown: Readonly<

@@ -51,7 +51,7 @@ export function serverReviews(kube: KubeClient): Reviews {
 }
 
 /** The owner of a token; undefined when it is none of this cluster, or not for the audience that is asked for. */
-export async function userOf(kube: KubeClient, token: string, audience?: string): Promise<User | undefined> {
+async function userOf(kube: KubeClient, token: string, audience?: string): Promise<User | undefined> {
   const { status } = await kube.request<{
     status?: { authenticated?: boolean; audiences?: readonly string[]; user?: User }
   }>('POST', pathOf(tokenReviewType), {

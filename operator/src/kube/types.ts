@@ -42,13 +42,6 @@ export const clusterRoleBindingType = define(
 )
 export const roleBindingType = define('rbac.authorization.k8s.io', 'v1', 'RoleBinding', 'rolebindings')
 export const podMonitorType = define('monitoring.coreos.com', 'v1', 'PodMonitor', 'podmonitors')
-export const customResourceDefinitionType = define(
-  'apiextensions.k8s.io',
-  'v1',
-  'CustomResourceDefinition',
-  'customresourcedefinitions',
-  false,
-)
 export const validatingWebhookConfigurationType = define(
   'admissionregistration.k8s.io',
   'v1',

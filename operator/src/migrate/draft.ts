@@ -107,7 +107,7 @@ export class Draft {
 }
 
 /** The variables of the environment that became references to a Secret. */
-export function collectVariables(value: unknown, into: Set<string>): void {
+function collectVariables(value: unknown, into: Set<string>): void {
   if (typeof value === 'string') {
     for (const [, name] of value.matchAll(/SECRET\[env\.([A-Za-z0-9_]+)\]/g)) if (name !== undefined) into.add(name)
   } else if (typeof value === 'object' && value !== null) {

@@ -8,7 +8,7 @@ import type { TenantPolicySpec } from '../api/tenant-policy.ts'
 import type { Artifact } from '../compile/artifact.ts'
 
 /** The oldest first, then by namespace and name. */
-export function byAge(left: Pipeline, right: Pipeline): number {
+function byAge(left: Pipeline, right: Pipeline): number {
   const [a, b] = [left.metadata, right.metadata]
   const first = [a.creationTimestamp ?? '', a.namespace ?? '', a.name]
   const second = [b.creationTimestamp ?? '', b.namespace ?? '', b.name]

@@ -9,9 +9,9 @@ import type { Fragment } from './fragment.ts'
 const gzip = promisify(gzipWithCallback)
 
 /** Of a shard, compressed: a Secret takes 1 MiB, and the manifest stands beside the first. */
-export const shardBytes = 900 * 1024
+const shardBytes = 900 * 1024
 /** Of one revision: two revisions and those that agents still run must fit into the slots together. */
-export const maxShards = 3
+const maxShards = 3
 
 export interface ShardFile extends Shard {
   readonly data: Buffer

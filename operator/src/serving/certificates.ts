@@ -19,8 +19,8 @@ import {
 } from '../workloads/installation-names.ts'
 
 const dayMs = 86_400_000
-export const authorityDays = 365
-export const serverDays = 90
+const authorityDays = 365
+const serverDays = 90
 /** How long a new authority is known before something is signed by it: mounted files take minutes to follow. */
 export const publishMs = 3_600_000
 
@@ -257,7 +257,7 @@ export function keepCertificatesPart(certificate: OperatorCertificate): Operator
 }
 
 /** Reads what is there, renews what is due and writes what is new. */
-export async function keepCertificates(context: OperatorContext, now: Date): Promise<Certificates> {
+async function keepCertificates(context: OperatorContext, now: Date): Promise<Certificates> {
   const { namespace } = context.settings
   const secret = await context.kube.get<Secret>(secretType, namespace, authoritySecretName)
   const data = decoded(secret)
@@ -313,7 +313,7 @@ function applySecret(context: OperatorContext, name: string, type: string, value
 }
 
 /** `caBundle` of our webhooks: a field of its own manager, so that whoever has installed them sees no difference. */
-export async function trustAuthority(context: OperatorContext, ca: string): Promise<void> {
+async function trustAuthority(context: OperatorContext, ca: string): Promise<void> {
   const caBundle = Buffer.from(ca).toString('base64')
   const types: ResourceType[] = [validatingWebhookConfigurationType, mutatingWebhookConfigurationType]
   for (const type of types) {

@@ -68,7 +68,7 @@ export function heartbeatPart(delivery: Delivery, options: HeartbeatServerOption
   }
 }
 
-export class HeartbeatServer implements AsyncDisposable {
+class HeartbeatServer implements AsyncDisposable {
   readonly #context: OperatorContext
   readonly #delivery: Delivery
   readonly #options: HeartbeatServerOptions

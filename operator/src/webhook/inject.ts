@@ -9,7 +9,7 @@ import { nativeSidecarMinor } from '../workloads/cluster-needs.ts'
 import type { WorkloadInput } from '../workloads/pod.ts'
 import { sidecarContainer, sidecarParts, sidecarPrefix } from '../workloads/sidecar.ts'
 
-export const annotations = {
+const annotations = {
   sidecar: 'penstock.dev/sidecar',
   pipelines: 'penstock.dev/pipelines',
   volume: 'penstock.dev/log-volume',

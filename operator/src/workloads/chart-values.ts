@@ -40,7 +40,7 @@ const named = (more: Record<string, Form> = {}): Form => ({
   },
 })
 
-export const chartValues: readonly ChartValue[] = [
+const chartValues: readonly ChartValue[] = [
   value('image.repository', 'penstock/operator', text, 'Image of the operator.'),
   value('image.tag', '', text, 'Its tag; the version of the chart if empty.'),
   value('image.digest', '', digest, 'Its digest, such as `sha256:…`; goes before the tag.'),

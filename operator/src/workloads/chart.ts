@@ -32,7 +32,7 @@ interface DerivedFolder {
   readonly shared?: true
 }
 
-export const installNamespace = 'penstock-system'
+const installNamespace = 'penstock-system'
 /** Before everything else, for those who apply in waves. */
 const crdAnnotations = { 'argocd.argoproj.io/sync-wave': '-1' }
 

@@ -17,8 +17,6 @@ export const secretSlots = 4
  */
 export const leaseNames: readonly string[] = Array.from({ length: 64 }, (_, slot) => `penstock-aggregator-${slot}`)
 
-export const fieldManager = 'penstock-operator'
-
 export const labels = {
   managedBy: 'app.kubernetes.io/managed-by',
   name: 'app.kubernetes.io/name',

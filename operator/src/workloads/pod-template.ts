@@ -105,8 +105,8 @@ const foreignSecurity = {
 const patchOf = (agent: Pick<Agent, 'spec'>): Table => tableOf(agent.spec.podTemplate)
 
 /** Containers and volumes that are ours, by name. */
-export const ownContainers = ['agent', 'data-dir'] as const
-export const ownVolumes = ['bundle', 'secrets', 'operator', 'service-account', 'logs', 'data', 'tmp'] as const
+const ownContainers = ['agent', 'data-dir'] as const
+const ownVolumes = ['bundle', 'secrets', 'operator', 'service-account', 'logs', 'data', 'tmp'] as const
 
 const isOwnContainer = (name: unknown) => ownContainers.some((own) => own === name)
 /** Further folders of a Node Agent are mounted as `logs-0` and so on. */

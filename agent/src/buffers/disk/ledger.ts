@@ -7,7 +7,7 @@ import { type DiskFiles, diskFiles } from './files.ts'
 
 export const ledgerName = 'buffer.db'
 const magic = 0x314c5350 // "PSL1"
-export const ledgerVersion = 1
+const ledgerVersion = 1
 const slotBytes = 64
 
 export interface Position {

@@ -4,9 +4,9 @@
 
 import { crc32c } from '../../formats/crc32c.ts'
 
-export const recordMagic = 0x31425350 // "PSB1", little-endian
+const recordMagic = 0x31425350 // "PSB1", little-endian
 export const headerBytes = 56
-export const alignment = 8
+const alignment = 8
 
 /** Version of header and packing together; another one is another magic or number. */
 export const recordFormat = 1
@@ -35,7 +35,7 @@ export function recordBytes({ valueBytes, textBytes }: Pick<RecordHeader, 'value
   return aligned(headerBytes + valueBytes + textBytes)
 }
 
-export function aligned(bytes: number): number {
+function aligned(bytes: number): number {
   return Math.ceil(bytes / alignment) * alignment
 }
 

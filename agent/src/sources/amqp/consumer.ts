@@ -24,9 +24,9 @@ export type Delivery = ConsumeMessage
 /** Larger frames than the broker was asked to send are refused. */
 const longestFrame = 1 << 20
 /** Longest message that is read. A broker says the length of a message first, and may say anything. */
-export const maxMessageBytes = 64 << 20
+const maxMessageBytes = 64 << 20
 /** What waits to be handed on may have more bytes than this only if it is a single message. */
-export const maxWaitingBytes = 64 << 20
+const maxWaitingBytes = 64 << 20
 /** How long the broker may take to confirm an end. */
 const farewellMs = 5000
 

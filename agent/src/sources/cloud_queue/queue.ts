@@ -34,7 +34,7 @@ export interface QueueOptions {
 }
 
 /** Most messages of one request. */
-export const maxMessages = 10
+const maxMessages = 10
 /** Longest answer: ten messages of the largest size, every character of them escaped. */
 const longestAnswer = 64 << 20
 /** How long credentials are taken for granted by the vendor's client: not at all, because ours knows when they end. */
