@@ -2,16 +2,8 @@
 // and the agent itself for `penstock run`. In `node_modules` stays only what modules of the agent load late, if ever.
 
 import http from 'node:http'
-import { fileURLToPath } from 'node:url'
 import { defineConfig, type Plugin } from 'rolldown'
 import { lazy, packing } from '../agent/.rolldown.ts'
-import { isUnused } from './src/kube/kubeconfig.ts'
-
-const withoutUnused: Plugin = {
-  name: 'without-unused',
-  resolveId: (name, importer) =>
-    isUnused(name, importer) ? fileURLToPath(new URL('src/kube/unused.ts', import.meta.url)) : undefined,
-}
 
 /**
  * An import of `node:http` reads all that the module has, so that Node loads what is behind `WebSocket`: 16 MB, and as much time as
@@ -34,7 +26,7 @@ const plainHttp: Plugin = {
 
 export default defineConfig({
   ...packing,
-  plugins: [...packing.plugins, withoutUnused, plainHttp],
+  plugins: [...packing.plugins, plainHttp],
   // The modules of the agent as they are, not what was built of them at some time.
   resolve: { conditionNames: ['source', 'node', 'import'] },
   input: {
@@ -46,5 +38,5 @@ export default defineConfig({
     'network-worker': '@penstock/agent/remap/network-worker',
   },
   // prom-client is always needed here.
-  external: (name, importer) => lazy.includes(name) && name !== 'prom-client' && !isUnused(name, importer),
+  external: (name) => lazy.includes(name) && name !== 'prom-client',
 })

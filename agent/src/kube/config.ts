@@ -13,11 +13,13 @@ export interface KubeTarget {
   readonly key: string | undefined
   readonly verify: boolean
   readonly serverName: string | undefined
+  /** Of the context of a kubeconfig. */
+  readonly namespace: string | undefined
   /** Value of the `authorization` header. */
   authorization(): string | undefined
 }
 
-const accountFolder = '/var/run/secrets/kubernetes.io/serviceaccount'
+export const accountFolder = '/var/run/secrets/kubernetes.io/serviceaccount'
 
 /** The API server of the cluster that the agent runs in. */
 export async function inClusterTarget(
@@ -41,6 +43,7 @@ export async function inClusterTarget(
     key: undefined,
     verify: true,
     serverName: undefined,
+    namespace: undefined,
     authorization: () => `Bearer ${tokenFrom(tokenPath)}`,
   }
 }
@@ -50,8 +53,27 @@ interface Named<T> {
   readonly value: T
 }
 
-/** The API server of the current context of a kubeconfig. */
-export async function kubeConfigTarget(path: string): Promise<KubeTarget> {
+export interface KubeConfigReading {
+  /** The current context of the file if not given. */
+  readonly context?: string | undefined
+  /** For users who sign in otherwise than by what this reader knows, such as a program; they are refused if not given. */
+  readonly otherwise?: () => Promise<KubeTarget>
+}
+
+/** What a user of a kubeconfig can have that this reader understands. */
+const knownOfUsers = new Set([
+  'token',
+  'tokenFile',
+  'username',
+  'password',
+  'client-certificate',
+  'client-certificate-data',
+  'client-key',
+  'client-key-data',
+])
+
+/** The API server of a context of a kubeconfig. */
+export async function kubeConfigTarget(path: string, reading: KubeConfigReading = {}): Promise<KubeTarget> {
   const text = await textOf(path, 'The kubeconfig')
   const { parse } = await import('yaml')
   let document: Record<string, unknown>
@@ -62,12 +84,12 @@ export async function kubeConfigTarget(path: string): Promise<KubeTarget> {
       cause: error,
     })
   }
-  const contextName = document?.['current-context']
+  const contextName = reading.context ?? document?.['current-context']
   const context = entry(document?.['contexts'], contextName, 'context')
   if (context === undefined) {
     throw new PenstockError(
       'PEN_KUBERNETES',
-      `The kubeconfig ${path} has no context "${String(contextName ?? '')}". Set \`current-context\` to one of its contexts.`,
+      `The kubeconfig ${path} has no context "${String(contextName ?? '')}". Set \`current-context\` to one of its contexts${namesOf(document?.['contexts'])}.`,
     )
   }
   const cluster = entry(document['clusters'], context['cluster'], 'cluster')
@@ -79,13 +101,13 @@ export async function kubeConfigTarget(path: string): Promise<KubeTarget> {
     )
   }
   const user = entry(document['users'], context['user'], 'user') ?? {}
-  for (const unsupported of ['exec', 'auth-provider']) {
-    if (user[unsupported] !== undefined) {
-      throw new PenstockError(
-        'PEN_KUBERNETES',
-        `The kubeconfig ${path} signs in by \`${unsupported}\`, which starts a program; the agent does not do that. Use a token, a token file or a client certificate.`,
-      )
-    }
+  const unknown = Object.keys(user).find((name) => !knownOfUsers.has(name))
+  if (unknown !== undefined) {
+    if (reading.otherwise !== undefined) return reading.otherwise()
+    throw new PenstockError(
+      'PEN_KUBERNETES',
+      `The user of the kubeconfig ${path} has \`${unknown}\`, which the agent does not support. Use a token, a token file or a client certificate.`,
+    )
   }
   const folder = dirname(path)
   const pem = async (table: Record<string, unknown>, name: string): Promise<string | undefined> => {
@@ -105,6 +127,7 @@ export async function kubeConfigTarget(path: string): Promise<KubeTarget> {
     key: await pem(user, 'client-key'),
     verify: cluster['insecure-skip-tls-verify'] !== true,
     serverName: typeof serverName === 'string' ? serverName : undefined,
+    namespace: typeof context['namespace'] === 'string' ? context['namespace'] : undefined,
     authorization: () => (tokenFile === undefined ? fixed : `Bearer ${tokenFrom(tokenFile)}`),
   }
 }
@@ -113,6 +136,12 @@ function fixedAuthorization(user: Record<string, unknown>): string | undefined {
   if (typeof user['token'] === 'string') return `Bearer ${user['token']}`
   if (typeof user['username'] !== 'string') return undefined
   return `Basic ${Buffer.from(`${user['username']}:${String(user['password'] ?? '')}`).toString('base64')}`
+}
+
+/** The names of a list, for a message. */
+function namesOf(list: unknown): string {
+  const names = Array.isArray(list) ? (list as Named<unknown>[]).map((item) => String(item?.name)) : []
+  return names.length === 0 ? '' : `: ${names.slice(0, 10).join(', ')}`
 }
 
 /** The table under `key` of the list entry with a name. */

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
@@ -23,4 +23,79 @@ test('a kubeconfig that is not there is named', async () => {
   await expect(KubeConnection.open({ kubeconfig: join(home, 'none') })).rejects.toThrow(
     `The kubeconfig ${join(home, 'none')}`,
   )
+})
+
+const cluster = { name: 'c', cluster: { server: 'https://api.example:6443/base', 'insecure-skip-tls-verify': true } }
+const contexts = [
+  { name: 'one', context: { cluster: 'c', user: 'one', namespace: 'shop' } },
+  { name: 'two', context: { cluster: 'c', user: 'two' } },
+]
+function written(name: string, users: readonly object[], parts: object = {}): string {
+  const path = join(home, name)
+  const config = { apiVersion: 'v1', kind: 'Config', clusters: [cluster], contexts, users, 'current-context': 'one' }
+  writeFileSync(path, JSON.stringify({ ...config, ...parts }))
+  return path
+}
+const credential = JSON.stringify({
+  apiVersion: 'client.authentication.k8s.io/v1',
+  kind: 'ExecCredential',
+  status: { token: 'made' },
+})
+const exec = {
+  apiVersion: 'client.authentication.k8s.io/v1',
+  command: process.execPath,
+  args: ['-e', `console.log(${JSON.stringify(credential)})`],
+  interactiveMode: 'Never',
+}
+
+test.each([
+  { user: { token: 'secret' }, headers: { authorization: 'Bearer secret' } },
+  { user: { username: 'a', password: 'b' }, headers: { authorization: 'Basic YTpi' } },
+  { user: { exec }, headers: { authorization: 'Bearer made' } },
+  {
+    user: { token: 'secret', as: 'somebody' },
+    headers: { authorization: 'Bearer secret', 'impersonate-user': 'somebody' },
+  },
+])('a user signs in by $user', async ({ user, headers }) => {
+  const kubeconfig = written('config', [{ name: 'one', user }])
+  const connection = await KubeConnection.open({ kubeconfig })
+  expect(connection.namespace).toBe('shop')
+  expect(connection.access).toMatchObject({
+    server: 'https://api.example:6443/base',
+    tls: { rejectUnauthorized: false },
+  })
+  expect(connection.access.headers).toEqual(headers)
+  connection.close()
+})
+
+test('files of KUBECONFIG count as one, and a context can be chosen', async () => {
+  const first = written('first', [{ name: 'one', user: { token: '1' } }])
+  const second = join(home, 'second')
+  writeFileSync(
+    second,
+    JSON.stringify({ apiVersion: 'v1', kind: 'Config', users: [{ name: 'two', user: { token: '2' } }] }),
+  )
+  vi.stubEnv('KUBECONFIG', `${first}:${second}`)
+  const connection = await KubeConnection.open({ context: 'two' })
+  expect(connection.access.headers).toEqual({ authorization: 'Bearer 2' })
+  connection.close()
+})
+
+test('a context that is not there is an error with those that are', async () => {
+  const kubeconfig = written('config', [{ name: 'one', user: { token: '1' } }])
+  await expect(KubeConnection.open({ kubeconfig, context: 'three' })).rejects.toThrow(
+    `The kubeconfig ${kubeconfig} has no context "three". Set \`current-context\` to one of its contexts: one, two. Give another kubeconfig by --kubeconfig or KUBECONFIG, or a context by --context.`,
+  )
+})
+
+test('a token file that is exchanged is read again', async () => {
+  const tokenFile = join(home, 'token')
+  writeFileSync(tokenFile, 'old\n')
+  const connection = await KubeConnection.open({
+    kubeconfig: written('config', [{ name: 'one', user: { tokenFile } }]),
+  })
+  writeFileSync(tokenFile, 'new\n')
+  await connection.refresh()
+  expect(connection.access.headers).toEqual({ authorization: 'Bearer new' })
+  connection.close()
 })

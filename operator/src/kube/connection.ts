@@ -1,10 +1,13 @@
-// The way to the API server: where it is and who we are, from a kubeconfig file or the pod's service account, by
-// @kubernetes/client-node. It reads them again every minute, so that rotated tokens, certificates and authorities are used.
+// The way to the API server: where it is and who we are, from a kubeconfig or the pod's service account. They are read again every
+// minute, so that rotated tokens, certificates and authorities are used.
 
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
-import { errorText, PenstockError } from '@penstock/agent/errors'
-import { kubeConfig } from './kubeconfig.ts'
+import { homedir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { PenstockError } from '@penstock/agent/errors'
+import { accountFolder, inClusterTarget, kubeConfigTarget } from '@penstock/agent/kube/config'
+import { libraryTarget, type SignedTarget } from './kubeconfig-library.ts'
 import { type Access, type Exchange, Transport } from './transport.ts'
 
 export interface ConnectionOptions {
@@ -85,61 +88,48 @@ export class KubeConnection {
   }
 }
 
-/** What the library takes for the cluster where it finds none. */
-const nowhere = 'http://localhost:8080'
-
 async function readAccess(options: ConnectionOptions): Promise<{ access: Access; namespace: string | undefined }> {
-  const config = await kubeConfig()
   try {
-    if (options.kubeconfig === undefined) config.loadFromDefault()
-    else config.loadFromFile(options.kubeconfig)
-    if (options.context !== undefined) config.setCurrentContext(options.context)
-    const cluster = config.getCurrentCluster()
-    if (cluster === null) throw new Error(`it names no cluster for the context "${config.getCurrentContext()}"`)
-    if (options.kubeconfig === undefined && cluster.server === nowhere) {
-      throw new PenstockError(
-        'PEN_KUBERNETES',
-        'No cluster is known here: KUBECONFIG is not set, there is no ~/.kube/config, and this is no pod of a cluster. Name a kubeconfig by --kubeconfig or KUBECONFIG.',
-      )
-    }
-    const request: Parameters<typeof config.applyToHTTPSOptions>[0] & { auth?: string | null } = {}
-    await config.applyToHTTPSOptions(request)
-    const headers: Record<string, string> = {}
-    for (const [name, value] of Object.entries(request.headers ?? {}))
-      headers[name.toLowerCase()] = String(value).trim()
-    if (typeof request.auth === 'string')
-      headers['authorization'] = `Basic ${Buffer.from(request.auth).toString('base64')}`
-    const text = (value: unknown): string | undefined =>
-      value === undefined || value === null
-        ? undefined
-        : Buffer.isBuffer(value)
-          ? value.toString('utf8')
-          : String(value)
-    const caFile = cluster.caFile
+    const target = await targetOf(options)
+    const authorization = target.authorization()
     return {
       access: {
-        server: cluster.server,
-        headers,
+        server: target.server.href.replace(/\/$/, ''),
+        headers: { ...target.headers, ...(authorization === undefined ? {} : { authorization }) },
         tls: {
-          ca: caFile === undefined ? text(request.ca) : readFileSync(caFile, 'utf8'),
-          cert: text(request.cert),
-          key: text(request.key),
-          servername: text(request.servername),
-          rejectUnauthorized: cluster.skipTLSVerify ? false : undefined,
+          ca: target.ca,
+          cert: target.cert,
+          key: target.key,
+          servername: target.serverName,
+          rejectUnauthorized: target.verify ? undefined : false,
         },
       },
-      namespace: config.getContextObject(config.getCurrentContext())?.namespace ?? undefined,
+      namespace: target.namespace,
     }
   } catch (error) {
-    if (error instanceof PenstockError) throw error
-    const named = options.kubeconfig ?? process.env['KUBECONFIG']
-    const from = named === undefined ? 'The kubeconfig or service account of this process' : `The kubeconfig ${named}`
-    throw new PenstockError(
-      'PEN_KUBERNETES',
-      `${from} cannot be used to reach the Kubernetes API: ${errorText(error).replace(/\.$/, '')}. Give another by --kubeconfig or KUBECONFIG, or a context by --context.`,
-      {
-        cause: error,
-      },
-    )
+    if (error instanceof PenstockError) {
+      throw new PenstockError(
+        'PEN_KUBERNETES',
+        `${error.message.replace(/\.?$/, '.')} Give another kubeconfig by --kubeconfig or KUBECONFIG, or a context by --context.`,
+        { cause: error },
+      )
+    }
+    throw error
   }
+}
+
+/** Where kubectl looks: KUBECONFIG, which may name several files, then the file in the home folder, then the pod's service account. */
+async function targetOf({ kubeconfig, context }: ConnectionOptions): Promise<SignedTarget> {
+  const named = kubeconfig ?? (process.env['KUBECONFIG'] || undefined)
+  if (kubeconfig === undefined && named?.includes(delimiter)) return libraryTarget(undefined, context)
+  const own = join(homedir(), '.kube/config')
+  const path = named ?? (existsSync(own) ? own : undefined)
+  if (path !== undefined) return kubeConfigTarget(path, { context, otherwise: () => libraryTarget(path, context) })
+  if (process.env['KUBERNETES_SERVICE_HOST'] !== undefined) {
+    return { ...(await inClusterTarget()), namespace: readFileSync(`${accountFolder}/namespace`, 'utf8').trim() }
+  }
+  throw new PenstockError(
+    'PEN_KUBERNETES',
+    'No cluster is known here: KUBECONFIG is not set, there is no ~/.kube/config, and this is no pod of a cluster.',
+  )
 }

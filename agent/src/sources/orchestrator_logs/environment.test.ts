@@ -26,6 +26,7 @@ function hubOf(): PodLogHub {
     key: undefined,
     verify: true,
     serverName: undefined,
+    namespace: undefined,
     authorization: () => undefined,
   }
   return new PodLogHub({
