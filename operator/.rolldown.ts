@@ -37,6 +37,6 @@ export default defineConfig({
     'remote-worker': '@penstock/agent/remap/remote-worker',
     'network-worker': '@penstock/agent/remap/network-worker',
   },
-  // prom-client is always needed here.
-  external: (name) => lazy.includes(name) && name !== 'prom-client',
+  // prom-client is always needed here, and the library of kubeconfigs needs undici.
+  external: (name) => lazy.includes(name) && name !== 'prom-client' && name !== 'undici',
 })

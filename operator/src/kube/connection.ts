@@ -7,7 +7,7 @@ import { homedir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { PenstockError } from '@penstock/agent/errors'
 import { accountFolder, inClusterTarget, kubeConfigTarget } from '@penstock/agent/kube/config'
-import { libraryTarget, type SignedTarget } from './kubeconfig-library.ts'
+import type { SignedTarget } from './kubeconfig-library.ts'
 import { type Access, type Exchange, Transport } from './transport.ts'
 
 export interface ConnectionOptions {
@@ -121,10 +121,10 @@ async function readAccess(options: ConnectionOptions): Promise<{ access: Access;
 /** Where kubectl looks: KUBECONFIG, which may name several files, then the file in the home folder, then the pod's service account. */
 async function targetOf({ kubeconfig, context }: ConnectionOptions): Promise<SignedTarget> {
   const named = kubeconfig ?? (process.env['KUBECONFIG'] || undefined)
-  if (kubeconfig === undefined && named?.includes(delimiter)) return libraryTarget(undefined, context)
+  if (kubeconfig === undefined && named?.includes(delimiter)) return byLibrary(undefined, context)
   const own = join(homedir(), '.kube/config')
   const path = named ?? (existsSync(own) ? own : undefined)
-  if (path !== undefined) return kubeConfigTarget(path, { context, otherwise: () => libraryTarget(path, context) })
+  if (path !== undefined) return kubeConfigTarget(path, { context, otherwise: () => byLibrary(path, context) })
   if (process.env['KUBERNETES_SERVICE_HOST'] !== undefined) {
     return { ...(await inClusterTarget()), namespace: readFileSync(`${accountFolder}/namespace`, 'utf8').trim() }
   }
@@ -132,4 +132,9 @@ async function targetOf({ kubeconfig, context }: ConnectionOptions): Promise<Sig
     'PEN_KUBERNETES',
     'No cluster is known here: KUBECONFIG is not set, there is no ~/.kube/config, and this is no pod of a cluster.',
   )
+}
+
+async function byLibrary(path: string | undefined, context: string | undefined): Promise<SignedTarget> {
+  const { libraryTarget } = await import('./kubeconfig-library.ts')
+  return libraryTarget(path, context)
 }

@@ -1,8 +1,9 @@
 // Kubeconfigs of which our own reader knows only a part: several files as one, and users who sign in by a program, by OIDC or as
-// somebody else. @kubernetes/client-node reads them. It is loaded for these alone: it takes half a second and 80 MB.
+// somebody else. @kubernetes/client-node reads them. This module is loaded for these alone: it takes half a second and 80 MB.
 
 import { readFileSync } from 'node:fs'
 import type { RequestOptions } from 'node:https'
+import { KubeConfig } from '@kubernetes/client-node'
 import { errorText, PenstockError } from '@penstock/agent/errors'
 import type { KubeTarget } from '@penstock/agent/kube/config'
 
@@ -13,7 +14,6 @@ export interface SignedTarget extends KubeTarget {
 
 /** @param path the files of KUBECONFIG if not given */
 export async function libraryTarget(path: string | undefined, context: string | undefined): Promise<SignedTarget> {
-  const { KubeConfig } = await import('@kubernetes/client-node')
   const config = new KubeConfig()
   try {
     if (path === undefined) config.loadFromDefault()
