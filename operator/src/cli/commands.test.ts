@@ -248,7 +248,7 @@ test.each([
   expect(gone.err).not.toContain('the-token-of-me')
   const none = await penstock(args, 'absent')
   expect([none.code, none.out]).toEqual([69, ''])
-  expect(none.err).toContain(`The kubeconfig ${join(folder, 'absent')} cannot be used`)
+  expect(none.err).toContain(`The kubeconfig ${join(folder, 'absent')} cannot be read`)
   expect(none.err).toContain('--kubeconfig')
 })
 

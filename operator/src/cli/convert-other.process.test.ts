@@ -20,12 +20,11 @@ test('a Fluent Bit configuration with an included file becomes a ClusterPipeline
     '--conditions=source',
     main,
     'convert',
-    '--from',
-    'fluent-bit',
     '-f',
     file,
   ])
 
+  expect(stderr).toContain('Read as a configuration of Fluent Bit')
   expect(parse(stdout)).toMatchObject({
     kind: 'ClusterPipeline',
     spec: { sources: [{ type: 'file' }], sinks: [{ type: 'blackhole' }] },

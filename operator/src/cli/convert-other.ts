@@ -5,14 +5,14 @@ import { globSync, readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { errorText, PenstockError } from '@penstock/agent/errors'
 import type { Problem } from '@penstock/agent/schema/problems'
-import { Draft, type Gap } from '../migrate/draft.ts'
-import { convertFluentBit, type NamedText } from '../migrate/fluent-bit/convert.ts'
+import type { OldAgent } from '../migrate/agents.ts'
+import { Draft, type Gap, type NamedText } from '../migrate/draft.ts'
 import { printProblems } from './problems.ts'
 
 /** Prints the Pipeline; a ClusterPipeline without a namespace. Gives the exit code. */
-export function convertFile(file: string, name: string, namespace: string | undefined): number {
+export function convertFile(agent: OldAgent, file: string, name: string, namespace: string | undefined): number {
   const draft = new Draft()
-  convertFluentBit({ file, text: readText(file) }, included, draft)
+  agent.convert({ file, text: readText(file) }, included, draft)
   // The rules for namespaces refuse sources and sinks of files.
   if (namespace !== undefined && draft.types().includes('file')) {
     throw new PenstockError(
@@ -34,7 +34,7 @@ function problemOf({ file, line, subject, reason, nearest }: Gap): Problem {
   return { severity: 'warning', path: subject, message: reason, help: nearest, file, line, column: 1 }
 }
 
-function readText(file: string): string {
+export function readText(file: string): string {
   try {
     return readFileSync(file, 'utf8')
   } catch (error) {

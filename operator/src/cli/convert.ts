@@ -2,28 +2,30 @@
 // reported: settings of the whole agent, and variables of its environment, which become references to a Secret.
 // With `--from` the configuration is that of another agent, which the room `migrate` reads.
 
-import { readFileSync } from 'node:fs'
 import { positionAt } from '@penstock/agent/config/place'
 import { formatOf, parseText } from '@penstock/agent/config/syntax'
-import { errorText, PenstockError } from '@penstock/agent/errors'
+import { PenstockError } from '@penstock/agent/errors'
 import { findComponent } from '@penstock/agent/registry'
 import type { Problem } from '@penstock/agent/schema/problems'
 import { isTable } from '@penstock/agent/schema/walk'
 import { stringify } from 'yaml'
 import { ClusterPipelineModel, PipelineModel } from '../api/models.ts'
 import { namePattern, type PipelineSpec } from '../api/pipeline.ts'
+import { oldAgents } from '../migrate/agents.ts'
 import { type CommandOptions, fileOption, oneOf, parseFlags } from './arguments.ts'
-import { convertFile } from './convert-other.ts'
+import { convertFile, readText } from './convert-other.ts'
 import { printProblems } from './problems.ts'
 
 type Table = Record<string, unknown>
+
+const agentNames = ['vector', ...oldAgents.map(({ name }) => name)]
 
 export const usage = `Usage: penstock convert -f CONFIG [FLAGS]
 
 Converts an agent configuration in TOML, YAML or JSON to a Pipeline, and reports what has no place in one.
 
   -f, --file CONFIG          the configuration
-  --from AGENT               whose it is: vector, fluent-bit (vector)
+  --from AGENT               whose it is: ${agentNames.join(', ')}; without it the text decides
   --name NAME                of the Pipeline (converted)
   -n, --namespace NS         of the Pipeline (default)
   --cluster                  a ClusterPipeline instead
@@ -34,7 +36,7 @@ export const options = {
   name: { type: 'string', default: 'converted' },
   namespace: { type: 'string', short: 'n' },
   cluster: { type: 'boolean', default: false },
-  from: { type: 'string', default: 'vector' },
+  from: { type: 'string' },
 } as const satisfies CommandOptions
 
 export async function run(argv: string[]): Promise<number> {
@@ -52,9 +54,16 @@ export async function run(argv: string[]): Promise<number> {
   if (!new RegExp(namePattern).test(values.name)) {
     throw new PenstockError('PEN_USAGE', `\`--name\` must match ${namePattern}; found \`${values.name}\`.`)
   }
-  const from = oneOf('from', values.from, ['vector', 'fluent-bit'])
-  if (from === 'fluent-bit') return convertFile(file, values.name, values.namespace)
-  const { resource, problems } = convert(read(file), {
+  const text = readText(file)
+  const from = values.from === undefined ? undefined : oneOf('from', values.from, agentNames)
+  const agent = oldAgents.find(({ name, recognises }) =>
+    from === undefined ? recognises({ file, text }) : name === from,
+  )
+  if (agent !== undefined) {
+    if (from === undefined) console.error(`Read as a configuration of ${agent.title}; --from says otherwise.`)
+    return convertFile(agent, file, values.name, values.namespace)
+  }
+  const { resource, problems } = convert(parse(text, file), {
     file,
     name: values.name,
     ...(values.cluster ? {} : { namespace: values.namespace ?? 'default' }),
@@ -64,13 +73,7 @@ export async function run(argv: string[]): Promise<number> {
   return fine ? 0 : 78
 }
 
-function read(file: string): Table {
-  let text: string
-  try {
-    text = readFileSync(file, 'utf8')
-  } catch (error) {
-    throw new PenstockError('PEN_USAGE', `"${file}" cannot be read: ${errorText(error)}.`, { cause: error })
-  }
+function parse(text: string, file: string): Table {
   const parsed = parseText(text, formatOf(file))
   if (!parsed.ok) {
     const reasons = parsed.problems.map((problem) => {

@@ -1,9 +1,20 @@
 // The Pipeline that a conversion makes, as it grows: components in their order with comments, and the gaps that no component fills.
 // A gap is never silent: it has a row in the report, and a comment at the component that stands in its place.
 
+import { compileCondition } from '@penstock/agent/remap/condition'
+import { compileProgram } from '@penstock/agent/remap/program'
 import { type Document, isCollection, type Node, Document as YamlDocument } from 'yaml'
 import { ClusterPipelineModel, PipelineModel } from '../api/models.ts'
 import type { PipelineSpec } from '../api/pipeline.ts'
+
+/** A file of the old configuration. */
+export interface NamedText {
+  readonly file: string
+  readonly text: string
+}
+
+/** Gives the files that an include names, seen from the file that names them; none if there are none. */
+export type Included = (path: string, from: string) => readonly NamedText[]
 
 /** A difference between the old configuration and the Pipeline. */
 export interface Gap {
@@ -23,6 +34,21 @@ export interface Component {
   readonly config?: Readonly<Record<string, unknown>>
   readonly multiline?: Readonly<Record<string, unknown>>
   readonly comments?: readonly string[]
+}
+
+/** One transform of a chain. */
+export interface Step {
+  readonly type: 'remap' | 'filter'
+  /** The program or the condition. */
+  readonly text: string
+  readonly comments?: readonly string[]
+}
+
+/** What of the old configuration a component stands for. */
+export interface Origin {
+  readonly file: string
+  readonly line: number
+  readonly subject: string
 }
 
 export type Kind = 'sources' | 'transforms' | 'sinks'
@@ -53,6 +79,33 @@ export class Draft {
     this.#names.add(name)
     this.#components[kind].set(name, component)
     return name
+  }
+
+  /**
+   * Adds transforms one after another below names like the wanted one, and gives the last; the heads themselves if there are no steps.
+   * A step whose program does not compile passes events on, which is a gap.
+   */
+  append(heads: readonly string[], steps: readonly Step[], wanted: string, origin: Origin): string[] {
+    let current = [...heads]
+    for (const step of steps) {
+      const { type, text, comments } = this.#checked(step, origin)
+      const config = type === 'remap' ? { source: text } : { condition: text }
+      current = [this.add('transforms', wanted, { type, inputs: current, config, ...(comments && { comments }) })]
+    }
+    return current
+  }
+
+  #checked(step: Step, origin: Origin): Step {
+    const compiled = step.type === 'filter' ? compileCondition(step.text) : compileProgram(step.text)
+    if (compiled.ok) return step
+    const message = 'message' in compiled ? compiled.message : (compiled.diagnostics[0]?.message ?? compiled.rendered)
+    this.gaps.push({
+      ...origin,
+      reason: `the ${step.type} transform that would stand for it is not valid: ${message}`,
+      nearest: 'Correct the program that stands in the comment, and put it in place of the transform.',
+    })
+    const comment = `GAP: \`${origin.subject}\` (${origin.file}:${origin.line}) made a program that is not valid. Events pass unchanged. The program:`
+    return { type: 'remap', text: '.', comments: [...(step.comments ?? []), comment, step.text] }
   }
 
   count(kind: Kind): number {

@@ -9,7 +9,7 @@ import { customResourceDefinitions } from '../api/crds.ts'
 import { kinds } from '../api/kinds.ts'
 import { kindPage, resourcesSchema } from '../api/reference.ts'
 import { rulesPage } from '../api/rules.ts'
-import { fluentBitTables } from '../migrate/fluent-bit/page.ts'
+import { oldAgents } from '../migrate/agents.ts'
 import { roomsPage } from '../testing/rooms.ts'
 import { chartFolders } from '../workloads/chart.ts'
 
@@ -45,9 +45,11 @@ function architecture(): DerivedFolder {
 /** operator/guide/: pages in which the tables of conversions are derived and the rest is not. */
 function guide(): DerivedFolder {
   const path = join(root, 'operator/guide')
-  const page = readFileSync(join(path, 'fluent-bit.md'), 'utf8')
-  const files = new Map([['fluent-bit.md', withDerived(page, 'tables', fluentBitTables())]])
-  return { name: 'operator/guide', path, files, shared: true }
+  const files = oldAgents.map(({ name, tables }): [string, string] => {
+    const page = readFileSync(join(path, `${name}.md`), 'utf8')
+    return [`${name}.md`, withDerived(page, 'tables', tables())]
+  })
+  return { name: 'operator/guide', path, files: new Map(files), shared: true }
 }
 
 /** operator/reference/: a page for each kind, and their schema for editors. */

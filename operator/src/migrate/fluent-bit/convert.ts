@@ -1,25 +1,16 @@
 // A Fluent Bit configuration to a Pipeline. Tags are resolved here: inputs whose tags the same filters and outputs match share one chain of
 // transforms, in the order of the file, as records pass through Fluent Bit.
 
-import { compileCondition } from '@penstock/agent/remap/condition'
-import { compileProgram } from '@penstock/agent/remap/program'
-import type { Draft, Gap } from '../draft.ts'
+import type { Draft, Gap, Included, NamedText, Step } from '../draft.ts'
+import type { Refusal } from '../page.ts'
 import { readClassic } from './classic.ts'
 import { filters, refusedFilters } from './filters.ts'
 import { inputs, multilineOf, refusedInputs } from './inputs.ts'
 import { outputs, refusedOutputs } from './outputs.ts'
-import { Context, common, matched, type Plugin, type Refusal, type SourcePart, type Step } from './plugin.ts'
+import { Context, common, matched, type Plugin, type SourcePart } from './plugin.ts'
 import { type Entry, lastValue, type Place, type Section, type SectionFile } from './sections.ts'
 import { globPattern } from './text.ts'
 import { readYaml } from './yaml.ts'
-
-export interface NamedText {
-  readonly file: string
-  readonly text: string
-}
-
-/** Gives the files that an include or a parser file names; none if they cannot be read. */
-export type Included = (path: string, from: string) => readonly NamedText[]
 
 const maxFiles = 100
 
@@ -41,6 +32,12 @@ const multilineFilter = {
     'emitter_storage.type': 'there is no emitter',
   },
 } as const
+
+/** Whether a text has the sections of the classic syntax, or the lists of the YAML syntax. */
+export function isFluentBit({ text }: NamedText): boolean {
+  if (/^\s*\[(?:SERVICE|INPUT|FILTER|OUTPUT|PARSER|MULTILINE_PARSER)\]\s*$/im.test(text)) return true
+  return /^pipeline:\s*$/m.test(text) && /^\s+(?:inputs|filters|outputs):\s*$/m.test(text)
+}
 
 /** Reads a configuration with the files that it includes into a draft. */
 export function convertFluentBit(main: NamedText, included: Included, draft: Draft): void {
@@ -252,36 +249,8 @@ class Conversion {
   }
 
   #append(heads: readonly string[], steps: readonly Step[], name: string, section: Section): string[] {
-    let current = [...heads]
-    for (const step of steps) {
-      const { type, text, comments } = this.#checked(step, section)
-      const config = type === 'remap' ? { source: text } : { condition: text }
-      current = [
-        this.#draft.add('transforms', name, {
-          type,
-          inputs: current,
-          config,
-          ...(comments === undefined ? {} : { comments }),
-        }),
-      ]
-    }
-    return current
-  }
-
-  /** The step if its program compiles; one that passes events on, with a gap, if what the program was made of has no meaning here. */
-  #checked(step: Step, section: Section): Step {
-    const compiled = step.type === 'filter' ? compileCondition(step.text) : compileProgram(step.text)
-    if (compiled.ok) return step
-    const message = 'message' in compiled ? compiled.message : (compiled.diagnostics[0]?.message ?? compiled.rendered)
-    const plugin = pluginOf(section)
-    this.#context.gap(
-      section,
-      `${section.kind} ${plugin}`,
-      `the ${step.type} transform that would stand for it is not valid: ${message}`,
-      'Correct the program that stands in the comment, and put it in place of the transform.',
-    )
-    const comment = `GAP: \`${plugin}\` (${section.file}:${section.line}) made a program that is not valid. Events pass unchanged. The program:`
-    return { type: 'remap', text: '.', comments: [...(step.comments ?? []), comment, step.text] }
+    const { file, line, kind } = section
+    return this.#draft.append(heads, steps, name, { file, line, subject: `${kind} ${pluginOf(section)}` })
   }
 
   #find<Result>(

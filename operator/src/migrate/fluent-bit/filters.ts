@@ -2,8 +2,10 @@
 // is the time that Fluent Bit keeps beside the record.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/remap/literal'
+import type { Step } from '../draft.ts'
+import type { Refusal } from '../page.ts'
 import { parserLines } from './parsers.ts'
-import { type Context, common, matched, type Plugin, type Refusal, type Step } from './plugin.ts'
+import { type Context, common, matched, type Plugin } from './plugin.ts'
 import { type Entry, entriesOf, isOn, lastValue, type Section } from './sections.ts'
 import { accessor, matches, pattern, words } from './text.ts'
 

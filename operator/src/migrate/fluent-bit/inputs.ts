@@ -3,8 +3,10 @@
 
 import { textLiteral } from '@penstock/agent/remap/literal'
 import { multilineProblems } from '@penstock/agent/tailing/multiline'
+import type { Step } from '../draft.ts'
+import type { Refusal } from '../page.ts'
 import { findParser, parserLines } from './parsers.ts'
-import { type Context, common, type Plugin, type Refusal, type SourcePart, type Step, tagged } from './plugin.ts'
+import { type Context, common, type Plugin, type SourcePart, tagged } from './plugin.ts'
 import { entriesOf, isOn, lastValue, type Section } from './sections.ts'
 import { globPattern, pattern } from './text.ts'
 

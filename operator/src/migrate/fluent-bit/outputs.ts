@@ -2,7 +2,9 @@
 // differs from the record, such as the field of the time.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/remap/literal'
-import { type Context, common, matched, type Plugin, type Refusal, type SinkPart, type Step } from './plugin.ts'
+import type { Step } from '../draft.ts'
+import type { Refusal } from '../page.ts'
+import { type Context, common, matched, type Plugin, type SinkPart } from './plugin.ts'
 import { entriesOf, isOn, lastValue, type Section } from './sections.ts'
 import { accessor, template } from './text.ts'
 

@@ -1,15 +1,8 @@
 // The contract of a mapping: which plugin it takes, what the plugin becomes, and what becomes of each of its options. The guide's
 // table and the report of options without a counterpart are derived from it.
 
-import type { Component, Gap } from '../draft.ts'
+import type { Component, Gap, Step } from '../draft.ts'
 import { lastValue, type Place, type Section } from './sections.ts'
-
-/** What stands for a plugin: transforms of a chain, in their order. */
-export interface Step {
-  readonly type: 'remap' | 'filter'
-  readonly text: string
-  readonly comments?: readonly string[]
-}
 
 export interface Plugin<Result> {
   readonly name: string
@@ -27,13 +20,6 @@ export interface Exception {
   readonly how: string
   /** For these values a gap is reported. */
   readonly unless: RegExp
-  readonly reason: string
-  readonly nearest: string
-}
-
-/** A plugin without a counterpart. */
-export interface Refusal {
-  readonly name: string
   readonly reason: string
   readonly nearest: string
 }

@@ -1,0 +1,27 @@
+// The agents whose configurations are converted: the command, its help and the pages of the guide follow this list.
+
+import type { Draft, Included, NamedText } from './draft.ts'
+import { convertFluentBit, isFluentBit } from './fluent-bit/convert.ts'
+import { fluentBitTables } from './fluent-bit/page.ts'
+
+export interface OldAgent {
+  /** As `--from` takes it; the page of the guide has this name, too. */
+  readonly name: string
+  readonly title: string
+  /** Whether a text is a configuration of this agent, and of no other one in the list. */
+  readonly recognises: (main: NamedText) => boolean
+  /** Reads a configuration with the files that it includes into a draft. */
+  readonly convert: (main: NamedText, included: Included, draft: Draft) => void
+  /** Markdown tables of what becomes of each of its plugins. */
+  readonly tables: () => string
+}
+
+export const oldAgents: readonly OldAgent[] = [
+  {
+    name: 'fluent-bit',
+    title: 'Fluent Bit',
+    recognises: isFluentBit,
+    convert: convertFluentBit,
+    tables: fluentBitTables,
+  },
+]

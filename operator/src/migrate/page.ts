@@ -1,0 +1,56 @@
+// Tables of the guide: what each plugin and option of another agent becomes. They are made of the mappings, so they list what these do.
+
+/** A mapping as far as the guide shows it. */
+export interface Described {
+  readonly name: string
+  readonly becomes: string
+  /** Options with what becomes of each. */
+  readonly options: Readonly<Record<string, string>>
+  /** Options whose work is done in another way, and how. */
+  readonly itself?: Readonly<Record<string, string | { readonly how: string }>>
+}
+
+/** A plugin without a counterpart. */
+export interface Refusal {
+  readonly name: string
+  readonly reason: string
+  readonly nearest: string
+}
+
+/** @param left names of options that are not shown, as every plugin has them */
+export function mappingTables(
+  title: string,
+  mappings: readonly Described[],
+  refusals: readonly Refusal[],
+  left: readonly string[] = [],
+): string {
+  const lines = [
+    `## ${title}`,
+    '',
+    '| Plugin | Becomes |',
+    '|---|---|',
+    ...mappings.map(({ name, becomes }) => `| \`${name}\` | ${becomes} |`),
+    '',
+    ...mappings.flatMap((mapping) => options(mapping, left)),
+  ]
+  if (refusals.length > 0) {
+    lines.push(
+      '| Without a counterpart | Reason | Nearest equivalent |',
+      '|---|---|---|',
+      ...refusals.map(({ name, reason, nearest }) => `| \`${name}\` | ${reason} | ${nearest} |`),
+      '',
+    )
+  }
+  return lines.join('\n')
+}
+
+function options({ name, options: all, itself = {} }: Described, left: readonly string[]): string[] {
+  const own = Object.entries(all).filter(([option]) => !left.includes(option))
+  const without = Object.entries(itself).map(([option, how]) => [
+    option,
+    typeof how === 'string' ? `needs no option: ${how}` : `needs no option: ${how.how}; a gap where that differs`,
+  ])
+  const rows = [...own, ...without].map(([option, becomes]) => `| \`${option}\` | ${becomes} |`)
+  if (rows.length === 0) return []
+  return [`### Options of ${name}`, '', '| Option | Becomes |', '|---|---|', ...rows, '']
+}
