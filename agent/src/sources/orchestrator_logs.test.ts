@@ -598,7 +598,7 @@ test.each([
       clusters: [{ name: 'c', cluster: { server: 'https://127.0.0.1:1' } }],
       users: [{ name: 'u', user: { exec: { command: 'aws' } } }],
     }),
-    says: 'signs in by `exec`',
+    says: 'has `exec`',
   },
 ])('a kubeconfig that cannot be used is refused: $says', async ({ config, says }) => {
   writeFileSync(join(folder, 'kubeconfig'), config)
