@@ -33,7 +33,7 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'given-file.ts protectedFolders',
     'net/egress.ts #deniedNames',
     'net/egress.ts #names',
-    'sinks/log_aggregator.ts unrendered',
+    'sinks/log_aggregator/faults.ts #unrendered',
     'sources/internal_metrics.ts constant',
     'sources/orchestrator_events/cursor.ts #cursors',
     'sources/orchestrator_events/cursor.ts opened',

@@ -1,0 +1,51 @@
+// The line of an entry without some fields of its event.
+
+import type { Body } from '../../event/body.ts'
+import type { LogEvent } from '../../event/log.ts'
+import { type Path, removePath } from '../../event/path.ts'
+import type { Timestamp } from '../../event/timestamp.ts'
+import { getField, setField, type Value, type ValueObject } from '../../event/value.ts'
+import type { Format } from './streams.ts'
+
+/**
+ * Writes an entry while some fields of its event are hidden. Other holders of the event never see it: nothing else runs in
+ * between, and the values are put back. A copy of every event would cost more than writing it.
+ */
+export function writeWithout(
+  event: LogEvent,
+  instant: Timestamp,
+  metadata: ReadonlyMap<string, string> | undefined,
+  format: Format,
+  body: Body,
+  timestampKey: string | undefined,
+  removed: readonly Path[],
+): number | string {
+  const { fields } = event
+  const timestamp = timestampKey === undefined ? undefined : getField(fields, timestampKey)
+  if (timestamp !== undefined) setField(fields, timestampKey as string, undefined)
+  const saved = removed.length === 0 ? undefined : hide(fields, removed)
+  try {
+    return format.entry(event, instant, metadata, body)
+  } finally {
+    if (saved !== undefined) restore(fields, removed, saved)
+    if (timestamp !== undefined) setField(fields, timestampKey as string, timestamp)
+  }
+}
+
+/** Removes what is at the paths; gives the root fields as they were before each. */
+function hide(fields: ValueObject, paths: readonly Path[]): (Value | undefined)[] {
+  return paths.map(({ segments }) => {
+    const root = segments[0]
+    if (typeof root !== 'string') return undefined
+    const before = getField(fields, root)
+    removePath(fields, segments)
+    return before
+  })
+}
+
+function restore(fields: ValueObject, paths: readonly Path[], saved: readonly (Value | undefined)[]): void {
+  for (let index = paths.length - 1; index >= 0; index--) {
+    const root = (paths[index] as Path).segments[0]
+    if (typeof root === 'string' && saved[index] !== undefined) setField(fields, root, saved[index])
+  }
+}

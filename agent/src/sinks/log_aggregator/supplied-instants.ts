@@ -1,0 +1,35 @@
+// Instants for events without one: now, but always later than the one before, so that entries keep the order of events.
+
+import { Timestamp } from '../../event/timestamp.ts'
+import type { Stream } from './streams.ts'
+
+export class SuppliedInstants {
+  readonly #isOrdered: boolean
+  #ms = 0
+  #ns = 0
+
+  /** @param isOrdered whether an instant must not be before the latest one of its stream */
+  constructor(isOrdered: boolean) {
+    this.#isOrdered = isOrdered
+  }
+
+  next(stream: Stream): Timestamp {
+    let ms = Date.now()
+    let ns = 0
+    if (ms < this.#ms || (ms === this.#ms && ns <= this.#ns)) {
+      ms = this.#ms
+      ns = this.#ns + 1
+    }
+    if (this.#isOrdered && (ms < stream.latestMs || (ms === stream.latestMs && ns < stream.latestNs))) {
+      ms = stream.latestMs
+      ns = stream.latestNs
+    }
+    if (ns > 999_999) {
+      ms++
+      ns = 0
+    }
+    this.#ms = ms
+    this.#ns = ns
+    return new Timestamp(ms, ns)
+  }
+}
