@@ -38,7 +38,6 @@ const exceptions: Readonly<Record<string, readonly string[]>> = {
     'sinks/message_broker.ts build',
     'sinks/metric/normalised.ts normalised',
     'sinks/metric/normalised.ts write',
-    'sinks/search_engine.ts build',
     'sinks/siem_unstructured.ts build',
   ],
 }

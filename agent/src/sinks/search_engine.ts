@@ -5,25 +5,19 @@
 import { credentialProblems } from '../aws/credentials.ts'
 import { endpointOverride } from '../aws/profiles.ts'
 import { signedClient } from '../aws/signed-client.ts'
-import { BoundedMap, ownText } from '../bounded-map.ts'
 import { timeoutSignal } from '../clock.ts'
 import { compileEncoder } from '../codecs/encoding/encoder.ts'
-import { scalarText, valueText } from '../codecs/value-text.ts'
-import { defineSink, type OptionProblem, type Sink } from '../component.ts'
-import type { AnyEvent } from '../delivery/batcher.ts'
+import { defineSink, type OptionProblem, type Sink, type SinkContext } from '../component.ts'
 import { framed } from '../delivery/request.ts'
 import { errorText, PenstockError } from '../errors.ts'
-import { LogEvent } from '../event/log.ts'
-import { getPath, parsePath, removePath } from '../event/path.ts'
-import { Timestamp } from '../event/timestamp.ts'
-import { getField, isObject, setField, type Value, type ValueObject } from '../event/value.ts'
+import { parsePath } from '../event/path.ts'
 import { findZone, zoneOrUtc } from '../formats/timezone.ts'
 import { authProblems } from '../http/auth.ts'
-import { type ActionParts, actionLine, type BulkAction, classifyBulk } from '../http/bulk.ts'
+import { classifyBulk } from '../http/bulk.ts'
 import type { HttpClient } from '../http/client.ts'
 import { compileCompression, compressionProblems } from '../http/compression.ts'
 import { identityFor, noIdentity } from '../http/identity.ts'
-import { encoderFailed, httpSink, joinPath, maxListBytes, templateFailed, unhealthy } from '../http/sink.ts'
+import { httpSink, joinPath, maxListBytes, unhealthy } from '../http/sink.ts'
 import { batch, compression, compressionNames, httpOrAwsAuth, request, tls, transformer } from '../schema/groups.ts'
 import {
   address,
@@ -40,15 +34,11 @@ import {
   text,
   url,
 } from '../schema/options.ts'
-import { fact } from '../telemetry/facts.ts'
-import { warnedOnce } from '../telemetry/warned-once.ts'
 import { compileTemplate } from '../template.ts'
-import { unreadableEventTimes } from '../time-field.ts'
-import { metricLog } from '../transforms/metric-log.ts'
+import { ActionLines } from './search_engine/action-lines.ts'
+import { DataStreams, Indices } from './search_engine/destinations.ts'
+import { DocumentWriter } from './search_engine/documents.ts'
 import { majorVersion } from './search_engine/version.ts'
-
-/** Action lines that are kept: one for each index of the present. */
-const keptLines = { maxEntries: 1000, maxBytes: 2 << 20, sizeOf: (line: string) => 2 * line.length }
 
 export const searchEngine = defineSink({
   type: 'search_engine',
@@ -211,291 +201,146 @@ export const searchEngine = defineSink({
 
   async build(options, context) {
     const { timestampKey, hostKey } = context.globals.logSchema
-    const given = options.endpoint === undefined ? options.endpoints : [options.endpoint]
-    const isAws = options.auth?.strategy === 'aws'
-    const address =
-      options.aws?.endpoint ?? (isAws ? endpointOverride(identityFor(context.proxy)?.env, 'ES') : undefined)
-    const bases = given.length === 0 && address !== undefined ? [address] : given
-    // The check has let the agent's environment count.
-    if (bases.length === 0) {
-      const message = `Set \`endpoints\`. ${noIdentity}`
-      throw new PenstockError('PEN_CONFIG_INVALID', message, { fact: message })
-    }
-    const isStream = options.mode === 'data_stream'
-    const encoder = compileEncoder(options.encoding)
-    const idPath = options.id_key === undefined || options.id_key === '' ? undefined : parsePath(options.id_key)
-    const pipeline = options.pipeline === '' ? undefined : options.pipeline
-
-    const action = compileTemplate(options.bulk.action, timestampKey)
-    const zone = zoneOrUtc(context.globals.timezone)
-    const index = compileTemplate(options.bulk.index, timestampKey, zone)
-    const version = options.bulk.version === undefined ? undefined : compileTemplate(options.bulk.version, timestampKey)
-    const stream = {
-      type: compileTemplate(options.data_stream.type, timestampKey, zone),
-      dataset: compileTemplate(options.data_stream.dataset, timestampKey, zone),
-      namespace: compileTemplate(options.data_stream.namespace, timestampKey, zone),
-    }
-    const dated = isStream ? Object.values(stream) : [index]
-    const reportUnreadableTimes = unreadableEventTimes(context)
-    const { auto_routing, sync_fields } = options.data_stream
-    const metrics = {
-      hostTag: options.metrics.host_tag,
-      zone: zoneOrUtc(options.metrics.timezone ?? context.globals.timezone),
-      hostKey,
-      timestampKey,
-      tagValues: options.metrics.metric_tag_values,
-    }
-
-    /** Version 6 documents have a type; set once the version is known. */
-    let documentType: string | undefined
-    const useVersion = (major: number) => {
-      documentType = major < 7 && !options.suppress_type_name ? options.doc_type : undefined
-    }
-
-    const maxWritten = Math.max(4 << 20, 4 * (options.batch.max_bytes ?? 0))
-    // The line before a document is the same for all documents of an index that have no id.
-    const lines = new BoundedMap<string>(keptLines)
-    let lastIndex = ''
-    let lastAction: BulkAction = 'index'
-    let lastLine = ''
-    const lineFor = (bulkAction: BulkAction, name: string): string => {
-      if (name === lastIndex && bulkAction === lastAction && lastLine !== '') return lastLine
-      const key = `${bulkAction} ${name}`
-      let line = lines.get(key)
-      if (line === undefined) {
-        line = ownText(actionLine(partsOf(bulkAction, name, undefined, undefined)))
-        lines.set(key, line)
-      }
-      lastIndex = name
-      lastAction = bulkAction
-      lastLine = line
-      return line
-    }
-    const partsOf = (
-      bulkAction: BulkAction,
-      name: string,
-      id: string | undefined,
-      documentVersion: string | undefined,
-    ): ActionParts => ({
-      action: bulkAction,
-      index: name,
-      type: documentType,
-      id,
-      version: documentVersion,
-      versionType: options.bulk.version_type,
-    })
-
-    /** The index of an event in mode `bulk`; undefined if it has been discarded. */
-    const indexOf = (event: LogEvent): string | undefined => {
-      const name = index.render(event)
-      if (name !== undefined) return name
-      const fallback = options.bulk.template_fallback_index
-      templateFailed(context, 'bulk.index', index, event, fallback === undefined)
-      return fallback
-    }
-
-    const actionOf = (event: LogEvent): BulkAction | undefined => {
-      if (isStream) return 'create'
-      const name = action.render(event)
-      if (name === 'index' || name === 'create') return name
-      if (name === undefined) {
-        templateFailed(context, 'bulk.action', action, event, true)
-        return undefined
-      }
-      context.events.error({
-        type: 'template_failed',
-        stage: 'processing',
-        message: 'The action of an event is neither `index` nor `create`; the event is discarded.',
-        fields: { field: fact('bulk.action') },
-      })
-      context.events.discarded(1, false, 'The bulk action is not supported.')
-      return undefined
-    }
-
-    const streamPart = (
-      event: LogEvent,
-      name: keyof typeof stream,
-      own: ValueObject | undefined,
-    ): string | undefined => {
-      const value = auto_routing && own !== undefined ? getField(own, name) : undefined
-      if (value !== undefined && value !== null) return valueText(value)
-      const text = stream[name].render(event)
-      if (text === undefined) templateFailed(context, `data_stream.${name}`, stream[name], event, true)
-      return text
-    }
-
-    /** The document of an event in a data stream and the name of the stream; undefined if it has been discarded. */
-    const streamDocument = (event: LogEvent): { readonly document: LogEvent; readonly name: string } | undefined => {
-      const found = getField(event.fields, 'data_stream')
-      const own = isObject(found) ? found : undefined
-      const type = streamPart(event, 'type', own)
-      const dataset = type === undefined ? undefined : streamPart(event, 'dataset', own)
-      const namespace = dataset === undefined ? undefined : streamPart(event, 'namespace', own)
-      if (type === undefined || dataset === undefined || namespace === undefined) return undefined
-      const fields: ValueObject = { ...event.fields }
-      if (sync_fields) {
-        const synced: ValueObject = { type, dataset, namespace }
-        fields['data_stream'] = own === undefined ? synced : { ...synced, ...present(own) }
-      }
-      const timestamp = getField(fields, timestampKey)
-      if (timestampKey !== '@timestamp') {
-        if (timestamp !== undefined) setField(fields, timestampKey, undefined)
-        if (timestamp !== undefined || getField(fields, '@timestamp') === undefined) {
-          fields['@timestamp'] = timestamp ?? Timestamp.now()
-        }
-      } else if (timestamp === undefined) {
-        fields['@timestamp'] = Timestamp.now()
-      }
-      const name = [type, dataset, namespace].filter((part) => part !== '').join('-')
-      return { document: new LogEvent(fields, event.metadata), name }
-    }
-
-    const query = new URLSearchParams({
-      ...options.query,
-      timeout: `${options.request.timeout_secs}s`,
-      ...(pipeline === undefined ? {} : { pipeline }),
-    }).toString()
+    const bases = basesOf(options, context)
+    const lines = new ActionLines(options.bulk.version_type)
+    const documents = new DocumentWriter(
+      context,
+      {
+        destinations:
+          options.mode === 'data_stream'
+            ? new DataStreams(options.data_stream, context)
+            : new Indices(options.bulk, context),
+        lines,
+        encoder: compileEncoder(options.encoding),
+        id: options.id_key === undefined || options.id_key === '' ? undefined : parsePath(options.id_key),
+        version: options.bulk.version === undefined ? undefined : compileTemplate(options.bulk.version, timestampKey),
+        metrics: {
+          hostTag: options.metrics.host_tag,
+          zone: zoneOrUtc(options.metrics.timezone ?? context.globals.timezone),
+          hostKey,
+          timestampKey,
+          tagValues: options.metrics.metric_tag_values,
+        },
+        maxWritten: Math.max(4 << 20, 4 * (options.batch.max_bytes ?? 0)),
+      },
+      options.id_key,
+    )
     const contentEncoding = compileCompression(options.compression).contentEncoding
+    const acceptsEncoding = contentEncoding !== undefined && contentEncoding !== 'snappy'
     const isServerless = options.opensearch_service_type === 'serverless'
+    const service = isServerless ? 'aoss' : 'es'
     const ownClient =
       options.auth?.strategy === 'aws'
-        ? await signedClient(
-            isServerless ? 'aoss' : 'es',
-            options.auth,
-            options.aws?.region,
-            options.tls,
-            context.proxy,
-          )
+        ? await signedClient(service, options.auth, options.aws?.region, options.tls, context.proxy)
         : undefined
-
-    const reportUnusableIds = warnedOnce(context.events, {
-      type: 'conversion_failed',
-      stage: 'processing',
-      code: 'unusable_id',
-      message: 'The field that `id_key` names holds a list or an object; the destination makes an id for the document.',
-      fields: { field: options.id_key },
-    })
     const classify = classifyBulk(options.request_retry_partial)
     const sink = httpSink(context, options, {
-      url: bases.map((base) => {
-        const bulk = joinPath(base, '/_bulk')
-        return `${bulk}${bulk.includes('?') ? '&' : '?'}${query}`
-      }),
+      url: bases.map((base) => bulkAddress(base, options)),
       headers: {
         'content-type': 'application/x-ndjson',
-        ...(contentEncoding === undefined || contentEncoding === 'snappy'
-          ? {}
-          : { 'accept-encoding': contentEncoding }),
+        ...(acceptsEncoding ? { 'accept-encoding': contentEncoding } : {}),
       },
-      encode(events, from, to, open) {
-        const { body } = open
-        let unusableIds = 0
-        for (let at = from; at < to; at++) {
-          const event = events[at] as AnyEvent
-          let log = event instanceof LogEvent ? event : metricLog(event, metrics)
-          const bulkAction = actionOf(log)
-          if (bulkAction === undefined) continue
-          let name: string | undefined
-          if (isStream) {
-            const document = streamDocument(log)
-            if (document === undefined) continue
-            log = document.document
-            name = document.name
-          } else {
-            name = indexOf(log)
-            if (name === undefined) continue
-          }
-          const start = body.length
-          const idValue = idPath === undefined ? undefined : getPath(log, idPath)
-          const id = idValue === undefined || idValue === null ? undefined : scalarText(idValue)
-          if (id === undefined && idValue !== undefined && idValue !== null) unusableIds++
-          let problem: string | undefined
-          if (id === undefined) {
-            body.writeText(lineFor(bulkAction, name))
-            problem = encoder.encode(log, body)
-          } else {
-            const documentVersion = version?.render(log)
-            if (version !== undefined && documentVersion === undefined) {
-              templateFailed(context, 'bulk.version', version, log, true)
-              continue
-            }
-            body.writeText(actionLine(partsOf(bulkAction, name, id, documentVersion)))
-            const document: LogEvent = isStream ? log : log.copy()
-            removePath(document.fields, (idPath as NonNullable<typeof idPath>).segments)
-            document.changed()
-            problem = encoder.encode(document, body)
-          }
-          if (problem !== undefined) {
-            body.truncate(start)
-            encoderFailed(context, problem)
-            continue
-          }
-          body.writeByte(0x0a)
-          open.mark(start)
-          // The line before a document may be far longer than the document: templates hold any text.
-          if (body.length > maxWritten) {
-            open.stoppedAt = at + 1
-            break
-          }
-        }
-        reportUnusableIds(unusableIds)
-        reportUnreadableTimes(Math.max(...dated.map((template) => template.takeUnreadableTimes())))
-      },
+      encode: (events, from, to, open) => documents.write(events, from, to, open),
       assemble: framed('', '', ''),
       classify: ownClient === undefined ? classify : (answer, sent) => ownClient.judge(answer, classify(answer, sent)),
       keepOfAnswer: maxListBytes,
       sign: ownClient?.sign,
       distribution: options.distribution,
-      ...(isServerless ? {} : { healthcheck: checkHealth }),
+      ...(isServerless ? {} : { healthcheck: (get) => checkHealth(get, bases) }),
     })
-
-    async function checkHealth(get: (address: string) => Promise<{ readonly status: number }>): Promise<void> {
-      let problem: unknown
-      for (const base of bases) {
-        const address = joinPath(base, '/_cluster/health')
-        try {
-          const { status } = await get(address)
-          if (status === 200) return
-          problem = unhealthy(address, status)
-        } catch (error) {
-          problem = error
-        }
-      }
-      throw problem
+    const useVersion = (major: number) => {
+      lines.documentType = major < 7 && !options.suppress_type_name ? options.doc_type : undefined
     }
-
-    /** Asks the destination for its version; what cannot be known is assumed. */
-    async function detectVersion(): Promise<void> {
-      const limit = AbortSignal.any([
-        context.abandoning,
-        timeoutSignal(Math.min(options.request.timeout_secs, 10) * 1000),
-      ])
-      let problem = 'Unexpected response from the endpoint `/`. Consider setting `api_version` option.'
-      for (const base of bases) {
-        try {
-          const major = majorVersion(await sink.get(joinPath(base, '/'), limit))
-          if (major !== undefined) return useVersion(major)
-        } catch (error) {
-          problem = errorText(error)
-        }
-      }
-      const assumed = options.suppress_type_name ? 6 : 8
-      context.logger.warn(
-        { problem, assumed: `v${assumed}` },
-        'The version of the destination could not be determined; it is assumed.',
-      )
-      useVersion(assumed)
+    if (options.api_version !== 'auto') {
+      useVersion(Number(options.api_version.slice(1)))
+      return withDetection(sink, undefined, ownClient?.client)
     }
-
-    const detected = options.api_version === 'auto' ? detectVersion() : undefined
-    if (detected === undefined) useVersion(Number(options.api_version.slice(1)))
+    const detected = detectVersion(sink, bases, options, context).then(useVersion)
     return withDetection(sink, detected, ownClient?.client)
   },
 })
 
-/** Members of an object that are there. */
-function present(fields: ValueObject): Record<string, Value> {
-  return Object.fromEntries(Object.entries(fields).filter((entry): entry is [string, Value] => entry[1] !== undefined))
+interface AddressOptions {
+  readonly endpoints: readonly string[]
+  readonly endpoint?: string | undefined
+  readonly aws?: { readonly endpoint?: string | undefined } | undefined
+  readonly auth?: { readonly strategy: string } | undefined
+}
+
+function basesOf(options: AddressOptions, context: SinkContext): readonly string[] {
+  const given = options.endpoint === undefined ? options.endpoints : [options.endpoint]
+  const isAws = options.auth?.strategy === 'aws'
+  const address = options.aws?.endpoint ?? (isAws ? endpointOverride(identityFor(context.proxy)?.env, 'ES') : undefined)
+  const bases = given.length === 0 && address !== undefined ? [address] : given
+  if (bases.length > 0) return bases
+  // The check has let the agent's environment count.
+  const message = `Set \`endpoints\`. ${noIdentity}`
+  throw new PenstockError('PEN_CONFIG_INVALID', message, { fact: message })
+}
+
+interface RequestOptions {
+  readonly query: Readonly<Record<string, string>>
+  readonly pipeline?: string | undefined
+  readonly request: { readonly timeout_secs: number }
+}
+
+function bulkAddress(base: string, { query, pipeline, request: { timeout_secs } }: RequestOptions): string {
+  const parameters = new URLSearchParams({
+    ...query,
+    timeout: `${timeout_secs}s`,
+    ...(pipeline === undefined || pipeline === '' ? {} : { pipeline }),
+  }).toString()
+  const bulk = joinPath(base, '/_bulk')
+  return `${bulk}${bulk.includes('?') ? '&' : '?'}${parameters}`
+}
+
+/** Succeeds if one of the addresses is healthy. */
+async function checkHealth(
+  get: (address: string) => Promise<{ readonly status: number }>,
+  bases: readonly string[],
+): Promise<void> {
+  let problem: unknown
+  for (const base of bases) {
+    const address = joinPath(base, '/_cluster/health')
+    try {
+      const { status } = await get(address)
+      if (status === 200) return
+      problem = unhealthy(address, status)
+    } catch (error) {
+      problem = error
+    }
+  }
+  throw problem
+}
+
+interface VersionOptions {
+  readonly suppress_type_name: boolean
+  readonly request: { readonly timeout_secs: number }
+}
+
+/** Asks the destination for its version; what cannot be known is assumed. */
+async function detectVersion(
+  sink: ReturnType<typeof httpSink>,
+  bases: readonly string[],
+  options: VersionOptions,
+  context: SinkContext,
+): Promise<number> {
+  const limit = AbortSignal.any([context.abandoning, timeoutSignal(Math.min(options.request.timeout_secs, 10) * 1000)])
+  let problem = 'Unexpected response from the endpoint `/`. Consider setting `api_version` option.'
+  for (const base of bases) {
+    try {
+      const major = majorVersion(await sink.get(joinPath(base, '/'), limit))
+      if (major !== undefined) return major
+    } catch (error) {
+      problem = errorText(error)
+    }
+  }
+  const assumed = options.suppress_type_name ? 6 : 8
+  context.logger.warn(
+    { problem, assumed: `v${assumed}` },
+    'The version of the destination could not be determined; it is assumed.',
+  )
+  return assumed
 }
 
 /** Holds writes back until the version is known, for their form depends on it. */

@@ -1,0 +1,44 @@
+// The lines that come before documents. That of a document without an id is the same for all such documents of an index.
+
+import { BoundedMap, ownText } from '../../bounded-map.ts'
+import { actionLine, type BulkAction } from '../../http/bulk.ts'
+
+/** Lines that are kept: one for each index of the present. */
+const keptLines = { maxEntries: 1000, maxBytes: 2 << 20, sizeOf: (line: string) => 2 * line.length }
+
+export class ActionLines {
+  /** Version 6 documents have a type; set once the version is known. */
+  documentType: string | undefined
+  readonly #versionType: string
+  readonly #lines = new BoundedMap<string>(keptLines)
+  #lastIndex = ''
+  #lastAction: BulkAction = 'index'
+  #lastLine = ''
+
+  constructor(versionType: string) {
+    this.#versionType = versionType
+  }
+
+  withId(action: BulkAction, index: string, id: string, version: string | undefined): string {
+    return this.#lineOf(action, index, id, version)
+  }
+
+  withoutId(action: BulkAction, index: string): string {
+    if (index === this.#lastIndex && action === this.#lastAction && this.#lastLine !== '') return this.#lastLine
+    const key = `${action} ${index}`
+    let line = this.#lines.get(key)
+    if (line === undefined) {
+      line = ownText(this.#lineOf(action, index, undefined, undefined))
+      this.#lines.set(key, line)
+    }
+    this.#lastIndex = index
+    this.#lastAction = action
+    this.#lastLine = line
+    return line
+  }
+
+  #lineOf(action: BulkAction, index: string, id: string | undefined, version: string | undefined): string {
+    const versionType = this.#versionType
+    return actionLine({ action, index, type: this.documentType, id, version, versionType })
+  }
+}

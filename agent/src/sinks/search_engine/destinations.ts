@@ -1,0 +1,158 @@
+// Where documents go, and how: the index and the action of an event in mode `bulk`, its data stream in mode `data_stream`.
+// An event without one is counted and discarded here.
+
+import { valueText } from '../../codecs/value-text.ts'
+import type { SinkContext } from '../../component.ts'
+import { LogEvent } from '../../event/log.ts'
+import { Timestamp } from '../../event/timestamp.ts'
+import { getField, isObject, setField, type Value, type ValueObject } from '../../event/value.ts'
+import { zoneOrUtc } from '../../formats/timezone.ts'
+import type { BulkAction } from '../../http/bulk.ts'
+import { templateFailed } from '../../http/sink.ts'
+import { fact } from '../../telemetry/facts.ts'
+import { compileTemplate, type Template } from '../../template.ts'
+
+/** What is written of an event. */
+export interface Destination {
+  readonly action: BulkAction
+  /** Of the index or the data stream. */
+  readonly name: string
+  readonly document: LogEvent
+}
+
+export interface Destinations {
+  /** Templates that may take dates from events. */
+  readonly dated: readonly Template[]
+  /** Undefined if the event has been discarded. */
+  of(event: LogEvent): Destination | undefined
+}
+
+export interface IndexOptions {
+  readonly action: string
+  readonly index: string
+  readonly template_fallback_index?: string | undefined
+}
+
+export class Indices implements Destinations {
+  readonly dated: readonly Template[]
+  readonly #context: SinkContext
+  readonly #action: Template
+  readonly #index: Template
+  readonly #fallback: string | undefined
+
+  constructor(options: IndexOptions, context: SinkContext) {
+    const { timestampKey } = context.globals.logSchema
+    this.#context = context
+    this.#action = compileTemplate(options.action, timestampKey)
+    this.#index = compileTemplate(options.index, timestampKey, zoneOrUtc(context.globals.timezone))
+    this.#fallback = options.template_fallback_index
+    this.dated = [this.#index]
+  }
+
+  of(event: LogEvent): Destination | undefined {
+    const action = this.#actionOf(event)
+    if (action === undefined) return undefined
+    const name = this.#nameOf(event)
+    return name === undefined ? undefined : { action, name, document: event }
+  }
+
+  #nameOf(event: LogEvent): string | undefined {
+    const name = this.#index.render(event)
+    if (name !== undefined) return name
+    templateFailed(this.#context, 'bulk.index', this.#index, event, this.#fallback === undefined)
+    return this.#fallback
+  }
+
+  #actionOf(event: LogEvent): BulkAction | undefined {
+    const name = this.#action.render(event)
+    if (name === 'index' || name === 'create') return name
+    const { events } = this.#context
+    if (name === undefined) {
+      templateFailed(this.#context, 'bulk.action', this.#action, event, true)
+      return undefined
+    }
+    events.error({
+      type: 'template_failed',
+      stage: 'processing',
+      message: 'The action of an event is neither `index` nor `create`; the event is discarded.',
+      fields: { field: fact('bulk.action') },
+    })
+    events.discarded(1, false, 'The bulk action is not supported.')
+    return undefined
+  }
+}
+
+export interface DataStreamOptions {
+  readonly type: string
+  readonly dataset: string
+  readonly namespace: string
+  readonly auto_routing: boolean
+  readonly sync_fields: boolean
+}
+
+type Part = 'type' | 'dataset' | 'namespace'
+
+export class DataStreams implements Destinations {
+  readonly dated: readonly Template[]
+  readonly #context: SinkContext
+  readonly #options: DataStreamOptions
+  readonly #parts: Readonly<Record<Part, Template>>
+
+  constructor(options: DataStreamOptions, context: SinkContext) {
+    const { timestampKey } = context.globals.logSchema
+    const zone = zoneOrUtc(context.globals.timezone)
+    this.#context = context
+    this.#options = options
+    this.#parts = {
+      type: compileTemplate(options.type, timestampKey, zone),
+      dataset: compileTemplate(options.dataset, timestampKey, zone),
+      namespace: compileTemplate(options.namespace, timestampKey, zone),
+    }
+    this.dated = Object.values(this.#parts)
+  }
+
+  of(event: LogEvent): Destination | undefined {
+    const found = getField(event.fields, 'data_stream')
+    const own = isObject(found) ? found : undefined
+    const type = this.#partOf(event, 'type', own)
+    const dataset = type === undefined ? undefined : this.#partOf(event, 'dataset', own)
+    const namespace = dataset === undefined ? undefined : this.#partOf(event, 'namespace', own)
+    if (type === undefined || dataset === undefined || namespace === undefined) return undefined
+    const fields: ValueObject = { ...event.fields }
+    if (this.#options.sync_fields) {
+      const synced: ValueObject = { type, dataset, namespace }
+      fields['data_stream'] = own === undefined ? synced : { ...synced, ...present(own) }
+    }
+    this.#setTime(fields)
+    const name = [type, dataset, namespace].filter((part) => part !== '').join('-')
+    return { action: 'create', name, document: new LogEvent(fields, event.metadata) }
+  }
+
+  #partOf(event: LogEvent, name: Part, own: ValueObject | undefined): string | undefined {
+    const value = this.#options.auto_routing && own !== undefined ? getField(own, name) : undefined
+    if (value !== undefined && value !== null) return valueText(value)
+    const template = this.#parts[name]
+    const text = template.render(event)
+    if (text === undefined) templateFailed(this.#context, `data_stream.${name}`, template, event, true)
+    return text
+  }
+
+  /** Documents of data streams have their time in `@timestamp`. */
+  #setTime(fields: ValueObject): void {
+    const { timestampKey } = this.#context.globals.logSchema
+    const timestamp = getField(fields, timestampKey)
+    if (timestampKey !== '@timestamp') {
+      if (timestamp !== undefined) setField(fields, timestampKey, undefined)
+      if (timestamp !== undefined || getField(fields, '@timestamp') === undefined) {
+        fields['@timestamp'] = timestamp ?? Timestamp.now()
+      }
+    } else if (timestamp === undefined) {
+      fields['@timestamp'] = Timestamp.now()
+    }
+  }
+}
+
+/** Members of an object that are there. */
+function present(fields: ValueObject): Record<string, Value> {
+  return Object.fromEntries(Object.entries(fields).filter((entry): entry is [string, Value] => entry[1] !== undefined))
+}
