@@ -1,10 +1,11 @@
 // Log service B: events in the envelopes of an HTTP event collector, one after the other without anything between them.
 
 import { randomUUID } from 'node:crypto'
-import { compileEncoder, encodingProblems } from '../codecs/encoding/encoder.ts'
+import { compileEncoder, type Encoder, encodingProblems } from '../codecs/encoding/encoder.ts'
 import { valueText } from '../codecs/value-text.ts'
-import { defineSink, type OptionProblem } from '../component.ts'
-import { framed } from '../delivery/request.ts'
+import { defineSink, type OptionProblem, type SinkContext } from '../component.ts'
+import type { AnyEvent } from '../delivery/batcher.ts'
+import { framed, type OpenRequest } from '../delivery/request.ts'
 import { PenstockError } from '../errors.ts'
 import { Body } from '../event/body.ts'
 import type { LogEvent } from '../event/log.ts'
@@ -16,8 +17,8 @@ import { compressionProblems } from '../http/compression.ts'
 import { encoderFailed, httpSink, joinPath, templateFailed, unhealthy } from '../http/sink.ts'
 import { batch, compression, compressionNames, encoding, request, textCodecs, tls } from '../schema/groups.ts'
 import { fieldPath, list, optional, secret, template, text, url } from '../schema/options.ts'
-import { compileTemplate } from '../template.ts'
-import { timeField } from '../time-field.ts'
+import { compileTemplate, type Template } from '../template.ts'
+import { type TimeField, timeField } from '../time-field.ts'
 
 const defaultNanosKey = '@timestamp.nanos'
 
@@ -81,58 +82,7 @@ export const logsvcBLogs = defineSink({
   },
 
   build(options, context) {
-    const { hostKey, timestampKey, messageKey } = context.globals.logSchema
-    const host = pathOf(options.host_key, hostKey)
-    const time = pathOf(options.timestamp_key, timestampKey)
-    const nanos = fieldSegments(options.timestamp_nanos_key)
-    const indexed = options.indexed_fields.flatMap((text) => {
-      const segments = fieldSegments(text)
-      return segments === undefined ? [] : [{ name: text.replace(/^\./, ''), segments }]
-    })
-    const templates = (['event_type', 'source', 'index'] as const).flatMap((option) => {
-      const text = options[option]
-      const member = option === 'event_type' ? 'sourcetype' : option
-      return text === undefined ? [] : [{ option, member, template: compileTemplate(text, timestampKey) }]
-    })
-    const times = timeField(
-      time,
-      options.timestamp_key === undefined ? 'log_schema.timestamp_key' : 'timestamp_key',
-      context,
-    )
-    const encoder = compileEncoder(options.encoding, messageKey)
-    const isJson = jsonCodecs.has(encoder.codec)
-    const scratch = new Body(1024)
-
-    /** The event without its timestamp; the same event if it has none. */
-    const untimed = (event: LogEvent, instant: Timestamp | undefined): LogEvent => {
-      if (instant === undefined) return event
-      const changed = event.copy()
-      removePath(changed.fields, time)
-      if (nanos !== undefined) setPath(changed.fields, nanos, instant.ns)
-      return changed
-    }
-
-    /** What stands beside the event in its envelope. */
-    const envelope = (event: LogEvent, instant: Timestamp | undefined): ValueObject => {
-      const fields: ValueObject = {}
-      for (let index = 0; index < indexed.length; index++) {
-        const { name, segments } = indexed[index] as (typeof indexed)[number]
-        const value = getValue(event.fields, segments)
-        if (value !== undefined) setField(fields, name, value)
-      }
-      const members: ValueObject = { fields }
-      if (instant !== undefined) members['time'] = float(instant.ms / 1000)
-      const name: Value | undefined = host.length === 0 ? undefined : getValue(event.fields, host)
-      if (name !== undefined) members['host'] = valueText(name)
-      for (let index = 0; index < templates.length; index++) {
-        const { option, member, template: compiled } = templates[index] as (typeof templates)[number]
-        const text = compiled.render(event)
-        if (text === undefined) templateFailed(context, option, compiled, event, false)
-        else members[member] = text
-      }
-      return members
-    }
-
+    const envelopes = new EnvelopeWriter(context, options)
     const headers = {
       'content-type': 'application/json',
       authorization: `Splunk ${options.token}`,
@@ -142,33 +92,7 @@ export const logsvcBLogs = defineSink({
     return httpSink(context, options, {
       url: joinPath(options.endpoint, '/services/collector/event'),
       headers,
-      encode(events, from, to, open) {
-        const { body } = open
-        for (let index = from; index < to; index++) {
-          const event = events[index] as LogEvent
-          const instant = time.length === 0 ? undefined : times.of(event.fields)
-          const sent = untimed(event, instant)
-          const start = body.length
-          body.writeText('{"event":')
-          let problem: string | undefined
-          if (isJson) {
-            problem = encoder.encode(sent, body)
-          } else {
-            scratch.truncate(0)
-            problem = encoder.encode(sent, scratch)
-            if (problem === undefined) body.writeText(JSON.stringify(scratch.view().toString('utf8')))
-          }
-          if (problem !== undefined) {
-            body.truncate(start)
-            encoderFailed(context, problem)
-            continue
-          }
-          // The members follow those of the envelope that are written: `{…}` without its first brace.
-          body.writeText(`,${writeJson(envelope(event, instant)).slice(1)}`)
-          open.mark(start)
-        }
-        times.report()
-      },
+      encode: (events, from, to, open) => envelopes.write(events, from, to, open),
       assemble: framed('', '', ''),
       secret: options.token,
       async healthcheck(get) {
@@ -181,6 +105,111 @@ export const logsvcBLogs = defineSink({
     })
   },
 })
+
+interface EnvelopeOptions {
+  readonly host_key?: string | undefined
+  readonly timestamp_key?: string | undefined
+  readonly timestamp_nanos_key: string
+  readonly indexed_fields: readonly string[]
+  readonly event_type?: string | undefined
+  readonly source?: string | undefined
+  readonly index?: string | undefined
+  readonly encoding: Parameters<typeof compileEncoder>[0]
+}
+
+/** Writes events in their envelopes. */
+class EnvelopeWriter {
+  readonly #context: SinkContext
+  readonly #host: readonly PathSegment[]
+  readonly #time: readonly PathSegment[]
+  readonly #nanos: readonly PathSegment[] | undefined
+  readonly #indexed: readonly { readonly name: string; readonly segments: readonly PathSegment[] }[]
+  readonly #templates: readonly { readonly option: string; readonly member: string; readonly template: Template }[]
+  readonly #times: TimeField
+  readonly #encoder: Encoder
+  readonly #isJson: boolean
+  readonly #scratch = new Body(1024)
+
+  constructor(context: SinkContext, options: EnvelopeOptions) {
+    const { hostKey, timestampKey, messageKey } = context.globals.logSchema
+    this.#context = context
+    this.#host = pathOf(options.host_key, hostKey)
+    this.#time = pathOf(options.timestamp_key, timestampKey)
+    this.#nanos = fieldSegments(options.timestamp_nanos_key)
+    this.#indexed = options.indexed_fields.flatMap((text) => {
+      const segments = fieldSegments(text)
+      return segments === undefined ? [] : [{ name: text.replace(/^\./, ''), segments }]
+    })
+    this.#templates = (['event_type', 'source', 'index'] as const).flatMap((option) => {
+      const text = options[option]
+      const member = option === 'event_type' ? 'sourcetype' : option
+      return text === undefined ? [] : [{ option, member, template: compileTemplate(text, timestampKey) }]
+    })
+    const timeOption = options.timestamp_key === undefined ? 'log_schema.timestamp_key' : 'timestamp_key'
+    this.#times = timeField(this.#time, timeOption, context)
+    this.#encoder = compileEncoder(options.encoding, messageKey)
+    this.#isJson = jsonCodecs.has(this.#encoder.codec)
+  }
+
+  /** Writes the events `[from, to)` into a request. */
+  write(events: readonly AnyEvent[], from: number, to: number, open: OpenRequest): void {
+    const { body } = open
+    for (let index = from; index < to; index++) {
+      const event = events[index] as LogEvent
+      const instant = this.#time.length === 0 ? undefined : this.#times.of(event.fields)
+      const start = body.length
+      body.writeText('{"event":')
+      const problem = this.#writeEvent(this.#untimed(event, instant), body)
+      if (problem !== undefined) {
+        body.truncate(start)
+        encoderFailed(this.#context, problem)
+        continue
+      }
+      // The members follow those of the envelope that are written: `{…}` without its first brace.
+      body.writeText(`,${writeJson(this.#envelope(event, instant)).slice(1)}`)
+      open.mark(start)
+    }
+    this.#times.report()
+  }
+
+  /** Gives the problem of the encoder, if there is one. */
+  #writeEvent(event: LogEvent, body: Body): string | undefined {
+    if (this.#isJson) return this.#encoder.encode(event, body)
+    const scratch = this.#scratch
+    scratch.truncate(0)
+    const problem = this.#encoder.encode(event, scratch)
+    if (problem === undefined) body.writeText(JSON.stringify(scratch.view().toString('utf8')))
+    return problem
+  }
+
+  /** The event without its timestamp; the same event if it has none. */
+  #untimed(event: LogEvent, instant: Timestamp | undefined): LogEvent {
+    if (instant === undefined) return event
+    const changed = event.copy()
+    removePath(changed.fields, this.#time)
+    if (this.#nanos !== undefined) setPath(changed.fields, this.#nanos, instant.ns)
+    return changed
+  }
+
+  /** What stands beside the event in its envelope. */
+  #envelope(event: LogEvent, instant: Timestamp | undefined): ValueObject {
+    const fields: ValueObject = {}
+    for (const { name, segments } of this.#indexed) {
+      const value = getValue(event.fields, segments)
+      if (value !== undefined) setField(fields, name, value)
+    }
+    const members: ValueObject = { fields }
+    if (instant !== undefined) members['time'] = float(instant.ms / 1000)
+    const name: Value | undefined = this.#host.length === 0 ? undefined : getValue(event.fields, this.#host)
+    if (name !== undefined) members['host'] = valueText(name)
+    for (const { option, member, template } of this.#templates) {
+      const text = template.render(event)
+      if (text === undefined) templateFailed(this.#context, option, template, event, false)
+      else members[member] = text
+    }
+    return members
+  }
+}
 
 /** The segments of a path below the event; a name that begins with `#`, and the usual one with a dot in it, is one field. */
 function fieldSegments(text: string): readonly PathSegment[] | undefined {

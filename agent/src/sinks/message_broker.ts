@@ -3,7 +3,7 @@
 
 import { systemClock } from '../clock.ts'
 import { compileEncoder, encodingProblems } from '../codecs/encoding/encoder.ts'
-import { defineSink, type OptionProblem } from '../component.ts'
+import { defineSink, type OptionProblem, type SinkContext } from '../component.ts'
 import { RateLimit } from '../delivery/rate-limit.ts'
 import { PenstockError } from '../errors.ts'
 import { LogEvent } from '../event/log.ts'
@@ -12,7 +12,7 @@ import { HttpClient, reasonText, userAgent } from '../http/client.ts'
 import { limitsOf, unhealthy } from '../http/sink.ts'
 import { compileProxy } from '../net/proxy.ts'
 import { compileTls } from '../net/tls.ts'
-import { batch, encoding, requestWithoutHeaders, tls } from '../schema/groups.ts'
+import { batch, encoding, type RequestOptions, requestWithoutHeaders, tls } from '../schema/groups.ts'
 import {
   address,
   fieldPath,
@@ -26,7 +26,7 @@ import {
   uint,
   url,
 } from '../schema/options.ts'
-import { compileTemplate } from '../template.ts'
+import { compileTemplate, type Template } from '../template.ts'
 import { type Credentials, credentialsUrlProblem, fixedCredentials, Oauth2Credentials } from './message_broker/auth.ts'
 import { Cluster } from './message_broker/cluster.ts'
 import { brokerCodec, brokerCompressions } from './message_broker/compression.ts'
@@ -160,8 +160,6 @@ export const messageBroker = defineSink({
     if (typeof addresses === 'string') throw new PenstockError('PEN_CONFIG_INVALID', `\`endpoint\` ${addresses}.`)
     const tlsSettings = compileTls({ ...options.tls, alpn_protocols: options.tls.alpn_protocols ?? [] })
     for (const warning of tlsSettings.warnings) context.logger.warn({}, warning)
-    const { request, batch: limits, connection_retry_options: retries } = options
-    const timeoutMs = request.timeout_secs * 1000
     const proxy = compileProxy(context.proxy)
     // For OAuth2 and for a health check at an address of its own.
     const client = new HttpClient({
@@ -172,74 +170,44 @@ export const messageBroker = defineSink({
     const { name, token, oauth2 } = options.auth
     const credentials: Credentials =
       oauth2 === undefined ? fixedCredentials(name, token) : new Oauth2Credentials(oauth2, client)
-    const settings = {
-      tls: tlsSettings,
-      egress: proxy.egress,
-      credentials,
-      clientVersion: userAgent.replace('/', '-').toLowerCase(),
-      connectTimeoutMs: retries.connection_timeout_secs * 1000,
-      answerTimeoutMs: timeoutMs,
-      keepAliveMs: retries.keep_alive_secs * 1000,
-    }
-    const cluster = new Cluster(addresses, settings)
+    const retries = options.connection_retry_options
+    const connect = () =>
+      new Cluster(addresses, {
+        tls: tlsSettings,
+        egress: proxy.egress,
+        credentials,
+        clientVersion: userAgent.replace('/', '-').toLowerCase(),
+        connectTimeoutMs: retries.connection_timeout_secs * 1000,
+        answerTimeoutMs: options.request.timeout_secs * 1000,
+        keepAliveMs: retries.keep_alive_secs * 1000,
+      })
     const topic = compileTemplate(options.topic, timestampKey)
+    const { healthcheck } = options as { healthcheck?: boolean | { uri?: string | undefined } }
+    const uri = typeof healthcheck === 'object' ? healthcheck.uri : undefined
     const codec = brokerCodec(options.compression)
     const path = (text: string | undefined) => (text === undefined ? undefined : parsePath(text))
-
     const sink = new BrokerSink(context, {
-      cluster,
+      cluster: connect(),
       topic,
       key: path(options.partition_key_field),
       properties: path(options.properties_key),
       encoder: compileEncoder(options.encoding, messageKey),
       codec,
       limits: {
-        maxBytes: limits.max_bytes ?? Number.POSITIVE_INFINITY,
-        maxEvents: limits.max_events ?? Number.POSITIVE_INFINITY,
-        timeoutMs: limits.timeout_secs * 1000,
+        maxBytes: options.batch.max_bytes ?? Number.POSITIVE_INFINITY,
+        maxEvents: options.batch.max_events ?? Number.POSITIVE_INFINITY,
+        timeoutMs: options.batch.timeout_secs * 1000,
       },
       producer: {
-        concurrency: limitsOf(request, context),
-        rateLimit: new RateLimit(request.rate_limit_num, request.rate_limit_duration_secs * 1000),
-        retry: {
-          attempts: request.retry_attempts,
-          initialMs: request.retry_initial_backoff_secs * 1000,
-          maxMs: request.retry_max_duration_secs * 1000,
-          jitter: request.retry_jitter_mode,
-        },
+        ...requestSettings(options.request, context),
         connectionRetries: retries,
-        timeoutMs,
         compression: codec.number,
         producerName: options.producer_name,
         schema: options.encoding.codec === 'avro' ? options.encoding.avro?.schema : undefined,
-        events: context.events,
-        abandoning: context.abandoning,
-        clock: systemClock,
       },
-      async healthcheck(signal) {
-        const { healthcheck } = options as { healthcheck?: boolean | { uri?: string | undefined } }
-        const uri = typeof healthcheck === 'object' ? healthcheck.uri : undefined
-        if (uri !== undefined) return checkUri(client, uri, signal)
-        // Connections of their own: a check that ends takes none of the sink's along.
-        const own = new Cluster(addresses, settings)
-        const abort = () => void own.close()
-        signal.addEventListener('abort', abort, { once: true })
-        try {
-          const text = topic.render(new LogEvent({}))
-          const full = text === undefined ? undefined : fullTopicName(text)
-          if (full === undefined) {
-            await own.connect()
-          } else {
-            const partitions = await own.partitions(full)
-            await own.brokerOf(partitions > 0 ? partitionTopic(full, 0) : full)
-          }
-        } catch (error) {
-          throw new PenstockError('PEN_HEALTHCHECK', failureOf(error).message, { cause: error })
-        } finally {
-          signal.removeEventListener('abort', abort)
-          await own.close()
-        }
-      },
+      // Connections of its own: a check that ends takes none of the sink's along.
+      healthcheck: (signal) =>
+        uri === undefined ? checkTopic(connect(), topic, signal) : checkUri(client, uri, signal),
     })
     return {
       write: (events) => sink.write(events),
@@ -251,6 +219,44 @@ export const messageBroker = defineSink({
     }
   },
 })
+
+function requestSettings(options: Omit<RequestOptions, 'headers'>, context: SinkContext) {
+  return {
+    concurrency: limitsOf(options, context),
+    rateLimit: new RateLimit(options.rate_limit_num, options.rate_limit_duration_secs * 1000),
+    retry: {
+      attempts: options.retry_attempts,
+      initialMs: options.retry_initial_backoff_secs * 1000,
+      maxMs: options.retry_max_duration_secs * 1000,
+      jitter: options.retry_jitter_mode,
+    },
+    timeoutMs: options.timeout_secs * 1000,
+    events: context.events,
+    abandoning: context.abandoning,
+    clock: systemClock,
+  }
+}
+
+/** Looks up the topic, if it does not depend on events; closes the cluster. */
+async function checkTopic(cluster: Cluster, topic: Template, signal: AbortSignal): Promise<void> {
+  const abort = () => void cluster.close()
+  signal.addEventListener('abort', abort, { once: true })
+  try {
+    const text = topic.render(new LogEvent({}))
+    const full = text === undefined ? undefined : fullTopicName(text)
+    if (full === undefined) {
+      await cluster.connect()
+    } else {
+      const partitions = await cluster.partitions(full)
+      await cluster.brokerOf(partitions > 0 ? partitionTopic(full, 0) : full)
+    }
+  } catch (error) {
+    throw new PenstockError('PEN_HEALTHCHECK', failureOf(error).message, { cause: error })
+  } finally {
+    signal.removeEventListener('abort', abort)
+    await cluster.close()
+  }
+}
 
 async function checkUri(client: HttpClient, uri: string, signal: AbortSignal): Promise<void> {
   let status: number

@@ -4,8 +4,7 @@ import { compileEncoder, encodingProblems } from '../codecs/encoding/encoder.ts'
 import { defineSink, type OptionProblem, type Sink, type SinkContext } from '../component.ts'
 import type { AnyEvent } from '../delivery/batcher.ts'
 import type { Attempt } from '../delivery/delivery.ts'
-import type { Assemble } from '../delivery/request.ts'
-import { framed } from '../delivery/request.ts'
+import { type Assemble, framed } from '../delivery/request.ts'
 import { errorText, PenstockError } from '../errors.ts'
 import { Body } from '../event/body.ts'
 import { joinedKey, splitKey } from '../event/joined-key.ts'
@@ -16,14 +15,20 @@ import { classifyResponse, responseFailure, retryAfterMs } from '../http/classif
 import { HttpClient, type HttpResponse } from '../http/client.ts'
 import { compressionProblems } from '../http/compression.ts'
 import { identityFor, noIdentity } from '../http/identity.ts'
-import { encoderFailed, httpSink, joinPath, type Sign, templateFailed, unhealthy } from '../http/sink.ts'
+import {
+  encoderFailed,
+  type HttpSinkSpec,
+  httpSink,
+  joinPath,
+  type Sign,
+  templateFailed,
+  unhealthy,
+} from '../http/sink.ts'
 import { compileProxy } from '../net/proxy.ts'
 import { compileTls } from '../net/tls.ts'
-
 import { batch, compression, encoding, request, type TlsOptions, textCodecs, tls } from '../schema/groups.ts'
 import { address, map, oneOf, optional, path, secret, template, text, webPorts } from '../schema/options.ts'
-
-import { compileTemplate } from '../template.ts'
+import { compileTemplate, type Template } from '../template.ts'
 import { timeField } from '../time-field.ts'
 
 const scope = 'https://www.googleapis.com/auth/malachite-ingestion'
@@ -121,7 +126,6 @@ export const siemUnstructured = defineSink({
   },
 
   async build(options, context) {
-    const { timestampKey, messageKey } = context.globals.logSchema
     const base =
       options.endpoint === undefined
         ? `https://${regions[options.region ?? 'us']}${domain}`
@@ -135,65 +139,15 @@ export const siemUnstructured = defineSink({
       if (key !== undefined) url.searchParams.set('key', key)
       return url.href
     }
-
-    const logType = compileTemplate(options.log_type, timestampKey)
-    const namespace = options.namespace === undefined ? undefined : compileTemplate(options.namespace, timestampKey)
-    const isStatic = logType.isStatic && (namespace?.isStatic ?? true)
-    const partition = (event: AnyEvent): string | undefined => {
-      const rendered = logType.render(event)
-      const type = rendered ?? options.fallback_log_type
-      if (rendered === undefined) templateFailed(context, 'log_type', logType, event, type === undefined)
-      if (type === undefined) return undefined
-      if (namespace === undefined) return joinedKey([type])
-      const space = namespace.render(event)
-      if (space === undefined) {
-        templateFailed(context, 'namespace', namespace, event, true)
-        return undefined
-      }
-      return joinedKey([type, space])
-    }
-    const labels = Object.entries(options.labels).map(([name, value]) => ({ key: name, value }))
-    const fixed = isStatic ? (partition(new LogEvent({})) ?? '') : ''
-    const prefix = (partitionKey: string): string => {
-      const [type, space] = splitKey(partitionKey === '' ? fixed : partitionKey)
-      const members = {
-        customer_id: options.customer_id,
-        ...(space === undefined ? {} : { namespace: space }),
-        ...(labels.length === 0 ? {} : { labels }),
-        log_type: type,
-      }
-      return `${JSON.stringify(members).slice(0, -1)},"entries":[`
-    }
-    const assemble: Assemble = (from, positions, into) => framed(prefix(into.key), ',', ']}')(from, positions, into)
-
-    const encoder = compileEncoder(options.encoding, messageKey)
-    const time = timeField([timestampKey], 'log_schema.timestamp_key', context)
-    const scratch = new Body(1024)
-    const health = address('/v2/logtypes')
+    const groups = new EntryGroups(context, options)
+    const assemble: Assemble = (from, positions, into) =>
+      framed(groups.prefix(into.key), ',', ']}')(from, positions, into)
     const sink = httpSink(context, options, {
       url: address('/v2/unstructuredlogentries:batchCreate'),
       headers: { 'content-type': 'application/json' },
-      partition: isStatic ? undefined : partition,
-      begin: (open) => open.body.writeText(prefix(open.key)),
-      encode(events, from, to, open) {
-        const { body } = open
-        for (let index = from; index < to; index++) {
-          const event = events[index] as LogEvent
-          scratch.truncate(0)
-          const problem = encoder.encode(event, scratch)
-          if (problem !== undefined) {
-            encoderFailed(context, problem)
-            continue
-          }
-          const instant = time.of(event.fields) ?? Timestamp.now()
-          if (open.count > 0) body.writeByte(0x2c)
-          const start = body.length
-          const text = JSON.stringify(scratch.view().toString('utf8'))
-          body.writeText(`{"log_text":${text},"ts_rfc3339":"${instant}"}`)
-          open.mark(start)
-        }
-        time.report()
-      },
+      partition: groups.isStatic ? undefined : (event) => groups.keyOf(event),
+      begin: (open) => open.body.writeText(groups.prefix(open.key)),
+      encode: entryWriter(context, options.encoding),
       finish(open) {
         open.body.writeText(']}')
         return open
@@ -203,17 +157,105 @@ export const siemUnstructured = defineSink({
       ...(key === undefined ? {} : { secret: key }),
       classify: credentials.classify,
       sign: credentials.sign,
-      async healthcheck(get) {
-        const { status } = await get(health)
-        if (status >= 200 && status < 300) return
-        if (status === 403) throw new PenstockError('PEN_HEALTHCHECK', 'Healthcheck endpoint forbidden')
-        if (status === 404) throw new PenstockError('PEN_HEALTHCHECK', 'Endpoint not found')
-        throw unhealthy(health, status)
-      },
+      healthcheck: (get) => checkTypes(get, address('/v2/logtypes')),
     })
     return withClient(sink, credentials.client)
   },
 })
+
+interface GroupOptions {
+  readonly customer_id: string
+  readonly log_type: string
+  readonly fallback_log_type?: string | undefined
+  readonly namespace?: string | undefined
+  readonly labels: Readonly<Record<string, string>>
+}
+
+/** The entries of one request have one type and one namespace, which stand before them. */
+class EntryGroups {
+  /** Whether all events are of one group. */
+  readonly isStatic: boolean
+  readonly #context: SinkContext
+  readonly #options: GroupOptions
+  readonly #logType: Template
+  readonly #namespace: Template | undefined
+  readonly #labels: readonly { readonly key: string; readonly value: string }[]
+  /** The key of all groups where there is only one. */
+  readonly #fixed: string
+
+  constructor(context: SinkContext, options: GroupOptions) {
+    const { timestampKey } = context.globals.logSchema
+    this.#context = context
+    this.#options = options
+    this.#logType = compileTemplate(options.log_type, timestampKey)
+    this.#namespace = options.namespace === undefined ? undefined : compileTemplate(options.namespace, timestampKey)
+    this.#labels = Object.entries(options.labels).map(([name, value]) => ({ key: name, value }))
+    this.isStatic = this.#logType.isStatic && (this.#namespace?.isStatic ?? true)
+    this.#fixed = this.isStatic ? (this.keyOf(new LogEvent({})) ?? '') : ''
+  }
+
+  /** Undefined if the event is discarded. */
+  keyOf(event: AnyEvent): string | undefined {
+    const rendered = this.#logType.render(event)
+    const type = rendered ?? this.#options.fallback_log_type
+    if (rendered === undefined) templateFailed(this.#context, 'log_type', this.#logType, event, type === undefined)
+    if (type === undefined) return undefined
+    if (this.#namespace === undefined) return joinedKey([type])
+    const space = this.#namespace.render(event)
+    if (space !== undefined) return joinedKey([type, space])
+    templateFailed(this.#context, 'namespace', this.#namespace, event, true)
+    return undefined
+  }
+
+  /** What stands before the entries of a group. */
+  prefix(key: string): string {
+    const [type, space] = splitKey(key === '' ? this.#fixed : key)
+    const members = {
+      customer_id: this.#options.customer_id,
+      ...(space === undefined ? {} : { namespace: space }),
+      ...(this.#labels.length === 0 ? {} : { labels: this.#labels }),
+      log_type: type,
+    }
+    return `${JSON.stringify(members).slice(0, -1)},"entries":[`
+  }
+}
+
+function entryWriter(context: SinkContext, encoding: Parameters<typeof compileEncoder>[0]): HttpSinkSpec['encode'] {
+  const { timestampKey, messageKey } = context.globals.logSchema
+  const encoder = compileEncoder(encoding, messageKey)
+  const time = timeField([timestampKey], 'log_schema.timestamp_key', context)
+  const scratch = new Body(1024)
+  return (events, from, to, open) => {
+    const { body } = open
+    for (let index = from; index < to; index++) {
+      const event = events[index] as LogEvent
+      scratch.truncate(0)
+      const problem = encoder.encode(event, scratch)
+      if (problem !== undefined) {
+        encoderFailed(context, problem)
+        continue
+      }
+      const instant = time.of(event.fields) ?? Timestamp.now()
+      if (open.count > 0) body.writeByte(0x2c)
+      const start = body.length
+      const text = JSON.stringify(scratch.view().toString('utf8'))
+      body.writeText(`{"log_text":${text},"ts_rfc3339":"${instant}"}`)
+      open.mark(start)
+    }
+    time.report()
+  }
+}
+
+async function checkTypes(
+  get: (address: string) => Promise<{ readonly status: number }>,
+  address: string,
+): Promise<void> {
+  const { status } = await get(address)
+  if (status >= 200 && status < 300) return
+  if (status === 403) throw new PenstockError('PEN_HEALTHCHECK', 'Healthcheck endpoint forbidden')
+  if (status === 404) throw new PenstockError('PEN_HEALTHCHECK', 'Endpoint not found')
+  throw unhealthy(address, status)
+}
 
 interface Credentials {
   readonly apiKey?: string

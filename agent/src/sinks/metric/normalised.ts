@@ -24,7 +24,7 @@ const noRoom = 'Too many series are remembered to take in another, or the series
 const nothing = 'The metric has no samples.'
 
 export function normalised(sink: Sink, context: SinkContext, how: Normalisation): Sink {
-  const { normalizer, problem, prepare, isEmpty } = how
+  const sorter = new Sorter(context, how)
   return {
     ...(sink.healthcheck === undefined
       ? {}
@@ -32,84 +32,110 @@ export function normalised(sink: Sink, context: SinkContext, how: Normalisation)
     close: () => sink.close(),
     write(batch) {
       const { finalizer } = batch
-      const events: MetricEvent[] = []
-      let kept = 0
-      let empty = 0
-      let refused = 0
-      let full = 0
-      let unremembered = 0
-      let reason: string | undefined
-      for (const event of batch.events as MetricEvent[]) {
-        const found = problem?.(event)
-        if (found !== undefined) {
-          refused++
-          reason = found
-          continue
-        }
-        const before = events.length
-        let wasKept = false
-        let wasEmpty = false
-        let wasFull = false
-        for (const part of prepare?.(event) ?? [event]) {
-          const result = normalizer.normalize(part)
-          if (result === 'kept') wasKept = true
-          else if (result === 'refused') continue
-          else if (result === 'full') {
-            wasFull = true
-            unremembered++
-          } else if (isEmpty?.(result) === true) wasEmpty = true
-          else events.push(result)
-        }
-        if (events.length > before) continue
-        if (wasFull) {
-          full++
-        } else if (wasKept) {
-          kept++
-        } else if (wasEmpty) {
-          empty++
-        } else {
-          refused++
-          reason = `the destination takes no ${event.value.type} metrics of this kind`
-        }
-      }
-      if (kept > 0) context.events.discarded(kept, true, baseline)
-      if (empty > 0) context.events.discarded(empty, true, nothing)
-      const forgotten = normalizer.takeForgotten()
-      if (forgotten > 0) {
-        context.logger.warn(
-          { series: forgotten },
-          'Series that were silent for an hour made room for others; they begin anew.',
-        )
-      }
-      if (unremembered > 0) {
-        context.events.error({
-          type: 'encoder_failed',
-          stage: 'processing',
-          code: 'too_many_series',
-          message:
-            'Too many series are remembered, or one has become too large; metrics of further ones, and of it, are discarded.',
-          count: unremembered,
-        })
-        context.events.discarded(full, false, noRoom)
-      }
-      if (refused > 0) {
-        context.events.error({
-          type: 'encoder_failed',
-          stage: 'processing',
-          message: 'Metrics could not be encoded; they are discarded.',
-          fields: { problem: reason },
-          count: refused,
-          level: 'warn',
-        })
-        context.events.discarded(refused, false, 'The metric could not be encoded.')
-      }
-      if (refused + full > 0) {
+      const { events, rejected } = sorter.sort(batch.events as MetricEvent[])
+      if (rejected > 0) {
         if (events.length > 0) finalizer.retain(1)
         finalizer.release(1, 'rejected')
       }
       if (events.length > 0) return sink.write(metricBatch(events, finalizer))
-      if (refused + full === 0) finalizer.release(1, 'dropped')
+      if (rejected === 0) finalizer.release(1, 'dropped')
       return undefined
     },
+  }
+}
+
+/** Separates the events to send from the others, each of which is counted once: as full, kept, empty or refused, in this order. */
+class Sorter {
+  readonly #context: SinkContext
+  readonly #how: Normalisation
+  #kept = 0
+  #empty = 0
+  #refused = 0
+  #full = 0
+  /** Parts of events whose series are not remembered. */
+  #unremembered = 0
+  /** Why the last one was refused. */
+  #reason: string | undefined
+
+  constructor(context: SinkContext, how: Normalisation) {
+    this.#context = context
+    this.#how = how
+  }
+
+  /** Gives the events to send, and the number of those that are lost. */
+  sort(events: readonly MetricEvent[]): { readonly events: MetricEvent[]; readonly rejected: number } {
+    this.#kept = 0
+    this.#empty = 0
+    this.#refused = 0
+    this.#full = 0
+    this.#unremembered = 0
+    const sent: MetricEvent[] = []
+    for (const event of events) this.#take(event, sent)
+    this.#report()
+    return { events: sent, rejected: this.#refused + this.#full }
+  }
+
+  #take(event: MetricEvent, sent: MetricEvent[]): void {
+    const { normalizer, problem, prepare, isEmpty } = this.#how
+    const found = problem?.(event)
+    if (found !== undefined) {
+      this.#refused++
+      this.#reason = found
+      return
+    }
+    const before = sent.length
+    let wasKept = false
+    let wasEmpty = false
+    let wasFull = false
+    for (const part of prepare?.(event) ?? [event]) {
+      const result = normalizer.normalize(part)
+      if (result === 'kept') wasKept = true
+      else if (result === 'refused') continue
+      else if (result === 'full') {
+        wasFull = true
+        this.#unremembered++
+      } else if (isEmpty?.(result) === true) wasEmpty = true
+      else sent.push(result)
+    }
+    if (sent.length > before) return
+    if (wasFull) this.#full++
+    else if (wasKept) this.#kept++
+    else if (wasEmpty) this.#empty++
+    else {
+      this.#refused++
+      this.#reason = `the destination takes no ${event.value.type} metrics of this kind`
+    }
+  }
+
+  #report(): void {
+    const { events, logger } = this.#context
+    if (this.#kept > 0) events.discarded(this.#kept, true, baseline)
+    if (this.#empty > 0) events.discarded(this.#empty, true, nothing)
+    const forgotten = this.#how.normalizer.takeForgotten()
+    if (forgotten > 0) {
+      logger.warn({ series: forgotten }, 'Series that were silent for an hour made room for others; they begin anew.')
+    }
+    if (this.#unremembered > 0) {
+      events.error({
+        type: 'encoder_failed',
+        stage: 'processing',
+        code: 'too_many_series',
+        message:
+          'Too many series are remembered, or one has become too large; metrics of further ones, and of it, are discarded.',
+        count: this.#unremembered,
+      })
+      events.discarded(this.#full, false, noRoom)
+    }
+    if (this.#refused > 0) {
+      events.error({
+        type: 'encoder_failed',
+        stage: 'processing',
+        message: 'Metrics could not be encoded; they are discarded.',
+        fields: { problem: this.#reason },
+        count: this.#refused,
+        level: 'warn',
+      })
+      events.discarded(this.#refused, false, 'The metric could not be encoded.')
+    }
   }
 }
