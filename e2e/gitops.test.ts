@@ -161,13 +161,5 @@ describe.skipIf(missing !== undefined)(`GitOps${missing === undefined ? '' : ` (
         }
       })
     }
-    test('every reason of a condition is explained', async () => {
-      const conditions = await readFile(join(root, 'operator/src/api/conditions.ts'), 'utf8')
-      const list = /export const reasons = \[(.*?)\] as const/s.exec(conditions)?.[1] ?? ''
-      const page = await readFile(join(guide, 'troubleshooting.md'), 'utf8')
-      const reasons = [...list.matchAll(/'(\w+)'/g)].map((match) => match[1] as string)
-      expect(reasons.length).toBeGreaterThan(20)
-      expect(reasons.filter((reason) => !page.includes(`\`${reason}\``))).toEqual([])
-    })
   })
 })

@@ -20,7 +20,7 @@ export type ConditionType = (typeof conditionTypes)[number]
 export type ConditionStatus = 'True' | 'False' | 'Unknown'
 
 /** Every reason of every condition. */
-const reasons = [
+export const reasons = [
   // Accepted
   'Valid',
   'InvalidConfig',
