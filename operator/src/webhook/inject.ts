@@ -90,29 +90,9 @@ export function injectSidecar(pod: Pod, options: InjectOptions): Injection {
     )
 
   const bare = withoutSidecar(pod)
-  const volume = asked[annotations.volume]
-  if (volume === undefined || !/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(volume) || volume.startsWith(sidecarPrefix))
-    return refuse(
-      `${annotations.volume} must name the volume with the log files, such as \`logs\`; found ${quoted(volume)}.`,
-    )
-  const logPaths = listOf(asked[annotations.paths])
-  const wrong = logPaths.find((path) => !path.startsWith('/') || path.split('/').includes('..'))
-  if (wrong !== undefined)
-    return refuse(`${annotations.paths} must hold absolute paths such as \`/logs/*.log\`; found ${quoted(wrong)}.`)
-
-  const present = bare.spec.volumes?.find((one) => one.name === volume)
-  if (present !== undefined && present.emptyDir === undefined)
-    return refuse(`volume "${volume}" is no emptyDir, and sidecars read nothing else.`)
-  const users = bare.spec.containers.filter((container) => mountOf(container, volume) !== undefined)
-  const mountPath = users.map((container) => mountOf(container, volume)?.mountPath).find(Boolean) ?? folderOf(logPaths)
-  if (mountPath === undefined)
-    return refuse(`no container mounts volume "${volume}", and ${annotations.paths} does not say where the files are.`)
-  const outside = logPaths.find((path) => !path.startsWith(`${mountPath.replace(/\/$/, '')}/`))
-  if (outside !== undefined)
-    return refuse(
-      `${annotations.paths} has ${quoted(outside)}, which is outside of volume "${volume}" at ${mountPath}.`,
-    )
-
+  const place = placeOf(bare, asked)
+  if (typeof place === 'string') return refuse(place)
+  const { volume, mountPath, logPaths, users, isPresent } = place
   const declared = users[0]?.securityContext?.runAsUser ?? bare.spec.securityContext?.runAsUser
   const parts = sidecarParts(agent, options.input, {
     volume,
@@ -144,12 +124,46 @@ export function injectSidecar(pod: Pod, options: InjectOptions): Injection {
       ...(native ? { initContainers: [sidecar, ...(bare.spec.initContainers ?? [])] } : {}),
       volumes: [
         ...(bare.spec.volumes ?? []),
-        ...(present === undefined ? [{ name: volume, emptyDir: {} }] : []),
+        ...(isPresent ? [] : [{ name: volume, emptyDir: {} }]),
         ...(parts.volumes as readonly Volume[]),
       ],
     },
   }
   return { allowed: true, patch: difference(pod, wanted), warnings: warningsOf(pod, users, bare) }
+}
+
+/** The volume that the sidecar reads. */
+interface Place {
+  readonly volume: string
+  readonly mountPath: string
+  readonly logPaths: readonly string[]
+  /** Containers that mount it. */
+  readonly users: readonly Container[]
+  /** Whether the pod has it already. */
+  readonly isPresent: boolean
+}
+
+/** What the annotations and the pod say of the volume; or why it cannot be read. */
+function placeOf(bare: Pod, asked: Readonly<Record<string, string>>): Place | string {
+  const volume = asked[annotations.volume]
+  if (volume === undefined || !/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(volume) || volume.startsWith(sidecarPrefix))
+    return `${annotations.volume} must name the volume with the log files, such as \`logs\`; found ${quoted(volume)}.`
+  const logPaths = listOf(asked[annotations.paths])
+  const wrong = logPaths.find((path) => !path.startsWith('/') || path.split('/').includes('..'))
+  if (wrong !== undefined)
+    return `${annotations.paths} must hold absolute paths such as \`/logs/*.log\`; found ${quoted(wrong)}.`
+
+  const present = bare.spec.volumes?.find((one) => one.name === volume)
+  if (present !== undefined && present.emptyDir === undefined)
+    return `volume "${volume}" is no emptyDir, and sidecars read nothing else.`
+  const users = bare.spec.containers.filter((container) => mountOf(container, volume) !== undefined)
+  const mountPath = users.map((container) => mountOf(container, volume)?.mountPath).find(Boolean) ?? folderOf(logPaths)
+  if (mountPath === undefined)
+    return `no container mounts volume "${volume}", and ${annotations.paths} does not say where the files are.`
+  const outside = logPaths.find((path) => !path.startsWith(`${mountPath.replace(/\/$/, '')}/`))
+  if (outside !== undefined)
+    return `${annotations.paths} has ${quoted(outside)}, which is outside of volume "${volume}" at ${mountPath}.`
+  return { volume, mountPath, logPaths, users, isPresent: present !== undefined }
 }
 
 /** Warnings for annotations beside the template of a workload, which have no effect there. */

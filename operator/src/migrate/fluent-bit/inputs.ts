@@ -110,15 +110,13 @@ interface Joined {
   readonly pods: Readonly<Record<string, unknown>>
 }
 
-function podLogs(
+/** The condition that chooses pods by the names of their files, as the paths do; undefined if all are chosen. */
+function choiceOf(
   section: Section,
   context: Context,
   paths: readonly string[],
   excluded: readonly string[],
-  shared: Readonly<Record<string, unknown>>,
-  joined: Joined | undefined,
-): SourcePart {
-  const steps: Step[] = []
+): string | undefined {
   const name =
     'name = "/var/log/containers/" + (string(.orchestrator.pod_name) ?? "") + "_" + (string(.orchestrator.pod_namespace) ?? "") + "_" + (string(.orchestrator.container_name) ?? "") + "-" + replace(string(.orchestrator.container_id) ?? "", r\'^.*://\', "") + ".log"'
   const isAmong = (globs: readonly string[]) =>
@@ -143,8 +141,21 @@ function podLogs(
     ...(isAll ? [] : [`(${isAmong(wanted)})`]),
     ...(unwanted.length > 0 ? [`!(${isAmong(unwanted)})`] : []),
   ]
+  return tests.length > 0 ? `${name}\n${tests.join(' && ')}` : undefined
+}
+
+function podLogs(
+  section: Section,
+  context: Context,
+  paths: readonly string[],
+  excluded: readonly string[],
+  shared: Readonly<Record<string, unknown>>,
+  joined: Joined | undefined,
+): SourcePart {
+  const steps: Step[] = []
   if (isOn(lastValue(section, 'skip_empty_lines'), false)) steps.push({ type: 'filter', text: '.message != ""' })
-  if (tests.length > 0) steps.push({ type: 'filter', text: `${name}\n${tests.join(' && ')}` })
+  const choice = choiceOf(section, context, paths, excluded)
+  if (choice !== undefined) steps.push({ type: 'filter', text: choice })
 
   const parser = lastValue(section, 'parser')
   const definition = parser === undefined ? undefined : findParser(parser, context)

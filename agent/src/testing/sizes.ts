@@ -1,0 +1,61 @@
+// Files and functions that are longer than the limits: what is longer hides several ideas, which want names and files of their own.
+
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseAst } from 'rolldown/parseAst'
+import { developmentRooms, roomOf } from './rooms.ts'
+
+const maxFileLines = 600
+const maxFunctionLines = 80
+
+interface Node {
+  readonly type: string
+  readonly start: number
+  readonly end: number
+  readonly [member: string]: unknown
+}
+
+const isNode = (value: unknown): value is Node =>
+  typeof value === 'object' && value !== null && 'type' in value && 'start' in value
+
+function nameOf(node: Node): string | undefined {
+  const named = node['id'] ?? node['key']
+  if (!isNode(named) || typeof named['name'] !== 'string') return undefined
+  return named.type === 'PrivateIdentifier' ? `#${named['name']}` : named['name']
+}
+
+/** Names of the functions that are too long. A function without a name has that of what it is assigned to or stands in. */
+function longFunctions(source: string): string[] {
+  const found: string[] = []
+  const visit = (value: unknown, name: string): void => {
+    if (Array.isArray(value)) for (const each of value) visit(each, name)
+    if (!isNode(value)) return
+    const own = nameOf(value) ?? name
+    const isFunction = /^(?:Arrow)?Function(?:Declaration|Expression)?/.test(value.type) && isNode(value['body'])
+    const lines = isFunction ? source.slice(value.start, value.end).split('\n').length : 0
+    if (lines > maxFunctionLines) found.push(own)
+    for (const member of Object.values(value)) visit(member, own)
+  }
+  visit(parseAst(source, { lang: 'ts' }), '')
+  return found
+}
+
+export interface Sizes {
+  /** Number of files that were read. */
+  readonly files: number
+  /** What is too long: a path, or a path and the name of a function. */
+  readonly long: readonly string[]
+}
+
+/** Reads what ships of a workspace, below its folder of sources. */
+export function sizesIn(root: string): Sizes {
+  const shipped = globSync('**/*.ts', { cwd: root }).filter(
+    (path) => !path.endsWith('.test.ts') && !developmentRooms.includes(roomOf(path)),
+  )
+  const long = shipped.flatMap((path) => {
+    const source = readFileSync(join(root, path), 'utf8')
+    const isLong = source.split('\n').length - 1 > maxFileLines
+    return [...(isLong ? [path] : []), ...longFunctions(source).map((name) => `${path} ${name}`)]
+  })
+  return { files: shipped.length, long: long.toSorted() }
+}
