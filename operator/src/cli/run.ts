@@ -1,9 +1,9 @@
-// `penstock run -f DIR [--for 10s]`: compiles the resources of a folder and runs them here. Sample pods stand in for a cluster,
-// but nothing else is made up: their log files are tailed and their metadata is listed from an API server as on a node.
+// `penstock run -f DIR [--for 10s]`: compiles the resources of a folder and runs them here. Sample pods, or files for them, stand in
+// for a cluster, but nothing else is made up: their log files are tailed and their metadata is listed from an API server as on a node.
 // Sinks of type `console` print short lines for people, or JSON, whatever codec they have; so do sinks that cannot deliver from here.
 
 import { spawn } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -13,6 +13,8 @@ import { fileURLToPath } from 'node:url'
 import type { ComponentView } from '@penstock/agent/api/components'
 import { pause } from '@penstock/agent/clock'
 import { fileBeside } from '@penstock/agent/remap/worker-file'
+import { orchestratorEvents } from '@penstock/agent/sources/orchestrator_events'
+import { orchestratorLogs } from '@penstock/agent/sources/orchestrator_logs'
 import { type ColorChoice, colorChoices, takesColors } from '@penstock/agent/terminal'
 import type { Table } from '../compile/compiled.ts'
 import { type CompiledResources, compileFiles, configText } from '../compile/config.ts'
@@ -26,16 +28,27 @@ import {
   resourcePaths,
 } from './arguments.ts'
 import { printProblems } from './problems.ts'
+import { allDelivered, givenInputs, quietLimitMs, RunInput } from './run-input.ts'
 import { RunScreen } from './run-screen.ts'
 import { isScreen, shownSinks, unreachable } from './run-sinks.ts'
 import { SampleApiServer } from './sample-cluster/api-server.ts'
-import { sampleNode, sampleObjects, samplePodNames, writeSampleLogs } from './sample-cluster/pods.ts'
+import {
+  sampleContainers,
+  sampleNode,
+  sampleObjects,
+  samplePodNames,
+  writeGivenLog,
+  writeSampleLogs,
+} from './sample-cluster/pods.ts'
 
 export const usage = `Usage: penstock run [-f] PATH… [FLAGS]
 
-Compiles resources and runs them here, on sample pods, until Ctrl-C.
+Compiles resources and runs them here, on sample pods, until Ctrl-C; or on files, until their events are delivered.
 
 ${resourceFlagHelp}
+  --input [NAME=]FILE        lines that sources read instead, such as \`kubectl logs --timestamps POD\` prints, or - for standard input.
+                             NAME: a sample pod (${sampleContainers.join(', ')}, shop/${sampleContainers[0]}) or a source; left out, the first pod and every source
+                             without pods: messages of a queue, \`kubectl get events -o yaml\`, a status page. May be repeated
   --for TIME                 stop after this time, such as 10s
   --print                    print all events, and deliver none
   -o, --output FORMAT        of events on the console: pretty, short lines for people; json (pretty)
@@ -46,6 +59,7 @@ type Output = 'pretty' | 'json'
 
 export const options = {
   ...resourceOptions,
+  input: { type: 'string', multiple: true },
   for: { type: 'string' },
   print: { type: 'boolean', default: false },
   output: { type: 'string', short: 'o', default: 'pretty' },
@@ -58,6 +72,7 @@ export async function run(argv: string[]): Promise<number> {
   const output = oneOf('output', values.output, ['pretty', 'json'])
   const color = oneOf('color', values.color, colorChoices)
   const paths = resourcePaths(values.file, positionals)
+  const given = givenInputs(values.input ?? [], paths)
   const compiled = compileFiles(paths, {
     ownMachine: true,
     secretsRequired: !values.print,
@@ -72,21 +87,30 @@ export async function run(argv: string[]): Promise<number> {
 
   const folder = mkdtempSync(join(tmpdir(), 'penstock-run-'))
   try {
-    const namespaces = [...new Set(compiled.pipelines.map((pipeline) => pipeline.namespace || 'default'))]
-    await using server = new SampleApiServer(namespaces.flatMap(sampleObjects))
+    const own = compiled.pipelines.map((pipeline) => pipeline.namespace || 'default')
+    await using input = await RunInput.open(compiled.config.sources, given, [...new Set(own)], folder)
+    const namespaces = [...new Set([...own, ...input.pods.map((pod) => pod.namespace)])]
+    await using server = new SampleApiServer([...namespaces.flatMap(sampleObjects), ...input.events])
     const address = await server.open()
     const logsDir = join(folder, 'pods')
     const api = `127.0.0.1:${await freePort()}`
-    const config = agentConfig(compiled, folder, logsDir, address, api)
+    const config = agentConfig({ ...compiled.config, sources: input.sources }, folder, logsDir, address, api)
     const isReplaced = values.print ? () => true : await replaced(config.sinks)
     const sinks = shownSinks(config.sinks, output === 'json' ? 'json' : 'native_json', isReplaced)
     const configFile = join(folder, 'agent.json')
     writeFileSync(configFile, configText({ ...config, sinks }))
     const terminal = { out: process.stdout, err: process.stderr, color: takesColors(process.stdout, color) }
     const screens = Object.values(sinks).filter(isScreen)
-    const screen = new RunScreen(terminal, output === 'pretty' && screens.length === 1)
+    const isSample = given.length === 0
+    const screen = new RunScreen(terminal, isSample && output === 'pretty' && screens.length === 1)
+    introduce(compiled)
+    if (!isSample) {
+      for (const pod of input.pods) await writeGivenLog(logsDir, pod)
+      const quietMs = quietLimitMs(config.sources)
+      return await runAgent(configFile, api, screen, { limit, output, color, quietMs, stdin: input.stdin })
+    }
     const writers = namespaces.map((namespace) => writeSampleLogs(logsDir, namespace, (line) => screen.input(line)))
-    introduce(compiled, logsDir, next(api, paths))
+    introduceSamples(logsDir, next(api, paths))
     const code = await runAgent(configFile, api, screen, { limit, output, color })
     for (const writer of writers) writer.close()
     return code
@@ -106,12 +130,12 @@ async function replaced(sinks: Readonly<Record<string, Table>>): Promise<(id: st
 
 /** The compiled configuration with what belongs to this machine: where logs, metadata and state are. */
 function agentConfig(
-  compiled: CompiledResources,
+  compiled: CompiledResources['config'],
   folder: string,
   logsDir: string,
   address: string,
   api: string,
-): Table & { readonly sinks: Readonly<Record<string, Table>> } {
+): Table & Pick<CompiledResources['config'], 'sources' | 'sinks'> {
   const kubeConfig = join(folder, 'kubeconfig')
   writeFileSync(
     kubeConfig,
@@ -127,13 +151,13 @@ function agentConfig(
   const dataDir = join(folder, 'data')
   mkdirSync(dataDir)
   const sources = Object.fromEntries(
-    Object.entries(compiled.config.sources).map(([id, source]) => {
-      const options = source as Record<string, unknown>
-      if (options['type'] !== 'orchestrator_logs') return [id, options]
-      return [id, { ...options, logs_dir: logsDir, kube_config_file: kubeConfig, self_node_name: sampleNode }]
+    Object.entries(compiled.sources).map(([id, source]): [string, Table] => {
+      if (source['type'] === orchestratorEvents.type) return [id, { ...source, kube_config_file: kubeConfig }]
+      if (source['type'] !== orchestratorLogs.type) return [id, source]
+      return [id, { ...source, logs_dir: logsDir, kube_config_file: kubeConfig, self_node_name: sampleNode }]
     }),
   )
-  const { transforms, sinks } = compiled.config
+  const { transforms, sinks } = compiled
   return { data_dir: dataDir, api: { enabled: true, address: api }, sources, transforms, sinks }
 }
 
@@ -144,18 +168,24 @@ interface RunOptions {
   readonly limit: number | undefined
   readonly output: Output
   readonly color: ColorChoice
+  /** How long nothing may move before the run ends; undefined: it goes on. */
+  readonly quietMs?: number
+  /** A file that the agent reads as its standard input. */
+  readonly stdin?: string | undefined
 }
 
 async function runAgent(config: string, api: string, screen: RunScreen, options: RunOptions): Promise<number> {
   const main = fileURLToPath(fileBeside('agent', import.meta.url))
   const color = takesColors(process.stderr, options.color) ? 'always' : 'never'
+  const stdin = options.stdin === undefined ? undefined : openSync(options.stdin, 'r')
   const agent = spawn(
     process.execPath,
     ['--conditions=source', main, ...quietly, '--color', color, '--config', config],
     {
-      stdio: ['ignore', options.output === 'pretty' ? 'pipe' : 'inherit', 'pipe', 'ipc'],
+      stdio: [stdin ?? 'ignore', options.output === 'pretty' ? 'pipe' : 'inherit', 'pipe', 'ipc'],
     },
   )
+  if (stdin !== undefined) closeSync(stdin)
   // Ctrl-C in a terminal reaches the agent too, which then ends cleanly; a signal sent to this process alone is passed on.
   const interrupt = () => void agent.kill('SIGTERM')
   const ignore = () => {}
@@ -177,6 +207,10 @@ async function runAgent(config: string, api: string, screen: RunScreen, options:
     startedAt = performance.now()
     screen.stay(`Ctrl-C ends. Each step: npx penstock-agent tap --url http://${api}`)
     end = options.limit === undefined ? undefined : setTimeout(interrupt, options.limit)
+    if (options.quietMs === undefined) return
+    void allDelivered(api, options.quietMs, ended.signal).then((isOver) => {
+      if (isOver) interrupt()
+    })
   })
   try {
     return await new Promise<number>((resolve, reject) => {
@@ -224,8 +258,8 @@ async function answering(api: string, over: AbortSignal): Promise<boolean> {
   return false
 }
 
-/** The header: what runs, on what, and what to do next. */
-function introduce(compiled: CompiledResources, logsDir: string, advice: string): void {
+/** The header: what runs. */
+function introduce(compiled: CompiledResources): void {
   for (const pipeline of compiled.pipelines) {
     const spec = pipeline.content['spec'] as Record<string, { name: string }[] | undefined>
     const names = (list: string) => (spec[list] ?? []).map((entry) => entry.name).join(', ')
@@ -233,6 +267,10 @@ function introduce(compiled: CompiledResources, logsDir: string, advice: string)
     const id = pipeline.namespace === '' ? pipeline.name : `${pipeline.namespace}/${pipeline.name}`
     console.error(`${pipeline.kind} ${id}: ${steps.join(' -> ')}`)
   }
+}
+
+/** On what it runs, and what to do next. */
+function introduceSamples(logsDir: string, advice: string): void {
   console.error(`Sample pods: ${samplePodNames.join(', ')}`)
   console.error(`They write their logs below ${logsDir}.\n\n${advice}\n`)
 }

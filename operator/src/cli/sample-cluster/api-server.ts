@@ -1,13 +1,13 @@
-// A loopback stand-in for the Kubernetes API, as far as an agent asks it: its version, and list and watch of pods, namespaces
-// and nodes with field and label selectors. It lets `penstock run` show real tailing and real enrichment where there is no cluster.
+// A loopback stand-in for the Kubernetes API, as far as an agent asks it: its version, and list and watch of pods, namespaces, nodes
+// and Events with field and label selectors. It lets `penstock run` show real tailing and real enrichment where there is no cluster.
 
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { compileSelector } from '@penstock/agent/kube/labels'
 
 export interface KubeObject {
-  readonly kind: 'Pod' | 'Namespace' | 'Node'
-  readonly apiVersion: 'v1'
+  readonly kind: 'Pod' | 'Namespace' | 'Node' | 'Event'
+  readonly apiVersion: 'v1' | 'events.k8s.io/v1'
   readonly metadata: {
     readonly name: string
     readonly namespace?: string
@@ -21,7 +21,13 @@ export interface KubeObject {
 }
 
 const notFound = { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason: 'NotFound', code: 404 }
-const kinds = { pods: 'Pod', namespaces: 'Namespace', nodes: 'Node' } as const
+/** The kind that each path lists, with the group and version of its objects. */
+const lists = {
+  '/api/v1/pods': { kind: 'Pod', apiVersion: 'v1' },
+  '/api/v1/namespaces': { kind: 'Namespace', apiVersion: 'v1' },
+  '/api/v1/nodes': { kind: 'Node', apiVersion: 'v1' },
+  '/apis/events.k8s.io/v1/events': { kind: 'Event', apiVersion: 'events.k8s.io/v1' },
+} as const
 
 export class SampleApiServer implements AsyncDisposable {
   readonly #objects: readonly KubeObject[]
@@ -46,8 +52,10 @@ export class SampleApiServer implements AsyncDisposable {
         response.end(JSON.stringify(found ?? notFound))
         return
       }
-      const resource = /^\/api\/v1\/(pods|namespaces|nodes)$/.exec(url.pathname)?.[1] as keyof typeof kinds | undefined
-      if (resource === undefined) {
+      const [, group, namespace, resource] =
+        /^(\/apis?\/.+?)(?:\/namespaces\/([^/]+))?(\/[^/]+)$/.exec(url.pathname) ?? []
+      const listed = lists[`${group}${resource}` as keyof typeof lists]
+      if (listed === undefined) {
         response.writeHead(404, { 'content-type': 'application/json' })
         response.end(JSON.stringify(notFound))
         return
@@ -63,12 +71,18 @@ export class SampleApiServer implements AsyncDisposable {
       const isSelected = compileSelector(url.searchParams.get('labelSelector') ?? '')
       const items = this.#objects.filter(
         (object) =>
-          object.kind === kinds[resource] &&
+          object.kind === listed.kind &&
+          (namespace === undefined || object.metadata.namespace === namespace) &&
           matchesFields(object, url.searchParams.get('fieldSelector') ?? '') &&
           isSelected(object.metadata.labels ?? {}),
       )
       response.end(
-        JSON.stringify({ kind: `${kinds[resource]}List`, apiVersion: 'v1', metadata: { resourceVersion: '1' }, items }),
+        JSON.stringify({
+          kind: `${listed.kind}List`,
+          apiVersion: listed.apiVersion,
+          metadata: { resourceVersion: '1' },
+          items,
+        }),
       )
     })
   }

@@ -1,8 +1,10 @@
 // Sample pods of a small shop and what they log, written as the kubelet writes it: CRI lines in
 // `<logs>/<namespace>_<pod>_<uid>/<container>/<restart>.log`, renamed when they grow too large.
 
-import { appendFileSync, mkdirSync, renameSync, statSync } from 'node:fs'
+import { appendFileSync, createReadStream, createWriteStream, mkdirSync, renameSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { pipeline } from 'node:stream/promises'
 import type { KubeObject } from './api-server.ts'
 
 export const sampleNode = 'laptop'
@@ -70,6 +72,9 @@ export const samplePodNames: readonly string[] = pods.map(
       .map(([key, value]) => `${key}=${value}`)
       .join(', ')})`,
 )
+
+/** The containers of the sample pods, by which files can be given for their logs. */
+export const sampleContainers: readonly string[] = pods.map(({ container }) => container)
 
 /** Objects as the API has them: the node, the namespace and the pods. */
 export function sampleObjects(namespace: string): KubeObject[] {
@@ -154,7 +159,7 @@ export function writeSampleLogs(
   maxBytes = 64 * 1024,
 ): SampleWriter {
   let turn = 0
-  const folders = pods.map((pod) => join(logsDir, `${namespace}_${pod.name}_${pod.uid}`, pod.container))
+  const folders = pods.map((pod) => folderOf(logsDir, namespace, pod))
   for (const folder of folders) mkdirSync(folder, { recursive: true })
   const write = () => {
     for (const [index, pod] of pods.entries()) {
@@ -169,6 +174,40 @@ export function writeSampleLogs(
   write()
   const timer = setInterval(write, everyMs)
   return { close: () => clearInterval(timer) }
+}
+
+/** Longer lines are cut into parts of so many bytes, as container runtimes do. */
+const maxPartBytes = 16 * 1024
+
+/** What `kubectl logs --timestamps` writes before each line. */
+const timestamped = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)) ?(.*)$/s
+
+/** Writes the lines of a file as the log of a sample pod: with their own times if `kubectl logs --timestamps` has written them. */
+export async function writeGivenLog(
+  logsDir: string,
+  { namespace, container, file }: { readonly namespace: string; readonly container: string; readonly file: string },
+): Promise<void> {
+  const pod = pods.find((each) => each.container === container)
+  if (pod === undefined) throw new TypeError(`There is no sample pod \`${container}\`.`)
+  const folder = folderOf(logsDir, namespace, pod)
+  mkdirSync(folder, { recursive: true })
+  // A character for each byte: whatever the file holds is passed on.
+  const lines = createInterface({ input: createReadStream(file, 'latin1'), crlfDelay: Number.POSITIVE_INFINITY })
+  const written = async function* () {
+    for await (const line of lines) {
+      const [, time = now(), text = line] = timestamped.exec(line) ?? []
+      let start = 0
+      for (; text.length - start > maxPartBytes; start += maxPartBytes) {
+        yield `${time} stdout P ${text.slice(start, start + maxPartBytes)}\n`
+      }
+      yield `${time} stdout F ${text.slice(start)}\n`
+    }
+  }
+  await pipeline(written, createWriteStream(join(folder, '0.log'), { encoding: 'latin1', flags: 'a' }))
+}
+
+function folderOf(logsDir: string, namespace: string, pod: SamplePod): string {
+  return join(logsDir, `${namespace}_${pod.name}_${pod.uid}`, pod.container)
 }
 
 /** The current time with nanoseconds, as container runtimes write it. */

@@ -1,0 +1,233 @@
+// `penstock run --input [NAME=]FILE`: files in place of what the sources of a Pipeline read on a cluster. Each file becomes what its
+// source really reads: the log of a sample pod, Events of the API server, the page of a web server, a log file, or messages.
+
+import { createReadStream, createWriteStream, statSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join, resolve } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import type { ComponentView } from '@penstock/agent/api/components'
+import { pause } from '@penstock/agent/clock'
+import { errorText, PenstockError } from '@penstock/agent/errors'
+import { amqp } from '@penstock/agent/sources/amqp'
+import { cloudQueue } from '@penstock/agent/sources/cloud_queue'
+import { file as fileSource } from '@penstock/agent/sources/file'
+import { orchestratorEvents } from '@penstock/agent/sources/orchestrator_events'
+import { orchestratorLogs } from '@penstock/agent/sources/orchestrator_logs'
+import { stdin } from '@penstock/agent/sources/stdin'
+import { webserverMetrics } from '@penstock/agent/sources/webserver_metrics'
+import type { Table } from '../compile/compiled.ts'
+import type { KubeObject } from './sample-cluster/api-server.ts'
+import { eventsOf } from './sample-cluster/events.ts'
+import { sampleContainers } from './sample-cluster/pods.ts'
+
+/** A file as the command line names it. */
+interface Given {
+  /** A sample pod or a source; undefined: the first pod, and all sources without pods. */
+  readonly name: string | undefined
+  readonly file: string
+}
+
+/** The log of a sample pod. */
+export interface PodInput {
+  readonly namespace: string
+  readonly container: string
+  readonly file: string
+}
+
+const standardInput = '-'
+const named = /^((?:[a-z0-9-]+\/)?[a-z0-9-]+)=(.+)$/s
+
+/**
+ * @param resources paths of the resources, one of which may be standard input, too
+ * @throws PenstockError if a file cannot be read
+ */
+export function givenInputs(words: readonly string[], resources: readonly string[]): readonly Given[] {
+  const given = words.map((word): Given => {
+    const [, name, file = word] = named.exec(word) ?? []
+    return { name, file }
+  })
+  if ([...given.map(({ file }) => file), ...resources].filter((path) => path === standardInput).length > 1) {
+    throw new PenstockError('PEN_USAGE', '`--input -` reads standard input, which is there once.')
+  }
+  for (const { file } of given) {
+    if (file === standardInput) continue
+    try {
+      if (statSync(file).isDirectory()) throw new Error('it is a folder')
+    } catch (error) {
+      throw new PenstockError('PEN_USAGE', `"${file}" cannot be read: ${errorText(error)}.`, { cause: error })
+    }
+  }
+  return given
+}
+
+/** Everything that stands in for what a cluster has. */
+export class RunInput implements AsyncDisposable {
+  /** Sources as the agent runs them, by id. */
+  readonly sources: Record<string, Table> = {}
+  readonly pods: PodInput[] = []
+  /** Events that the API server gives. */
+  readonly events: KubeObject[] = []
+  /** The file that the agent reads as its standard input. */
+  stdin: string | undefined
+  readonly #pages: Server[] = []
+
+  /**
+   * @param namespaces those of the Pipelines
+   * @param folder for a copy of standard input
+   */
+  static async open(
+    sources: Readonly<Record<string, Table>>,
+    given: readonly Given[],
+    namespaces: readonly string[],
+    folder: string,
+  ): Promise<RunInput> {
+    const input = new RunInput()
+    const files: Given[] = []
+    for (const one of given) {
+      const file = one.file === standardInput ? join(folder, 'input') : resolve(one.file)
+      if (one.file === standardInput) await pipeline(process.stdin, createWriteStream(file))
+      files.push({ ...one, file })
+    }
+    const taken = new Set<Given>()
+    if (Object.values(sources).some(isPodLogs)) {
+      for (const one of files) {
+        const pods = podsOf(one, namespaces)
+        input.pods.push(...pods)
+        if (pods.length > 0) taken.add(one)
+      }
+    }
+    for (const [id, source] of Object.entries(sources)) {
+      const name = id.slice(id.lastIndexOf('/') + 1)
+      const one = files.find((each) => each.name === name) ?? files.find((each) => each.name === undefined)
+      const stand = one === undefined || isPodLogs(source) ? undefined : await input.#standIn(name, source, one)
+      input.sources[id] = stand ?? source
+      if (one !== undefined && stand !== undefined) taken.add(one)
+    }
+    const unread = files.find((one) => !taken.has(one))
+    if (unread !== undefined) throw unreadError(unread, Object.keys(sources))
+    return input
+  }
+
+  /** The source that reads the file instead; undefined if it has no file to read. */
+  async #standIn(name: string, source: Table, { name: wanted, file }: Given): Promise<Table | undefined> {
+    switch (source['type']) {
+      case fileSource.type:
+        return { ...source, include: [file], exclude: [], read_from: 'beginning' }
+      case orchestratorEvents.type:
+        this.events.push(...eventsOf(file))
+        return { ...source, read_from: 'beginning' }
+      case webserverMetrics.type: {
+        const address = await this.#serve(file)
+        const endpoints = (source['endpoints'] as readonly string[]).map((endpoint) => {
+          const { pathname, search } = new URL(endpoint)
+          return `${address}${pathname}${search}`
+        })
+        return { ...source, endpoints }
+      }
+      case stdin.type:
+      case amqp.type:
+      case cloudQueue.type: {
+        if (this.stdin !== undefined) {
+          const message = `Source ${name} cannot read a file: another source reads messages already.`
+          throw new PenstockError('PEN_USAGE', message)
+        }
+        this.stdin = file
+        // A line is a message.
+        const { decoding } = source
+        return { type: stdin.type, ...(decoding === undefined ? {} : { decoding }) }
+      }
+      default:
+        if (wanted === undefined) return undefined
+        throw new PenstockError('PEN_USAGE', `Source ${name} of type ${source['type']} cannot read a file.`)
+    }
+  }
+
+  /** The address of a server with one page. */
+  async #serve(file: string): Promise<string> {
+    const server = createServer((_, response) => {
+      response.setHeader('content-type', 'text/plain')
+      pipeline(createReadStream(file), response).catch(() => response.destroy())
+    })
+    this.#pages.push(server)
+    const { promise, resolve: opened, reject } = Promise.withResolvers<void>()
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', opened)
+    await promise
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const page of this.#pages) {
+      page.closeAllConnections()
+      await new Promise((closed) => page.close(closed))
+    }
+  }
+}
+
+function isPodLogs(source: Table): boolean {
+  return source['type'] === orchestratorLogs.type
+}
+
+/** The sample pods that get a file: `web`, `shop/web`, or the first of each namespace. */
+function podsOf({ name, file }: Given, namespaces: readonly string[]): readonly PodInput[] {
+  const slash = name?.indexOf('/') ?? -1
+  const container = name === undefined ? sampleContainers[0] : name.slice(slash + 1)
+  if (container === undefined || !sampleContainers.includes(container)) return []
+  const own = slash > 0 ? [(name as string).slice(0, slash)] : namespaces
+  return own.map((namespace) => ({ namespace, container, file }))
+}
+
+function unreadError({ name, file }: Given, ids: readonly string[]): PenstockError {
+  const sources = ids.map((id) => id.slice(id.lastIndexOf('/') + 1)).join(', ')
+  const pods = sampleContainers.join(', ')
+  const message =
+    name === undefined
+      ? `No source can read "${file}"; the sources are ${sources}.`
+      : `There is no sample pod and no source \`${name}\`; the pods are ${pods}, the sources ${sources}.`
+  return new PenstockError('PEN_USAGE', message)
+}
+
+/** How long nothing may move before the run ends, beyond what the sources themselves wait for further lines. */
+const quietMs = 1000
+/** How long the sources may take to read the first line. */
+const firstLineMs = 10_000
+
+/** How long a run must be quiet: no group of lines of any source may be incomplete. */
+export function quietLimitMs(sources: Readonly<Record<string, Table>>): number {
+  const waits = Object.values(sources).map((source) =>
+    Number((source['multiline'] as Table | undefined)?.['timeout_ms'] ?? 0),
+  )
+  return quietMs + Math.max(0, ...waits)
+}
+
+/** Waits until all events are delivered and no further ones come; false if it is over before. */
+export async function allDelivered(api: string, limitMs: number, over: AbortSignal): Promise<boolean> {
+  const startedAt = performance.now()
+  let last = ''
+  let since = startedAt
+  while (!over.aborted) {
+    const answer = await fetch(`http://${api}/v1/components`, { signal: over }).catch(() => undefined)
+    const { components = [] } = ((await answer?.json()) ?? {}) as { readonly components?: readonly ComponentView[] }
+    const now = performance.now()
+    const figures = JSON.stringify(components.map(figuresOf))
+    if (figures !== last) {
+      last = figures
+      since = now
+    }
+    const isRead = components.some((one) => one.component_kind === 'source' && one.sent_events_total > 0)
+    const isWaiting = components.some(isUndelivered) || (!isRead && now - startedAt < firstLineMs)
+    if (!isWaiting && now - since >= limitMs) return true
+    await pause(100, over)
+  }
+  return false
+}
+
+function figuresOf(one: ComponentView): readonly number[] {
+  return [one.received_bytes_total, one.received_events_total, one.sent_events_total, one.discarded_events_total]
+}
+
+function isUndelivered(one: ComponentView): boolean {
+  if (one.component_kind !== 'sink') return false
+  return (one.buffer_events ?? 0) > 0 || one.received_events_total > one.sent_events_total + one.discarded_events_total
+}

@@ -1,0 +1,39 @@
+// Events of the Kubernetes API from a file, as `kubectl get events -A -o yaml` writes it. The API has each event in two groups, and
+// kubectl prints the older one: fields are renamed here as the API server does.
+
+import { readFileSync } from 'node:fs'
+import { PenstockError } from '@penstock/agent/errors'
+import { readYamlDocuments } from '@penstock/agent/formats/yaml-documents'
+import { isTable } from '@penstock/agent/schema/walk'
+import type { KubeObject } from './api-server.ts'
+
+/** Fields of `v1` and what `events.k8s.io/v1` calls them. */
+const renamed: Readonly<Record<string, string>> = {
+  message: 'note',
+  involvedObject: 'regarding',
+  firstTimestamp: 'deprecatedFirstTimestamp',
+  lastTimestamp: 'deprecatedLastTimestamp',
+  count: 'deprecatedCount',
+  source: 'deprecatedSource',
+  reportingComponent: 'reportingController',
+}
+
+/** The Events in a file of YAML or JSON: a list, or one a document. */
+export function eventsOf(file: string): KubeObject[] {
+  const { documents, problem } = readYamlDocuments(readFileSync(file, 'utf8'))
+  const broken = problem ?? documents.flatMap(({ problems }) => problems)[0]
+  if (broken !== undefined) throw new PenstockError('PEN_USAGE', `"${file}" cannot be read: ${broken.message}.`)
+  const objects = documents.flatMap(({ value }) =>
+    isTable(value) && Array.isArray(value['items']) ? value['items'] : [value],
+  )
+  return objects.map((object: unknown, index) => {
+    if (!isTable(object) || object['kind'] !== 'Event' || !isTable(object['metadata'])) {
+      const message = `"${file}" must hold Events, as \`kubectl get events -o yaml\` prints them; document ${index + 1} is none.`
+      throw new PenstockError('PEN_USAGE', message)
+    }
+    const isOlder = object['apiVersion'] === 'v1'
+    const fields = Object.entries(object).map(([name, value]) => [isOlder ? (renamed[name] ?? name) : name, value])
+    // The agent checks each field before it uses it.
+    return { ...Object.fromEntries(fields), apiVersion: 'events.k8s.io/v1' } as KubeObject
+  })
+}
