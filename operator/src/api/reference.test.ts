@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { Ajv } from 'ajv'
 import { expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
@@ -44,12 +44,21 @@ test('a field is explained with the fields below it, wherever it stands in a lis
 
 test('the schema for editors takes the examples, and refuses what is written wrongly', () => {
   const validate = new Ajv({ strict: false }).compile(resourcesSchema())
-  const folder = join(root, 'examples/quickstart')
-  const resources = readdirSync(folder).flatMap((file) =>
-    parseAllDocuments(readFileSync(join(folder, file), 'utf8')).map((document) => document.toJS()),
+  const files = readdirSync(join(root, 'examples'), { recursive: true, encoding: 'utf8' }).map((file) =>
+    join(root, 'examples', file),
   )
-  expect(resources.length).toBeGreaterThan(2)
-  for (const resource of resources) expect(validate(resource), JSON.stringify(validate.errors?.slice(0, 3))).toBe(true)
+  let checked = 0
+  for (const file of files.filter((each) => each.endsWith('.yaml'))) {
+    const text = readFileSync(file, 'utf8')
+    const [, path] = /^# yaml-language-server: \$schema=(.+)$/m.exec(text) ?? []
+    if (path === undefined) continue
+    expect(resolve(dirname(file), path), file).toBe(join(root, 'operator/reference/schema.json'))
+    for (const document of parseAllDocuments(text)) {
+      expect(validate(document.toJS()), `${file} ${JSON.stringify(validate.errors?.slice(0, 3))}`).toBe(true)
+      checked++
+    }
+  }
+  expect(checked).toBeGreaterThan(4)
 
   const head = 'apiVersion: penstock.dev/v1alpha1\nkind: Pipeline\nmetadata: { name: a }\n'
   expect(validate(parse(`${head}spec: { sources: [{ name: a, type: x, multilin: {} }] }`))).toBe(false)

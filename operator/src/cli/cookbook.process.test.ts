@@ -1,0 +1,124 @@
+// The examples, as a reader tries them: resources without problems, tests that pass, commands that print what their README shows.
+
+import { execFile } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, describe, expect, test } from 'vitest'
+import { parseAllDocuments } from 'yaml'
+
+const root = join(import.meta.dirname, '../../..')
+const examples = join(root, 'examples')
+const recipes = readdirSync(examples).filter((name) => existsSync(join(examples, name, 'README.md')))
+
+/** `npx penstock` is this source, whatever is installed. */
+const bin = mkdtempSync(join(tmpdir(), 'penstock-cookbook-'))
+const main = join(root, 'operator/src/main.ts')
+writeFileSync(join(bin, 'npx'), `#!/bin/sh\nshift\nexec '${process.execPath}' --conditions=source '${main}' "$@"\n`, {
+  mode: 0o755,
+})
+afterAll(() => rmSync(bin, { recursive: true }))
+
+/** Runs a command as a reader pastes it, and gives what it prints. It fails as the command does. */
+async function pasted(command: string): Promise<string> {
+  const { FORCE_COLOR: _, ...environment } = process.env
+  const env = { ...environment, PATH: `${bin}:${process.env['PATH']}` }
+  // A pipeline fails with its first command that does.
+  const { stdout } = await promisify(execFile)('bash', ['-o', 'pipefail', '-c', command], { cwd: root, env })
+  return stdout
+}
+
+interface Shown {
+  readonly command: string
+  readonly output: string
+}
+
+/** The commands of a page with their output: blocks of `console`, where `$` begins a command. */
+function shownIn(page: string): readonly Shown[] {
+  const blocks = [...page.matchAll(/^```console\n(.*?)^```$/gms)].map(([, block = '']) => block)
+  return blocks.flatMap((block) =>
+    block
+      .split(/^\$ /m)
+      .slice(1)
+      .map((text) => {
+        const [command = ''] = /^(?:.*\\\n)*.*/.exec(text) ?? []
+        return { command, output: text.slice(command.length + 1) }
+      }),
+  )
+}
+
+/** Compares what a command prints with what is shown, where `…` stands for text that is new each time. */
+function expectShown(command: string, printed: string, shown: string): void {
+  // Lines of a pod stay in order, but several pods are read at once.
+  const inOrder = (text: string) => (command.split('--input').length > 2 ? text.split('\n').sort() : text.split('\n'))
+  const [lines, patterns] = [inOrder(printed), inOrder(shown)]
+  if (!shown.includes('…')) {
+    expect(lines).toEqual(patterns)
+    return
+  }
+  expect(lines).toHaveLength(patterns.length)
+  for (const [index, pattern] of patterns.entries())
+    expect(lines[index]).toMatch(new RegExp(`^${pattern.split('…').map(RegExp.escape).join('.*')}$`))
+}
+
+/** The words of a `run` that name its resources. */
+function resourcesOf(run: string): string {
+  const [, words = ''] = /penstock run (.*)/s.exec(run.replaceAll('\\\n', ' ')) ?? []
+  return words.replace(/--input \S+|--print|\|.*/gs, '').trim()
+}
+
+test('the index lists every example under its title', () => {
+  const index = readFileSync(join(examples, 'README.md'), 'utf8')
+  const listed = [...index.matchAll(/^\| \[(.+?)\]\((.+?)\/README\.md\) \| .+ \|$/gm)].map(([, title, name]) => [
+    name,
+    title,
+  ])
+  const titles = recipes.map((name) => [
+    name,
+    /^# (.+)$/m.exec(readFileSync(join(examples, name, 'README.md'), 'utf8'))?.[1],
+  ])
+  expect(Object.fromEntries(listed)).toEqual(Object.fromEntries(titles))
+  expect(listed).toHaveLength(titles.length)
+})
+
+describe.concurrent.each(recipes)('%s', (name) => {
+  const folder = join(examples, name)
+  const page = readFileSync(join(folder, 'README.md'), 'utf8')
+  const commands = shownIn(page)
+  const runs = commands.filter(({ command }) => command.startsWith('npx penstock run '))
+
+  test('every command prints what is shown', async () => {
+    for (const { command, output } of commands) expectShown(command, await pasted(command), output)
+  })
+
+  test('expected.ndjson holds the events of the first run', async ({ expect }) => {
+    expect(runs[0]?.command).toMatch(
+      new RegExp(`^npx penstock run .*--input \\S*examples/${name}/\\S+.* --print$`, 's'),
+    )
+    const command = `${runs[0]?.command} -o json`
+    expectShown(command, await pasted(command), readFileSync(join(folder, 'expected.ndjson'), 'utf8'))
+  })
+
+  test('its resources pass lint, and transforms have tests that pass', async ({ expect }) => {
+    for (const { command } of runs) {
+      expect(await pasted(`npx penstock lint ${resourcesOf(command)}`)).toMatch(/: no problems\.\n$/)
+    }
+    const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.yaml'))
+    const specs = files.flatMap((file) =>
+      parseAllDocuments(readFileSync(join(folder, file), 'utf8')).map((document) => document.toJS().spec ?? {}),
+    )
+    const untested = specs.filter(({ transforms, tests = [] }) => transforms !== undefined && tests.length === 0)
+    expect(untested).toEqual([])
+    if (specs.every(({ tests }) => tests === undefined)) return
+    expect(await pasted(`npx penstock test ${resourcesOf(runs[0]?.command ?? '')}`)).toContain('... passed')
+  })
+
+  test('its page is short, and its links lead somewhere', ({ expect }) => {
+    const text = page.replace(/^```.*?^```\n/gms, '')
+    expect(text.split('\n').filter((line) => line !== '').length).toBeLessThanOrEqual(15)
+    const links = [...text.matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)].map(([, path = '']) => path)
+    expect(links.length).toBeGreaterThan(0)
+    for (const path of links) expect(existsSync(join(folder, path)), path).toBe(true)
+  })
+})
