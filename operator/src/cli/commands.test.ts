@@ -103,6 +103,25 @@ test.each([
   rmSync(file)
 })
 
+test('tests run without the Secret that holds the address of a source', async () => {
+  const file = join(folder, 'queue.yaml')
+  const url = '{ valueFrom: { secretKeyRef: { namespace: shop, name: rabbitmq, key: url } } }'
+  writeFileSync(
+    file,
+    `apiVersion: penstock.dev/v1alpha1
+kind: ClusterPipeline
+metadata: { name: queue }
+spec:
+  sources: [{ name: queue, type: amqp, config: { connection_string: ${url} } }]
+  transforms: [{ name: known, type: filter, config: { condition: exists(.id) } }]
+  sinks: [{ name: out, type: blackhole }]
+  tests: [{ name: dropped, insertAt: known, input: { raw: x }, expect: [{ at: known, count: 0 }] }]
+`,
+  )
+  expect(await penstock(`test -f ${file}`)).toMatchObject({ code: 0, out: expect.stringContaining('... passed') })
+  rmSync(file)
+})
+
 test('resources of the platform are checked without a Pipeline', async () => {
   const file = join(folder, 'policy.yaml')
   const policy = (cpu: string) =>

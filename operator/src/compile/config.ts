@@ -9,6 +9,7 @@ import type { CompiledPipeline, CompileOptions, Table } from './compiled.ts'
 import { compilePipeline } from './pipeline.ts'
 import { compileLimits, specTooLong } from './pool.ts'
 import { loadResources, type Resource, Resources } from './resources.ts'
+import { standIn } from './secrets.ts'
 import { sharedProblems } from './shape.ts'
 import { isShared, problemsOfShared } from './shared.ts'
 
@@ -98,23 +99,32 @@ export function compileResources(
   return { config, pipelines, suspended, problems: distinct(problems) }
 }
 
-/** Values of secrets that are among the resources; a stand-in, that nobody could guess, for those that are not. */
-function valuesOf(compiled: CompiledPipeline, resources: Resources, redacted: boolean): (key: string) => string {
-  const values = new Map<string, string>()
-  const read = ({ kind, namespace, name, key }: SecretPart): Buffer => {
+/** Values of secrets that are among the resources; stand-ins, that nobody could guess, for those that are not. */
+function valuesOf(
+  compiled: CompiledPipeline,
+  resources: Resources,
+  redacted: boolean,
+): Parameters<typeof agentConfig>[1] {
+  const refs = new Map(compiled.secretRefs.map((ref) => [ref.key, ref]))
+  const read = ({ kind, namespace, name, key }: SecretPart): Buffer | undefined => {
     if (redacted && kind === 'Secret') return Buffer.from('***')
     const content = resources.find(kind, namespace, name)?.content as { data?: Table; stringData?: Table } | undefined
     const plain = kind === 'Secret' ? content?.stringData?.[key] : content?.data?.[key]
     if (typeof plain === 'string') return Buffer.from(plain)
     const encoded = kind === 'Secret' ? content?.data?.[key] : undefined
     if (typeof encoded === 'string') return Buffer.from(encoded, 'base64')
-    return Buffer.from(redacted ? `***` : `secret-${randomUUID()}`)
+    return redacted ? Buffer.from('***') : undefined
   }
-  for (const ref of compiled.secretRefs) {
-    const found = secretValue(ref, read)
-    if (found.ok) values.set(ref.key, found.value.toString('utf8'))
+  return (key, kind, type, path) => {
+    const ref = refs.get(key)
+    if (ref === undefined) return ''
+    const word = `secret-${randomUUID()}`
+    const isThere = ref.parts.every((part) => typeof part === 'string' || read(part) !== undefined)
+    // An address or a file must look like one, or the agent's library would report it.
+    if (!isThere && ref.parts.length === 1) return standIn(kind, type, path, ref, word)
+    const found = secretValue(ref, (part) => read(part) ?? Buffer.from(word))
+    return found.ok ? found.value.toString('utf8') : ''
   }
-  return (key) => values.get(key) ?? ''
 }
 
 function distinct(problems: readonly Problem[]): Problem[] {

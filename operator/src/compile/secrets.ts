@@ -65,18 +65,27 @@ export function readUserTree(
   return { tree: read(tree, path), reserved }
 }
 
-/** Text that stands for a secret while options are checked: of the form that the option wants. */
-export function standIn(kind: ComponentKind, type: string, path: readonly PathKey[], ref: SecretRef): string {
+/**
+ * Text that stands for a secret while options are checked: of the form that the option wants.
+ * @param word what stands for a value of any form
+ */
+export function standIn(
+  kind: ComponentKind,
+  type: string,
+  path: readonly PathKey[],
+  ref: SecretRef,
+  word = 'secret',
+): string {
   const composed = ref.parts.length > 1
-  if (composed) return ref.parts.map((part) => (typeof part === 'string' ? part : 'secret')).join('')
+  if (composed) return ref.parts.map((part) => (typeof part === 'string' ? part : word)).join('')
   const declaration = findComponent(kind, type)
   let schema: Schema | undefined = declaration === undefined ? undefined : optionsOf(declaration).schema
   for (const key of path) schema = schema === undefined ? undefined : schemaBelow(schema, key)
   const { address, file } = schema === undefined ? {} : meaningOf(schema)
   if (file?.inline === 'data') return 'data:application/json;base64,e30='
-  if (address === undefined || address.bare !== undefined) return 'secret'
+  if (address === undefined || address.bare !== undefined) return word
   const scheme = Object.keys(address.ports).at(-1)
-  return scheme === undefined ? 'secret' : `${scheme}://secret.invalid`
+  return scheme === undefined ? word : `${scheme}://secret.invalid`
 }
 
 /** Every Secret and ConfigMap that options or aliases refer to, before anything is known to be right about them. */
