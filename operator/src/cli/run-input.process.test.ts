@@ -126,6 +126,7 @@ test('the status page of a web server', () => {
     written('status', 'Total Accesses: 12\nIdleWorkers: 3\n'),
   ])
   const values = Object.fromEntries(events.map(({ name, counter, gauge }) => [name, counter ?? gauge]))
+  expect(events[0]).toMatchObject({ tags: { endpoint: 'http://web.shop.svc/server-status?auto' } })
   expect(values).toMatchObject({ up: { value: 1 }, access_total: { value: 12 }, workers: { value: 3 } })
 })
 

@@ -118,12 +118,12 @@ export class RunInput implements AsyncDisposable {
         this.events.push(...eventsOf(file))
         return { ...source, read_from: 'beginning' }
       case webserverMetrics.type: {
-        const address = await this.#serve(file)
-        const endpoints = (source['endpoints'] as readonly string[]).map((endpoint) => {
-          const { pathname, search } = new URL(endpoint)
-          return `${address}${pathname}${search}`
-        })
-        return { ...source, endpoints }
+        // The server answers as a proxy, so that metrics name the endpoints of the Pipeline; TLS would end at the real ones.
+        const http = await this.#serve(file)
+        const endpoints = (source['endpoints'] as readonly string[]).map((endpoint) =>
+          endpoint.replace(/^https:/i, 'http:'),
+        )
+        return { ...source, endpoints, proxy: { enabled: true, http, no_proxy: [] } }
       }
       case stdin.type:
       case amqp.type:
@@ -133,9 +133,9 @@ export class RunInput implements AsyncDisposable {
           throw new PenstockError('PEN_USAGE', message)
         }
         this.stdin = file
-        // A line is a message.
+        // A line is a message. Messages of a queue name no host.
         const { decoding } = source
-        return { type: stdin.type, ...(decoding === undefined ? {} : { decoding }) }
+        return { type: stdin.type, host_key: '', ...(decoding === undefined ? {} : { decoding }) }
       }
       default:
         if (wanted === undefined) return undefined
