@@ -5,12 +5,13 @@ import { globSync, readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { errorText, PenstockError } from '@penstock/agent/errors'
 import type { Problem } from '@penstock/agent/schema/problems'
+import type { Document } from 'yaml'
 import type { OldAgent } from '../migrate/agents.ts'
 import { Draft, type Gap, type NamedText } from '../migrate/draft.ts'
 import { printProblems } from './problems.ts'
 
-/** Prints the Pipeline; a ClusterPipeline without a namespace. Gives the exit code. */
-export function convertFile(agent: OldAgent, file: string, name: string, namespace: string | undefined): number {
+/** Prints the Pipeline, which is a ClusterPipeline without a namespace, and gives it. */
+export function convertFile(agent: OldAgent, file: string, name: string, namespace: string | undefined): Document {
   const draft = new Draft()
   agent.convert({ file, text: readText(file) }, included, draft)
   // The rules for namespaces refuse sources and sinks of files.
@@ -26,8 +27,9 @@ export function convertFile(agent: OldAgent, file: string, name: string, namespa
       `The Pipeline reads the pods of namespace ${namespace} only, where the old agent read all pods of a node.`,
     )
   }
-  process.stdout.write(draft.document({ name, namespace }).toString({ lineWidth: 0, blockQuote: 'literal' }))
-  return 0
+  const document = draft.document({ name, namespace })
+  process.stdout.write(document.toString({ lineWidth: 0, blockQuote: 'literal' }))
+  return document
 }
 
 function problemOf({ file, line, subject, reason, nearest }: Gap): Problem {

@@ -15,6 +15,7 @@ import { oldAgents } from '../migrate/agents.ts'
 import { type CommandOptions, fileOption, oneOf, parseFlags } from './arguments.ts'
 import { convertFile, readText } from './convert-other.ts'
 import { printProblems } from './problems.ts'
+import { proofHelp, proofIn, prove } from './prove.ts'
 
 type Table = Record<string, unknown>
 
@@ -29,6 +30,7 @@ Converts an agent configuration in TOML, YAML or JSON to a Pipeline, and reports
   --name NAME                of the Pipeline (converted)
   -n, --namespace NS         of the Pipeline (default)
   --cluster                  a ClusterPipeline instead
+${proofHelp}
 `
 
 export const options = {
@@ -37,6 +39,10 @@ export const options = {
   namespace: { type: 'string', short: 'n' },
   cluster: { type: 'boolean', default: false },
   from: { type: 'string' },
+  prove: { type: 'string' },
+  against: { type: 'string' },
+  sink: { type: 'string' },
+  ignore: { type: 'string', multiple: true },
 } as const satisfies CommandOptions
 
 export async function run(argv: string[]): Promise<number> {
@@ -54,6 +60,7 @@ export async function run(argv: string[]): Promise<number> {
   if (!new RegExp(namePattern).test(values.name)) {
     throw new PenstockError('PEN_USAGE', `\`--name\` must match ${namePattern}; found \`${values.name}\`.`)
   }
+  const proof = proofIn(values)
   const text = readText(file)
   const from = values.from === undefined ? undefined : oneOf('from', values.from, agentNames)
   const agent = oldAgents.find(({ name, recognises }) =>
@@ -61,7 +68,8 @@ export async function run(argv: string[]): Promise<number> {
   )
   if (agent !== undefined) {
     if (from === undefined) console.error(`Read as a configuration of ${agent.title}; --from says otherwise.`)
-    return convertFile(agent, file, values.name, values.namespace)
+    const pipeline = convertFile(agent, file, values.name, values.namespace)
+    return proof === undefined ? 0 : prove(pipeline.toJS(), proof)
   }
   const { resource, problems } = convert(parse(text, file), {
     file,
@@ -70,7 +78,8 @@ export async function run(argv: string[]): Promise<number> {
   })
   const fine = printProblems(problems)
   if (resource !== undefined) process.stdout.write(stringify(resource, { lineWidth: 0 }))
-  return fine ? 0 : 78
+  if (!fine || resource === undefined) return 78
+  return proof === undefined ? 0 : prove(resource as Parameters<typeof prove>[0], proof)
 }
 
 function parse(text: string, file: string): Table {
