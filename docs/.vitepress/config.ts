@@ -1,0 +1,86 @@
+// The site of the documentation: the Markdown files of the repository where they stand, with local search. `npm run docs` builds it, and
+// fails for a link that leads nowhere. The guide's README is the table of contents of its pages, here as in the repository.
+
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type DefaultTheme, defineConfig } from 'vitepress'
+
+const root = join(import.meta.dirname, '../..')
+const guide = 'operator/guide'
+
+/** The sidebar is part of every page: a longer group is one link. */
+const maxItems = 30
+
+/** Sections of a README with the links in their lists and tables, as groups of the sidebar. */
+function contents(folder: string): DefaultTheme.SidebarItem[] {
+  const page = readFileSync(join(root, folder, 'README.md'), 'utf8')
+  const sections = page.split(/^## /m).slice(1)
+  return sections.map((section) => {
+    const text = section.slice(0, section.indexOf('\n'))
+    const items = [...section.matchAll(/^(?:\||-) \[([^\]]+)\]\(([^)]+)\.md\)/gm)].map(([, name = '', path = '']) => ({
+      text: name.replaceAll('`', ''),
+      link: join('/', folder, path).replace(/README$/, ''),
+    }))
+    const anchor = text.toLowerCase().replaceAll(' ', '-')
+    return items.length > maxItems
+      ? { text, link: `/${folder}/#${anchor}` }
+      : { text, collapsed: folder !== guide, items }
+  })
+}
+
+const reference: DefaultTheme.SidebarItem[] = [
+  { text: 'Resources', link: '/operator/reference/' },
+  ...contents('agent/reference'),
+]
+
+/** Markdown files that are no pages: texts for tests. */
+const excluded = ['**/node_modules/**', '**/src/testing/**', '**/src/schema/testdata/**']
+
+const isPage = (path: string) =>
+  path.endsWith('.md') && !/\/src\/(?:testing|schema\/testdata)\/|(?:^|\/)\.ci\//.test(path)
+
+export default defineConfig({
+  title: 'Penstock',
+  description: 'Collects, transforms and delivers logs and metrics on Kubernetes',
+  srcDir: root,
+  srcExclude: excluded,
+  rewrites: (id) => id.replace(/(^|\/)README\.md$/, '$1index.md'),
+  cleanUrls: true,
+  markdown: {
+    config(markdown) {
+      // Templates of Penstock are text here, and none of Vue's.
+      for (const rule of ['text', 'code_inline'] as const) {
+        const render = markdown.renderer.rules[rule]
+        if (render === undefined) throw new Error(`The renderer has no rule ${rule}.`)
+        markdown.renderer.rules[rule] = (...given) => render(...given).replaceAll('{{', '&#123;&#123;')
+      }
+      markdown.core.ruler.push('links to files', ({ tokens, env }) => {
+        const folder = join('/', env.relativePath as string, '..')
+        for (const link of tokens.flatMap(({ children }) => children ?? [])) {
+          const href = link.type === 'link_open' ? (link.attrGet('href') ?? '') : ''
+          if (href === '' || /^(?:[a-z]+:|#)/.test(href)) continue
+          const [path = '', anchor = ''] = href.split(/(?=#)/)
+          const target = join(folder, decodeURI(path))
+          if (isPage(target)) link.attrSet('href', path.replace(/(^|\/)README\.md$/, '$1index.md') + anchor)
+          // A file of the repository that is no page stays a name.
+          else if (existsSync(join(root, target))) link.attrSet('href', '#')
+        }
+      })
+    },
+  },
+  themeConfig: {
+    search: { provider: 'local' },
+    outline: [2, 3],
+    nav: [
+      { text: 'Guide', link: '/operator/guide/' },
+      { text: 'Examples', link: '/examples/' },
+      { text: 'Reference', link: '/agent/reference/' },
+      { text: 'Contributing', link: '/CONTRIBUTING' },
+    ],
+    sidebar: {
+      '/agent/reference/': reference,
+      '/operator/reference/': reference,
+      '/': contents(guide),
+    },
+  },
+})

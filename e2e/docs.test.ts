@@ -1,0 +1,74 @@
+// The documentation: links between its pages, and the site that `npm run docs` makes of them.
+
+import { execFile, execFileSync } from 'node:child_process'
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+
+const root = join(import.meta.dirname, '..')
+const tracked = execFileSync('git', ['ls-files', '-co', '--exclude-standard'], { cwd: root, encoding: 'utf8' })
+  .split('\n')
+  .filter((path) => path !== '' && existsSync(join(root, path)))
+const pages = tracked.filter(
+  (path) => path.endsWith('.md') && !/\/src\/(?:testing|schema\/testdata)\/|^e2e\/conformance\//.test(path),
+)
+
+const withoutCode = (text: string) => text.replace(/^( *)```.*?^\1```$/gms, '').replace(/`[^`\n]*`/g, '``')
+
+/** The anchors of a page: its headings as they are usually made to anchors, and those that it sets itself. */
+function anchorsOf(path: string): ReadonlySet<string> {
+  const text = readFileSync(join(root, path), 'utf8')
+  const outside = text.replace(/^( *)```.*?^\1```$/gms, '')
+  const headings = [...outside.matchAll(/^#{1,6} (.+)$/gm)].map(([, title = '']) =>
+    title
+      .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N} _-]/gu, '')
+      .trim()
+      .replaceAll(' ', '-'),
+  )
+  return new Set([...headings, ...[...text.matchAll(/<a (?:id|name)="([^"]+)"/g)].map(([, id = '']) => id)])
+}
+
+test('every link of a page leads to a file or folder of the repository, and to an anchor in it', () => {
+  const links = pages.flatMap((page) =>
+    [...withoutCode(readFileSync(join(root, page), 'utf8')).matchAll(/\]\(([^)\s]+)\)/g)].map(([, href = '']) => ({
+      page,
+      href,
+    })),
+  )
+  const inside = links.filter(({ href }) => !/^[a-z]+:/.test(href))
+  expect(inside.length).toBeGreaterThan(500)
+  const broken = inside.filter(({ page, href }) => {
+    const [path = '', anchor] = href.split('#')
+    const target = path === '' ? page : join(dirname(page), decodeURI(path))
+    if (!existsSync(join(root, target))) return true
+    return anchor !== undefined && target.endsWith('.md') && !anchorsOf(target).has(anchor)
+  })
+  expect(broken.map(({ page, href }) => `${page}: ${href}`)).toEqual([])
+})
+
+test('the site has a page for each file, and a search', async () => {
+  // A copy of the pages, so that two runs never write to one folder.
+  const folder = mkdtempSync(join(tmpdir(), 'penstock-docs-'))
+  try {
+    for (const path of tracked.filter((each) => !each.startsWith('e2e/conformance/')))
+      cpSync(join(root, path), join(folder, path))
+    symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
+    const vitepress = join(root, 'node_modules/vitepress/bin/vitepress.js')
+    await promisify(execFile)(process.execPath, [vitepress, 'build', 'docs'], { cwd: folder, maxBuffer: 1 << 24 })
+    const site = join(folder, 'docs/.vitepress/dist')
+    const missing = pages
+      .filter((page) => !page.startsWith('.ci/'))
+      .map((page) => page.replace(/(^|\/)README\.md$/, '$1index.md').replace(/\.md$/, '.html'))
+      .filter((page) => !existsSync(join(site, page)))
+    expect(missing).toEqual([])
+    const guide = readFileSync(join(site, 'operator/guide/index.html'), 'utf8')
+    expect(guide).toContain('href="/operator/guide/troubleshooting"')
+    expect(guide).toContain('VPNavBarSearch')
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}, 600_000)
