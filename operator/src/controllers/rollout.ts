@@ -12,12 +12,23 @@ import type { Artifact } from '../compile/artifact.ts'
 import type { OperatorContext, OperatorPart } from '../context.ts'
 import { type Delivered, type Delivery, isStalled, type Report } from '../fleet/delivery.ts'
 import { type FailingComponent, flowWindowMs, isAbout, rounded, steady, steadyLag } from '../fleet/flow.ts'
+import {
+  extentOf,
+  mayHold,
+  type Share,
+  type Standing,
+  Standstill,
+  shareText,
+  standingOf,
+  type Turnout,
+  turnoutOf,
+} from '../fleet/turnout.ts'
 import type { Cache } from '../kube/cache.ts'
 import { monotonicNow } from '../kube/clock.ts'
 import { namespaceType, podType } from '../kube/types.ts'
 import { labels } from '../workloads/names.ts'
 import { isLost, type PodObject } from './agent/pods.ts'
-import { fragmentsIn, shortRevision } from './revisions.ts'
+import { fragmentsIn, shortRevision, wantedIn } from './revisions.ts'
 
 /** Reports come in bursts: what they say is summed up at most so often. */
 const everyMs = 1000
@@ -56,6 +67,12 @@ interface AgentView {
   readonly live: readonly Report[]
   /** Number of pods that have said nothing for a while. */
   readonly stale: number
+  /** How its pods stand; what serves is what Pipelines are measured by. */
+  readonly turnout: Turnout
+  /** Whether its pods have been the same for a while. */
+  readonly isSettled: boolean
+  /** Pods that serve. */
+  readonly serving: ReadonlySet<Report>
   /** Pods by the revision that they run. */
   readonly byRevision: ReadonlyMap<string, readonly Report[]>
   /** Reports that name a failed pipeline, by its id. */
@@ -110,6 +127,7 @@ export class RolloutStatus implements AsyncDisposable {
   readonly #unreadSince = new Map<string, number>()
   /** Pipelines whose figures began in this process. */
   readonly #begun = new Set<string>()
+  readonly #standstill = new Standstill()
 
   constructor(context: OperatorContext, delivery: Delivery) {
     this.#context = context
@@ -178,6 +196,7 @@ export class RolloutStatus implements AsyncDisposable {
       this.#reportPipeline(artifact, object, concerned, now)
     }
     this.#reportSinks(views)
+    this.#standstill.keep(new Map(this.#delivery.agents()))
     const isThere = (id: string) => this.#context.artifacts.get(id) !== undefined
     this.#delivery.keepFlows({ has: isThere })
     for (const id of this.#unreadSince.keys()) if (!isThere(id)) this.#unreadSince.delete(id)
@@ -197,16 +216,33 @@ export class RolloutStatus implements AsyncDisposable {
     const [namespace, name] = key.split('/') as [string, string]
     let desired = 0
     let lost = 0
+    const standings: Standing[] = []
+    const serving = new Set<Report>()
+    const ending = new Set<string>()
+    const inForce = wantedIn(delivered)
     for (const pod of this.#pods.values()) {
       const { labels: own, namespace: where, deletionTimestamp, uid = '' } = pod.metadata
-      if (where !== namespace || own?.[labels.agent] !== name || deletionTimestamp !== undefined) continue
-      if (pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed') continue
+      if (where !== namespace || own?.[labels.agent] !== name) continue
+      const hasEnded = pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed'
+      if (deletionTimestamp !== undefined || hasEnded) {
+        ending.add(uid)
+        continue
+      }
       desired++
       // Who was lost before this process started has never spoken to it.
-      const heard = this.#delivery.report(key, uid)
-      if (heard === undefined && isLost(pod, undefined, this.#delivery, now)) lost++
+      if (this.#delivery.report(key, uid) !== undefined) continue
+      const isSilent = isLost(pod, undefined, this.#delivery, now)
+      if (isSilent) lost++
+      standings.push(standingOf(undefined, isSilent, inForce, now))
     }
     const reports = [...this.#delivery.reports(key)]
+    for (const report of reports) {
+      if (ending.has(report.podUid)) continue
+      const standing = standingOf(report, this.#delivery.isStale(report, now), inForce, now)
+      standings.push(standing)
+      if (standing === 'serving') serving.add(report)
+    }
+    const turnout = turnoutOf(standings)
     const live = reports.filter((report) => !this.#delivery.isStale(report, now))
     const byRevision = Map.groupBy(live, (report) => report.revision ?? '')
     const failing = new Map<string, Report[]>()
@@ -222,6 +258,9 @@ export class RolloutStatus implements AsyncDisposable {
       desired: Math.max(desired, live.length),
       live,
       stale: reports.length - live.length + lost,
+      turnout,
+      isSettled: this.#standstill.isSettled(key, turnout, now),
+      serving,
       byRevision,
       failing,
       traffic: trafficOf(live),
@@ -299,9 +338,15 @@ export class RolloutStatus implements AsyncDisposable {
 
   #reportPipeline(artifact: Artifact, object: Pipeline, concerned: readonly AgentView[], now: number): void {
     const { id } = artifact
-    const agents = concerned.map((view) => this.#pipelineOn(artifact, view))
+    const found = concerned.map((view) => this.#pipelineOn(artifact, view))
     const kind = artifact.namespace === undefined ? clusterPipelineKind : pipelineKind
-    const programmed = this.#programmed(artifact, object, concerned, agents)
+    const share = shareOf(concerned, found)
+    const isHeld =
+      concerned.some(({ isSettled }) => !isSettled) &&
+      !concerned.some(({ failing }) => failing.has(id)) &&
+      mayHold(object.status, found, extentOf(share), object.metadata.generation)
+    const agents = (isHeld ? object.status?.agents : undefined) ?? found
+    const programmed = this.#programmed(artifact, object, concerned, share, isHeld)
     const traffic = trafficOn(concerned, id)
     const lag = lagOf(id, object, concerned, traffic)
     const flowing = this.#flowing(id, object, traffic, lag, now)
@@ -314,9 +359,10 @@ export class RolloutStatus implements AsyncDisposable {
     if (programmed.reason === 'NodesFailed' && before?.reason !== 'NodesFailed') {
       this.#context.events.record(object, 'Warning', 'NodesFailed', programmed.message)
     }
-    const current = agents.reduce((sum, agent) => sum + agent.current, 0)
-    const desired = agents.reduce((sum, agent) => sum + agent.desired, 0)
-    const running = current > 0 && current >= desired ? artifact.generation : object.status?.programmedGeneration
+    const current = agents.reduce((sum, agent) => sum + (agent.current ?? 0), 0)
+    const desired = agents.reduce((sum, agent) => sum + (agent.desired ?? 0), 0)
+    const isRunning = current > 0 && programmed.status === 'True'
+    const running = isRunning ? artifact.generation : object.status?.programmedGeneration
     const { summary, ...figures } = this.#figures(id, object, traffic, lag, now)
     this.#context.status.report(kind, object, 'rollout', {
       generation: object.metadata.generation ?? artifact.generation,
@@ -405,13 +451,13 @@ export class RolloutStatus implements AsyncDisposable {
     return isWhole ? found : [...found, ...reported.values()].sort((left, right) => (left.name < right.name ? -1 : 1))
   }
 
-  #pipelineOn({ id, hash }: Artifact, { key, delivered, desired, live, stale, byRevision, failing }: AgentView) {
+  #pipelineOn({ id, hash }: Artifact, { key, delivered, turnout, serving, byRevision, failing }: AgentView) {
     const failed = failing.get(id) ?? []
     let current = 0
     for (const [rev, reports] of byRevision) {
       if (delivered.revisions.get(rev)?.fragments.get(id)?.hash !== hash) continue
-      current += reports.length
-      for (const report of failed) if (report.revision === rev) current--
+      for (const report of reports) if (serving.has(report)) current++
+      for (const report of failed) if (report.revision === rev && serving.has(report)) current--
     }
     // Its own content: that of the whole bundle changes with every Pipeline.
     const own = delivered.selected.get(id)
@@ -422,10 +468,10 @@ export class RolloutStatus implements AsyncDisposable {
     return {
       name: key,
       ...(own === undefined ? {} : { revision: shortRevision(own.hash.replace('sha256:', '')) }),
-      desired: Math.max(desired, live.length),
+      desired: turnout.serving + turnout.starting + turnout.lost,
       current,
       failed: failed.length,
-      stale,
+      stale: turnout.lost,
       ...(failures.length === 0 ? {} : { failures }),
     }
   }
@@ -434,7 +480,8 @@ export class RolloutStatus implements AsyncDisposable {
     artifact: Artifact,
     object: Pipeline,
     views: readonly AgentView[],
-    agents: readonly { name: string; desired: number; current: number; failed: number }[],
+    share: Share,
+    isHeld: boolean,
   ): Finding {
     const { id } = artifact
     const finding = (status: Finding['status'], reason: Reason, message: string): Finding => ({
@@ -463,12 +510,14 @@ export class RolloutStatus implements AsyncDisposable {
         refused === undefined ? '' : ` Agent ${refused.agent}, which selects it, is not accepted: ${refused.why}`
       return finding('False', 'Pending', `No Agent has taken it up yet.${why}`)
     }
-    const current = agents.reduce((sum, agent) => sum + agent.current, 0)
-    const desired = agents.reduce((sum, agent) => sum + agent.desired, 0)
-    const message = `${current} of ${desired} agents run it.`
-    if (current < desired) return finding('False', current === 0 ? 'Pending' : 'RollingOut', message)
-    const sidecar = artifact.mode === 'Sidecar'
-    if (desired === 0 && !sidecar) return finding('False', 'Pending', 'The Agents that select it have no pods yet.')
+    const known = conditionOf(object.status?.conditions, 'Programmed')
+    if (isHeld && known !== undefined) return finding(known.status, known.reason as Reason, known.message)
+    const message = shareText(share)
+    const extent = extentOf(share)
+    if (extent === 'somewhere') return finding('False', 'RollingOut', message)
+    if (extent === 'nowhere' || extent === 'unheard') return finding('False', 'Pending', message)
+    if (extent === 'podless' && artifact.mode !== 'Sidecar')
+      return finding('False', 'Pending', 'The Agents that select it have no pods yet.')
     const older = artifact.generation < (object.metadata.generation ?? artifact.generation)
     return older
       ? finding(
@@ -697,6 +746,18 @@ function trafficOf(live: readonly Report[]): Map<string, Traffic> {
     }
   }
   return sums
+}
+
+/** How many pods of all Agents of a Pipeline run it. */
+function shareOf(views: readonly AgentView[], found: readonly { readonly current: number }[]): Share {
+  const share = { current: 0, serving: 0, starting: 0, lost: 0 }
+  for (const { current } of found) share.current += current
+  for (const { turnout } of views) {
+    share.serving += turnout.serving
+    share.starting += turnout.starting
+    share.lost += turnout.lost
+  }
+  return share
 }
 
 /** Of a Pipeline, on all its Agents. */

@@ -86,6 +86,10 @@ export interface Report {
   readonly reading: ReadonlySet<string> | undefined
   /** Since when a pipeline has read events, or holds some, and delivered none. */
   readonly silentSince: ReadonlyMap<string, number>
+  /** Since when this process of the agent has been heard. */
+  readonly heardSince: number
+  /** Whether this process of the agent has run a revision while that was in force. */
+  readonly hasServed: boolean
   /** When it came, in milliseconds since the epoch. */
   readonly at: number
 }
@@ -206,14 +210,25 @@ export class Delivery {
       ),
       reading: body.reading === undefined ? undefined : new Set(listOf(body.reading).map(text).filter(isSelected)),
       silentSince: new Map(),
+      heardSince: now,
+      hasServed: false,
       at: now,
     }
     const silentSince = new Map<string, number>()
     for (const [id, said] of Object.entries(report.pipelines)) {
       if (isStalled(said)) silentSince.set(id, before?.silentSince.get(id) ?? now)
     }
-    reports.set(sender.podUid, { ...report, silentSince })
-    const since = before?.startedAt === report.startedAt ? before.at : now - this.#periodMs
+    const known = before?.startedAt === report.startedAt ? before : undefined
+    const { stable, candidate } = this.#delivered.get(agent) ?? {}
+    const isInForce =
+      report.revision !== undefined && (report.revision === stable?.rev || report.revision === candidate?.rev)
+    reports.set(sender.podUid, {
+      ...report,
+      silentSince,
+      heardSince: known?.heardSince ?? now,
+      hasServed: known?.hasServed === true || isInForce,
+    })
+    const since = known?.at ?? now - this.#periodMs
     for (const [id, sums] of Object.entries(report.pipelines)) this.#count(id, sums, sender.node, since, now)
     const same =
       before !== undefined &&

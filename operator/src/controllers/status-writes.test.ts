@@ -1,0 +1,245 @@
+// How often statuses are written where agents come and go, counted at the client. Caches are stores that the test fills; time is the
+// test's.
+
+import type { HeartbeatBody } from '@penstock/agent/bundle/heartbeat'
+import { silentLogger } from '@penstock/agent/telemetry/logger'
+import { Registry } from 'prom-client'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { type Condition, conditionOf } from '../api/conditions.ts'
+import { agentKind, type Kind, pipelineKind } from '../api/kinds.ts'
+import type { KubeObject, ResourceType } from '../api/object.ts'
+import type { Pipeline } from '../api/pipeline.ts'
+import type { Artifact } from '../compile/artifact.ts'
+import type { OperatorContext } from '../context.ts'
+import { Delivery } from '../fleet/delivery.ts'
+import { settledMs } from '../fleet/turnout.ts'
+import type { Cache } from '../kube/cache.ts'
+import type { KubeClient } from '../kube/client.ts'
+import { monotonicNow } from '../kube/clock.ts'
+import { Store } from '../kube/store.ts'
+import { podType } from '../kube/types.ts'
+import type { Fragment } from '../render/fragment.ts'
+import { labels } from '../workloads/names.ts'
+import { Artifacts } from './artifacts.ts'
+import { ControllerMetrics } from './controller.ts'
+import { RolloutStatus } from './rollout.ts'
+import { Statuses, type StatusObject } from './status.ts'
+
+beforeEach(() => {
+  vi.useFakeTimers({
+    toFake: ['performance', 'setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'setImmediate'],
+  })
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+const system = 'system/node'
+
+/** Pipelines that all agents of a cluster run, and an API server that counts the writes of their status. */
+async function cluster(size: { readonly agents: number; readonly pipelines: number }) {
+  const stack = new AsyncDisposableStack()
+  const stores = new Map<ResourceType, Store<KubeObject>>()
+  const cache = (type: ResourceType) => {
+    const store = stores.get(type) ?? new Store<KubeObject>(type, [''], silentLogger)
+    stores.set(type, store)
+    return store
+  }
+  const ending = new AbortController()
+  let version = 0
+  let writes = 0
+  const apply = async (kind: Kind, written: StatusObject) => {
+    writes++
+    const { namespace, name } = written.metadata
+    const known = cache(kind).get(namespace, name) as StatusObject
+    const stored = {
+      ...known,
+      metadata: { ...known.metadata, resourceVersion: String(++version) },
+      status: written.status,
+    }
+    cache(kind).set(stored)
+    return stored
+  }
+  const statuses = stack.use(
+    new Statuses({
+      kube: { apply } as unknown as KubeClient,
+      cacheOf: (kind) =>
+        kind === pipelineKind || kind === agentKind ? (cache(kind) as unknown as Cache<StatusObject>) : undefined,
+      logger: silentLogger,
+      metrics: new ControllerMetrics(new Registry()),
+      signal: ending.signal,
+      periodMs: 30_000,
+    }),
+  )
+  const put = (type: ResourceType, namespace: string, name: string, more: object) => {
+    const { metadata, ...rest } = { metadata: {}, ...more }
+    const resourceVersion = String(++version)
+    cache(type).set({
+      ...{ apiVersion: 'v1', kind: type.kind },
+      ...{ metadata: { namespace, name, uid: name, generation: 1, resourceVersion, ...metadata }, ...rest },
+    })
+  }
+  const putPod = (name: string, more: object = {}) =>
+    put(podType, 'system', name, { metadata: { labels: { [labels.agent]: 'node' }, ...more } })
+  put(agentKind, 'system', 'node', { spec: { mode: 'Node' } })
+  const artifacts = new Artifacts()
+  const fragments = new Map<string, Fragment>()
+  for (let index = 0; index < size.pipelines; index++) {
+    const name = `p-${index}`
+    put(pipelineKind, 'shop', name, { spec: { sources: [], sinks: [] } })
+    const findings = [
+      { type: 'Accepted', status: 'True', reason: 'Valid', message: '' },
+      { type: 'ResolvedRefs', status: 'True', reason: 'Resolved', message: '' },
+    ] as const
+    const object = cache(pipelineKind).get('shop', name) as KubeObject
+    statuses.report(pipelineKind, object, 'compile', { generation: 1, findings })
+    const id = `shop/${name}`
+    fragments.set(id, { id, hash: `sha256:${index}` } as Fragment)
+    artifacts.set({
+      ...{ id, kind: 'Pipeline', namespace: 'shop', name, uid: name, generation: 1, createdAt: '', labels: {} },
+      ...{ hash: `sha256:${index}`, mode: 'Node', hub: { subscriptions: [] }, sources: {} },
+    } as unknown as Artifact)
+  }
+  artifacts.markComplete()
+  const delivery = new Delivery()
+  delivery.set(system, {
+    ...{ stable: { rev: 'r1', shards: [] }, candidate: undefined, record: { rolledBack: {}, history: [] } },
+    ...{ revisions: new Map([['r1', { rev: 'r1', shards: [], fragments }]]), selected: fragments },
+    ...{ evicted: new Map(), startSpreadMs: 0, why: '' },
+  })
+  const context = {
+    ...{ artifacts, signal: ending.signal, logger: silentLogger, events: { record: () => {} }, settings: {} },
+    ...{ caches: { cache, synced: async () => {} }, status: statuses.start() },
+  } as unknown as OperatorContext
+  stack.use(await new RolloutStatus(context, delivery).start())
+  stack.defer(() => ending.abort())
+  const said = new Map<string, string | undefined>()
+  const hear = (pod: string, revision: string | undefined) => {
+    said.set(pod, revision)
+    const body = { startedAt: pod, revision, state: 'Loaded', pipelines: {}, failures: [], failed: [], reading: [] }
+    const sender = { pod, podUid: pod, node: `node-of-${pod}` }
+    delivery.hear(system, sender, body as unknown as HeartbeatBody, monotonicNow())
+  }
+  return {
+    hear,
+    putPod,
+    /** A pod is gone, and so is what it has reported. */
+    remove(pod: string) {
+      cache(podType).remove(cache(podType).get('system', pod) as KubeObject)
+      said.delete(pod)
+      delivery.keep(system, new Set(said.keys()))
+    },
+    /** An agent falls silent. */
+    silence: (pod: string) => void said.delete(pod),
+    /** Lets time pass in which agents report; gives the number of writes. */
+    async pass(seconds: number): Promise<number> {
+      const before = writes
+      for (let passed = 0; passed < seconds; passed += 15) {
+        for (const [pod, revision] of said) hear(pod, revision)
+        await vi.advanceTimersByTimeAsync(Math.min(15, seconds - passed) * 1000)
+      }
+      return writes - before
+    },
+    says(name: string, type: 'Programmed' | 'Ready') {
+      const { status } = cache(pipelineKind).get('shop', name) as Pipeline
+      const condition = conditionOf(status?.conditions as readonly Condition[], type)
+      return `${condition?.status} ${condition?.reason} ${condition?.message}`
+    },
+    agents: (name: string) => (cache(pipelineKind).get('shop', name) as Pipeline).status?.agents?.[0],
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  }
+}
+
+/** Before the agents of a cluster have said what they run, and after. */
+async function settled(size: { readonly agents: number; readonly pipelines: number }) {
+  const operator = await cluster(size)
+  for (let index = 0; index < size.agents; index++) {
+    operator.putPod(`agent-${index}`)
+    operator.hear(`agent-${index}`, 'r1')
+  }
+  await operator.pass(settledMs / 1000 + 60)
+  expect(operator.says('p-0', 'Programmed')).toBe(`True Programmed ${size.agents} of ${size.agents} agents run it.`)
+  return operator
+}
+
+/** Of one agent that is replaced, each moment that a controller may see; then it runs. */
+async function restart(operator: Awaited<ReturnType<typeof cluster>>, pod: string, after: () => void = () => {}) {
+  let writes = 0
+  const moment = async (seconds: number) => {
+    writes += await operator.pass(seconds)
+    after()
+  }
+  operator.putPod(pod, { deletionTimestamp: '2026-01-01T00:00:00Z' })
+  await moment(4)
+  operator.remove(pod)
+  await moment(3)
+  operator.putPod(`${pod}-new`)
+  await moment(15)
+  operator.hear(`${pod}-new`, undefined)
+  await moment(5)
+  // It begins with what it has found on its disk.
+  operator.hear(`${pod}-new`, 'r0')
+  await moment(5)
+  operator.hear(`${pod}-new`, 'r1')
+  await moment(settledMs / 1000 + 60)
+  return writes
+}
+
+test('a restart of one agent of 1,000 beside 5,000 Pipelines costs at most 100 writes', async () => {
+  await using operator = await settled({ agents: 1000, pipelines: 5000 })
+  expect(await restart(operator, 'agent-7')).toBeLessThanOrEqual(100)
+}, 120_000)
+
+test.each([1, 2])('a Pipeline stays ready while one agent of %i is replaced', async (agents) => {
+  await using operator = await settled({ agents, pipelines: 1 })
+  const calm = () => {
+    expect(operator.says('p-0', 'Programmed')).toBe(`True Programmed ${agents} of ${agents} agents run it.`)
+    expect(operator.says('p-0', 'Ready')).toBe('True Ready ')
+  }
+  await restart(operator, 'agent-0', calm)
+})
+
+test('an agent that joins or is lost is counted when the others stand still, and changes nothing before', async () => {
+  await using operator = await settled({ agents: 3, pipelines: 1 })
+  operator.putPod('joined')
+  expect(await operator.pass(20)).toBeLessThanOrEqual(1) // of the Agent
+  operator.hear('joined', 'r1')
+  await operator.pass(60)
+  expect(operator.agents('p-0')).toMatchObject({ desired: 3, current: 3 })
+  await operator.pass(settledMs / 1000)
+  expect(operator.agents('p-0')).toMatchObject({ desired: 4, current: 4, stale: 0 })
+
+  operator.silence('joined')
+  await operator.pass(120)
+  expect(operator.agents('p-0')).toMatchObject({ desired: 4, current: 4, stale: 0 })
+  await operator.pass(settledMs / 1000 + 60)
+  expect(operator.agents('p-0')).toMatchObject({ desired: 4, current: 3, stale: 1 })
+  expect(operator.says('p-0', 'Programmed')).toBe('True Programmed 3 of 4 agents run it; 1 is silent.')
+})
+
+test('where agents come and go without end, the numbers follow nevertheless', async () => {
+  await using operator = await settled({ agents: 1, pipelines: 1 })
+  for (let joined = 0; joined < 31; joined++) {
+    operator.putPod(`joined-${joined}`)
+    operator.hear(`joined-${joined}`, 'r1')
+    await operator.pass(60)
+  }
+  expect(operator.agents('p-0')?.desired).toBeGreaterThan(20)
+})
+
+test('an agent that serves and runs something else is not counted beside, nor is one that cannot load it', async () => {
+  await using operator = await settled({ agents: 3, pipelines: 1 })
+  operator.hear('agent-1', 'r0')
+  await operator.pass(5)
+  expect(operator.says('p-0', 'Programmed')).toBe('False RollingOut 2 of 3 agents run it.')
+  operator.hear('agent-1', 'r1')
+  await operator.pass(5)
+  expect(operator.says('p-0', 'Programmed')).toBe('True Programmed 3 of 3 agents run it.')
+
+  operator.putPod('joined')
+  operator.hear('joined', undefined)
+  await operator.pass(110)
+  expect(operator.says('p-0', 'Programmed')).toBe('True Programmed 3 of 3 agents run it.')
+  await operator.pass(30)
+  expect(operator.says('p-0', 'Programmed')).toBe('False RollingOut 3 of 4 agents run it.')
+})

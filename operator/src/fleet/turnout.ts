@@ -1,0 +1,130 @@
+// Which pods of an Agent count for what is reported of its Pipelines. Agents start, join and get lost all the time, and none of that
+// is news of a Pipeline: such pods are counted beside those that serve. Pure, but for the memory of `Standstill`.
+
+import { type Condition, conditionOf } from '../api/conditions.ts'
+import type { Report } from './delivery.ts'
+
+/**
+ * `serving`: what it runs is what the Agent runs. `starting`: it has not loaded yet what is in force, and is young enough to do so in a
+ * moment. `lost`: it has been silent for too long.
+ */
+export type Standing = 'serving' | 'starting' | 'lost'
+
+/** An agent that runs nothing in force for so long after its start is no longer one that starts. */
+export const startingMs = 120_000
+
+/** @param inForce revisions that the Agent runs */
+export function standingOf(
+  report: Pick<Report, 'revision' | 'hasServed' | 'heardSince'> | undefined,
+  isLost: boolean,
+  inForce: readonly string[],
+  now: number,
+): Standing {
+  if (isLost) return 'lost'
+  if (report === undefined) return 'starting'
+  const hasServed = report.hasServed || (report.revision !== undefined && inForce.includes(report.revision))
+  return hasServed || now - report.heardSince >= startingMs ? 'serving' : 'starting'
+}
+
+/** The pods of an Agent, by how they stand. */
+export interface Turnout {
+  readonly serving: number
+  readonly starting: number
+  readonly lost: number
+}
+
+export function turnoutOf(standings: Iterable<Standing>): Turnout {
+  const counts = { serving: 0, starting: 0, lost: 0 }
+  for (const standing of standings) counts[standing]++
+  return counts
+}
+
+/** The pods of several Agents, and how many of them run a Pipeline. */
+export interface Share extends Turnout {
+  readonly current: number
+}
+
+/** How far a Pipeline is in force. `unheard`: there are pods, and none of them serves. */
+export type Extent = 'everywhere' | 'somewhere' | 'nowhere' | 'unheard' | 'podless'
+
+export function extentOf({ current, serving, starting, lost }: Share): Extent {
+  if (serving > 0) return current >= serving ? 'everywhere' : current > 0 ? 'somewhere' : 'nowhere'
+  return starting + lost > 0 ? 'unheard' : 'podless'
+}
+
+export function shareText({ current, serving, starting, lost }: Share): string {
+  const beside = [
+    ...(starting > 0 ? [`${starting} ${starting === 1 ? 'starts' : 'start'}`] : []),
+    ...(lost > 0 ? [`${lost} ${lost === 1 ? 'is' : 'are'} silent`] : []),
+  ]
+  const text = `${current} of ${serving + starting + lost} agents run it`
+  return beside.length === 0 ? `${text}.` : `${text}; ${beside.join(', ')}.`
+}
+
+/** Numbers that a status has of the pods of its Agents. */
+interface Counted {
+  readonly name: string
+  readonly revision?: string | undefined
+}
+
+/**
+ * Whether the numbers in the status of a Pipeline may stay as they are while pods come and go: it was in force for these Agents with this
+ * content, and no pod that serves says otherwise.
+ */
+export function mayHold(
+  before:
+    | { readonly conditions?: readonly Condition[] | undefined; readonly agents?: readonly Counted[] | undefined }
+    | undefined,
+  agents: readonly Counted[],
+  extent: Extent,
+  generation: number | undefined,
+): boolean {
+  if (extent === 'somewhere' || extent === 'nowhere') return false
+  const known = conditionOf(before?.conditions, 'Programmed')
+  if (known?.status !== 'True' || known.observedGeneration !== generation) return false
+  const stood = new Map(before?.agents?.map(({ name, revision }) => [name, revision]))
+  return stood.size === agents.length && agents.every(({ name, revision }) => stood.get(name) === revision)
+}
+
+/** The pods of an Agent stand still when they have been the same for so long. */
+export const settledMs = 300_000
+/** Where pods come and go without end, numbers follow nevertheless after so long, for as long as it takes to write them. */
+const heldMs = 1_800_000
+const followMs = 120_000
+
+interface Known {
+  readonly turnout: Turnout
+  readonly since: number
+  /** When numbers follow, whatever comes and goes. */
+  readonly until: number
+}
+
+/** Remembers of each Agent since when its pods stand still. A process begins with the numbers of the one before it. */
+export class Standstill {
+  readonly #known = new Map<string, Known>()
+
+  isSettled(agent: string, turnout: Turnout, now: number): boolean {
+    const known = this.#known.get(agent)
+    const next = follow(known, turnout, now)
+    if (next !== known) this.#known.set(agent, next)
+    return isFree(next, now)
+  }
+
+  /** Drops the Agents that are gone. */
+  keep(agents: { has(agent: string): boolean }): void {
+    for (const agent of this.#known.keys()) if (!agents.has(agent)) this.#known.delete(agent)
+  }
+}
+
+function isFree({ since, until }: Known, now: number): boolean {
+  return now - since >= settledMs || now >= until
+}
+
+function follow(known: Known | undefined, turnout: Turnout, now: number): Known {
+  if (known === undefined) return { turnout, since: now, until: now + heldMs }
+  const { serving, starting, lost } = known.turnout
+  if (serving === turnout.serving && starting === turnout.starting && lost === turnout.lost) return known
+  const isOver = isFree(known, now) && now >= known.until + followMs
+  const wasStill = now - known.since >= settledMs
+  return { turnout, since: now, until: isOver || wasStill ? now + heldMs : known.until }
+}
