@@ -14,6 +14,8 @@ const node = (name: string, extra: Partial<AgentNode> = {}): AgentNode => ({
   node: name,
   revision: 'old',
   failed: new Set(),
+  failures: [],
+  reason: undefined,
   stuck: false,
   waitingSince: undefined,
   stale: false,
@@ -110,6 +112,33 @@ test.each([
   const { steps, end } = run({ ...base, desired: 'new' }, (each) => ({ ...each, ...sick }))
   expect(steps).toHaveLength(1)
   expect(end).toMatchObject({ action: 'abort', culprits: new Set(['shop/a']), why: expect.stringContaining(why) })
+})
+
+test('each Pipeline that is taken back gets what an agent said of it, and nobody else does', () => {
+  const of = (pipeline: string, component: string | undefined, message: string) => ({
+    ...{ pipeline, component, message, reason: 'BuildFailed' },
+  })
+  const failures = [of('shop/a', 'out', 'EACCES: mkdir `/var/lib`.'), of('bank/b', undefined, 'no'.repeat(500))]
+  const nodes = [node('n', { revision: 'new', failed: new Set(['shop/a', 'bank/b', 'late/c']), failures })]
+  const candidate = { rev: 'new', percent: 100, salt: 's', step: 0, since: undefined }
+  const changed = new Set(['shop/a', 'bank/b', 'late/c'])
+  const decision = decide({ ...base, changed, candidate, desired: 'new', nodes })
+  if (decision.action !== 'abort') throw new Error(decision.action)
+  expect(decision.culprits).toEqual(changed)
+  expect(decision.why).toBe('1 of 1 agents failed: the agent on n could not put it in force')
+  expect(decision.reasons?.get('shop/a')).toBe(`${decision.why}: out: EACCES: mkdir \`/var/lib\``)
+  expect(decision.reasons?.get('bank/b')).toHaveLength(decision.why.length + 2 + 256)
+  expect(decision.reasons?.get('late/c')).toBeUndefined()
+})
+
+test.each([
+  [{ stuck: true }, 'takes too long to load it: the disk is slow'],
+  [{ waitingSince: 0 }, 'has waited for more than 2 minutes and cannot load it: the disk is slow'],
+])('an agent that loads nothing says why: %j', (sick, why) => {
+  const candidate = { rev: 'new', percent: 100, salt: 's', step: 0, since: undefined }
+  const nodes = [node('n', { ...sick, reason: 'the disk is slow.' })]
+  const decision = decide({ ...base, candidate, desired: 'new', nodes })
+  expect(decision).toMatchObject({ action: 'abort', why: `1 of 1 agents failed: the agent on n ${why}` })
 })
 
 test('a pipeline that failed before and was not changed does not take the others back', () => {

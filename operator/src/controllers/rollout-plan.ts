@@ -2,6 +2,7 @@
 // the same decision, and time is an argument.
 
 import { bucketOf, takesCandidate } from '@penstock/agent/bundle/format'
+import type { Failure } from '@penstock/agent/bundle/runner'
 import type { AgentSpec } from '../api/agent.ts'
 
 export interface RolloutPolicy {
@@ -47,6 +48,10 @@ export interface AgentNode {
   readonly revision: string | undefined
   /** Ids of the pipelines of its revision that it could not put in force. */
   readonly failed: ReadonlySet<string>
+  /** What it says of the first of these. */
+  readonly failures: readonly Failure[]
+  /** Why it waits or hangs, as it says. */
+  readonly reason: string | undefined
   /** It takes too long to load what it was given. */
   readonly stuck: boolean
   /** Since when it has reported without a break, in the candidate's present step, that it waits; in milliseconds since the epoch. */
@@ -97,7 +102,13 @@ export type Decision =
   | { readonly action: 'settle' }
   /** The candidate is no longer wanted. */
   | { readonly action: 'drop' }
-  | { readonly action: 'abort'; readonly culprits: ReadonlySet<string>; readonly why: string }
+  | {
+      readonly action: 'abort'
+      readonly culprits: ReadonlySet<string>
+      readonly why: string
+      /** Of culprits, what an agent said of each: the text is for nobody but the Pipeline's owner. */
+      readonly reasons?: ReadonlyMap<string, string>
+    }
 
 export function decide(seen: Observation): Decision {
   const { stable, candidate, desired, nodes } = seen
@@ -110,9 +121,10 @@ export function decide(seen: Observation): Decision {
   const judged = judge(seen, candidate)
   if (desired === stable) return { action: 'drop' }
   if (judged.culprits.size > 0 && seen.policy.autoRollback) {
-    const { culprits, why, isWaiting } = judged
+    const { culprits, why, isWaiting, reasons } = judged
     // The next revision has the culprits too, unless they have changed, and agents would wait for it for as long again.
-    return desired === candidate.rev || isWaiting ? { action: 'abort', culprits, why } : begin(seen)
+    if (desired !== candidate.rev && !isWaiting) return begin(seen)
+    return { action: 'abort', culprits, why, ...(reasons.size === 0 ? {} : { reasons }) }
   }
   if (desired !== candidate.rev) {
     if (judged.culprits.size > 0 || isAtOnce(seen)) return begin(seen)
@@ -142,7 +154,16 @@ function begin(seen: Observation): Decision {
   return { action: 'start', percent: Math.min(100, Math.max(canary.percent, enough)), salt }
 }
 
-function judge({ now, policy, changed, worse, nodes }: Observation, candidate: TriedRevision) {
+interface Judgement {
+  readonly culprits: ReadonlySet<string>
+  readonly why: string
+  readonly isWaiting: boolean
+  readonly reasons: ReadonlyMap<string, string>
+}
+
+const innocent: Judgement = { culprits: new Set(), why: '', isWaiting: false, reasons: new Map() }
+
+function judge({ now, policy, changed, worse, nodes }: Observation, candidate: TriedRevision): Judgement {
   const chosen = nodes.filter(({ node }) => takesCandidate(candidate, node))
   const culprits = new Set<string>()
   const onlyWaits = ({ waitingSince, stale, revision }: AgentNode) =>
@@ -152,9 +173,9 @@ function judge({ now, policy, changed, worse, nodes }: Observation, candidate: T
     if (crashed || stuck || onlyWaits(node)) return true
     return revision === candidate.rev && [...failed].some((id) => changed.has(id))
   })
-  if (failing.length === 0 && worse.size === 0) return { culprits, why: '', isWaiting: false }
+  if (failing.length === 0 && worse.size === 0) return innocent
   const tooMany = (failing.length * 100) / Math.max(1, chosen.length) > policy.maxFailedPercent
-  if (!tooMany && worse.size === 0) return { culprits, why: '', isWaiting: false }
+  if (!tooMany && worse.size === 0) return innocent
   const [first] = failing
   for (const id of worse) culprits.add(id)
   if (tooMany) {
@@ -166,18 +187,34 @@ function judge({ now, policy, changed, worse, nodes }: Observation, candidate: T
   }
   if (first === undefined) {
     const why = 'events fail or are lost more than twice as often as where the version before runs'
-    return { culprits, why, isWaiting: false }
+    return { culprits, why, isWaiting: false, reasons: new Map() }
   }
+  const said = first.reason === undefined || first.reason === '' ? '' : `: ${brief(first.reason)}`
   const what = first.crashed
     ? `the agent on ${first.node} ended`
     : first.stuck
-      ? `the agent on ${first.node} takes too long to load it`
+      ? `the agent on ${first.node} takes too long to load it${said}`
       : onlyWaits(first)
-        ? `the agent on ${first.node} has waited for more than ${maxWaitMs / 60_000} minutes and cannot load it`
+        ? `the agent on ${first.node} has waited for more than ${maxWaitMs / 60_000} minutes and cannot load it${said}`
         : `the agent on ${first.node} could not put it in force`
-  const why = `${failing.length} of ${chosen.length} agents failed: ${what}`
-  return { culprits, why, isWaiting: tooMany && failing.every(onlyWaits) }
+  const count = `${failing.length} of ${chosen.length} agents failed`
+  const reasons = new Map<string, string>()
+  for (const { node, failures } of failing) {
+    for (const failure of failures) {
+      const { pipeline, component, message } = failure
+      if (!culprits.has(pipeline) || reasons.has(pipeline)) continue
+      const place = component === undefined ? '' : `${component}: `
+      reasons.set(pipeline, `${count}: the agent on ${node} could not put it in force: ${place}${brief(message)}`)
+    }
+  }
+  return { culprits, why: `${count}: ${what}`, isWaiting: tooMany && failing.every(onlyWaits), reasons }
 }
+
+/** What is kept of an agent's words, in an annotation beside those of other Pipelines. */
+const maxSaid = 256
+
+/** Words of an agent as the end of a sentence. */
+const brief = (text: string) => text.slice(0, maxSaid).replace(/\.$/, '')
 
 /** Number of chosen agents that are alive and do not run the candidate yet. */
 function waitingFor({ nodes }: Observation, candidate: TriedRevision): number {

@@ -34,6 +34,8 @@ export class StepWatch {
       node: report?.node ?? pod.spec?.nodeName ?? pod.metadata.name,
       revision: report?.revision,
       failed: report?.failed ?? new Set(),
+      failures: report?.failures ?? [],
+      reason: report?.reason,
       stuck: report?.state === 'Stuck',
       waitingSince: this.#waitingSince(uid, report?.state, now),
       stale,
@@ -42,11 +44,13 @@ export class StepWatch {
   }
 
   /** The restarts of a pod with a sidecar are the user's own. */
-  sidecar({ podUid, node, revision, failed, state }: Report, now: number): AgentNode {
+  sidecar({ podUid, node, revision, failed, failures, reason, state }: Report, now: number): AgentNode {
     return {
       node,
       revision,
       failed,
+      failures,
+      reason,
       stuck: state === 'Stuck',
       waitingSince: this.#waitingSince(podUid, state, now),
       stale: false,

@@ -22,7 +22,7 @@ function state(members: Partial<RolloutState>): RolloutState {
 
 function node(members: Partial<AgentNode> = {}): AgentNode {
   const calm = { stuck: false, waitingSince: undefined, stale: false, crashed: false }
-  return { node: 'n', revision: 'old', failed: new Set(), ...calm, ...members }
+  return { node: 'n', revision: 'old', failed: new Set(), failures: [], reason: undefined, ...calm, ...members }
 }
 
 const fragment = { id: 'shop/p', hash: 'sha256:2' } as Fragment
@@ -115,6 +115,35 @@ test.each([
         record: {
           rolledBack: {
             'shop/p': { hash: 'sha256:2', retry: 'again', why: '1 of 1 agents failed: the agent on n ended' },
+          },
+          history: [{ revision: 'new', at, result: 'RolledBack' }],
+        },
+        why: '',
+      }),
+      reasons: ['RolledBack'],
+      recheckMs: 0,
+    },
+  },
+  {
+    sentence: 'a content that an agent could not put in force is recorded with what the agent said',
+    before: state({ candidate: { ...tried, percent: 100 }, record: { ...none, step: 0 } }),
+    given: seen({
+      nodes: [
+        node({
+          revision: 'new',
+          failed: new Set(['shop/p']),
+          failures: [{ pipeline: 'shop/p', component: 'out', reason: 'BuildFailed', message: 'EACCES' }],
+        }),
+      ],
+    }),
+    after: {
+      state: state({
+        record: {
+          rolledBack: {
+            'shop/p': {
+              hash: 'sha256:2',
+              why: '1 of 1 agents failed: the agent on n could not put it in force: out: EACCES',
+            },
           },
           history: [{ revision: 'new', at, result: 'RolledBack' }],
         },

@@ -133,7 +133,7 @@ function promoted(before: RolloutState, { bundle, now }: Seen): Transition {
 }
 
 function takenBack(
-  { culprits, why }: Extract<Decision, { action: 'abort' }>,
+  { culprits, why, reasons }: Extract<Decision, { action: 'abort' }>,
   before: RolloutState,
   { tried, bundle, now, retryOf }: Seen,
 ): Transition {
@@ -143,7 +143,11 @@ function takenBack(
     const fragment = tried.get(id)
     const retry = retryOf(id)
     if (fragment === undefined) continue
-    rolledBack[id] = { hash: fragment.hash, ...(retry === undefined ? {} : { retry }), why }
+    rolledBack[id] = {
+      hash: fragment.hash,
+      ...(retry === undefined ? {} : { retry }),
+      why: reasons?.get(id) ?? why,
+    }
   }
   const rev = candidate?.rev ?? bundle.rev
   const history = remember(record, 'RolledBack', rev, now)
