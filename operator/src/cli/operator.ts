@@ -266,6 +266,7 @@ function assembled(base: Connected, settings: OperatorSettings, webhooksOnly: bo
   const statuses = new Statuses({
     kube: leaderClient.as('status'),
     cacheOf: (kind) => (kind.namespaced || cluster ? caches.cache<StatusObject>(kind) : undefined),
+    events,
     logger,
     metrics: controllerMetrics,
     signal,

@@ -528,37 +528,13 @@ class PipelineController implements AsyncDisposable {
     { accepted, resolved }: { readonly accepted: Verdict; readonly resolved: Verdict },
     author: Author | undefined,
   ): void {
-    const { status, events } = this.#context
     const findings: Finding[] = [
       { type: 'Accepted', ...accepted },
       { type: 'ResolvedRefs', ...resolved },
     ]
     const generation = pipeline.metadata.generation ?? 0
-    const before = status.reported(kind, pipeline, 'compile')?.findings
-    const was = (type: 'Accepted' | 'ResolvedRefs') =>
-      before?.find((finding) => finding.type === type) ?? conditionOf(conditionsOf(pipeline), type)
-    const [acceptedBefore, resolvedBefore] = [was('Accepted'), was('ResolvedRefs')]
     const fields = { tests: result.tests, ...(author?.name === undefined ? {} : { authorizedBy: author.name }) }
-    status.report(kind, pipeline, 'compile', { generation, findings, fields })
-    if (
-      accepted.status === 'False' &&
-      (acceptedBefore?.status !== 'False' || acceptedBefore.reason !== accepted.reason)
-    ) {
-      events.record(
-        pipeline,
-        'Warning',
-        accepted.reason === 'QuotaExceeded' ? 'QuotaExceeded' : 'Rejected',
-        accepted.message,
-      )
-    } else if (accepted.status === 'True' && acceptedBefore?.status === 'False') {
-      events.record(pipeline, 'Normal', 'Accepted', `Generation ${generation} is accepted.`)
-    }
-    if (
-      resolved.status === 'False' &&
-      (resolvedBefore?.status !== 'False' || resolvedBefore.reason !== resolved.reason)
-    ) {
-      events.record(pipeline, 'Warning', resolved.reason, resolved.message)
-    }
+    this.#context.status.report(kind, pipeline, 'compile', { generation, findings, fields })
   }
 
   // --- Sources and Sinks ---

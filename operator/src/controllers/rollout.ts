@@ -7,7 +7,6 @@ import { conditionOf, type Finding, type Reason } from '../api/conditions.ts'
 import { agentKind, clusterPipelineKind, clusterSinkKind, type Kind, pipelineKind, sinkKind } from '../api/kinds.ts'
 import { type KubeObject, keyOf, objectKey } from '../api/object.ts'
 import type { Pipeline } from '../api/pipeline.ts'
-import type { Sink } from '../api/sink.ts'
 import type { Artifact } from '../compile/artifact.ts'
 import type { OperatorContext, OperatorPart } from '../context.ts'
 import { type Delivered, type Delivery, isStalled, type Report } from '../fleet/delivery.ts'
@@ -355,10 +354,6 @@ export class RolloutStatus implements AsyncDisposable {
       programmed,
       isUnread && flowing.message === nothingRead ? { ...flowing, message: nothingFound } : flowing,
     ]
-    const before = conditionOf(object.status?.conditions, 'Programmed')
-    if (programmed.reason === 'NodesFailed' && before?.reason !== 'NodesFailed') {
-      this.#context.events.record(object, 'Warning', 'NodesFailed', programmed.message)
-    }
     const current = agents.reduce((sum, agent) => sum + (agent.current ?? 0), 0)
     const desired = agents.reduce((sum, agent) => sum + (agent.desired ?? 0), 0)
     const isRunning = current > 0 && programmed.status === 'True'
@@ -679,10 +674,6 @@ export class RolloutStatus implements AsyncDisposable {
           }
     const generation = object.metadata.generation ?? 0
     this.#context.status.report(kind, object, 'rollout', { generation, findings: [finding] })
-    const known = conditionOf((object as Sink).status?.conditions, 'Reachable')
-    if (known?.status === finding.status && known.reason === finding.reason) return
-    if (worst !== undefined) this.#context.events.record(object, 'Warning', 'SinkUnreachable', finding.message)
-    else if (known?.status === 'False') this.#context.events.record(object, 'Normal', 'SinkRecovered', finding.message)
   }
 }
 

@@ -48,6 +48,7 @@ async function cluster(size: { readonly agents: number; readonly pipelines: numb
   const ending = new AbortController()
   let version = 0
   let writes = 0
+  const happened: string[] = []
   const apply = async (kind: Kind, written: StatusObject) => {
     writes++
     const { namespace, name } = written.metadata
@@ -65,6 +66,7 @@ async function cluster(size: { readonly agents: number; readonly pipelines: numb
       kube: { apply } as unknown as KubeClient,
       cacheOf: (kind) =>
         kind === pipelineKind || kind === agentKind ? (cache(kind) as unknown as Cache<StatusObject>) : undefined,
+      events: { record: ({ metadata }, type, reason) => void happened.push(`${metadata.name}: ${type} ${reason}`) },
       logger: silentLogger,
       metrics: new ControllerMetrics(new Registry()),
       signal: ending.signal,
@@ -123,6 +125,7 @@ async function cluster(size: { readonly agents: number; readonly pipelines: numb
   return {
     hear,
     putPod,
+    happened,
     /** A pod is gone, and so is what it has reported. */
     remove(pod: string) {
       cache(podType).remove(cache(podType).get('system', pod) as KubeObject)
@@ -242,4 +245,10 @@ test('an agent that serves and runs something else is not counted beside, nor is
   expect(operator.says('p-0', 'Programmed')).toBe('True Programmed 3 of 3 agents run it.')
   await operator.pass(30)
   expect(operator.says('p-0', 'Programmed')).toBe('False RollingOut 3 of 4 agents run it.')
+})
+
+test('what has happened is reported once, when it is written', async () => {
+  await using operator = await settled({ agents: 2, pipelines: 1 })
+  await restart(operator, 'agent-0')
+  expect(operator.happened).toEqual(['p-0: Normal Accepted', 'p-0: Normal Programmed'])
 })

@@ -14,11 +14,12 @@ import {
 } from '../api/conditions.ts'
 import { type Kind, kindOf, kinds } from '../api/kinds.ts'
 import { type KubeObject, keyOf } from '../api/object.ts'
-import type { StatusContribution, StatusPart, StatusWriter } from '../context.ts'
+import type { EventRecorder, StatusContribution, StatusPart, StatusWriter } from '../context.ts'
 import { statusParts } from '../context.ts'
 import type { Cache } from '../kube/cache.ts'
 import { isReason, isTerminating, type KubeClient } from '../kube/client.ts'
 import { Controller, type ControllerMetrics } from './controller.ts'
+import { storyOf } from './story.ts'
 
 export interface StatusObject extends KubeObject {
   readonly spec?: { readonly suspend?: boolean; readonly managementState?: string }
@@ -61,6 +62,7 @@ type Reports = Partial<Record<StatusPart, StatusContribution>>
 export interface StatusOptions {
   readonly kube: KubeClient
   readonly cacheOf: (kind: Kind) => Cache<StatusObject> | undefined
+  readonly events: EventRecorder
   readonly logger: Logger
   readonly metrics: ControllerMetrics
   readonly signal: AbortSignal
@@ -160,6 +162,9 @@ export class Statuses implements StatusWriter, AsyncDisposable {
       )
       this.#writtenAt.set(key, performance.now())
       cache.expect(written)
+      // Only what is written has happened: a successor finds it, and says nothing twice.
+      const story = storyOf(kind.kind, before.conditions, after.conditions)
+      for (const { type, reason, message } of story) this.#options.events.record(object, type, reason, message)
       return undefined
     } catch (error) {
       if (isReason(error, 'NotFound') || isTerminating(error)) return undefined
@@ -197,7 +202,7 @@ export function statusOf(
   object: StatusObject,
   reports: Reports,
   now: Date,
-): Readonly<Record<string, unknown>> {
+): Readonly<Record<string, unknown>> & { readonly conditions: readonly Condition[] } {
   const before = object.status ?? {}
   const { always, needed } = shown[kind.kind.replace('Cluster', '')] ?? { always: [], needed: [] }
   const found = new Map<ConditionType, Finding & { readonly generation: number }>()
@@ -234,7 +239,7 @@ export function statusOf(
   }
   for (const finding of summaryOf(object, found, needed)) found.set(finding.type, { ...finding, generation })
   const time = `${now.toISOString().slice(0, 19)}Z`
-  const conditions = conditionTypes.flatMap((type) => {
+  const conditions = conditionTypes.flatMap((type): Condition | [] => {
     const finding = found.get(type)
     if (finding === undefined) return []
     const known = conditionOf(before.conditions, type)
