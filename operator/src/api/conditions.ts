@@ -31,6 +31,7 @@ export const reasons = [
   'NoMatchingAgent',
   'NameConflict',
   'AuthorNotAllowed',
+  'InternalError',
   // ResolvedRefs
   'Resolved',
   'SourceNotFound',

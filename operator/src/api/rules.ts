@@ -102,6 +102,11 @@ export const reasonTexts: Partial<Readonly<Record<Reason, Explained>>> = {
     meaning: 'With `authorizeClusterPipelines`: the author of the ClusterPipeline may not collect logs, or is unknown.',
     fix: 'Let somebody with that right apply it.',
   },
+  InternalError: {
+    meaning:
+      'The operator failed on the object because of a defect of its own. It tries again, and what runs continues.',
+    fix: "Report the message and the operator's log.",
+  },
   SourceNotFound: { meaning: 'A `ref` names a Source that does not exist.', fix: 'Create that object.' },
   SinkNotFound: { meaning: 'A `ref` names a Sink that does not exist.', fix: 'Create that object.' },
   RefNotPermitted: {

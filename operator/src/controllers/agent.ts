@@ -49,6 +49,7 @@ import { advance, goBack, type RolloutEvent } from './agent/transition.ts'
 import { type Applied, contendedMs, newApplied, ownedTypes, Workloads } from './agent/workload.ts'
 import { AgentSecrets, unwatchedMs, ValueReader } from './agent-secrets.ts'
 import { Controller, ControllerMetrics } from './controller.ts'
+import { internalError } from './internal-error.ts'
 import { changedIn, fragmentsIn, shareFragments, valueKeys, wantedIn } from './revisions.ts'
 import { type AgentNode, policyOf } from './rollout-plan.ts'
 import { allowRecreate, recreation } from './volumes.ts'
@@ -122,6 +123,7 @@ export class AgentController implements AsyncDisposable {
       metrics: options.metrics ?? new ControllerMetrics(context.metrics),
       signal: context.signal,
       reconcile: (key, signal) => this.#reconcile(key, signal),
+      failed: (key, error) => this.#failed(key, error),
     })
     this.#queue = this.#controller.queue
     const { caches } = context
@@ -614,6 +616,16 @@ export class AgentController implements AsyncDisposable {
           }),
       ...available.fields,
     })
+  }
+
+  /** The text of the error stays in the log: secret values pass through here. */
+  #failed(key: string, error: unknown): void {
+    const [namespace, name] = key.split('/') as [string, string]
+    const agent = this.#agents.get(namespace, name)
+    if (agent === undefined) return
+    const before = this.#context.status.reported(agentKind, agent, 'workload')
+    const kept = before?.findings.filter(({ type }) => type !== 'Accepted') ?? []
+    this.#report(agent, [internalError('Accepted', error, ''), ...kept], before?.fields ?? {})
   }
 
   #report(agent: Agent, findings: readonly Finding[], fields: Readonly<Record<string, unknown>>): void {

@@ -6,6 +6,7 @@ import type { Logger } from '@penstock/agent/telemetry/logger'
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import { isNormal, KubeError } from '../kube/client.ts'
 import { type Lines, type Priority, WorkQueue } from '../kube/work-queue.ts'
+import { isInternal } from './internal-error.ts'
 
 export interface ControllerOptions {
   readonly name: string
@@ -17,6 +18,8 @@ export interface ControllerOptions {
   readonly lines?: Lines
   /** Compares the observed with the desired state and writes the difference. Returns the milliseconds until the next check, if it knows. */
   reconcile(key: string, signal: AbortSignal): Promise<number | undefined>
+  /** Says of an object that its reconcile threw an error that nobody expected. */
+  failed?(key: string, error: unknown): void
 }
 
 const reconcileTimeoutMs = 60_000
@@ -88,6 +91,7 @@ export class Controller implements AsyncDisposable {
         if (result === 'error') {
           metrics.errors.inc({ controller: name })
           if (!(error instanceof KubeError)) metrics.panics.inc({ controller: name })
+          if (isInternal(error)) this.#options.failed?.(key, error)
         }
         const waitMs = this.queue.retry(key, error instanceof KubeError ? error.retryAfterMs : undefined)
         const facts = { controller: name, key, error: errorText(error), wait_ms: Math.round(waitMs) }

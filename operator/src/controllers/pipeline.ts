@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto'
 import { canonicalJson } from '@penstock/agent/config/canonical'
 import { compileSelector, type LabelTest } from '@penstock/agent/kube/labels'
 import { type Agent, refusalOf, remedyOf, selectsPipeline, takes } from '../api/agent.ts'
-import { type Condition, conditionOf, type Finding } from '../api/conditions.ts'
+import { type Condition, conditionOf, type Finding, type Reason } from '../api/conditions.ts'
 import { agentKind, clusterPipelineKind, type Kind, kindOf } from '../api/kinds.ts'
 import { type KubeObject, keyOf } from '../api/object.ts'
 import type { Pipeline } from '../api/pipeline.ts'
@@ -24,6 +24,7 @@ import { type Claim, claimOf, diskBudgetProblem, namespaceQuotaProblem } from '.
 import { unwatchedMs } from './agent-secrets.ts'
 import type { Artifacts } from './artifacts.ts'
 import { Controller, type ControllerMetrics } from './controller.ts'
+import { internalError, isInternal } from './internal-error.ts'
 import { KeptQuarantine } from './kept-quarantine.ts'
 import { LastGood } from './last-good.ts'
 
@@ -99,6 +100,7 @@ class PipelineController implements AsyncDisposable {
       // Some are left for other namespaces, whatever one has to compile.
       lines: { of: namespaceOf, maxActive: 6 },
       reconcile: (key, signal) => this.#reconcile(key, signal),
+      failed: (key, error) => this.#failed(key, error),
     })
   }
 
@@ -537,6 +539,28 @@ class PipelineController implements AsyncDisposable {
     this.#context.status.report(kind, pipeline, 'compile', { generation, findings, fields })
   }
 
+  /** A reconcile has thrown what nobody expected: the object says so, and the others go on without it. */
+  #failed(key: string, error: unknown): void {
+    const [kindName = '', name = ''] = key.split(' ')
+    const kind = kindOf(kindName)
+    const object =
+      objectOf(this.#gathered.pipelines.get(kindName), name) ?? objectOf(this.#gathered.shared.get(kindName), name)
+    if (kind === undefined || object === undefined) return
+    const { status } = this.#context
+    const before = status.reported(kind, object, 'compile')
+    const resolved = before?.findings.find(({ type }) => type === 'ResolvedRefs')
+    const known = conditionOf(conditionsOf(object), 'ResolvedRefs')
+    const kept: Finding | undefined =
+      resolved ??
+      (known && { type: 'ResolvedRefs', status: known.status, reason: known.reason as Reason, message: known.message })
+    status.report(kind, object, 'compile', {
+      generation: object.metadata.generation ?? 0,
+      findings: [internalError('Accepted', error), ...(kept === undefined ? [] : [kept])],
+      ...(before?.fields === undefined ? {} : { fields: before.fields }),
+    })
+    this.#settled(key)
+  }
+
   // --- Sources and Sinks ---
 
   #reconcileShared(kind: Kind, key: string, name: string): number | undefined {
@@ -549,6 +573,7 @@ class PipelineController implements AsyncDisposable {
         { error, key },
         'The references of a shared object could not be looked at; trying again.',
       )
+      if (isInternal(error)) this.#failed(key, error)
       this.#controller.queue.retry(key)
     })
     return this.#gathered.secrets === undefined && secretsOf(object).length > 0 ? unwatchedMs : undefined

@@ -27,6 +27,7 @@ import { monotonicNow } from '../kube/clock.ts'
 import { namespaceType, podType } from '../kube/types.ts'
 import { labels } from '../workloads/names.ts'
 import { isLost, type PodObject } from './agent/pods.ts'
+import { internalError } from './internal-error.ts'
 import { fragmentsIn, shortRevision, wantedIn } from './revisions.ts'
 
 /** Reports come in bursts: what they say is summed up at most so often. */
@@ -192,7 +193,11 @@ export class RolloutStatus implements AsyncDisposable {
       )
       const isUnknown = concerned.length === 0 ? isHearing : concerned.some(unheard)
       if (isUnknown && isReported(object)) continue
-      this.#reportPipeline(artifact, object, concerned, now)
+      try {
+        this.#reportPipeline(artifact, object, concerned, now)
+      } catch (error) {
+        this.#failed(object, error)
+      }
     }
     this.#reportSinks(views)
     this.#standstill.keep(new Map(this.#delivery.agents()))
@@ -265,6 +270,23 @@ export class RolloutStatus implements AsyncDisposable {
       traffic: trafficOf(live),
       reading: live.length === 0 || live.length < desired ? undefined : readingOf(live),
     }
+  }
+
+  /** What was thrown about one Pipeline is said of that one. Reports have texts of agents, which hold no secret values. */
+  #failed(object: Pipeline, error: unknown): void {
+    const { namespace, generation = 0 } = object.metadata
+    this.#context.logger.error(
+      { error: errorText(error), pipeline: keyOf(object) },
+      'The reports about a Pipeline could not be summed up.',
+    )
+    const kind = namespace === undefined ? clusterPipelineKind : pipelineKind
+    const before = this.#context.status.reported(kind, object, 'rollout')
+    const kept = before?.findings.filter(({ type }) => type !== 'Programmed') ?? []
+    this.#context.status.report(kind, object, 'rollout', {
+      generation,
+      findings: [internalError('Programmed', error), ...kept],
+      ...(before?.fields === undefined ? {} : { fields: before.fields }),
+    })
   }
 
   // --- Agent ---

@@ -126,6 +126,10 @@ async function cluster(size: { readonly agents: number; readonly pipelines: numb
     hear,
     putPod,
     happened,
+    /** Summing up what agents report of a Pipeline throws. */
+    breakPipeline(id: string) {
+      artifacts.set({ ...artifacts.get(id), generation: 2, hub: undefined } as unknown as Artifact)
+    },
     /** A pod is gone, and so is what it has reported. */
     remove(pod: string) {
       cache(podType).remove(cache(podType).get('system', pod) as KubeObject)
@@ -245,6 +249,17 @@ test('an agent that serves and runs something else is not counted beside, nor is
   expect(operator.says('p-0', 'Programmed')).toBe('True Programmed 3 of 3 agents run it.')
   await operator.pass(30)
   expect(operator.says('p-0', 'Programmed')).toBe('False RollingOut 3 of 4 agents run it.')
+})
+
+test('reports that cannot be summed up are said of their Pipeline alone', async () => {
+  await using operator = await cluster({ agents: 1, pipelines: 2 })
+  operator.breakPipeline('shop/p-0')
+  operator.putPod('agent-0')
+  operator.hear('agent-0', 'r1')
+  await operator.pass(60)
+  expect(operator.says('p-0', 'Programmed')).toMatch(/^Unknown InternalError .*TypeError/)
+  expect(operator.says('p-1', 'Programmed')).toMatch(/^True Programmed/)
+  expect(operator.happened).toContain('p-0: Warning InternalError')
 })
 
 test('what has happened is reported once, when it is written', async () => {
