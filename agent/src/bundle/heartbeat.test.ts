@@ -6,9 +6,19 @@ import { silentLogger } from '../telemetry/logger.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import type { Topology } from '../topology/run.ts'
 import { heartbeatPeriods } from './format.ts'
-import { Heartbeat } from './heartbeat.ts'
+import { Heartbeat, type HeartbeatBody, type LastError } from './heartbeat.ts'
 import { OperatorClient } from './operator-client.ts'
 import type { BundleRunner } from './runner.ts'
+
+type Listener = Parameters<typeof import('../telemetry/logger.ts').subscribe>[0]
+const log = vi.hoisted(() => ({ listeners: new Set<(record: Readonly<Record<string, unknown>>) => void>() }))
+vi.mock('../telemetry/logger.ts', async (original) => {
+  const subscribe = (listener: Listener) => {
+    log.listeners.add(listener)
+    return () => void log.listeners.delete(listener)
+  }
+  return { ...(await original<typeof import('../telemetry/logger.ts')>()), subscribe }
+})
 
 afterEach(() => {
   vi.useRealTimers()
@@ -118,4 +128,105 @@ test('what a full buffer drops is counted once, and as missing', async () => {
   expect(heartbeat.figures()['ns/pipe']).toMatchObject({ filtered: 2, dropped: 6 })
   await heartbeat.stop()
   await heartbeat.close()
+})
+
+/** An agent with one pipeline and its sink `out`, whose records and counts are the test's; time is, too. */
+async function withSink() {
+  vi.useFakeTimers()
+  const beats: { readonly at: number; readonly error: LastError | undefined }[] = []
+  vi.spyOn(OperatorClient.prototype, 'post').mockImplementation(async (_, body) => {
+    const { pipelines } = body as HeartbeatBody
+    beats.push({ at: Date.now(), error: pipelines['ns/pipe']?.components['out']?.lastError })
+    return { status: 200, headers: new Map(), body: Buffer.from('{}') }
+  })
+  const metrics = new Metrics()
+  const identity = { component_id: 'ns/pipe/out', component_kind: 'sink', component_type: 'http' }
+  const none = new Map<string, never>()
+  const topology = { sources: none, transforms: none, sinks: new Map([['ns/pipe/out', {}]]) } as unknown as Topology
+  const runner = {
+    state: { failures: [] },
+    pipelines: () => [{ id: 'ns/pipe', part: { pipeline: { generation: 1, uid: 'u', hash: 'h' } } }],
+    reading: () => [],
+    onAttempt: () => {},
+  } as unknown as BundleRunner
+  const place = { url: 'https://operator', tokenFile: '/none', caFile: '/none', node: 'n', pod: 'p', namespace: 's' }
+  const heartbeat = new Heartbeat({ ...place, logger: silentLogger, metrics }, runner, topology)
+  const say = (message: string, fields: object) => {
+    const record = { ...identity, level: 'error', message, timestamp: new Date().toISOString(), ...fields }
+    for (const listener of log.listeners) listener(record)
+  }
+  return {
+    beats,
+    /** The destination answers a request with this, as `delivery` logs it; what comes too often is not logged. */
+    refused(fields: object, isLogged = true) {
+      metrics.counter('component_errors_total', { ...identity, error_type: 'request_failed', stage: 'sending' }).add(1)
+      metrics.counter('component_discarded_events_total', { ...identity, intentional: 'false' }).add(3)
+      if (isLogged)
+        say('Request failed and is not tried again; its events are discarded.', {
+          ...{ error_type: 'request_failed', events: 3, ...fields },
+        })
+      say('Events dropped.', { count: 3, intentional: false, reason: 'Service call failed.' })
+    },
+    say,
+    sent: () => metrics.counter('component_sent_events_total', identity).add(3),
+    /** Until so many more reports were sent; gives the last one. */
+    async next(count = 1) {
+      const wanted = beats.length + count
+      while (beats.length < wanted) await vi.advanceTimersByTimeAsync(10)
+      return beats.at(-1)
+    },
+    async [Symbol.asyncDispose]() {
+      await heartbeat.stop()
+      await heartbeat.close()
+    },
+  }
+}
+
+test('the last error of a sink is the cause in every report, and never that events were dropped', async () => {
+  await using agent = await withSink()
+  await agent.next()
+  agent.refused({ status: 401 })
+  const cause = {
+    reason: 'Unauthorized',
+    message: 'Request failed and is not tried again; its events are discarded. Status 401.',
+  }
+  expect((await agent.next())?.error).toMatchObject(cause)
+  // The refusal comes too often to be logged each time.
+  agent.refused({ status: 401 }, false)
+  expect((await agent.next())?.error).toMatchObject(cause)
+  agent.sent()
+  await agent.next(2)
+  agent.say('Events dropped.', { count: 1, intentional: false, reason: 'The sink failed.' })
+  expect((await agent.next())?.error).toMatchObject({ reason: 'Error', message: 'The sink failed.' })
+})
+
+test('an event that a destination rejects is reported with the kind of its error', async () => {
+  await using agent = await withSink()
+  await agent.next()
+  agent.refused({ partial: true, item_status: 400, error_type: 'mapper_parsing_exception' })
+  expect((await agent.next())?.error).toMatchObject({
+    reason: 'EventsRejected',
+    message:
+      'Request failed and is not tried again; its events are discarded. Status 400 of an event (mapper_parsing_exception).',
+  })
+})
+
+test('the first refusal of a destination is reported within seconds, further ones at the usual time', async () => {
+  await using agent = await withSink()
+  await agent.next(3)
+  const refusedAt = Date.now()
+  agent.refused({ status: 401 })
+  expect(((await agent.next())?.at ?? 0) - refusedAt).toBeLessThanOrEqual(5100)
+  const usual = heartbeatPeriods.defaultMs
+  for (let period = 0; period < 3; period++) {
+    const before = agent.beats.at(-1)?.at ?? 0
+    agent.refused({ status: 401 })
+    expect(((await agent.next())?.at ?? 0) - before).toBeGreaterThanOrEqual(usual * 0.79)
+  }
+  // It is well again, and refuses anew.
+  agent.sent()
+  await agent.next(2)
+  const again = Date.now()
+  agent.refused({ status: 401 })
+  expect(((await agent.next())?.at ?? 0) - again).toBeLessThanOrEqual(5100)
 })

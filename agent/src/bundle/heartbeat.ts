@@ -140,11 +140,14 @@ export class Heartbeat {
   readonly #topology: Topology
   readonly #startedAt = new Date().toISOString()
   readonly #ending = new AbortController()
-  readonly #lastErrors = new Map<string, LastError>()
+  /** What is wrong with components, until they are well again: what follows from an error later has the same cause. */
+  readonly #lastErrors = new Map<string, Complaint>()
   #reported = new Map<string, Counts>()
   readonly #client: OperatorClient
   #periodMs: number = heartbeatPeriods.defaultMs
   #timer: NodeJS.Timeout | undefined
+  /** When the timer ends, by the process's clock. */
+  #dueAt = Number.POSITIVE_INFINITY
   #sending: Promise<void> | undefined
   #again = false
   /** A load, or its failure, has two reports: its result, and its first figures. */
@@ -184,7 +187,15 @@ export class Heartbeat {
   #schedule(inMs: number): void {
     if (this.#ending.signal.aborted) return
     clearTimeout(this.#timer)
+    this.#dueAt = performance.now() + inMs
     this.#timer = setTimeout(() => this.#beat(), inMs)
+  }
+
+  /** A destination has begun to refuse: whoever waits for that is not left to wait for the usual report. */
+  #hasten(): void {
+    if (this.#failed > 0) return
+    if (this.#timer === undefined) this.#isNew = true
+    else if (this.#dueAt - performance.now() > firstFiguresMs) this.#schedule(firstFiguresMs)
   }
 
   #beat(): void {
@@ -219,9 +230,11 @@ export class Heartbeat {
       if (answer.status < 200 || answer.status >= 300) {
         throw new PenstockError('PEN_REQUEST_FAILED', `The operator answered with status ${answer.status}.`)
       }
+      this.#settle(counts)
       this.#reported = counts
       // What was said while this was sent is for the next one.
-      for (const [id, error] of said) if (this.#lastErrors.get(id) === error) this.#lastErrors.delete(id)
+      for (const [id, complaint] of said)
+        if (this.#lastErrors.get(id) === complaint) this.#lastErrors.set(id, { ...complaint, isReported: true })
       const { periodMs, gone, denied } = answerIn(answer.body)
       // Of an operator before it sent them, or one that knows none, the last known ones stay.
       if (denied.length > 0) this.#runner.denied.set(denied)
@@ -303,7 +316,8 @@ export class Heartbeat {
         dropped += lost
         lostBytes += since('log_bytes_lost_total')
         errors += failed
-        const lastError = this.#lastErrors.get(component)
+        const complaint = this.#lastErrors.get(component)
+        const lastError = complaint?.isReported === false ? complaint.error : undefined
         if (failed > 0 || lost > 0 || lastError !== undefined || (kind === 'sink' && sent > 0)) {
           const report = { kind, errors: failed, dropped: lost, sent: kind === 'sink' ? sent : 0 } as const
           components[nameOf(component)] = lastError === undefined ? report : { ...report, lastError }
@@ -332,28 +346,69 @@ export class Heartbeat {
     return reports
   }
 
+  /** Forgets the errors of components that have worked without a new one since the last report, and of those that are gone. */
+  #settle(counts: ReadonlyMap<string, Counts>): void {
+    const { sources, transforms, sinks } = this.#topology
+    for (const [id, { isReported }] of this.#lastErrors) {
+      if (!isReported) continue
+      const now = counts.get(id)
+      const before = this.#reported.get(id)
+      const since = (name: keyof Counts) => (now?.[name] ?? 0) - (before?.[name] ?? 0)
+      const isWell =
+        since('component_errors_total') === 0 && (!sinks.has(id) || since('component_sent_events_total') > 0)
+      const isThere = sources.has(id) || transforms.has(id) || sinks.has(id)
+      if (isWell || !isThere) this.#lastErrors.delete(id)
+    }
+  }
+
   /** Keeps what a component complained of last. Records of a tenant's components hold facts alone: see telemetry/facts.ts. */
   #hear(record: LogRecord): void {
     const { component_id: id, level, message, timestamp } = record
     if (typeof id !== 'string' || !id.includes('/') || (level !== 'error' && level !== 'warn')) return
     // That a message comes too often to be written each time is no complaint; the message itself has been one.
     if (record['suppressed_message'] !== undefined) return
-    // That events were dropped follows from what was complained of before, which says why.
-    if (record['intentional'] !== undefined && this.#lastErrors.has(id)) return
+    const known = this.#lastErrors.get(id)
+    const at = String(timestamp)
+    if (record['intentional'] !== undefined) {
+      // That events were dropped follows from what was complained of before, which says why. Without that, it has a reason of its own.
+      if (known?.isReported === false) return
+      const reason = typeof record['reason'] === 'string' ? record['reason'] : message
+      const cause = known?.error ?? { reason: 'Error', message: String(reason).slice(0, 512) }
+      this.#lastErrors.set(id, { error: { ...cause, at }, isReported: false })
+      return
+    }
     const error = record['error'] as { message?: unknown; code?: unknown } | string | undefined
     const text = typeof error === 'object' ? error?.message : error
     const status = typeof record['status'] === 'number' ? record['status'] : statusIn(text)
-    const type = record['error_type']
-    const otherwise = status !== undefined ? ` Status ${status}.` : typeof type === 'string' ? ` (${type})` : ''
+    const itemStatus = record['item_status']
+    const type = typeof record['error_type'] === 'string' ? ` (${record['error_type']})` : ''
+    // Of a request that the destination took, the answer for one of its events.
+    const ofItem = typeof itemStatus === 'number' ? ` Status ${itemStatus} of an event${type}.` : type
+    const otherwise = status !== undefined ? ` Status ${status}.` : ofItem
     const detail = typeof text === 'string' ? ` ${text}` : otherwise
     const code = typeof error === 'object' ? error?.code : record['error_kind']
     const closed = record['component_kind'] === 'source' && /\b(EACCES|EPERM)\b/.test(`${code} ${text}`)
+    const reason = closed ? 'LogsUnreadable' : reasonOf(status, code, String(text ?? ''))
     this.#lastErrors.set(id, {
-      reason: closed ? 'LogsUnreadable' : reasonOf(status, code, String(text ?? '')),
-      message: `${String(message)}${detail}${closed ? ` File: ${record['file']}.${unreadableHelp}` : ''}`.slice(0, 512),
-      at: String(timestamp),
+      error: {
+        reason: typeof itemStatus === 'number' ? 'EventsRejected' : reason,
+        message: `${String(message)}${detail}${closed ? ` File: ${record['file']}.${unreadableHelp}` : ''}`.slice(
+          0,
+          512,
+        ),
+        at,
+      },
+      isReported: false,
     })
+    if (known === undefined && record['component_kind'] === 'sink') this.#hasten()
   }
+}
+
+/** The last error of a component. */
+interface Complaint {
+  readonly error: LastError
+  /** Whether the operator has it. */
+  readonly isReported: boolean
 }
 
 /** For nodes whose log files are closed to the group that agents have. */

@@ -2,6 +2,7 @@
 
 import type { Attempt, Failure } from '../delivery/delivery.ts'
 import type { Request } from '../delivery/request.ts'
+import { type Fact, fact } from '../telemetry/facts.ts'
 import { classifyResponse, responseFailure } from './classify.ts'
 import type { HttpResponse } from './client.ts'
 
@@ -28,6 +29,31 @@ export function actionLine(parts: ActionParts): string {
   }
   return `${JSON.stringify({ [parts.action]: meta })}\n`
 }
+
+/** The kinds of errors that search engines have for a document: words of theirs, which hold nothing of it. */
+const knownErrors: ReadonlySet<string> = new Set([
+  'circuit_breaking_exception',
+  'cluster_block_exception',
+  'document_parsing_exception',
+  'es_rejected_execution_exception',
+  'illegal_argument_exception',
+  'index_closed_exception',
+  'index_not_found_exception',
+  'invalid_index_name_exception',
+  'mapper_exception',
+  'mapper_parsing_exception',
+  'parsing_exception',
+  'rejected_execution_exception',
+  'resource_already_exists_exception',
+  'routing_missing_exception',
+  'script_exception',
+  'security_exception',
+  'strict_dynamic_mapping_exception',
+  'type_missing_exception',
+  'unavailable_shards_exception',
+  'validation_exception',
+  'version_conflict_engine_exception',
+])
 
 interface Item {
   readonly action: string
@@ -80,7 +106,7 @@ export function classifyBulk(retryPartial: boolean): (response: HttpResponse, re
     const failureOf = (item: Item): Failure => ({
       type: 'request_failed',
       code: `http_response_${response.status}`,
-      fields: { partial: true, item_status: item.status, error_type: item.errorType, reason: item.reason },
+      fields: { partial: true, item_status: item.status, error_type: kindOf(item), reason: item.reason },
     })
     return {
       outcome: 'partial',
@@ -92,6 +118,10 @@ export function classifyBulk(retryPartial: boolean): (response: HttpResponse, re
       rejection: refused === undefined ? undefined : failureOf(refused),
     }
   }
+}
+
+function kindOf({ errorType }: Item): Fact | string | undefined {
+  return errorType !== undefined && knownErrors.has(errorType) ? fact(errorType) : errorType
 }
 
 /** False where the answer plainly says that there were no errors, which is nearly always: then it is not parsed. */
