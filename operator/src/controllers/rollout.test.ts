@@ -39,7 +39,11 @@ async function running(sources: Artifact['sources'] = {}, earlier: object = {}) 
   }
   put(agentKind, 'system', 'node', { spec: { mode: 'Node' } })
   const putPipeline = (status: object) =>
-    put(pipelineKind, 'shop', 'p', { metadata: { uid: 'u', generation: 1 }, spec: { sources: [], sinks: [] }, status })
+    put(pipelineKind, 'shop', 'p', {
+      metadata: { uid: 'u', generation: 1 },
+      spec: { sources: [], sinks: [{ name: 'out', type: 'http' }] },
+      status,
+    })
   putPipeline(earlier)
   for (const name of ['a', 'b'])
     put(podType, 'system', name, { metadata: { uid: name, labels: { [labels.agent]: 'node' } } })
@@ -54,6 +58,7 @@ async function running(sources: Artifact['sources'] = {}, earlier: object = {}) 
   artifacts.set({
     ...{ id: 'shop/p', kind: 'Pipeline', namespace: 'shop', name: 'p', uid: 'u', generation: 1, createdAt: '' },
     ...{ labels: {}, hash: 'sha256:1', mode: 'Node', hub: { subscriptions: [subscription] }, sources },
+    sinks: { 'shop/p/out': { type: 'http', uri: 'https://store.example/in' } },
   } as unknown as Artifact)
   artifacts.markComplete()
   const delivery = new Delivery()
@@ -64,6 +69,7 @@ async function running(sources: Artifact['sources'] = {}, earlier: object = {}) 
     ...{ evicted: new Map(), startSpreadMs: 0, why: '' },
   })
   let flowing: Finding | undefined
+  let reachable: Finding | undefined
   let summary: unknown
   const ending = new AbortController()
   stack.defer(() => ending.abort())
@@ -74,8 +80,13 @@ async function running(sources: Artifact['sources'] = {}, earlier: object = {}) 
       report: (_: unknown, object: KubeObject, __: unknown, { findings, fields = {} }: StatusContribution) => {
         if (object.metadata.name !== 'p') return
         flowing = findings.find(({ type }) => type === 'Flowing')
+        reachable = findings.find(({ type }) => type === 'Reachable')
         summary = fields['summary']
-        putPipeline({ ...fields, conditions: findings, observedGeneration: 1 })
+        putPipeline({
+          ...fields,
+          conditions: findings.map((one) => ({ ...one, observedGeneration: 1 })),
+          observedGeneration: 1,
+        })
       },
     },
   } as unknown as OperatorContext
@@ -108,6 +119,8 @@ async function running(sources: Artifact['sources'] = {}, earlier: object = {}) 
       return `${flowing?.status} ${flowing?.reason}`
     },
     summary: () => summary,
+    flowing: () => flowing,
+    reachable: () => reachable,
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   }
 }
@@ -187,4 +200,28 @@ test('figures of an earlier process stand until as much is known of now', async 
   expect(operator.summary()).toMatchObject({ inPerSecond: '30', outPerSecond: '30' })
   for (let report = 0; report < 12; report++) await operator.hear('a', { eventsIn: 15_000, eventsOut: 15_000 }, 30)
   expect(operator.summary()).toMatchObject({ inPerSecond: '500', outPerSecond: '500' })
+})
+
+test('a sink of the Pipeline itself that is refused has a condition soon, which names place and cause', async () => {
+  await using operator = await running()
+  await operator.hear('b', {}, 1)
+  expect(operator.reachable()).toBeUndefined()
+  const lastError = { reason: 'Unauthorized', message: 'Request failed. Status 401.', at: '2026-01-01T00:00:00Z' }
+  const out = { kind: 'sink', errors: 1, dropped: 10, sent: 0, lastError } as const
+  await operator.hear('a', { eventsIn: 10, dropped: 10, components: { out } }, 12)
+  const fails = '1 of 1 nodes fail at store.example:443: Request failed. Status 401.'
+  expect(operator.reachable()).toMatchObject({
+    ...{ status: 'False', reason: 'Unauthorized', message: `sinks[out]: ${fails}` },
+  })
+  expect(operator.flowing()).toMatchObject({
+    ...{ reason: 'AllEventsDropped' },
+    message: 'All events that were read were discarded. sinks[out] on node-a: Request failed. Status 401.',
+  })
+  // The next attempt is a while away, and nothing is sent until then.
+  await operator.hear('a', {}, 30)
+  await operator.hear('b', {}, 30)
+  expect(operator.reachable()?.status).toBe('False')
+  const taken = { kind: 'sink', errors: 0, dropped: 0, sent: 10 } as const
+  await operator.hear('a', { eventsIn: 10, eventsOut: 10, components: { out: taken } }, 12)
+  expect(operator.reachable()).toMatchObject({ status: 'True', reason: 'Reachable' })
 })

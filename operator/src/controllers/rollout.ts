@@ -5,12 +5,16 @@ import { errorText } from '@penstock/agent/errors'
 import { type Agent, takes } from '../api/agent.ts'
 import { conditionOf, type Finding, type Reason } from '../api/conditions.ts'
 import { agentKind, clusterPipelineKind, clusterSinkKind, type Kind, pipelineKind, sinkKind } from '../api/kinds.ts'
-import { type KubeObject, keyOf, objectKey } from '../api/object.ts'
+import { keyOf, objectKey } from '../api/object.ts'
 import type { Pipeline } from '../api/pipeline.ts'
+import type { Sink } from '../api/sink.ts'
 import type { Artifact } from '../compile/artifact.ts'
+import { authoritiesIn } from '../compile/egress-ports.ts'
 import type { OperatorContext, OperatorPart } from '../context.ts'
 import { type Delivered, type Delivery, isStalled, type Report } from '../fleet/delivery.ts'
-import { type FailingComponent, flowWindowMs, isAbout, rounded, steady, steadyLag } from '../fleet/flow.ts'
+import { causeOf, type FailingComponent, flowWindowMs, isAbout, rounded, steady, steadyLag } from '../fleet/flow.ts'
+import { HeldTexts } from '../fleet/held-texts.ts'
+import { ownSinksFinding, type Reach, type Refusal, reachesOf } from '../fleet/reach.ts'
 import {
   extentOf,
   mayHold,
@@ -35,6 +39,7 @@ const everyMs = 1000
 /** Without any report, silence itself is news. */
 const lookMs = 10_000
 const maxFailures = 5
+const maxDestinations = 3
 /** How long events may be on their way before their absence at the destination means something. */
 const onTheWayMs = 20_000
 /** A buffer is filling up from here on. */
@@ -128,6 +133,7 @@ export class RolloutStatus implements AsyncDisposable {
   /** Pipelines whose figures began in this process. */
   readonly #begun = new Set<string>()
   readonly #standstill = new Standstill()
+  readonly #texts = new HeldTexts()
 
   constructor(context: OperatorContext, delivery: Delivery) {
     this.#context = context
@@ -183,6 +189,7 @@ export class RolloutStatus implements AsyncDisposable {
     const isHearing = now - this.#startedAt < this.#delivery.hearingMs
     const unheard = (view: AgentView) => isHearing && (view.isSidecar || view.live.length + view.stale < view.desired)
     for (const view of views) this.#reportAgent(view, unheard(view))
+    const reaches = this.#reachesOf(views)
     for (const artifact of this.#context.artifacts.values()) {
       const object = this.#objectOf(artifact)
       if (object === undefined) continue
@@ -194,17 +201,18 @@ export class RolloutStatus implements AsyncDisposable {
       const isUnknown = concerned.length === 0 ? isHearing : concerned.some(unheard)
       if (isUnknown && isReported(object)) continue
       try {
-        this.#reportPipeline(artifact, object, concerned, now)
+        this.#reportPipeline(artifact, object, concerned, reaches, now)
       } catch (error) {
         this.#failed(object, error)
       }
     }
-    this.#reportSinks(views)
+    this.#reportSinks(reaches, now)
     this.#standstill.keep(new Map(this.#delivery.agents()))
     const isThere = (id: string) => this.#context.artifacts.get(id) !== undefined
     this.#delivery.keepFlows({ has: isThere })
     for (const id of this.#unreadSince.keys()) if (!isThere(id)) this.#unreadSince.delete(id)
     for (const id of this.#begun) if (!isThere(id)) this.#begun.delete(id)
+    this.#texts.keep((key) => isThere(key.split(' ')[0] as string) || reaches.has(key))
   }
 
   /** Whether nothing that an earlier process has found out stands any more: this one has heard for as long as figures are about. */
@@ -357,7 +365,13 @@ export class RolloutStatus implements AsyncDisposable {
 
   // --- Pipeline ---
 
-  #reportPipeline(artifact: Artifact, object: Pipeline, concerned: readonly AgentView[], now: number): void {
+  #reportPipeline(
+    artifact: Artifact,
+    object: Pipeline,
+    concerned: readonly AgentView[],
+    reaches: ReadonlyMap<string, Reach>,
+    now: number,
+  ): void {
     const { id } = artifact
     const found = concerned.map((view) => this.#pipelineOn(artifact, view))
     const kind = artifact.namespace === undefined ? clusterPipelineKind : pipelineKind
@@ -372,9 +386,13 @@ export class RolloutStatus implements AsyncDisposable {
     const lag = lagOf(id, object, concerned, traffic)
     const flowing = this.#flowing(id, object, traffic, lag, now)
     const isUnread = this.#isUnread(artifact, concerned, now)
+    const reachable = this.#ownSinks(id, object, reaches)
     const findings = [
       programmed,
       isUnread && flowing.message === nothingRead ? { ...flowing, message: nothingFound } : flowing,
+      ...(reachable === undefined
+        ? []
+        : [this.#texts.finding(`${id} Reachable`, object.status?.conditions, reachable, now)]),
     ]
     const current = agents.reduce((sum, agent) => sum + (agent.current ?? 0), 0)
     const desired = agents.reduce((sum, agent) => sum + (agent.desired ?? 0), 0)
@@ -558,13 +576,22 @@ export class RolloutStatus implements AsyncDisposable {
 
   /** From the last report of each agent; losses and silence from recent reports only. */
   #flowing(id: string, object: Pipeline, traffic: Readonly<Traffic>, lag: Lag, now: number): Finding {
-    const found = this.#flowingNow(id, object, traffic, lag, now)
+    const found = this.#withCause(id, object, this.#flowingNow(id, object, traffic, lag, now), now)
     if (found.status !== 'Unknown') return found
     const known = conditionOf(object.status?.conditions, 'Flowing')
     if (known === undefined || known.observedGeneration !== object.metadata.generation || this.#isWhole(id, now))
       return found
     // What an earlier process has seen is more than what this one has not seen yet.
     return { type: 'Flowing', status: known.status, reason: known.reason as Reason, message: known.message }
+  }
+
+  /** Names the component that something is wrong in, and what that says. */
+  #withCause(id: string, object: Pipeline, found: Finding, now: number): Finding {
+    const { conditions } = object.status ?? {}
+    const failing = this.#delivery.flow(id)?.failing(now) ?? []
+    const cause = causeOf(found.reason, failing)
+    const message = cause === undefined ? found.message : `${found.message} ${cause}`
+    return this.#texts.finding(`${id} Flowing`, conditions, { ...found, message }, now)
   }
 
   #flowingNow(id: string, object: Pipeline, traffic: Readonly<Traffic>, lag: Lag, now: number): Finding {
@@ -625,14 +652,45 @@ export class RolloutStatus implements AsyncDisposable {
 
   // --- Sink ---
 
-  #reportSinks(views: readonly AgentView[]): void {
-    const seen = this.#sinksSeen(views)
+  #reportSinks(reaches: ReadonlyMap<string, Reach>, now: number): void {
     for (const { kind, cache } of this.#sinks) {
       for (const object of cache.values()) {
-        const reach = seen.get(`${kind.kind}/${keyOf(object)}`)
-        if (reach !== undefined) this.#reportSink(kind, object, reach)
+        const key = `${kind.kind}/${keyOf(object)}`
+        const found = reaches.get(key)?.finding((refusal) => this.#destinationsOf(refusal))
+        if (found === undefined) continue // nothing new: what was said stays
+        const finding = this.#texts.finding(key, (object as Sink).status?.conditions, found, now)
+        const generation = object.metadata.generation ?? 0
+        this.#context.status.report(kind, object, 'rollout', { generation, findings: [finding] })
       }
     }
+  }
+
+  /** Of the sinks that a Pipeline has itself. A finding for this generation stays until there is another one. */
+  #ownSinks(
+    id: string,
+    { metadata, spec, status }: Pipeline,
+    reaches: ReadonlyMap<string, Reach>,
+  ): Finding | undefined {
+    const findings = new Map<string, Finding>()
+    for (const { name, ref } of spec.sinks) {
+      if (ref !== undefined) continue
+      const finding = reaches.get(`${id}/${name}`)?.finding((refusal) => this.#destinationsOf(refusal))
+      if (finding !== undefined) findings.set(name, finding)
+    }
+    const found = ownSinksFinding(findings)
+    const known = conditionOf(status?.conditions, 'Reachable')
+    if (found !== undefined || known?.observedGeneration !== metadata.generation) return found
+    return known && { type: 'Reachable', status: known.status, reason: known.reason as Reason, message: known.message }
+  }
+
+  /** Hosts and ports that the options of a sink name; an address in a Secret is not shown. */
+  #destinationsOf({ pipeline, component }: Refusal): string[] {
+    const options = this.#context.artifacts.get(pipeline)?.sinks[`${pipeline}/${component}`]
+    if (options === undefined) return []
+    const named = authoritiesIn('sink', options).map(({ host, port }) =>
+      port === undefined ? host : `${host}:${port}`,
+    )
+    return [...new Set(named)].slice(0, maxDestinations)
   }
 
   /** The Sink that each component was made from, by pipeline and component. */
@@ -649,67 +707,26 @@ export class RolloutStatus implements AsyncDisposable {
     return sinks
   }
 
-  #sinksSeen(views: readonly AgentView[]): Map<string, Reach> {
+  #reachesOf(views: readonly AgentView[]): Map<string, Reach> {
     const sinks = new Map<string, ReadonlyMap<string, string>>()
-    const seen = new Map<string, Reach>()
-    for (const { live } of views) {
-      for (const report of live) {
-        for (const [pipeline, { components }] of Object.entries(report.pipelines)) {
-          for (const [name, component] of Object.entries(components)) {
-            if (component.kind !== 'sink') continue
-            let known = sinks.get(pipeline)
-            if (known === undefined) {
-              known = this.#sinkOf(pipeline)
-              sinks.set(pipeline, known)
-            }
-            const sink = known.get(name)
-            if (sink === undefined) continue
-            let reach = seen.get(sink)
-            if (reach === undefined) {
-              reach = { failing: new Map(), reaching: new Set(), message: undefined }
-              seen.set(sink, reach)
-            }
-            if (component.lastError !== undefined && isReach(component.lastError.reason)) {
-              const nodes = reach.failing.get(component.lastError.reason) ?? new Set()
-              reach.failing.set(component.lastError.reason, nodes.add(report.node))
-              reach.message ??= component.lastError.message
-            } else if (component.sent > 0) reach.reaching.add(report.node)
-          }
-        }
+    const targetOf = (pipeline: string, component: string) => {
+      let known = sinks.get(pipeline)
+      if (known === undefined) {
+        known = this.#sinkOf(pipeline)
+        sinks.set(pipeline, known)
       }
+      return known.get(component) ?? `${pipeline}/${component}`
     }
-    return seen
-  }
-
-  #reportSink(kind: Kind, object: KubeObject, { failing, reaching, message }: Reach): void {
-    const worst = [...failing].sort(([, left], [, right]) => right.size - left.size)[0]
-    if (worst === undefined && reaching.size === 0) return // nothing new: what was said stays
-    const total = new Set([...reaching, ...[...failing.values()].flatMap((nodes) => [...nodes])]).size
-    const finding: Finding =
-      worst === undefined
-        ? { type: 'Reachable', status: 'True', reason: 'Reachable', message: 'It answers.' }
-        : {
-            type: 'Reachable',
-            status: 'False',
-            reason: worst[0] as Reason,
-            message: `${worst[1].size} of ${total} nodes: ${message ?? ''}`,
-          }
-    const generation = object.metadata.generation ?? 0
-    this.#context.status.report(kind, object, 'rollout', { generation, findings: [finding] })
+    return reachesOf(
+      views.flatMap(({ live }) => live),
+      targetOf,
+    )
   }
 }
 
 function undoneText(key: string, { record: { undone } }: Delivered): string {
   const [namespace, name] = key.split('/')
   return `Agent ${key} was returned to revision ${shortRevision(undone?.to ?? '')} and stays there until its Pipelines change from ${shortRevision(undone?.from ?? '')}, or until \`penstock rollout resume ${name} -n ${namespace}\`.`
-}
-
-/** What pods found out about a Sink. */
-interface Reach {
-  /** Nodes by what went wrong. */
-  readonly failing: Map<string, Set<string>>
-  readonly reaching: Set<string>
-  message: string | undefined
 }
 
 function readingOf(live: readonly Report[]): ReadonlySet<string> | undefined {
@@ -805,10 +822,6 @@ function laggingText({ spec }: Pipeline, { seconds, node }: Lag): string {
   const isLimited = [perContainer, pipeline].some((limit) => limit !== undefined && limit.onLimit !== 'Drop')
   const why = isLimited ? '; limits of the Pipeline or a slow sink hold it up' : '; a slow sink holds it up'
   return `Reading on node ${node} is ${seconds} s behind what is written${why}, or the agent has too little CPU.`
-}
-
-function isReach(reason: string): reason is 'Unauthorized' | 'ConnectFailed' | 'TLSFailed' | 'Rejecting' {
-  return ['Unauthorized', 'ConnectFailed', 'TLSFailed', 'Rejecting'].includes(reason)
 }
 
 function failureText(reports: readonly Report[], pipeline: string): string {

@@ -74,6 +74,12 @@ describe('the summary of a Pipeline', () => {
   })
 })
 
+test('a Pipeline whose own sinks are refused stays ready, because it runs', () => {
+  const reachable: Finding = { type: 'Reachable', status: 'False', reason: 'Unauthorized', message: '401' }
+  expect(says(good, [...programmed, reachable])).toContain('Ready=True/Ready')
+  expect(says(good, [...programmed, reachable])).toContain('Reachable=False/Unauthorized')
+})
+
 test('after a restart what no part has spoken about yet stays as it was, so that nothing is written', () => {
   const reports = {
     compile: { generation: 3, findings: good },

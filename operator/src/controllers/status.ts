@@ -237,7 +237,7 @@ export function statusOf(
     const reason = type === 'Flowing' ? 'NoData' : 'Pending'
     found.set(type, { type, status: 'Unknown', reason, message: 'Nothing is known yet.', generation })
   }
-  for (const finding of summaryOf(object, found, needed)) found.set(finding.type, { ...finding, generation })
+  for (const finding of summaryOf(object, found, always, needed)) found.set(finding.type, { ...finding, generation })
   const time = `${now.toISOString().slice(0, 19)}Z`
   const conditions = conditionTypes.flatMap((type): Condition | [] => {
     const finding = found.get(type)
@@ -259,6 +259,7 @@ export function statusOf(
 function summaryOf(
   object: StatusObject,
   found: ReadonlyMap<ConditionType, Finding>,
+  always: readonly ConditionType[],
   needed: readonly ConditionType[],
 ): Finding[] {
   if (object.spec?.managementState === 'Unmanaged') {
@@ -269,7 +270,8 @@ function summaryOf(
   const relevant = needed
     .filter((type) => !(suspended && type === 'Programmed'))
     .map((type) => found.get(type) as Finding)
-  const unreachable = found.get('Reachable')
+  // A Pipeline is ready when it runs, whatever becomes of its events.
+  const unreachable = always.includes('Reachable') ? found.get('Reachable') : undefined
   const failed = relevant.find(({ status }) => status === 'False')
   const stalled = [...relevant].find(({ status, reason }) => status === 'False' && terminal.has(reason))
   if (failed !== undefined) {

@@ -10,6 +10,7 @@ import { monotonicNow } from '../kube/clock.ts'
 import type { ShardFile } from '../render/bundle.ts'
 import type { Fragment } from '../render/fragment.ts'
 import { Flow } from './flow.ts'
+import { type Refusals, refusalsAfter } from './reach.ts'
 import type { Undone } from './undo.ts'
 
 /** What stands in an annotation of the first Secret, so that a rollout goes on where another process has left it. */
@@ -86,6 +87,8 @@ export interface Report {
   readonly reading: ReadonlySet<string> | undefined
   /** Since when a pipeline has read events, or holds some, and delivered none. */
   readonly silentSince: ReadonlyMap<string, number>
+  /** Destinations that refuse its components. */
+  readonly refusals: Refusals
   /** Since when this process of the agent has been heard. */
   readonly heardSince: number
   /** Whether this process of the agent has run a revision while that was in force. */
@@ -210,6 +213,7 @@ export class Delivery {
       ),
       reading: body.reading === undefined ? undefined : new Set(listOf(body.reading).map(text).filter(isSelected)),
       silentSince: new Map(),
+      refusals: new Map(),
       heardSince: now,
       hasServed: false,
       at: now,
@@ -225,6 +229,7 @@ export class Delivery {
     reports.set(sender.podUid, {
       ...report,
       silentSince,
+      refusals: refusalsAfter(known?.refusals, report.pipelines, isSelected),
       heardSince: known?.heardSince ?? now,
       hasServed: known?.hasServed === true || isInForce,
     })

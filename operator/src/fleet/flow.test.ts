@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Flow, flowWindowMs, steady, steadyLag } from './flow.ts'
+import { causeOf, Flow, flowWindowMs, steady, steadyLag } from './flow.ts'
 
 const start = 1_800_000_000_000
 const lateMs = 36_000
@@ -83,4 +83,21 @@ test.each([
   { seconds: 0, before: 65, says: 0 },
 ])('a lag of $seconds s after $before is reported as $says', ({ seconds, before, says }) => {
   expect(steadyLag(seconds, before)).toBe(says)
+})
+
+test.each([
+  ['SomeEventsDropped', 'transforms[parse] on n2: parse_json failed'],
+  ['NoEventsDelivered', 'sinks[out] on n1: Status 401.'],
+  ['BufferFillingUp', 'sinks[out] on n1: Status 401.'],
+  ['Lagging', undefined],
+  ['Flowing', undefined],
+])('the cause of %s is the last error of the component with the most errors that explain it', (reason, cause) => {
+  const last = (message: string, node: string) => ({ reason: 'Error', message, at: '', node })
+  const failing = [
+    { name: 'out', kind: 'sink', errors: 3, last: last('Status 401.', 'n1') },
+    { name: 'parse', kind: 'transform', errors: 9, last: last('parse_json failed', 'n2') },
+    { name: 'quiet', kind: 'sink', errors: 99, last: undefined },
+  ]
+  expect(causeOf(reason, failing)).toBe(cause)
+  expect(causeOf(reason, [])).toBeUndefined()
 })

@@ -22,6 +22,26 @@ export interface FailingComponent {
   readonly last: ComponentError | undefined
 }
 
+/** Reasons of `Flowing` that errors explain, and whether those of sinks alone do. */
+const explained: Readonly<Record<string, { readonly bySinks: boolean }>> = {
+  AllEventsDropped: { bySinks: false },
+  SomeEventsDropped: { bySinks: false },
+  NoEventsDelivered: { bySinks: true },
+  BufferFillingUp: { bySinks: true },
+}
+
+/** The component with the most errors that explain a reason of `Flowing`, and its last error; undefined: none does. */
+export function causeOf(reason: string, failing: readonly FailingComponent[]): string | undefined {
+  const why = explained[reason]
+  if (why === undefined) return undefined
+  let worst: FailingComponent | undefined
+  for (const component of failing) {
+    if (component.last === undefined || (why.bySinks && component.kind !== 'sink')) continue
+    if (worst === undefined || component.errors > worst.errors) worst = component
+  }
+  return worst?.last && `${worst.kind}s[${worst.name}] on ${worst.last.node}: ${worst.last.message}`
+}
+
 const sumNames = ['eventsIn', 'eventsOut', 'dropped', 'errors'] as const
 const slotMs = 30_000
 const windowSlots = 10

@@ -1,0 +1,34 @@
+// Messages of conditions that follow the reports of many agents: numbers and causes alternate between reports. A new reason is news at
+// once; another text of the same reason is written twice a minute at most.
+
+import { type Condition, conditionOf, type Finding } from '../api/conditions.ts'
+
+const heldMs = 30_000
+
+export class HeldTexts {
+  /** Since when an object has the text that it has. */
+  readonly #since = new Map<string, number>()
+
+  /** @param conditions those that the object has */
+  finding(key: string, conditions: readonly Condition[] | undefined, found: Finding, now: number): Finding {
+    const known = conditionOf(conditions, found.type)
+    const isSame = known?.status === found.status && known.reason === found.reason
+    if (known === undefined || !isSame || found.status !== 'False') {
+      this.#since.delete(key)
+      return found
+    }
+    if (known.message === found.message) return found
+    const since = this.#since.get(key)
+    if (since !== undefined && now - since >= heldMs) {
+      this.#since.delete(key)
+      return found
+    }
+    if (since === undefined) this.#since.set(key, now)
+    return { ...found, message: known.message }
+  }
+
+  /** Drops the objects that are gone. */
+  keep(has: (key: string) => boolean): void {
+    for (const key of this.#since.keys()) if (!has(key)) this.#since.delete(key)
+  }
+}

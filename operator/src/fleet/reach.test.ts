@@ -1,0 +1,92 @@
+import type { ComponentReport, HeartbeatBody } from '@penstock/agent/bundle/heartbeat'
+import { describe, expect, test } from 'vitest'
+import type { Finding } from '../api/conditions.ts'
+import type { Report } from './delivery.ts'
+import { ownSinksFinding, type Refusals, reachesOf, refusalsAfter } from './reach.ts'
+
+const refused = (reason = 'Unauthorized'): Partial<ComponentReport> => ({
+  ...{ errors: 1, dropped: 3, lastError: { reason, message: `Request failed. ${reason}.`, at: '' } },
+})
+const sent: Partial<ComponentReport> = { sent: 5 }
+
+/** What a pod reports of sink `out`. */
+function said(out: Partial<ComponentReport> | undefined, hash = 'sha256:1'): HeartbeatBody['pipelines'] {
+  const components = out && { out: { kind: 'sink', errors: 0, dropped: 0, sent: 0, ...out } }
+  return { 'shop/p': { hash, components: components ?? {} } } as unknown as HeartbeatBody['pipelines']
+}
+
+describe('a destination', () => {
+  const after = (...reports: readonly HeartbeatBody['pipelines'][]) => {
+    let refusals: Refusals | undefined
+    for (const pipelines of reports) refusals = refusalsAfter(refusals, pipelines, () => true)
+    return refusals?.get('shop/p/out')?.reason
+  }
+  test.each([
+    ['refuses', [said(refused())], 'Unauthorized'],
+    ['refuses while nothing is tried', [said(refused()), said(undefined), {}], 'Unauthorized'],
+    ['refuses for another reason', [said(refused()), said(refused('ConnectFailed'))], 'ConnectFailed'],
+    ['takes events again', [said(refused()), said(sent)], undefined],
+    ['took events at another attempt', [said({ ...refused('ConnectFailed'), dropped: 0, ...sent })], undefined],
+    ['takes some events and rejects others', [said({ ...refused('Rejecting'), ...sent })], 'Rejecting'],
+    ['rejects single events', [said(refused('EventsRejected'))], undefined],
+    ['is another one in a new version', [said(refused()), said(undefined, 'sha256:2')], undefined],
+  ])('%s', (_, reports, reason) => {
+    expect(after(...reports)).toBe(reason)
+  })
+
+  test('is forgotten with its Pipeline', () => {
+    const before = refusalsAfter(undefined, said(refused()), () => true)
+    expect(refusalsAfter(before, {}, () => false).size).toBe(0)
+  })
+})
+
+function pod(node: string, out: Partial<ComponentReport>): Pick<Report, 'node' | 'refusals' | 'pipelines'> {
+  return { node, pipelines: said(out), refusals: refusalsAfter(undefined, said(out), () => true) }
+}
+
+const finding = (pods: readonly ReturnType<typeof pod>[], destinations: readonly string[] = ['store.example:443']) =>
+  reachesOf(pods, () => 'Sink/shop/store')
+    .get('Sink/shop/store')
+    ?.finding(() => destinations)
+
+test.each([
+  [[pod('a', refused())], 'False Unauthorized 1 of 1 nodes fail at store.example:443: Request failed. Unauthorized.'],
+  [
+    [pod('a', refused()), pod('b', refused()), pod('c', sent)],
+    'False Unauthorized 2 of 3 nodes fail at store.example:443: Request failed. Unauthorized.',
+  ],
+  [
+    [pod('a', refused('TLSFailed')), pod('b', refused('ConnectFailed')), pod('c', refused('ConnectFailed'))],
+    'False ConnectFailed 2 of 3 nodes fail at store.example:443: Request failed. ConnectFailed.',
+  ],
+  [[pod('a', sent), pod('b', {})], 'True Reachable It answers.'],
+])('the condition says where it fails and why: %#', (pods, says) => {
+  const found = finding(pods)
+  expect(`${found?.status} ${found?.reason} ${found?.message}`).toBe(says)
+})
+
+test('an address that a Secret has is not named, and without reports nothing is said', () => {
+  expect(finding([pod('a', refused())], [])?.message).toBe('1 of 1 nodes fail: Request failed. Unauthorized.')
+  expect(finding([pod('a', {})])).toBeUndefined()
+})
+
+test('a Pipeline names those of its own sinks that are refused', () => {
+  const bad: Finding = {
+    type: 'Reachable',
+    status: 'False',
+    reason: 'Unauthorized',
+    message: '1 of 1 nodes fail: 401.',
+  }
+  const good: Finding = { type: 'Reachable', status: 'True', reason: 'Reachable', message: 'It answers.' }
+  expect(ownSinksFinding(new Map())).toBeUndefined()
+  expect(ownSinksFinding(new Map([['out', good]]))).toMatchObject({ status: 'True' })
+  const findings = new Map([
+    ['out', good],
+    ['copy', bad],
+    ['old', { ...bad, reason: 'TLSFailed' as const }],
+  ])
+  expect(ownSinksFinding(findings)).toEqual({
+    ...bad,
+    message: 'sinks[copy]: 1 of 1 nodes fail: 401. sinks[old]: 1 of 1 nodes fail: 401.',
+  })
+})
