@@ -58,7 +58,7 @@ interface Known {
   readonly result: CompileResult
 }
 
-class PipelineController implements AsyncDisposable {
+export class PipelineController implements AsyncDisposable {
   readonly #context: OperatorContext
   /** Labels of the namespaces that are watched; all if undefined. */
   readonly #watchedLabels: LabelTest | undefined
