@@ -2,13 +2,12 @@
 // with those that the old agent made of the same lines. The comparison goes to standard error: the Pipeline is on standard output.
 
 import { spawn } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { PenstockError } from '@penstock/agent/errors'
+import { errorText, PenstockError } from '@penstock/agent/errors'
 import { stringify } from 'yaml'
 import { type Comparison, compareEvents, type Difference, type EventFields } from '../migrate/compare.ts'
-import { readText } from './convert-other.ts'
 
 export const proofHelp = `  --prove SAMPLE             run the Pipeline on recorded lines, as \`penstock run --input\` does, and compare its events with OUTPUT
   --against OUTPUT           the events that the old agent made of these lines: a JSON object a line, or a list of objects
@@ -51,7 +50,13 @@ export function proofIn({ prove: sample, against, sink, ignore }: ProofFlags): P
     const message = '`--prove` needs `--against OUTPUT`: the events that the old agent made of the same lines.'
     throw new PenstockError('PEN_USAGE', message)
   }
-  return { sample, against: { file: against, text: readText(against) }, sink, ignored: ignore ?? [] }
+  let text: string
+  try {
+    text = readFileSync(against, 'utf8')
+  } catch (error) {
+    throw new PenstockError('PEN_USAGE', `"${against}" cannot be read: ${errorText(error)}.`, { cause: error })
+  }
+  return { sample, against: { file: against, text }, sink, ignored: ignore ?? [] }
 }
 
 /** Prints the comparison; gives the exit code, 1 where there are differences. */

@@ -3,6 +3,9 @@
 import type { Draft, Included, NamedText } from './draft.ts'
 import { convertFluentBit, isFluentBit } from './fluent-bit/convert.ts'
 import { fluentBitTables } from './fluent-bit/page.ts'
+import { convertVector } from './vector/convert.ts'
+import { vectorTables } from './vector/page.ts'
+import { isVector } from './vector/read.ts'
 
 export interface OldAgent {
   /** As `--from` takes it; the page of the guide has this name, too. */
@@ -10,13 +13,14 @@ export interface OldAgent {
   readonly title: string
   /** Whether a text is a configuration of this agent, and of no other one in the list. */
   readonly recognises: (main: NamedText) => boolean
-  /** Reads a configuration with the files that it includes into a draft. */
-  readonly convert: (main: NamedText, included: Included, draft: Draft) => void
+  /** Reads the files of one configuration, with those that they include, into a draft. */
+  readonly convert: (files: readonly NamedText[], included: Included, draft: Draft) => void
   /** Markdown tables of what becomes of each of its plugins. */
   readonly tables: () => string
 }
 
 export const oldAgents: readonly OldAgent[] = [
+  { name: 'vector', title: 'Vector', recognises: isVector, convert: convertVector, tables: vectorTables },
   {
     name: 'fluent-bit',
     title: 'Fluent Bit',

@@ -26,6 +26,8 @@ export interface Gap {
   readonly reason: string
   /** The nearest equivalent, and what to do. */
   readonly nearest: string
+  /** Whether nothing is missing: something else does it. */
+  readonly isReplaced?: true
 }
 
 export interface Component {
@@ -51,6 +53,14 @@ export interface Origin {
   readonly subject: string
 }
 
+/** A unit test, as `spec.tests` has it. */
+export interface Test {
+  readonly name: string
+  readonly insertAt: string
+  readonly input: object
+  readonly expect: readonly object[]
+}
+
 export type Kind = 'sources' | 'transforms' | 'sinks'
 
 export interface Identity {
@@ -66,6 +76,7 @@ export class Draft {
     Map<string, Component>
   >
   readonly #names = new Set<string>()
+  readonly #tests: Test[] = []
 
   /** Adds a component below a name like the wanted one, and gives the name. */
   add(kind: Kind, wanted: string, component: Component): string {
@@ -108,6 +119,10 @@ export class Draft {
     return { type: 'remap', text: '.', comments: [...(step.comments ?? []), comment, step.text] }
   }
 
+  addTest(test: Test): void {
+    this.#tests.push(test)
+  }
+
   count(kind: Kind): number {
     return this.#components[kind].size
   }
@@ -136,6 +151,7 @@ export class Draft {
         }
       })
     }
+    if (this.#tests.length > 0) spec['tests'] = this.#tests
     if (variables.size > 0) {
       const place = namespace === undefined ? { namespace: 'penstock-system' } : {}
       spec['secrets'] = [{ alias: 'env', secretName: `${name}-environment`, ...place }]

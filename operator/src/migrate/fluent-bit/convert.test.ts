@@ -12,7 +12,7 @@ afterAll(() => rmSync(folder, { recursive: true }))
 function convert(text: string, file = 'fluent-bit.conf', others: Readonly<Record<string, string>> = {}) {
   const draft = new Draft()
   const included = (path: string) => (others[path] === undefined ? [] : [{ file: path, text: others[path] }])
-  convertFluentBit({ file, text }, included, draft)
+  convertFluentBit([{ file, text }], included, draft)
   const document = draft.document({ name: 'converted' })
   return { document, gaps: draft.gaps, resource: document.toJSON() }
 }

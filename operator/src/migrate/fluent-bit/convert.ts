@@ -39,9 +39,9 @@ export function isFluentBit({ text }: NamedText): boolean {
   return /^pipeline:\s*$/m.test(text) && /^\s+(?:inputs|filters|outputs):\s*$/m.test(text)
 }
 
-/** Reads a configuration with the files that it includes into a draft. */
-export function convertFluentBit(main: NamedText, included: Included, draft: Draft): void {
-  const sections = load(main, included, draft.gaps)
+/** Reads the files of one configuration, with those that they include, into a draft. */
+export function convertFluentBit(files: readonly NamedText[], included: Included, draft: Draft): void {
+  const sections = load(files, included, draft.gaps)
   const context = new Context(sections, draft.gaps)
   for (const section of sections) {
     if (['input', 'filter', 'output', 'parser', 'multiline_parser', 'service'].includes(section.kind)) continue
@@ -56,7 +56,7 @@ export function convertFluentBit(main: NamedText, included: Included, draft: Dra
   new Conversion(draft, context, included).run(ofKind('input'), ofKind('filter'), ofKind('output'))
 }
 
-function load(main: NamedText, included: Included, gaps: Gap[]): Section[] {
+function load(mains: readonly NamedText[], included: Included, gaps: Gap[]): Section[] {
   const sections: Section[] = []
   const variables = new Map<string, string>()
   const seen = new Set<string>()
@@ -93,7 +93,7 @@ function load(main: NamedText, included: Included, gaps: Gap[]): Section[] {
     // The parsers that Fluent Bit ships are known without their file.
     for (const entry of parserFiles) if (included(entry.value, file).length > 0) follow(entry)
   }
-  read(main)
+  for (const main of mains) read(main)
   const resolve = (text: string) =>
     text.replace(/\$\{([A-Za-z0-9_]+)\}/g, (whole, name: string) => variables.get(name) ?? whole)
   return sections.map((section) => ({

@@ -360,7 +360,7 @@ const cases = filters.flatMap((chain, row) =>
 let written = 0
 function convert(file: string, text: string) {
   const draft = new Draft()
-  convertFluentBit({ file, text }, () => [], draft)
+  convertFluentBit([{ file, text }], () => [], draft)
   const document = String(draft.document({ name: 'corpus' }))
   const path = join(folder, `${++written}.yaml`)
   const values = ['ES_PASS', 'HEC', 'DD'].map((name) => `  ${name}: x\n`).join('')

@@ -57,7 +57,7 @@ function converted(kind: string, name: string, lines: readonly string[]): string
     .map((of) => (of === kind ? own : rest.includes(of) ? section(of, others[of as keyof typeof others]) : ''))
     .join('')
   const draft = new Draft()
-  convertFluentBit({ file: 'f.conf', text }, () => [], draft)
+  convertFluentBit([{ file: 'f.conf', text }], () => [], draft)
   return `${draft.document({ name: 'x' })}${draft.gaps.map(({ subject, reason }) => `${subject}: ${reason}`).join('\n')}`
 }
 

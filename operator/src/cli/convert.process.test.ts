@@ -1,0 +1,95 @@
+import { execFile, spawnSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, expect, test } from 'vitest'
+import { parse } from 'yaml'
+
+const folder = mkdtempSync(join(tmpdir(), 'penstock-convert-other-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+const main = join(import.meta.dirname, '../main.ts')
+
+const vector = `data_dir: /vector
+sources: { k: { type: kubernetes_logs } }
+sinks: { o: { type: kafka, inputs: [k], topic: t } }
+`
+
+function convert(words: readonly string[], input = '') {
+  const { stdout, stderr, status } = spawnSync(process.execPath, ['--conditions=source', main, 'convert', ...words], {
+    input,
+    encoding: 'utf8',
+  })
+  return { stdout, stderr, status }
+}
+
+test.each([
+  ['YAML', vector],
+  ['TOML', '[sources.k]\ntype = "kubernetes_logs"\n[sinks.o]\ntype = "kafka"\ninputs = ["k"]\n'],
+])('a configuration of Vector in %s comes from standard input', (_, text) => {
+  const { stdout, stderr, status } = convert(['-f', '-'], text)
+  expect(status).toBe(0)
+  expect(stderr).toContain('Read as a configuration of Vector')
+  expect(parse(stdout)).toMatchObject({ kind: 'ClusterPipeline', spec: { sinks: [{ type: 'blackhole' }] } })
+})
+
+test('the files of a folder are one configuration', () => {
+  const all = join(folder, 'vector.d')
+  mkdirSync(all)
+  writeFileSync(join(all, 'in.yaml'), 'sources: { k: { type: demo_logs, format: json } }\n')
+  writeFileSync(join(all, 'out.toml'), '[sinks.o]\ntype = "console"\ninputs = ["k"]\nencoding.codec = "json"\n')
+  writeFileSync(join(all, 'README.txt'), 'no configuration')
+  const { stdout, stderr, status } = convert([all, '--name', 'both'])
+  expect({ stderr, status }).toEqual({
+    stderr: 'Read as a configuration of Vector; --from says otherwise.\n',
+    status: 0,
+  })
+  expect(parse(stdout)).toMatchObject({ metadata: { name: 'both' }, spec: { sinks: [{ inputs: ['k'] }] } })
+})
+
+test('the gaps are a list for machines, or a table for people', () => {
+  const json = convert(['-f', '-', '--from', 'vector', '--report', 'json'], vector)
+  expect(JSON.parse(json.stderr)).toEqual([
+    expect.objectContaining({ file: 'stdin.yaml', line: 1, subject: 'data_dir', kind: 'replaced' }),
+    expect.objectContaining({
+      line: 3,
+      subject: 'o: kafka',
+      kind: 'gap',
+      nearest: expect.stringContaining('message_broker'),
+    }),
+  ])
+  const table = convert(['-f', '-', '--from', 'vector', '--report', 'markdown'], vector).stderr.split('\n')
+  expect(table[0]).toBe('| Place | Subject | Kind | Reason | Nearest equivalent |')
+  expect(table[3]).toMatch(/^\| stdin\.yaml:3 \| o: kafka \| gap \| there is no sink for this queue \| .* \|$/)
+})
+
+test('a text of no known agent is refused with the agents that are known', () => {
+  const { stdout, stderr, status } = convert(['-f', '-'], 'hello: world\n')
+  expect([stdout, status]).toEqual(['', 64])
+  expect(stderr).toContain('stdin.yaml: this is no configuration that is known by its text.')
+  expect(stderr).toMatch(/--from.*Vector, Fluent Bit/)
+})
+
+test('a Fluent Bit configuration with an included file becomes a ClusterPipeline, and gaps name the file and line', async () => {
+  const file = join(folder, 'fluent-bit.conf')
+  const more = join(folder, 'outputs.conf')
+  writeFileSync(file, '[INPUT]\n    Name tail\n    Path /srv/*.log\n@INCLUDE out*.conf\n')
+  writeFileSync(more, '[OUTPUT]\n    Name kafka\n    Match *\n')
+
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, [
+    '--conditions=source',
+    main,
+    'convert',
+    '-f',
+    file,
+  ])
+
+  expect(stderr).toContain('Read as a configuration of Fluent Bit')
+  expect(parse(stdout)).toMatchObject({
+    kind: 'ClusterPipeline',
+    spec: { sources: [{ type: 'file' }], sinks: [{ type: 'blackhole' }] },
+  })
+  expect(stdout).toContain('# GAP: the output `kafka`')
+  expect(stderr).toContain(`${more}:1`)
+  expect(stderr).toContain('there is no sink for the protocol')
+})

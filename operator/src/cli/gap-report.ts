@@ -1,0 +1,36 @@
+// What a conversion reports: a row for each gap.
+
+import { renderProblems } from '@penstock/agent/config/render'
+import type { Gap } from '../migrate/draft.ts'
+
+export const reportFormats = ['text', 'json', 'markdown'] as const
+
+/** Rows in the order of the files; empty text if there are none. */
+export function gapReport(gaps: readonly Gap[], format: (typeof reportFormats)[number]): string {
+  if (format === 'json') return JSON.stringify(gaps.map(rowOf), undefined, 2)
+  if (gaps.length === 0) return ''
+  if (format === 'markdown') {
+    const cell = (text: string | number) => String(text).replaceAll('|', '\\|').replaceAll('\n', ' ')
+    const rows = gaps.map((gap) => {
+      const { file, line, subject, kind, reason, nearest } = rowOf(gap)
+      return `| ${[`${file}:${line}`, subject, kind, reason, nearest].map(cell).join(' | ')} |`
+    })
+    return ['| Place | Subject | Kind | Reason | Nearest equivalent |', '|---|---|---|---|---|', ...rows].join('\n')
+  }
+  return renderProblems(
+    gaps.map(({ file, line, subject, reason, nearest, isReplaced }) => ({
+      severity: 'warning',
+      informational: isReplaced === true,
+      path: subject,
+      message: reason,
+      help: nearest,
+      file,
+      line,
+      column: 1,
+    })),
+  )
+}
+
+function rowOf({ file, line, subject, reason, nearest, isReplaced }: Gap) {
+  return { file, line, subject, kind: isReplaced === true ? 'replaced' : 'gap', reason, nearest }
+}

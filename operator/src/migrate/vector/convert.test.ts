@@ -1,0 +1,357 @@
+// Configurations of Vector as Pipelines: names, outputs, fields, variables, and what stands for components without a counterpart.
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import { compileFiles } from '../../compile/config.ts'
+import { Draft, type NamedText } from '../draft.ts'
+import { convertVector } from './convert.ts'
+import { isVector } from './read.ts'
+
+interface Entry {
+  readonly name: string
+  readonly type: string
+  readonly inputs?: readonly string[]
+  readonly config?: Record<string, unknown>
+}
+
+function converted(text: string | readonly NamedText[], included: readonly NamedText[] = []) {
+  const files = typeof text === 'string' ? [{ file: 'vector.yaml', text }] : text
+  const draft = new Draft()
+  convertVector(files, (path) => included.filter(({ file }) => file === path), draft)
+  const document = draft.document({ name: 'shop' })
+  const { spec } = document.toJS() as {
+    spec: { sources: Entry[]; transforms?: Entry[]; sinks: Entry[]; tests?: object[]; secrets?: object[] }
+  }
+  const entry = (name: string) =>
+    [...spec.sources, ...(spec.transforms ?? []), ...spec.sinks].find((each) => each.name === name)
+  const gaps = draft.gaps.map(({ line, subject, isReplaced }) => `${line} ${subject}${isReplaced ? ' (replaced)' : ''}`)
+  return { spec, entry, gaps, draft, document, text: String(document) }
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'penstock-vector-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+/** What lint says of a Pipeline: the tests in it are run. */
+function lint(text: string): string[] {
+  const file = join(folder, 'pipeline.yaml')
+  writeFileSync(file, text)
+  return compileFiles([file], { ownMachine: false }).problems.map(({ path, message }) => `${path}: ${message}`)
+}
+
+const sink = 'sinks: { out: { type: console, inputs: ["*"], encoding: { codec: json } } }\n'
+
+test('components become components under names of their own, with the fields of the old source', () => {
+  const { spec, gaps } = converted(`
+sources:
+  k8s_logs: { type: kubernetes_logs, glob_minimum_cooldown_ms: 2000 }
+transforms:
+  addTeam:
+    type: remap
+    inputs: [k8s_*]
+    source: |
+      .team = "$$5"
+      .pod = .kubernetes.pod_name
+sinks:
+  store:
+    type: loki
+    inputs: [addTeam]
+    endpoint: https://loki:3100
+    labels: { pod: "{{ kubernetes.pod_name }}" }
+    encoding: { codec: json, except_fields: [kubernetes.pod_annotations] }
+`)
+  expect(spec).toEqual({
+    sources: [{ name: 'k8s-logs', type: 'orchestrator_logs', config: { glob_minimum_cooldown_ms: 2000 } }],
+    transforms: [
+      {
+        name: 'k8s-logs-fields',
+        type: 'remap',
+        inputs: ['k8s-logs'],
+        config: { source: 'if exists(.orchestrator) { .kubernetes = del(.orchestrator) }' },
+      },
+      {
+        name: 'addteam',
+        type: 'remap',
+        inputs: ['k8s-logs-fields'],
+        config: { source: '.team = "$5"\n.pod = .kubernetes.pod_name\n' },
+      },
+    ],
+    sinks: [
+      {
+        name: 'store',
+        type: 'log_aggregator',
+        inputs: ['addteam'],
+        config: {
+          endpoint: 'https://loki:3100',
+          labels: { pod: '{{ kubernetes.pod_name }}' },
+          encoding: { codec: 'json', except_fields: ['kubernetes.pod_annotations'] },
+        },
+      },
+    ],
+  })
+  expect(gaps).toEqual([])
+})
+
+test('no text of a program, template or path is changed but for variables', () => {
+  const program = String.raw`.a = replace!(.message, r'app\.kubernetes\.io/', ".kubernetes.x") # .kubernetes.
+.b = get!(., ["kubernetes", "pod_name"])
+.c = ."x .kubernetes.y"`
+  const { entry } = converted(`
+sources: { f: { type: file, include: [/var/log/.kubernetes/x.log] } }
+transforms:
+  p:
+    type: remap
+    inputs: [f]
+    source: ${JSON.stringify(program)}
+${sink}`)
+  expect(entry('p')?.config?.['source']).toBe(program)
+  expect(entry('f')?.config?.['include']).toEqual(['/var/log/.kubernetes/x.log'])
+})
+
+test('routes are filters that pass on what the old outputs did', () => {
+  const { spec, entry, gaps, document } = converted(`
+sources: { f: { type: demo_logs, format: json } }
+transforms:
+  r:
+    type: route
+    inputs: [f]
+    route:
+      errors: '.level == "error"'
+      audit: { type: vrl, source: "x = exists(.audit)\\nx" }
+      unread: 'true'
+  e: { type: exclusive_route, inputs: [r._unmatched], routes: [{ name: a, condition: '.n == 1' }, { name: b, condition: '.n != 9 && exists(.n)' }] }
+sinks:
+  one: { type: console, inputs: [r.errors, e.b], encoding: { codec: json } }
+  two: { type: console, inputs: ["r.*", e._unmatched], encoding: { codec: json } }
+`)
+  expect(gaps).toEqual([])
+  expect(entry('one')?.inputs).toEqual(['r-errors', 'e-b'])
+  expect(entry('two')?.inputs).toEqual(['r-errors', 'r-audit', 'r-unread', 'r-unmatched', 'e-unmatched'])
+  const passed: Readonly<Record<string, readonly object[]>> = {
+    'r-errors': [{ level: 'error' }, { level: 'error', audit: 1 }],
+    'r-audit': [{ audit: 1 }, { level: 'error', audit: 1 }],
+    'r-unmatched': [{ n: 1 }, { n: 3 }, { n: 9 }],
+    'e-b': [{ n: 3 }],
+    'e-unmatched': [{ n: 9 }, { level: 'error' }],
+  }
+  const events = [{ level: 'error' }, { audit: 1 }, { n: 1 }, { n: 3 }, { n: 9 }, { level: 'error', audit: 1 }]
+  const isOf = (events: readonly object[], event: object) =>
+    events.some((each) => JSON.stringify(each) === JSON.stringify(event))
+  const tests = Object.entries(passed).flatMap(([at, those]) =>
+    events
+      .filter((event) => !at.startsWith('e-') || !('audit' in event))
+      .map((event, index) => ({
+        ...{ name: `${at} ${index}`, insertAt: at, input: { log: event } },
+        expect: [{ at, count: isOf(those, event) ? 1 : 0 }],
+      })),
+  )
+  document.setIn(['spec', 'tests'], tests)
+  expect(lint(String(document))).toEqual([])
+  expect(spec.transforms?.map(({ name }) => name)).toContain('e-b')
+})
+
+test('a default of a variable is used, and said; other variables are keys of a Secret', () => {
+  const { entry, spec, gaps } = converted(`
+sources: { k: { type: kubernetes_logs } }
+transforms: { p: { type: remap, inputs: [k], source: '.cluster = "\${CLUSTER}"' } }
+sinks:
+  s:
+    type: elasticsearch
+    inputs: [p]
+    endpoints: ["\${ES_URL:-http://es:9200}"]
+    batch: { max_bytes: "\${BATCH:-1000}" }
+    auth: { strategy: basic, user: $USER, password: "\${PASS}" }
+`)
+  expect(entry('s')?.config).toMatchObject({
+    endpoints: ['http://es:9200'],
+    batch: { max_bytes: 1000 },
+    auth: { user: 'SECRET[env.USER]', password: 'SECRET[env.PASS]' },
+  })
+  expect(spec.secrets).toEqual([{ alias: 'env', secretName: 'shop-environment', namespace: 'penstock-system' }])
+  expect(gaps).toEqual(['3 $CLUSTER', '5 $ES_URL', '5 $BATCH', '5 $USER (replaced)', '5 $PASS (replaced)'])
+})
+
+test('what has no counterpart stands as what passes on or takes events, with its reason and place', () => {
+  const { spec, gaps, text, draft } = converted(`
+sources:
+  s: { type: syslog, address: 0.0.0.0:514, mode: tcp }
+transforms:
+  l: { type: lua, inputs: [s], source: "function process(event, emit) emit(event) end" }
+  bad: { type: remap, inputs: [l], source: '.a = no_such_function(.b)' }
+sinks:
+  k: { type: kafka, inputs: [bad], topic: t, bootstrap_servers: "k:9092", encoding: { codec: json } }
+  lost: { type: console, inputs: [nothing], encoding: { codec: json } }
+`)
+  expect(spec.sources[0]).toMatchObject({ type: 'file', config: { include: ['/var/empty/s'] } })
+  expect(spec.transforms?.map(({ type, config }) => [type, config?.['source']])).toEqual([
+    ['remap', '.'],
+    ['remap', '.'],
+  ])
+  expect(spec.sinks.map(({ name, type, inputs }) => [name, type, inputs])).toEqual([['k', 'blackhole', ['bad']]])
+  expect(gaps).toEqual(['3 s: syslog', '5 l: lua', '6 bad: source', '8 k: kafka', '9 lost: nothing', '9 lost'])
+  for (const { reason, nearest } of draft.gaps) expect([reason, nearest]).not.toContain('')
+  expect(text).toContain(
+    '# GAP: transform `l` of type `lua` (vector.yaml:5) has no counterpart. Events pass unchanged.',
+  )
+  expect(text).toContain('# function process(event, emit) emit(event) end')
+  expect(text).toContain('# .a = no_such_function(.b)')
+})
+
+test('an option that the counterpart does not have is left out with its line; a missing one makes a gap of the component', () => {
+  const { entry, gaps } = converted(`
+sources:
+  f:
+    type: file
+    include: [/a.log]
+    start_at_beginning: true
+    fingerprint:
+      strategy: checksum
+      bytes: many
+sinks:
+  h:
+    type: http
+    inputs: [f]
+    encoding: { codec: json }
+`)
+  expect(gaps).toContain('6 f: start_at_beginning')
+  expect(gaps.some((gap) => gap.startsWith('9 f: fingerprint'))).toBe(true)
+  expect(entry('f')?.config?.['include']).toEqual(['/a.log'])
+  expect(entry('h')).toMatchObject({ type: 'blackhole' })
+})
+
+test('settings of the agent are rows, and its own metrics need no exporter', () => {
+  const { spec, gaps } = converted(`
+data_dir: /vector
+api: { enabled: true }
+timezone: local
+whatever: 1
+sources:
+  own: { type: internal_metrics }
+  k: { type: kubernetes_logs }
+transforms:
+  tagged: { type: remap, inputs: [own], source: '.tags.a = "b"' }
+sinks:
+  exporter: { type: prometheus_exporter, inputs: [tagged], address: 0.0.0.0:9090 }
+  out: { type: console, inputs: [k], encoding: { codec: json } }
+`)
+  expect(gaps).toEqual([
+    '2 data_dir (replaced)',
+    '3 api (replaced)',
+    '4 timezone',
+    '5 whatever',
+    '12 exporter (replaced)',
+  ])
+  expect(spec.sources.map(({ name }) => name)).toEqual(['k'])
+  expect(spec.transforms?.map(({ name }) => name)).toEqual(['k-fields'])
+  expect(spec.sinks.map(({ name }) => name)).toEqual(['out'])
+})
+
+test('tests come along with the names of what stands for their transforms', () => {
+  const { spec, gaps } = converted(`
+sources: { k: { type: kubernetes_logs } }
+transforms:
+  Add: { type: remap, inputs: [k], source: '.x = 1' }
+sinks: { o: { type: console, inputs: [Add], encoding: { codec: json } } }
+tests:
+  - name: adds
+    inputs: [{ insert_at: Add, type: log, log_fields: { message: hi } }]
+    outputs: [{ extract_from: Add, conditions: [{ type: vrl, source: .x == 1 }] }]
+  - name: raw
+    inputs: [{ insert_at: Add, value: hi }]
+    no_outputs_from: [Add]
+  - name: two
+    inputs: [{ insert_at: Add, value: a }, { insert_at: Add, value: b }]
+    outputs: []
+`)
+  expect(spec.tests).toEqual([
+    { name: 'adds', insertAt: 'add', input: { log: { message: 'hi' } }, expect: [{ at: 'add', assert: '.x == 1' }] },
+    { name: 'raw', insertAt: 'add', input: { raw: 'hi' }, expect: [{ at: 'add', count: 0 }] },
+  ])
+  expect(gaps).toEqual(['13 test two'])
+})
+
+test('a program in a file stands in the Pipeline', () => {
+  const text = `
+sources: { k: { type: kubernetes_logs } }
+transforms: { a: { type: remap, inputs: [k], file: a.vrl }, b: { type: remap, inputs: [a], file: b.vrl } }
+${sink}`
+  const { entry, gaps } = converted(text, [{ file: 'a.vrl', text: '.a = 1\n' }])
+  expect(entry('a')?.config).toEqual({ source: '.a = 1\n' })
+  expect(entry('b')?.config).toEqual({ source: '.' })
+  expect(gaps).toEqual(['3 b: b.vrl'])
+})
+
+const toml = `
+[sources.k]
+type = "kubernetes_logs"
+[sinks.o]
+type = "console"
+inputs = ["k"]
+encoding.codec = "json"
+`
+const yaml =
+  'sources: { k: { type: kubernetes_logs } }\nsinks: { o: { type: console, inputs: [k], encoding: { codec: json } } }\n'
+const indented = (text: string, by: string) => text.replace(/^(?=.)/gm, by)
+
+test.each([
+  ['TOML', 'a.toml', toml, 4],
+  [
+    'JSON',
+    'a.json',
+    JSON.stringify({
+      sources: { k: { type: 'kubernetes_logs' } },
+      sinks: { o: { type: 'console', inputs: ['k'], encoding: { codec: 'json' }, x: 1 } },
+    }),
+    1,
+  ],
+  ['values of the chart', 'values.yaml', `role: Agent\ncustomConfig:\n${indented(yaml, '  ')}`, 4],
+  ['a ConfigMap', 'cm.yaml', `kind: ConfigMap\ndata:\n  other: text\n  vector.yaml: |\n${indented(yaml, '    ')}`, 6],
+  [
+    'a ConfigMap with TOML, after another object',
+    'cm.yaml',
+    `kind: Service\n---\nkind: ConfigMap\ndata:\n  vector.toml: |\n${indented(toml.trimStart(), '    ')}`,
+    8,
+  ],
+  [
+    'a custom resource',
+    'vp.yaml',
+    `apiVersion: observability.kaasops.io/v1alpha1\nkind: VectorPipeline\nspec:\n${indented(yaml, '  ')}`,
+    5,
+  ],
+])('%s is read, and places are those of the file', (_, file, text, line) => {
+  const broken = text
+    .replace('"json"', '"no"')
+    .replace('codec: json', 'codec: no')
+    .replace(', inputs: [k]', ', extra: 1, inputs: [k]')
+  const changed =
+    file.endsWith('.toml') || text.includes('vector.toml')
+      ? text.replace(/^(\s*)inputs/m, '$1extra = 1\n$1inputs')
+      : broken
+  expect(isVector({ file, text })).toBe(true)
+  const { spec } = converted([{ file, text }])
+  expect(spec.sources).toEqual([{ name: 'k', type: 'orchestrator_logs' }])
+  const { draft } = converted([{ file, text: changed }])
+  expect(draft.gaps.length).toBeGreaterThan(0)
+  expect(Math.min(...draft.gaps.map((gap) => gap.line))).toBeGreaterThanOrEqual(line)
+  expect(draft.gaps.every((gap) => gap.file === file)).toBe(true)
+})
+
+test('components of one file read from those of another', () => {
+  const { entry, gaps } = converted([
+    { file: 'a.yaml', text: 'sources: { k: { type: demo_logs, format: json } }\n' },
+    { file: 'b.yaml', text: 'sinks: { o: { type: console, inputs: [k], encoding: { codec: json } } }\n' },
+  ])
+  expect(entry('o')?.inputs).toEqual(['k'])
+  expect(gaps).toEqual([])
+})
+
+test.each(['', 'a: 1', '[x]\ny = 2', '{}', 'sources: 3', '\u0000', '- 1', 'sources: {a: 1}\nsinks: {b: [c]}', ': : :'])(
+  'a text that is no configuration gives a Pipeline of nothing, and a gap: %j',
+  (text) => {
+    const { spec, gaps } = converted(text)
+    expect(spec.sources.length).toBeGreaterThan(0)
+    expect(spec.sinks.length).toBeGreaterThan(0)
+    expect(gaps.length).toBeGreaterThan(0)
+  },
+)

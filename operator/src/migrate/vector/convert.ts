@@ -1,0 +1,540 @@
+// A configuration of Vector to a Pipeline. Components with a counterpart keep their options; `kubernetes_logs` is followed by a transform
+// that gives an event the fields of the old one, so programs, templates and option paths stay as they are, and so does what arrives.
+
+import type { AnyDeclaration } from '@penstock/agent/component'
+import { optionsOf } from '@penstock/agent/config/component-options'
+import { globalOptions, globalsOf } from '@penstock/agent/config/globals'
+import { isPattern } from '@penstock/agent/config/graph'
+import type { Segments } from '@penstock/agent/config/syntax'
+import { findComponent } from '@penstock/agent/registry'
+import { parseOptions } from '@penstock/agent/schema/validate'
+import { isTable } from '@penstock/agent/schema/walk'
+import type { Draft, Gap, Included, Kind, NamedText } from '../draft.ts'
+import type { Refusal } from '../page.ts'
+import { type Substituted, valueWithoutVariables, withoutVariables } from './environment.ts'
+import { type Root, readRoots, type Table } from './read.ts'
+import { refusedSinks, refusedSources, refusedTransforms, settings } from './refusals.ts'
+import { type Rewriting, rewritings } from './transforms.ts'
+
+const refusals: Readonly<Record<Kind, readonly Refusal[]>> = {
+  sources: refusedSources,
+  transforms: refusedTransforms,
+  sinks: refusedSinks,
+}
+
+/** What checks of components are given: a Pipeline has no settings of a whole agent. */
+const defaults = parseOptions(globalOptions, {})
+if (!defaults.ok) throw new TypeError('The defaults of the settings are not valid.')
+const globals = globalsOf(defaults.value, {})
+
+const kindOf = { sources: 'source', transforms: 'transform', sinks: 'sink' } as const
+
+/** Reads the files of one configuration into a draft. Components of one file may read from those of another. */
+export function convertVector(files: readonly NamedText[], included: Included, draft: Draft): void {
+  const roots = files.flatMap((file) => readRoots(file, draft.gaps))
+  new Conversion(roots, included, draft).run()
+}
+
+interface Old {
+  readonly root: Root
+  readonly kind: Kind
+  readonly id: string
+  readonly type: string
+  readonly options: Table
+  readonly inputs: readonly string[]
+}
+
+/** A component that does the same. */
+interface Counterpart {
+  readonly declaration: AnyDeclaration
+  readonly config: Record<string, unknown>
+  /** Names of its further outputs. */
+  readonly ports: readonly string[]
+}
+
+class Conversion {
+  readonly #roots: readonly Root[]
+  readonly #included: Included
+  readonly #draft: Draft
+  readonly #olds: readonly Old[]
+  /** What stands for each output of the old configuration, by `id` or `id.port`. */
+  readonly #outputs = new Map<string, readonly string[]>()
+  /** Variables that have been reported. */
+  readonly #variables = new Set<string>()
+
+  constructor(roots: readonly Root[], included: Included, draft: Draft) {
+    this.#roots = roots
+    this.#included = included
+    this.#draft = draft
+    this.#olds = roots.flatMap((root) =>
+      (['sources', 'transforms', 'sinks'] as const).flatMap((kind) => oldsIn(root, kind)),
+    )
+  }
+
+  run(): void {
+    for (const root of this.#roots) this.#reportSettings(root)
+    const own = this.#ofAgentItself()
+    const left = this.#olds.filter((old) => !own.has(old))
+    for (const old of left.filter(({ kind }) => kind === 'sources')) this.#source(old)
+    for (const old of this.#inOrder(left.filter(({ kind }) => kind === 'transforms'))) this.#transform(old)
+    for (const old of left.filter(({ kind }) => kind === 'sinks')) this.#sink(old)
+    for (const root of this.#roots) this.#tests(root)
+    this.#complete()
+  }
+
+  // --- gaps ---
+
+  #gap(root: Root, path: Segments, subject: string, reason: string, nearest: string, isReplaced = false): void {
+    const gap: Gap = { file: root.file, line: root.lineOf(path), subject, reason, nearest }
+    this.#draft.gaps.push(isReplaced ? { ...gap, isReplaced } : gap)
+  }
+
+  #reportSettings(root: Root): void {
+    for (const name of Object.keys(root.config)) {
+      if (['sources', 'transforms', 'sinks', 'tests'].includes(name)) continue
+      const known = settings[name]
+      const reason = known?.isReplaced === true ? 'the cluster provides it' : 'it is a setting of a whole agent'
+      const nearest = known?.becomes ?? 'Leave it out, or set it in the components that need it.'
+      this.#gap(root, [name], name, reason, nearest, known?.isReplaced)
+    }
+  }
+
+  #reportVariable(old: Old, { name, how, fallback }: Substituted): void {
+    if (this.#variables.has(`${how} ${name}`)) return
+    this.#variables.add(`${how} ${name}`)
+    const path = [old.kind, old.id]
+    if (how === 'secret') {
+      const nearest = 'Create the Secret that `spec.secrets` names, with a key of that name.'
+      this.#gap(old.root, path, `$${name}`, 'a variable of the environment is a key of a Secret now', nearest, true)
+    } else if (how === 'default') {
+      const nearest = 'Write the value in its place if the variable had another one.'
+      this.#gap(old.root, path, `$${name}`, `a resource is literal text; the default \`${fallback}\` is used`, nearest)
+    } else {
+      const reason = 'a program is literal text, and the variable of the environment has no value here'
+      this.#gap(old.root, path, `$${name}`, reason, 'Write the value in its place.')
+    }
+  }
+
+  // --- what agents do by themselves ---
+
+  /** Sources of the agent's own metrics, where they only go to an exporter: agents serve them at /metrics. */
+  #ofAgentItself(): ReadonlySet<Old> {
+    const exporters = this.#olds.filter(({ kind, type }) => kind === 'sinks' && type === 'prometheus_exporter')
+    const isOwn = (id: string): boolean => {
+      const old = this.#olds.find((each) => each.id === ownerOf(id))
+      if (old === undefined) return false
+      if (old.kind === 'sources') return old.type === 'internal_metrics'
+      return old.inputs.length > 0 && old.inputs.every(isOwn)
+    }
+    const found = new Set<Old>()
+    for (const exporter of exporters) {
+      if (exporter.inputs.length === 0 || !exporter.inputs.every((input) => this.#matching(input).every(isOwn)))
+        continue
+      found.add(exporter)
+      const reason = 'agents serve their own metrics at /metrics'
+      this.#gap(exporter.root, ['sinks', exporter.id], exporter.id, reason, 'Let your scraper read the agents.', true)
+    }
+    // Whoever feeds nothing else goes, too.
+    for (let size = -1; size !== found.size; ) {
+      size = found.size
+      for (const old of this.#olds) {
+        if (found.has(old) || old.kind === 'sinks' || !isOwn(old.id)) continue
+        const readers = this.#olds.filter(({ inputs }) =>
+          inputs.some((input) => this.#matching(input).some((output) => ownerOf(output) === old.id)),
+        )
+        if (readers.length > 0 && readers.every((reader) => found.has(reader))) found.add(old)
+      }
+    }
+    return found
+  }
+
+  // --- inputs ---
+
+  /** Old outputs that an input means: one, or those that a pattern matches. */
+  #matching(input: string): readonly string[] {
+    const ids = this.#olds.flatMap(({ kind, id }) => (kind === 'sinks' ? [] : [id]))
+    if (!isPattern(input)) return [input]
+    const pattern = new RegExp(`^${input.split('*').map(RegExp.escape).join('.*')}$`)
+    return [...new Set([...ids, ...this.#outputs.keys()])].filter((id) => pattern.test(id))
+  }
+
+  /** What stands for the inputs of a component. */
+  #inputsOf(old: Old): string[] {
+    const found: string[] = []
+    for (const input of old.inputs) {
+      const matching = this.#matching(input)
+      const outputs = matching.flatMap((output) => this.#outputs.get(output) ?? [])
+      if (outputs.length === 0 && !matching.some((output) => this.#outputs.has(output))) {
+        this.#gap(
+          old.root,
+          [old.kind, old.id, 'inputs'],
+          `${old.id}: ${input}`,
+          'no component has this output',
+          'Correct `inputs`.',
+        )
+      }
+      found.push(...outputs)
+    }
+    return [...new Set(found)]
+  }
+
+  /** Each transform after those that it reads from. */
+  #inOrder(transforms: readonly Old[]): readonly Old[] {
+    const done = new Set<Old>()
+    const visit = (old: Old): void => {
+      if (done.has(old)) return
+      done.add(old)
+      for (const input of old.inputs) {
+        for (const output of this.#matching(input)) {
+          const before = transforms.find(({ id }) => id === ownerOf(output) || id === output)
+          if (before !== undefined && before !== old) visit(before)
+        }
+      }
+      ordered.push(old)
+    }
+    const ordered: Old[] = []
+    for (const old of transforms) visit(old)
+    return ordered
+  }
+
+  // --- components ---
+
+  #source(old: Old): void {
+    const found = this.#known(old)
+    if (found === undefined) {
+      const comments = [this.#comment(old, 'This source reads nothing.')]
+      const config = { include: [`/var/empty/${old.id.replace(/[^\w-]/g, '-')}`] }
+      this.#outputs.set(old.id, [this.#draft.add('sources', old.id, { type: 'file', config, comments })])
+      return
+    }
+    const { declaration, config } = found
+    const name = this.#draft.add('sources', old.id, { type: declaration.type, config })
+    const note = declaration.aliasNotes?.[old.type]
+    if (note === undefined) {
+      this.#outputs.set(old.id, [name])
+      return
+    }
+    const step = {
+      type: 'remap',
+      text: 'if exists(.orchestrator) { .kubernetes = del(.orchestrator) }',
+      comments: [`The fields as \`${old.type}\` gives them. Without this transform they are below \`.orchestrator\`.`],
+    } as const
+    this.#outputs.set(old.id, this.#draft.append([name], [step], `${old.id}-fields`, this.#origin(old)))
+  }
+
+  #transform(old: Old): void {
+    const inputs = this.#inputsOf(old)
+    const rewriting = rewritings.find(({ type }) => type === old.type)
+    if (rewriting !== undefined) {
+      this.#rewrite(old, inputs, rewriting)
+      return
+    }
+    const found = this.#known(old)
+    if (found === undefined) {
+      const source = old.options['source'] ?? old.options['hooks']
+      const comments = [
+        this.#comment(old, 'Events pass unchanged.'),
+        ...(source === undefined ? [] : ['Its program:', typeof source === 'string' ? source : JSON.stringify(source)]),
+      ]
+      const step = { type: 'remap', text: '.', comments } as const
+      const [name] = this.#draft.append(inputs, [step], old.id, this.#origin(old))
+      this.#outputs.set(old.id, name === undefined ? [] : [name])
+      // Whatever outputs it had: readers of them must not be left without events.
+      for (const reader of this.#olds.flatMap((each) => each.inputs)) {
+        if (ownerOf(reader) === old.id && reader !== old.id) this.#outputs.set(reader, this.#outputs.get(old.id) ?? [])
+      }
+      return
+    }
+    const { declaration, config } = found
+    const text = config['source'] ?? config['condition']
+    const program = typeof text === 'string' ? text : undefined
+    const type = declaration.type
+    if ((type === 'remap' || type === 'filter') && program !== undefined && Object.keys(config).length === 1) {
+      this.#setOutputs(old, this.#draft.append(inputs, [{ type, text: program }], old.id, this.#origin(old))[0])
+      return
+    }
+    this.#setOutputs(old, this.#draft.add('transforms', old.id, { type, inputs, config }), found.ports)
+  }
+
+  #setOutputs({ id }: Old, name: string | undefined, ports: readonly string[] = []): void {
+    this.#outputs.set(id, name === undefined ? [] : [name])
+    for (const port of ports) this.#outputs.set(`${id}.${port}`, name === undefined ? [] : [`${name}.${port}`])
+  }
+
+  #rewrite(old: Old, inputs: readonly string[], rewriting: Rewriting): void {
+    for (const option of Object.keys(old.options)) {
+      if (rewriting.options.includes(option)) continue
+      const reason = `the option has no counterpart where \`${old.type}\` is ${rewriting.becomes}`
+      this.#gap(old.root, [old.kind, old.id, option], `${old.id}: ${option}`, reason, 'Leave it out.')
+    }
+    const options = this.#withoutVariables(old, false)
+    const rewritten = rewriting.rewrite(options)
+    if (rewritten === undefined) {
+      this.#gap(
+        old.root,
+        [old.kind, old.id],
+        old.id,
+        `the options of \`${old.type}\` cannot be read`,
+        `Write it as ${rewriting.becomes}.`,
+      )
+      const step = { type: 'remap', text: '.', comments: [this.#comment(old, 'Events pass unchanged.')] } as const
+      this.#outputs.set(old.id, this.#draft.append(inputs, [step], old.id, this.#origin(old)))
+      return
+    }
+    for (const { name, steps } of rewritten.outputs) {
+      const id = name === '' ? old.id : `${old.id}.${name}`
+      if (name !== '' && !this.#isRead(id)) continue
+      this.#outputs.set(id, this.#draft.append(inputs, steps, id, this.#origin(old)))
+    }
+  }
+
+  #isRead(output: string): boolean {
+    return this.#olds.some(({ inputs }) =>
+      inputs.some((input) => input === output || (isPattern(input) && this.#patternMatches(input, output))),
+    )
+  }
+
+  #patternMatches(pattern: string, output: string): boolean {
+    return new RegExp(`^${pattern.split('*').map(RegExp.escape).join('.*')}$`).test(output)
+  }
+
+  #sink(old: Old): void {
+    const inputs = this.#inputsOf(old)
+    if (inputs.length === 0) {
+      this.#gap(old.root, [old.kind, old.id], old.id, 'it receives nothing', 'The sink is left out. Correct `inputs`.')
+      return
+    }
+    const found = this.#known(old)
+    if (found === undefined) {
+      const comments = [this.#comment(old, 'This sink discards its events.')]
+      this.#draft.add('sinks', old.id, { type: 'blackhole', inputs, comments })
+      return
+    }
+    this.#draft.add('sinks', old.id, { type: found.declaration.type, inputs, config: found.config })
+  }
+
+  #origin({ root, kind, id }: Old) {
+    return { file: root.file, line: root.lineOf([kind, id]), subject: id }
+  }
+
+  #comment({ root, kind, id, type }: Old, effect: string): string {
+    const line = root.lineOf([kind, id])
+    return `GAP: ${kindOf[kind]} \`${id}\` of type \`${type}\` (${root.file}:${line}) has no counterpart. ${effect}`
+  }
+
+  // --- options ---
+
+  /** The counterpart with the options that it takes; undefined, with a gap, if there is none. */
+  #known(old: Old): Counterpart | undefined {
+    const declaration = findComponent(kindOf[old.kind], old.type)
+    if (declaration === undefined) {
+      const refusal = refusals[old.kind].find(({ name }) => name === old.type)
+      const reason = refusal?.reason ?? `there is no ${kindOf[old.kind]} of this type`
+      const nearest = refusal?.nearest ?? '`penstock list` shows those that exist.'
+      this.#gap(old.root, [old.kind, old.id, 'type'], `${old.id}: ${old.type}`, reason, nearest)
+      return undefined
+    }
+    const config = this.#withoutVariables(old, declaration.kind !== 'transform')
+    if (declaration.kind === 'source' && 'data_dir' in config) {
+      this.#gap(
+        old.root,
+        [old.kind, old.id, 'data_dir'],
+        `${old.id}: data_dir`,
+        'the cluster provides it',
+        settings['data_dir']?.becomes ?? '',
+        true,
+      )
+      delete config['data_dir']
+    }
+    this.#inlineProgram(old, config)
+    const ports = this.#checked(old, declaration, config)
+    return ports === undefined ? undefined : { declaration, config, ports }
+  }
+
+  #withoutVariables(old: Old, takesSecrets: boolean): Record<string, unknown> {
+    const report = (variable: Substituted) => this.#reportVariable(old, variable)
+    if (takesSecrets) return valueWithoutVariables(old.options, report) as Record<string, unknown>
+    const visit = (value: unknown): unknown => {
+      if (typeof value === 'string') return withoutVariables(value, false, report)
+      if (Array.isArray(value)) return value.map(visit)
+      if (!isTable(value)) return value
+      return Object.fromEntries(Object.entries(value).map(([key, below]) => [key, visit(below)]))
+    }
+    return visit(old.options) as Record<string, unknown>
+  }
+
+  /** A program in a file stands in the Pipeline. */
+  #inlineProgram(old: Old, config: Record<string, unknown>): void {
+    const { file } = config
+    if (old.kind !== 'transforms' || typeof file !== 'string') return
+    const [found] = this.#included(file, old.root.file)
+    if (found === undefined) {
+      this.#gap(
+        old.root,
+        [old.kind, old.id, 'file'],
+        `${old.id}: ${file}`,
+        'the program cannot be read',
+        'Put the file beside the configuration, and convert again.',
+      )
+      config['source'] = '.'
+    } else config['source'] = withoutVariables(found.text, false, (variable) => this.#reportVariable(old, variable))
+    delete config['file']
+  }
+
+  /**
+   * Removes the options that the counterpart does not take, each with a gap. Gives the names of its further outputs; undefined if it
+   * cannot stand at all.
+   */
+  #checked(old: Old, declaration: AnyDeclaration, config: Record<string, unknown>): readonly string[] | undefined {
+    const { members } = optionsOf(declaration)
+    for (let round = 0; round < 100; round++) {
+      const parsed = parseOptions(members, config)
+      if (parsed.ok) {
+        const errors = (declaration.check?.(parsed.value, globals) ?? []).filter(
+          ({ severity }) => severity !== 'warning',
+        )
+        for (const { path, message, help } of errors) {
+          this.#gap(
+            old.root,
+            [old.kind, old.id],
+            `${old.id}: ${path}`,
+            `it cannot stand as it is: ${message}`,
+            help ?? 'Correct it, and convert again.',
+          )
+        }
+        if (errors.length > 0) return undefined
+        return declaration.kind === 'transform' ? (declaration.ports?.(parsed.value) ?? []) : []
+      }
+      const [problem] = parsed.problems
+      if (problem === undefined) return undefined
+      const { segments, message, help } = problem
+      const path = [old.kind, old.id, ...segments]
+      const isRemoved = removeAt(config, segments)
+      const nearest = help ?? (isRemoved ? 'The option is left out.' : 'Give the option, and convert again.')
+      this.#gap(old.root, path, `${old.id}: ${problem.path}`, message, nearest)
+      if (!isRemoved) return undefined
+    }
+    return undefined
+  }
+
+  // --- tests ---
+
+  #tests(root: Root): void {
+    const tests = Array.isArray(root.config['tests']) ? root.config['tests'].filter(isTable) : []
+    for (const [index, test] of tests.entries()) {
+      const leave = (reason: string) =>
+        this.#gap(
+          root,
+          ['tests', index],
+          `test ${String(test['name'] ?? index + 1)}`,
+          reason,
+          'Write it as a test of the Pipeline.',
+        )
+      const converted = this.#test(test)
+      if (typeof converted === 'string') leave(converted)
+      else this.#draft.addTest({ name: String(test['name'] ?? `test ${index + 1}`), ...converted })
+    }
+  }
+
+  /** The test without its name; the reason if it has no counterpart. */
+  #test(test: Table): { insertAt: string; input: object; expect: object[] } | string {
+    const inputs = test['input'] === undefined ? listOf(test['inputs']) : [test['input']]
+    const [input, ...others] = inputs.filter(isTable)
+    if (input === undefined || others.length > 0) return 'a test of a Pipeline has one input'
+    const type = input['type'] ?? 'raw'
+    const fields = input['log_fields']
+    if (type !== 'raw' && (type !== 'log' || !isTable(fields)))
+      return `an input of type \`${String(type)}\` is no line and no fields`
+    const at = (id: unknown) => this.#outputs.get(String(id))?.[0]
+    const insertAt = at(input['insert_at'])
+    if (insertAt === undefined) return `there is no transform \`${String(input['insert_at'])}\``
+    const expect: object[] = []
+    for (const id of listOf(test['no_outputs_from'])) {
+      const from = at(id)
+      if (from === undefined) return `there is no transform \`${String(id)}\``
+      expect.push({ at: from, count: 0 })
+    }
+    for (const output of listOf(test['outputs']).filter(isTable)) {
+      for (const id of listOf(output['extract_from'])) {
+        const from = at(id)
+        if (from === undefined) return `there is no transform \`${String(id)}\``
+        const count = output['expected_event_count']
+        const conditions = listOf(output['conditions'])
+        if (typeof count === 'number' || conditions.length === 0) expect.push({ at: from, count: count ?? 1 })
+        for (const condition of conditions) {
+          const source = isTable(condition) ? condition['source'] : condition
+          if (typeof source !== 'string') return 'a condition is no program'
+          expect.push({ at: from, assert: withoutVariables(source, false, () => {}) })
+        }
+      }
+    }
+    if (expect.length === 0) return 'it expects nothing'
+    return { insertAt, input: isTable(fields) ? { log: fields } : { raw: String(input['value'] ?? '') }, expect }
+  }
+
+  /** A Pipeline needs a source and a sink. */
+  #complete(): void {
+    const [root] = this.#roots
+    const place = { file: root?.file ?? '', line: 1 }
+    if (this.#draft.count('sources') === 0) {
+      this.#draft.gaps.push({
+        ...place,
+        subject: 'sources',
+        reason: 'no source is left',
+        nearest: 'Replace the source `nothing`.',
+      })
+      this.#draft.add('sources', 'nothing', {
+        type: 'file',
+        config: { include: ['/var/empty/nothing'] },
+        comments: ['GAP: the configuration has no source of events.'],
+      })
+    }
+    if (this.#draft.count('sinks') === 0) {
+      this.#draft.gaps.push({
+        ...place,
+        subject: 'sinks',
+        reason: 'no sink is left',
+        nearest: 'Replace the sink `discarded`.',
+      })
+      this.#draft.add('sinks', 'discarded', {
+        type: 'blackhole',
+        inputs: ['*'],
+        comments: ['GAP: the configuration has no sink that receives anything.'],
+      })
+    }
+  }
+}
+
+function oldsIn(root: Root, kind: Kind): Old[] {
+  const table = root.config[kind]
+  return Object.entries(isTable(table) ? table : {}).map(([id, given]) => {
+    const { type, inputs, ...options } = isTable(given) ? given : {}
+    return { root, kind, id, type: String(type ?? ''), options, inputs: listOf(inputs).map(String) }
+  })
+}
+
+const listOf = (value: unknown): readonly unknown[] =>
+  Array.isArray(value) ? value : value === undefined || value === null ? [] : [value]
+
+/** The component of `id.port`. */
+const ownerOf = (output: string) => output.replace(/\..*$/s, '')
+
+/** Removes what stands at a path, and objects that are empty then; false if nothing stands there. */
+function removeAt(config: Record<string, unknown>, segments: Segments): boolean {
+  const last = segments.at(-1)
+  if (last === undefined) return false
+  const parents: unknown[] = [config]
+  for (const segment of segments.slice(0, -1)) {
+    const parent = parents.at(-1)
+    parents.push(Array.isArray(parent) ? parent[Number(segment)] : isTable(parent) ? parent[segment] : undefined)
+  }
+  const holder = parents.at(-1)
+  if (Array.isArray(holder)) {
+    if (Number(last) >= holder.length) return false
+    holder.splice(Number(last), 1)
+    return true
+  }
+  if (!isTable(holder) || !Object.hasOwn(holder, last)) return false
+  delete (holder as Record<string, unknown>)[last]
+  return true
+}

@@ -1,0 +1,49 @@
+// Variables of the environment. A resource is literal text, so a variable becomes a reference to a Secret, or the default that stands
+// beside it. In programs there are no references.
+
+import { isTable } from '@penstock/agent/schema/walk'
+
+/** What became of a variable. */
+export interface Substituted {
+  readonly name: string
+  readonly how: 'secret' | 'default' | 'kept'
+  readonly fallback?: string
+}
+
+const placeholder = /\$\$|\$([A-Za-z_][A-Za-z0-9_.]*)|\$\{([A-Za-z0-9_.]+)(?:(:?-|:?\?)([^}]*))?\}/g
+
+/**
+ * @param takesSecrets false: what has no default stays as it is
+ * @param onVariable hears of each
+ */
+export function withoutVariables(
+  text: string,
+  takesSecrets: boolean,
+  onVariable: (variable: Substituted) => void,
+): string {
+  return text.replace(placeholder, (whole, plain?: string, braced?: string, operator?: string, rest?: string) => {
+    const name = plain ?? braced
+    if (name === undefined) return '$'
+    if (operator?.endsWith('-') === true) {
+      onVariable({ name, how: 'default', fallback: rest ?? '' })
+      return rest ?? ''
+    }
+    onVariable({ name, how: takesSecrets ? 'secret' : 'kept' })
+    return takesSecrets ? `SECRET[env.${name.replaceAll('.', '_')}]` : whole
+  })
+}
+
+/** The same for all texts in a value. A text that was nothing but a variable with a default is the value that the default stands for. */
+export function valueWithoutVariables(value: unknown, onVariable: (variable: Substituted) => void): unknown {
+  if (Array.isArray(value)) return value.map((item) => valueWithoutVariables(item, onVariable))
+  if (isTable(value)) {
+    return Object.fromEntries(
+      Object.entries(value).map(([key, below]) => [key, valueWithoutVariables(below, onVariable)]),
+    )
+  }
+  if (typeof value !== 'string') return value
+  const text = withoutVariables(value, true, onVariable)
+  const isWhole = /^\$\{[^}]*\}$/.test(value)
+  if (isWhole && /^(?:true|false|-?\d+(?:\.\d+)?)$/.test(text)) return JSON.parse(text)
+  return text
+}

@@ -1,0 +1,89 @@
+// Where a configuration of Vector may stand: a file of its own in TOML, YAML or JSON, `customConfig` among the values of its Helm chart, a
+// ConfigMap, or a custom resource of an operator for it.
+
+import { positionAt } from '@penstock/agent/config/place'
+import { formatOf, parseText, type Segments } from '@penstock/agent/config/syntax'
+import { isTable } from '@penstock/agent/schema/walk'
+import type { Gap, NamedText } from '../draft.ts'
+
+export type Table = Readonly<Record<string, unknown>>
+
+/** One configuration with its places. */
+export interface Root {
+  readonly file: string
+  readonly config: Table
+  /** The line of what stands at a path, from 1; where nothing stands, that of its nearest parent. */
+  lineOf(path: Segments): number
+}
+
+const isConfig = (table: Table) => ['sources', 'transforms', 'sinks'].some((list) => isTable(table[list]))
+
+/** Whether a text holds a configuration of Vector. */
+export function isVector({ file, text }: NamedText): boolean {
+  return rootsOf({ file, text }, 0, []).length > 0
+}
+
+/** All configurations of a file; what cannot be read is a gap. */
+export function readRoots(given: NamedText, gaps: Gap[]): readonly Root[] {
+  const before = gaps.length
+  const roots = rootsOf(given, 0, gaps)
+  if (roots.length === 0 && gaps.length === before) {
+    gaps.push({
+      file: given.file,
+      line: 1,
+      subject: given.file,
+      reason: 'the file has no `sources`, `transforms` or `sinks`',
+      nearest: 'Name the file that has them, or `--from` the agent that it is for.',
+    })
+  }
+  return roots
+}
+
+/** @param above lines of the file before the text */
+function rootsOf({ file, text }: NamedText, above: number, gaps: Gap[]): Root[] {
+  const format = formatOf(file)
+  if (format !== 'yaml') return documentRoots({ file, text }, format, above, gaps)
+  const roots: Root[] = []
+  let line = above
+  for (const part of text.split(/^(?=---(?:\s|$))/m)) {
+    roots.push(...documentRoots({ file, text: part.replace(/^---[^\n]*/, '') }, format, line, gaps))
+    line += part.split('\n').length - 1
+  }
+  return roots
+}
+
+function documentRoots(
+  { file, text }: NamedText,
+  format: ReturnType<typeof formatOf>,
+  above: number,
+  gaps: Gap[],
+): Root[] {
+  const parsed = parseText(text, format)
+  if (!parsed.ok) {
+    for (const { offset, message } of parsed.problems.slice(0, 5)) {
+      const line = above + positionAt(text, offset).line
+      gaps.push({ file, line, subject: file, reason: message, nearest: 'Correct the file.' })
+    }
+    return []
+  }
+  const { document } = parsed
+  if (!isTable(document.value)) return []
+  const lineOf = (path: Segments) => above + positionAt(text, document.locate(path).key).line
+  const below = (path: Segments, config: Table): Root => ({
+    file,
+    config,
+    lineOf: (inner) => lineOf([...path, ...inner]),
+  })
+  const { kind, spec, data, customConfig } = document.value
+  if (isTable(customConfig) && isConfig(customConfig)) return [below(['customConfig'], customConfig)]
+  if (typeof kind === 'string' && isTable(spec) && isConfig(spec)) return [below(['spec'], spec)]
+  if (kind === 'ConfigMap' && isTable(data)) {
+    return Object.entries(data).flatMap(([name, inner]) => {
+      if (typeof inner !== 'string') return []
+      const { block } = document.locate(['data', name])
+      const start = block === undefined ? lineOf(['data', name]) - 1 : above + positionAt(text, block.offset).line - 1
+      return rootsOf({ file: name, text: inner }, start, []).map((root) => ({ ...root, file }))
+    })
+  }
+  return isConfig(document.value) ? [below([], document.value)] : []
+}

@@ -1,0 +1,155 @@
+// Transforms of Vector that are several transforms here, or a program: what they do, written as conditions and programs.
+
+import { fieldLiteral, textLiteral } from '@penstock/agent/remap/literal'
+import { isTable } from '@penstock/agent/schema/walk'
+import type { Step } from '../draft.ts'
+import type { Table } from './read.ts'
+
+/** A transform that becomes steps; its outputs by name, `` being that of the transform itself. */
+export interface Rewritten {
+  readonly outputs: readonly { readonly name: string; readonly steps: readonly Step[] }[]
+}
+
+export interface Rewriting {
+  readonly type: string
+  readonly becomes: string
+  /** Options that are read; all others are gaps. */
+  readonly options: readonly string[]
+  /** Undefined: the options are not what they should be. */
+  readonly rewrite: (options: Table) => Rewritten | undefined
+}
+
+/** The text of a condition; undefined if it is none in remap. */
+function conditionOf(value: unknown): string | undefined {
+  if (typeof value === 'string') return value
+  if (!isTable(value) || typeof value['source'] !== 'string') return undefined
+  return value['type'] === undefined || value['type'] === 'vrl' ? value['source'] : undefined
+}
+
+const filter = (text: string): Step => ({ type: 'filter', text })
+const program = (text: string): Step => ({ type: 'remap', text })
+const one = (...steps: readonly Step[]): Rewritten => ({ outputs: [{ name: '', steps }] })
+const texts = (value: unknown): readonly string[] =>
+  (Array.isArray(value) ? value : [value]).filter((each) => typeof each === 'string')
+
+/** A condition as a part of another. */
+const part = (condition: string) => (/[\n;]|#/.test(condition.trim()) ? `{\n${condition}\n}` : `(${condition.trim()})`)
+const not = (condition: string) => `!${part(condition).replace(/^\{.*\}$/s, '($&)')}`
+
+/** `a.b` as the path of a field. */
+const field = (path: string) => fieldLiteral(path.replace(/^\./, '').split('.'))
+
+function routes(options: Table, isExclusive: boolean): Rewritten | undefined {
+  const given = isExclusive
+    ? (Array.isArray(options['routes']) ? options['routes'] : []).map((each) =>
+        isTable(each) ? ([String(each['name']), each['condition']] as const) : (['', undefined] as const),
+      )
+    : Object.entries(isTable(options['route']) ? options['route'] : {})
+  const conditions = given.map(([name, value]) => ({ name, condition: conditionOf(value) }))
+  if (conditions.length === 0 || conditions.some(({ condition }) => condition === undefined)) return undefined
+  const known = conditions as readonly { name: string; condition: string }[]
+  const outputs = known.map(({ name, condition }, index) => {
+    const before = isExclusive ? known.slice(0, index) : []
+    const conditionHere = before.length === 0 ? condition : part(condition)
+    return { name, steps: [filter([...before.map((each) => not(each.condition)), conditionHere].join(' && '))] }
+  })
+  const unmatched = known.map(({ condition }) => not(condition)).join(' && ')
+  const isWanted = options['reroute_unmatched'] !== false
+  return { outputs: isWanted ? [...outputs, { name: '_unmatched', steps: [filter(unmatched)] }] : outputs }
+}
+
+export const rewritings: readonly Rewriting[] = [
+  {
+    type: 'route',
+    becomes: 'a `filter` for each route, and one for `_unmatched`',
+    options: ['route', 'reroute_unmatched'],
+    rewrite: (options) => routes(options, false),
+  },
+  {
+    type: 'exclusive_route',
+    becomes: 'a `filter` for each route, which excludes those before it, and one for `_unmatched`',
+    options: ['routes'],
+    rewrite: (options) => routes(options, true),
+  },
+  {
+    type: 'sample',
+    becomes: 'a `filter` by chance, or by the hash of `key_field`',
+    options: ['rate', 'ratio', 'key_field', 'exclude'],
+    rewrite(options) {
+      const { rate, ratio, key_field: key, exclude } = options
+      const share = typeof rate === 'number' ? 1 / rate : ratio
+      if (typeof share !== 'number' || !(share > 0 && share <= 1)) return undefined
+      const per = Math.max(1, Math.round(share * 1_000_000))
+      const chosen =
+        typeof key === 'string' && !key.includes('{{')
+          ? `mod(abs(seahash(to_string(${field(key)}) ?? "")), 1000000) < ${per}`
+          : `random_int(0, 1000000) < ${per}`
+      if (typeof key === 'string' && key.includes('{{')) return undefined
+      const excluded = exclude === undefined ? undefined : conditionOf(exclude)
+      if (exclude !== undefined && excluded === undefined) return undefined
+      return one(filter(excluded === undefined ? chosen : `${part(excluded)} || ${chosen}`))
+    },
+  },
+  {
+    type: 'add_fields',
+    becomes: 'a `remap` that sets the fields',
+    options: ['fields', 'overwrite'],
+    rewrite({ fields, overwrite }) {
+      if (!isTable(fields)) return undefined
+      const lines: string[] = []
+      const visit = (value: unknown, path: string): void => {
+        if (isTable(value)) for (const [name, below] of Object.entries(value)) visit(below, `${path}.${name}`)
+        else {
+          const literal = typeof value === 'string' ? textLiteral(value) : JSON.stringify(value)
+          const set = `${field(path)} = ${literal}`
+          lines.push(overwrite === false ? `if !exists(${field(path)}) { ${set} }` : set)
+        }
+      }
+      visit(fields, '')
+      return lines.length === 0 ? undefined : one(program(lines.join('\n')))
+    },
+  },
+  {
+    type: 'remove_fields',
+    becomes: 'a `remap` that deletes the fields',
+    options: ['fields', 'drop_empty'],
+    rewrite({ fields, drop_empty: compact }) {
+      const paths = texts(fields)
+      if (paths.length === 0) return undefined
+      return one(
+        program(paths.map((path) => `del(${field(path)}${compact === true ? ', compact: true' : ''})`).join('\n')),
+      )
+    },
+  },
+  {
+    type: 'rename_fields',
+    becomes: 'a `remap` that moves the fields',
+    options: ['fields', 'drop_empty'],
+    rewrite({ fields }) {
+      const moves = isTable(fields) ? Object.entries(fields) : []
+      if (moves.length === 0 || moves.some(([, to]) => typeof to !== 'string')) return undefined
+      const lines = moves.map(
+        ([from, to]) => `if exists(${field(from)}) { ${field(String(to))} = del(${field(from)}) }`,
+      )
+      return one(program(lines.join('\n')))
+    },
+  },
+  {
+    type: 'json_parser',
+    becomes: 'a `remap` with `parse_json`',
+    options: ['field', 'drop_field', 'drop_invalid', 'target_field', 'overwrite_target'],
+    rewrite({ field: from = 'message', drop_field: drops, drop_invalid: dropsInvalid, target_field: target }) {
+      if (typeof from !== 'string' || (target !== undefined && typeof target !== 'string')) return undefined
+      const lines = [
+        `parsed, err = parse_json(string(${field(from)}) ?? "")`,
+        `if err == null${target === undefined ? ' && is_object(parsed)' : ''} {`,
+        ...(drops === false ? [] : [`  del(${field(from)})`]),
+        target === undefined ? '  . = merge(., object!(parsed))' : `  ${field(target)} = parsed`,
+        '}',
+      ]
+      if (dropsInvalid === true) lines.push(`else { abort }`)
+      const text = lines.join('\n').replace('}\nelse', '} else')
+      return one(program(text))
+    },
+  },
+]
