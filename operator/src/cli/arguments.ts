@@ -44,6 +44,11 @@ export const resourceFlagHelp = `  -f, --file PATH            a file, a folder w
                              \`-f\` left out
   -R, --recursive            read the folders below a folder, too`
 
+/** The option of a command that shows what resources become on a cluster. */
+export const clusterNameOption = { 'cluster-name': { type: 'string' } } as const
+
+export const clusterNameHelp = `  --cluster-name NAME        what \`fieldRef: clusterName\` means (cluster)`
+
 export function resourcePaths(
   files: readonly string[] | undefined,
   words: readonly string[] = [],

@@ -122,6 +122,26 @@ spec:
   rmSync(file)
 })
 
+test('render shows the name of the cluster that it is given', async () => {
+  const file = join(folder, 'named.yaml')
+  const cluster = '{ valueFrom: { fieldRef: { fieldPath: clusterName } } }'
+  writeFileSync(
+    file,
+    `apiVersion: penstock.dev/v1alpha1
+kind: ClusterPipeline
+metadata: { name: named }
+spec:
+  sources: [{ name: pods, type: orchestrator_logs }]
+  sinks:
+    - name: out
+      type: log_aggregator
+      config: { endpoint: "http://loki:3100", labels: { cluster: ${cluster} }, encoding: { codec: json } }
+`,
+  )
+  expect((await penstock(`render ${file} --cluster-name eu-1`)).out).toContain('cluster: eu-1\n')
+  rmSync(file)
+})
+
 test('resources of the platform are checked without a Pipeline', async () => {
   const file = join(folder, 'policy.yaml')
   const policy = (cpu: string) =>

@@ -11,7 +11,14 @@ import { type Resource, resourceOf } from '../compile/resources.ts'
 import { isReason, type KubeClient } from '../kube/client.ts'
 import { namespaceType, podType } from '../kube/types.ts'
 import { labels } from '../workloads/names.ts'
-import { type CommandOptions, parseFlags, resourceFlagHelp, resourceOptions } from './arguments.ts'
+import {
+  type CommandOptions,
+  clusterNameHelp,
+  clusterNameOption,
+  parseFlags,
+  resourceFlagHelp,
+  resourceOptions,
+} from './arguments.ts'
 import { type ClusterFlags, clusterOptions, connect, typeOf } from './cluster.ts'
 import { printProblems } from './problems.ts'
 
@@ -24,6 +31,7 @@ a cluster, of ConfigMaps: those of files; the Pipelines of a
 namespace of the cluster, or all and the ClusterPipelines; or what the agents on a node run.
 
 ${resourceFlagHelp}
+${clusterNameHelp}
   -n, --namespace NS         Pipelines of this namespace; that of the context
   -A, --all-namespaces       Pipelines of all namespaces, and ClusterPipelines
   --node NODE                what the agents on this node run
@@ -33,26 +41,37 @@ ${resourceFlagHelp}
 export const options = {
   ...clusterOptions,
   ...resourceOptions,
+  ...clusterNameOption,
   node: { type: 'string' },
 } as const satisfies CommandOptions
 
 export async function run(argv: string[]): Promise<number> {
   const { values, positionals } = parseFlags(argv, options, 'words')
-  const { node } = values
+  const { node, 'cluster-name': clusterName } = values
   const file = [...(values.file ?? []), ...positionals]
   if (file.length > 0 && (node !== undefined || values.namespace !== undefined || values['all-namespaces']))
     throw new PenstockError('PEN_USAGE', 'Give `-f PATH`, or what to take from the cluster: `-n`, `-A` or `--node`.')
   const compiled =
     file.length === 0
-      ? await fromCluster(values, node)
-      : compileFiles(file, { ownMachine: true, standalone: true, redacted: true, recursive: values.recursive })
+      ? await fromCluster(values, node, clusterName)
+      : compileFiles(file, {
+          ownMachine: true,
+          standalone: true,
+          redacted: true,
+          recursive: values.recursive,
+          clusterName,
+        })
   if (compiled === undefined) return 1
   if (!printProblems(compiled.problems)) return 78
   process.stdout.write(stringify(compiled.config, { lineWidth: 0 }).replaceAll('$', '$$$$'))
   return 0
 }
 
-async function fromCluster(flags: ClusterFlags, node: string | undefined): Promise<CompiledResources | undefined> {
+async function fromCluster(
+  flags: ClusterFlags,
+  node: string | undefined,
+  clusterName: string | undefined,
+): Promise<CompiledResources | undefined> {
   const { client, namespace } = await connect(node === undefined ? flags : { ...flags, 'all-namespaces': true })
   const list = async (type: ResourceType, where?: string) => {
     try {
@@ -96,7 +115,7 @@ async function fromCluster(flags: ClusterFlags, node: string | undefined): Promi
   const needed = shared.filter(({ kind, namespace: own, name }) => {
     return kind === 'Namespace' || used.has(`${kind} ${own === '' ? '' : `${own}/`}${name}`)
   })
-  const compiled = compileResources([...pipelines, ...needed], { ownMachine: false, redacted: true })
+  const compiled = compileResources([...pipelines, ...needed], { ownMachine: false, redacted: true, clusterName })
   // What is wrong with one does not keep the others from running, there as here.
   const problems = compiled.problems.map((problem) => ({ ...problem, severity: 'warning' as const }))
   return { ...compiled, problems }

@@ -20,6 +20,8 @@ import type { Table } from '../compile/compiled.ts'
 import { type CompiledResources, compileFiles, configText } from '../compile/config.ts'
 import {
   type CommandOptions,
+  clusterNameHelp,
+  clusterNameOption,
   durationMs,
   oneOf,
   parseFlags,
@@ -49,6 +51,7 @@ ${resourceFlagHelp}
   --input [NAME=]FILE        lines that sources read instead, such as \`kubectl logs --timestamps POD\` prints, or - for standard input.
                              NAME: a sample pod (${sampleContainers.join(', ')}, shop/${sampleContainers[0]}) or a source; left out, the first pod and every source
                              without pods: messages of a queue, \`kubectl get events -o yaml\`, a status page. May be repeated
+${clusterNameHelp}
   --for TIME                 stop after this time, such as 10s
   --print                    print all events, and deliver none
   -o, --output FORMAT        of events on the console: pretty, short lines for people; json (pretty)
@@ -59,6 +62,7 @@ type Output = 'pretty' | 'json'
 
 export const options = {
   ...resourceOptions,
+  ...clusterNameOption,
   input: { type: 'string', multiple: true },
   for: { type: 'string' },
   print: { type: 'boolean', default: false },
@@ -78,6 +82,7 @@ export async function run(argv: string[]): Promise<number> {
     secretsRequired: !values.print,
     standalone: true,
     recursive: values.recursive,
+    clusterName: values['cluster-name'],
   })
   if (!printProblems(compiled.problems)) return 78
   if (compiled.pipelines.length === 0) {

@@ -31,6 +31,9 @@ export interface FilesOptions extends CompileOptions {
   readonly sharedAlone?: boolean
 }
 
+/** Stands for the name of the cluster where no operator says it. */
+const someCluster = 'cluster'
+
 const isOfPlatform = (kind: string) => kind === 'Agent' || kind === 'TenantPolicy'
 
 /** Reads and compiles the resources of files and folders, and checks the result as an agent would. */
@@ -65,7 +68,7 @@ export function compileResources(
       const message = `\`spec\` is too long: ${tooLong}`
       problems.push({ severity: 'error', path: 'spec', message, ...resource.locate(['spec']) })
     }
-    const compiled = compilePipeline(resource, all, options)
+    const compiled = compilePipeline(resource, all, { ...options, clusterName: options.clusterName ?? someCluster })
     for (const reference of compiled.references) used.add(reference)
     problems.push(...problemsOf(compiled))
     if ((resource.content['spec'] as Table | undefined)?.['suspend'] === true) {

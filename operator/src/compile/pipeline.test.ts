@@ -50,6 +50,34 @@ spec:
 ${spec.replace(/^/gm, '  ')}
 `
 
+const labelled = `sources: [{ name: app, type: orchestrator_logs }]
+sinks:
+  - name: out
+    type: log_aggregator
+    config:
+      endpoint: http://loki.example.com
+      labels: { cluster: { valueFrom: { fieldRef: { fieldPath: clusterName } } } }
+      encoding: { codec: json }
+      out_of_order_action: accept
+`
+
+test('files are checked though nobody says how the cluster is called', () => {
+  const { config, problems } = compile(pipeline(labelled))
+  expect(problems).toEqual([])
+  expect(config.sinks['shop/checkout/out']).toMatchObject({ labels: { cluster: 'cluster' } })
+})
+
+test('an operator without a name of its cluster reports the Pipelines that need it', () => {
+  const [resource, sink] = compileJobText(labelled)
+  const compiled = compilePipeline(resource, new Resources([resource, sink]), { ownMachine: false })
+  expect(compiled.problems).toEqual([
+    expect.objectContaining({
+      message: 'The operator does not know the name of its cluster',
+      path: 'spec.sinks[0].config.labels.cluster.valueFrom.fieldRef',
+    }),
+  ])
+})
+
 test.each([
   ['*', 'http-a,http-aa,tcp-a'],
   ['http-*', 'http-a,http-aa'],

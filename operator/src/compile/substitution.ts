@@ -160,12 +160,15 @@ export class Substitution {
     const field = reference['fieldPath']
     if (field === 'metadata.namespace') return this.#scope.pipeline.namespace
     if (field === 'clusterName' && this.#scope.options.clusterName) return this.#scope.options.clusterName
+    if (field === 'clusterName') {
+      const help = 'Set `clusterName` of the chart, or `--cluster-name` of the operator.'
+      this.#report.error(resource, path, 'The operator does not know the name of its cluster', help)
+      return undefined
+    }
     const help =
-      field === 'clusterName'
-        ? 'Set `--cluster-name` on the operator to use `clusterName`.'
-        : field === 'spec.nodeName'
-          ? 'A configuration is the same on every node; use the template {{ orchestrator.pod_node_name }}.'
-          : undefined
+      field === 'spec.nodeName'
+        ? 'A configuration is the same on every node; use the template {{ orchestrator.pod_node_name }}.'
+        : undefined
     const message = `\`fieldPath\` must be metadata.namespace or clusterName; found ${JSON.stringify(field) ?? 'none'}`
     this.#report.error(resource, path, message, help)
     return undefined
