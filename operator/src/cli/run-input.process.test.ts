@@ -54,6 +54,12 @@ test('a file is the log of a sample pod, with the times and the bytes of its lin
   expect(err).toContain('read 3 events, filtered 0, delivered 3 (')
 })
 
+test('a source that begins at the end of its files reads the whole input', () => {
+  const file = written('end.log', 'first\nsecond\n')
+  const { events } = run(pipeline('Pipeline', { type: 'orchestrator_logs', config: { read_from: 'end' } }), [file])
+  expect(events.map(({ message }) => message)).toEqual(['first', 'second'])
+})
+
 test('files are given to pods by name, and other pods are silent', () => {
   const cluster = pipeline('ClusterPipeline', { type: 'orchestrator_logs', config: { metadata: 'lean' } })
   const [shop, blog] = [written('shop.log', 'of the shop\n'), written('blog.log', 'of the blog\n')]

@@ -100,7 +100,12 @@ export class RunInput implements AsyncDisposable {
     for (const [id, source] of Object.entries(sources)) {
       const name = id.slice(id.lastIndexOf('/') + 1)
       const one = files.find((each) => each.name === name) ?? files.find((each) => each.name === undefined)
-      const stand = one === undefined || isPodLogs(source) ? undefined : await input.#standIn(name, source, one)
+      if (isPodLogs(source)) {
+        // The files are complete before the source starts.
+        input.sources[id] = input.pods.length === 0 ? source : { ...source, read_from: 'beginning' }
+        continue
+      }
+      const stand = one === undefined ? undefined : await input.#standIn(name, source, one)
       input.sources[id] = stand ?? source
       if (one !== undefined && stand !== undefined) taken.add(one)
     }
