@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, describe, expect, test } from 'vitest'
-import { parseAllDocuments } from 'yaml'
+import { parse, parseAllDocuments } from 'yaml'
 
 const root = join(import.meta.dirname, '../../..')
 const examples = join(root, 'examples')
@@ -92,6 +92,12 @@ test('the index lists every example under its title', () => {
   ])
   expect(Object.fromEntries(listed)).toEqual(Object.fromEntries(titles))
   expect(listed).toHaveLength(titles.length)
+})
+
+test('the rule of health for Argo CD is that of the guide', () => {
+  const [, rule] = /^```lua\n(.*?)^```$/ms.exec(readFileSync(join(root, 'operator/guide/gitops.md'), 'utf8')) ?? []
+  const settings = parse(readFileSync(join(examples, 'argo-cd-and-flux/argo-cd-health.yaml'), 'utf8'))
+  expect(settings.data).toEqual({ 'resource.customizations.health.penstock.dev_Pipeline': rule })
 })
 
 describe.concurrent.each(recipes)('%s', (name) => {
