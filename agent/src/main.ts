@@ -9,6 +9,7 @@ import { exitCodeOf, exitCodes } from './cli/exit-codes.ts'
 import { errorText, PenstockError } from './errors.ts'
 import { printable, printOnlyPrintable } from './printable.ts'
 import { closest } from './schema/problems.ts'
+import { readColor } from './terminal.ts'
 import { version } from './version.ts'
 
 const commands: Readonly<Record<string, Command>> = {
@@ -27,7 +28,8 @@ Usage: penstock-agent [--config PATH]… [FLAGS]
 Commands:
 ${lines.join('\n')}
 
-penstock-agent COMMAND --help says more; so does penstock-agent run --help about the flags of the agent itself. With --debug, errors have a stack.
+penstock-agent COMMAND --help says more; so does penstock-agent run --help about the flags of the agent itself. Every command takes
+--color auto|always|never (auto: on a terminal, unless NO_COLOR is set or TERM is dumb), and --debug: errors have a stack.
 `
 }
 
@@ -55,8 +57,10 @@ async function main(argv: readonly string[]): Promise<number> {
   if (name !== 'run') endWithReader()
   if (!ownStreams.has(name)) printOnlyPrintable()
   else if (name !== 'run') printOnlyPrintable([process.stderr])
-  const { run } = await command.load()
-  return run(isCommand ? argv.slice(1) : argv)
+  const { run, flags, flagTable } = await command.load()
+  const words = isCommand ? argv.slice(1) : argv
+  const plain = readColor(words)
+  return run((flags ?? flagTable)?.['color'] === undefined ? plain : words)
 }
 
 /** An agent that ends does not wait for anybody who reads its log; its sinks have waited for their destinations. */

@@ -1,6 +1,8 @@
 // Whether a stream takes colours: it is a terminal that has them, and nobody asked for none (`NO_COLOR`, `TERM=dumb`, `--color`).
+// `--color` is a flag of every command of both programs, so it is read here, before a command reads the flags of its own.
 
 import type { Writable } from 'node:stream'
+import { PenstockError } from './errors.ts'
 
 export const colorChoices = ['auto', 'always', 'never'] as const
 export type ColorChoice = (typeof colorChoices)[number]
@@ -10,8 +12,33 @@ interface MaybeTerminal extends Writable {
   hasColors?(): boolean
 }
 
+/** The choice for the whole process. */
+let chosen: ColorChoice = 'auto'
+
+/** Reads `--color WHEN`, or PENSTOCK_COLOR, for the whole process; gives the command line without the flag. */
+export function readColor(argv: readonly string[]): readonly string[] {
+  chosen = colorChoices.find((choice) => choice === process.env['PENSTOCK_COLOR']) ?? 'auto'
+  const rest: string[] = []
+  for (let at = 0; at < argv.length; at++) {
+    const word = argv[at] as string
+    if (word === '--') return [...rest, ...argv.slice(at)]
+    if (word !== '--color' && !word.startsWith('--color=')) {
+      rest.push(word)
+      continue
+    }
+    const given = word === '--color' ? argv[++at] : word.slice('--color='.length)
+    const choice = colorChoices.find((each) => each === given)
+    if (choice === undefined) {
+      const found = given === undefined ? 'nothing' : `\`${given}\``
+      throw new PenstockError('PEN_USAGE', `\`--color\` takes one of ${colorChoices.join(', ')}; found ${found}.`)
+    }
+    chosen = choice
+  }
+  return rest
+}
+
 /** `auto` follows what the environment says of the terminal, as Node reads it. */
-export function takesColors(stream: MaybeTerminal, choice: ColorChoice = 'auto'): boolean {
+export function takesColors(stream: MaybeTerminal, choice: ColorChoice = chosen): boolean {
   if (choice !== 'auto') return choice === 'always'
   return stream.isTTY === true && stream.hasColors?.() === true
 }

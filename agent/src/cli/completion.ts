@@ -9,6 +9,7 @@ import {
   type Shell,
   shells,
 } from '../schema/completion.ts'
+import { colorChoices } from '../terminal.ts'
 import { type Flags, flagHelp, parseArgs } from './args.ts'
 import { type Command, commands } from './commands.ts'
 import { exitCodes } from './exit-codes.ts'
@@ -17,6 +18,12 @@ import { referencePages } from './pages.ts'
 export const flags = {
   help: { type: 'boolean', short: 'h', help: 'Print this text.' },
 } as const satisfies Flags
+
+/** Flags that the program itself reads. */
+const ofEveryCommand: Flags = {
+  color: { type: 'string', oneOf: colorChoices, help: 'Whether to colour (auto).' },
+  debug: { type: 'boolean', help: 'Print the stack of an error.' },
+}
 
 /** The command that this file is. */
 const self: Command = { load: async () => ({ run, flags }), help: 'Print a completion script for a shell.' }
@@ -43,7 +50,7 @@ export async function run(argv: readonly string[]): Promise<number> {
 
 async function flagsOf(command: Command): Promise<readonly CompletionFlag[]> {
   const { flags, flagTable } = await command.load()
-  const table = flags ?? flagTable ?? {}
+  const table = { ...ofEveryCommand, ...(flags ?? flagTable) }
   return Object.entries(table).map(([name, flag]) => ({
     name,
     short: flag.short,

@@ -60,3 +60,21 @@ test('a time zone that does not exist is an error, not UTC', () => {
   expect(remap('Mars/X').stderr).toContain('--timezone is "Mars/X"; it must be a name of the time zone database')
   expect(remap('Europe/Paris')).toMatchObject({ status: 0, stdout: '1\n' })
 })
+
+test.each([
+  ['validate', wrong],
+  ['graph', '-c', wrong],
+  ['test', wrong],
+])('problems of `%s` have colours if they are wanted', { timeout: 60_000 }, (...args) => {
+  const said = (...flags: string[]) => {
+    const { status, stdout, stderr } = spawnSync(process.execPath, ['--conditions=source', main, ...args, ...flags], {
+      encoding: 'utf8',
+      maxBuffer: 64 << 20,
+    })
+    return { status, isColoured: `${stdout}${stderr}`.includes('\u001b[31m') }
+  }
+  expect(said()).toEqual({ status: 78, isColoured: false })
+  expect(said('--color', 'never')).toEqual({ status: 78, isColoured: false })
+  expect(said('--color', 'always')).toEqual({ status: 78, isColoured: true })
+  expect(said('--color', 'blue')).toEqual({ status: 64, isColoured: false })
+})

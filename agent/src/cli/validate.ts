@@ -12,6 +12,7 @@ import { errorText } from '../errors.ts'
 import type { Problem } from '../schema/problems.ts'
 import { silentLogger } from '../telemetry/logger.ts'
 import { Metrics } from '../telemetry/metrics.ts'
+import { colorChoices, takesColors } from '../terminal.ts'
 import {
   buildSink,
   buildSource,
@@ -36,7 +37,7 @@ export const flags = {
   'deny-warnings': { type: 'boolean', short: 'd', help: 'Fail for warnings too.' },
   color: {
     type: 'string',
-    oneOf: ['auto', 'always', 'never'],
+    oneOf: colorChoices,
     env: 'PENSTOCK_COLOR',
     help: 'Whether to colour (auto).',
   },
@@ -49,10 +50,7 @@ export async function run(argv: readonly string[]): Promise<number> {
     process.stdout.write(`Usage: penstock-agent validate [PATH…] [FLAGS]\n\n${flagHelp(flags)}\n`)
     return exitCodes.ok
   }
-  const color =
-    given.color === 'always' ||
-    (given.color !== 'never' && process.stdout.isTTY === true && process.env['NO_COLOR'] === undefined)
-  const report = new Report(color)
+  const report = new Report(takesColors(process.stdout))
   const environment = !given['no-environment']
   const loaded = await loadConfig({ ...loadOptions(given, words), checkMachine: environment })
   const paths = `[${pathsOf(given, words)

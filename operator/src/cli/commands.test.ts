@@ -193,7 +193,7 @@ test.each(['bash', 'zsh', 'fish'])('completion of %s offers every command with i
   const { code, out } = await penstock(`completion ${shell}`)
   expect(code).toBe(0)
   for (const name of commands) expect(out).toContain(name)
-  for (const flag of ['recursive', 'own-machine', 'to-revision', 'kube-qps']) expect(out).toContain(flag)
+  for (const flag of ['recursive', 'own-machine', 'to-revision', 'kube-qps', 'color']) expect(out).toContain(flag)
   if (shell === 'bash')
     expect(spawnSync('bash', ['-n'], { input: out, encoding: 'utf8' })).toMatchObject({ status: 0, stderr: '' })
 })
@@ -206,6 +206,25 @@ test.each(commands)('%s lists its flags', async (name) => {
   const { code, out, err } = await penstock(`${name} --help`)
   expect([code, err]).toEqual([0, ''])
   expect(out).toMatch(new RegExp(`^Usage: penstock (?:${name}|operator)\\b`))
+})
+
+test.each(commands)('%s takes --color', async (name) => {
+  expect(await penstock(`${name} --color never --help`)).toMatchObject({ code: 0, err: '' })
+  const { code, err } = await penstock(`${name} --color blue`)
+  expect(code).toBe(64)
+  expect(err).toContain('`--color` takes one of auto, always, never; found `blue`.')
+})
+
+test('problems have colours if they are wanted', async () => {
+  const file = join(folder, 'coloured.yaml')
+  writeFileSync(file, 'apiVersion: penstock.dev/v1alpha1\nkind: Pipeline\nmetadata: { name: a }\nspec: {}\n')
+  const red = '\u001b[31m'
+  expect((await penstock(`lint --color always ${file}`)).err).toContain(red)
+  for (const plain of [`lint --color never ${file}`, `lint ${file}`]) {
+    const { code, err } = await penstock(plain)
+    expect([code, err.includes(red)]).toEqual([78, false])
+  }
+  rmSync(file)
 })
 
 test.each(commands.filter((name) => name !== 'explain'))('%s refuses a flag that it has not', async (name) => {

@@ -3,6 +3,7 @@
 import { exitCodeOf, exitCodes } from '@penstock/agent/cli/exit-codes'
 import { errorText, PenstockError } from '@penstock/agent/errors'
 import { closest } from '@penstock/agent/schema/problems'
+import { readColor } from '@penstock/agent/terminal'
 import { version } from '@penstock/agent/version'
 import type { Command } from './completion.ts'
 
@@ -47,7 +48,8 @@ const usage = `Usage: penstock COMMAND [FLAGS]\n\n${Object.entries(commands)
   .map(([name, { about }]) => `  ${name.padEnd(14)} ${about}`)
   .join('\n')}
 
-\`penstock COMMAND --help\` lists the flags of a command; \`penstock --version\` prints the version. With \`--debug\`, errors have a stack.\n`
+\`penstock COMMAND --help\` lists the flags of a command; \`penstock --version\` prints the version.
+Every command takes \`--color auto|always|never\` (auto: on a terminal, unless NO_COLOR is set or TERM is dumb), and \`--debug\`: errors have a stack.\n`
 
 /** These write logs, each line as JSON, or let an agent write. */
 export const ownStreams: ReadonlySet<string> = new Set(['operator', 'webhook', 'run'])
@@ -73,12 +75,13 @@ export async function main(given: readonly string[]): Promise<number> {
     return 64
   }
   try {
-    const { usage: its, run } = await command.load()
+    const { usage: its, options, run } = await command.load()
+    const plain = readColor(argv)
     if (its !== undefined && argv.some((word) => word === '--help' || word === '-h')) {
       console.log(its)
       return 0
     }
-    return await run(argv)
+    return await run([...(options?.['color'] === undefined ? plain : argv)])
   } catch (error) {
     const { report, code } = endOf(name, error)
     console.error(report)

@@ -8,6 +8,7 @@ import {
   completionScript,
   shells,
 } from '@penstock/agent/schema/completion'
+import { colorChoices } from '@penstock/agent/terminal'
 import { type CommandOptions, parseFlags } from './arguments.ts'
 
 /** What a file of `cli/` gives. `operator` and `webhook` print their many flags themselves. */
@@ -21,6 +22,13 @@ export interface Command {
   readonly about: string
   readonly load: () => Promise<CommandModule>
 }
+
+/** Flags that the program itself reads. */
+const ofEveryCommand: readonly CompletionFlag[] = [
+  { name: 'help', help: '', takesValue: false },
+  { name: 'color', help: '', takesValue: true, values: colorChoices },
+  { name: 'debug', help: '', takesValue: false },
+]
 
 const usage = `Usage: penstock completion ${shells.join('|')}
 
@@ -63,5 +71,6 @@ function flagsOf(options: CommandOptions): readonly CompletionFlag[] {
   const flags = Object.entries(options).map(([name, { type, short }]) => {
     return { name, short, help: '', takesValue: type === 'string' }
   })
-  return flags.some(({ name }) => name === 'help') ? flags : [...flags, { name: 'help', help: '', takesValue: false }]
+  const known = new Set(flags.map(({ name }) => name))
+  return [...flags, ...ofEveryCommand.filter(({ name }) => !known.has(name))]
 }

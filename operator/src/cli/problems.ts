@@ -2,9 +2,10 @@
 
 import { renderProblems } from '@penstock/agent/config/render'
 import type { Problem } from '@penstock/agent/schema/problems'
+import { takesColors } from '@penstock/agent/terminal'
 
 /** Prints problems; true if there is no error among them. */
 export function printProblems(problems: readonly Problem[]): boolean {
-  if (problems.length > 0) console.error(renderProblems(problems))
+  if (problems.length > 0) console.error(renderProblems(problems, { color: takesColors(process.stderr) }))
   return problems.every((problem) => problem.severity !== 'error')
 }
