@@ -211,6 +211,16 @@ test('list names every component', async () => {
   expect(Object.values(json).flat().toSorted()).toEqual(components.map((component) => component.type).toSorted())
 })
 
+test('list gives a row for each component to machines', async () => {
+  const rows = JSON.parse((await called(list, '-o', 'json')).output) as object[]
+  expect(rows).toHaveLength(components.length)
+  expect(rows).toContainEqual(expect.objectContaining({ kind: 'sink', type: 'log_aggregator' }))
+  expect(parse((await called(list, '-o', 'yaml')).output)).toEqual(rows)
+  const table = (await called(list, '-o', 'table')).output.split('\n')
+  expect(table[0]).toMatch(/^KIND +TYPE +PRODUCTS +SUMMARY$/)
+  expect(table).toHaveLength(components.length + 2)
+})
+
 test('explain prints the page of a component, an alias, a metric and an error code', async () => {
   expect((await called(explain, 'console')).output).toMatch(/^# console\n\nSink\. /)
   expect((await called(explain, 'loki')).output).toMatch(/^# log_aggregator\n/)

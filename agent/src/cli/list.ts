@@ -4,13 +4,32 @@ import { PenstockError } from '../errors.ts'
 import { components } from '../registry.ts'
 import { type Flags, flagHelp, parseArgs } from './args.ts'
 import { exitCodes } from './exit-codes.ts'
+import { type Field, outputFormats, rowFormats, rowsText } from './rows.ts'
 
 export const flags = {
-  format: { type: 'string', oneOf: ['text', 'json'], help: 'Form of the output (text).' },
+  output: {
+    type: 'string',
+    short: 'o',
+    oneOf: outputFormats,
+    replacedBy: 'format',
+    help: 'Form of the output (text); table, json and yaml have a row for each type.',
+  },
+  format: {
+    type: 'string',
+    oneOf: ['text', 'json'],
+    help: 'Form of the output (text); json has the types of each kind.',
+  },
   help: { type: 'boolean', short: 'h', help: 'Print this text.' },
 } as const satisfies Flags
 
 const kinds = ['source', 'transform', 'sink'] as const
+
+const fields: readonly Field<(typeof components)[number]>[] = [
+  { name: 'kind', column: 'KIND', value: ({ kind }) => kind },
+  { name: 'type', column: 'TYPE', value: ({ type }) => type },
+  { name: 'products', column: 'PRODUCTS', value: ({ products = [] }) => products },
+  { name: 'summary', column: 'SUMMARY', value: ({ summary }) => summary },
+]
 
 export async function run(argv: readonly string[]): Promise<number> {
   const { flags: given, words } = parseArgs(argv, flags)
@@ -27,6 +46,12 @@ export async function run(argv: readonly string[]): Promise<number> {
   if (given.format === 'json') {
     const types = listed.map(([kind, own]) => [kind, own.map((component) => component.type)])
     process.stdout.write(`${JSON.stringify(Object.fromEntries(types))}\n`)
+    return exitCodes.ok
+  }
+  const output = rowFormats.find((each) => each === given.output)
+  if (output !== undefined) {
+    const rows = listed.flatMap(([, own]) => own)
+    process.stdout.write(rowsText(fields, rows, output))
     return exitCodes.ok
   }
   const shown = ({ type, products = [] }: (typeof components)[number]) =>

@@ -1,12 +1,13 @@
 // `penstock rollout status|pause|resume|undo AGENT` and `penstock rollout retry PIPELINE`: how a revision spreads over the agents.
 
+import { type Field, outputFormats, rowText } from '@penstock/agent/cli/rows'
 import { PenstockError } from '@penstock/agent/errors'
 import { closest } from '@penstock/agent/schema/problems'
 import type { Agent } from '../api/agent.ts'
 import { conditionOf } from '../api/conditions.ts'
 import { keyOf, objectKey } from '../api/object.ts'
 import { isGood, undoAnnotation } from '../fleet/undo.ts'
-import { type CommandOptions, parseFlags } from './arguments.ts'
+import { type CommandOptions, oneOf, parseFlags } from './arguments.ts'
 import { type ClusterAccess, clusterOptions, connect, typeOf } from './cluster.ts'
 
 const actions = ['status', 'pause', 'resume', 'undo', 'retry'] as const
@@ -25,6 +26,7 @@ How a new configuration reaches the agents of an Agent.
   undo AGENT        all agents go back to an earlier revision at once, until its Pipelines change or \`resume\`
   retry PIPELINE    what was taken back is tried again; --cluster for a ClusterPipeline
 
+  -o, --output FORMAT        for status: text, table, json, yaml (text)
   --to-revision R            for undo: a revision of \`status\`, or its beginning (the one before)
   -n, --namespace NS         of the Agent or Pipeline; that of the context
   --kubeconfig FILE, --context NAME   the cluster, as for kubectl
@@ -33,6 +35,7 @@ How a new configuration reaches the agents of an Agent.
 export const options = {
   ...clusterOptions,
   cluster: { type: 'boolean', default: false },
+  output: { type: 'string', short: 'o' },
   'to-revision': { type: 'string' },
 } as const satisfies CommandOptions
 
@@ -48,13 +51,16 @@ export async function run(argv: string[]): Promise<number> {
   }
   if (values['to-revision'] !== undefined && action !== 'undo')
     throw new PenstockError('PEN_USAGE', '`--to-revision` is for `penstock rollout undo`.')
+  if (values.output !== undefined && action !== 'status')
+    throw new PenstockError('PEN_USAGE', '`--output` is for `penstock rollout status`.')
+  const output = oneOf('output', values.output ?? 'text', outputFormats)
   if (values['all-namespaces']) throw new PenstockError('PEN_USAGE', 'Name one namespace by `-n NAMESPACE`.')
   const access = await connect(values)
   switch (action) {
     case 'retry':
       return retry(access, name, values.cluster)
     case 'status':
-      return status(access, name)
+      return status(access, name, output)
     case 'undo':
       return undo(access, name, values['to-revision'])
     default:
@@ -72,27 +78,53 @@ async function agentOf({ client, namespace = 'default' }: ClusterAccess, name: s
   return agent
 }
 
-async function status(access: ClusterAccess, name: string): Promise<number> {
+const programmedOf = ({ status }: Agent) => conditionOf(status?.conditions, 'Programmed')
+
+const fields: readonly Field<Agent>[] = [
+  { name: 'namespace', column: 'NAMESPACE', value: ({ metadata }) => metadata.namespace },
+  { name: 'name', column: 'AGENT', value: ({ metadata }) => metadata.name },
+  { name: 'revision', column: 'REVISION', value: ({ status }) => status?.revision },
+  { name: 'stableRevision', column: 'STABLE', value: ({ status }) => status?.stableRevision },
+  { name: 'paused', column: 'PAUSED', value: ({ spec }) => spec.rollout?.paused === true },
+  { name: 'desired', column: 'DESIRED', value: ({ status }) => status?.nodes?.desired },
+  { name: 'current', column: 'UP TO DATE', value: ({ status }) => status?.nodes?.current },
+  { name: 'ready', column: 'READY', value: ({ status }) => status?.nodes?.ready },
+  { name: 'failed', column: 'FAILED', value: ({ status }) => status?.nodes?.failed },
+  { name: 'silent', column: 'SILENT', value: ({ status }) => status?.nodes?.stale },
+  { name: 'programmed', value: (agent) => programmedOf(agent)?.status },
+  { name: 'reason', column: 'REASON', value: (agent) => programmedOf(agent)?.reason },
+  { name: 'message', value: (agent) => programmedOf(agent)?.message },
+  { name: 'history', value: ({ status }) => status?.history ?? [] },
+]
+
+async function status(access: ClusterAccess, name: string, output: (typeof outputFormats)[number]): Promise<number> {
   const agent = await agentOf(access, name)
   if (agent === undefined) return 1
+  if (output === 'text') console.log(rolloutText(agent))
+  else process.stdout.write(rowText(fields, agent, output))
+  return programmedOf(agent)?.status === 'True' ? 0 : 1
+}
+
+/** The rollout of an Agent in some lines. */
+function rolloutText(agent: Agent): string {
   const { revision = 'none', stableRevision = 'none', nodes, history } = agent.status ?? {}
   const paused = agent.spec.rollout?.paused === true ? ' (paused)' : ''
-  console.log(`Agent ${keyOf(agent)}${paused}`)
-  console.log(
+  const lines = [
+    `Agent ${keyOf(agent)}${paused}`,
     revision === stableRevision
       ? `  revision ${revision} is rolled out`
       : `  revision ${revision} is being rolled out; ${stableRevision} is stable`,
-  )
+  ]
   if (nodes !== undefined) {
     const { desired = 0, current = 0, ready = 0, failed = 0, stale = 0 } = nodes
-    console.log(`  agents: ${current} of ${desired} up to date, ${ready} ready, ${failed} failed, ${stale} silent`)
+    lines.push(`  agents: ${current} of ${desired} up to date, ${ready} ready, ${failed} failed, ${stale} silent`)
   }
-  for (const { revision: old, at = '', result = '' } of history ?? []) console.log(`  ${at} ${old} ${result}`)
-  const programmed = conditionOf(agent.status?.conditions, 'Programmed')
+  for (const { revision: old, at = '', result = '' } of history ?? []) lines.push(`  ${at} ${old} ${result}`)
+  const programmed = programmedOf(agent)
   if (programmed !== undefined && programmed.status !== 'True') {
-    console.log(`  ${programmed.reason}: ${programmed.message}`)
+    lines.push(`  ${programmed.reason}: ${programmed.message}`)
   }
-  return programmed?.status === 'True' ? 0 : 1
+  return lines.join('\n')
 }
 
 async function pause(access: ClusterAccess, name: string, paused: boolean): Promise<number> {

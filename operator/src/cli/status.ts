@@ -1,16 +1,18 @@
 // `penstock status [PIPELINE]`: Pipelines as trees: what holds of each, its components, and the agents that run it.
 
+import { type Field, outputFormats, rowsText, rowText } from '@penstock/agent/cli/rows'
 import { PenstockError } from '@penstock/agent/errors'
 import { conditionOf } from '../api/conditions.ts'
 import { objectKey } from '../api/object.ts'
 import type { Pipeline } from '../api/pipeline.ts'
-import { type CommandOptions, parseFlags } from './arguments.ts'
+import { type CommandOptions, oneOf, parseFlags } from './arguments.ts'
 import { clusterOptions, connect, typeOf } from './cluster.ts'
 
 export const usage = `Usage: penstock status [PIPELINE] [FLAGS]
 
 Shows Pipelines as trees: what holds of each, its components, the agents that run it, its traffic. Exit 1 when one is not ready.
 
+  -o, --output FORMAT        text, as trees; table, json, yaml: a row for each Pipeline (text)
   -n, --namespace NS         of the Pipelines; that of the context
   -A, --all-namespaces       those of all namespaces, and ClusterPipelines
   --cluster                  ClusterPipelines
@@ -20,7 +22,42 @@ Shows Pipelines as trees: what holds of each, its components, the agents that ru
 export const options = {
   ...clusterOptions,
   cluster: { type: 'boolean', default: false },
+  output: { type: 'string', short: 'o', default: 'text' },
 } as const satisfies CommandOptions
+
+const readyOf = ({ status }: Pipeline) => conditionOf(status?.conditions, 'Ready')
+
+const fields: readonly Field<Pipeline>[] = [
+  { name: 'kind', column: 'KIND', value: ({ kind }) => kind },
+  { name: 'namespace', column: 'NAMESPACE', value: ({ metadata }) => metadata.namespace },
+  { name: 'name', column: 'NAME', value: ({ metadata }) => metadata.name },
+  { name: 'ready', column: 'READY', value: (pipeline) => readyOf(pipeline)?.status },
+  { name: 'reason', column: 'REASON', value: (pipeline) => readyOf(pipeline)?.reason },
+  { name: 'message', value: (pipeline) => readyOf(pipeline)?.message },
+  { name: 'suspended', value: ({ spec }) => spec.suspend === true },
+  { name: 'generation', value: ({ metadata }) => metadata.generation },
+  { name: 'observedGeneration', value: ({ status }) => status?.observedGeneration },
+  {
+    name: 'agents',
+    column: 'AGENTS',
+    value: ({ status }) => status?.agents ?? [],
+    cell: ({ status }) => {
+      const sum = (count: 'current' | 'desired') =>
+        (status?.agents ?? []).reduce((total, agent) => total + (agent[count] ?? 0), 0)
+      return `${sum('current')}/${sum('desired')}`
+    },
+  },
+  { name: 'eventsIn', column: 'IN', value: ({ status }) => status?.flow?.eventsIn },
+  { name: 'eventsOut', column: 'OUT', value: ({ status }) => status?.flow?.eventsOut },
+  { name: 'dropped', column: 'DROPPED', value: ({ status }) => status?.flow?.dropped },
+  { name: 'errors', column: 'ERRORS', value: ({ status }) => status?.flow?.errors },
+  { name: 'lagSeconds', column: 'LAG SECONDS', value: ({ status }) => status?.flow?.lagSeconds },
+  { name: 'buffered', value: ({ status }) => status?.flow?.buffered },
+  { name: 'window', value: ({ status }) => status?.flow?.window },
+  { name: 'conditions', value: ({ status }) => status?.conditions ?? [] },
+  { name: 'components', value: ({ status }) => status?.components ?? [] },
+  { name: 'tests', value: ({ status }) => status?.tests },
+]
 
 export async function run(argv: string[]): Promise<number> {
   const { values, positionals } = parseFlags(argv, options, 'words')
@@ -31,6 +68,7 @@ export async function run(argv: string[]): Promise<number> {
       'Name one Pipeline or none: penstock status [PIPELINE] [-n NAMESPACE | -A | --cluster].',
     )
   }
+  const output = oneOf('output', values.output, outputFormats)
   const { client, namespace } = await connect(values)
   const types = values.cluster
     ? ['ClusterPipeline']
@@ -46,11 +84,15 @@ export async function run(argv: string[]): Promise<number> {
   }
   const where = values.cluster ? '' : namespace === undefined ? ' in any namespace' : ` in namespace ${namespace}`
   if (pipelines.length === 0) {
+    if (name === undefined && output !== 'text') process.stdout.write(rowsText(fields, [], output))
     console.error(name === undefined ? `There is no ${types[0]}${where}.` : `There is no ${types[0]} ${name}${where}.`)
     return name === undefined ? 0 : 1
   }
-  console.log(pipelines.map(statusText).join('\n'))
-  return pipelines.every((pipeline) => conditionOf(pipeline.status?.conditions, 'Ready')?.status === 'True') ? 0 : 1
+  const [only] = pipelines
+  if (output === 'text') console.log(pipelines.map(statusText).join('\n'))
+  else if (name === undefined || only === undefined) process.stdout.write(rowsText(fields, pipelines, output))
+  else process.stdout.write(rowText(fields, only, output))
+  return pipelines.every((pipeline) => readyOf(pipeline)?.status === 'True') ? 0 : 1
 }
 
 /** A Pipeline with everything in its status. */

@@ -1,5 +1,6 @@
 // `penstock why POD`: which Pipelines read a pod's logs, which do not, and for what reason. Exit 1 when none reads it.
 
+import { outputFormats, rowsText } from '@penstock/agent/cli/rows'
 import { errorText, PenstockError } from '@penstock/agent/errors'
 import { compileSelector } from '@penstock/agent/kube/labels'
 import { findComponent } from '@penstock/agent/registry'
@@ -22,10 +23,20 @@ import { compilePipeline } from '../compile/pipeline.ts'
 import { resourceOf } from '../compile/resources.ts'
 import { type KubeClient, KubeError } from '../kube/client.ts'
 import { namespaceType, podType } from '../kube/types.ts'
-import type { TopLine, TopRow } from '../serving/observe/top-look.ts'
-import { parseFlags } from './arguments.ts'
+import type { TopLine } from '../serving/observe/top-look.ts'
+import { type CommandOptions, oneOf, parseFlags } from './arguments.ts'
 import { connect, typeOf } from './cluster.ts'
 import { OperatorClient, type OperatorFlags, operatorFlagHelp, operatorOptions } from './operator-client.ts'
+import {
+  fields,
+  isRead,
+  notes,
+  type PipelineAnswer,
+  type ReadPosition,
+  type Report,
+  readingOf,
+  whyText,
+} from './why-report.ts'
 
 type Labels = Readonly<Record<string, string>>
 
@@ -38,13 +49,17 @@ lag, and dropped lines. Exits with 1 when no Pipeline reads them. Resources that
 named. Positions need the verb \`get\` on \`pipelines\` and \`clusterpipelines\`; the rest is shown without them.
 
   -n, --namespace NS         of the pod; that of the context
+  -o, --output FORMAT        text; table, json, yaml: a row for each Pipeline (text)
 
 ${operatorFlagHelp}`
 
 /** For the agent to answer. */
 const patienceMs = 6000
 
-export const options = operatorOptions
+export const options = {
+  ...operatorOptions,
+  output: { type: 'string', short: 'o', default: 'text' },
+} as const satisfies CommandOptions
 
 export async function run(argv: string[]): Promise<number> {
   const { values, positionals } = parseFlags(argv, options, 'words')
@@ -52,18 +67,21 @@ export async function run(argv: string[]): Promise<number> {
   if (name === undefined || more.length > 0) {
     throw new PenstockError('PEN_USAGE', 'Name one pod: penstock why POD [-n NAMESPACE].')
   }
+  const output = oneOf('output', values.output, outputFormats)
   const { client, namespace = 'default' } = await connect(values)
   const pod = await client.get<Pod>(podType, namespace, name)
   if (pod === undefined) {
     console.error(`There is no pod ${name} in namespace ${namespace}.`)
     return 1
   }
-  const { lines, read } = await explain(client, pod, (kind) => standing(values, kind, pod))
-  console.log(lines.join('\n'))
-  return read ? 0 : 1
+  const report = await explain(client, pod, (kind) => standing(values, kind, pod))
+  if (output === 'text') console.log(whyText(report))
+  else {
+    for (const note of notes(report)) console.error(note.trimStart())
+    process.stdout.write(rowsText(fields, report.pipelines, output))
+  }
+  return isRead(report) ? 0 : 1
 }
-
-type ReadPosition = ReadonlyMap<string, TopRow> | { readonly problem: string }
 
 /** What the agents of a pod's node say of the Pipelines of one kind, by name. */
 async function standing(flags: OperatorFlags, kind: string, { metadata, spec }: Pod): Promise<ReadPosition> {
@@ -87,30 +105,9 @@ async function standing(flags: OperatorFlags, kind: string, { metadata, spec }: 
   return new Map(last?.pipelines.map((row) => [row.name, row]))
 }
 
-function positionLines(found: ReadPosition, name: string): string[] {
-  if ('problem' in found) return [`    where reading stands is not known: ${found.problem}`]
-  const row = found.get(name)
-  if (row === undefined || row.agents.answered === 0)
-    return ['    where reading stands is not known: no agent of its node has answered']
-  const { positions = [] } = row
-  if (positions.length === 0) return ['    no log file of it is open there yet']
-  return positions.map(({ container, file, size, read, delivered, lagSeconds, dropped }) => {
-    const said = [`${read} of ${size} bytes read`, `${delivered} delivered`]
-    if (lagSeconds > 0) said.push(`${lagSeconds} s behind`)
-    if (dropped > 0) said.push(`${dropped} lines dropped by limits`)
-    return `    ${container}: ${file.split('/').at(-1)}: ${said.join(', ')}`
-  })
-}
-
-async function explain(
-  client: KubeClient,
-  pod: Pod,
-  stands: (kind: string) => Promise<ReadPosition>,
-): Promise<{ lines: string[]; read: boolean }> {
+async function explain(client: KubeClient, pod: Pod, stands: (kind: string) => Promise<ReadPosition>): Promise<Report> {
   const { namespace = 'default', labels = {} } = pod.metadata
   const node = pod.spec.nodeName
-  const lines = [`Pod ${keyOf(pod)} (${pod.status?.phase ?? 'no phase'}) on node ${node ?? 'none yet'}`]
-  if (node === undefined) lines.push('  It has no node, so it has no logs yet.')
   const unread: string[] = []
   const [own, cluster, agents, spaces, ...sources] = await Promise.all([
     client.list<Pipeline>(typeOf('Pipeline'), { namespace }),
@@ -125,68 +122,64 @@ async function explain(
     allowed(unread, 'ClusterSources', client.list<KubeObject>(typeOf('ClusterSource'))),
   ])
   const [space] = spaces ?? []
-  if (unread.length > 0) lines.push(`  Left out, as you may not read them: ${unread.join(', ')}.`)
   const namespaceLabels = space?.metadata.labels ?? {}
-  const isRead = compileSelector(notExcluded)
+  const about = { pod: keyOf(pod), phase: pod.status?.phase, node, unread, namespace, hasClusterPipelines: !!cluster }
+  const isWanted = compileSelector(notExcluded)
   for (const [what, its] of [
     ['It', labels],
     [`Its namespace ${namespace}`, namespaceLabels],
   ] as const) {
-    if (isRead(its)) continue
-    lines.push(`  ${what} has the label penstock.dev/exclude: "true": agents leave it out whatever Pipelines say.`)
-    return { lines, read: false }
+    if (!isWanted(its)) return { ...about, excluded: what, pipelines: [] }
   }
   const resources = [...sources.flatMap((found) => found ?? []), ...(space === undefined ? [] : [space])]
-  let read = false
   const answers = new Map<string, Promise<ReadPosition>>()
   const asked = (kind: string): Promise<ReadPosition> => {
     const answer = answers.get(kind) ?? stands(kind)
     answers.set(kind, answer)
     return answer
   }
+  const pipelines: PipelineAnswer[] = []
   for (const pipeline of [...own, ...(cluster ?? [])]) {
-    lines.push(`  ${pipeline.kind} ${keyOf(pipeline)}`)
-    const accepted = conditionOf(pipeline.status?.conditions, 'Accepted')
-    const programmed = conditionOf(pipeline.status?.conditions, 'Programmed')
-    let selected = false
     const subscriptions = subscriptionsOf(pipeline, resources)
-    for (const entry of pipeline.spec.sources) {
-      const subscription = subscriptions.get(entry.name)
-      const answer = sourceAnswer(pipeline, entry, subscription, resources, pod, namespaceLabels)
-      lines.push(`    ${answer.reads ? 'reads it' : 'does not'}: source ${entry.name}: ${answer.why}`)
-      if (answer.reads) selected = true
+    const entries = pipeline.spec.sources.map((entry) => ({
+      name: entry.name,
+      ...sourceAnswer(pipeline, entry, subscriptions.get(entry.name), resources, pod, namespaceLabels),
+    }))
+    const answer = { kind: pipeline.kind, name: keyOf(pipeline), sources: entries }
+    if (!entries.some(({ reads }) => reads)) {
+      pipelines.push({ ...answer, reads: false, obstacles: [] })
+      continue
     }
-    if (!selected) continue
     const obstacles = obstaclesOf(pipeline, spaces === undefined ? undefined : agents, namespaceLabels, node)
+    const conditions = pipeline.status?.conditions
+    const accepted = conditionOf(conditions, 'Accepted')
     if (accepted?.status === 'False' && pipeline.status?.programmedGeneration === undefined) {
       obstacles.push(`it is not accepted: ${accepted.reason}: ${accepted.message}`)
     }
     // The condition is about all nodes. Only the agent of this one knows whether it reads the pod already.
     const found = obstacles.length > 0 || node === undefined ? undefined : await asked(pipeline.kind)
+    const programmed = conditionOf(conditions, 'Programmed')
+    let rollout: string | undefined
     if (programmed?.status === 'False') {
       const state = `${programmed.reason}: ${programmed.message}`
-      if (found !== undefined && isOpenIn(found, pipeline.metadata.name)) {
-        lines.push(`    the agent of its node reads it; not yet on all nodes: ${state}`)
-      } else obstacles.push(`not all agents run it, and the one of its node has shown no open log file: ${state}`)
+      if (found !== undefined && isOpenIn(found, pipeline.metadata.name)) rollout = state
+      else obstacles.push(`not all agents run it, and the one of its node has shown no open log file: ${state}`)
     }
-    for (const obstacle of obstacles) lines.push(`    but ${obstacle}`)
-    if (obstacles.length === 0) read = true
-    const flowing = conditionOf(pipeline.status?.conditions, 'Flowing')
-    if (flowing !== undefined)
-      lines.push(`    events: ${flowing.reason}${flowing.message === '' ? '' : `: ${flowing.message}`}`)
     const { lagSeconds, dropped } = pipeline.status?.flow ?? {}
-    if (lagSeconds !== undefined) lines.push(`    reading is ${lagSeconds} s behind at most, on all nodes`)
-    if (dropped !== undefined) lines.push(`    dropped lately, on all nodes: ${dropped}`)
-    if (found !== undefined) lines.push(...positionLines(found, pipeline.metadata.name))
+    const reading = found === undefined ? undefined : readingOf(found, pipeline.metadata.name)
+    const events = conditionOf(conditions, 'Flowing')
+    pipelines.push({
+      ...answer,
+      reads: obstacles.length === 0,
+      obstacles,
+      rollout,
+      events,
+      lagSeconds,
+      dropped,
+      reading,
+    })
   }
-  if (own.length + (cluster?.length ?? 0) === 0) {
-    lines.push(
-      `  There is no Pipeline in namespace ${namespace}${cluster === undefined ? '' : ' and no ClusterPipeline'}.`,
-    )
-  }
-  const inSight = unread.length === 0 ? '' : ' by anything that you may look at'
-  lines.push(read ? 'Its logs are read.' : `Its logs are not read${inSight}.`)
-  return { lines, read }
+  return { ...about, pipelines }
 }
 
 /** The objects, or undefined where the user may not read them: their name is then added to `unread`. */

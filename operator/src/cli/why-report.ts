@@ -1,0 +1,139 @@
+// What `penstock why` found about a pod, as text for people and as rows for tables and machines.
+
+import type { Field } from '@penstock/agent/cli/rows'
+import type { TopRow } from '../serving/observe/top-look.ts'
+
+/** What the agents of a pod's node say of the Pipelines of one kind, by name. */
+export type ReadPosition = ReadonlyMap<string, TopRow> | { readonly problem: string }
+
+/** How far the agent of the node is in the files of the pod, or why that is not known. */
+type Reading = { readonly positions: NonNullable<TopRow['positions']> } | { readonly problem: string }
+
+interface SourceAnswer {
+  readonly name: string
+  readonly reads: boolean
+  readonly why: string
+}
+
+/** What one Pipeline makes of the pod. */
+export interface PipelineAnswer {
+  readonly kind: string
+  readonly name: string
+  readonly reads: boolean
+  readonly sources: readonly SourceAnswer[]
+  /** Why no agent of the node reads what a source selects. */
+  readonly obstacles: readonly string[]
+  /** The rollout that has reached the node, and not all others. */
+  readonly rollout?: string | undefined
+  readonly events?: { readonly reason: string; readonly message: string } | undefined
+  /** On all nodes. */
+  readonly lagSeconds?: number | undefined
+  readonly dropped?: number | string | undefined
+  readonly reading?: Reading | undefined
+}
+
+export interface Report {
+  readonly pod: string
+  readonly phase: string | undefined
+  readonly node: string | undefined
+  readonly namespace: string
+  /** Resources that the user may not read. */
+  readonly unread: readonly string[]
+  readonly hasClusterPipelines: boolean
+  /** What has the label by which all agents leave the pod out. */
+  readonly excluded?: string
+  readonly pipelines: readonly PipelineAnswer[]
+}
+
+export const fields: readonly Field<PipelineAnswer>[] = [
+  { name: 'kind', column: 'KIND', value: ({ kind }) => kind },
+  { name: 'name', column: 'PIPELINE', value: ({ name }) => name },
+  { name: 'reads', column: 'READS IT', value: ({ reads }) => reads },
+  {
+    name: 'sources',
+    column: 'WHY',
+    value: ({ sources }) => sources,
+    cell: ({ sources, obstacles, rollout }) => {
+      const selecting = sources.filter(({ reads }) => reads)
+      const why = (selecting.length > 0 ? selecting : sources).map((source) => `${source.name}: ${source.why}`)
+      return [...obstacles, ...(rollout === undefined ? [] : [rollout]), ...why].join('; ')
+    },
+  },
+  { name: 'obstacles', value: ({ obstacles }) => obstacles },
+  { name: 'rollout', value: ({ rollout }) => rollout },
+  { name: 'events', column: 'EVENTS', value: ({ events }) => events?.reason },
+  { name: 'lagSeconds', column: 'LAG SECONDS', value: ({ lagSeconds }) => lagSeconds },
+  { name: 'dropped', column: 'DROPPED', value: ({ dropped }) => dropped },
+  {
+    name: 'positions',
+    value: ({ reading }) => (reading !== undefined && 'positions' in reading ? reading.positions : undefined),
+  },
+  {
+    name: 'positionsProblem',
+    value: ({ reading }) => (reading !== undefined && 'problem' in reading ? reading.problem : undefined),
+  },
+]
+
+/** Whether a Pipeline reads the logs of the pod. */
+export function isRead({ pipelines }: Report): boolean {
+  return pipelines.some(({ reads }) => reads)
+}
+
+export function readingOf(found: ReadPosition, name: string): Reading {
+  if ('problem' in found) return found
+  const row = found.get(name)
+  if (row === undefined || row.agents.answered === 0) return { problem: 'no agent of its node has answered' }
+  return { positions: row.positions ?? [] }
+}
+
+/** What concerns the pod, whatever Pipelines there are. */
+export function notes({ node, unread, excluded }: Report): readonly string[] {
+  const lines: string[] = []
+  if (node === undefined) lines.push('  It has no node, so it has no logs yet.')
+  if (unread.length > 0) lines.push(`  Left out, as you may not read them: ${unread.join(', ')}.`)
+  if (excluded !== undefined) {
+    lines.push(`  ${excluded} has the label penstock.dev/exclude: "true": agents leave it out whatever Pipelines say.`)
+  }
+  return lines
+}
+
+export function whyText(report: Report): string {
+  const { pod, phase = 'no phase', node = 'none yet', namespace, unread, excluded, pipelines } = report
+  const lines = [`Pod ${pod} (${phase}) on node ${node}`, ...notes(report), ...pipelines.flatMap(answerLines)]
+  if (excluded !== undefined) return lines.join('\n')
+  if (pipelines.length === 0) {
+    const cluster = report.hasClusterPipelines ? ' and no ClusterPipeline' : ''
+    lines.push(`  There is no Pipeline in namespace ${namespace}${cluster}.`)
+  }
+  const inSight = unread.length === 0 ? '' : ' by anything that you may look at'
+  lines.push(isRead(report) ? 'Its logs are read.' : `Its logs are not read${inSight}.`)
+  return lines.join('\n')
+}
+
+function answerLines(answer: PipelineAnswer): readonly string[] {
+  const { kind, name, sources, obstacles, rollout, events, lagSeconds, dropped, reading } = answer
+  const lines = [`  ${kind} ${name}`]
+  for (const { reads, name: source, why } of sources) {
+    lines.push(`    ${reads ? 'reads it' : 'does not'}: source ${source}: ${why}`)
+  }
+  if (rollout !== undefined) lines.push(`    the agent of its node reads it; not yet on all nodes: ${rollout}`)
+  for (const obstacle of obstacles) lines.push(`    but ${obstacle}`)
+  if (events !== undefined) {
+    lines.push(`    events: ${events.reason}${events.message === '' ? '' : `: ${events.message}`}`)
+  }
+  if (lagSeconds !== undefined) lines.push(`    reading is ${lagSeconds} s behind at most, on all nodes`)
+  if (dropped !== undefined) lines.push(`    dropped lately, on all nodes: ${dropped}`)
+  if (reading !== undefined) lines.push(...readingLines(reading))
+  return lines
+}
+
+function readingLines(reading: Reading): readonly string[] {
+  if ('problem' in reading) return [`    where reading stands is not known: ${reading.problem}`]
+  if (reading.positions.length === 0) return ['    no log file of it is open there yet']
+  return reading.positions.map(({ container, file, size, read, delivered, lagSeconds, dropped }) => {
+    const said = [`${read} of ${size} bytes read`, `${delivered} delivered`]
+    if (lagSeconds > 0) said.push(`${lagSeconds} s behind`)
+    if (dropped > 0) said.push(`${dropped} lines dropped by limits`)
+    return `    ${container}: ${file.split('/').at(-1)}: ${said.join(', ')}`
+  })
+}
