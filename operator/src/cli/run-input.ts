@@ -17,6 +17,7 @@ import { orchestratorLogs } from '@penstock/agent/sources/orchestrator_logs'
 import { stdin } from '@penstock/agent/sources/stdin'
 import { webserverMetrics } from '@penstock/agent/sources/webserver_metrics'
 import type { Table } from '../compile/compiled.ts'
+import { standardInput } from '../compile/resources.ts'
 import type { KubeObject } from './sample-cluster/api-server.ts'
 import { eventsOf } from './sample-cluster/events.ts'
 import { sampleContainers } from './sample-cluster/pods.ts'
@@ -35,7 +36,6 @@ export interface PodInput {
   readonly file: string
 }
 
-const standardInput = '-'
 const named = /^((?:[a-z0-9-]+\/)?[a-z0-9-]+)=(.+)$/s
 
 /**

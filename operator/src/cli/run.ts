@@ -12,12 +12,14 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import type { ComponentView } from '@penstock/agent/api/components'
 import { pause } from '@penstock/agent/clock'
+import { PenstockError } from '@penstock/agent/errors'
 import { fileBeside } from '@penstock/agent/remap/worker-file'
 import { orchestratorEvents } from '@penstock/agent/sources/orchestrator_events'
 import { orchestratorLogs } from '@penstock/agent/sources/orchestrator_logs'
 import { type ColorChoice, colorChoices, takesColors } from '@penstock/agent/terminal'
 import type { Table } from '../compile/compiled.ts'
-import { type CompiledResources, compileFiles, configText } from '../compile/config.ts'
+import { type CompiledResources, compileFiles, configText, type FilesOptions } from '../compile/config.ts'
+import { resourceFiles, standardInput } from '../compile/resources.ts'
 import {
   type CommandOptions,
   clusterNameHelp,
@@ -33,6 +35,7 @@ import { printProblems } from './problems.ts'
 import { allDelivered, givenInputs, quietLimitMs, RunInput } from './run-input.ts'
 import { RunScreen } from './run-screen.ts'
 import { isScreen, shownSinks, unreachable } from './run-sinks.ts'
+import { runAtChanges } from './run-watch.ts'
 import { SampleApiServer } from './sample-cluster/api-server.ts'
 import {
   sampleContainers,
@@ -52,6 +55,7 @@ ${resourceFlagHelp}
                              NAME: a sample pod (${sampleContainers.join(', ')}, shop/${sampleContainers[0]}) or a source; left out, the first pod and every source
                              without pods: messages of a queue, \`kubectl get events -o yaml\`, a status page. May be repeated
 ${clusterNameHelp}
+  -w, --watch                run again when a file of the resources or the input changes
   --for TIME                 stop after this time, such as 10s
   --print                    print all events, and deliver none
   -o, --output FORMAT        of events on the console: pretty, short lines for people; json (pretty)
@@ -64,6 +68,7 @@ export const options = {
   ...resourceOptions,
   ...clusterNameOption,
   input: { type: 'string', multiple: true },
+  watch: { type: 'boolean', short: 'w', default: false },
   for: { type: 'string' },
   print: { type: 'boolean', default: false },
   output: { type: 'string', short: 'o', default: 'pretty' },
@@ -72,18 +77,47 @@ export const options = {
 
 export async function run(argv: string[]): Promise<number> {
   const { values, positionals } = parseFlags(argv, options, 'words')
-  const limit = values.for === undefined ? undefined : durationMs(values.for)
-  const output = oneOf('output', values.output, ['pretty', 'json'])
-  const color = oneOf('color', values.color, colorChoices)
-  const paths = resourcePaths(values.file, positionals)
-  const given = givenInputs(values.input ?? [], paths)
-  const compiled = compileFiles(paths, {
-    ownMachine: true,
-    secretsRequired: !values.print,
-    standalone: true,
-    recursive: values.recursive,
-    clusterName: values['cluster-name'],
-  })
+  const flags: RunFlags = {
+    paths: resourcePaths(values.file, positionals),
+    inputs: values.input ?? [],
+    limit: values.for === undefined ? undefined : durationMs(values.for),
+    output: oneOf('output', values.output, ['pretty', 'json']),
+    color: oneOf('color', values.color, colorChoices),
+    compile: {
+      ownMachine: true,
+      secretsRequired: !values.print,
+      standalone: true,
+      recursive: values.recursive,
+      clusterName: values['cluster-name'],
+    },
+    print: values.print,
+  }
+  const given = givenInputs(flags.inputs, flags.paths)
+  if (!values.watch) return await runOnce(flags, given)
+  const files = given.map(({ file }) => file)
+  if ([...files, ...flags.paths].includes(standardInput)) {
+    throw new PenstockError('PEN_USAGE', '`--watch` needs files: standard input is there once.')
+  }
+  const watched = () => [...flags.paths.flatMap((path) => resourceFiles(path, values.recursive)), ...files]
+  return await runAtChanges(watched, (over) => runOnce(flags, given, over))
+}
+
+/** What one run is made of. */
+interface RunFlags {
+  readonly paths: readonly [string, ...string[]]
+  readonly inputs: readonly string[]
+  readonly limit: number | undefined
+  readonly output: Output
+  readonly color: ColorChoice
+  readonly compile: FilesOptions
+  /** Whether all events are printed, and none delivered. */
+  readonly print: boolean
+}
+
+/** @param over ends the run */
+async function runOnce(flags: RunFlags, given: ReturnType<typeof givenInputs>, over?: AbortSignal): Promise<number> {
+  const { paths, limit, output, color } = flags
+  const compiled = compileFiles(paths, flags.compile)
   if (!printProblems(compiled.problems)) return 78
   if (compiled.pipelines.length === 0) {
     console.error(`Nothing to run: ${compiled.suspended.join(', ')} is suspended.`)
@@ -100,7 +134,7 @@ export async function run(argv: string[]): Promise<number> {
     const logsDir = join(folder, 'pods')
     const api = `127.0.0.1:${await freePort()}`
     const config = agentConfig({ ...compiled.config, sources: input.sources }, folder, logsDir, address, api)
-    const isReplaced = values.print ? () => true : await replaced(config.sinks)
+    const isReplaced = flags.print ? () => true : await replaced(config.sinks)
     const sinks = shownSinks(config.sinks, output === 'json' ? 'json' : 'native_json', isReplaced)
     const configFile = join(folder, 'agent.json')
     writeFileSync(configFile, configText({ ...config, sinks }))
@@ -112,11 +146,11 @@ export async function run(argv: string[]): Promise<number> {
     if (!isSample) {
       for (const pod of input.pods) await writeGivenLog(logsDir, pod)
       const quietMs = quietLimitMs(config.sources)
-      return await runAgent(configFile, api, screen, { limit, output, color, quietMs, stdin: input.stdin })
+      return await runAgent(configFile, api, screen, { limit, output, color, quietMs, stdin: input.stdin, over })
     }
     const writers = namespaces.map((namespace) => writeSampleLogs(logsDir, namespace, (line) => screen.input(line)))
     introduceSamples(logsDir, next(api, paths))
-    const code = await runAgent(configFile, api, screen, { limit, output, color })
+    const code = await runAgent(configFile, api, screen, { limit, output, color, over })
     for (const writer of writers) writer.close()
     return code
   } finally {
@@ -177,6 +211,8 @@ interface RunOptions {
   readonly quietMs?: number
   /** A file that the agent reads as its standard input. */
   readonly stdin?: string | undefined
+  /** Ends the run. */
+  readonly over?: AbortSignal | undefined
 }
 
 async function runAgent(config: string, api: string, screen: RunScreen, options: RunOptions): Promise<number> {
@@ -193,6 +229,8 @@ async function runAgent(config: string, api: string, screen: RunScreen, options:
   if (stdin !== undefined) closeSync(stdin)
   // Ctrl-C in a terminal reaches the agent too, which then ends cleanly; a signal sent to this process alone is passed on.
   const interrupt = () => void agent.kill('SIGTERM')
+  if (options.over?.aborted) interrupt()
+  options.over?.addEventListener('abort', interrupt)
   const ignore = () => {}
   process.on('SIGTERM', interrupt)
   process.on('SIGINT', process.stdin.isTTY ? ignore : interrupt)
@@ -228,6 +266,7 @@ async function runAgent(config: string, api: string, screen: RunScreen, options:
     screen.note(summary(figures, (performance.now() - startedAt) / 1000))
     ended.abort()
     clearTimeout(end)
+    options.over?.removeEventListener('abort', interrupt)
     process.off('SIGTERM', interrupt)
     process.off('SIGINT', interrupt)
     process.off('SIGINT', ignore)

@@ -69,7 +69,7 @@ export class Resources {
 }
 
 /** Standard input, as a path. */
-const standardInput = '-'
+export const standardInput = '-'
 
 /**
  * Reads resources from YAML files, folders (their `.yaml` and `.yml` files) and, for `-`, standard input.
@@ -99,6 +99,16 @@ export function loadResources(paths: readonly string[], defaultNamespace = 'defa
   }
   findDuplicates(resources, problems)
   return { resources, problems }
+}
+
+/** A file, or a folder with its YAML files: everything that differs when the resources below a path do. */
+export function resourceFiles(path: string, isRecursive: boolean): readonly string[] {
+  try {
+    return statSync(path).isDirectory() ? [path, ...filesOf(path, isRecursive)] : [path]
+  } catch {
+    // It is gone for now, such as while an editor replaces it.
+    return [path]
+  }
 }
 
 /** The YAML files of a folder, in the order of their names; links to folders are not followed. */

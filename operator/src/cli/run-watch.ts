@@ -1,0 +1,64 @@
+// `penstock run --watch`: runs again after each change of its files, until Ctrl-C. Problems of the files are printed; then it waits for
+// the next change.
+
+import { errorText, PenstockError } from '@penstock/agent/errors'
+import { watchFiles } from '@penstock/agent/topology/watch'
+
+/** Editors write a file in several steps. */
+const quietMs = 200
+
+/**
+ * @param files what to watch, listed anew for each run
+ * @param once runs until it is done, or until the signal
+ */
+export async function runAtChanges(
+  files: () => readonly string[],
+  once: (over: AbortSignal) => Promise<number>,
+): Promise<number> {
+  const stopping = new AbortController()
+  const stop = () => stopping.abort()
+  process.on('SIGINT', stop)
+  process.on('SIGTERM', stop)
+  // A watch alone does not keep the process.
+  const staying = setInterval(() => {}, 2 ** 30)
+  try {
+    while (true) {
+      const changed = new AbortController()
+      // Before the files are read: a change from now on counts.
+      const unwatch = watchFiles(files(), { method: 'recommended', pollSecs: 1, quietMs }, () => changed.abort())
+      try {
+        const code = await reported(once(changed.signal))
+        if (!stopping.signal.aborted && !changed.signal.aborted) {
+          console.error('Waiting for a change of the files; Ctrl-C ends.')
+          await aborted(AbortSignal.any([changed.signal, stopping.signal]))
+        }
+        if (stopping.signal.aborted) return code
+      } finally {
+        unwatch()
+      }
+      console.error('\nThe files have changed.\n')
+    }
+  } finally {
+    clearInterval(staying)
+    process.off('SIGINT', stop)
+    process.off('SIGTERM', stop)
+  }
+}
+
+/** A problem of the files ends the run, and not the watch. */
+async function reported(run: Promise<number>): Promise<number> {
+  try {
+    return await run
+  } catch (error) {
+    if (!(error instanceof PenstockError)) throw error
+    console.error(errorText(error))
+    return 78
+  }
+}
+
+async function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return
+  const { promise, resolve } = Promise.withResolvers<void>()
+  signal.addEventListener('abort', () => resolve(), { once: true })
+  await promise
+}
