@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import { customResourceDefinitions } from './crds.ts'
 import { kinds } from './kinds.ts'
-import { fieldText, kindNamed, kindPage, resourcesSchema } from './reference.ts'
+import { fieldText, kindNamed, kindPage, resourcesOf, resourcesSchema } from './reference.ts'
 
 const root = join(import.meta.dirname, '../../..')
 
@@ -28,6 +28,30 @@ test('the page of a kind has every field, and each is explained', () => {
       if (found.ok) expect(found.text).toContain(`(${type})\n\n${meaning}`)
     }
   }
+})
+
+test('every field of a spec has an example', () => {
+  for (const kind of kinds) {
+    const fields = [...kindPage(kind).matchAll(/^- `(spec\.[^`]+)` \((.+)\): (.+)$/gm)]
+    const names = fields.map(([, path = '']) => path)
+    for (const [, path = '', , meaning = ''] of fields) {
+      const isLeaf = !names.some((name) => name.startsWith(`${path}.`) || name.startsWith(`${path}[].`))
+      // Only kinds of the whole cluster select namespaces.
+      const isUnused = kind.namespaced && path.includes('.selector.namespaces')
+      expect(meaning.includes(' Example: `'), `${kind.kind} ${path}`).toBe(
+        isLeaf && (!isUnused || kind.kind === 'Agent'),
+      )
+    }
+  }
+})
+
+test('the examples are valid resources', () => {
+  const validate = new Ajv({ strict: false }).compile(resourcesSchema())
+  const resources = kinds.flatMap((kind) => resourcesOf(kind) as { kind: string; metadata: { name: string } }[])
+  for (const resource of resources) {
+    expect(validate(resource), `${resource.kind} ${JSON.stringify(validate.errors?.slice(0, 3))}`).toBe(true)
+  }
+  expect(new Set(resources.map(({ kind }) => kind))).toEqual(new Set(kinds.map(({ kind }) => kind)))
 })
 
 test('a field is explained with the fields below it, wherever it stands in a list', () => {

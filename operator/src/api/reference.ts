@@ -1,7 +1,9 @@
 // The kinds as people and editors read them: a page for each, the text of one field, and a JSON Schema of all. All of it follows from
 // the declarations.
 
+import { stringify } from 'yaml'
 import { rootSchema } from './crds.ts'
+import { exampleOf, examples } from './examples.ts'
 import { type Kind, kinds } from './kinds.ts'
 import { apiVersion } from './object.ts'
 
@@ -18,10 +20,21 @@ export function kindPage(kind: Kind): string {
   const { spec, status } = rootSchema(kind)['properties'] as Readonly<Record<string, Node>>
   const scope = kind.namespaced ? 'Namespaced.' : 'Of the whole cluster.'
   const section = (name: string, node: Node | undefined) =>
-    node === undefined ? [] : [`## ${name}`, lines(node, name).join('\n')]
+    node === undefined ? [] : [`## ${name}`, lines(kind, node, name).join('\n')]
   const head = `${kind.about} ${scope} \`apiVersion: ${apiVersion}\`, short name \`${kind.shortName}\`.`
   const all = `\`penstock explain ${kind.kind}.spec\` prints a part of this page.`
-  return `${[`# ${kind.kind}`, head, all, ...section('spec', spec), ...section('status', status)].join('\n\n')}\n`
+  const shown = [
+    '## Examples',
+    ...resourcesOf(kind).map((resource) => `\`\`\`yaml\n${stringify(resource, { lineWidth: 0 })}\`\`\``),
+  ]
+  return `${[`# ${kind.kind}`, head, all, ...section('spec', spec), ...section('status', status), ...shown].join('\n\n')}\n`
+}
+
+/** The examples of a kind as whole resources, which together have every field of its spec. */
+export function resourcesOf({ kind, namespaced }: Kind): readonly object[] {
+  return (examples[kind] ?? []).map(({ name, spec }) => {
+    return { apiVersion, kind, metadata: { name, ...(namespaced ? { namespace: 'shop' } : {}) }, spec }
+  })
 }
 
 /** What there is to say of a field such as `spec.sources[0].multiline`, and the names that could have been meant where it is none. */
@@ -43,10 +56,12 @@ export function fieldText(
   const label = [kind.kind, ...words].join('.')
   const facts = [typeText(node), ...required, ...limitTexts(node)].join(', ')
   const below = Object.entries(membersOf(itemOf(node)))
-  const fields = below.map(([name, member]) => `  ${name}  (${typeText(member)})\n      ${member['description'] ?? ''}`)
+  const fields = below.map(
+    ([name, member]) => `  ${name}  (${typeText(member)})\n      ${meaningOf(kind, [...words, name], member)}`,
+  )
   const parts = [
     `${label}  (${facts})`,
-    String(node['description'] ?? ''),
+    meaningOf(kind, words, node),
     ...(fields.length > 0 ? [`Fields:\n${fields.join('\n')}`] : []),
   ]
   return { ok: true, text: `${parts.filter((part) => part !== '').join('\n\n')}\n` }
@@ -59,7 +74,9 @@ export function resourcesSchema(): object {
     title: 'Resources of Penstock',
     oneOf: kinds.map((kind) => {
       const properties = membersOf(rootSchema(kind))
-      const closed = Object.fromEntries(Object.entries(properties).map(([name, node]) => [name, plain(node)]))
+      const closed = Object.fromEntries(
+        Object.entries(properties).map(([name, node]) => [name, plain(withExamples(kind, [name], node))]),
+      )
       return {
         title: kind.kind,
         type: 'object',
@@ -86,16 +103,45 @@ function plain(value: unknown): unknown {
   }
 }
 
-function lines(node: Node, path: string): string[] {
+/** A node with the example of every value below it, under the name that JSON Schema has for them. */
+function withExamples(kind: Kind, words: readonly string[], node: Node): Node {
+  const example = leafExample(kind, words, node)
+  if (example !== undefined) return { ...node, examples: [example] }
+  if (node['type'] === 'array') return { ...node, items: withExamples(kind, words, node['items'] as Node) }
+  const members = Object.entries(membersOf(node))
+  if (members.length === 0) return node
+  return {
+    ...node,
+    properties: Object.fromEntries(
+      members.map(([name, member]) => [name, withExamples(kind, [...words, name], member)]),
+    ),
+  }
+}
+
+/** The example of a field that has no fields of its own. */
+function leafExample({ kind }: Kind, words: readonly string[], node: Node): unknown {
+  return Object.keys(membersOf(itemOf(node))).length === 0 ? exampleOf(kind, words) : undefined
+}
+
+/** What a field is for, and a value. */
+function meaningOf(kind: Kind, words: readonly string[], node: Node): string {
+  const description = String(node['description'] ?? '')
+  const example = leafExample(kind, words, node)
+  return example === undefined ? description : `${description} Example: \`${JSON.stringify(example)}\`.`.trimStart()
+}
+
+function lines(kind: Kind, node: Node, path: string): string[] {
   const below = itemOf(node)
   const inner = below === node ? path : `${path}[]`
   const required = (below['required'] ?? []) as string[]
   const own = Object.entries(membersOf(below)).flatMap(([name, member]) => {
     const facts = [typeText(member), ...(required.includes(name) ? ['required'] : []), ...limitTexts(member)].join(', ')
-    return [`- \`${inner}.${name}\` (${facts}): ${member['description'] ?? ''}`, ...lines(member, `${inner}.${name}`)]
+    const field = `${inner}.${name}`
+    const words = field.replaceAll('[]', '').split('.')
+    return [`- \`${field}\` (${facts}): ${meaningOf(kind, words, member)}`, ...lines(kind, member, field)]
   })
   const values = below['additionalProperties']
-  return typeof values === 'object' && values !== null ? [...own, ...lines(values as Node, `${inner}.*`)] : own
+  return typeof values === 'object' && values !== null ? [...own, ...lines(kind, values as Node, `${inner}.*`)] : own
 }
 
 function membersOf(node: Node): Readonly<Record<string, Node>> {
