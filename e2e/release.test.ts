@@ -32,7 +32,13 @@ describe.skipIf(missing !== undefined)(`a release${missing === undefined ? '' : 
     folder = await mkdtemp(join(process.env['PENSTOCK_TEST_RUN'] ?? tmpdir(), 'release-'))
     repository = join(folder, 'repository')
     const manifests = ['package.json', 'agent/package.json', 'operator/package.json', 'e2e/package.json']
-    for (const path of ['.ci', '.npmrc', 'package-lock.json', ...manifests, 'charts', 'operator/install.yaml']) {
+    const generated = [
+      'charts',
+      'operator/install.yaml',
+      'operator/reference/schema.json',
+      'agent/reference/schema.json',
+    ]
+    for (const path of ['.ci', '.npmrc', 'package-lock.json', ...manifests, ...generated]) {
       await mkdir(dirname(join(repository, path)), { recursive: true })
       await cp(join(root, path), join(repository, path), { recursive: true })
     }
@@ -190,6 +196,14 @@ describe.skipIf(missing !== undefined)(`a release${missing === undefined ? '' : 
       for (const one of hasNot) expect(purls.filter((purl) => purl.startsWith(`pkg:npm/${one}@`))).toEqual([])
       expect(sbom.metadata.timestamp).toBe(new Date(Number(time) * 1000).toISOString())
       expect(sbom.metadata.component.name).toBe(`penstock-${name}`)
+    }
+    for (const [name, source] of [
+      ['penstock', 'operator'],
+      ['penstock-agent', 'agent'],
+    ]) {
+      expect(read(`${name}.schema.json`)).toEqual(
+        JSON.parse(readFileSync(join(root, `${source}/reference/schema.json`), 'utf8')),
+      )
     }
     const provenance = read('provenance.json')
     expect(provenance.subject.map(({ name }: { name: string }) => name)).toEqual([

@@ -89,6 +89,11 @@ export function resourcesSchema(): object {
   }
 }
 
+/** The schema as a file. */
+export function schemaText(): string {
+  return `${JSON.stringify(resourcesSchema(), undefined, 2)}\n`
+}
+
 /** A structural schema in the words of JSON Schema: members that are not declared are refused, as the API server prunes them. */
 function plain(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plain)

@@ -173,6 +173,8 @@ test.each([
   { args: 'explain T7', says: 'Destinations are not addresses of the node' },
   { args: 'explain nomatchingagent', says: 'No Agent selects the Pipeline.' },
   { args: 'explain pipelines', says: 'Fields:\n  apiVersion' },
+  { args: 'explain --schema', says: '"title": "Resources of Penstock"' },
+  { args: 'explain Agent.spec.rollout.canary.bake', says: 'Example: `"60s"`.' },
   { args: 'explain Pipeline.spec.sources.multiline', says: 'Rules for the stack traces of a language.' },
 ])('penstock $args prints what it asks for', async ({ args, says }) => {
   const { code, out, err } = await penstock(args)

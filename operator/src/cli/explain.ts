@@ -4,18 +4,29 @@
 import { run as explain } from '@penstock/agent/cli/explain'
 import { PenstockError } from '@penstock/agent/errors'
 import { closest } from '@penstock/agent/schema/problems'
-import { fieldText, kindNamed } from '../api/reference.ts'
+import { fieldText, kindNamed, schemaText } from '../api/reference.ts'
 import { ruleText } from '../api/rules.ts'
+import { type CommandOptions, parseFlags } from './arguments.ts'
 
 export const usage = `Usage: penstock explain NAME
+       penstock explain --schema
 
 Prints the page of a kind (Pipeline) or a field of it (Pipeline.spec.sources.multiline), a rule (T7), a reason of a
 condition (NoMatchingAgent), a component (search_engine), a function of programs (parse_json), a metric or an error code (E103).
+
+  --schema    print the JSON Schema of all kinds, for editors
 `
 
+export const options = { schema: { type: 'boolean', default: false } } as const satisfies CommandOptions
+
 export async function run(argv: string[]): Promise<number> {
-  const [name] = argv
-  if (name === undefined || argv.length !== 1) {
+  const { values, positionals } = parseFlags(argv, options, 'words')
+  const [name] = positionals
+  if (values.schema && name === undefined) {
+    process.stdout.write(schemaText())
+    return 0
+  }
+  if (name === undefined || positionals.length !== 1 || values.schema) {
     const expected = 'Name one kind, field, component, function, metric or error code: penstock explain NAME.'
     throw new PenstockError('PEN_USAGE', expected)
   }
@@ -26,7 +37,7 @@ export async function run(argv: string[]): Promise<number> {
   }
   const [word = '', ...path] = name.split('.')
   const kind = kindNamed(word)
-  if (kind === undefined) return explain(argv)
+  if (kind === undefined) return explain([name])
   const found = fieldText(kind, path.join('.'))
   if (!found.ok) {
     const near = closest(path.at(-1) ?? '', found.known)

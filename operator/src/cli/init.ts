@@ -1,18 +1,24 @@
 // `penstock init [FILE]`: writes a first Pipeline with comments, which passes `lint` and `test` and runs here.
 
 import { writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { errorText, PenstockError } from '@penstock/agent/errors'
+import { schemaText } from '../api/reference.ts'
 import { type CommandOptions, parseFlags } from './arguments.ts'
+
+const schemaFile = 'penstock.schema.json'
 
 export const usage = `Usage: penstock init [FILE] [FLAGS]
 
 Writes a first Pipeline with comments (pipeline.yaml). A file that exists stays as it is.
 
+  --schema                   for editors: also write penstock.schema.json beside it, which the file then names
   --name NAME                of the Pipeline (first)
   -n, --namespace NS         of the Pipeline (default)
 `
 
 export const options = {
+  schema: { type: 'boolean', default: false },
   name: { type: 'string', default: 'first' },
   namespace: { type: 'string', short: 'n', default: 'default' },
 } as const satisfies CommandOptions
@@ -21,11 +27,10 @@ export async function run(argv: string[]): Promise<number> {
   const { values, positionals } = parseFlags(argv, options, 'words')
   const [file = 'pipeline.yaml', ...more] = positionals
   if (more.length > 0) throw new PenstockError('PEN_USAGE', 'Name one file or none: penstock init [FILE].')
-  try {
-    writeFileSync(file, firstPipeline(values.name, values.namespace), { flag: 'wx' })
-  } catch (error) {
-    throw new PenstockError('PEN_CANNOT_CREATE', `"${file}" cannot be created: ${errorText(error)}`, { cause: error })
-  }
+  const header = values.schema ? `# yaml-language-server: $schema=${schemaFile}\n` : ''
+  create(file, `${header}${firstPipeline(values.name, values.namespace)}`)
+  // The schema belongs to this version of the command, so it replaces an older one.
+  if (values.schema) create(join(dirname(file), schemaFile), schemaText(), 'w')
   console.log(
     [
       `${file} is written. Next:`,
@@ -36,6 +41,15 @@ export async function run(argv: string[]): Promise<number> {
     ].join('\n'),
   )
   return 0
+}
+
+/** @param flag `wx`: a file that exists stays as it is */
+function create(file: string, text: string, flag: 'w' | 'wx' = 'wx'): void {
+  try {
+    writeFileSync(file, text, { flag })
+  } catch (error) {
+    throw new PenstockError('PEN_CANNOT_CREATE', `"${file}" cannot be created: ${errorText(error)}`, { cause: error })
+  }
 }
 
 function firstPipeline(name: string, namespace: string): string {

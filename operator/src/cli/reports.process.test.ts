@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { version } from '@penstock/agent/version'
+import { Ajv } from 'ajv'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { parse } from 'yaml'
 
 const main = fileURLToPath(new URL('../main.ts', import.meta.url))
 let folder = ''
@@ -96,6 +98,19 @@ test('init writes a Pipeline that lint and test accept, and no file over another
   expect([again.code, again.out]).toEqual([73, ''])
   expect(again.err).toContain('"pipeline.yaml" cannot be created')
   expect(readFileSync(join(folder, 'pipeline.yaml'), 'utf8')).toBe(text)
+})
+
+test('init writes the schema for editors beside the Pipeline that names it', () => {
+  mkdirSync(join(folder, 'edited'))
+  expect(penstock(['init', 'edited/first.yaml', '--schema'])).toMatchObject({ code: 0, err: '' })
+  const text = readFileSync(join(folder, 'edited/first.yaml'), 'utf8')
+  const [, name = ''] = /^# yaml-language-server: \$schema=(.+)$/m.exec(text) ?? []
+  const schema = readFileSync(join(folder, 'edited', name), 'utf8')
+  expect(schema).toBe(penstock(['explain', '--schema']).out)
+  expect(schema).toBe(readFileSync(join(import.meta.dirname, '../../reference/schema.json'), 'utf8'))
+  const validate = new Ajv({ strict: false }).compile(JSON.parse(schema))
+  expect(validate(parse(text)), JSON.stringify(validate.errors)).toBe(true)
+  expect(penstock(['lint', 'edited/first.yaml'])).toMatchObject({ code: 0, err: '' })
 })
 
 test('lint reads several files, words, and folders below a folder by -R', () => {

@@ -7,7 +7,7 @@ import { type DerivedFolder, deriveFolders } from '@penstock/agent/tools/generat
 import { stringify } from 'yaml'
 import { customResourceDefinitions } from '../api/crds.ts'
 import { kinds } from '../api/kinds.ts'
-import { kindPage, resourcesSchema } from '../api/reference.ts'
+import { kindPage, schemaText } from '../api/reference.ts'
 import { rulesPage } from '../api/rules.ts'
 import { oldAgents } from '../migrate/agents.ts'
 import { roomsPage } from '../testing/rooms.ts'
@@ -61,7 +61,7 @@ export function referenceFiles(): Map<string, string> {
   return new Map([
     ['README.md', `# Reference of the resources\n\n${index}\n\n${rules}\n\n${schema}\n`],
     ['rules.md', rulesPage()],
-    ['schema.json', `${JSON.stringify(resourcesSchema(), undefined, 2)}\n`],
+    ['schema.json', schemaText()],
     ...kinds.map((kind): [string, string] => [`${kind.kind.toLowerCase()}.md`, kindPage(kind)]),
   ])
 }
