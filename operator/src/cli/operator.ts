@@ -12,6 +12,7 @@ import { aborted } from '@penstock/agent/timing/wait'
 import { version } from '@penstock/agent/version'
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import { kinds } from '../api/kinds.ts'
+import type { Resource, ResourceType } from '../api/object.ts'
 import { CompilePool } from '../compile/pool.ts'
 import { namespacesOf, type OperatorContext, type OperatorPart, type OperatorSettings } from '../context.ts'
 import { Artifacts } from '../controllers/artifacts.ts'
@@ -40,6 +41,7 @@ import { deliveryParts } from './delivery-parts.ts'
 import { limited } from './ending.ts'
 import { eventLoopDelay } from './event-loop-delay.ts'
 import { Rights } from './rights.ts'
+import { stateMetrics } from './state-metrics.ts'
 
 export const options = {
   help: { type: 'boolean', short: 'h', default: false },
@@ -247,6 +249,10 @@ function assembled(base: Connected, settings: OperatorSettings, webhooksOnly: bo
   const { rolesOnly } = settings
   const caches = new SharedCaches({ kube: client, logger, metrics, signal, namespaces, rolesOnly })
   const controllerMetrics = new ControllerMetrics(metrics)
+  const isWatched = (kind: ResourceType) => kind.namespaced || settings.watchNamespaces === undefined
+  stateMetrics(metrics, (kind) =>
+    isWatched(kind) ? caches.cache<Resource<unknown, unknown>>(kind).values() : undefined,
+  )
   const identity = identityOf(settings)
   const leaderClient = guarded(client, isLeader)
   const events = new EventWriter({

@@ -7,6 +7,7 @@ import type { RequestListener } from 'node:http'
 import { createServer, type Server } from 'node:https'
 import { setTimeout as wait } from 'node:timers/promises'
 import { errorText } from '@penstock/agent/errors'
+import { Gauge } from 'prom-client'
 import type { KubeObject, ResourceType } from '../api/object.ts'
 import type { OperatorContext, OperatorPart } from '../context.ts'
 import { mutatingWebhookConfigurationType, secretType, validatingWebhookConfigurationType } from '../kube/types.ts'
@@ -229,12 +230,22 @@ export function followCertificatePart(certificate: OperatorCertificate): Operato
   return {
     name: 'certificate',
     leaderOnly: false,
-    start: async (context) =>
-      loop(context, 'certificate', async () => {
+    start: async (context) => {
+      new Gauge({
+        name: 'penstock_certificate_expiry_timestamp_seconds',
+        help: "When the operator's own certificate ends, in seconds since the epoch.",
+        registers: [context.metrics],
+        collect() {
+          const ends = parsed(certificate.current()?.cert ?? '')?.validToDate
+          if (ends !== undefined) this.set(ends.getTime() / 1000)
+        },
+      })
+      return loop(context, 'certificate', async () => {
         const found = await readServer(context)
         if (found !== undefined) certificate.set(found)
         return found === undefined ? 500 : followMs
-      }),
+      })
+    },
   }
 }
 
