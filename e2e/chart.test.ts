@@ -267,6 +267,27 @@ describe.skipIf(missing !== undefined)(`the charts${missing === undefined ? '' :
     ])
   })
 
+  test('alerts and dashboards select the jobs that are set, and alerts lead to the guide', async () => {
+    const jobs = 'monitoring/(node|hub)'
+    const runbooks = 'https://git.example.com/guide/'
+    const metrics = { prometheusRule: { enabled: true, jobs, runbooks }, dashboards: { enabled: true, jobs } }
+    const objects = objectsOf(await helmTemplate({ metrics }))
+    const { groups } = find(objects, 'PrometheusRule', 'penstock')['spec'] as {
+      groups: { rules: { expr: string; annotations: Record<string, string> }[] }[]
+    }
+    const rules = groups.flatMap((group) => group.rules)
+    expect(rules.length).toBeGreaterThan(10)
+    for (const { expr, annotations } of rules) {
+      expect(expr).toContain(`job=~"${jobs}"`)
+      expect(annotations['runbook_url']).toMatch(/^https:\/\/git\.example\.com\/guide\/troubleshooting\.md#[a-z-]+$/)
+    }
+    for (const name of ['agents', 'operator']) {
+      const data = find(objects, 'ConfigMap', `penstock-${name}-dashboard`)['data'] as Record<string, string>
+      const { panels } = JSON.parse(data[`penstock-${name}.json`] ?? '')
+      for (const { targets } of panels) expect(targets[0].expr).toContain(`job=~"${jobs}"`)
+    }
+  })
+
   test('no role can make roles, and only the roles of agents may be bound', async () => {
     const watching = { watch: { namespaces: ['shop'] } }
     for (const values of [{}, everything, watching, { secrets: { mode: 'Namespaced' } }, rolesOnly]) {

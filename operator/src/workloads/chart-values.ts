@@ -1,6 +1,8 @@
 // The values of the chart, each declared once: name, default, text and form. values.yaml, values.schema.json and the table in the
 // chart's README come from this list.
 
+import { ownJobs } from './dashboards.ts'
+
 interface Form {
   readonly [keyword: string]: unknown
 }
@@ -151,7 +153,20 @@ const chartValues: readonly ChartValue[] = [
   value('metrics.podMonitor.interval', '30s', text, 'Time between scrapes.'),
   value('metrics.prometheusRule.enabled', false, flag, 'Alert rules.'),
   value('metrics.prometheusRule.labels', {}, texts, 'Their labels.'),
+  value(
+    'metrics.prometheusRule.jobs',
+    ownJobs,
+    text,
+    'Expression for the label `job` of the series of operator and agents; the default matches the monitors that are made for them.',
+  ),
+  value(
+    'metrics.prometheusRule.runbooks',
+    '',
+    text,
+    'Address of the folder with this guide, such as `https://git.example.com/penstock/operator/guide/`, for `runbook_url` of the alerts.',
+  ),
   value('metrics.dashboards.enabled', false, flag, 'Dashboards, each in a ConfigMap.'),
+  value('metrics.dashboards.jobs', ownJobs, text, 'As `metrics.prometheusRule.jobs`.'),
   value('metrics.dashboards.labels', { grafana_dashboard: '1' }, texts, 'Labels by which the dashboards are found.'),
   value('webhook.enabled', true, flag, 'Validation when resources are applied, and sidecars. All else works without.'),
   value('webhook.replicas', 0, count, 'Pods of a Deployment of their own for webhooks; 0: the operators answer them.'),

@@ -1,9 +1,13 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { metricTable } from '@penstock/agent/telemetry/metric-table'
 import { parser } from '@prometheus-io/lezer-promql'
 import { expect, test } from 'vitest'
-import { alerts, dashboards, monitoringFiles } from './monitoring.ts'
+import { alerts } from './alerts.ts'
+import { dashboards, ownJobs } from './dashboards.ts'
+import { monitoringFiles } from './monitoring.ts'
 
 const source = join(import.meta.dirname, '..')
 const operatorText = readdirSync(source, { recursive: true, encoding: 'utf8' })
@@ -18,15 +22,33 @@ const queries = [
   ),
 ]
 
+interface Selector {
+  readonly metric: string
+  readonly labels: readonly string[]
+  readonly text: string
+}
+
+/** The series that an expression asks for. */
+function selectorsIn(expr: string): readonly Selector[] {
+  const found: Selector[] = []
+  parser.parse(expr).iterate({
+    enter: ({ name, from, to }) => {
+      if (name !== 'VectorSelector') return
+      const text = expr.slice(from, to)
+      const [metric = ''] = /^\w+/.exec(text) ?? []
+      const labels = [...text.matchAll(/(\w+)\s*(?:=~|!~|!=|=)"/g)].map(([, label = '']) => label)
+      found.push({ metric: metric.replace(/_bucket$/, ''), labels, text })
+    },
+  })
+  return found
+}
+
 test.each(queries)('%s asks for metrics that are exposed', (_, expr) => {
-  const names = [...expr.replaceAll(/by \([^)]*\)/g, '').matchAll(/[a-z]+(?:_[a-z0-9]+)+(?=[\s{[)]|$)/g)].map(
-    ([name]) => name,
-  )
-  const asked = names.filter((name) => name !== 'histogram_quantile')
+  const asked = selectorsIn(expr).map(({ metric }) => metric)
   expect(asked).not.toEqual([])
   for (const name of asked) {
-    const declared = name.replace(/_bucket$/, '')
-    const known = Object.hasOwn(metricTable, declared) || operatorText.includes(`'${declared}'`)
+    // Prometheus makes `up` itself.
+    const known = name === 'up' || Object.hasOwn(metricTable, name) || operatorText.includes(`'${name}'`)
     expect(known, name).toBe(true)
   }
 })
@@ -51,6 +73,7 @@ test('every dashboard is one that loads: panels with ids and places of their own
   for (const [path, text] of monitoringFiles()) {
     if (!path.startsWith('dashboards/')) continue
     const { uid, title, panels, templating, schemaVersion } = JSON.parse(text)
+    const variables = templating.list.map(({ name }: { name: string }) => name)
     expect([uid, title, schemaVersion]).toEqual([expect.stringMatching(/^[a-z-]{1,40}$/), expect.any(String), 39])
     expect(templating.list[0]).toMatchObject({ type: 'datasource', name: 'datasource' })
     const places = panels.map(({ gridPos: { x, y, w } }: { gridPos: Record<string, number> }) => `${x} ${y} ${w}`)
@@ -59,9 +82,11 @@ test('every dashboard is one that loads: panels with ids and places of their own
     for (const panel of panels) {
       expect(panel).toMatchObject({
         datasource: { uid: '$datasource' },
+        description: expect.stringMatching(/^[^a-z].*\.$/),
         fieldConfig: { defaults: { unit: expect.any(String) } },
       })
       for (const { expr, legendFormat } of panel.targets) {
+        for (const [, name] of expr.matchAll(/\$(\w+)/g)) expect(variables, `${title}: ${expr}`).toContain(name)
         // A legend names what the sum is kept by.
         const kept = /\bby \(([^)]*)\)/.exec(expr)?.[1]?.split(/,\s*/) ?? []
         for (const [, label] of legendFormat.matchAll(/\{\{(\w+)\}\}/g))
@@ -80,13 +105,95 @@ test('every alert says what to do, and its text names labels that its expression
   }
 })
 
-test('labels in expressions are those of the metrics', () => {
+test('every selector chooses series of this product alone', () => {
   for (const [name, expr] of queries) {
-    for (const [, metric = '', label = ''] of expr.matchAll(/([a-z_0-9]+)\{([a-z_]+)=/g)) {
+    for (const { text } of selectorsIn(expr)) expect(text, name).toContain(`job=~"${ownJobs}"`)
+  }
+})
+
+test('every runbook is a place in the guide', () => {
+  const page = readFileSync(join(source, '../guide/troubleshooting.md'), 'utf8')
+  for (const { name, runbook } of alerts) expect(page, name).toContain(`<a id="${runbook}"></a>`)
+})
+
+/** Labels that Prometheus gives to all series of a target, by its own settings and those of the monitors. */
+const ofTargets = ['job', 'instance', 'cluster', 'node']
+
+test('labels in expressions are those of the metrics', () => {
+  let checked = 0
+  for (const [name, expr] of queries) {
+    for (const { metric, labels } of selectorsIn(expr)) {
       const declared = (metricTable as Record<string, { readonly labels: readonly string[] }>)[metric]
       if (declared === undefined) continue
-      const all = [...declared.labels, 'component_id', 'component_kind', 'component_type']
-      expect(all, `${name}: ${metric}`).toContain(label)
+      const all = [...declared.labels, ...ofTargets, 'component_id', 'component_kind', 'component_type']
+      for (const label of labels) expect(all, `${name}: ${metric}`).toContain(label)
+      checked += labels.length
     }
+  }
+  expect(checked).toBeGreaterThan(50)
+})
+
+/** For each alert, series of an hour that it must fire for, and none of them for another job. */
+const series: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  PenstockOperatorAbsent: {},
+  PenstockAgentsNotReady: {
+    'penstock_agents{JOB, agent="shop/node", state="desired"}': '3x60',
+    'penstock_agents{JOB, agent="shop/node", state="ready"}': '2x60',
+  },
+  PenstockAgentDown: { 'up{JOB}': '0x60' },
+  PenstockReloadFailed: { 'config_last_reload_success{JOB}': '0x60' },
+  PenstockRolledBack: {
+    'penstock_conditions{JOB, kind="Pipeline", type="Programmed", status="False", reason="RolledBack"}': '1x60',
+  },
+  PenstockEventsLost: { 'component_discarded_events_total{JOB, component_id="a", intentional="false"}': '0+5x60' },
+  PenstockLogsLost: { 'log_bytes_lost_total{JOB, component_id="a", reason="rotated"}': '0+5x60' },
+  PenstockBufferFillingUp: {
+    'buffer_byte_size{JOB, component_id="a"}': '90x60',
+    'buffer_max_byte_size{JOB, component_id="a"}': '100x60',
+  },
+  PenstockSinkErrors: { 'component_errors_total{JOB, component_id="a", component_kind="sink"}': '0+5x60' },
+  PenstockNothingDelivered: {
+    'component_sent_events_total{JOB, component_id="a", component_kind="sink"}': '7x60',
+    'buffer_events{JOB, component_id="a"}': '7x60',
+  },
+  PenstockLagging: { 'log_lag_seconds{JOB, component_id="a"}': '400x60' },
+  PenstockReconcileErrors: { 'controller_runtime_reconcile_total{JOB, controller="a", result="error"}': '0+5x60' },
+  PenstockCertificateExpiry: { 'penstock_certificate_expiry_timestamp_seconds{JOB}': '100000x120' },
+}
+
+const noPromtool = spawnSync('promtool', ['--version']).status !== 0
+
+test.skipIf(noPromtool)('promtool takes the rules, and each fires for its series and for none of another job', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'penstock-rules-'))
+  try {
+    writeFileSync(join(folder, 'alerts.json'), monitoringFiles().get('alerts.json') ?? '')
+    const promtool = (...args: string[]) => {
+      const { status, stdout, stderr } = spawnSync('promtool', args, { cwd: folder, encoding: 'utf8' })
+      return { status, said: `${stdout}${stderr}` }
+    }
+    expect(promtool('check', 'rules', 'alerts.json')).toMatchObject({ status: 0 })
+    expect(Object.keys(series).sort()).toEqual(alerts.map(({ name }) => name).sort())
+    const given = (name: string, job: string) =>
+      Object.entries(series[name] ?? {}).map(([selector, values]) => ({
+        series: selector.replace('JOB', `job="${job}"`),
+        values,
+      }))
+    const cases = alerts.flatMap(({ name }) => [
+      { name, job: 'penstock-system/penstock-node', fires: true },
+      // Without any series of ours, the operator is absent, of course.
+      ...(name === 'PenstockOperatorAbsent' ? [] : [{ name, job: 'other', fires: false }]),
+    ])
+    const fired = cases.map(({ name, job, fires }) => {
+      const expr = `count(ALERTS{alertname="${name}", alertstate="firing"}) or vector(0)`
+      return {
+        interval: '1m',
+        input_series: given(name, job),
+        promql_expr_test: [{ expr, eval_time: '61m', exp_samples: [{ labels: '{}', value: fires ? 1 : 0 }] }],
+      }
+    })
+    writeFileSync(join(folder, 'tests.json'), JSON.stringify({ rule_files: ['alerts.json'], tests: fired }))
+    expect(promtool('test', 'rules', 'tests.json')).toMatchObject({ status: 0 })
+  } finally {
+    rmSync(folder, { recursive: true })
   }
 })

@@ -59,6 +59,10 @@ test('a node agent is a DaemonSet with its account and its monitor', () => {
   const manifests = renderWorkloads(node(), input)
   expect(kindsOf(manifests)).toEqual(['ConfigMap', 'ServiceAccount', 'DaemonSet', 'PodMonitor'])
   expect(renderWorkloads(node(), input)).toEqual(manifests)
+  const relabelings = [{ sourceLabels: ['__meta_kubernetes_pod_node_name'], targetLabel: 'node' }]
+  expect(of(manifests, 'PodMonitor')['spec']?.['podMetricsEndpoints']).toEqual([
+    expect.objectContaining({ relabelings }),
+  ])
   for (const manifest of manifests) {
     expect(manifest.metadata.labels).toMatchObject({
       'app.kubernetes.io/managed-by': 'penstock',

@@ -302,6 +302,8 @@ class AgentMonitor extends Construct {
       port: 'observe',
       path: '/metrics',
       interval,
+      // Dashboards choose nodes by it.
+      relabelings: [{ sourceLabels: ['__meta_kubernetes_pod_node_name'], targetLabel: 'node' }],
       ...(metricsTokenSecret === undefined ? {} : { authorization: { type: 'Bearer', credentials } }),
     }
     new KubeObject(this, {

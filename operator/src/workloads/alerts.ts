@@ -1,0 +1,142 @@
+// Alert rules of the chart. A test holds the metrics that they name against those that the agent and the operator declare, and the
+// anchors of their runbooks against the guide.
+
+import { ownJobs } from './dashboards.ts'
+
+export interface Alert {
+  readonly name: string
+  readonly expr: string
+  readonly for: string
+  readonly severity: 'critical' | 'warning'
+  readonly summary: string
+  readonly action: string
+  /** An anchor of the guide's page about troubleshooting. */
+  readonly runbook: string
+}
+
+const own = `job=~"${ownJobs}"`
+
+export const alerts: readonly Alert[] = [
+  {
+    name: 'PenstockOperatorAbsent',
+    // Only an operator has this metric.
+    expr: `absent(penstock_event_loop_delay_p99_seconds{${own}})`,
+    for: '10m',
+    severity: 'critical',
+    summary: 'No operator answers Prometheus.',
+    action:
+      'Agents run what they have. Look at the pods of the operator, and whether Prometheus scrapes them: kubectl -n penstock-system get pods.',
+    runbook: 'operator-absent',
+  },
+  {
+    name: 'PenstockAgentsNotReady',
+    expr: `max by (agent) (penstock_agents{${own}, state="desired"}) - max by (agent) (penstock_agents{${own}, state="ready"}) > 0`,
+    for: '15m',
+    severity: 'warning',
+    summary: '{{ $value }} pods of Agent {{ $labels.agent }} are not ready.',
+    action: 'Look at the pods of the Agent: kubectl -n penstock-system describe pods.',
+    runbook: 'podsnotready',
+  },
+  {
+    name: 'PenstockAgentDown',
+    expr: `sum by (job) (up{${own}} == bool 0) > 0`,
+    for: '15m',
+    severity: 'warning',
+    summary: 'Prometheus does not reach {{ $value }} pods of {{ $labels.job }}.',
+    action: 'Look at the pods, and at the NetworkPolicies between Prometheus and them.',
+    runbook: 'podsnotready',
+  },
+  {
+    name: 'PenstockReloadFailed',
+    expr: `count by (job) (config_last_reload_success{${own}} == 0) > 0`,
+    for: '10m',
+    severity: 'warning',
+    summary: '{{ $value }} agents of {{ $labels.job }} could not load their newest configuration.',
+    action: 'They run the one before. Look at status.agents of the Pipelines: kubectl penstock status -A.',
+    runbook: 'nodesfailed',
+  },
+  {
+    name: 'PenstockRolledBack',
+    expr: `max by (kind) (penstock_conditions{${own}, type="Programmed", reason="RolledBack"}) > 0`,
+    for: '1m',
+    severity: 'warning',
+    summary: 'The newest version of {{ $value }} objects of kind {{ $labels.kind }} was rolled back.',
+    action: 'The version before runs. kubectl penstock status -A shows which, and why.',
+    runbook: 'rolledback',
+  },
+  {
+    name: 'PenstockEventsLost',
+    expr: `sum by (component_id) (rate(component_discarded_events_total{${own}, intentional="false"}[5m])) > 0`,
+    for: '10m',
+    severity: 'critical',
+    summary: 'Component {{ $labels.component_id }} loses events.',
+    action: 'Look at the errors of the component: kubectl penstock status.',
+    runbook: 'alleventsdropped',
+  },
+  {
+    name: 'PenstockLogsLost',
+    expr: `sum by (component_id, reason) (increase(log_bytes_lost_total{${own}}[15m])) > 0`,
+    for: '1m',
+    severity: 'critical',
+    summary: 'Source {{ $labels.component_id }} lost log files before it had read them ({{ $labels.reason }}).',
+    action: 'Look for a slow sink or limits of the Pipeline; a disk buffer lets the source go on.',
+    runbook: 'lagging',
+  },
+  {
+    name: 'PenstockBufferFillingUp',
+    expr: `max by (component_id) (buffer_byte_size{${own}} / (buffer_max_byte_size{${own}} > 0)) > 0.8`,
+    for: '15m',
+    severity: 'warning',
+    summary: 'The buffer of sink {{ $labels.component_id }} is {{ $value | humanizePercentage }} full.',
+    action: 'Look at the destination, and compare max_size with the time that it may be away.',
+    runbook: 'bufferfillingup',
+  },
+  {
+    name: 'PenstockSinkErrors',
+    expr: `sum by (component_id) (rate(component_errors_total{${own}, component_kind="sink"}[5m])) > 0`,
+    for: '15m',
+    severity: 'warning',
+    summary: 'Sink {{ $labels.component_id }} has had errors for a quarter of an hour.',
+    action: 'Look at condition Reachable of the Sink.',
+    runbook: 'unauthorized',
+  },
+  {
+    name: 'PenstockNothingDelivered',
+    expr: `sum by (component_id) (rate(component_sent_events_total{${own}, component_kind="sink"}[15m])) == 0 and sum by (component_id) (buffer_events{${own}}) > 0`,
+    for: '15m',
+    severity: 'critical',
+    summary: 'Sink {{ $labels.component_id }} delivers nothing while events wait for it.',
+    action: 'Look at condition Flowing of the Pipeline and at the destination.',
+    runbook: 'noeventsdelivered',
+  },
+  {
+    name: 'PenstockLagging',
+    // The first also speaks where nothing is read at all, the second for sources that read no files.
+    expr: `max by (component_id) (log_lag_seconds{${own}}) > 300 or histogram_quantile(0.99, sum by (component_id, le) (rate(source_lag_time_seconds_bucket{${own}}[5m]))) > 300`,
+    for: '15m',
+    severity: 'warning',
+    summary: 'Source {{ $labels.component_id }} is more than five minutes behind what is written.',
+    action:
+      'Condition Flowing of the Pipeline names the node. Look for a slow sink or limits of the Pipeline, or raise the resources of the Agent.',
+    runbook: 'lagging',
+  },
+  {
+    name: 'PenstockReconcileErrors',
+    expr: `sum by (controller) (rate(controller_runtime_reconcile_total{${own}, result="error"}[5m])) > 0`,
+    for: '15m',
+    severity: 'warning',
+    summary: 'Controller {{ $labels.controller }} of the operator keeps failing.',
+    action: "Look at the operator's log.",
+    runbook: 'operator-absent',
+  },
+  {
+    name: 'PenstockCertificateExpiry',
+    expr: `min by (job) (penstock_certificate_expiry_timestamp_seconds{${own}}) - time() < 604800`,
+    for: '60m',
+    severity: 'warning',
+    summary: 'The certificate of {{ $labels.job }} ends in {{ $value | humanizeDuration }}.',
+    action:
+      'The operator renews it after two thirds of its time; its log says why it does not. With cert-manager, look there.',
+    runbook: 'certificate-expiry',
+  },
+]

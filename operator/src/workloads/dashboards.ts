@@ -1,0 +1,291 @@
+// Dashboards of the chart. A test holds the metrics that they name against those that the agent and the operator declare.
+
+export interface Panel {
+  readonly title: string
+  /** What a reader learns from it, and when to act. */
+  readonly description: string
+  readonly expr: string
+  readonly legend: string
+  readonly unit: 'cps' | 'Bps' | 'bytes' | 'percentunit' | 's' | 'short' | 'dateTimeFromNow'
+  readonly type?: 'timeseries' | 'stat'
+  /** The value from which it is yellow, and the one from which it is red. */
+  readonly thresholds?: readonly [number, number]
+}
+
+export interface Variable {
+  readonly name: string
+  readonly label: string
+  /** A metric whose label gives the choices. */
+  readonly query: string
+  readonly regex?: string
+  /** The expression that stands for all. */
+  readonly all: string
+}
+
+export interface Dashboard {
+  readonly uid: string
+  readonly title: string
+  readonly variables: readonly Variable[]
+  readonly panels: readonly Panel[]
+}
+
+/** Jobs of this product: the names of the monitors that the operator and the chart create. Other series are never selected. */
+export const ownJobs = '.*penstock.*'
+
+const cluster: Variable = {
+  name: 'cluster',
+  label: 'Cluster',
+  query: `label_values(up{job=~"${ownJobs}"}, cluster)`,
+  all: '.*',
+}
+
+const agentVariables: readonly Variable[] = [
+  cluster,
+  {
+    name: 'node',
+    label: 'Node',
+    query: `label_values(build_info{job=~"${ownJobs}", cluster=~"$cluster"}, node)`,
+    all: '.*',
+  },
+  {
+    name: 'namespace',
+    label: 'Namespace',
+    query: `label_values(component_received_events_total{job=~"${ownJobs}", cluster=~"$cluster"}, component_id)`,
+    regex: '/^([^\\/]+)\\//',
+    all: '.*',
+  },
+  {
+    name: 'pipeline',
+    label: 'Pipeline',
+    query: `label_values(component_received_events_total{job=~"${ownJobs}", component_id=~"$namespace/.*"}, component_id)`,
+    regex: '/^([^\\/]+\\/[^\\/]+)\\//',
+    all: '.*',
+  },
+]
+
+/** The agents that are chosen. */
+const agents = `job=~"${ownJobs}", cluster=~"$cluster", node=~"$node"`
+/** The components of the Pipelines that are chosen. */
+const components = `${agents}, component_id=~"$namespace(/.*)?", component_id=~"$pipeline(/.*)?"`
+
+const byComponent = 'sum by (component_id)'
+
+const agentsDashboard: Dashboard = {
+  uid: 'penstock-agents',
+  title: 'Penstock / Agents',
+  variables: agentVariables,
+  panels: [
+    {
+      title: 'Agents that answer',
+      description: 'Agents that Prometheus reaches. It falls when agents are down or not scraped.',
+      expr: `sum(up{${agents}})`,
+      legend: 'agents',
+      unit: 'short',
+      type: 'stat',
+    },
+    {
+      title: 'Agents whose last configuration failed',
+      description: 'They run what they ran before. `kubectl penstock status` shows the Pipelines and the messages.',
+      expr: `count(config_last_reload_success{${agents}} == 0) or vector(0)`,
+      legend: 'agents',
+      unit: 'short',
+      type: 'stat',
+      thresholds: [1, 1],
+    },
+    {
+      title: 'Events received',
+      description: 'Events that sources have read.',
+      expr: `${byComponent} (rate(component_received_events_total{${components}, component_kind="source"}[5m]))`,
+      legend: '{{component_id}}',
+      unit: 'cps',
+    },
+    {
+      title: 'Events delivered',
+      description: 'Events that destinations have taken.',
+      expr: `${byComponent} (rate(component_sent_events_total{${components}, component_kind="sink"}[5m]))`,
+      legend: '{{component_id}}',
+      unit: 'cps',
+    },
+    {
+      title: 'Bytes sent',
+      description: 'Bytes of requests, after compression.',
+      expr: `${byComponent} (rate(component_sent_bytes_total{${components}}[5m]))`,
+      legend: '{{component_id}}',
+      unit: 'Bps',
+    },
+    {
+      title: 'Events discarded',
+      description: 'Intentional ones are those of filters and full buffers that may discard. All others are lost.',
+      expr: `sum by (component_id, intentional) (rate(component_discarded_events_total{${components}}[5m]))`,
+      legend: '{{component_id}} intentional={{intentional}}',
+      unit: 'cps',
+    },
+    {
+      title: 'Bytes lost before they were read, by reason',
+      description: 'Log files that were rotated away or deleted before an agent has read them.',
+      expr: `sum by (component_id, reason) (rate(log_bytes_lost_total{${components}}[5m]))`,
+      legend: '{{component_id}} {{reason}}',
+      unit: 'Bps',
+      thresholds: [1, 1],
+    },
+    {
+      title: 'Lines dropped by limits',
+      description: '`limits` of Pipelines with `onLimit: Drop`.',
+      expr: `sum by (component_id, limit) (rate(rate_limited_lines_total{${components}}[5m]))`,
+      legend: '{{component_id}} {{limit}}',
+      unit: 'cps',
+    },
+    {
+      title: 'Errors',
+      description: 'Errors by type; retried requests count, too.',
+      expr: `sum by (component_id, error_type) (rate(component_errors_total{${components}}[5m]))`,
+      legend: '{{component_id}} {{error_type}}',
+      unit: 'cps',
+    },
+    {
+      title: 'Part of buffers that is full',
+      description:
+        'The fullest buffer of a sink, by bytes or events. At 100 % its sources wait, or new events are discarded.',
+      expr: `max by (component_id) (buffer_byte_size{${components}} / (buffer_max_byte_size{${components}} > 0)) or max by (component_id) (buffer_events{${components}} / (buffer_max_event_size{${components}} > 0))`,
+      legend: '{{component_id}}',
+      unit: 'percentunit',
+      thresholds: [0.75, 0.9],
+    },
+    {
+      title: 'Events waiting in buffers',
+      description: 'Events that sinks hold in memory or on disk.',
+      expr: `${byComponent} (buffer_events{${components}})`,
+      legend: '{{component_id}}',
+      unit: 'short',
+    },
+    {
+      title: 'Age of the oldest log line that waits to be read',
+      description: 'A source that is far behind loses lines when their files are rotated away.',
+      expr: `max by (component_id) (log_lag_seconds{${components}})`,
+      legend: '{{component_id}}',
+      unit: 's',
+      thresholds: [60, 300],
+    },
+    {
+      title: 'Delay of what is read, p99',
+      description: 'Time from the event to its reading, of 99 in 100 events.',
+      expr: `histogram_quantile(0.99, sum by (component_id, le) (rate(source_lag_time_seconds_bucket{${components}}[5m])))`,
+      legend: '{{component_id}}',
+      unit: 's',
+      thresholds: [60, 300],
+    },
+    {
+      title: 'CPU of agents',
+      description: 'Cores in use.',
+      expr: `sum by (instance, node) (rate(process_cpu_seconds_total{${agents}}[5m]))`,
+      legend: '{{node}} {{instance}}',
+      unit: 'short',
+    },
+    {
+      title: 'Memory of agents',
+      description: 'Resident memory of the process. Compare it with the limit of the Agent.',
+      expr: `max by (instance, node) (process_resident_memory_bytes{${agents}})`,
+      legend: '{{node}} {{instance}}',
+      unit: 'bytes',
+    },
+    {
+      title: 'Agents by revision of their configuration',
+      description: 'Two revisions at a time are a rollout; a third one that stays is an agent that hears nothing.',
+      expr: `count by (revision) (config_revision_info{${agents}})`,
+      legend: '{{revision}}',
+      unit: 'short',
+    },
+    {
+      title: 'Heartbeats that the operator did not take',
+      description: 'Agents without a heartbeat count as silent, and rollouts wait for them.',
+      expr: `sum by (instance) (rate(heartbeat_failures_total{${agents}}[5m]))`,
+      legend: '{{instance}}',
+      unit: 'cps',
+    },
+  ],
+}
+
+const operators = `job=~"${ownJobs}", cluster=~"$cluster"`
+
+const operatorDashboard: Dashboard = {
+  uid: 'penstock-operator',
+  title: 'Penstock / Operator',
+  variables: [cluster],
+  panels: [
+    {
+      title: 'Pipelines that are not ready',
+      description: 'By reason. The guide explains each under Troubleshooting.',
+      expr: `max by (kind, reason) (penstock_conditions{${operators}, kind=~"Pipeline|ClusterPipeline", type="Ready", status="False"})`,
+      legend: '{{kind}} {{reason}}',
+      unit: 'short',
+      thresholds: [1, 1],
+    },
+    {
+      title: 'Agents by state',
+      description: 'Desired, ready, with the newest revision, failed, and silent ones.',
+      expr: `max by (agent, state) (penstock_agents{${operators}})`,
+      legend: '{{agent}} {{state}}',
+      unit: 'short',
+    },
+    {
+      title: 'Rollouts',
+      description: 'State of the newest version of Pipelines: rolling out, rolled back, failed on nodes.',
+      expr: `max by (kind, reason) (penstock_conditions{${operators}, type="Programmed", status="False"})`,
+      legend: '{{kind}} {{reason}}',
+      unit: 'short',
+    },
+    {
+      title: 'End of the certificate',
+      description: 'The operator renews its own certificate when two thirds of its time are over.',
+      expr: `min(penstock_certificate_expiry_timestamp_seconds{${operators}}) * 1000`,
+      legend: 'ends',
+      unit: 'dateTimeFromNow',
+      type: 'stat',
+    },
+    {
+      title: 'Reconciles',
+      description: 'Runs of the controllers, by result.',
+      expr: `sum by (controller, result) (rate(controller_runtime_reconcile_total{${operators}}[5m]))`,
+      legend: '{{controller}} {{result}}',
+      unit: 'cps',
+    },
+    {
+      title: 'Waiting keys',
+      description: 'Objects that wait to be reconciled. A number that stays up is an operator that cannot keep up.',
+      expr: `sum by (name) (workqueue_depth{${operators}})`,
+      legend: '{{name}}',
+      unit: 'short',
+    },
+    {
+      title: 'Requests to the API server',
+      description: 'By method and answer; 429 means that the API server slows the operator down.',
+      expr: `sum by (method, code) (rate(rest_client_requests_total{${operators}}[5m]))`,
+      legend: '{{method}} {{code}}',
+      unit: 'cps',
+    },
+    {
+      title: 'Delay of the event loop, p99',
+      description: 'Webhooks and heartbeats wait as long as this.',
+      expr: `max by (instance) (penstock_event_loop_delay_p99_seconds{${operators}})`,
+      legend: '{{instance}}',
+      unit: 's',
+      thresholds: [0.2, 1],
+    },
+    {
+      title: 'CPU of operators',
+      description: 'Cores in use.',
+      expr: `sum by (instance) (rate(process_cpu_seconds_total{${operators}}[5m]) and on (instance) penstock_event_loop_delay_p99_seconds{${operators}})`,
+      legend: '{{instance}}',
+      unit: 'short',
+    },
+    {
+      title: 'Memory of operators',
+      description: 'Resident memory of the process.',
+      expr: `max by (instance) (process_resident_memory_bytes{${operators}} and on (instance) penstock_event_loop_delay_p99_seconds{${operators}})`,
+      legend: '{{instance}}',
+      unit: 'bytes',
+    },
+  ],
+}
+
+export const dashboards: readonly Dashboard[] = [agentsDashboard, operatorDashboard]
