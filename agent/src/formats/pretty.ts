@@ -100,7 +100,7 @@ export function prettyLog(fields: ValueObject, screen: Screen, messageKey = 'mes
   if (message !== undefined && message !== null && message !== '') line.add(shownValue(message).trimEnd(), 'bold')
   for (const [name, value] of Object.entries(fields)) {
     if (value === undefined || name === messageKey || name === levelField) continue
-    if (name === 'timestamp' ? clock !== undefined : originFields.has(name)) continue
+    if (name === 'timestamp' ? clock !== undefined : originFields.has(name) || podIn(value) !== undefined) continue
     if (typeof value === 'string' && origin.known.has(value)) continue
     line.add(`${name}=${typeof value === 'string' ? quoted(value) : shownValue(value)}`)
   }
@@ -119,11 +119,17 @@ export function prettyMetric(text: string, time: string | undefined, screen: Scr
   return line.toString()
 }
 
+/** The description of a pod, whose field has a name of its own after a rename: `orchestrator`, or `kubernetes` as in other agents. */
+function podIn(field: Value | undefined): ValueObject | undefined {
+  return field !== undefined && isObject(field) && typeof field['pod_name'] === 'string' ? field : undefined
+}
+
 /** Where an event comes from: its pod, else its host; and the names that need not be repeated. */
 function originOf(fields: ValueObject): { shown: string | undefined; known: ReadonlySet<string> } {
-  const pod = fields['orchestrator']
   const names: string[] = []
-  if (pod !== undefined && isObject(pod)) {
+  for (const field of Object.values(fields)) {
+    const pod = podIn(field)
+    if (pod === undefined) continue
     for (const name of ['pod_name', 'pod_namespace', 'container_name']) {
       const value = pod[name]
       if (typeof value === 'string') names.push(value)

@@ -44,6 +44,8 @@ test('codec pretty writes one plain line an event where there is no terminal', a
       orchestrator: { pod_name: 'web-x2x7p', pod_namespace: 'shop', container_name: 'web', pod_ip: '10.0.0.1' },
     }),
     log({ message: 'trace\n\tat \u001b[2Jmain', severity: 'error', host: 'n1' }),
+    log({ message: 'renamed', kubernetes: { pod_name: 'web-x2x7p', pod_namespace: 'shop' }, team: 'shop' }),
+    log({ message: 'not of a pod', kubernetes: { version: '1.36' } }),
     log({ status: 200, timestamp: 5 }),
     metric('requests', { type: 'counter', value: 1 }, { timestamp: at('2026-01-01T12:41:04Z') }),
   ])
@@ -51,6 +53,8 @@ test('codec pretty writes one plain line an event where there is no terminal', a
     [
       '12:41:03.250 INFO  web-x2x7p request served method=GET user={"id":7} note="two words"\n',
       'ERROR n1 trace\\n at \\u001b[2Jmain\n',
+      'web-x2x7p renamed\n',
+      'not of a pod kubernetes={"version":"1.36"}\n',
       'status=200 timestamp=5\n',
       '12:41:04.000 requests{} + 1\n',
     ].join(''),
