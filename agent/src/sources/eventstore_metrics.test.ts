@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import type { MetricEvent } from '../event/metric.ts'
 import { fakeDestination } from '../testing/destination.ts'
 import { problemsOf, startSource, type TestSource } from '../testing/harness.ts'
+import { statedMetrics } from '../testing/requirements/stated-options.ts'
 
 const stats = {
   proc: {
@@ -48,6 +49,8 @@ test('the statistics become metrics, those of every drive too', async () => {
     'eventstoredb_disk_free_bytes{id=4242,path=/index} gauge 70',
     'eventstoredb_disk_used_bytes{id=4242,path=/index} gauge 30',
   ])
+  const kinds = (source.sent as MetricEvent[]).map(({ name, value }) => `${name} ${value.type}`)
+  expect([...new Set(kinds)].toSorted()).toEqual(statedMetrics('eventstore_metrics'))
   expect((source.sent as MetricEvent[])[0]).toMatchObject({ kind: 'absolute', timestamp: expect.anything() })
   expect(server.requests[0]).toMatchObject({ method: 'GET', path: '/stats' })
   expect(server.requests[0]?.headers).toMatchObject({ accept: 'application/json', 'content-type': 'application/json' })

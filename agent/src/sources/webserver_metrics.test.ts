@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import type { MetricEvent } from '../event/metric.ts'
 import { type Answer, fakeDestination, unusedPort } from '../testing/destination.ts'
 import { startSource, type TestSource } from '../testing/harness.ts'
+import { statedMetrics } from '../testing/requirements/stated-options.ts'
 
 const page = `localhost
 ServerVersion: Apache/2.4.57 (Unix)
@@ -65,6 +66,10 @@ test('every value of the page becomes a metric', async () => {
     'apache_scoreboard{idle_cleanup} gauge 1',
     'apache_scoreboard{open} gauge 2',
   ])
+  const kinds = (source.sent as MetricEvent[]).map(
+    ({ name, value, tags }) => `${name} ${value.type}${tags?.has('state') === true ? ' state' : ''}`,
+  )
+  expect([...new Set(kinds)].toSorted()).toEqual(statedMetrics('webserver_metrics'))
   const [up] = source.sent as MetricEvent[]
   expect(up).toMatchObject({ kind: 'absolute', timestamp: expect.anything() })
   expect([...(up?.tags ?? [])]).toEqual([

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { exitCodes } from '../../cli/exit-codes.ts'
+import type { ComponentKind } from '../../component.ts'
 import { optionsOf } from '../../config/component-options.ts'
 import { findComponent } from '../../registry.ts'
 import { isRequired, type Option } from '../../schema/options.ts'
@@ -19,6 +20,7 @@ import {
   rowsOf,
   type StatedOption,
   statedComponents,
+  statedCredentials,
   text,
   unusedDefaults,
   wordsOf,
@@ -184,6 +186,46 @@ test('no row of an option table is left out', () => {
   })
   expect(lost).toEqual([])
   expect(components.reduce((sum, { options }) => sum + options.length, 0)).toBeGreaterThan(700)
+})
+
+test('types acknowledge, and emit, as the table of components says', () => {
+  const rows = rowsOf('Component types')
+  const wrong = rows.flatMap((row) => {
+    const [type = '', kind, acks] = [row['Type id'], row['Kind'] as ComponentKind, row['Acks']]
+    const declaration = findComponent(kind, type)
+    if (declaration === undefined) return [`${type}: missing`]
+    const hasOption = schemaBelow(optionsOf(declaration).schema, 'acknowledgements') !== undefined
+    const acknowledges = declaration.kind === 'source' ? declaration.acknowledges : hasOption
+    const output = /output (log|metric)/.exec(row['Notes'] ?? '')?.[1]
+    const outputs = 'outputs' in declaration ? declaration.outputs : []
+    return [
+      ...(acks === '-' || acknowledges === (acks === 'yes') ? [] : [`${type}: acks is not ${acks}`]),
+      ...(output === undefined || outputs?.join() === output ? [] : [`${type}: emits ${outputs?.join()}`]),
+    ]
+  })
+  expect(wrong).toEqual([])
+  expect(rows.length).toBeGreaterThan(20)
+})
+
+test('every credential that the table of authentication names is an option, a value of one, or a variable', () => {
+  const wrong = statedCredentials().flatMap(([type, words]) => {
+    const declaration = findComponent('sink', type) ?? findComponent('source', type)
+    if (declaration === undefined) return [`${type}: missing`]
+    const { schema } = optionsOf(declaration)
+    const below = (option: string) =>
+      option
+        .split('.')
+        .reduce<Schema | undefined>((node, segment) => (node === undefined ? node : schemaBelow(node, segment)), schema)
+    // A word below a table stands alone (`issuer_url`); values and schemes are not options.
+    const isKnown = (word: string) =>
+      word === 'auth.*' || below(word) !== undefined || below(`auth.oauth2.${word}`) !== undefined
+    const values = new Set(['basic', 'bearer', 'aws', 'token', 'amqps'])
+    return words
+      .filter((word) => !isKnown(word) && !values.has(word) && !word.startsWith('CLOUD_'))
+      .map((word) => `${type}: ${word}`)
+  })
+  expect(statedCredentials().length).toBeGreaterThan(15)
+  expect(wrong).toEqual([])
 })
 
 test('what the row of a component says of its batches is what the table of limits says', () => {

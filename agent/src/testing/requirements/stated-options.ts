@@ -241,3 +241,21 @@ function batchOptions(component: string): StatedOption[] {
     return { option, type, required: false, default: limit === '-' ? notShown : Number(limit) }
   })
 }
+
+// --- other tables ---
+
+/** Metrics that a source emits, as `name type` and, where they have a state, ` state`. */
+export function statedMetrics(source: string): string[] {
+  const line = documents.flatMap((document) => document.split('\n')).find((one) => one.startsWith(`${source} outputs`))
+  const list = line?.replace(/^[^:]*\boutputs(?: \([^)]*\))?: /, '') ?? ''
+  return [...list.matchAll(/`(\w+)` \((\w+)(?:, tag `(\w+)`)?\)/g)]
+    .map((match) => match.slice(1).filter(Boolean).join(' '))
+    .toSorted()
+}
+
+/** What the table of authentication names in code letters, by component: options, and values and variables among them. */
+export function statedCredentials(): readonly (readonly [component: string, words: readonly string[]])[] {
+  return rowsOf('Authentication').flatMap((row) =>
+    (row['Component'] ?? '').split(', ').map((name) => [name, wordsOf(row['Mechanism and fields'] ?? '')] as const),
+  )
+}
