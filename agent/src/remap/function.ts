@@ -229,6 +229,8 @@ export interface FunctionDeclaration {
   readonly growth?: 'none' | 'product'
   /** Its work does not depend on how large its argument is, and it gives the argument itself or a scalar: it costs no budget. */
   readonly looksAtTypeOnly?: true
+  /** It changes secrets of the event, which stand outside of its fields. */
+  readonly writesMetadata?: true
   /** Its arguments are never evaluated: what the compiler knows of them is its result. */
   readonly typeOfArguments?: true
   /** Why, and what to use instead (warning E801). */

@@ -20,7 +20,7 @@ export function call(g: Generation, typed: Node<'call'>, fail: Fail): string {
   if (closure !== undefined) values.push(closureOf(g, closure, typed.span, declaration.name))
   const counts = g.budget.counts && declaration.looksAtTypeOnly !== true
   if (counts && (g.effects.inClosure || g.budget.weighs)) countUse(g, typed, values)
-  if (declaration.name === 'set_secret' || declaration.name === 'remove_secret') g.effects.writesMetadata = true
+  if (declaration.writesMetadata === true) g.effects.writesMetadata = true
   const result = g.out.name()
   g.out.emit(`const ${result} = ${g.out.hoist(typed.run)}(${values.join(', ')});`)
   testFailure(g, typed, result, prefix, fail)

@@ -11,6 +11,7 @@ export const removeSecret = defineFunction({
   returns: kinds.null,
   fallible: 'never',
   pure: false,
+  writesMetadata: true,
   examples: [
     { source: 'remove_secret("key")', result: 'null' },
     { source: 'set_secret("key", "value")\nremove_secret("key")\nget_secret("key")', result: 'null' },

@@ -14,6 +14,7 @@ export const setSecret = defineFunction({
   returns: kinds.null,
   fallible: 'never',
   pure: false,
+  writesMetadata: true,
   examples: [
     { source: 'set_secret("key", "value")', result: 'null' },
     { source: 'set_secret("key", "value")\nget_secret("key")', result: '"value"' },
