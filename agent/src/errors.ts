@@ -31,12 +31,21 @@ export interface PenstockErrorOptions extends ErrorOptions {
   readonly fact?: string
   /** Id of the component that cannot be built. */
   readonly component?: string
+  /** Status of the answer that is the error. */
+  readonly status?: number
+  /** What kept the operation from its end, where no code of the system says so. */
+  readonly kind?: FailureKind
 }
+
+/** What kept an operation from its end: no connection, a refused certificate, or closed files. */
+export type FailureKind = 'connection' | 'tls' | 'permission'
 
 export class PenstockError extends Error {
   readonly code: ErrorCode
   readonly fact: string | undefined
   readonly component: string | undefined
+  readonly status: number | undefined
+  readonly kind: FailureKind | undefined
 
   constructor(code: ErrorCode, message: string, options?: PenstockErrorOptions) {
     super(message, options)
@@ -44,7 +53,36 @@ export class PenstockError extends Error {
     this.code = code
     this.fact = options?.fact
     this.component = options?.component
+    this.status = options?.status
+    this.kind = options?.kind
   }
+}
+
+const kindsOfCodes: readonly (readonly [RegExp, FailureKind])[] = [
+  [/^(?:EACCES|EPERM)$/, 'permission'],
+  [/CERT|TLS|SSL|SELF_SIGNED|^EPROTO$|^HOSTNAME_MISMATCH$|^UNABLE_TO_/, 'tls'],
+  [/^(?:ECONN|EHOST|ENET|EAI_|UND_ERR_)|^(?:ENOTFOUND|ETIMEDOUT|EPIPE|PEN_EGRESS_DENIED|TimeoutError)$/, 'connection'],
+]
+
+/** The kind of a code of the system, of TLS or of the HTTP client; the name of an error without a code serves as one. */
+export const kindOfCode = (code: string): FailureKind | undefined =>
+  kindsOfCodes.find(([codes]) => codes.test(code))?.[1]
+
+const maxCauses = 8
+
+/** The kind and the status of an error, or of the nearest of its causes that has one; of several errors at once, those of the first. */
+export function failureOf(error: unknown): { readonly kind?: FailureKind; readonly status?: number } {
+  let kind: FailureKind | undefined
+  let status: number | undefined
+  let next: unknown = error
+  for (let depth = 0; depth < maxCauses && next instanceof Error; depth++) {
+    const { code, kind: own } = next as { code?: unknown; kind?: unknown }
+    if (next instanceof PenstockError) status ??= next.status
+    kind ??= next instanceof PenstockError ? (own as FailureKind | undefined) : undefined
+    kind ??= kindOfCode(typeof code === 'string' ? code : next.name)
+    next = next instanceof AggregateError ? (next.errors[0] ?? next.cause) : next.cause
+  }
+  return { ...(kind === undefined ? {} : { kind }), ...(status === undefined ? {} : { status }) }
 }
 
 /** Text of anything thrown, for a log field or a message. */

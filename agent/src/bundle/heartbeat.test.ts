@@ -200,6 +200,20 @@ test('the last error of a sink is the cause in every report, and never that even
   expect((await agent.next())?.error).toMatchObject({ reason: 'Error', message: 'The sink failed.' })
 })
 
+test.each([
+  ['an answer', { status: 503 }, 'Rejecting'],
+  ['an answer to the health check', { error: { message: 'It says no.', status: 403 } }, 'Unauthorized'],
+  ['a refused connection', { error: { message: 'It is away.', kind: 'connection' } }, 'ConnectFailed'],
+  ['a refused certificate', { error: 'expired', error_kind: 'CERT_HAS_EXPIRED' }, 'TLSFailed'],
+  ['a connection that takes too long', { error: 'late', error_kind: 'UND_ERR_CONNECT_TIMEOUT' }, 'ConnectFailed'],
+  ['text alone', { error: 'the answer of the socket says: status 401, CERT, timed out' }, 'Error'],
+])('%s has its reason from codes, never from text', async (_, fields, reason) => {
+  await using agent = await withSink()
+  await agent.next()
+  agent.say('Healthcheck failed.', fields)
+  expect((await agent.next())?.error).toMatchObject({ reason })
+})
+
 test('an event that a destination rejects is reported with the kind of its error', async () => {
   await using agent = await withSink()
   await agent.next()

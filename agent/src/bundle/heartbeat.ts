@@ -2,7 +2,7 @@
 // of its pipelines since the last report. Without an operator the agent continues unchanged.
 
 import type { SinkBuffer } from '../buffers/buffer.ts'
-import { errorText, PenstockError } from '../errors.ts'
+import { errorText, type FailureKind, kindOfCode, PenstockError } from '../errors.ts'
 import { type Logger, type LogRecord, subscribe } from '../telemetry/logger.ts'
 import type { Labels, Metrics } from '../telemetry/metrics.ts'
 import { doubledMs } from '../timing/backoff.ts'
@@ -377,18 +377,18 @@ export class Heartbeat {
       this.#lastErrors.set(id, { error: { ...cause, at }, isReported: false })
       return
     }
-    const error = record['error'] as { message?: unknown; code?: unknown } | string | undefined
-    const text = typeof error === 'object' ? error?.message : error
-    const status = typeof record['status'] === 'number' ? record['status'] : statusIn(text)
+    const error = record['error'] as LoggedError | string | undefined
+    const text = typeof error === 'object' ? error.message : error
+    const status = numberIn(record['status']) ?? numberIn(typeof error === 'object' ? error.status : undefined)
     const itemStatus = record['item_status']
     const type = typeof record['error_type'] === 'string' ? ` (${record['error_type']})` : ''
     // Of a request that the destination took, the answer for one of its events.
     const ofItem = typeof itemStatus === 'number' ? ` Status ${itemStatus} of an event${type}.` : type
     const otherwise = status !== undefined ? ` Status ${status}.` : ofItem
     const detail = typeof text === 'string' ? ` ${text}` : otherwise
-    const code = typeof error === 'object' ? error?.code : record['error_kind']
-    const closed = record['component_kind'] === 'source' && /\b(EACCES|EPERM)\b/.test(`${code} ${text}`)
-    const reason = closed ? 'LogsUnreadable' : reasonOf(status, code, String(text ?? ''))
+    const kind = typeof error === 'object' ? error.kind : kindOfCode(String(record['error_kind'] ?? ''))
+    const closed = record['component_kind'] === 'source' && kind === 'permission'
+    const reason = closed ? 'LogsUnreadable' : reasonOf(status, kind)
     this.#lastErrors.set(id, {
       error: {
         reason: typeof itemStatus === 'number' ? 'EventsRejected' : reason,
@@ -439,19 +439,19 @@ export function useOf({ events, bytes, limit }: SinkBuffer): number {
   )
 }
 
-function statusIn(text: unknown): number | undefined {
-  const found = /\bstatus (\d{3})\b/.exec(String(text ?? ''))?.[1]
-  return found === undefined ? undefined : Number(found)
+/** An error as the logger writes it. */
+interface LoggedError {
+  readonly message?: unknown
+  readonly kind?: FailureKind
+  readonly status?: unknown
 }
 
+const numberIn = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined)
+
 /** Why a destination is not reachable, in the words of the condition. */
-function reasonOf(status: number | undefined, code: unknown, text: string): string {
+function reasonOf(status: number | undefined, kind: FailureKind | undefined): string {
   if (status === 401 || status === 403) return 'Unauthorized'
   if (status !== undefined) return 'Rejecting'
-  const both = `${String(code ?? '')} ${text}`
-  if (/CERT|TLS|SSL|certificate|self-signed/i.test(both)) return 'TLSFailed'
-  if (/ECONN|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOST|EPIPE|UND_ERR|timed? ?out|socket|no answer|EGRESS/i.test(both)) {
-    return 'ConnectFailed'
-  }
-  return 'Error'
+  if (kind === 'tls') return 'TLSFailed'
+  return kind === 'connection' ? 'ConnectFailed' : 'Error'
 }

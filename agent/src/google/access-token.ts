@@ -2,7 +2,7 @@
 // instance. A token is replaced before it ends; requests that need one at the same time share one look-up.
 
 import { createPrivateKey, type KeyObject, sign } from 'node:crypto'
-import { errorText, PenstockError } from '../errors.ts'
+import { errorText, failureOf, PenstockError } from '../errors.ts'
 import { GivenFileError, parseSecretJson, readGivenTextLater } from '../given-file.ts'
 import type { HttpClient, HttpResponse } from '../http/client.ts'
 import type { Identity } from '../http/identity.ts'
@@ -148,7 +148,11 @@ export class AccessTokens {
     try {
       response = await this.#ask(AbortSignal.timeout(limitMs))
     } catch (error) {
-      throw new PenstockError('PEN_AUTH', `No access token from ${this.#source}: ${errorText(error)}.`)
+      throw new PenstockError(
+        'PEN_AUTH',
+        `No access token from ${this.#source}: ${errorText(error)}.`,
+        failureOf(error),
+      )
     }
     if (response.status !== 200) {
       throw new PenstockError(
@@ -156,6 +160,7 @@ export class AccessTokens {
         `No access token from ${this.#source}: it answered with ${response.status}.`,
         {
           fact: `The token service answered with status ${response.status}.`,
+          status: response.status,
         },
       )
     }

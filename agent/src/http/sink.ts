@@ -453,7 +453,7 @@ export function unhealthy(address: string, status: number): PenstockError {
   const url = URL.parse(address)
   const place = url === null ? 'The destination' : `${url.origin}${url.pathname}`
   const fact = `The destination answered with status ${status}.`
-  return new PenstockError('PEN_HEALTHCHECK', `${place} answered with status ${status}.`, { fact })
+  return new PenstockError('PEN_HEALTHCHECK', `${place} answered with status ${status}.`, { fact, status })
 }
 
 function lowerCased(headers: Readonly<Record<string, string>>): Record<string, string> {

@@ -13,6 +13,7 @@ import { HttpClient, transportFields } from '../http/client.ts'
 import { compileProxy } from '../net/proxy.ts'
 import { compileTls, defaultTls } from '../net/tls.ts'
 import type { ErrorReport } from '../telemetry/component-events.ts'
+import { fact } from '../telemetry/facts.ts'
 import { untilAborted } from '../timing/wait.ts'
 
 /** Longest answer that is read. */
@@ -79,7 +80,9 @@ async function scrapeOne(
     } catch (error) {
       if (stopping.aborted) return undefined
       events.count('http_request_errors_total', 1, tags)
-      const reason = limit.aborted ? { error: `no answer within ${options.timeoutSecs} s` } : transportFields(error)
+      const reason = limit.aborted
+        ? { error: `no answer within ${options.timeoutSecs} s`, error_kind: fact('ETIMEDOUT') }
+        : transportFields(error)
       fail({ type: 'request_failed', stage: 'receiving', message: 'The address could not be asked.', fields: reason })
       return 'unreachable'
     }

@@ -2,6 +2,7 @@
 // HTTP is sent to it as it is, with the whole address in the request line.
 
 import { connect, type Socket } from 'node:net'
+import { PenstockError } from '../errors.ts'
 import type { Egress } from './egress.ts'
 import type { ProxyAddress } from './proxy.ts'
 import type { TlsSettings } from './tls.ts'
@@ -90,7 +91,10 @@ function openTunnel(socket: Socket, target: Target, proxy: ProxyAddress, signal:
       }
       const status = /^HTTP\/1\.[01] (\d{3})/.exec(answer)?.[1]
       if (status === undefined) return fail(new Error('The proxy gave an answer that is not HTTP.'))
-      if (!status.startsWith('2')) return fail(new Error(`The proxy refused the tunnel with status ${status}.`))
+      if (!status.startsWith('2')) {
+        const message = `The proxy refused the tunnel with status ${status}.`
+        return fail(new PenstockError('PEN_REQUEST_FAILED', message, { fact: message, status: Number(status) }))
+      }
       end()
       socket.pause()
       const rest = answer.slice(head + 4)

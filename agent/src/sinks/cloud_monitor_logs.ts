@@ -130,7 +130,7 @@ export const cloudMonitorLogs = defineSink({
       async healthcheck(get) {
         const { status } = await get(url, headers, '[]')
         const problem = healthProblem(status)
-        if (problem !== undefined) throw new PenstockError('PEN_HEALTHCHECK', problem)
+        if (problem !== undefined) throw new PenstockError('PEN_HEALTHCHECK', problem, { status })
       },
     })
   },

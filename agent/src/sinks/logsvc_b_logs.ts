@@ -98,8 +98,9 @@ export const logsvcBLogs = defineSink({
       async healthcheck(get) {
         const { status } = await get(health, { authorization: headers.authorization })
         if (status === 200) return
-        if (status === 400 || status === 401) throw new PenstockError('PEN_HEALTHCHECK', 'Invalid HEC token')
-        if (status === 503) throw new PenstockError('PEN_HEALTHCHECK', 'Queues are full')
+        if (status === 400 || status === 401)
+          throw new PenstockError('PEN_HEALTHCHECK', 'Invalid HEC token', { status })
+        if (status === 503) throw new PenstockError('PEN_HEALTHCHECK', 'Queues are full', { status })
         throw unhealthy(health, status)
       },
     })

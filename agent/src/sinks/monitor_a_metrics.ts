@@ -126,7 +126,7 @@ export const monitorAMetrics = defineSink({
         async healthcheck(get) {
           const { status } = await get(check, { 'dd-api-key': apiKey })
           if (status === 403) {
-            throw new PenstockError('PEN_HEALTHCHECK', 'The API key is invalid: status 403 was returned.')
+            throw new PenstockError('PEN_HEALTHCHECK', 'The API key is invalid: status 403 was returned.', { status })
           }
           if (status !== 200) throw unhealthy(check, status)
         },

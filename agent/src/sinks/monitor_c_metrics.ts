@@ -27,7 +27,9 @@ export const monitorCMetrics = defineSink({
   accepts: ['metric'],
   options: {
     token: secret('Token of the app that the metrics belong to.'),
-    default_namespace: text('Namespace of metrics that have none. The service shows it before the name of the metric, with a period between them.'),
+    default_namespace: text(
+      'Namespace of metrics that have none. The service shows it before the name of the metric, with a period between them.',
+    ),
     region: oneOf(['us', 'eu'], 'Region of the service.', { default: 'us' }),
     endpoint: optional(url('Address in place of that of the region.')),
     batch: batch({ max_events: 20, timeout_secs: 1 }),

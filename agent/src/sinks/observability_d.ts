@@ -142,7 +142,9 @@ export const observabilityD = defineSink({
       async healthcheck(get) {
         const { status } = await get(address, { ...headers, ...account }, before + after)
         if (status === 403) {
-          throw new PenstockError('PEN_HEALTHCHECK', 'The license key is not valid: status 403 was returned.')
+          throw new PenstockError('PEN_HEALTHCHECK', 'The license key is not valid: status 403 was returned.', {
+            status,
+          })
         }
         if (status < 200 || status >= 300) throw unhealthy(address, status)
       },

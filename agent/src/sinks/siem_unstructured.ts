@@ -252,8 +252,8 @@ async function checkTypes(
 ): Promise<void> {
   const { status } = await get(address)
   if (status >= 200 && status < 300) return
-  if (status === 403) throw new PenstockError('PEN_HEALTHCHECK', 'Healthcheck endpoint forbidden')
-  if (status === 404) throw new PenstockError('PEN_HEALTHCHECK', 'Endpoint not found')
+  if (status === 403) throw new PenstockError('PEN_HEALTHCHECK', 'Healthcheck endpoint forbidden', { status })
+  if (status === 404) throw new PenstockError('PEN_HEALTHCHECK', 'Endpoint not found', { status })
   throw unhealthy(address, status)
 }
 

@@ -1,7 +1,7 @@
 // The log and the status show only facts of a tenant's component: numbers, and text that its producer declares with `fact`. Everything
 // else, such as the text of an error, may hold a piece of an event, of an answer or of a secret, and is left out.
 
-import { errorCodes, PenstockError } from '../errors.ts'
+import { errorCodes, type FailureKind, failureOf, PenstockError } from '../errors.ts'
 
 /** Text with what of it holds nothing of events, answers or secrets: a name, a word of ours, a constant sentence. */
 export class Fact {
@@ -57,7 +57,7 @@ const codeShape = /^[A-Z][A-Z0-9_]{1,63}$/
 const maxCauses = 5
 
 /** Of an error, the class of each of its causes. */
-function factsOf(error: Error): { readonly message: string; readonly code?: string } {
+function factsOf(error: Error): { readonly message: string; readonly code?: string; readonly kind?: FailureKind } {
   const texts: string[] = []
   let code: string | undefined
   let next: unknown = error
@@ -74,5 +74,5 @@ function factsOf(error: Error): { readonly message: string; readonly code?: stri
       texts.push(`${own.constructor.name}.`)
     }
   }
-  return { message: [...new Set(texts)].join(' '), ...(code === undefined ? {} : { code }) }
+  return { message: [...new Set(texts)].join(' '), ...(code === undefined ? {} : { code }), ...failureOf(error) }
 }

@@ -2,6 +2,7 @@
 // records of every logger of the process, after they were written.
 
 import { type Logger, type LoggerOptions, pino } from 'pino'
+import { failureOf } from '../errors.ts'
 
 export type { Logger }
 
@@ -59,16 +60,19 @@ export function createLogger(options: LogOptions): Logger {
 /** A logger that writes nothing, for tests and for commands that only check. */
 export const silentLogger: Logger = pino({ level: 'silent' })
 
-/** An error as fields: what it says, its code and what caused it; the stack only where the fault is ours. */
+/** An error as fields: what it says, its code, its kind and status, and what caused it; the stack only where the fault is ours. */
 function errorFields(error: unknown): unknown {
-  if (!(error instanceof Error)) return error
+  return error instanceof Error ? { ...ownFields(error), ...failureOf(error) } : error
+}
+
+function ownFields(error: Error): Record<string, unknown> {
   const code = (error as { code?: unknown }).code
   const fields: Record<string, unknown> = { message: error.message }
   if (code !== undefined) fields['code'] = code
   if (error instanceof TypeError || error instanceof ReferenceError || error instanceof RangeError) {
     fields['stack'] = error.stack
   }
-  if (error.cause !== undefined) fields['cause'] = errorFields(error.cause)
+  if (error.cause !== undefined) fields['cause'] = error.cause instanceof Error ? ownFields(error.cause) : error.cause
   return fields
 }
 

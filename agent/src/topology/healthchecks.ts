@@ -63,7 +63,8 @@ async function checkOne(node: SinkNode | SourceNode, enabled: boolean, signal: A
   const ending = new AbortController()
   const timer = setTimeout(
     () => {
-      const error = new PenstockError('PEN_HEALTHCHECK', `There was no answer within ${timeoutSecs} seconds.`)
+      const message = `There was no answer within ${timeoutSecs} seconds.`
+      const error = new PenstockError('PEN_HEALTHCHECK', message, { kind: 'connection' })
       ending.abort(error)
       reject(error)
     },

@@ -83,8 +83,8 @@ export function ingestSink(context: SinkContext, options: IngestOptions, origin:
       // A service that wants to know the host says so by 400.
       if (status === 400) status = (await ask(`?${new URLSearchParams({ hostname: 'penstock' })}`)).status
       if (status >= 200 && status < 300) return
-      if (status >= 500) throw new PenstockError('PEN_HEALTHCHECK', 'Server returned a server error')
-      if (status === 403) throw new PenstockError('PEN_HEALTHCHECK', 'Token is not valid, 403 returned.')
+      if (status >= 500) throw new PenstockError('PEN_HEALTHCHECK', 'Server returned a server error', { status })
+      if (status === 403) throw new PenstockError('PEN_HEALTHCHECK', 'Token is not valid, 403 returned.', { status })
       throw unhealthy(address, status)
     },
   })

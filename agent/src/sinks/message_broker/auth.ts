@@ -2,7 +2,7 @@
 // credentials of a client (RFC 6749, section 4.4), sent as `token` and replaced before it ends.
 
 import { fileURLToPath } from 'node:url'
-import { errorText, PenstockError } from '../../errors.ts'
+import { errorText, failureOf, PenstockError } from '../../errors.ts'
 import { readGivenTextLater } from '../../given-file.ts'
 import type { HttpClient, HttpResponse } from '../../http/client.ts'
 import { withoutSecret } from '../../http/sink.ts'
@@ -138,13 +138,14 @@ export class Oauth2Credentials implements Credentials {
       throw new PenstockError(
         'PEN_AUTH',
         `No access token: ${placeOf(address)} cannot be reached: ${errorText(error)}.`,
+        failureOf(error),
       )
     }
     if (response.status !== 200) {
       throw new PenstockError(
         'PEN_AUTH',
         `No access token: ${placeOf(address)} answered with status ${response.status}.`,
-        { fact: `The token service answered with status ${response.status}.` },
+        { fact: `The token service answered with status ${response.status}.`, status: response.status },
       )
     }
     return response
