@@ -119,6 +119,17 @@ export class Draft {
     return { type: 'remap', text: '.', comments: [...(step.comments ?? []), comment, step.text] }
   }
 
+  /** Takes out transforms whose events nothing reads, and then those that only these read. */
+  removeUnread(): void {
+    const { transforms, sinks } = this.#components
+    for (;;) {
+      const read = new Set([...transforms.values(), ...sinks.values()].flatMap(({ inputs }) => inputs ?? []))
+      const unread = [...transforms.keys()].filter((name) => !read.has(name))
+      if (unread.length === 0 || read.has('*')) return
+      for (const name of unread) transforms.delete(name)
+    }
+  }
+
   addTest(test: Test): void {
     this.#tests.push(test)
   }

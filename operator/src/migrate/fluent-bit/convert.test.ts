@@ -109,6 +109,23 @@ const records: { name: string; filters: string; record: object; assert?: string 
     assert: '.log == "x" && !exists(.other)',
   },
   {
+    name: 'type_converter',
+    filters: filter(
+      'type_converter',
+      'int_key i i_s string',
+      'uint_key i i_f float',
+      'float_key f f_s string',
+      'float_key f f_i int',
+      'str_key s s_i int',
+      'str_key s s_f float',
+      'str_key w w_i int',
+      'str_key i not string',
+    ),
+    record: { i: 42, f: 1.5, s: ' 12.5abc', w: 'word' },
+    assert:
+      '.i_s == "42" && .i_f == 42.0 && .f_s == "1.500000" && .f_i == 1 && .s_i == 12 && .s_f == 12.5 && .w_i == 0 && !exists(.not)',
+  },
+  {
     name: 'merge of a JSON line',
     filters: filter('kubernetes', 'Merge_Log On', 'Keep_Log Off'),
     record: { log: '{"a":1,"timestamp":"x"}' },
@@ -407,4 +424,54 @@ test('texts with braces, quotes and control characters stay texts', () => {
 test('empty lines are filtered where Fluent Bit skipped them', () => {
   const { resource } = convert(`${tail}    Skip_Empty_Lines On\n${output}`)
   expect(resource.spec.transforms[0]).toMatchObject({ type: 'filter', config: { condition: '.message != ""' } })
+})
+
+test('records with a new tag begin again at the first filter, and reach the outputs of that tag', () => {
+  const rewrite = filter(
+    'rewrite_tag',
+    'Rule $log ^E errors false',
+    'Rule $log ^W warn.$TAG true',
+    'Emitter_Name re',
+    'Rule $log ^. others.$1 false',
+  )
+  const { document, resource, gaps } = convert(
+    `${tail}[FILTER]\n    Name record_modifier\n    Match errors\n    Record team ops\n${rewrite.replace('Match *', 'Match app')}${[
+      ['Name loki', 'Match errors', 'Host errors'],
+      ['Name loki', 'Match warn.*', 'Host warnings'],
+      ['Name loki', 'Match app', 'Host app'],
+    ]
+      .map((lines) => `[OUTPUT]\n${lines.map((line) => `    ${line}\n`).join('')}`)
+      .join('')}`,
+  )
+  expect(gaps).toEqual([])
+  const sinkTo = (host: string) =>
+    resource.spec.sinks.find(({ config }: { config: { endpoint: string } }) => config.endpoint.includes(host))
+  const before = (host: string) => sinkTo(host).inputs[0] as string
+  const [errors, warnings, app] = [before('errors'), before('warnings'), before('//app')]
+  const entry = resource.spec.transforms[0].name as string
+  const cases = (line: string, expected: Readonly<Record<string, number>>) => ({
+    name: line,
+    insertAt: entry,
+    input: { log: { message: line } },
+    expect: Object.entries(expected).map(([at, count]) =>
+      count === 0 ? { at, count } : { at, assert: `.log == "${line}"` },
+    ),
+  })
+  document.setIn(
+    ['spec', 'tests'],
+    [
+      cases('E1', { [errors]: 1, [warnings]: 0, [app]: 0 }),
+      cases('W1', { [errors]: 0, [warnings]: 1, [app]: 1 }),
+      cases('I1', { [errors]: 0, [warnings]: 0, [app]: 0 }),
+    ],
+  )
+  expect(lint(String(document))).toEqual([])
+  expect(String(document)).toContain('.team = "ops"')
+})
+
+test('a rule that matches what it gives ends, with a gap', () => {
+  const loops = filter('rewrite_tag', 'Rule $log ^. app true') + filter('rewrite_tag', 'Rule $log ^. app true')
+  const { document, gaps } = convert(`${tail}${loops}${output}`)
+  expect(gaps.map(({ reason }) => reason)).toContain('records would be given a new tag more than 4 times')
+  expect(lint(String(document))).toEqual([])
 })

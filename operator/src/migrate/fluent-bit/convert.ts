@@ -8,6 +8,7 @@ import { filters, refusedFilters } from './filters.ts'
 import { inputs, multilineOf, refusedInputs } from './inputs.ts'
 import { outputs, refusedOutputs } from './outputs.ts'
 import { Context, common, matched, type Plugin, type SourcePart } from './plugin.ts'
+import { rewriteTag, rewritten } from './rewrite-tag.ts'
 import { type Entry, lastValue, type Place, type Section, type SectionFile } from './sections.ts'
 import { globPattern } from './text.ts'
 import { readYaml } from './yaml.ts'
@@ -107,7 +108,11 @@ interface Chain {
   heads: string[]
   readonly filters: ReadonlySet<Section>
   readonly outputs: ReadonlySet<Section>
+  /** How often its records have got a new tag. */
+  readonly rewrites: number
 }
+
+const maxRewrites = 4
 
 class Conversion {
   readonly #draft: Draft
@@ -123,26 +128,76 @@ class Conversion {
   run(inputSections: readonly Section[], filterSections: readonly Section[], outputSections: readonly Section[]): void {
     const chains = new Map<string, Chain>()
     for (const section of inputSections) {
-      const matching = (sections: readonly Section[]) => sections.filter((other) => this.#isMatched(section, other))
-      const filters = matching(filterSections)
-      const outputs = matching(outputSections)
+      const filters = this.#matching(section, filterSections)
+      const outputs = this.#matching(section, outputSections)
       const head = this.#source(section, filters)
       const key = [...filters, ...outputs].map((other) => `${other.file}:${other.line}`).join(' ')
-      const chain = chains.get(key) ?? { heads: [], filters: new Set(filters), outputs: new Set(outputs) }
+      const chain = chains.get(key) ?? { heads: [], filters: new Set(filters), outputs: new Set(outputs), rewrites: 0 }
       chain.heads.push(head)
       chains.set(key, chain)
     }
-    for (const section of filterSections) {
-      const concerned = [...chains.values()].filter((chain) => chain.filters.has(section))
-      this.#reportVariables(section)
-      const steps = this.#filter(section)
-      for (const chain of concerned) chain.heads = this.#append(chain.heads, steps, nameOf(section), section)
+    const all = [...chains.values()]
+    const branchesOf = (chain: Chain, section: Section) => this.#rewrite(chain, section, filterSections, outputSections)
+    const steps = new Map(
+      filterSections.map((section) => {
+        this.#reportVariables(section)
+        return [section, this.#filter(section)]
+      }),
+    )
+    let current = all
+    while (current.length > 0) {
+      const branches: Chain[] = []
+      for (const section of filterSections) {
+        for (const chain of current.filter(({ filters }) => filters.has(section))) {
+          if (pluginOf(section) === rewriteTag.name) branches.push(...branchesOf(chain, section))
+          else chain.heads = this.#append(chain.heads, steps.get(section) ?? [], nameOf(section), section)
+        }
+      }
+      all.push(...branches)
+      current = branches
     }
     for (const section of outputSections) {
-      const heads = [...chains.values()].filter((chain) => chain.outputs.has(section)).flatMap((chain) => chain.heads)
+      const heads = all.filter((chain) => chain.outputs.has(section)).flatMap((chain) => chain.heads)
       this.#sink(section, heads)
     }
+    // Records whose tag no output matches go nowhere, as in Fluent Bit.
+    if (all.some(({ rewrites }) => rewrites > 0)) this.#draft.removeUnread()
     this.#complete(inputSections[0] ?? filterSections[0] ?? outputSections[0])
+  }
+
+  #matching(input: Section, sections: readonly Section[]): Section[] {
+    return sections.filter((other) => this.#isMatched(input, other))
+  }
+
+  /** Splits a chain by the rules of a filter: gives the branches, and leaves in the chain what keeps its tag. */
+  #rewrite(
+    chain: Chain,
+    section: Section,
+    filterSections: readonly Section[],
+    outputSections: readonly Section[],
+  ): readonly Chain[] {
+    const { branches, rest } = rewritten(section, this.#context)
+    const name = nameOf(section)
+    const made = branches.flatMap(({ input, condition }, index): Chain[] => {
+      if (chain.rewrites >= maxRewrites) {
+        this.#context.gap(
+          section,
+          'rewrite_tag',
+          `records would be given a new tag more than ${maxRewrites} times`,
+          'Look whether rules match the tags that they give.',
+        )
+        return []
+      }
+      const step = { type: 'filter', text: condition } as const
+      const heads = this.#append(chain.heads, [step], `${name}-${index + 1}`, section)
+      // A record that meets its own rule again would go around for ever.
+      const filters = this.#matching(input, filterSections).filter((filter) => filter !== section)
+      const outputs = this.#matching(input, outputSections)
+      return [{ heads, filters: new Set(filters), outputs: new Set(outputs), rewrites: chain.rewrites + 1 }]
+    })
+    if (rest !== undefined)
+      chain.heads = this.#append(chain.heads, [{ type: 'filter', text: rest }], `${name}-rest`, section)
+    return made
   }
 
   /** Whether a filter or output takes the events of an input. A tag with `*` stands for all tags that begin so. */
@@ -208,8 +263,9 @@ class Conversion {
   }
 
   #filter(section: Section): readonly Step[] {
-    if (pluginOf(section) === 'multiline') {
-      this.#context.reportOptions(section, multilineFilter)
+    const special = [multilineFilter, rewriteTag].find(({ name }) => name === pluginOf(section))
+    if (special !== undefined) {
+      this.#context.reportOptions(section, special)
       return []
     }
     const plugin = this.#find(section, filters, refusedFilters)

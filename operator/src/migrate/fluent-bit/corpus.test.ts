@@ -1,4 +1,4 @@
-// Configurations in the shapes that people run: 8 inputs, 10 chains of filters and 9 outputs, in combinations. Each gives a Pipeline that
+// Configurations in the shapes that people run: 8 inputs, 11 chains of filters and 9 outputs, in combinations. Each gives a Pipeline that
 // passes lint, and whatever has no counterpart is a gap with its place.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -220,13 +220,25 @@ const filters: readonly { about: string; sections: readonly Options[]; whole: bo
         ['Rate', '100'],
         ['Window', '5'],
       ],
+    ],
+    whole: false,
+  },
+  {
+    about: 'rewrite_tag and type_converter',
+    sections: [
       [
         ['Name', 'rewrite_tag'],
         ['Match', 'kube.*'],
         ['Rule', '$log ^E errors true'],
+        ['Emitter_Name', 're_emitted'],
+      ],
+      [
+        ['Name', 'type_converter'],
+        ['Match', 'errors'],
+        ['str_key', 'code code_number int'],
       ],
     ],
-    whole: false,
+    whole: true,
   },
 ]
 
@@ -372,8 +384,8 @@ function convert(file: string, text: string) {
   return { document, gaps: draft.gaps, problems, lines: text.split('\n').length }
 }
 
-test('the corpus has sixty configurations, most of which have a counterpart as a whole', () => {
-  expect(new Set(cases.map(({ classic }) => classic)).size).toBe(60)
+test('the corpus has sixty-six configurations, most of which have a counterpart as a whole', () => {
+  expect(new Set(cases.map(({ classic }) => classic)).size).toBe(66)
   expect(cases.filter(({ whole }) => whole).length).toBeGreaterThan(20)
 })
 

@@ -358,7 +358,74 @@ const parser: Plugin<Steps> = {
   },
 }
 
-export const filters: readonly Plugin<Steps>[] = [grep, modify, nest, recordModifier, kubernetes, parser]
+/** Tests of `type_converter` for the kind of its source, by option. */
+const convertedKinds: Readonly<Record<string, (field: string) => string>> = {
+  int_key: (field) => `is_integer(${field})`,
+  uint_key: (field) => `is_integer(${field}) && int!(${field}) >= 0`,
+  float_key: (field) => `is_float(${field})`,
+  str_key: (field) => `is_string(${field})`,
+}
+
+/** What begins a text as a number counts; without it the number is zero. */
+const number = (field: string, to: string, digits: string, call: string): string[] => [
+  `  parsed = parse_regex(string!(${field}), r'^\\s*(?P<number>${digits})') ?? {}`,
+  `  ${to} = ${call}`,
+]
+
+/** Statements of `type_converter` by the kind of the source and that of the target; undefined for other targets. */
+function converted(kind: string, target: string, field: string, to: string): string[] | undefined {
+  const isText = kind === 'str_key'
+  switch (target.toLowerCase()) {
+    case 'int':
+      return isText ? number(field, to, '[-+]?\\d+', 'to_int(parsed.number) ?? 0') : [`  ${to} = to_int!(${field})`]
+    case 'uint':
+      return isText ? number(field, to, '\\+?\\d+', 'to_int(parsed.number) ?? 0') : [`  ${to} = abs(to_int!(${field}))`]
+    case 'float': {
+      const digits = '[-+]?(?:\\d+\\.?\\d*|\\.\\d+)(?:[eE][-+]?\\d+)?'
+      return isText ? number(field, to, digits, 'to_float(parsed.number) ?? 0.0') : [`  ${to} = to_float!(${field})`]
+    }
+    case 'string':
+      if (isText) return [`  ${to} = ${field}`]
+      return [`  ${to} = ${kind === 'float_key' ? `format_number!(${field}, scale: 6)` : `to_string!(${field})`}`]
+    default:
+      return undefined
+  }
+}
+
+const typeConverter: Plugin<Steps> = {
+  name: 'type_converter',
+  becomes: 'a remap transform',
+  options: {
+    ...common,
+    ...matched,
+    ...Object.fromEntries(Object.keys(convertedKinds).map((option) => [option, 'a field of another type'])),
+  },
+  build: (section, context) => {
+    const lines = section.entries.flatMap((entry) => {
+      const test = Object.hasOwn(convertedKinds, entry.key) ? convertedKinds[entry.key] : undefined
+      if (test === undefined) return []
+      const [from = '', to = '', target = ''] = words(entry.value)
+      const path = pathOf(from, entry, context)
+      if (path === undefined) return []
+      const field = fieldLiteral(path)
+      const statements = to === '' ? undefined : converted(entry.key, target, field, fieldLiteral([to]))
+      if (statements === undefined) {
+        const known = 'int, uint, float or string'
+        context.gap(
+          entry,
+          `type_converter: ${entry.key}`,
+          `\`${entry.value}\` is not a field, its new name and ${known}`,
+          'Write the step as a remap transform.',
+        )
+        return []
+      }
+      return [`if ${test(field)} {`, ...statements, '}']
+    })
+    return lines.length === 0 ? [] : [{ type: 'remap', text: lines.join('\n') }]
+  },
+}
+
+export const filters: readonly Plugin<Steps>[] = [grep, modify, nest, recordModifier, kubernetes, parser, typeConverter]
 
 const none = (name: string, reason: string, nearest: string): Refusal => ({ name, reason, nearest })
 
@@ -374,21 +441,11 @@ export const refusedFilters: readonly Refusal[] = [
     'there is no transform that limits the rate of events',
     'Limit requests by `request.rate_limit_num` of the sink, which makes the source wait and discards nothing.',
   ),
-  none(
-    'rewrite_tag',
-    'events have no tags',
-    'Give each branch a filter transform with the condition of the rule, and name it in the inputs of its sinks.',
-  ),
   none('multiline', 'lines are joined by sources', 'Give `multiline` to the source.'),
   none('geoip2', 'a Pipeline has no tables of addresses', 'Let the destination look addresses up.'),
   none('log_to_metrics', 'there is no transform that counts events as metrics', 'Count at the destination.'),
   none('aws', 'facts about the machine are not looked up', 'Set fields in a remap transform.'),
   none('ecs', 'facts about the task are not looked up', 'Set fields in a remap transform.'),
-  none(
-    'type_converter',
-    'the filter is not converted',
-    'Use to_int, to_float, to_bool or to_string in a remap transform.',
-  ),
   none('expect', 'the filter is a test', 'Write `spec.tests` of the Pipeline.'),
   none('stdout', 'the filter prints events in passing', 'Use `penstock tap`.'),
   none('checklist', 'a Pipeline has no tables', 'Use `includes` in a remap transform.'),

@@ -46,6 +46,7 @@ const values = [
   'key_exists a',
   'epoch',
   'put',
+  'a b string',
 ]
 
 function converted(kind: string, name: string, lines: readonly string[]): string {
