@@ -4,6 +4,7 @@ import { conditionOf, conditions } from './conditions.ts'
 import type { Resource } from './object.ts'
 import {
   bool,
+  byDefault,
   duration,
   integer,
   intOrPercent,
@@ -33,6 +34,27 @@ const noBuffers =
 /** Of an Agent that sets none: what Pipelines of namespaces may take of a node's disk. */
 export const defaultDiskBudget = '10Gi'
 
+/** The values of fields that an Agent leaves out. */
+export const agentDefaults = {
+  drainSeconds: 60,
+  node: {
+    maxUnavailable: '10%',
+    priorityClassName: 'system-node-critical',
+    dataDir: '/var/lib/penstock',
+    logs: '/var/log/pods',
+  },
+  aggregator: { replicas: 1, minReplicas: 1, targetCPU: 75, retention: 'Retain', maxUnavailable: 1 },
+  sidecar: { drainSeconds: 20 },
+  rollout: {
+    canary: { percent: 5, minNodes: 1, bake: '60s' },
+    step: { percent: 25, bake: '30s' },
+    maxFailedPercent: 2,
+    autoRollback: true,
+    paused: false,
+  },
+  podMonitor: { interval: '30s' },
+} as const
+
 export const agentSpec = object(
   {
     mode: required(
@@ -40,7 +62,10 @@ export const agentSpec = object(
         rules: [{ rule: 'self == oldSelf', message: 'mode cannot be changed' }],
       }),
     ),
-    managementState: oneOf(['Managed', 'Unmanaged'], 'Unmanaged leaves everything of it as it is.'),
+    managementState: byDefault(
+      'Managed',
+      oneOf(['Managed', 'Unmanaged'], 'Unmanaged leaves everything of it as it is.'),
+    ),
     pipelines: object(
       {
         namespaceSelector: labelSelector(
@@ -68,20 +93,29 @@ export const agentSpec = object(
       'Secrets for pulling.',
     ),
     resources: object({ requests: quantities, limits: quantities }, 'Resources of the container.'),
-    configDelivery: oneOf(
-      ['Mounted', 'Stream'],
-      'How configuration reaches the agents: by mounted Secrets, in a minute or so, or from the operator, in seconds, where an agent of a node gets what concerns its node alone. Mounted if not given; Secrets are mounted in any case, for when the operator is away.',
+    configDelivery: byDefault(
+      'Mounted',
+      oneOf(
+        ['Mounted', 'Stream'],
+        'How configuration reaches the agents: by mounted Secrets, in a minute or so, or from the operator, in seconds, where an agent of a node gets what concerns its node alone. Mounted if not given; Secrets are mounted in any case, for when the operator is away.',
+      ),
     ),
-    drainSeconds: integer('How long sinks of removed Pipelines may deliver what they hold; 60 if not given.'),
+    drainSeconds: byDefault(
+      agentDefaults.drainSeconds,
+      integer('How long sinks of removed Pipelines may deliver what they hold; 60 if not given.'),
+    ),
     node: object(
       {
-        updateStrategy: object({ maxUnavailable: intOrPercent('Pods that may be down.') }, 'How pods are replaced.'),
-        priorityClassName: text('Priority of the pods.'),
+        updateStrategy: object(
+          { maxUnavailable: byDefault(agentDefaults.node.maxUnavailable, intOrPercent('Pods that may be down.')) },
+          'How pods are replaced.',
+        ),
+        priorityClassName: byDefault(agentDefaults.node.priorityClassName, text('Priority of the pods.')),
         tolerations: list(open('A toleration.'), 'Taints that are tolerated.'),
         nodeSelector: map(text('Value of the label.'), 'Labels of the nodes.'),
         dataDir: object(
           {
-            hostPath: text('Folder on the node.'),
+            hostPath: byDefault(agentDefaults.node.dataDir, text('Folder on the node.')),
             diskBudget: specQuantity(
               `Bytes for disk buffers of all Pipelines; not given, namespaced Pipelines together may have ${defaultDiskBudget}.`,
               noBuffers,
@@ -91,16 +125,19 @@ export const agentSpec = object(
         ),
         metadata: object(
           {
-            source: oneOf(
-              ['Auto', 'APIServer', 'Kubelet'],
-              'Origin of the pods of a node: `Kubelet`, with the API server as a fallback, or `APIServer`. `Auto` uses the API server.',
+            source: byDefault(
+              'Auto',
+              oneOf(
+                ['Auto', 'APIServer', 'Kubelet'],
+                'Origin of the pods of a node: `Kubelet`, with the API server as a fallback, or `APIServer`. `Auto` uses the API server.',
+              ),
             ),
           },
           'Pod metadata.',
         ),
         logPaths: object(
           {
-            pods: text('Folder of pod logs.'),
+            pods: byDefault(agentDefaults.node.logs, text('Folder of pod logs.')),
             extraReadOnly: list(text('A folder.'), 'Further folders, for ClusterPipelines.'),
           },
           'Folders on the node.',
@@ -109,19 +146,28 @@ export const agentSpec = object(
           'Rotated files of a container that may wait to be read; of more, the oldest is given up. All if not given.',
           { minimum: 1 },
         ),
-        runAsRoot: bool('For nodes whose log files only root can read.'),
+        runAsRoot: byDefault(false, bool('For nodes whose log files only root can read.')),
       },
       'For mode Node.',
     ),
     aggregator: object(
       {
         workload: oneOf(['Deployment', 'StatefulSet'], 'StatefulSet needs storage.'),
-        replicas: integer('Number of pods. 0: none.', { format: 'int32' }),
+        replicas: byDefault(
+          agentDefaults.aggregator.replicas,
+          integer('Number of pods. 0: none.', { format: 'int32' }),
+        ),
         autoscaling: object(
           {
-            minReplicas: integer('Least number of pods.', { minimum: 1 }),
+            minReplicas: byDefault(
+              agentDefaults.aggregator.minReplicas,
+              integer('Least number of pods.', { minimum: 1 }),
+            ),
             maxReplicas: required(integer('Greatest number of pods.', { minimum: 1 })),
-            targetCPU: integer('Percent of the requested CPU.', { minimum: 1 }),
+            targetCPU: byDefault(
+              agentDefaults.aggregator.targetCPU,
+              integer('Percent of the requested CPU.', { minimum: 1 }),
+            ),
             targetBufferUtilization: integer('Percent of the buffers.', { minimum: 1, maximum: 100 }),
           },
           'Number of pods by load.',
@@ -132,11 +178,17 @@ export const agentSpec = object(
             storageClassName: text('Class of the volumes.'),
             retention: object(
               {
-                whenScaled: oneOf(
-                  ['Retain', 'Delete', 'Drain'],
-                  'Handling of the volume of a removed pod. Drain: a Job delivers the content of its buffers, then the volume is deleted.',
+                whenScaled: byDefault(
+                  agentDefaults.aggregator.retention,
+                  oneOf(
+                    ['Retain', 'Delete', 'Drain'],
+                    'Handling of the volume of a removed pod. Drain: a Job delivers the content of its buffers, then the volume is deleted.',
+                  ),
                 ),
-                whenDeleted: oneOf(['Retain', 'Delete'], 'Handling of the volumes of a removed Agent.'),
+                whenDeleted: byDefault(
+                  agentDefaults.aggregator.retention,
+                  oneOf(['Retain', 'Delete'], 'Handling of the volumes of a removed Agent.'),
+                ),
               },
               'Retention of volumes.',
             ),
@@ -145,7 +197,7 @@ export const agentSpec = object(
         ),
         podDisruptionBudget: object(
           {
-            maxUnavailable: intOrPercent('Pods that may be down.'),
+            maxUnavailable: byDefault(agentDefaults.aggregator.maxUnavailable, intOrPercent('Pods that may be down.')),
             minAvailable: intOrPercent('Pods that must be up.'),
           },
           'Voluntary disruptions.',
@@ -174,8 +226,11 @@ export const agentSpec = object(
     ),
     sidecar: object(
       {
-        volumePolicy: oneOf(['EmptyDirOnly'], 'Volumes that it may read.'),
-        drainSeconds: integer('Seconds to deliver the rest when the pod ends.'),
+        volumePolicy: byDefault('EmptyDirOnly', oneOf(['EmptyDirOnly'], 'Volumes that it may read.')),
+        drainSeconds: byDefault(
+          agentDefaults.sidecar.drainSeconds,
+          integer('Seconds to deliver the rest when the pod ends.'),
+        ),
       },
       'For mode Sidecar.',
     ),
@@ -183,23 +238,35 @@ export const agentSpec = object(
       {
         canary: object(
           {
-            percent: integer('Percent of the agents that go first.', { maximum: 100 }),
-            minNodes: integer('Agents that go first at least; one does in any case.'),
-            bake: duration('How long they are watched.'),
+            percent: byDefault(
+              agentDefaults.rollout.canary.percent,
+              integer('Percent of the agents that go first.', { maximum: 100 }),
+            ),
+            minNodes: byDefault(
+              agentDefaults.rollout.canary.minNodes,
+              integer('Agents that go first at least; one does in any case.'),
+            ),
+            bake: byDefault(agentDefaults.rollout.canary.bake, duration('How long they are watched.')),
           },
           'The first step.',
           { nullable: true },
         ),
         step: object(
           {
-            percent: integer('Percent of each further step.', { minimum: 1, maximum: 100 }),
-            bake: duration('Time between steps.'),
+            percent: byDefault(
+              agentDefaults.rollout.step.percent,
+              integer('Percent of each further step.', { minimum: 1, maximum: 100 }),
+            ),
+            bake: byDefault(agentDefaults.rollout.step.bake, duration('Time between steps.')),
           },
           'The further steps.',
         ),
-        maxFailedPercent: integer('Percent of agents that may fail.', { maximum: 100 }),
-        autoRollback: bool('Whether a failed revision is taken back.'),
-        paused: bool('Whether steps wait.'),
+        maxFailedPercent: byDefault(
+          agentDefaults.rollout.maxFailedPercent,
+          integer('Percent of agents that may fail.', { maximum: 100 }),
+        ),
+        autoRollback: byDefault(agentDefaults.rollout.autoRollback, bool('Whether a failed revision is taken back.')),
+        paused: byDefault(agentDefaults.rollout.paused, bool('Whether steps wait.')),
       },
       'How a new configuration reaches the agents.',
     ),
@@ -207,15 +274,18 @@ export const agentSpec = object(
       {
         podMonitor: object(
           {
-            enabled: bool('Whether to create one.'),
+            enabled: byDefault(true, bool('Whether to create one.')),
             labels: map(text('Value.'), 'Labels of it.'),
-            interval: duration('Time between scrapes.'),
+            interval: byDefault(agentDefaults.podMonitor.interval, duration('Time between scrapes.')),
           },
           'A PodMonitor.',
         ),
-        detail: oneOf(
-          ['Pipeline', 'Component', 'Container'],
-          'How fine the metrics are: one series a Pipeline, a component, or a component and file, container and address (the default).',
+        detail: byDefault(
+          'Container',
+          oneOf(
+            ['Pipeline', 'Component', 'Container'],
+            'How fine the metrics are: one series a Pipeline, a component, or a component and file, container and address (the default).',
+          ),
         ),
       },
       'Metrics.',

@@ -4,7 +4,13 @@ import { type Kind, kinds } from './kinds.ts'
 import { group, version } from './object.ts'
 
 /** Names of ours that a schema may not hold. */
-const own = new Set(['x-required', 'x-expected', 'x-meanwhile', '~type'])
+export const ownKeywords: ReadonlySet<string> = new Set([
+  'x-required',
+  'x-expected',
+  'x-meanwhile',
+  'x-default',
+  '~type',
+])
 
 export interface CustomResourceDefinition {
   readonly apiVersion: 'apiextensions.k8s.io/v1'
@@ -72,6 +78,6 @@ export function rootSchema(kind: Kind): Record<string, unknown> {
 function structural(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(structural)
   if (typeof value !== 'object' || value === null) return value
-  const kept = Object.entries(value).filter(([key]) => !own.has(key))
+  const kept = Object.entries(value).filter(([key]) => !ownKeywords.has(key))
   return Object.fromEntries(kept.map(([key, item]) => [key, structural(item)]))
 }

@@ -4,6 +4,7 @@ import { conditions } from './conditions.ts'
 import type { Resource } from './object.ts'
 import {
   bool,
+  byDefault,
   duration,
   integer,
   keyedList,
@@ -41,10 +42,13 @@ export const selector = object(
       { exclude: list(text('Name of a container.', { maxLength: 63 }), 'Containers to leave out.', { maxItems: 64 }) },
       'Which containers of the pods.',
     ),
-    optIn: bool('Only pods with the label penstock.dev/collect: "true".'),
+    optIn: byDefault(false, bool('Only pods with the label penstock.dev/collect: "true".')),
   },
   'Which pods an orchestrator_logs source reads.',
 )
+
+/** How long a group of lines waits for the next one, in milliseconds. */
+export const defaultGroupTimeoutMs = 1000
 
 export const multiline = object(
   {
@@ -59,7 +63,7 @@ export const multiline = object(
             'Meaning of a match of `condition`.',
           ),
         ),
-        timeoutMs: integer('How long to wait for the next line.', { minimum: 1 }),
+        timeoutMs: byDefault(defaultGroupTimeoutMs, integer('How long to wait for the next line.', { minimum: 1 })),
       },
       'Rules of your own.',
     ),
@@ -130,7 +134,7 @@ const sinkEntry = (cluster: boolean) =>
     },
   )
 
-const onLimit = oneOf(['Drop', 'Lag'], 'Drop loses what is above; Lag reads it later.')
+const onLimit = byDefault('Lag', oneOf(['Drop', 'Lag'], 'Drop loses what is above; Lag reads it later.'))
 
 const goesOn = 'Until it is corrected, the last accepted version of the Pipeline runs, if there is one.'
 
@@ -194,8 +198,11 @@ const plainAlias = () => object({ alias: required(text('')), secretName: require
 export const pipelineSpec = (cluster: boolean) =>
   object(
     {
-      mode: oneOf(['Auto', 'Node', 'Aggregator', 'Sidecar'], 'Which agents run it; Auto decides by the sources.'),
-      suspend: bool('True removes it from the agents; status and buffers stay.'),
+      mode: byDefault(
+        'Auto',
+        oneOf(['Auto', 'Node', 'Aggregator', 'Sidecar'], 'Which agents run it; Auto decides by the sources.'),
+      ),
+      suspend: byDefault(false, bool('True removes it from the agents; status and buffers stay.')),
       secrets: keyedList('alias', secretAlias(cluster), 'Aliases for SECRET[alias.key].', { maxItems: 64 }),
       sources: required(
         keyedList('name', sourceEntry(cluster), 'Where events come from.', { minItems: 1, maxItems: 64 }),

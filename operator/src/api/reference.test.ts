@@ -45,6 +45,25 @@ test('every field of a spec has an example', () => {
   }
 })
 
+test('the default of a field is on its page, in its text and in the schema, and not in the CRD', () => {
+  const pages = kinds.map((kind) => kindPage(kind)).join('')
+  for (const line of [
+    '- `spec.drainSeconds` (integer, default `60`, at least 0): ',
+    '- `spec.rollout.canary.bake` (string, default `"60s"`): ',
+    '- `spec.limits.perContainer.onLimit` (one of `Drop`, `Lag`, default `"Lag"`): ',
+    '- `spec.limits.bufferBytes` (integer or string, default `"10Gi"`, at least 0): ',
+  ])
+    expect(pages).toContain(line)
+  const agent = kindNamed('agent')
+  if (agent === undefined) throw new Error('There is no Agent.')
+  expect(fieldText(agent, 'spec.drainSeconds')).toMatchObject({
+    text: expect.stringContaining('Agent.spec.drainSeconds  (integer, default `60`, at least 0)'),
+  })
+  expect(JSON.stringify(resourcesSchema())).toContain('"default":60')
+  // The API server would write a default into the spec of every object.
+  expect(JSON.stringify(customResourceDefinitions())).not.toMatch(/"(?:x-)?default":/)
+})
+
 test('the examples are valid resources', () => {
   const validate = new Ajv({ strict: false }).compile(resourcesSchema())
   const resources = kinds.flatMap((kind) => resourcesOf(kind) as { kind: string; metadata: { name: string } }[])

@@ -2,7 +2,7 @@
 // the declarations.
 
 import { stringify } from 'yaml'
-import { rootSchema } from './crds.ts'
+import { ownKeywords, rootSchema } from './crds.ts'
 import { exampleOf, examples } from './examples.ts'
 import { type Kind, kinds } from './kinds.ts'
 import { apiVersion } from './object.ts'
@@ -15,9 +15,15 @@ export function kindNamed(word: string): Kind | undefined {
   return kinds.find(({ kind, plural, shortName }) => [kind.toLowerCase(), plural, shortName].includes(wanted))
 }
 
+/** Whole objects of a kind with what the declarations say beyond the schema of the API server, such as defaults. */
+function declared(kind: Kind): Node {
+  const root: Node = rootSchema(kind)
+  return { ...root, properties: { ...membersOf(root), spec: kind.spec, status: kind.status } }
+}
+
 /** The page of a kind: every field with type, default and meaning. */
 export function kindPage(kind: Kind): string {
-  const { spec, status } = rootSchema(kind)['properties'] as Readonly<Record<string, Node>>
+  const { spec, status } = membersOf(declared(kind))
   const scope = kind.namespaced ? 'Namespaced.' : 'Of the whole cluster.'
   const section = (name: string, node: Node | undefined) =>
     node === undefined ? [] : [`## ${name}`, lines(kind, node, name).join('\n')]
@@ -43,7 +49,7 @@ export function fieldText(
   path: string,
 ): { readonly ok: true; readonly text: string } | { readonly ok: false; readonly known: readonly string[] } {
   const words = path.split('.').flatMap((word) => word.replace(/\[\w*\]/g, '') || [])
-  let node: Node = rootSchema(kind)
+  let node: Node = declared(kind)
   let required: readonly string[] = []
   for (const word of words) {
     const below = itemOf(node)
@@ -73,7 +79,7 @@ export function resourcesSchema(): object {
     $schema: 'http://json-schema.org/draft-07/schema#',
     title: 'Resources of Penstock',
     oneOf: kinds.map((kind) => {
-      const properties = membersOf(rootSchema(kind))
+      const properties = membersOf(declared(kind))
       const closed = Object.fromEntries(
         Object.entries(properties).map(([name, node]) => [name, plain(withExamples(kind, [name], node))]),
       )
@@ -99,12 +105,15 @@ function plain(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plain)
   if (typeof value !== 'object' || value === null) return value
   const node = value as Node
-  const kept = Object.entries(node).filter(([key]) => !key.startsWith('x-kubernetes-') && key !== 'format')
+  const kept = Object.entries(node).filter(
+    ([key]) => !key.startsWith('x-kubernetes-') && !ownKeywords.has(key) && key !== 'format',
+  )
   const isOpen = node['x-kubernetes-preserve-unknown-fields'] === true || node['additionalProperties'] !== undefined
   const isClosed = node['type'] === 'object' && node['properties'] !== undefined && !isOpen
   return {
     ...Object.fromEntries(kept.map(([key, item]) => [key, plain(item)])),
     ...(isClosed ? { additionalProperties: false } : {}),
+    ...(node['x-default'] === undefined ? {} : { default: node['x-default'] }),
   }
 }
 
@@ -169,7 +178,7 @@ function typeText(node: Node): string {
 }
 
 function limitTexts(node: Node): readonly string[] {
-  const fallback = node['default']
+  const fallback = node['x-default']
   const shown = (name: string, text: string) => (node[name] === undefined ? [] : [`${text} ${node[name]}`])
   return [
     ...(fallback === undefined ? [] : [`default \`${JSON.stringify(fallback)}\``]),

@@ -49,6 +49,9 @@ function schema<T>(keywords: Record<string, unknown>, description: string, extra
 /** Marks a member that must be given. */
 export const required = <T>(inner: Schema<T>): RequiredSchema<T> => ({ ...inner, 'x-required': true })
 
+/** States the value that holds where a member is left out. The operator applies it; the API server stores nothing. */
+export const byDefault = <T>(value: unknown, inner: Schema<T>): Schema<T> => ({ ...inner, 'x-default': value })
+
 export const text = (description: string, extras?: Extras) => schema<string>({ type: 'string' }, description, extras)
 
 export const oneOf = <const V extends readonly string[]>(values: V, description: string, extras?: Extras) =>

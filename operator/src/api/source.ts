@@ -3,7 +3,7 @@
 import { conditions } from './conditions.ts'
 import type { Resource } from './object.ts'
 import { config, multiline, selector } from './pipeline.ts'
-import { integer, object, oneOf, required, text, type ValueOf } from './schema.ts'
+import { byDefault, integer, object, oneOf, required, text, type ValueOf } from './schema.ts'
 import { labelSelector } from './selector.ts'
 
 export const allowedNamespaces = object(
@@ -15,9 +15,12 @@ export const allowedNamespaces = object(
   { rules: [{ rule: "self.from != 'Selector' || has(self.selector)", message: 'from: Selector needs selector' }] },
 )
 
-export const allowedAgents = oneOf(
-  ['Platform', 'Tenant'],
-  "Which Agents run Pipelines that refer to it, if it carries secrets. `Platform`, the default: those of the operator's agent namespaces. `Tenant`: also those of the namespaces that may refer to it. The secrets are then copied to these namespaces, where everyone who may read Secrets there reads them.",
+export const allowedAgents = byDefault(
+  'Platform',
+  oneOf(
+    ['Platform', 'Tenant'],
+    "Which Agents run Pipelines that refer to it, if it carries secrets. `Platform`, the default: those of the operator's agent namespaces. `Tenant`: also those of the namespaces that may refer to it. The secrets are then copied to these namespaces, where everyone who may read Secrets there reads them.",
+  ),
 )
 
 export const sourceSpec = (cluster: boolean) =>

@@ -5,7 +5,7 @@ import { type LimitName, limits } from '@penstock/agent/schema/meaning'
 import { conditions } from './conditions.ts'
 import type { Resource } from './object.ts'
 import { bytesText } from './quantity.ts'
-import { bool, integer, list, object, oneOf, required, specQuantity, text, type ValueOf } from './schema.ts'
+import { bool, byDefault, integer, list, object, oneOf, required, specQuantity, text, type ValueOf } from './schema.ts'
 import { labelSelector } from './selector.ts'
 
 const types = (description: string) => list(text('A type, or `*`.', { maxLength: 63 }), description, { maxItems: 64 })
@@ -21,8 +21,8 @@ const limitFields = Object.fromEntries(
     .map(([name, { unit, cap, description }]) => [
       name,
       unit === 'bytes'
-        ? amount(`${description} ${bytesText(cap)} if not given.`)
-        : integer(`${description} ${cap} if not given.`, { minimum: 1 }),
+        ? byDefault(bytesText(cap), amount(`${description} ${bytesText(cap)} if not given.`))
+        : byDefault(cap, integer(`${description} ${cap} if not given.`, { minimum: 1 })),
     ]),
 ) as { readonly [N in LimitName]: ReturnType<typeof amount> }
 
@@ -57,21 +57,30 @@ export const tenantPolicySpec = object(
       },
       'Where data may go.',
     ),
-    implicitCredentials: oneOf(['Deny', 'Allow'], "Whether sinks may use the agent's own identity."),
-    maxReadBytes: amount(`${limits.readBytes.description} ${bytesText(limits.readBytes.cap)} if not given.`),
+    implicitCredentials: byDefault('Deny', oneOf(['Deny', 'Allow'], "Whether sinks may use the agent's own identity.")),
+    maxReadBytes: byDefault(
+      bytesText(limits.readBytes.cap),
+      amount(`${limits.readBytes.description} ${bytesText(limits.readBytes.cap)} if not given.`),
+    ),
     limits: object(
       limitFields,
       'How much one component may hold in memory or on disk; each has a default. An option that is left out and has a higher default is set to the limit.',
     ),
     programBudget: object(
       {
-        turnsPerEvent: integer(
-          `Turns of loops, and work that takes as long. ${defaultBudget.turns} if not given, at most ${maxBudget.turns}.`,
-          { minimum: 1, maximum: maxBudget.turns },
+        turnsPerEvent: byDefault(
+          defaultBudget.turns,
+          integer(
+            `Turns of loops, and work that takes as long. ${defaultBudget.turns} if not given, at most ${maxBudget.turns}.`,
+            { minimum: 1, maximum: maxBudget.turns },
+          ),
         ),
-        bytesPerEvent: specQuantity(
-          `Bytes of the values that a program makes. ${bytesText(defaultBudget.bytes)} if not given; more than ${bytesText(maxBudget.bytes)} counts as that. 0: no values in loops.`,
-          `${countsAsZero}: programs of Pipelines fail events for which they make values in loops.`,
+        bytesPerEvent: byDefault(
+          bytesText(defaultBudget.bytes),
+          specQuantity(
+            `Bytes of the values that a program makes. ${bytesText(defaultBudget.bytes)} if not given; more than ${bytesText(maxBudget.bytes)} counts as that. 0: no values in loops.`,
+            `${countsAsZero}: programs of Pipelines fail events for which they make values in loops.`,
+          ),
         ),
       },
       'Budget of a program for one event.',
@@ -92,7 +101,7 @@ export const tenantPolicySpec = object(
       },
       'How much.',
     ),
-    tests: object({ required: bool('Whether Pipelines with transforms must have tests.') }, 'Tests.'),
+    tests: object({ required: byDefault(false, bool('Whether Pipelines with transforms must have tests.')) }, 'Tests.'),
   },
   'Permissions and limits of the policy.',
 )

@@ -3,6 +3,7 @@
 import { errorText } from '@penstock/agent/errors'
 import { isTable } from '@penstock/agent/schema/walk'
 import { compileFieldSelector } from '@penstock/agent/sources/orchestrator_logs/field-selector'
+import { defaultGroupTimeoutMs } from '../api/pipeline.ts'
 import { limitOf } from '../api/quantity.ts'
 import type { LabelSelector } from '../api/selector.ts'
 import type { HubLimits } from './artifact.ts'
@@ -148,7 +149,7 @@ function multilineOf(resource: Resource, path: PathKey[], value: unknown, report
       start_pattern: custom['start'],
       condition_pattern: custom['condition'],
       mode: custom['mode'],
-      timeout_ms: custom['timeoutMs'] ?? 1000,
+      timeout_ms: custom['timeoutMs'] ?? defaultGroupTimeoutMs,
     }
   }
   const isKnown = typeof preset === 'string' && Object.hasOwn(multilinePresets, preset)

@@ -3,7 +3,7 @@
 
 import { bucketOf, takesCandidate } from '@penstock/agent/bundle/format'
 import type { Failure } from '@penstock/agent/bundle/runner'
-import type { AgentSpec } from '../api/agent.ts'
+import { type AgentSpec, agentDefaults } from '../api/agent.ts'
 
 export interface RolloutPolicy {
   /** Null: all at once, with the same rule for taking back. */
@@ -14,18 +14,25 @@ export interface RolloutPolicy {
   readonly paused: boolean
 }
 
+const { rollout: defaults } = agentDefaults
+
 export function policyOf(rollout: AgentSpec['rollout']): RolloutPolicy {
-  const { canary, step, maxFailedPercent = 2, autoRollback = true, paused = false } = rollout ?? {}
+  const { canary, step, ...rest } = rollout ?? {}
+  const {
+    maxFailedPercent = defaults.maxFailedPercent,
+    autoRollback = defaults.autoRollback,
+    paused = defaults.paused,
+  } = rest
   return {
     canary:
       canary === null
         ? null
         : {
-            percent: canary?.percent ?? 5,
-            minNodes: canary?.minNodes ?? 1,
-            bakeMs: durationMs(canary?.bake ?? '60s'),
+            percent: canary?.percent ?? defaults.canary.percent,
+            minNodes: canary?.minNodes ?? defaults.canary.minNodes,
+            bakeMs: durationMs(canary?.bake ?? defaults.canary.bake),
           },
-    step: { percent: step?.percent ?? 25, bakeMs: durationMs(step?.bake ?? '30s') },
+    step: { percent: step?.percent ?? defaults.step.percent, bakeMs: durationMs(step?.bake ?? defaults.step.bake) },
     maxFailedPercent,
     autoRollback,
     paused,

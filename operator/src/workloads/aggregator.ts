@@ -2,7 +2,7 @@
 // autoscaler owns it.
 
 import { Construct } from 'constructs'
-import type { Agent } from '../api/agent.ts'
+import { type Agent, agentDefaults } from '../api/agent.ts'
 import type { ObjectMeta } from '../api/object.ts'
 import { KubeObject } from './manifest.ts'
 import {
@@ -29,6 +29,8 @@ import {
   type WorkloadInput,
 } from './pod.ts'
 import { patched } from './pod-template.ts'
+
+const { aggregator: defaults } = agentDefaults
 
 export class Aggregator extends Construct {
   readonly #agent: Agent
@@ -73,7 +75,7 @@ export class Aggregator extends Construct {
 
   #pods(input: WorkloadInput): void {
     const agent = this.#agent
-    const { autoscaling, replicas = 1, storage } = agent.spec.aggregator ?? {}
+    const { autoscaling, replicas = defaults.replicas, storage } = agent.spec.aggregator ?? {}
     const common = {
       ...(autoscaling === undefined ? { replicas } : {}),
       selector: { matchLabels: podLabels(agent) },
@@ -83,7 +85,7 @@ export class Aggregator extends Construct {
       new KubeObject(this, { apiVersion: 'apps/v1', kind: 'Deployment', metadata: this.#metadata, spec: common })
       return
     }
-    const { whenScaled = 'Retain', whenDeleted = 'Retain' } = storage.retention ?? {}
+    const { whenScaled = defaults.retention, whenDeleted = defaults.retention } = storage.retention ?? {}
     new KubeObject(this, {
       apiVersion: 'apps/v1',
       kind: 'StatefulSet',
@@ -116,7 +118,7 @@ export class Aggregator extends Construct {
   #autoscaler(): void {
     const { autoscaling, storage } = this.#agent.spec.aggregator ?? {}
     if (autoscaling === undefined) return
-    const { minReplicas = 1, maxReplicas, targetCPU, targetBufferUtilization } = autoscaling
+    const { minReplicas = defaults.minReplicas, maxReplicas, targetCPU, targetBufferUtilization } = autoscaling
     const kind = storage === undefined ? 'Deployment' : 'StatefulSet'
     new KubeObject(this, {
       apiVersion: 'autoscaling/v2',
@@ -129,7 +131,10 @@ export class Aggregator extends Construct {
         metrics: [
           {
             type: 'Resource',
-            resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: targetCPU ?? 75 } },
+            resource: {
+              name: 'cpu',
+              target: { type: 'Utilization', averageUtilization: targetCPU ?? defaults.targetCPU },
+            },
           },
           ...(targetBufferUtilization === undefined
             ? []
@@ -148,10 +153,10 @@ export class Aggregator extends Construct {
   }
 
   #disruptionBudget(): void {
-    const { autoscaling, podDisruptionBudget, replicas = 1 } = this.#agent.spec.aggregator ?? {}
-    const minReplicas = autoscaling === undefined ? replicas : (autoscaling.minReplicas ?? 1)
+    const { autoscaling, podDisruptionBudget, replicas = defaults.replicas } = this.#agent.spec.aggregator ?? {}
+    const minReplicas = autoscaling === undefined ? replicas : (autoscaling.minReplicas ?? defaults.minReplicas)
     if (minReplicas <= 1 && podDisruptionBudget === undefined) return
-    const { maxUnavailable = 1, minAvailable } = podDisruptionBudget ?? {}
+    const { maxUnavailable = defaults.maxUnavailable, minAvailable } = podDisruptionBudget ?? {}
     new KubeObject(this, {
       apiVersion: 'policy/v1',
       kind: 'PodDisruptionBudget',

@@ -2,7 +2,7 @@
 // object and pods that mount it read its name here.
 
 import { createHash } from 'node:crypto'
-import type { Agent } from '../api/agent.ts'
+import { type Agent, agentDefaults } from '../api/agent.ts'
 import type { KubeObject, OwnerReference } from '../api/object.ts'
 import { apiVersion } from '../api/object.ts'
 
@@ -34,8 +34,8 @@ export const paths = {
   /** The token for the operator and the operator's authority. */
   operator: '/var/run/secrets/penstock.dev',
   serviceAccount: '/var/run/secrets/kubernetes.io/serviceaccount',
-  data: '/var/lib/penstock',
-  logs: '/var/log/pods',
+  data: agentDefaults.node.dataDir,
+  logs: agentDefaults.node.logs,
 } as const
 
 /** The observation server of an agent. */

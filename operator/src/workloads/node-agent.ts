@@ -2,7 +2,7 @@
 // folder of its own, which an init container hands over to it.
 
 import { Construct } from 'constructs'
-import type { Agent } from '../api/agent.ts'
+import { type Agent, agentDefaults } from '../api/agent.ts'
 import { KubeObject } from './manifest.ts'
 import { dataFolder, labels, objectLabels, ownedBy, paths, podLabels, workloadName } from './names.ts'
 import {
@@ -36,7 +36,9 @@ export class NodeAgent extends Construct {
         selector: { matchLabels: podLabels(agent) },
         updateStrategy: {
           type: 'RollingUpdate',
-          rollingUpdate: { maxUnavailable: agent.spec.node?.updateStrategy?.maxUnavailable ?? '10%' },
+          rollingUpdate: {
+            maxUnavailable: agent.spec.node?.updateStrategy?.maxUnavailable ?? agentDefaults.node.maxUnavailable,
+          },
         },
         template: patched(podTemplate(agent, input), agent),
       },
@@ -63,7 +65,7 @@ function podTemplate(agent: Agent, input: WorkloadInput) {
     requests: { cpu: '100m', memory: '128Mi' },
     limits: { memory: '512Mi' },
   })
-  const priority = node.priorityClassName ?? 'system-node-critical'
+  const priority = node.priorityClassName ?? agentDefaults.node.priorityClassName
   const { labels: templateLabels, annotations } = templateMetadata(agent)
   return {
     // Otherwise the agent would read its own log lines about a failed delivery, and fail to deliver them as well.

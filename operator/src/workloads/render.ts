@@ -3,7 +3,7 @@
 
 import type { Problem } from '@penstock/agent/schema/problems'
 import { Construct } from 'constructs'
-import { type Agent, isTenants, misplacementOf, type Platform } from '../api/agent.ts'
+import { type Agent, agentDefaults, isTenants, misplacementOf, type Platform } from '../api/agent.ts'
 import { metadataNetworks } from '../api/networks.ts'
 import type { ObjectMeta } from '../api/object.ts'
 import { Aggregator, DrainJob } from './aggregator.ts'
@@ -142,7 +142,7 @@ export function workloadProblems(agent: Agent, { rolesOnly = false } = {}): Prob
     problems.push({ severity: 'error', path, message: `\`${path}\` has two limits`, help })
   }
   const scaling = aggregator?.autoscaling
-  if (scaling !== undefined && (scaling.minReplicas ?? 1) > scaling.maxReplicas) {
+  if (scaling !== undefined && (scaling.minReplicas ?? agentDefaults.aggregator.minReplicas) > scaling.maxReplicas) {
     const path = 'aggregator.autoscaling.minReplicas'
     const message = `\`${path}\` is ${scaling.minReplicas}, more than \`maxReplicas\`, which is ${scaling.maxReplicas}`
     problems.push({ severity: 'error', path, message, help: 'Lower the one or raise the other.' })
@@ -296,7 +296,7 @@ class AgentNetworkPolicy extends Construct {
 class AgentMonitor extends Construct {
   constructor(scope: Construct, agent: Agent, { metricsTokenSecret }: WorkloadInput) {
     super(scope, 'monitor')
-    const { labels: more, interval = '30s' } = agent.spec.monitoring?.podMonitor ?? {}
+    const { labels: more, interval = agentDefaults.podMonitor.interval } = agent.spec.monitoring?.podMonitor ?? {}
     const credentials = { name: metricsTokenSecret, key: 'token' }
     const endpoint = {
       port: 'observe',

@@ -1,7 +1,7 @@
 // The sidecar of a pod: what admission adds. It keeps the pod within the restricted Pod Security Standard: no folder of the
 // node, no capability, no root. The API server is none of its business, so it mounts no token for it.
 
-import type { Agent } from '../api/agent.ts'
+import { type Agent, agentDefaults } from '../api/agent.ts'
 import { agentPort, paths } from './names.ts'
 import {
   agentUser,
@@ -32,7 +32,7 @@ export interface SidecarRequest {
 
 /** The container and the volumes that a pod gets. */
 export function sidecarParts(agent: Agent, input: WorkloadInput, request: SidecarRequest) {
-  const drainSeconds = agent.spec.sidecar?.drainSeconds ?? 20
+  const drainSeconds = agent.spec.sidecar?.drainSeconds ?? agentDefaults.sidecar.drainSeconds
   const [bundle, secrets, operator] = bundleVolumes(agent, sidecarPrefix)
   const container = {
     name: sidecarContainer,
