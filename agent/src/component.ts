@@ -213,6 +213,28 @@ export interface SinkContext extends Context {
   readonly abandoning: AbortSignal
   /** In a bundle: keeps what the destination rejects for good. */
   readonly rejected?: TakeRejected | undefined
+  /** Where it may be replaced while it runs. */
+  readonly succession?: Succession | undefined
+}
+
+/**
+ * Which sink takes the place of another. A sink whose options change, as when a Secret is rotated, is built anew; requests of the old
+ * one that wait for another attempt are then sent with the credentials of the new one. The sender of a sink enters itself.
+ */
+export class Succession {
+  readonly senders: object[] = []
+  #next: Succession | undefined
+
+  succeededBy(next: Succession): void {
+    this.#next = next
+  }
+
+  /** That of the sink in force; undefined if it is this one. */
+  get latest(): Succession | undefined {
+    let latest = this.#next
+    for (let next = latest; next !== undefined; next = next.#next) latest = next
+    return latest
+  }
 }
 
 /**

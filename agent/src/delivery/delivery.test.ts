@@ -14,7 +14,13 @@ const retry: RetryOptions = { attempts: 10, initialMs: 1000, maxMs: 60_000, jitt
 
 function start(
   call: Call,
-  extra: { concurrency?: ConcurrencyLimit; rate?: RateLimit; retry?: RetryOptions; maxBodyBytes?: number } = {},
+  extra: {
+    concurrency?: ConcurrencyLimit
+    rate?: RateLimit
+    retry?: RetryOptions
+    authGraceMs?: number
+    maxBodyBytes?: number
+  } = {},
 ) {
   const clock = new FakeClock()
   const events = new RecordedEvents()
@@ -25,6 +31,7 @@ function start(
       concurrency: extra.concurrency ?? fixedConcurrency(1),
       rateLimit: extra.rate ?? new RateLimit(Number.MAX_SAFE_INTEGER, 1000),
       retry: extra.retry ?? retry,
+      authGraceMs: extra.authGraceMs,
       maxBodyBytes: extra.maxBodyBytes,
       rejected: (count, written, message) => kept.push(`${count} ${written(2).join('')} ${message}`),
     },
@@ -146,6 +153,56 @@ test.each<{ what: string; answer: Attempt; maxBodyBytes?: number; attempts?: num
     expect(kept).toEqual(says)
   },
 )
+
+test('refused credentials are tried again for the grace time, further refusals discard at once, and after calm there is time again', async () => {
+  const unauthorized: Attempt = {
+    outcome: 'rejected',
+    failure: { ...refusal, fields: { status: 401 } },
+    unauthorized: true,
+  }
+  const ended: string[] = []
+  let isRefused = true
+  let tries = 0
+  const { clock, delivery, events } = start(
+    async () => {
+      tries++
+      return isRefused ? unauthorized : { outcome: 'delivered' }
+    },
+    { authGraceMs: 60_000 },
+  )
+  const submit = (name: string) => delivery.submit(fakeRequest('a', (status) => ended.push(`${name} ${status}`)))
+  submit('first')
+  await clock.advance(59_000)
+  expect(ended).toEqual([])
+  expect(tries).toBeGreaterThan(5) // waits are short: somebody may have rotated the credential
+  await clock.advance(2_000)
+  expect(ended).toEqual(['first rejected'])
+  tries = 0
+  submit('second')
+  await clock.advance(0)
+  expect([...ended, tries]).toEqual(['first rejected', 'second rejected', 1])
+  await clock.advance(60_000)
+  submit('third')
+  await clock.advance(10_000)
+  isRefused = false
+  await clock.advance(15_000)
+  expect(ended.at(-1)).toBe('third delivered')
+  expect(events.counts.get('component_discarded_events_total intentional=false')).toBe(2)
+})
+
+test.each([
+  ['no grace time', { authGraceMs: 0 }],
+  ['no retries', { authGraceMs: 60_000, retry: { ...retry, attempts: 0 } }],
+])('with %s, refused credentials discard at once', async (_, options) => {
+  let tries = 0
+  const { clock, delivery, kept } = start(async () => {
+    tries++
+    return { outcome: 'rejected', failure: refusal, unauthorized: true }
+  }, options)
+  delivery.submit(fakeRequest('ab'))
+  await clock.advance(100_000)
+  expect([tries, kept]).toEqual([1, ['2 ab request_failed, status 400']])
+})
 
 test('an attempt that takes too long is given up and tried again', async () => {
   const clock = new FakeClock()

@@ -23,8 +23,8 @@ export type Attempt =
   | { readonly outcome: 'delivered' }
   /** Worth another attempt. */
   | { readonly outcome: 'retry'; readonly failure: Failure; readonly retryAfterMs?: number | undefined }
-  /** Another attempt would get the same answer. */
-  | { readonly outcome: 'rejected'; readonly failure: Failure }
+  /** Another attempt would get the same answer, unless it is the credentials that are refused, which may be rotated. */
+  | { readonly outcome: 'rejected'; readonly failure: Failure; readonly unauthorized?: boolean }
   /** The destination takes no request of this size, or not all of it together: halves are sent in its place. */
   | { readonly outcome: 'too_large'; readonly failure: Failure }
   /** The destination answered for each event; positions ascend, and together they are all events. */
@@ -46,6 +46,8 @@ export interface DeliveryOptions {
   readonly rateLimit: RateLimit
   readonly concurrency: ConcurrencyLimit
   readonly retry: RetryOptions
+  /** Milliseconds for which requests whose credentials are refused are tried again. */
+  readonly authGraceMs?: number | undefined
   /** Largest body before compression; larger requests are halved before they are sent. */
   readonly maxBodyBytes?: number | undefined
   /** Whether a request is too large by another measure; it is halved too. */
@@ -53,6 +55,9 @@ export interface DeliveryOptions {
   /** Takes what will not be delivered; `written` gives the bytes of the first so many events as text. */
   readonly rejected?: TakeRejected | undefined
 }
+
+/** Longest wait before credentials are tried again: they may have been rotated. */
+const maxAuthWaitMs = 15_000
 
 /** Why events are discarded when a request is given up. */
 const givenUp = 'Service call failed. No retries or retries exhausted.'
@@ -68,6 +73,8 @@ export class Delivery {
   #waiters: (() => void)[] = []
   #drainers: (() => void)[] = []
   #cancelTimer: (() => void) | undefined
+  /** When credentials were refused first, since there was no refusal for the grace time, and last. */
+  #refused: { readonly first: number; last: number } | undefined
 
   constructor(options: DeliveryOptions, call: Call, events: ComponentEvents, abandoning: AbortSignal, clock: Clock) {
     this.#options = options
@@ -158,8 +165,13 @@ export class Delivery {
           this.#events.sent(request.count, request.bytes)
           request.end('delivered')
           return
-        case 'rejected':
-          return this.#giveUp(request, attempt.failure, 'rejected')
+        case 'rejected': {
+          const isTried = attempt.unauthorized === true && this.#options.retry.attempts > 0
+          const grace = isTried ? this.#graceLeftMs() : 0
+          if (grace <= 0) return this.#giveUp(request, attempt.failure, 'rejected')
+          if (!(await this.#wait(request, backoff, attempt.failure, undefined, Math.min(grace, maxAuthWaitMs)))) return
+          break
+        }
         case 'too_large': {
           if (request.count === 1) return this.#discardTooLarge(request, attempt.failure)
           const [left, right] = request.halves()
@@ -211,23 +223,35 @@ export class Delivery {
     return attempt
   }
 
+  /** Milliseconds for which refused credentials are tried again, from now; 0 or less if the time is over. */
+  #graceLeftMs(): number {
+    const { authGraceMs = 0 } = this.#options
+    const now = this.#clock.now()
+    if (this.#refused === undefined || now - this.#refused.last >= authGraceMs)
+      this.#refused = { first: now, last: now }
+    else this.#refused.last = now
+    return this.#refused.first + authGraceMs - now
+  }
+
   /** Waits for the next attempt; false if there is none, and then the request has ended. */
   async #wait(
     request: Request,
     backoff: Backoff,
     failure: Failure,
     retryAfterMs: number | undefined,
+    maxMs = Number.POSITIVE_INFINITY,
   ): Promise<boolean> {
     if (this.#abandoning.aborted) {
       this.#discardAbandoned(request)
       return false
     }
-    const delay = backoff.next(retryAfterMs)
-    if (delay === undefined) {
+    const wanted = backoff.next(retryAfterMs)
+    if (wanted === undefined) {
       // Never tried again by the user's choice: the destination may be well later, and an origin may send once more.
       this.#giveUp(request, failure, this.#options.retry.attempts === 0 ? 'errored' : 'rejected')
       return false
     }
+    const delay = Math.min(wanted, maxMs)
     this.#events.error({
       type: failure.type,
       stage: 'sending',

@@ -229,6 +229,7 @@ class HttpSink implements AskingSink {
           maxMs: request.retry_max_duration_secs * 1000,
           jitter: request.retry_jitter_mode,
         },
+        authGraceMs: request.auth_grace_secs * 1000,
         maxBodyBytes: spec.maxBodyBytes,
         tooLarge: spec.tooLarge,
         rejected: context.rejected,
@@ -252,6 +253,7 @@ class HttpSink implements AskingSink {
         this.#delivery.submit(sealRequest(spec.finish?.(open, pool) ?? open, pool, codec, spec.assemble))
       },
     )
+    context.succession?.senders.push(this)
     const check = this.#healthcheckOf()
     if (check !== undefined) this.healthcheck = check
   }
@@ -342,9 +344,13 @@ class HttpSink implements AskingSink {
       return { outcome: 'rejected', failure: { type: 'request_failed', fields: transportFields(error) } }
     }
     try {
-      const { url, headers } = address
+      const { url } = address
+      const { headers, sign } = (outgoing.resends > 0 ? this.#successorTo(address, outgoing.key) : undefined) ?? {
+        headers: address.headers,
+        sign: spec.sign,
+      }
       const request: HttpRequest = { method: spec.method ?? 'POST', url, headers, body: outgoing.payload }
-      sent = spec.sign === undefined ? request : { ...request, headers: await spec.sign(request, signal) }
+      sent = sign === undefined ? request : { ...request, headers: await sign(request, signal) }
       response = await this.#client.send(sent, signal, spec.keepOfAnswer)
     } catch (error) {
       if (signal.aborted) throw error
@@ -355,6 +361,7 @@ class HttpSink implements AskingSink {
       return { outcome: 'retry', failure: { type: type ?? 'connection_failed', fields: transportFields(error) } }
     }
     const attempt = (spec.classify ?? classifyResponse)(response, outgoing)
+    const isUnauthorized = response.status === 401 || response.status === 403
     if (response.status >= 200 && response.status < 300) {
       this.#context.events.sentBytes(outgoing.payload.length, address.tags)
     } else if (this.#context.logger.isLevelEnabled('debug')) {
@@ -364,7 +371,27 @@ class HttpSink implements AskingSink {
         'A request was refused.',
       )
     }
-    return attempt
+    return attempt.outcome === 'rejected' && isUnauthorized ? { ...attempt, unauthorized: true } : attempt
+  }
+
+  /** How the sink that has taken the place of this one identifies itself, if it sends in the same form to the same address. */
+  #successorTo(
+    { url, headers }: Address,
+    key: string,
+  ): (Pick<HttpSinkSpec, 'sign'> & Pick<Address, 'headers'>) | undefined {
+    for (const sender of this.#context.succession?.latest?.senders ?? []) {
+      if (!(sender instanceof HttpSink)) continue
+      const { url: known, sign } = sender.#spec
+      const urls = typeof known === 'function' ? [known(key)] : typeof known === 'string' ? [known] : known
+      for (const text of urls) {
+        const address = sender.#address(text, key)
+        const isSame = (name: string) => address.headers[name] === headers[name]
+        if (address.url.href === url.href && isSame('content-type') && isSame('content-encoding')) {
+          return { headers: address.headers, sign }
+        }
+      }
+    }
+    return undefined
   }
 
   /** The address of requests of a partition: worked out once. */
@@ -499,7 +526,10 @@ function healthOf(attempt: Attempt): 'healthy' | 'unhealthy' | 'unknown' {
 }
 
 /** Makes the concurrency limit that the options ask for. */
-export function limitsOf(request: Omit<RequestOptions, 'headers'>, context: SinkContext): () => ConcurrencyLimit {
+export function limitsOf(
+  request: Pick<RequestOptions, 'adaptive_concurrency' | 'concurrency'>,
+  context: SinkContext,
+): () => ConcurrencyLimit {
   const { concurrency } = request
   if (concurrency === 'none') return () => fixedConcurrency(1)
   if (typeof concurrency === 'number') return () => fixedConcurrency(concurrency)

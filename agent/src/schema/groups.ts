@@ -150,6 +150,14 @@ export interface RequestDefaults {
   rtt_deviation_scale?: number
 }
 
+/** Of sinks that speak HTTP. */
+const authGrace = {
+  auth_grace_secs: uint(
+    'Seconds for which a request that the destination refuses with status 401 or 403 is tried again, before its events are discarded: time to rotate a credential. The time begins at the first refusal; when it is over, further refusals discard at once, until there was none for as long.',
+    { default: 300, zero: 'discard at once' },
+  ),
+}
+
 const requestMembers = (defaults: RequestDefaults) => ({
   concurrency: intOr(
     ['adaptive', 'none'],
@@ -219,6 +227,7 @@ export const request = (defaults: RequestDefaults = {}) =>
   group(
     {
       ...requestMembers(defaults),
+      ...authGrace,
       headers: map(text('Value of the header.'), 'Headers added to every request.', { default: {}, names: 'header' }),
     },
     'Limits, retries and timeouts of requests.',

@@ -220,7 +220,7 @@ export const messageBroker = defineSink({
   },
 })
 
-function requestSettings(options: Omit<RequestOptions, 'headers'>, context: SinkContext) {
+function requestSettings(options: Omit<RequestOptions, 'headers' | 'auth_grace_secs'>, context: SinkContext) {
   return {
     concurrency: limitsOf(options, context),
     rateLimit: new RateLimit(options.rate_limit_num, options.rate_limit_duration_secs * 1000),

@@ -367,7 +367,7 @@ test('temporary credentials that the service says have ended are looked up again
   }
 
   const fixed = { strategy: 'aws', access_key_id: 'AKID', secret_access_key: 'secret', session_token: 't' }
-  await using sink = await startSink('search_engine', { ...options, auth: fixed })
+  await using sink = await startSink('search_engine', { ...options, auth: fixed, request: { auth_grace_secs: 0 } })
   expect(await sink.deliver(events('a'))).toBe('rejected')
   expect(destination.requests).toHaveLength(3)
 })

@@ -31,6 +31,8 @@ const tooLarge = 'The event is larger than the destination takes.'
 const stopped = 'The time for a graceful stop was over.'
 
 const refusals = [301, 400, 401, 403, 404, 501]
+/** Refusals of credentials, which are tried again for a time. */
+const unauthorized = [401, 403]
 
 const well: Answer = { status: 200, body: '{"took":1,"errors":false,"items":[]}' }
 
@@ -81,10 +83,12 @@ function testSink({ type, options, messages, refusals: refused = refusals, event
         code: 'http_response_503',
       },
       ...refusals
-        .filter((status) => !refused.includes(status))
+        .filter((status) => !refused.includes(status) || unauthorized.includes(status))
         .map((answer) => ({ fault: String(answer), answer, requests: 2, code: `http_response_${answer}` })),
     ]
-  test.each(passing.filter(({ answer }) => typeof answer !== 'number' || !refused.includes(answer)))(
+  const isFinal = (answer: Answer) =>
+    typeof answer === 'number' && refused.includes(answer) && !unauthorized.includes(answer)
+  test.each(passing.filter(({ answer }) => !isFinal(answer)))(
     'delivers all events after $fault',
     async ({ answer, requests, type: errorType = 'request_failed', code, delayMs = 0 }) => {
       await using destination = await fakeDestination(answer, well)
@@ -124,7 +128,8 @@ function testSink({ type, options, messages, refusals: refused = refusals, event
 
   test.each(refused)('discards the events after %s', async (answer) => {
     await using destination = await fakeDestination(answer)
-    await using sink = await startSink(type, options(destination.url))
+    const request = unauthorized.includes(answer) ? { request: { auth_grace_secs: 0 } } : {}
+    await using sink = await startSink(type, { ...options(destination.url), ...request })
 
     expect(await sink.deliver(events())).toBe('rejected')
 

@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import type { Config } from '../config/config.ts'
 import { loadConfigObject } from '../config/load.ts'
 import { logBatch } from '../event/batch.ts'
 import { type BatchStatus, Finalizer } from '../event/finalizer.ts'
@@ -14,6 +15,7 @@ import type { Value } from '../event/value.ts'
 import { silentLogger } from '../telemetry/logger.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import { log } from '../testing/events.ts'
+import { reload } from './reload.ts'
 import { Topology } from './run.ts'
 
 let folder = ''
@@ -23,6 +25,7 @@ let metrics = new Metrics()
 /** A destination that answers each request when the test says so, by the path of the request. */
 const held = new Map<string, ServerResponse[]>()
 const bodies = new Map<string, string[]>()
+const credentials = new Map<string, (string | undefined)[]>()
 const server = createServer((request, response) => {
   const path = request.url ?? ''
   let body = ''
@@ -30,6 +33,7 @@ const server = createServer((request, response) => {
     body += part.toString()
   })
   request.on('end', () => {
+    credentials.set(path, [...(credentials.get(path) ?? []), request.headers.authorization])
     bodies.set(path, [...(bodies.get(path) ?? []), body])
     held.set(path, [...(held.get(path) ?? []), response])
   })
@@ -44,6 +48,7 @@ beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'penstock-ack-'))
   held.clear()
   bodies.clear()
+  credentials.clear()
   metrics = new Metrics()
   if (!server.listening) await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
 })
@@ -56,11 +61,20 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** Starts sinks and transforms behind a source, whose output the test uses itself. */
-async function start(config: { transforms?: object; sinks: Record<string, object> }): Promise<void> {
-  const loaded = loadConfigObject({ data_dir: folder, sources: { in: { type: 'stdin' } }, ...config })
+interface Components {
+  readonly transforms?: object
+  readonly sinks: Record<string, object>
+}
+
+function configOf(components: Components): Config {
+  const loaded = loadConfigObject({ data_dir: folder, sources: { in: { type: 'stdin' } }, ...components })
   if (!loaded.ok) throw new Error(loaded.problems.map((problem) => `${problem.path}: ${problem.message}`).join('\n'))
-  topology = new Topology(loaded.config, { logger: silentLogger, metrics })
+  return loaded.config
+}
+
+/** Starts sinks and transforms behind a source, whose output the test uses itself. */
+async function start(components: Components): Promise<void> {
+  topology = new Topology(configOf(components), { logger: silentLogger, metrics })
   await topology.build()
   topology.wire()
   for (const sink of topology.sinks.values()) sink.driver.start()
@@ -204,3 +218,34 @@ test.each([
   },
   20_000,
 )
+
+test.each(['memory', 'disk'])(
+  'events whose credential is refused are delivered when it is rotated, buffered in %s',
+  async (type) => {
+    const withToken = (token: string, path = 'a') => ({
+      sinks: { a: sink(path, ['in'], { ...(type === 'disk' ? disk : {}), auth: { strategy: 'bearer', token } }) },
+    })
+    await start(withToken('old'))
+    const sent = send({ n: 1 })
+    await answer('/a', 401)
+    expect(await reload(topology as Topology, configOf(withToken('new')))).toMatchObject({ outcome: 'reloaded' })
+    await answer('/a', 200)
+    expect(await sent).toBe('delivered')
+    expect(credentials.get('/a')).toEqual(['Bearer old', 'Bearer new'])
+    expect(bodies.get('/a')).toEqual(['{"n":1}\n', '{"n":1}\n'])
+    await vi.waitFor(() => expect(metrics.sum('component_sent_events_total', { component_id: 'a' })).toBe(1))
+  },
+)
+
+test('the credential of a sink that sends elsewhere is for itself alone', async () => {
+  const withToken = (token: string, path: string) => ({
+    sinks: { a: sink(path, ['in'], { auth: { strategy: 'bearer', token } }) },
+  })
+  await start(withToken('old', 'a'))
+  const sent = send({ n: 1 })
+  await answer('/a', 401)
+  expect(await reload(topology as Topology, configOf(withToken('new', 'b')))).toMatchObject({ outcome: 'reloaded' })
+  await answer('/a', 200)
+  expect(await sent).toBe('delivered')
+  expect(credentials.get('/a')).toEqual(['Bearer old', 'Bearer old'])
+})

@@ -4,15 +4,16 @@
 import { type DiskBufferOptions, type SinkBuffer, showBuffer } from '../buffers/buffer.ts'
 import { bufferFolder } from '../buffers/folder.ts'
 import { MemoryBuffer } from '../buffers/memory.ts'
-import type {
-  ComponentKind,
-  ProgramLog,
-  Sink,
-  Source,
-  SourceOutput,
-  Transform,
-  TransformOutput,
-  Turns,
+import {
+  type ComponentKind,
+  type ProgramLog,
+  type Sink,
+  type Source,
+  type SourceOutput,
+  Succession,
+  type Transform,
+  type TransformOutput,
+  type Turns,
 } from '../component.ts'
 import { minDiskBuffer } from '../config/component-options.ts'
 import type { ConfigGlobals, SinkConfig, SourceConfig, TransformConfig } from '../config/config.ts'
@@ -368,13 +369,14 @@ export class SinkNode implements Consumer {
   readonly limit: RepetitionLimit
   /** Ends what it does for a buffer; the same for all sinks that one after the other have that buffer. */
   readonly abandon: AbortController
+  readonly succession: Succession
   readonly #pressure: Pressure
   readonly #labels: Labels
 
   constructor(
     config: SinkConfig,
     sink: Sink,
-    kept: { readonly buffer: SinkBuffer; readonly abandon: AbortController },
+    kept: { readonly buffer: SinkBuffer; readonly abandon: AbortController; readonly succession: Succession },
     around: TopologyContext,
     own: Parts,
   ) {
@@ -383,6 +385,7 @@ export class SinkNode implements Consumer {
     this.sink = sink
     this.buffer = buffer
     this.abandon = kept.abandon
+    this.succession = kept.succession
     this.events = own.events
     this.logger = own.logger
     this.limit = own.limit
@@ -416,6 +419,7 @@ export async function buildSink(config: SinkConfig, around: TopologyContext, kep
   const abandon = kept?.abandon ?? new AbortController()
   const abandoning = AbortSignal.any([around.abandoning, abandon.signal])
   const own = parts(around, id, 'sink', declaration.type)
+  const succession = new Succession()
   const letters = around.bundle?.deadLetter === undefined ? undefined : new DeadLetters(id, declaration.type, around)
   const sink = await built('sink', id, () =>
     declaration.build(config.options, {
@@ -428,6 +432,7 @@ export async function buildSink(config: SinkConfig, around: TopologyContext, kep
       proxy: config.proxy,
       abandoning,
       rejected: letters === undefined ? undefined : (...rejected) => letters.take(...rejected),
+      succession,
     }),
   )
   let buffer = kept?.buffer
@@ -437,7 +442,7 @@ export async function buildSink(config: SinkConfig, around: TopologyContext, kep
     await sink.close()
     throw error
   }
-  return new SinkNode(config, sink, { buffer, abandon }, around, own)
+  return new SinkNode(config, sink, { buffer, abandon, succession }, around, own)
 }
 
 /** Counts of a sink with a durable buffer: what it gives up because the agent must end is kept for the next start, not lost. */

@@ -182,6 +182,8 @@ function putInForce(topology: Topology, change: Change): void {
     const old = topology.sinks.get(id)
     if (old === undefined) continue
     if (sinks.get(id)?.buffer === old.buffer) old.driver.release()
+    const successor = sinks.get(id)
+    if (successor !== undefined) old.succession.succeededBy(successor.succession)
     retired.push(old)
     topology.sinks.delete(id)
   }
