@@ -7,6 +7,7 @@ import { type KubeObject, keyOf, objectKey } from '../api/object.ts'
 import { type Artifact, type SecretRef, secretValue } from '../compile/artifact.ts'
 import { shapeVerdict } from '../compile/job.ts'
 import type { OperatorContext, OperatorPart } from '../context.ts'
+import { changesOf } from '../fleet/contents.ts'
 import type { Delivered, Delivery, KnownRevision, Offered } from '../fleet/delivery.ts'
 import { undoAnnotation } from '../fleet/undo.ts'
 import type { Cache } from '../kube/cache.ts'
@@ -41,6 +42,7 @@ import { workloadProblems } from '../workloads/render.ts'
 import { availabilityOf, type WorkloadObject, workloadKindOf } from './agent/available.ts'
 import { dropRevisions, narrowedOf, selectFragments, withValues } from './agent/desired.ts'
 import { isLost, type PodObject, podsOf } from './agent/pods.ts'
+import { keepRevision, rebaseRollout, triedRevisions } from './agent/rebase.ts'
 import { restored } from './agent/restored.ts'
 import { ClusterRights } from './agent/rights.ts'
 import { picked, planSecrets } from './agent/slots.ts'
@@ -50,7 +52,7 @@ import { type Applied, contendedMs, newApplied, ownedTypes, Workloads } from './
 import { AgentSecrets, unwatchedMs, ValueReader } from './agent-secrets.ts'
 import { Controller, ControllerMetrics } from './controller.ts'
 import { internalError } from './internal-error.ts'
-import { changedIn, fragmentsIn, shareFragments, valueKeys, wantedIn } from './revisions.ts'
+import { changedIn, forgetRevisions, fragmentsIn, valueKeys, wantedIn } from './revisions.ts'
 import { type AgentNode, policyOf } from './rollout-plan.ts'
 import { allowRecreate, recreation } from './volumes.ts'
 
@@ -392,10 +394,8 @@ export class AgentController implements AsyncDisposable {
       reasons.set(id, 'The bundle of the Agent is full; younger Pipelines give way to older ones.')
     delivered.evicted = reasons
     delivered.selected = new Map(entries.map(({ fragment }) => [fragment.id, fragment]))
-    if (isNew || !delivered.revisions.has(bundle.rev)) {
-      delivered.revisions.set(bundle.rev, bundle)
-      shareFragments(delivered.revisions)
-    }
+    if (isNew || delivered.revisions.get(bundle.rev)?.shards.length !== bundle.shards.length)
+      keepRevision(delivered, bundle)
     const request = agent.metadata.annotations?.[undoAnnotation]
     const back = goBack(delivered, delivered.revisions, request, bundle.rev, new Date().toISOString())
     Object.assign(delivered, back.state)
@@ -405,6 +405,10 @@ export class AgentController implements AsyncDisposable {
       const earlier = [...back.revision.fragments.values()].map((fragment) => ({ fragment, createdAt: '' }))
       const { of } = await withValues(earlier, stableFragments, read)
       for (const [id, value] of of) values.of.set(id, value)
+    }
+    if (back.revision === undefined) {
+      const createdAt = new Map(values.entries.map((entry) => [entry.fragment.id, entry.createdAt]))
+      await rebaseRollout(delivered, bundle, policyOf(agent.spec.rollout), createdAt, monotonicNow())
     }
     const waitMs = back.revision === undefined ? this.#advance(key, agent, memory, delivered, bundle) : undefined
     await this.#write(key, delivered, memory, values.of, signal)
@@ -484,19 +488,29 @@ export class AgentController implements AsyncDisposable {
     const now = monotonicNow()
     const { candidate, stable, record } = delivered
     const tried = fragmentsIn(delivered, candidate)
-    const changed = changedIn(tried, fragmentsIn(delivered, stable))
+    const runs = fragmentsIn(delivered, stable)
+    const changed = changedIn(tried, runs)
     const pods = podsOf(agent, this.#pods.values())
-    if (candidate !== undefined) memory.step.follow(`${candidate.rev} ${record.step ?? 0}`, pods)
+    // Its content follows what comes and goes; the rollout is the same.
+    if (candidate !== undefined) memory.step.follow(`${candidate.salt} ${record.begun} ${record.step ?? 0}`, pods)
     // Drops the reports of pods that are gone, which must not count as losses either.
-    const nodes =
+    const seen =
       agent.spec.mode === 'Sidecar' ? this.#sidecarsOf(key, memory, now) : this.#nodesOf(key, pods, memory, now)
+    const revisionOf = triedRevisions(delivered, candidate, changed)
+    const nodes = seen.map((node) => ({ ...node, revision: revisionOf(node.revision) }))
+    const reports = [...this.#delivery.reports(key)].map(({ revision, pipelines }) => ({
+      revision: revisionOf(revision),
+      pipelines,
+    }))
     const { state, events, recheckMs, isStarted } = advance(delivered, {
       now,
       policy: policyOf(agent.spec.rollout),
       bundle,
       tried,
       changed,
-      worse: worseIn(this.#delivery.reports(key), candidate, changed),
+      worse: worseIn(reports, candidate, changed),
+      isArrival: changesOf(bundle.fragments, runs).length === 0,
+      triesArrivals: candidate !== undefined && changesOf(tried, runs).length === 0,
       nodes,
       retryOf: (id) => this.#context.artifacts.get(id)?.retry,
     })
@@ -557,7 +571,7 @@ export class AgentController implements AsyncDisposable {
       config: secrets.config,
       manifestExtras: { delivery: agent?.spec.configDelivery, startSpreadMs: delivered.startSpreadMs },
     })
-    for (const rev of [...delivered.revisions.keys()]) if (!plan.kept.has(rev)) delivered.revisions.delete(rev)
+    forgetRevisions(delivered.revisions, plan.kept)
     const { named, digests } = plan
     await secrets.write(plan.values, plan.shards, canonicalJson(delivered.record), signal)
     // Only now: what agents are given is never newer than what a successor of this process finds.

@@ -51,5 +51,18 @@ export function changedIn(next: ReadonlyMap<string, Fragment>, before: ReadonlyM
   return changed
 }
 
+/** Of revisions that nothing needs, so many are known a while longer: an agent may load one and report it after the next is there. */
+const maxPassed = 64
+
+/** Drops the revisions that nothing needs, and of the newest of them all but what Pipelines they have. */
+export function forgetRevisions(revisions: Map<string, KnownRevision>, kept: ReadonlySet<string>): void {
+  const passed = [...revisions.keys()].filter((rev) => !kept.has(rev))
+  for (const rev of passed.slice(0, -maxPassed)) revisions.delete(rev)
+  for (const rev of passed.slice(-maxPassed)) {
+    const known = revisions.get(rev)
+    if (known !== undefined && known.shards.length > 0) revisions.set(rev, { ...known, shards: [] })
+  }
+}
+
 /** A revision as people see it. */
 export const shortRevision = (rev: string) => rev.slice(0, 12)

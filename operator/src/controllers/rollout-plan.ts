@@ -69,6 +69,9 @@ export interface AgentNode {
   readonly crashed: boolean
 }
 
+/** What is new counts as in force after so long, where agents that never end to load it would keep it in question for ever. */
+const maxArrivalMs = 300_000
+
 /** An agent that reports for so long that it waits for parts of the candidate will not get them by waiting. */
 export const maxWaitMs = 120_000
 
@@ -80,6 +83,8 @@ export interface TriedRevision {
   readonly step: number
   /** Since when all agents of the present step have run it, in milliseconds since the epoch; undefined before. */
   readonly since: number | undefined
+  /** When it was first tried. */
+  readonly begun?: number | undefined
 }
 
 export interface Observation {
@@ -93,6 +98,12 @@ export interface Observation {
   readonly changed: ReadonlySet<string>
   /** Of the changed ones, those whose events get lost more than twice as often where the candidate runs. */
   readonly worse: ReadonlySet<string>
+  /** Ids of pipelines that all agents got a while ago without a trial: nothing shows that they are innocent. */
+  readonly added?: ReadonlySet<string>
+  /** Whether pipelines only come or go between the stable revision and the desired one. */
+  readonly isArrival?: boolean
+  /** The same of the stable revision and the candidate. */
+  readonly triesArrivals?: boolean
   readonly nodes: readonly AgentNode[]
 }
 
@@ -135,23 +146,37 @@ export function decide(seen: Observation): Decision {
   }
   if (desired !== candidate.rev) {
     if (judged.culprits.size > 0 || isAtOnce(seen)) return begin(seen)
-    // Everybody has it, and going back to what was before it would be a step backwards.
-    if (candidate.percent >= 100 && waitingFor(seen, candidate) === 0) return { action: 'settle' }
+    // Everybody has it, and going back to what was before it would be a step backwards. Arrivals keep no change waiting.
+    const isOut = isArrived(seen) || waitingFor(seen, candidate) === 0
+    if (candidate.percent >= 100 && isOut) return { action: 'settle' }
   }
   if (judged.culprits.size > 0) return { action: 'none', why: judged.why }
+  const isOld = candidate.begun !== undefined && seen.now - candidate.begun >= maxArrivalMs
+  if (isOld && candidate.percent >= 100 && isArrived(seen)) return { action: 'settle' }
   return advance(seen, candidate)
 }
 
-/** Whether all agents get a revision at once. */
+/** Whether nothing but arrivals is tried, and no agent has yet to show by waiting whether it can load them. */
+function isArrived({ triesArrivals, nodes }: Observation): boolean {
+  return triesArrivals === true && !nodes.some(({ waitingSince, stale }) => waitingSince !== undefined && !stale)
+}
+
+/** Whether all agents get a revision at once: the canary is for changes of what runs. */
 function isAtOnce({ policy, nodes }: Observation): boolean {
   return policy.canary === null || policy.canary.percent >= 100 || nodes.length <= 1
+}
+
+/** Whether a change may join a candidate on its first agents: their bake begins anew then, once at most. */
+export function mayJoin(candidate: TriedRevision, { canary }: RolloutPolicy, now: number): boolean {
+  if (candidate.step > 0 || candidate.percent >= 100 || candidate.begun === undefined || canary === null) return false
+  return now - candidate.begun < canary.bakeMs
 }
 
 function begin(seen: Observation): Decision {
   const { policy, desired, nodes } = seen
   const salt = desired.slice(0, 12)
   const { canary } = policy
-  if (canary === null || isAtOnce(seen)) return { action: 'start', percent: 100, salt }
+  if (canary === null || seen.isArrival === true || isAtOnce(seen)) return { action: 'start', percent: 100, salt }
   // Who is lost would try nothing.
   const alive = nodes.filter(({ stale }) => !stale)
   // A share that chooses nobody would try nothing, and begin again without end.
@@ -170,7 +195,7 @@ interface Judgement {
 
 const innocent: Judgement = { culprits: new Set(), why: '', isWaiting: false, reasons: new Map() }
 
-function judge({ now, policy, changed, worse, nodes }: Observation, candidate: TriedRevision): Judgement {
+function judge({ now, policy, changed, worse, added, nodes }: Observation, candidate: TriedRevision): Judgement {
   const chosen = nodes.filter(({ node }) => takesCandidate(candidate, node))
   const culprits = new Set<string>()
   const onlyWaits = ({ waitingSince, stale, revision }: AgentNode) =>
@@ -190,6 +215,7 @@ function judge({ now, policy, changed, worse, nodes }: Observation, candidate: T
       // Nothing shows which change made an agent end, hang or wait: all of them are under suspicion.
       const isAny = node.crashed || node.stuck || onlyWaits(node)
       for (const id of isAny ? changed : node.failed) if (changed.has(id)) culprits.add(id)
+      if (isAny) for (const id of added ?? []) culprits.add(id)
     }
   }
   if (first === undefined) {
@@ -238,7 +264,7 @@ function advance(seen: Observation, candidate: TriedRevision): Decision {
   // All that were chosen are lost: others try it.
   if (alive.length > 0 && !alive.some(({ node }) => takesCandidate(candidate, node))) return begin(seen)
   // The first share is watched as a canary, and so are all where they got it at once.
-  const isCanary = candidate.percent < 100 && candidate.step === 0
+  const isCanary = (candidate.percent < 100 || seen.triesArrivals === true) && candidate.step === 0
   const bakeMs = policy.canary !== null && (isAtOnce(seen) || isCanary) ? policy.canary.bakeMs : policy.step.bakeMs
   if (candidate.since === undefined) return { action: 'watch', waitMs: bakeMs }
   const leftMs = candidate.since + bakeMs - now

@@ -18,6 +18,10 @@ export interface RolloutRecord {
   /** Of the candidate: its step, and since when all agents of that step have run it, RFC 3339. */
   readonly step?: number
   readonly since?: string
+  /** Of the candidate: when it was first tried. */
+  readonly begun?: string
+  /** Pipelines that all agents have got without a trial of their own, and when: if agents fail soon, they are under suspicion, too. */
+  readonly added?: Readonly<Record<string, string>>
   /** Contents that were taken back: they are not tried again before they change or `retry` does. */
   readonly rolledBack: Readonly<
     Record<string, { readonly hash: string; readonly retry?: string; readonly why: string }>

@@ -40,6 +40,11 @@ test.each([
     ...{ rolledBack: { 'shop/p': back('new') }, stable: new Map(), runs: [], still: ['shop/p'] },
   },
   {
+    sentence: 'a version that all agents got at once, as it was new, and that was rolled back does not run',
+    ...{ rolledBack: { 'shop/p': back('new') }, stable: new Map([['shop/p', fragment('shop/p', 'new')]]) },
+    ...{ runs: [], still: ['shop/p'] },
+  },
+  {
     sentence: 'a change ends the rollback',
     ...{ rolledBack: { 'shop/p': back('older') }, stable, runs: ['new'], still: [] },
   },

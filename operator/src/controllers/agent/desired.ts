@@ -32,6 +32,8 @@ export function selectFragments(
     if (back !== undefined && back.hash === artifact.hash && back.retry === artifact.retry) {
       still[artifact.id] = back
       fragment = stable.get(artifact.id)
+      // All agents have got it at once, as it was new: there is nothing to go back to.
+      if (fragment?.hash === back.hash) fragment = undefined
     }
     if (fragment !== undefined) entries.push({ fragment, createdAt: artifact.createdAt })
   }

@@ -63,7 +63,7 @@ test.each([
     before: state({}),
     given: seen({}),
     after: {
-      state: state({ candidate: { ...tried, percent: 100 }, record: { ...none, step: 0 }, why: '' }),
+      state: state({ candidate: { ...tried, percent: 100 }, record: { ...none, step: 0, begun: at }, why: '' }),
       reasons: ['RolloutStarted'],
       recheckMs: 60_000,
     },

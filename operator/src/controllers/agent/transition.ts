@@ -6,7 +6,7 @@ import type { Delivered, KnownRevision, RolloutRecord } from '../../fleet/delive
 import { remembered, undoneOf } from '../../fleet/undo.ts'
 import type { Fragment } from '../../render/fragment.ts'
 import { shortRevision } from '../revisions.ts'
-import { type AgentNode, type Decision, decide, type RolloutPolicy } from '../rollout-plan.ts'
+import { type AgentNode, type Decision, decide, type RolloutPolicy, type TriedRevision } from '../rollout-plan.ts'
 
 export type RolloutState = Readonly<Pick<Delivered, 'stable' | 'candidate' | 'record' | 'why'>>
 
@@ -26,6 +26,9 @@ export interface Seen {
   /** Ids of the pipelines that differ between the candidate and the stable revision. */
   readonly changed: ReadonlySet<string>
   readonly worse: ReadonlySet<string>
+  /** Whether pipelines only come or go between the stable revision and what is to run, and between it and the candidate. */
+  readonly isArrival?: boolean
+  readonly triesArrivals?: boolean
   readonly nodes: readonly AgentNode[]
   /** The `retry` annotation of a Pipeline. */
   retryOf(id: string): string | undefined
@@ -46,27 +49,75 @@ const maxRecheckMs = 10_000
 /** The state after the next decision about a rollout. */
 export function advance(before: RolloutState, seen: Seen): Transition {
   const { stable, candidate, record } = before
-  const step = record.step ?? 0
   const decision = decide({
     now: seen.now,
     policy: seen.policy,
     stable: stable?.rev,
-    candidate:
-      candidate === undefined
-        ? undefined
-        : {
-            rev: candidate.rev,
-            percent: candidate.percent,
-            salt: candidate.salt,
-            step,
-            since: Date.parse(record.since ?? '') || undefined,
-          },
+    candidate: triedOf(before),
+    added: new Set(Object.keys(record.added ?? {})),
+    ...(seen.isArrival === undefined ? {} : { isArrival: seen.isArrival }),
+    ...(seen.triesArrivals === undefined ? {} : { triesArrivals: seen.triesArrivals }),
     desired: seen.bundle.rev,
     changed: seen.changed,
     worse: seen.worse,
     nodes: seen.nodes,
   })
   return carryOut(decision, { stable, candidate, record, why: '' }, seen)
+}
+
+/** The candidate as the plan sees it. */
+export function triedOf({ candidate, record }: Pick<RolloutState, 'candidate' | 'record'>): TriedRevision | undefined {
+  if (candidate === undefined) return undefined
+  const { rev, percent, salt } = candidate
+  const at = (time: string | undefined) => Date.parse(time ?? '') || undefined
+  return { rev, percent, salt, step: record.step ?? 0, since: at(record.since), begun: at(record.begun) }
+}
+
+/** For so long a Pipeline that all agents have got at once is under suspicion. */
+const addedMs = 300_000
+/** The record is an annotation. */
+const maxAdded = 500
+
+/** The record with Pipelines that all agents get without a trial, and without those that have proved themselves. */
+export function withAdded(record: RolloutRecord, ids: readonly string[], now: number): RolloutRecord {
+  const { added = {}, ...rest } = record
+  const at = new Date(now).toISOString()
+  const recent = Object.entries(added).filter(([, time]) => now - Date.parse(time) < addedMs)
+  const all = [...recent, ...ids.map((id) => [id, at] as const)].slice(-maxAdded)
+  return all.length === 0 ? rest : { ...rest, added: Object.fromEntries(all) }
+}
+
+/** Contents that have taken in what has come and gone, rendered; those that are the same are not given. */
+export interface Rebased {
+  readonly stable?: KnownRevision
+  /** Null: nothing is left to try. */
+  readonly candidate?: KnownRevision | null
+  readonly added: readonly string[]
+  /** Whether changes have joined those that are tried. */
+  readonly hasJoined: boolean
+}
+
+/** The state with these contents: the rollout stays as far as it is. */
+export function rebase(before: RolloutState, rebased: Rebased, now: number): RolloutState {
+  let record = withAdded(before.record, rebased.added, now)
+  let { stable, candidate } = before
+  if (rebased.stable !== undefined) {
+    const { rev, shards } = rebased.stable
+    stable = { rev, shards }
+    record = { ...record, history: remember(record, 'RolledOut', rev, now) }
+  }
+  if (rebased.candidate === null) {
+    candidate = undefined
+    record = withoutStep(record)
+  } else if (rebased.candidate !== undefined && candidate !== undefined) {
+    const { rev, shards } = rebased.candidate
+    candidate = { ...candidate, rev, shards }
+    if (rebased.hasJoined) {
+      const { since: _, ...others } = record
+      record = others
+    }
+  }
+  return { ...before, stable, candidate, record }
 }
 
 function carryOut(decision: Decision, before: RolloutState, seen: Seen): Transition {
@@ -86,7 +137,7 @@ function carryOut(decision: Decision, before: RolloutState, seen: Seen): Transit
       const { percent, salt } = decision
       const message = `Revision ${shortRevision(bundle.rev)} goes to ${percent}% of the agents.`
       return to(
-        { candidate: { ...revision, percent, salt }, record: { ...withoutStep(record), step: 0 } },
+        { candidate: { ...revision, percent, salt }, record: begunAt(record, seen.now) },
         policy.canary?.bakeMs ?? policy.step.bakeMs,
         [{ type: 'Normal', reason: 'RolloutStarted', message }],
       )
@@ -95,7 +146,7 @@ function carryOut(decision: Decision, before: RolloutState, seen: Seen): Transit
       if (candidate === undefined) return to({})
       const next: Candidate = { ...candidate, percent: decision.percent }
       return to(
-        { candidate: next, record: { ...withoutStep(record), step: (record.step ?? 0) + 1 } },
+        { candidate: next, record: { ...withoutStep(record), ...begunOf(record), step: (record.step ?? 0) + 1 } },
         policy.step.bakeMs,
       )
     }
@@ -104,7 +155,9 @@ function carryOut(decision: Decision, before: RolloutState, seen: Seen): Transit
     case 'settle': {
       const stable = candidate === undefined ? before.stable : { rev: candidate.rev, shards: candidate.shards }
       const history = remember(record, 'RolledOut', candidate?.rev ?? bundle.rev, seen.now)
-      return to({ stable, candidate: undefined, record: { ...withoutStep(record), history } }, 0)
+      const arrived = seen.triesArrivals === true ? [...seen.changed].filter((id) => seen.tried.has(id)) : []
+      const settled = withAdded(withoutStep(record), arrived, seen.now)
+      return to({ stable, candidate: undefined, record: { ...settled, history } }, 0)
     }
     case 'drop':
       return to({ candidate: undefined, record: withoutStep(record) })
@@ -153,7 +206,11 @@ function takenBack(
   const history = remember(record, 'RolledBack', rev, now)
   const message = `Revision ${shortRevision(rev)} is taken back: ${why}.`
   return {
-    state: { ...before, candidate: undefined, record: { ...withoutStep(record), rolledBack, history } },
+    state: {
+      ...before,
+      candidate: undefined,
+      record: { ...without(withoutStep(record), culprits), rolledBack, history },
+    },
     events: [{ type: 'Warning', reason: 'RolledBack', message }],
     // What is left of it is rendered next.
     recheckMs: 0,
@@ -211,6 +268,18 @@ function remember(record: RolloutRecord, result: string, revision: string, now: 
   return remembered(record.history, { revision, at: new Date(now).toISOString(), result })
 }
 
-function withoutStep({ step: _, since: __, ...record }: RolloutRecord): RolloutRecord {
+/** The record without what is known of Pipelines that were taken back. */
+function without({ added = {}, ...record }: RolloutRecord, culprits: ReadonlySet<string>): RolloutRecord {
+  const left = Object.entries(added).filter(([id]) => !culprits.has(id))
+  return left.length === 0 ? record : { ...record, added: Object.fromEntries(left) }
+}
+
+const begunOf = ({ begun }: RolloutRecord) => (begun === undefined ? {} : { begun })
+
+function begunAt(record: RolloutRecord, now: number): RolloutRecord {
+  return { ...withoutStep(record), step: 0, begun: new Date(now).toISOString() }
+}
+
+function withoutStep({ step: _, since: __, begun: ___, ...record }: RolloutRecord): RolloutRecord {
   return record
 }
