@@ -1,6 +1,7 @@
 // The dead letter sink: it gets the events that programs give up on, and those that other destinations reject.
 
 import { isTable } from '@penstock/agent/schema/walk'
+import { compileTemplate, templateProblem } from '@penstock/agent/template'
 import type { CompiledPipeline, Table } from './compiled.ts'
 import type { Report } from './report.ts'
 import type { Scope } from './scope.ts'
@@ -33,7 +34,7 @@ export function deadLetterOf(
   const programs = Object.entries(transforms).filter(([, { type }]) => type === 'remap')
   // What a destination rejects has no event any more, and so not what its source has captured: a sink whose owner enforces values by
   // that (T13), or that uses it itself, does not get it.
-  const takesRejected = sink !== undefined && !mentions(sink, '%vector.')
+  const takesRejected = sink !== undefined && !readsCaptured(sink)
   const others = takesRejected ? Object.keys(sinks).filter((each) => each !== id).length : 0
   const most = letter['maxEventsPerSecond']
   // Programs and sinks know nothing of each other: each has its part of the whole.
@@ -50,9 +51,12 @@ export function deadLetterOf(
   return { sink: id, ...(part === undefined ? {} : { perSecond: part }) }
 }
 
-/** Whether a text below a value, or a key, has a part. */
-function mentions(value: unknown, part: string): boolean {
-  if (typeof value === 'string') return value.includes(part)
-  if (Array.isArray(value)) return value.some((item) => mentions(item, part))
-  return isTable(value) && Object.entries(value).some(([key, item]) => key.includes(part) || mentions(item, part))
+/** Whether a template below a value, or in a key, takes what sources capture beside the fields of an event. */
+function readsCaptured(value: unknown): boolean {
+  if (typeof value === 'string') {
+    if (templateProblem(value) !== undefined) return false
+    return compileTemplate(value).paths.some(({ root, segments }) => root === 'metadata' && segments[0] === 'vector')
+  }
+  if (Array.isArray(value)) return value.some(readsCaptured)
+  return isTable(value) && Object.entries(value).some(([key, item]) => readsCaptured(key) || readsCaptured(item))
 }
