@@ -13,8 +13,8 @@ export interface EventMetadata {
 export const noMetadata: EventMetadata = Object.freeze({ value: Object.freeze({}), secrets: Object.freeze({}) })
 
 export class LogEvent {
-  /** The root. Its owner may change the root object in place, and calls `changed` after it. */
-  fields: ValueObject
+  /** The root. Its owner may change the root object in place, and calls `changed` after it. An accessor in `DeferredEvent`. */
+  declare fields: ValueObject
   metadata: EventMetadata
   #size = -1
   #shape: Shape | null | undefined

@@ -201,6 +201,11 @@ export class Program implements Runs {
     return this.#generated.code
   }
 
+  /** Whether its runs have a budget. */
+  get isMetered(): boolean {
+    return this.#meter !== undefined
+  }
+
   get writes(): boolean {
     return this.#generated.writesEvent || this.#generated.writesMetadata
   }

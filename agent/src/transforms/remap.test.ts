@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Transform } from '../component.ts'
+import { DeferredEvent } from '../event/deferred.ts'
 import { Finalizer } from '../event/finalizer.ts'
 import type { LogEvent } from '../event/log.ts'
 import { MetricEvent } from '../event/metric.ts'
@@ -14,7 +15,7 @@ import { type ErrorReport, loggingEvents } from '../telemetry/component-events.t
 import { factsOnly } from '../telemetry/facts.ts'
 import { type Logger, silentLogger } from '../telemetry/logger.ts'
 import { log } from '../testing/events.ts'
-import { batchOf, RecordedEvents, runTransform, testGlobals } from '../testing/harness.ts'
+import { batchOf, buildTransform, RecordedEvents, runTransform, testGlobals } from '../testing/harness.ts'
 
 function fields(events: readonly (LogEvent | MetricEvent)[] | undefined): unknown[] {
   // Absent fields are undefined properties.
@@ -25,6 +26,27 @@ test('a program replaces, sets and removes fields', async () => {
   const source = '. = parse_json!(.message)\n.env = "prod"\n.size = to_int!(.size)\ndel(.secret)'
   const sent = await runTransform('remap', { source }, [log({ message: '{"a":1,"size":"7","secret":true}' })])
   expect(fields(sent.get(''))).toEqual([{ a: 1, size: 7, env: 'prod' }])
+})
+
+test('events of which no objects are made stay in order, and those of other holders as they came', async () => {
+  const source = '. = parse_json!(.message)\n.env = "prod"'
+  const texts = ['{"a":1}', '{"a":1,"a":2}', 'no JSON', '{"a":3}']
+  const batch = batchOf(texts.map((message) => log({ message })))
+  const other = batch.share()
+  const errors = new RecordedEvents()
+  const transform = await buildTransform('remap', { source, drop_on_error: true }, errors)
+  let kept: readonly (LogEvent | MetricEvent)[] = []
+  await transform.transform(batch, {
+    send({ events }) {
+      kept = events
+      return undefined
+    },
+  })
+  expect(kept.map((event) => event instanceof DeferredEvent)).toEqual([true, false, true])
+  expect(fields(kept)).toEqual([1, 2, 3].map((a) => ({ a, env: 'prod' })))
+  expect(errors.counts.get('component_errors_total')).toBe(1)
+  expect(errors.counts.get('component_discarded_events_total intentional=false')).toBe(1)
+  expect(fields(other.events)).toEqual(texts.map((message) => ({ message })))
 })
 
 test('an array makes one event of each element, and what is no object stands under the message key', async () => {

@@ -15,6 +15,7 @@ import { metricReader } from '../remap/own-metrics.ts'
 import { type CompileOptions, compileProgram, Program, type Runs } from '../remap/program.ts'
 import { RemoteProgram } from '../remap/remote.ts'
 import { type ProgramRules, platformRules } from '../remap/rules.ts'
+import { Splice, splicedProgram } from '../remap/splice.ts'
 import { bool, float, list, oneOf, optional, path, program, text } from '../schema/options.ts'
 import { TokenBucket } from '../timing/token-bucket.ts'
 
@@ -172,6 +173,8 @@ interface RemapOptions {
 
 class Remap {
   readonly #program: Program | RemoteProgram
+  /** Runs the program later, or not at all. */
+  readonly #splice: Splice | undefined
   readonly #options: RemapOptions
   readonly #context: TransformContext
   // Of the batch at hand.
@@ -189,6 +192,8 @@ class Remap {
 
   constructor(program: Program | RemoteProgram, options: RemapOptions, context: TransformContext) {
     this.#program = program
+    const spliced = program instanceof Program ? splicedProgram(program) : undefined
+    if (spliced !== undefined) this.#splice = new Splice(program as Program, spliced)
     this.#options = options
     this.#context = context
     const perSecond = options.reroute_dropped_limit
@@ -238,11 +243,20 @@ class Remap {
     const { writes, changes } = program
     const before = this.#before
     // A program that writes nothing may look at events that others have too.
-    const events = writes ? ownEvents(batch) : batch.events
+    const splice = this.#splice
+    const events = writes && splice === undefined ? ownEvents(batch) : batch.events
     const frame = program.frame
     const kept: LogEvent[] = []
     for (let index = 0; index < events.length; index++) {
-      const event = events[index] as LogEvent
+      let event = events[index] as LogEvent
+      if (splice !== undefined) {
+        const deferred = splice.defer(event)
+        if (deferred !== undefined) {
+          kept.push(deferred)
+          continue
+        }
+        if (batch.shared) event = event.measuredCopy()
+      }
       const { metadata } = event
       if (changes !== undefined) {
         for (let field = 0; field < changes.length; field++) before[field] = event.fields[changes[field] as string]

@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest'
 import { Body } from '../../event/body.ts'
-import { LogEvent } from '../../event/log.ts'
+import { DeferredEvent } from '../../event/deferred.ts'
+import { LogEvent, noMetadata } from '../../event/log.ts'
 import { MetricEvent, type MetricParts } from '../../event/metric.ts'
-import { Bytes, Float, Regex, type Value } from '../../event/value.ts'
+import { Bytes, Float, Regex, type Value, type ValueObject } from '../../event/value.ts'
+import { JsonSplicer } from '../../formats/json-splice.ts'
 import { type EncodingOptions, encoding, outgoingFraming, screenCodecs } from '../../schema/groups.ts'
 import { parseOptions } from '../../schema/validate.ts'
 import { at } from '../../testing/events.ts'
@@ -44,6 +46,24 @@ const rich = log({
 })
 const metric = (parts: Partial<MetricParts>) =>
   new MetricEvent({ name: 'm', kind: 'absolute', value: { type: 'gauge', value: 1 }, ...parts })
+
+test.each([
+  { codec: 'json' },
+  { codec: 'json', json: { pretty: true } },
+  { codec: 'json', only_fields: ['b'] },
+  { codec: 'json', except_fields: ['b'] },
+  { codec: 'native_json' },
+  { codec: 'logfmt' },
+])('an event whose fields are made later is written as any other (%j)', (given) => {
+  const splicer = new JsonSplicer({ merges: false, members: new Map() })
+  const text = '{"b":"x y","a":1.5}'
+  const deferral = {
+    make: () => JSON.parse(text) as ValueObject,
+    writeJson: (before: ValueObject, body: Body) => splicer.write(text, before, body),
+  }
+  const deferred = () => new DeferredEvent({}, noMetadata, deferral, splicer.sizeOf(text, {}))
+  expect(encoded(given, deferred())).toBe(encoded(given, log({ b: 'x y', a: 1.5 })))
+})
 
 test.each<[string, object, LogEvent, string]>([
   [

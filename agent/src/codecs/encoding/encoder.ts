@@ -9,6 +9,7 @@
 // The bytes of an event go straight into the body. Only `compile…` throws (PenstockError).
 
 import type { Body } from '../../event/body.ts'
+import { DeferredEvent } from '../../event/deferred.ts'
 import { LogEvent } from '../../event/log.ts'
 import type { MetricEvent } from '../../event/metric.ts'
 import { Bytes, getField, type ValueObject } from '../../event/value.ts'
@@ -47,9 +48,11 @@ export function compileEncoder(
   const codec = 'codec' in options ? options.codec : 'json'
   const transformer = compileTransformer(options)
   const write = compileCodec(options, codec, messageKey, screen)
+  const isPlainJson = codec === 'json' && transformer === undefined && !('json' in options && options.json?.pretty)
   return {
     codec,
     encode(event, body) {
+      if (isPlainJson && event instanceof DeferredEvent && event.writeJson(body)) return undefined
       const start = body.length
       const fields =
         event instanceof LogEvent

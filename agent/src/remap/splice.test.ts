@@ -1,0 +1,301 @@
+// Both ways to the JSON of an event give the same bytes and sizes: a run of the program, and the splicer.
+
+import { expect, test } from 'vitest'
+import { Body } from '../event/body.ts'
+import { DeferredEvent } from '../event/deferred.ts'
+import { LogEvent } from '../event/log.ts'
+import { Timestamp } from '../event/timestamp.ts'
+import { Bytes, Float, type ValueObject } from '../event/value.ts'
+import { writeJson, writeJsonTo } from '../formats/json.ts'
+import { isFailure } from './function.ts'
+import { compileProgram, type Program } from './program.ts'
+import { restrictedRules } from './rules.ts'
+import { Splice, splicedProgram } from './splice.ts'
+
+function compile(source: string, rules?: typeof restrictedRules): Program {
+  const compiled = compileProgram(source, { rules })
+  if (!compiled.ok) throw new Error(compiled.rendered)
+  return compiled.program
+}
+
+function spliceOf(program: Program): Splice {
+  const spliced = splicedProgram(program)
+  if (spliced === undefined) throw new Error('The program is not spliced.')
+  return new Splice(program, spliced)
+}
+
+const merged = '. = merge(., object!(parse_json!(.message)))\ndel(.message)'
+const replaced = '. = parse_json!(.message)\n.env = "prod"\n.n = 5\n.f = 2.0\ndel(.a)\n.b = "x\\ny"\ndel(.env)'
+const programs = [
+  merged,
+  replaced,
+  '. = object!(parse_json!(.message))',
+  '. = merge(., object!(parse_json!(.message)))\n.file = {"z": [1, {}], "a": null}\n.message = true',
+]
+
+function before(message: string): ValueObject {
+  const orchestrator = { pod_labels: { app: 'ü"', b: 'c' }, pod_name: 'p' }
+  const timestamp = new Timestamp(1_700_000_000_123, 456_000)
+  return { file: '/var/log/a "b"', message, orchestrator, gone: undefined, stream: 'stdout', timestamp, n: 1.5 }
+}
+
+/** Whether the text was spliced; fails where that gives something else than a run of the program. */
+function compare(program: Program, splice: Splice, text: string): boolean {
+  const fields = before(text)
+  const deferred = splice.defer(new LogEvent(fields))
+  const isFailed = isFailure(program.run(before(text), new LogEvent({}).metadata, true))
+  if (deferred === undefined) return false
+  expect(isFailed, text).toBe(false)
+  const expected = program.frame.root as ValueObject
+  const body = new Body(1)
+  expect(deferred.writeJson(body)).toBe(true)
+  expect(body.view().toString(), text).toBe(writeJson(expected))
+  expect(deferred.size, text).toBe(new LogEvent(expected).size)
+  expect(fields).toEqual(before(text))
+  expect(writeJson(deferred.fields), text).toBe(writeJson(expected))
+  return true
+}
+
+/** Numbers below a bound, the same ones for the same seed. */
+function numbersOf(seed: number): (bound: number) => number {
+  let state = seed
+  return (bound) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return Math.floor((state / 2 ** 32) * bound)
+  }
+}
+
+const scalars = [
+  ...['0', '-0', '7', '-7', '10', '999', '1000', '123456', '1234567', '999999999999999', '1234567890123456'],
+  ...['9007199254740991', '9007199254740993', '-9007199254740993', '12345678901234567', '123456789012345678'],
+  ...[
+    '1700000000000000001',
+    '9223372036854775807',
+    '9223372036854775808',
+    '-9223372036854775808',
+    '99999999999999999999',
+  ],
+  ...[
+    '1.5',
+    '1.50',
+    '1.0',
+    '-0.0',
+    '0.1',
+    '0.00001',
+    '0.00002',
+    '0.000001',
+    '0.123456789012345',
+    '0.30000000000000004',
+  ],
+  ...['123456789.123456', '1234567890123.25', '1e3', '1E-7', '1.5e300', '1e999', '01', '1.', '.5', '-', '+1', '1e'],
+  ...[
+    'true',
+    'false',
+    'null',
+    'tru',
+    'nul',
+    'NaN',
+    '""',
+    '"a"',
+    '"ü€😀"',
+    '"\u2028\u007f"',
+    '"\\u003c"',
+    '"\\n\\t\\"\\\\"',
+  ],
+  ...[
+    '"\\/"',
+    '"\\ud83d\\ude00"',
+    '"\\ud83d"',
+    '"\\x"',
+    '"\t"',
+    '"\u0000"',
+    '"open',
+    '"\\',
+    '"\\u12',
+    '{}',
+    '[]',
+    '{"b":1,"a":2}',
+  ],
+  ...[
+    '{"a":1,"a":2}',
+    '[1,2.0,{"x":[]}]',
+    '[1,]',
+    '[}',
+    '{"a":[1}',
+    '{ "a" : 1 }',
+    '[1.50, "\\u0041"]',
+    '{"__proto__":1}',
+  ],
+  ...['['.repeat(70) + ']'.repeat(70), '['.repeat(60) + ']'.repeat(60), '"\ud800"', `"${'long '.repeat(60)}"`],
+]
+const names = [
+  ...[
+    'a',
+    'b',
+    'n',
+    'f',
+    'env',
+    'file',
+    'message',
+    'stream',
+    'timestamp',
+    'orchestrator',
+    'level',
+    'Zone',
+    '_x',
+    '',
+    '0',
+    '10',
+    'a b',
+  ],
+  ...['ü', 'x\\n', '__proto__', 'constructor', 'toString', 'gone', 'k'.repeat(200), "it's", 'a\u007f'],
+]
+const blanks = ['', '', '', '', '', ' ', '\t', '\n', '\r  ', '\u00a0', '\ufeff']
+
+function textOf(next: (bound: number) => number): string {
+  const one = (of: readonly string[]) => of[next(of.length)] as string
+  const gap = () => (next(6) === 0 ? one(blanks) : '')
+  const members = Array.from({ length: next(8) }, () => {
+    // Most are harmless: a text with many odd members is hardly ever taken.
+    const name = next(12) === 0 ? one(names) : (names[next(12)] as string)
+    const value = next(8) === 0 ? one(scalars) : one(['1', '"text"', 'true', '12.25', '"ä"', '1700000000000000001'])
+    return `${gap()}"${name}"${gap()}:${gap()}${value}${gap()}`
+  })
+  const text = `${gap()}{${members.join(',')}${gap()}}${gap()}`
+  if (next(10) > 0) return text
+  const at = next(text.length)
+  return text.slice(0, at) + one(['', '"', '}', ',', '\\', '\u0000', '1', '{']) + text.slice(at + next(3))
+}
+
+test.each(programs)('what is spliced is what a run gives: %s', (source) => {
+  const program = compile(source)
+  const seed = (Math.random() * 2 ** 32) >>> 0
+  const next = numbersOf(seed)
+  let splice = spliceOf(program)
+  let spliced = 0
+  for (let round = 0; round < 6000; round++) {
+    // Now and then nothing is known.
+    if (next(500) === 0) splice = spliceOf(program)
+    const text = textOf(next)
+    try {
+      if (compare(program, splice, text)) spliced++
+    } catch (error) {
+      throw new Error(`Seed ${seed}, text ${JSON.stringify(text)}`, { cause: error })
+    }
+  }
+  expect(spliced).toBeGreaterThan(1500)
+})
+
+test.each(programs)('each kind of value alone, and cut off anywhere: %s', (source) => {
+  const program = compile(source)
+  const splice = spliceOf(program)
+  for (const value of scalars) {
+    const text = `{"v":${value},"w":${value}}`
+    for (const part of [text, text.slice(0, -1), text.slice(0, 5 + value.length)]) compare(program, splice, part)
+  }
+  for (const name of names) compare(program, splice, `{"${name}":1,"${name}":2}`)
+  for (const name of names) compare(program, splice, `{"${name}":1}`)
+  expect(compare(program, splice, '{"v":1.5,"w":[2]}')).toBe(true)
+})
+
+test('what the last text has left behind is part of no other', () => {
+  const program = compile(merged)
+  const splice = spliceOf(program)
+  const secret = `{"secret":"${'s'.repeat(4000)}"}`
+  for (const text of ['{"a":"', '{"a":1', '{"a":tr', '{', '{"a', '{"a":[', '{"a":"\\', '']) {
+    expect(compare(program, splice, secret)).toBe(true)
+    expect(compare(program, splice, text)).toBe(false)
+  }
+})
+
+test('long texts, many members and many keys are left to the program', () => {
+  const program = compile(merged)
+  const splice = spliceOf(program)
+  const withMembers = (count: number, first = 0) =>
+    `{${Array.from({ length: count }, (_, index) => `"m${first + index}":${index}`).join(',')}}`
+  expect(compare(program, splice, `{"a":"${'x'.repeat(16_000)}"}`)).toBe(true)
+  expect(compare(program, splice, `{"a":"${'x'.repeat(17_000)}"}`)).toBe(false)
+  expect(compare(program, splice, withMembers(64))).toBe(true)
+  expect(compare(program, splice, withMembers(65))).toBe(false)
+  for (let first = 0; first < 2000; first += 50) compare(program, splice, withMembers(50, first))
+  expect(compare(program, splice, withMembers(2, 5000))).toBe(false)
+  expect(compare(program, splice, withMembers(64))).toBe(true)
+})
+
+test('fields of the event may differ from one event to the next', () => {
+  const program = compile(merged)
+  const splice = spliceOf(program)
+  const shared = { nested: 'x'.repeat(70_000) }
+  const all: ValueObject[] = [
+    { a: 1, message: '{"b":1}', c: 'one' },
+    { c: 'two', message: '{"b":1}', a: shared },
+    { message: '{"a":null}', a: shared, d: 'three' },
+    { message: '{"c":1}' },
+    { message: '{}', c: 'two', x: [1], d: null, a: 'y'.repeat(70_000) },
+    { message: '{}', c: 'two', x: [2], d: null, a: 'z'.repeat(70_000) },
+  ]
+  for (const fields of [...all, ...all]) {
+    const deferred = splice.defer(new LogEvent(fields))
+    program.run(fields, new LogEvent({}).metadata, false)
+    const body = new Body(64)
+    expect(deferred?.writeJson(body)).toBe(true)
+    expect(body.view().toString()).toBe(writeJson(program.frame.root))
+    expect(deferred?.size).toBe(new LogEvent(program.frame.root as ValueObject).size)
+  }
+})
+
+test('values that are not text, and invalid text, are left to the program', () => {
+  const splice = spliceOf(compile(merged))
+  for (const message of [new Bytes(Buffer.from([0x7b, 0xff])), 5, null, undefined, new Float(1), {}]) {
+    expect(splice.defer(new LogEvent({ message }))).toBeUndefined()
+  }
+})
+
+test.each([
+  '. = merge(., object!(parse_json!(.message)), deep: true)',
+  '. = merge({}, object!(parse_json!(.message)))',
+  '. = parse_json!(.message, max_depth: 2)',
+  '. = parse_json!(.a.b)',
+  '.x = parse_json!(.message)',
+  '. = parse_json!(.message)\n.a.b = 1',
+  '. = parse_json!(.message)\n.a = .b',
+  '. = parse_json!(.message)\ndel(.a.b)',
+  '. = parse_json!(.message)\n%a = 1',
+  '. = parse_json!(.message)\n.a = now()',
+  '. = parse_json!(.message)\n."ü" = 1',
+  '. = parse_json!(.message)\nif true { del(.a) }',
+])('a program that does anything else runs: %s', (source) => {
+  expect(splicedProgram(compile(source))).toBeUndefined()
+})
+
+test('a program with a budget runs', () => {
+  expect(splicedProgram(compile(merged))).toBeDefined()
+  expect(splicedProgram(compile(merged, restrictedRules))).toBeUndefined()
+})
+
+test('events whose fields are asked for are deferred no more', () => {
+  const splice = spliceOf(compile(merged))
+  let deferred = 0
+  for (let round = 0; round < 20_000; round++) {
+    const event = splice.defer(new LogEvent({ message: '{"a":1}' }))
+    if (event === undefined) continue
+    deferred++
+    expect(event.fields['a']).toBe(1)
+  }
+  expect(deferred).toBeLessThan(5000)
+})
+
+test('a deferred event is an event like any other once its fields are there', () => {
+  const event = spliceOf(compile(merged)).defer(new LogEvent({ message: '{"a":1}', b: 2 }))
+  if (!(event instanceof DeferredEvent)) throw new Error('It is not deferred.')
+  const copy = event.measuredCopy()
+  expect(copy.fields).toEqual({ a: 1, b: 2, message: undefined })
+  event.fields['c'] = 'd'
+  event.changed()
+  expect(event.size).toBe(new LogEvent({ a: 1, b: 2, c: 'd' }).size)
+  const body = new Body(64)
+  expect(event.writeJson(body)).toBe(false)
+  writeJsonTo(body, event.fields, event.shape)
+  expect(body.view().toString()).toBe('{"a":1,"b":2,"c":"d"}')
+  expect(copy.fields['c']).toBeUndefined()
+})

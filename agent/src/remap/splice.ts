@@ -1,0 +1,136 @@
+// Programs whose result is known from the keys of a JSON text: they parse a field of the event, put the members of the text in place of
+// the event or into it, and then set or remove fields of the root. Such a program runs only for those who ask for the fields.
+
+import { PenstockError } from '../errors.ts'
+import type { Body } from '../event/body.ts'
+import { type Deferral, DeferredEvent } from '../event/deferred.ts'
+import type { EventMetadata, LogEvent } from '../event/log.ts'
+import { getField, type Value, type ValueObject } from '../event/value.ts'
+import { isPlainKey, JsonSplicer, maxEdits, type SpliceEdits } from '../formats/json-splice.ts'
+import { type FunctionDeclaration, isFailure } from './function.ts'
+import { merge } from './functions/merge.ts'
+import { objectGuard } from './functions/object.ts'
+import { parseJsonFunction } from './functions/parse_json.ts'
+import type { Program } from './program.ts'
+import type { Typed } from './typed.ts'
+
+/** After so many events it is seen whether it was worth it to defer them, and if not, so many events are not deferred. */
+const looked = 4096
+const rested = 65_536
+/** Of those looked at, how many may have been for nothing. */
+const maxVain = looked / 4
+
+export interface SplicedProgram extends SpliceEdits {
+  /** The field with the text. */
+  readonly field: string
+}
+
+/** What a program does to the members of a text; undefined if it does anything else. */
+export function splicedProgram(program: Program): SplicedProgram | undefined {
+  if (program.isMetered) return undefined // its cost counts, so it has to run
+  const [first, ...rest] = program.statements
+  if (first?.op !== 'assign' || first.to.root !== 'event' || first.to.segments.length > 0) return undefined
+  const merged = argumentsOf(merge, first.value)
+  const isWhole = merged !== undefined && merged.length >= 2 && isRoot(merged[0]) && merged[2] === undefined
+  if (merged !== undefined && !isWhole) return undefined
+  const field = parsedField(merged === undefined ? first.value : merged[1])
+  if (field === undefined || rest.length > maxEdits) return undefined
+  const members = new Map<string, Value | undefined>()
+  for (const statement of rest) {
+    const edit = editOf(statement)
+    if (edit === undefined || !isPlainKey(edit.name)) return undefined
+    members.set(edit.name, edit.value)
+  }
+  return { field, merges: merged !== undefined, members }
+}
+
+/** The arguments of a call of this function. */
+function argumentsOf(declaration: FunctionDeclaration, typed: Typed | undefined) {
+  return typed?.op === 'call' && typed.declaration === declaration ? typed.args : undefined
+}
+
+function isRoot(typed: Typed | undefined): boolean {
+  return typed?.op === 'read' && typed.place.root === 'event' && typed.place.segments.length === 0
+}
+
+/** The field that is parsed as JSON, with or without a test that it is an object. */
+function parsedField(typed: Typed | undefined): string | undefined {
+  const args = argumentsOf(parseJsonFunction, argumentsOf(objectGuard, typed)?.[0] ?? typed)
+  if (args === undefined || args[0] === undefined || args.slice(1).some((arg) => arg !== undefined)) return undefined
+  return fieldOf(args[0])
+}
+
+function fieldOf(typed: Typed): string | undefined {
+  return typed.op === 'read' && typed.place.root === 'event' ? onlyName(typed.place.segments) : undefined
+}
+
+function onlyName(segments: readonly unknown[]): string | undefined {
+  const [name] = segments
+  return segments.length === 1 && typeof name === 'string' ? name : undefined
+}
+
+interface Edit {
+  readonly name: string
+  readonly value: Value | undefined
+}
+
+function editOf(statement: Typed): Edit | undefined {
+  if (statement.op === 'del') {
+    const name = statement.compact === undefined ? fieldOf(statement.at) : undefined
+    return name === undefined ? undefined : { name, value: undefined }
+  }
+  if (statement.op !== 'assign' || statement.to.root !== 'event') return undefined
+  const { op, constant } = statement.value
+  if (constant === undefined || (op !== 'constant' && op !== 'object' && op !== 'array')) return undefined
+  const name = onlyName(statement.to.segments)
+  return name === undefined ? undefined : { name, value: constant }
+}
+
+export class Splice implements Deferral {
+  readonly #program: Program
+  readonly #spliced: SplicedProgram
+  /** Made for the first event. */
+  #splicer: JsonSplicer | undefined
+  // Of the events looked at.
+  #seen = 0
+  #vain = 0
+  #resting = 0
+
+  constructor(program: Program, spliced: SplicedProgram) {
+    this.#program = program
+    this.#spliced = spliced
+  }
+
+  /** The event that a run of the program would leave; undefined if it has to run. The event itself stays as it is. */
+  defer(event: LogEvent): DeferredEvent | undefined {
+    if (this.#resting > 0) {
+      this.#resting--
+      return undefined
+    }
+    if (++this.#seen === looked) {
+      if (this.#vain > maxVain) this.#resting = rested
+      this.#seen = 0
+      this.#vain = 0
+    }
+    const { fields } = event
+    const text = getField(fields, this.#spliced.field)
+    this.#splicer ??= new JsonSplicer(this.#spliced)
+    const size = typeof text === 'string' ? this.#splicer.sizeOf(text, fields) : -1
+    if (size >= 0) return new DeferredEvent(fields, event.metadata, this, size)
+    this.#vain++
+    return undefined
+  }
+
+  make(before: ValueObject, metadata: EventMetadata): ValueObject {
+    this.#vain++
+    const program = this.#program
+    if (isFailure(program.run(before, metadata, false))) {
+      throw new PenstockError('PEN_INTERNAL', 'A program has failed for a text that was read before.')
+    }
+    return program.frame.root as ValueObject
+  }
+
+  writeJson(before: ValueObject, body: Body): void {
+    this.#splicer?.write(getField(before, this.#spliced.field) as string, before, body)
+  }
+}
