@@ -33,6 +33,8 @@ export interface GeneratedProgram {
   /** Fields of the root that may change; undefined if the root may be replaced or any of its fields change. */
   readonly changes: readonly string[] | undefined
   readonly writesMetadata: boolean
+  /** Whether its runs count what they use of a budget. */
+  readonly counts: boolean
   /** The generated source, for tests and curiosity. */
   readonly code: string
 }
@@ -64,6 +66,7 @@ export function generate(
     writesEvent,
     changes: changes === undefined ? undefined : [...changes],
     writesMetadata,
+    counts: budget.counts,
     code,
   }
 }

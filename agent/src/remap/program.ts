@@ -201,9 +201,9 @@ export class Program implements Runs {
     return this.#generated.code
   }
 
-  /** Whether its runs have a budget. */
+  /** Whether its runs count what they use of a budget: those of programs that cannot use much do not. */
   get isMetered(): boolean {
-    return this.#meter !== undefined
+    return this.#generated.counts
   }
 
   get writes(): boolean {

@@ -27,7 +27,7 @@ export interface SplicedProgram extends SpliceEdits {
 
 /** What a program does to the members of a text; undefined if it does anything else. */
 export function splicedProgram(program: Program): SplicedProgram | undefined {
-  if (program.isMetered) return undefined // its cost counts, so it has to run
+  if (program.isMetered) return undefined // a run may end because it used too much
   const [first, ...rest] = program.statements
   if (first?.op !== 'assign' || first.to.root !== 'event' || first.to.segments.length > 0) return undefined
   const merged = argumentsOf(merge, first.value)
