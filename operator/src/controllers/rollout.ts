@@ -33,6 +33,8 @@ import { labels } from '../workloads/names.ts'
 import { isLost, type PodObject } from './agent/pods.ts'
 import { internalError } from './internal-error.ts'
 import { fragmentsIn, shortRevision, wantedIn } from './revisions.ts'
+import { policyOf } from './rollout-plan.ts'
+import { waitText } from './waits.ts'
 
 /** Reports come in bursts: what they say is summed up at most so often. */
 const everyMs = 1000
@@ -67,6 +69,7 @@ interface AgentView {
   readonly key: string
   readonly delivered: Delivered
   readonly isSidecar: boolean
+  readonly isPaused: boolean
   /** Number of pods that must run it. */
   readonly desired: number
   readonly live: readonly Report[]
@@ -263,10 +266,12 @@ export class RolloutStatus implements AsyncDisposable {
         if (delivered.selected.has(id)) failing.set(id, [...(failing.get(id) ?? []), report])
       }
     }
+    const spec = this.#agents.get(namespace, name)?.spec
     return {
       key,
       delivered,
-      isSidecar: this.#agents.get(namespace, name)?.spec.mode === 'Sidecar',
+      isSidecar: spec?.mode === 'Sidecar',
+      isPaused: policyOf(spec?.rollout).paused,
       desired: Math.max(desired, live.length),
       live,
       stale: reports.length - live.length + lost,
@@ -549,8 +554,10 @@ export class RolloutStatus implements AsyncDisposable {
     if (isHeld && known !== undefined) return finding(known.status, known.reason as Reason, known.message)
     const message = shareText(share)
     const extent = extentOf(share)
-    if (extent === 'somewhere') return finding('False', 'RollingOut', message)
-    if (extent === 'nowhere' || extent === 'unheard') return finding('False', 'Pending', message)
+    const waits = views.flatMap(({ key, delivered, isPaused }) => waitText(key, delivered, isPaused, artifact) ?? [])
+    const withWaits = [message, ...waits].join(' ')
+    if (extent === 'somewhere') return finding('False', 'RollingOut', withWaits)
+    if (extent === 'nowhere' || extent === 'unheard') return finding('False', 'Pending', withWaits)
     if (extent === 'podless' && artifact.mode !== 'Sidecar')
       return finding('False', 'Pending', 'The Agents that select it have no pods yet.')
     const older = artifact.generation < (object.metadata.generation ?? artifact.generation)
