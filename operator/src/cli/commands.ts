@@ -7,7 +7,7 @@ import { readColor } from '@penstock/agent/terminal'
 import { version } from '@penstock/agent/version'
 import type { Command } from './completion.ts'
 
-const commands: Readonly<Record<string, Command>> = {
+export const commands: Readonly<Record<string, Command>> = {
   completion: {
     about: 'print a completion script for bash, zsh or fish',
     load: async () => (await import('./completion.ts')).completionOf(commands),

@@ -1,0 +1,199 @@
+// The commands of README and guide, as a reader tries them: each command and flag exists, each named file is there, and what
+// needs no cluster runs as it is printed.
+
+import { execFileSync, spawn } from 'node:child_process'
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { afterAll, describe, expect, test } from 'vitest'
+import { commands } from './commands.ts'
+
+const root = join(import.meta.dirname, '../../..')
+const read = (path: string) => readFileSync(join(root, path), 'utf8')
+const pages = execFileSync('git', ['ls-files', '*.md'], { cwd: root, encoding: 'utf8' })
+  .split('\n')
+  .filter((path) => /^(?:README|CONTRIBUTING|operator\/guide\/.*|charts\/.*)\.md$/.test(path))
+
+/** The blocks of `sh` of a page: its commands, without comments, where a backslash joins two lines. */
+function blocksOf(page: string): readonly (readonly string[])[] {
+  return [...read(page).matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) =>
+    block
+      .replaceAll('\\\n', ' ')
+      .split('\n')
+      .map((line) => line.replace(/(?:^|\s+)#\s.*$/, '').trim())
+      .filter((line) => line !== ''),
+  )
+}
+
+/** The words of every call of a program in the commands of a page. */
+function callsOf(page: string, program: RegExp): readonly (readonly string[])[] {
+  const words = blocksOf(page)
+    .flat()
+    .flatMap((line) => line.split(/\s*(?:\|\||&&|[|;&])\s*/))
+    .map((call) => (call.replace(/\s*\d?>.*$/, '').match(/"(?:[^"\\]|\\.)*"|'[^']*'|\S+/g) ?? []).map(unquoted))
+  return words.flatMap((call) => {
+    const [, rest] = program.exec(call.join('\0')) ?? []
+    return rest === undefined ? [] : [rest === '' ? [] : rest.slice(1).split('\0')]
+  })
+}
+
+const unquoted = (word: string) => word.replace(/^(["'])(.*)\1$/s, '$2')
+
+test('every command and flag of `penstock` that a document shows exists', async () => {
+  const calls = pages.flatMap((page) =>
+    callsOf(page, /^(?:npx\0|kubectl\0)?penstock((?:\0.*)?)$/s).map((words) => ({ page, words })),
+  )
+  expect(calls.length).toBeGreaterThan(40)
+  const wrong: string[] = []
+  for (const { page, words } of calls) {
+    const [name = '', ...args] = words
+    if (name === '--help') continue
+    const { options } = (await commands[name]?.load()) ?? {}
+    try {
+      if (options === undefined) throw new Error('there is no such command')
+      parseArgs({ args, options, allowPositionals: true })
+    } catch (error) {
+      wrong.push(`${page}: penstock ${words.join(' ')}: ${error}`)
+    }
+  }
+  expect(wrong).toEqual([])
+})
+
+test('every script of npm that a document runs exists', () => {
+  const { scripts } = JSON.parse(read('package.json'))
+  const known = new Set(Object.keys(scripts))
+  const runs = pages.flatMap((page) => callsOf(page, /^npm((?:\0.*)?)$/s).map(([word, name]) => ({ page, word, name })))
+  const missing = runs.filter(({ word, name = '' }) =>
+    word === 'run' ? !known.has(name) : (word === 'start' || word === 'test') && !known.has(word),
+  )
+  expect(runs.some(({ word }) => word === 'start')).toBe(true)
+  expect(missing).toEqual([])
+})
+
+test('every file of the repository that a command names is there', () => {
+  const folders = /^(?:charts|crds|examples|operator|agent|e2e|\.ci)(?:\/|$)|^kind-config\.yaml$/
+  const named = pages.flatMap((page) =>
+    callsOf(page, /^((?:\0|.)*)$/s)
+      .flat()
+      .filter((word) => folders.test(word) && !word.includes('$'))
+      .map((path) => ({ page, path })),
+  )
+  expect(named.map(({ path }) => path)).toContain('charts/penstock')
+  expect(named.filter(({ path }) => !existsSync(join(root, path)))).toEqual([])
+})
+
+/** A folder in which a reader works, and the programs as this source has them. */
+const bin = mkdtempSync(join(tmpdir(), 'penstock-documents-'))
+afterAll(() => rmSync(bin, { recursive: true }))
+for (const [name, main] of [
+  ['penstock', 'operator/src/main.ts'],
+  ['penstock-agent', 'agent/src/main.ts'],
+] as const) {
+  const start = `#!/bin/sh\nexec '${process.execPath}' --conditions=source '${join(root, main)}' "$@"\n`
+  writeFileSync(join(bin, name), start, { mode: 0o755 })
+}
+writeFileSync(join(bin, 'npx'), '#!/bin/sh\nexec "$@"\n', { mode: 0o755 })
+
+/**
+ * Runs a command as a reader pastes it. One that goes on gets Ctrl-C as soon as it prints a text.
+ * @param until texts of which one shows that a command that goes on has done its work
+ */
+async function pasted(command: string, cwd: string, until: readonly string[]) {
+  const { FORCE_COLOR: _, ...environment } = process.env
+  const env = { ...environment, PATH: `${bin}:${process.env['PATH']}` }
+  const shell = spawn('bash', ['-o', 'pipefail', '-c', command], { cwd, env, detached: true })
+  shell.stdin.end()
+  let printed = ''
+  let isEnded = false
+  for (const stream of [shell.stdout, shell.stderr])
+    stream.setEncoding('utf8').on('data', (chunk: string) => {
+      printed += chunk
+      if (isEnded || shell.pid === undefined || !until.some((each) => printed.includes(each))) return
+      isEnded = true
+      process.kill(-shell.pid, 'SIGINT')
+    })
+  const { promise, resolve } = Promise.withResolvers<number | null>()
+  shell.on('close', resolve)
+  return { code: await promise, printed }
+}
+
+interface Walk {
+  readonly page: string
+  /** A command of the block that is meant. */
+  readonly block: string
+  /** Files that the reader has, by name: a path of the repository, or the text. */
+  readonly files: Readonly<Record<string, string>>
+}
+
+const example = (name: string, file: string) => join('examples', name, file)
+const walks: readonly Walk[] = [
+  { page: 'operator/guide/getting-started.md', block: 'npx penstock init', files: {} },
+  {
+    page: 'operator/guide/vector.md',
+    block: 'penstock convert',
+    files: { 'vector.yaml': example('from-vector', 'vector.yaml') },
+  },
+  {
+    page: 'operator/guide/fluent-bit.md',
+    block: 'penstock convert',
+    files: { 'fluent-bit.conf': example('from-fluent-bit', 'fluent-bit.conf') },
+  },
+  {
+    page: 'operator/guide/cli.md',
+    block: '--input web.log',
+    files: {
+      'pipeline.yaml': example('drop-debug-logs', 'pipeline.yaml'),
+      'web.log': example('drop-debug-logs', 'input.log'),
+      'money.log': example('drop-debug-logs', 'input.log'),
+    },
+  },
+]
+
+describe.each(walks)('$page, $block', ({ page, block, files }) => {
+  test('each command that needs no cluster succeeds', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'penstock-walk-'))
+    try {
+      for (const [name, path] of Object.entries(files)) copyFileSync(join(root, path), join(folder, name))
+      const shown = blocksOf(page).find((lines) => lines.some((line) => line.includes(block))) ?? []
+      const local = shown.filter((line) => !/\bkubectl\b/.test(line))
+      expect(local.length).toBeGreaterThan(2)
+      for (const command of local) {
+        const { code, printed } = await pasted(command, folder, ['From here on, events only.', 'Waiting for a change'])
+        expect(code, `${command}\n${printed}`).toBe(0)
+        expect(printed).not.toMatch(/\n {4}at /)
+      }
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+})
+
+test('the agent of the README prints the line that it is given', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'penstock-walk-'))
+  try {
+    const [, config] = /^```yaml\n(# agent\.yaml\n.*?)^```$/ms.exec(read('README.md')) ?? []
+    const [command] = blocksOf('README.md')
+      .flat()
+      .filter((line) => line.includes('penstock-agent --config'))
+    writeFileSync(join(folder, 'agent.yaml'), config ?? '')
+    const { code, printed } = await pasted(command ?? '', folder, [])
+    expect(printed.split('\n')).toContain('{"hello":"world"}')
+    expect(code).toBe(0)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})
+
+test('the first Pipeline of the README has no problems', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'penstock-walk-'))
+  try {
+    const [, pipeline] = /^```yaml\n(apiVersion: .*?)^```$/ms.exec(read('README.md')) ?? []
+    writeFileSync(join(folder, 'FILE'), pipeline ?? '')
+    const { code, printed } = await pasted('npx penstock lint -f FILE', folder, [])
+    expect(printed).toContain('no problems')
+    expect(code).toBe(0)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})
