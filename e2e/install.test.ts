@@ -398,16 +398,24 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
     const doubled = Array.from({ length: 25 }, () => 'x = x + x').join('\n')
     const source = `x = slice!(string!(.message), 0, 8)\n${doubled}\n.size = length(encode_base64(x))`
     const namespaces = { matchLabels: { 'kubernetes.io/metadata.name': 'shop' } }
-    await cluster.apply({
+    const version = (program: string) => ({
       apiVersion: 'penstock.dev/v1alpha1',
       kind: 'ClusterPipeline',
       metadata: { name: 'bad' },
       spec: {
         sources: [{ name: 'app', type: 'orchestrator_logs', selector: { namespaces } }],
-        transforms: [{ name: 'parse', type: 'remap', config: { source } }],
+        transforms: [{ name: 'parse', type: 'remap', config: { source: program } }],
         sinks: [{ name: 'out', type: 'blackhole' }],
       },
     })
+    await cluster.apply(version('.size = 1'))
+    await waitFor('the first version to run everywhere', 90_000, async () => {
+      const { status } = JSON.parse(await kubectl('get', 'clusterpipeline', 'bad', '-o', 'json'))
+      const conditions: { type: string; status: string }[] = status?.conditions ?? []
+      const { revision, stableRevision } = await agentStatus()
+      return revision === stableRevision && conditions.some((one) => one.type === 'Ready' && one.status === 'True')
+    })
+    await cluster.apply(version(source))
     const condition = await waitFor('the Pipeline to be taken back', 150_000, async () => {
       const { status } = JSON.parse(await kubectl('get', 'clusterpipeline', 'bad', '-o', 'json'))
       const conditions: { type: string; status: string; reason: string; message: string }[] = status?.conditions ?? []
@@ -427,7 +435,6 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
       else expect(await kubectl('-n', system, 'logs', pod.name)).not.toContain(tried)
     }
 
-    await kubectl('delete', 'clusterpipeline', 'bad')
     // A restart that the bad version still causes would count against the next one.
     await waitFor('the canary to run the version of before', 150_000, async () => {
       const pod = after.find(({ node }) => node === canary)
@@ -435,6 +442,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
       // It may have begun the bad version once more, and then have gone back without a restart.
       return said.lastIndexOf('candidate=false') > said.lastIndexOf('candidate=true')
     })
+    await kubectl('delete', 'clusterpipeline', 'bad')
     // The others go on by the version that is back, and a change of theirs is taken up.
     await cluster.apply(pipeline('three'))
     await waitFor('lines of the repaired Pipeline', 150_000, async () => (await nodesWith('three')).length === 3)

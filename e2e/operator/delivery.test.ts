@@ -567,48 +567,76 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
       expect(given(0)).toContain('streamed/web')
     })
 
+    // No program of a tenant may name a file of the agent, be it by a secret: only agents can find that out.
+    const wrongFile = {
+      ...secret,
+      metadata: { ...secret.metadata, name: 'wrong' },
+      stringData: { ca: 'file:/etc/passwd' },
+    }
+    const withWrongFile = (name: string) =>
+      pipeline('streamed', name, {
+        sinks: [
+          {
+            name: 'out',
+            type: 'http',
+            config: {
+              ...sink(`/${name}`),
+              tls: { ca_file: { valueFrom: { secretKeyRef: { name: 'wrong', key: 'ca' } } } },
+            },
+          },
+        ],
+      })
+    const rolledBack = (name: string) =>
+      eventually(async () => {
+        const { status } = await api.get(`/apis/penstock.dev/v1alpha1/namespaces/streamed/pipelines/${name}`)
+        const conditions = status?.['conditions'] as readonly ConditionLike[]
+        const said = conditions.find(({ type }) => type === 'Programmed')
+        expect(said?.reason, JSON.stringify(conditions)).toBe('RolledBack')
+        return said?.message
+      }, 90_000)
+
     test('a candidate that agents cannot run is taken back from the nodes that it was tried on', async () => {
       writers.set(1, await pod('streamed', 'on-1', { app: 'web' }, 1))
       await arrive('/streamed/web')
       fleet.frozen = true
-      const canary = agent({ configDelivery: 'Stream', rollout: { canary: { percent: 1, minNodes: 1, bake: '2s' } } })
-      const changed = (tls: object) =>
-        pipeline('streamed', 'wrong', { sinks: [{ name: 'out', type: 'http', config: { ...sink('/wrong'), ...tls } }] })
-      const agentStatus = async () =>
-        (await api.get('/apis/penstock.dev/v1alpha1/namespaces/penstock-system/agents/node')).status as {
-          revision: string
-          stableRevision: string
-        }
-      const { revision: without } = await agentStatus()
-      await cluster.apply(canary, changed({}))
-      await eventually(async () => {
-        const status = await agentStatus()
-        expect(status.revision).not.toBe(without)
-        expect(status.stableRevision).toBe(status.revision)
-      }, 90_000)
-      const { revision } = await agentStatus()
-      const before = new Map(fleet.members.map((member) => [member, member.output.length]))
+      const canary = { percent: 1, minNodes: 1, bake: '2s' }
       await cluster.apply(
-        // No program of a tenant may name a file of the agent, be it by a secret: only agents can find that out.
-        { ...secret, metadata: { ...secret.metadata, name: 'wrong' }, stringData: { ca: 'file:/etc/passwd' } },
-        changed({ tls: { ca_file: { valueFrom: { secretKeyRef: { name: 'wrong', key: 'ca' } } } } }),
+        agent({ configDelivery: 'Stream', rollout: { canary } }),
+        wrongFile,
+        pipeline('streamed', 'wrong'),
       )
+      await programmed('streamed/wrong')
       await eventually(async () => {
-        const { status } = await api.get('/apis/penstock.dev/v1alpha1/namespaces/streamed/pipelines/wrong')
-        const conditions = status?.['conditions'] as readonly ConditionLike[]
-        const said = conditions.find(({ type }) => type === 'Programmed')?.reason
-        expect(said, JSON.stringify(conditions)).toBe('RolledBack')
-      }, 90_000)
+        const { status } = await api.get('/apis/penstock.dev/v1alpha1/namespaces/penstock-system/agents/node')
+        expect(status?.['revision']).toBe(status?.['stableRevision'])
+      })
+      const { revision } = (await api.get('/apis/penstock.dev/v1alpha1/namespaces/penstock-system/agents/node'))
+        .status as { revision: string }
+      const lengths = new Map(fleet.members.map((member) => [member, member.output.length]))
+      await cluster.apply(withWrongFile('wrong'))
+      await rolledBack('wrong')
       await eventually(async () => expect(await nodes()).toMatchObject({ current: 3, failed: 0 }))
       const tried = fleet.members.filter((member) =>
-        member.output.slice(before.get(member)).includes('pipeline=streamed/wrong'),
+        member.output.slice(lengths.get(member)).includes('pipeline=streamed/wrong'),
       )
       expect(tried.length).toBeGreaterThanOrEqual(1)
       expect(tried.length).toBeLessThan(3)
       const { status } = await api.get('/apis/penstock.dev/v1alpha1/namespaces/penstock-system/agents/node')
       expect(status?.['revision']).toBe(revision)
       await arrive('/streamed/web')
-      await cluster.kubectl(['delete', 'pipeline', '-n', 'streamed', 'wrong', 'web'])
+    })
+
+    test('a new Pipeline that agents cannot run is taken out with its cause, and the others go on', async () => {
+      const before = pids()
+      await cluster.apply(withWrongFile('newcomer'))
+      expect(await rolledBack('newcomer')).toMatch(
+        /agents failed: the agent on \S+ could not put it in force: .*ca_file/s,
+      )
+      await eventually(async () => expect(await nodes()).toMatchObject({ current: 3, failed: 0 }))
+      for (const index of fleet.members.keys()) expect(given(index)).not.toContain('streamed/newcomer')
+      await arrive('/streamed/web')
+      expect(pids()).toEqual(before)
+      await cluster.kubectl(['delete', 'pipeline', '-n', 'streamed', 'newcomer', 'wrong', 'web'])
       fleet.frozen = false
     })
   })

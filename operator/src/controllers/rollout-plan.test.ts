@@ -150,6 +150,17 @@ test('a pipeline that failed before and was not changed does not take the others
   expect(end).toEqual({ action: 'promote' })
 })
 
+test('a pipeline that all got as new is taken back when agents fail to load it, and the change that is tried beside it is not', () => {
+  const candidate = { rev: 'new', percent: 100, salt: 'x', step: 0, since: undefined }
+  const failing = forty.map((each) => ({ ...each, revision: 'new', failed: new Set(['shop/added']) }))
+  const seen = { ...base, desired: 'new', candidate, nodes: failing }
+  expect(decide({ ...seen, added: new Set(['shop/added']) })).toMatchObject({
+    action: 'abort',
+    culprits: new Set(['shop/added']),
+  })
+  expect(decide({ ...seen, added: new Set(['shop/other']) })).toMatchObject({ action: 'watch' })
+})
+
 test('an agent that has not loaded it is waited for, one that is silent is not', () => {
   const candidate = { rev: 'new', percent: 100, salt: 's', step: 3, since: 0 }
   const loaded = forty.map((each) => ({ ...each, revision: 'new' }))

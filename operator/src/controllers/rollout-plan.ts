@@ -69,7 +69,7 @@ export interface AgentNode {
   readonly crashed: boolean
 }
 
-/** What is new counts as in force after so long, where agents that never end to load it would keep it in question for ever. */
+/** New Pipelines count as in force after so long. An agent that never ends to load them would keep them in question for ever. */
 const maxArrivalMs = 300_000
 
 /** An agent that reports for so long that it waits for parts of the candidate will not get them by waiting. */
@@ -146,7 +146,7 @@ export function decide(seen: Observation): Decision {
   }
   if (desired !== candidate.rev) {
     if (judged.culprits.size > 0 || isAtOnce(seen)) return begin(seen)
-    // Everybody has it, and going back to what was before it would be a step backwards. Arrivals keep no change waiting.
+    // Everybody has it, and going back to what was before it would be a step backwards. No change waits for new Pipelines.
     const isOut = isArrived(seen) || waitingFor(seen, candidate) === 0
     if (candidate.percent >= 100 && isOut) return { action: 'settle' }
   }
@@ -198,12 +198,13 @@ const innocent: Judgement = { culprits: new Set(), why: '', isWaiting: false, re
 function judge({ now, policy, changed, worse, added, nodes }: Observation, candidate: TriedRevision): Judgement {
   const chosen = nodes.filter(({ node }) => takesCandidate(candidate, node))
   const culprits = new Set<string>()
+  const suspects = new Set([...changed, ...(added ?? [])])
   const onlyWaits = ({ waitingSince, stale, revision }: AgentNode) =>
     waitingSince !== undefined && !stale && revision !== candidate.rev && now - waitingSince >= maxWaitMs
   const failing = chosen.filter((node) => {
     const { revision, failed, stuck, crashed } = node
     if (crashed || stuck || onlyWaits(node)) return true
-    return revision === candidate.rev && [...failed].some((id) => changed.has(id))
+    return revision === candidate.rev && [...failed].some((id) => suspects.has(id))
   })
   if (failing.length === 0 && worse.size === 0) return innocent
   const tooMany = (failing.length * 100) / Math.max(1, chosen.length) > policy.maxFailedPercent
@@ -214,8 +215,7 @@ function judge({ now, policy, changed, worse, added, nodes }: Observation, candi
     for (const node of failing) {
       // Nothing shows which change made an agent end, hang or wait: all of them are under suspicion.
       const isAny = node.crashed || node.stuck || onlyWaits(node)
-      for (const id of isAny ? changed : node.failed) if (changed.has(id)) culprits.add(id)
-      if (isAny) for (const id of added ?? []) culprits.add(id)
+      for (const id of isAny ? suspects : node.failed) if (suspects.has(id)) culprits.add(id)
     }
   }
   if (first === undefined) {

@@ -75,9 +75,9 @@ test.each<Case>([
     gives: ['a1', 'a1 m1 n1', ''],
   },
   {
-    what: 'what is new may change at once',
+    what: 'a change of what all agents got as new is a change of what runs',
     ...{ desired: 'a1 m2', stable: 'a1', tried: 'a1 m1', isEverywhere: true },
-    gives: ['a1', 'a1 m2', ''],
+    gives: ['a1', 'a1 m1', ''],
   },
   {
     what: 'a change waits until what is new has left its trial',

@@ -43,8 +43,10 @@ export function contentsOf(desired: Content, stable: Content, trial: Trial | und
     const tried = content.get(id)
     const runs = stable.get(id)
     const isSame = tried?.hash === wanted.hash || runs?.hash === wanted.hash
-    // Another change waits: its Pipeline goes on as it is in this trial.
-    candidate.set(id, runs === undefined || isSame || mayJoin ? wanted : (tried ?? runs))
+    // Another change waits: its Pipeline goes on as it is in this trial, also if all agents got it as new a moment ago.
+    const before = tried ?? runs
+    const isNew = runs === undefined && !(isEverywhere && tried !== undefined)
+    candidate.set(id, before === undefined || isNew || isSame || mayJoin ? wanted : before)
   }
   return { stable: base.content, candidate, added: base.added }
 }

@@ -129,7 +129,13 @@ test('a new Pipeline is on all nodes at once, a change on some first', async () 
   cluster.desired = ['a1', 'n1']
   await cluster.settle()
   expect(cluster.count('n1')).toBe(nodes.length)
-  cluster.desired = ['a2', 'n1']
+  cluster.desired = ['a1', 'n2']
+  await cluster.settle()
+  expect(cluster.count('n2')).toBeGreaterThan(0)
+  expect(cluster.count('n2')).toBeLessThan(nodes.length / 4)
+  await cluster.pass(200)
+  expect(cluster.count('n2')).toBe(nodes.length)
+  cluster.desired = ['a2', 'n2']
   await cluster.settle()
   expect(cluster.count('a2')).toBeGreaterThan(0)
   expect(cluster.count('a2')).toBeLessThan(nodes.length / 4)
