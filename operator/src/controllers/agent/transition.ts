@@ -79,7 +79,7 @@ const addedMs = 300_000
 const maxAdded = 500
 
 /** The record with Pipelines that all agents get without a trial, and without those that have proved themselves. */
-export function withAdded(record: RolloutRecord, ids: readonly string[], now: number): RolloutRecord {
+function withAdded(record: RolloutRecord, ids: readonly string[], now: number): RolloutRecord {
   const { added = {}, ...rest } = record
   const at = new Date(now).toISOString()
   const recent = Object.entries(added).filter(([, time]) => now - Date.parse(time) < addedMs)
