@@ -17,18 +17,20 @@ const pages = tracked.filter(
 
 const withoutCode = (text: string) => text.replace(/^( *)```.*?^\1```$/gms, '').replace(/`[^`\n]*`/g, '``')
 
+function anchorOf(title: string): string {
+  return title
+    .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N} _-]/gu, '')
+    .trim()
+    .replaceAll(' ', '-')
+}
+
 /** The anchors of a page: its headings as they are usually made to anchors, and those that it sets itself. */
 function anchorsOf(path: string): ReadonlySet<string> {
   const text = readFileSync(join(root, path), 'utf8')
   const outside = text.replace(/^( *)```.*?^\1```$/gms, '')
-  const headings = [...outside.matchAll(/^#{1,6} (.+)$/gm)].map(([, title = '']) =>
-    title
-      .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
-      .toLowerCase()
-      .replace(/[^\p{L}\p{N} _-]/gu, '')
-      .trim()
-      .replaceAll(' ', '-'),
-  )
+  const headings = [...outside.matchAll(/^#{1,6} (.+)$/gm)].map(([, title = '']) => anchorOf(title))
   return new Set([...headings, ...[...text.matchAll(/<a (?:id|name)="([^"]+)"/g)].map(([, id = '']) => id)])
 }
 
@@ -48,6 +50,26 @@ test('every link of a page leads to a file or folder of the repository, and to a
     return anchor !== undefined && target.endsWith('.md') && !anchorsOf(target).has(anchor)
   })
   expect(broken.map(({ page, href }) => `${page}: ${href}`)).toEqual([])
+})
+
+test('the changes begin with the version of the packages', () => {
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const [, first] = /^## (\S+)$/m.exec(readFileSync(join(root, 'CHANGELOG.md'), 'utf8')) ?? []
+  expect(first).toBe(version)
+})
+
+test('the README leads to the answer of each common question', () => {
+  const [, table = ''] = /^## Answers\n(.*?)^## /ms.exec(readFileSync(join(root, 'README.md'), 'utf8')) ?? []
+  const rows = [...table.matchAll(/^\| ([^|]+) \| (.*\]\(.*\).*) \|$/gm)].map(([, , answer = '']) => answer)
+  expect(rows.length).toBeGreaterThanOrEqual(15)
+  // An answer can be tried: the page, or the section that the link names, shows a command, a resource or a table.
+  for (const answer of rows) {
+    const [, path = '', anchor] = /\]\(([^)#]+)#?([^)]*)\)/.exec(answer) ?? []
+    const page = readFileSync(join(root, path), 'utf8')
+    const sections = page.split(/^(?=## )/m)
+    const text = anchor === '' ? page : sections.find((each) => anchorOf(/^## (.+)$/m.exec(each)?.[1] ?? '') === anchor)
+    expect(text, answer).toMatch(/^```|^\|/m)
+  }
 })
 
 test('the site has a page for each file, and a search', async () => {
