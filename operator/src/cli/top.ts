@@ -1,15 +1,18 @@
-// `penstock top [PIPELINE]`: what Pipelines do now, from the counters of their agents. On a terminal it is redrawn in place; else each
-// look is printed below the one before.
+// `penstock top [PIPELINE]`: what Pipelines do now, from the counters of their agents. On a terminal it is redrawn in place and
+// takes keys; else each look is printed below the one before.
 
+import { emitKeypressEvents, type Key } from 'node:readline'
 import { PenstockError } from '@penstock/agent/errors'
-import type { TopLine, TopRow } from '../serving/observe/top-look.ts'
+import { isRedrawn, takesColors } from '@penstock/agent/terminal'
+import type { TopLine } from '../serving/observe/top-look.ts'
 import { type CommandOptions, durationMs, oneOf, parseFlags } from './arguments.ts'
 import { OperatorClient, type OperatorLine, operatorFlagHelp, operatorOptions, stopped } from './operator-client.ts'
+import { TopScreen, table } from './top-screen.ts'
 
 export const usage = `Usage: penstock top [PIPELINE] [FLAGS]
 
 Shows what Pipelines do now: events a second in, out, dropped and with errors, how far reading is behind, what is buffered, and how
-many of their agents have answered. It needs the verb \`get\` on \`pipelines\` (\`clusterpipelines\`).
+many of their agents have answered. On a terminal, keys sort (left, right, r), filter (/), pause (p) and quit (q). It needs the verb \`get\` on \`pipelines\` (\`clusterpipelines\`).
 
   -n, --namespace NS         of the Pipelines; that of the context
   -A, --all-namespaces       those of all namespaces
@@ -47,8 +50,9 @@ export async function run(argv: string[]): Promise<number> {
   query.set('interval', String(intervalMs))
   using client = await OperatorClient.open(values, `get ${values.cluster ? 'clusterpipelines' : 'pipelines'}`)
   if (!values.cluster && !all) query.set('namespace', client.namespace)
-  const signal = stopped()
-  const live = process.stdout.isTTY === true && !values.once
+  const isLive = isRedrawn(process.stdout) && !values.once && output === 'table'
+  using screen = isLive ? new LiveScreen() : undefined
+  const signal = screen === undefined ? stopped() : AbortSignal.any([stopped(), screen.quit])
   const until = performance.now() + patienceMs
   try {
     for await (const [said] of client.lines(`/v1/top?${query}`, signal)) {
@@ -58,8 +62,8 @@ export async function run(argv: string[]): Promise<number> {
       }
       // The first look has nothing to be compared with.
       if (!said.complete && performance.now() < until) continue
-      if (output === 'json') process.stdout.write(`${JSON.stringify(said)}\n`)
-      else process.stdout.write(live ? `\u001b[H\u001b[2J${table(said.pipelines)}\n` : `${table(said.pipelines)}\n`)
+      if (screen !== undefined) screen.look(said)
+      else process.stdout.write(`${output === 'json' ? JSON.stringify(said) : table(said.pipelines)}\n`)
       if (values.once) return 0
     }
   } catch (error) {
@@ -72,26 +76,47 @@ function isFigures(said: OperatorLine): said is TopLine {
   return said.kind === 'figures'
 }
 
-const columns = ['PIPELINE', 'AGENTS', 'IN/S', 'OUT/S', 'DROPPED/S', 'ERRORS/S', 'BUFFERED', 'BYTES', 'LAG'] as const
+/** Bytes, because the process prints no text with codes of a terminal other than colours. */
+const takeScreen = Buffer.from('\u001b[?1049h\u001b[?25l')
+const giveBack = Buffer.from('\u001b[?25h\u001b[?1049l')
 
-function table(rows: readonly TopRow[]): string {
-  if (rows.length === 0) return 'There is no Pipeline that runs.'
-  const cells = rows.map((row) => [
-    row.namespace === undefined ? row.name : `${row.namespace}/${row.name}`,
-    `${row.agents.answered}/${row.agents.asked}`,
-    ...[row.inPerSecond, row.outPerSecond, row.droppedPerSecond, row.errorsPerSecond].map(String),
-    String(row.bufferedEvents),
-    String(row.bufferedBytes),
-    row.lagSeconds === undefined ? '-' : `${row.lagSeconds} s`,
-  ])
-  const widths = columns.map((column, index) =>
-    Math.max(column.length, ...cells.map((line) => (line[index] as string).length)),
-  )
-  return [[...columns], ...cells]
-    .map((line) =>
-      line
-        .map((text, index) => (index === 0 ? text.padEnd(widths[0] as number) : text.padStart(widths[index] as number)))
-        .join('  '),
-    )
-    .join('\n')
+/** The terminal while `top` has it: the alternate screen, without a cursor, with each key as it is pressed. */
+class LiveScreen implements Disposable {
+  readonly #screen = new TopScreen()
+  readonly #quit = new AbortController()
+  readonly #draw = () => {
+    // A terminal that does not know its size gives 0.
+    const width = process.stdout.columns || 80
+    const height = process.stdout.rows || 24
+    const text = this.#screen.text({ width, height, isColored: takesColors(process.stdout) })
+    process.stdout.write(`\u001b[H\u001b[2J${text}\n`)
+  }
+  readonly #press = (text: string | undefined, key: Key) => {
+    if (this.#screen.press(text, key)) this.#quit.abort()
+    else this.#draw()
+  }
+
+  constructor() {
+    process.stdout.write(takeScreen)
+    process.stdout.on('resize', this.#draw)
+    if (!process.stdin.isTTY) return
+    emitKeypressEvents(process.stdin)
+    process.stdin.setRawMode(true).on('keypress', this.#press).resume()
+  }
+
+  /** Aborted when the person quits by a key. */
+  get quit(): AbortSignal {
+    return this.#quit.signal
+  }
+
+  look({ pipelines }: TopLine): void {
+    this.#screen.look(pipelines)
+    this.#draw()
+  }
+
+  [Symbol.dispose](): void {
+    process.stdout.off('resize', this.#draw)
+    if (process.stdin.isTTY) process.stdin.off('keypress', this.#press).setRawMode(false).pause()
+    process.stdout.write(giveBack)
+  }
 }

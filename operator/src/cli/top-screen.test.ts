@@ -1,0 +1,105 @@
+import { describe, expect, test } from 'vitest'
+import type { TopRow } from '../serving/observe/top-look.ts'
+import { TopScreen, table } from './top-screen.ts'
+
+function row(name: string, figures: Partial<TopRow> = {}): TopRow {
+  return {
+    kind: 'Pipeline',
+    namespace: 'shop',
+    name,
+    agents: { asked: 2, answered: 2 },
+    inPerSecond: 0,
+    outPerSecond: 0,
+    droppedPerSecond: 0,
+    errorsPerSecond: 0,
+    bufferedEvents: 0,
+    bufferedBytes: 0,
+    ...figures,
+  }
+}
+
+const rows = [
+  row('b', { inPerSecond: 5 }),
+  row('a', { inPerSecond: 70, errorsPerSecond: 1 }),
+  row('c', { lagSeconds: 3 }),
+]
+const wide = { width: 120, height: 24, isColored: false }
+
+function screen(): TopScreen {
+  const made = new TopScreen()
+  made.look(rows)
+  return made
+}
+
+/** Presses keys by name, or types a text. */
+function press(on: TopScreen, ...keys: string[]): boolean {
+  return keys.map((key) => on.press(key.length === 1 ? key : undefined, { name: key })).some((quits) => quits)
+}
+
+const namesOn = (on: TopScreen, size = wide) => [...on.text(size).matchAll(/shop\/(\w+)/g)].map(([, name]) => name)
+
+describe('a screen of `top`', () => {
+  test('is sorted by name first, by the figures of a column with its arrow, and reversed', () => {
+    const on = screen()
+    expect(namesOn(on)).toEqual(['a', 'b', 'c'])
+    press(on, 'right', 'right')
+    expect(on.text(wide)).toContain('IN/Sv')
+    expect(namesOn(on)).toEqual(['a', 'b', 'c'])
+    press(on, 'r')
+    expect(on.text(wide)).toContain('IN/S^')
+    expect(namesOn(on)).toEqual(['c', 'b', 'a'])
+    press(on, 'r', 'left', 'left', 'left')
+    expect(on.text(wide)).toContain('LAGv')
+    expect(namesOn(on)).toEqual(['c', 'a', 'b'])
+  })
+
+  test('shows the names with a text, and says if there is none', () => {
+    const on = screen()
+    expect(press(on, '/', 'q', 'backspace', 'b', 'return')).toBe(false)
+    expect(namesOn(on)).toEqual(['b'])
+    expect(on.text(wide)).toContain('filter: b')
+    press(on, '/', 'z')
+    expect(on.text(wide)).toContain('No name has this text.')
+    press(on, 'escape')
+    expect(namesOn(on)).toEqual(['a', 'b', 'c'])
+  })
+
+  test('keeps its figures while it is paused', () => {
+    const on = screen()
+    press(on, 'p')
+    on.look([row('new')])
+    expect(namesOn(on)).toEqual(['a', 'b', 'c'])
+    expect(on.text(wide)).toContain('PAUSED')
+    press(on, 'p')
+    on.look([row('new')])
+    expect(namesOn(on)).toEqual(['new'])
+  })
+
+  test.each(['q', 'escape'])('quits at %s', (key) => {
+    expect(press(screen(), key)).toBe(true)
+  })
+
+  test('quits at Ctrl-C, even while a filter is typed', () => {
+    const on = screen()
+    press(on, '/')
+    expect(on.press('\u0003', { name: 'c', ctrl: true })).toBe(true)
+  })
+
+  test('fits a small terminal, and counts what it has no room for', () => {
+    const text = screen().text({ width: 30, height: 5, isColored: false })
+    const lines = text.split('\n')
+    expect(lines.length).toBeLessThanOrEqual(5)
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(30)
+    expect(text).toContain('1 more')
+  })
+
+  test('has colours for errors, and none without colours', () => {
+    expect(screen().text({ ...wide, isColored: true })).toContain('\u001b[31mshop/a')
+    expect(screen().text(wide)).not.toContain('\u001b')
+  })
+
+  test('says that nothing runs', () => {
+    expect(new TopScreen().text(wide)).toContain('There is no Pipeline that runs.')
+    expect(table([])).toBe('There is no Pipeline that runs.')
+  })
+})
