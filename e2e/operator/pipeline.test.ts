@@ -263,19 +263,14 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
   })
 
   test('a TenantPolicy holds where it is the most specific: types, quota by age, and back', async () => {
+    const small = (spec: object) => ({
+      ...{ apiVersion, kind: 'TenantPolicy', metadata: { name: 'small' } },
+      spec: { namespaceSelector: { matchLabels: { tier: 'small' } }, quota: { pipelines: 1 }, ...spec },
+    })
     await cluster.apply(
       { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'small', labels: { tier: 'small' } } },
       { apiVersion, kind: 'TenantPolicy', metadata: { name: 'all' }, spec: { namespaceSelector: {} } },
-      {
-        apiVersion,
-        kind: 'TenantPolicy',
-        metadata: { name: 'small' },
-        spec: {
-          namespaceSelector: { matchLabels: { tier: 'small' } },
-          quota: { pipelines: 1 },
-          allowedSinks: ['blackhole'],
-        },
-      },
+      small({ allowedSinks: ['blackhole'] }),
     )
     // What cannot run takes nothing of the quota, and its place by age once it can.
     const http = sink('http', { uri: 'https://x', encoding: { codec: 'json' } })
@@ -295,6 +290,19 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
     )
     await says('first', 'Accepted', 'True Valid', 'small')
     await cluster.kubectl(['-n', 'small', 'delete', 'pl', 'first'])
+    await says('second', 'Accepted', 'True Valid', 'small')
+    // What runs goes on for a time when the policy has come to forbid it, and is then stopped.
+    await cluster.apply(small({ allowedSinks: ['console'], gracePeriod: '3s' }))
+    const forbidden = await says('second', 'Accepted', 'False ForbiddenOption', 'small')
+    expect(conditionOf(forbidden, 'Accepted')?.message).toMatch(
+      /The version that runs was accepted under earlier rules of the TenantPolicy and stops at \S+Z\.$/,
+    )
+    const stopped = await until('the end of what is forbidden', 30_000, async () => {
+      const found = JSON.parse(await cluster.kubectl(['-n', 'small', 'get', 'events', '-o', 'json']))
+      return found.items.find((each: { reason: string }) => each.reason === 'Stopped')
+    })
+    expect(JSON.stringify(stopped)).toContain('it was stopped at')
+    await cluster.apply(small({ allowedSinks: ['blackhole'], gracePeriod: '10m' }))
     await says('second', 'Accepted', 'True Valid', 'small')
     await apply(pipeline('second', http, 'small'))
     const refused = await says('second', 'Accepted', 'False ForbiddenOption', 'small')

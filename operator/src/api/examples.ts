@@ -266,6 +266,7 @@ const tenantPolicy: TenantPolicySpec = {
   },
   programBudget: { turnsPerEvent: 100_000, bytesPerEvent: '16Mi' },
   quota: { pipelines: 20, components: 200, diskBuffer: '2Gi', bytesPerSecond: '50Mi', cpuShare: 50 },
+  gracePeriod: '1h',
   tests: { required: true },
 }
 

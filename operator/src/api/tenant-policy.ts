@@ -5,7 +5,19 @@ import { type LimitName, limits } from '@penstock/agent/schema/meaning'
 import { conditions } from './conditions.ts'
 import type { Resource } from './object.ts'
 import { bytesText } from './quantity.ts'
-import { bool, byDefault, integer, list, object, oneOf, required, specQuantity, text, type ValueOf } from './schema.ts'
+import {
+  bool,
+  byDefault,
+  duration,
+  integer,
+  list,
+  object,
+  oneOf,
+  required,
+  specQuantity,
+  text,
+  type ValueOf,
+} from './schema.ts'
 import { labelSelector } from './selector.ts'
 
 const types = (description: string) => list(text('A type, or `*`.', { maxLength: 63 }), description, { maxItems: 64 })
@@ -25,6 +37,9 @@ const limitFields = Object.fromEntries(
         : byDefault(cap, integer(`${description} ${cap} if not given.`, { minimum: 1 })),
     ]),
 ) as { readonly [N in LimitName]: ReturnType<typeof amount> }
+
+/** The default of `gracePeriod`. */
+export const policyGracePeriod = '10m'
 
 export const tenantPolicySpec = object(
   {
@@ -100,6 +115,10 @@ export const tenantPolicySpec = object(
         cpuShare: integer('Share of the CPU, against others.', { minimum: 1, maximum: 1000 }),
       },
       'How much.',
+    ),
+    gracePeriod: byDefault(
+      policyGracePeriod,
+      duration('How long a Pipeline that runs goes on when the policy has come to forbid it. `0s`: it stops at once.'),
     ),
     tests: object({ required: byDefault(false, bool('Whether Pipelines with transforms must have tests.')) }, 'Tests.'),
   },

@@ -42,6 +42,8 @@ export interface Artifact {
   readonly diskBufferBytes: number
   /** Rules for the agent that runs it. */
   readonly tenancy: Tenancy
+  /** Digest of the rules of the TenantPolicy under which it was accepted; undefined in versions that an earlier release has kept. */
+  readonly rules?: string | undefined
   /** Components of shared objects, which their owners answer for: the rules for connections (T7) and files (T4) pass them over. */
   readonly platform?: readonly string[] | undefined
   /** The sink for what the destinations of the others reject, and how many a second each of them may send there. */

@@ -119,6 +119,7 @@ export interface ArtifactFacts {
   readonly labels: Readonly<Record<string, string>>
   readonly retry: string | undefined
   readonly tenancy: Tenancy
+  readonly rules: string
 }
 
 /** The artifact of a Pipeline that compiled and was found to be in order. */
@@ -150,6 +151,7 @@ export function artifactOf(compiled: CompiledPipeline, pipeline: Resource, facts
     ...(compiled.withheld.length === 0 ? {} : { withheld: compiled.withheld }),
     sourceTypes: compiled.sourceTypes,
     diskBufferBytes: diskBufferBytes(compiled.sinks),
+    rules: facts.rules,
     retry: facts.retry,
   }
 }

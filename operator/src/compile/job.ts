@@ -1,6 +1,8 @@
 // One compile as data in and data out, so that a worker thread can do it: a Pipeline with all that it refers to, to an artifact and
 // what is to be said about it. No value of a Secret comes in.
 
+import { createHash } from 'node:crypto'
+import { canonicalJson } from '@penstock/agent/config/canonical'
 import type { Reason } from '../api/conditions.ts'
 import type { KubeObject } from '../api/object.ts'
 import type { Pipeline } from '../api/pipeline.ts'
@@ -108,6 +110,7 @@ export async function compileJob(job: CompileJob, onCompiled: () => void = () =>
           createdAt: creationTimestamp,
           labels,
           retry: annotations?.['penstock.dev/retry'],
+          rules: rulesDigest(policy),
           tenancy: {
             restricted,
             denyCidrs: restricted ? [...deniedCidrs, ...(policy?.egress?.denyCIDRs ?? [])] : [],
@@ -128,6 +131,12 @@ export async function compileJob(job: CompileJob, onCompiled: () => void = () =>
     problems,
     diskBufferBytes: artifact?.diskBufferBytes ?? 0,
   }
+}
+
+/** Digest of what a TenantPolicy allows; quotas are none of it, for they depend on the other Pipelines. */
+export function rulesDigest(policy: TenantPolicySpec | undefined): string {
+  const { quota: _, gracePeriod: __, namespaceSelector: ___, ...rules } = policy ?? { namespaceSelector: {} }
+  return createHash('sha256').update(canonicalJson(rules)).digest('base64url')
 }
 
 /** Limits for the problems in one condition. */

@@ -10,8 +10,9 @@ import { agentKind, clusterPipelineKind, type Kind, kindOf } from '../api/kinds.
 import { type KubeObject, keyOf } from '../api/object.ts'
 import type { Pipeline } from '../api/pipeline.ts'
 import type { Source } from '../api/source.ts'
+import { policyGracePeriod } from '../api/tenant-policy.ts'
 import type { Artifact } from '../compile/artifact.ts'
-import { type CompileResult, sharedVerdict, type Verdict } from '../compile/job.ts'
+import { type CompileResult, rulesDigest, sharedVerdict, type Verdict } from '../compile/job.ts'
 import type { CompilePool } from '../compile/pool.ts'
 import { resourceOf } from '../compile/resources.ts'
 import { sharedPipeline } from '../compile/shared.ts'
@@ -27,6 +28,8 @@ import { Controller, type ControllerMetrics } from './controller.ts'
 import { internalError, isInternal } from './internal-error.ts'
 import { KeptQuarantine } from './kept-quarantine.ts'
 import { LastGood } from './last-good.ts'
+import { PolicyGrace, withEnd } from './policy-grace.ts'
+import { durationMs } from './rollout-plan.ts'
 
 export interface PipelinePartOptions {
   readonly artifacts: Artifacts
@@ -52,6 +55,11 @@ export function pipelinePart(options: PipelinePartOptions): OperatorPart {
   }
 }
 
+interface Verdicts {
+  readonly accepted: Verdict
+  readonly resolved: Verdict
+}
+
 interface Known {
   /** sha256 of everything that a result depends on. */
   readonly key: string
@@ -72,6 +80,7 @@ export class PipelineController implements AsyncDisposable {
   readonly #known = new Map<string, Known>()
   /** ClusterPipelines that must not run because of who has applied them. */
   readonly #unauthorised = new Set<string>()
+  readonly #grace = new PolicyGrace()
   /** What each Pipeline was last seen to take of quotas. */
   readonly #claims = new Map<string, { readonly text: string; readonly onDisk: boolean }>()
   /** Verdicts about Sources and Sinks, by what they were found for. */
@@ -264,7 +273,7 @@ export class PipelineController implements AsyncDisposable {
     const id = idOf(kind.kind, name)
     const pipeline = objectOf(this.#gathered.pipelines.get(kind.kind), name)
     if (pipeline === undefined || !this.#isWatched(pipeline)) {
-      for (const known of [this.#known, this.#unauthorised, this.#claims]) known.delete(key)
+      for (const known of [this.#known, this.#unauthorised, this.#claims, this.#grace]) known.delete(key)
       this.#options.artifacts.remove(id)
       await this.#lastGood.drop(id, signal)
       this.#settled(key)
@@ -281,13 +290,15 @@ export class PipelineController implements AsyncDisposable {
     this.#claimed(key, pipeline)
     // Quotas need every Pipeline, so nothing is reported until the first compile of all of them.
     if (this.#unprimed?.has(key)) return undefined
-    const verdicts = this.#judge(pipeline, result, author)
+    const judged = this.#judge(pipeline, result, author)
+    const { verdicts, leftMs } = await this.#underRules(id, key, pipeline, judged, signal)
     const waitMs = await this.#publish(id, pipeline, result, verdicts, signal)
     this.#claimed(key, pipeline)
     this.#say(kind, pipeline, result, verdicts, author)
     const usesSecrets = secretsOf(pipeline).length > 0 || (result.artifact?.secretRefs.length ?? 0) > 0
     const waits = [
       waitMs,
+      leftMs,
       this.#gathered.secrets === undefined && usesSecrets ? unwatchedMs : undefined,
       author === undefined ? undefined : reviewAgainMs,
     ].filter((each) => each !== undefined)
@@ -367,11 +378,7 @@ export class PipelineController implements AsyncDisposable {
   }
 
   /** What the compile step could not know: who runs it, and whether it fits. */
-  #judge(
-    pipeline: Pipeline,
-    result: CompileResult,
-    author: Author | undefined,
-  ): { readonly accepted: Verdict; readonly resolved: Verdict } {
+  #judge(pipeline: Pipeline, result: CompileResult, author: Author | undefined): Verdicts {
     const { resolved } = result
     if (result.accepted.status !== 'True' || result.artifact === undefined)
       return { accepted: result.accepted, resolved }
@@ -469,7 +476,7 @@ export class PipelineController implements AsyncDisposable {
     id: string,
     pipeline: Pipeline,
     result: CompileResult,
-    { accepted, resolved }: { readonly accepted: Verdict; readonly resolved: Verdict },
+    { accepted, resolved }: Verdicts,
     signal: AbortSignal,
   ): Promise<number | undefined> {
     const { artifacts } = this.#options
@@ -517,6 +524,36 @@ export class PipelineController implements AsyncDisposable {
     }
   }
 
+  /** Ends what runs if its TenantPolicy has forbidden it for long enough; else says in the verdict when that will be. */
+  async #underRules(
+    id: string,
+    key: string,
+    pipeline: Pipeline,
+    verdicts: Verdicts,
+    signal: AbortSignal,
+  ): Promise<{ readonly verdicts: Verdicts; readonly leftMs?: number }> {
+    const { artifacts } = this.#options
+    const { namespace } = pipeline.metadata
+    const policy = namespace === undefined ? undefined : this.#gathered.policies.of(namespace)?.spec
+    const running = artifacts.get(id)
+    const now = Date.now()
+    const end = this.#grace.endOf(key, {
+      accepted: verdicts.accepted,
+      before: conditionOf(conditionsOf(pipeline), 'Accepted'),
+      ranUnder: running?.rules,
+      rules: rulesDigest(policy),
+      graceMs: durationMs(policy?.gracePeriod ?? policyGracePeriod),
+      now,
+    })
+    if (end === undefined) return { verdicts }
+    const accepted = withEnd(verdicts.accepted, end, now)
+    if (now < end) return { verdicts: { ...verdicts, accepted }, leftMs: end - now }
+    artifacts.remove(id)
+    await this.#lastGood.drop(id, signal)
+    this.#context.events.record(pipeline, 'Warning', 'Stopped', accepted.message)
+    return { verdicts: { ...verdicts, accepted } }
+  }
+
   #graceLeftMs(pipeline: Pipeline): number {
     const known = conditionOf(conditionsOf(pipeline), 'ResolvedRefs')
     const since = known?.status === 'False' ? Date.parse(known.lastTransitionTime) : Date.now()
@@ -527,7 +564,7 @@ export class PipelineController implements AsyncDisposable {
     kind: Kind,
     pipeline: Pipeline,
     result: CompileResult,
-    { accepted, resolved }: { readonly accepted: Verdict; readonly resolved: Verdict },
+    { accepted, resolved }: Verdicts,
     author: Author | undefined,
   ): void {
     const findings: Finding[] = [
