@@ -18,6 +18,8 @@ const maxKeys = 1024
 const maxKeyBytes = 128
 const tableSize = 4 * maxKeys
 const maxProbes = 8
+/** Sequences of keys that are remembered, a power of two. */
+const rememberedSequences = 64
 /** Members that edits set or remove. */
 export const maxEdits = 16
 /** A longer value is not kept. */
@@ -37,6 +39,8 @@ interface Key {
   /** The name with a comma before it and a colon behind it. */
   readonly json: Uint8Array
   readonly name: string
+  /** How many keys were known before it. */
+  readonly id: number
   /** Its place among all keys, in the order of encoders. */
   rank: number
   /** Whether an edit sets or removes the member, whatever was there. */
@@ -90,6 +94,11 @@ export class JsonSplicer {
   readonly #values: (Value | undefined)[] = []
   /** Size of the member read last. */
   #size = 0
+  /** Hash of the keys of the text read last, and of texts before it. */
+  #sequence = 0
+  readonly #sequences = new Int32Array(rememberedSequences)
+  /** Whether one of the last texts had the keys of the text whose size was asked for last, in the same order. */
+  isRepeated = false
 
   constructor({ merges, members }: SpliceEdits) {
     this.#merges = merges
@@ -107,6 +116,9 @@ export class JsonSplicer {
   sizeOf(text: string, before: ValueObject): number {
     const size = this.#read(text)
     if (size < 0) return size
+    const place = (this.#sequence ^ (this.#sequence >>> 16)) & (rememberedSequences - 1)
+    this.isRepeated = this.#sequences[place] === this.#sequence
+    this.#sequences[place] = this.#sequence
     const outside = this.#merges ? this.#addFields(before) : 0
     return outside < 0 ? outside : size + outside + this.#setSize
   }
@@ -234,6 +246,7 @@ export class JsonSplicer {
     isAscii = end === length
     this.#event++
     this.#count = 0
+    this.#sequence = 1
     let size = 2
     let at = afterBlanks(0)
     if (bytes[at] !== 0x7b) return -1
@@ -245,6 +258,7 @@ export class JsonSplicer {
         const key = this.#keyAt(at + 1)
         if (key === undefined || key.event === this.#event) return -1
         key.event = this.#event
+        this.#sequence = Math.imul(this.#sequence ^ key.id, 0x01000193)
         at = afterBlanks(at + key.json.length - 2)
         if (bytes[at] !== 0x3a) return -1
         const from = afterBlanks(at + 1)
@@ -339,6 +353,7 @@ export class JsonSplicer {
     const key: Key = {
       json: Buffer.from(`,"${name}":`),
       name,
+      id: this.#sorted.length,
       rank: 0,
       isEdited: this.#members.has(name),
       event: 0,

@@ -174,8 +174,8 @@ test.each(programs)('what is spliced is what a run gives: %s', (source) => {
   let splice = spliceOf(program)
   let spliced = 0
   for (let round = 0; round < 6000; round++) {
-    // Now and then nothing is known.
-    if (next(500) === 0) splice = spliceOf(program)
+    // Nothing is known, and nothing was in vain.
+    if (round % 800 === 0) splice = spliceOf(program)
     const text = textOf(next)
     try {
       if (compare(program, splice, text)) spliced++
@@ -287,6 +287,22 @@ test('events whose fields are asked for are deferred no more', () => {
     expect(event.fields['a']).toBe(1)
   }
   expect(deferred).toBeLessThan(5000)
+})
+
+test('where many events have the same keys, generated code makes them; where few have, they are deferred', () => {
+  const deferredOf = (sequences: number) => {
+    const splice = spliceOf(compile(merged))
+    let deferred = 0
+    for (let round = 0; round < 20_000; round++) {
+      const number = round % sequences
+      const members = Array.from({ length: 12 }, (_, bit) => ((number >> bit) & 1 ? `,"m${bit}":1` : ''))
+      if (splice.defer(new LogEvent({ message: `{"a":1${members.join('')}}` })) !== undefined) deferred++
+    }
+    return deferred
+  }
+  expect(deferredOf(1)).toBeLessThan(2000)
+  expect(deferredOf(10)).toBeLessThan(2000)
+  expect(deferredOf(4000)).toBe(20_000)
 })
 
 test('a deferred event is an event like any other once its fields are there', () => {

@@ -15,10 +15,13 @@ import type { Program } from './program.ts'
 import type { Typed } from './typed.ts'
 
 /** After so many events it is seen whether it was worth it to defer them, and if not, so many events are not deferred. */
-const looked = 4096
+const looked = 1024
 const rested = 65_536
-/** Of those looked at, how many may have been for nothing. */
-const maxVain = looked / 4
+/**
+ * Of those looked at, how many may have been for nothing: texts that are not taken, events whose fields were asked for, and texts with the
+ * keys of others, for which generated code is faster.
+ */
+const maxVain = looked / 2
 
 export interface SplicedProgram extends SpliceEdits {
   /** The field with the text. */
@@ -116,6 +119,7 @@ export class Splice implements Deferral {
     const text = getField(fields, this.#spliced.field)
     this.#splicer ??= new JsonSplicer(this.#spliced)
     const size = typeof text === 'string' ? this.#splicer.sizeOf(text, fields) : -1
+    if (size >= 0 && this.#splicer.isRepeated) this.#vain++
     if (size >= 0) return new DeferredEvent(fields, event.metadata, this, size)
     this.#vain++
     return undefined
