@@ -96,7 +96,11 @@ class LiveScreen implements Disposable {
     else this.#draw()
   }
 
-  constructor() {
+  #isTaken = false
+
+  /** Takes the terminal for the first figures: errors of the connection before them stay in sight. */
+  #take(): void {
+    this.#isTaken = true
     process.stdout.write(takeScreen)
     process.stdout.on('resize', this.#draw)
     if (!process.stdin.isTTY) return
@@ -111,10 +115,12 @@ class LiveScreen implements Disposable {
 
   look({ pipelines }: TopLine): void {
     this.#screen.look(pipelines)
+    if (!this.#isTaken) this.#take()
     this.#draw()
   }
 
   [Symbol.dispose](): void {
+    if (!this.#isTaken) return
     process.stdout.off('resize', this.#draw)
     if (process.stdin.isTTY) process.stdin.off('keypress', this.#press).setRawMode(false).pause()
     process.stdout.write(giveBack)
