@@ -321,6 +321,8 @@ export interface TransformDeclaration<O extends Options = Options> extends Decla
   readonly outputs?: readonly EventType[]
   /** Names of further outputs, reached as `<id>.<name>`. */
   ports?(options: Parsed<O>): readonly string[]
+  /** Whether log events of many shapes may pass it as the bytes of their text, without an object in between. */
+  passesBytes?(options: Parsed<O>, globals: Globals): boolean
   build(options: Parsed<O>, context: TransformContext): Transform | Promise<Transform>
 }
 

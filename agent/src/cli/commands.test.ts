@@ -182,6 +182,19 @@ describe('graph', () => {
     })
   })
 
+  test('a program that only moves the members of a text lets events of many shapes pass as bytes', async () => {
+    const config = `
+sources: { in: { type: demo_logs, format: json } }
+transforms:
+  parse: { type: remap, inputs: [in], source: ". = merge(., object!(parse_json!(.message)))" }
+  look: { type: remap, inputs: [parse], source: ".size = length!(.a)" }
+sinks: { out: { type: blackhole, inputs: [look] } }
+`
+    const { output } = await called(graph, file('lanes.yaml', config))
+    expect(output).toContain('parse\\nremap\\nbyte lane')
+    expect(output).toContain('look\\nremap\\nobject lane')
+  })
+
   test('mermaid', async () => {
     expect((await called(graph, '--format', 'mermaid', path())).output).toBe(`flowchart TD
   n0[/"in<br>demo_logs<br>object lane"\\]

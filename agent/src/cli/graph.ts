@@ -1,6 +1,6 @@
 // `graph`: the topology of a configuration as a picture, in the language of Graphviz or Mermaid.
 
-import type { Config } from '../config/config.ts'
+import type { Config, SinkConfig, SourceConfig, TransformConfig } from '../config/config.ts'
 import { ownerOf } from '../config/graph.ts'
 import { type Flags, flagHelp, parseArgs } from './args.ts'
 import { exitCodes } from './exit-codes.ts'
@@ -31,6 +31,8 @@ interface Node {
   readonly kind: 'source' | 'transform' | 'sink'
   readonly type: string
   readonly inputs: readonly string[]
+  /** The way in which events pass: as objects, or, where lines have many shapes, as the bytes of their text. */
+  readonly lane: 'object lane' | 'byte lane'
 }
 
 function nodesOf(config: Config): Node[] {
@@ -40,11 +42,13 @@ function nodesOf(config: Config): Node[] {
     kind: component.declaration.kind,
     type: component.declaration.type,
     inputs: 'inputs' in component ? component.inputs : [],
+    lane: passesBytes(component, config) ? 'byte lane' : 'object lane',
   }))
 }
 
-/** The way in which events pass a component: as objects, always, until there is a lane for bytes. */
-const lane = 'object lane'
+function passesBytes({ declaration, options }: SourceConfig | TransformConfig | SinkConfig, config: Config): boolean {
+  return declaration.kind === 'transform' && declaration.passesBytes?.(options, config.globals) === true
+}
 
 /** The name of the output that an edge begins at; undefined for the main one. */
 function portOf(input: string): string | undefined {
@@ -57,7 +61,7 @@ const dotShapes = { source: 'trapezium', transform: 'diamond', sink: 'invtrapezi
 function dot(config: Config): string {
   const quote = (text: string) => `"${text.replaceAll(/["\\]/g, '\\$&')}"`
   const lines = ['digraph {']
-  for (const { id, kind, type, inputs } of nodesOf(config)) {
+  for (const { id, kind, type, inputs, lane } of nodesOf(config)) {
     const label = [id, type, lane].map((text) => text.replaceAll(/["\\]/g, '\\$&')).join('\\n')
     lines.push(`  ${quote(id)} [shape="${dotShapes[kind]}" label="${label}"]`)
     for (const input of inputs) {
@@ -74,7 +78,7 @@ function mermaid(config: Config): string {
   const names = new Map(nodes.map((node, index) => [node.id, `n${index}`]))
   const text = (label: string) => label.replaceAll('"', '#quot;')
   const lines = ['flowchart TD']
-  for (const { id, kind, type } of nodes) {
+  for (const { id, kind, type, lane } of nodes) {
     const label = `"${text(id)}<br>${text(type)}<br>${lane}"`
     const shape = kind === 'source' ? `[/${label}\\]` : kind === 'sink' ? `[\\${label}/]` : `{${label}}`
     lines.push(`  ${names.get(id)}${shape}`)

@@ -1,7 +1,13 @@
 // Remap transform: runs a program on each event. The program is compiled once; a batch is one plain loop.
 // An event whose program fails goes out unmodified, is discarded, or leaves by the port `dropped`, as the options say.
 
-import { defineTransform, type OptionProblem, type TransformContext, type TransformOutput } from '../component.ts'
+import {
+  defineTransform,
+  type Globals,
+  type OptionProblem,
+  type TransformContext,
+  type TransformOutput,
+} from '../component.ts'
 import { PenstockError } from '../errors.ts'
 import { type LogBatch, logBatch, type MetricBatch, metricBatch, ownEvents } from '../event/batch.ts'
 import { LogEvent, rootFor } from '../event/log.ts'
@@ -74,12 +80,7 @@ export const remap = defineTransform({
       const message = `\`${options.timezone}\` is not a time zone.`
       return [{ path: 'timezone', message, help: 'Use a name of the TZ database such as `Europe/Berlin`, or `local`.' }]
     }
-    const compiled = compileProgram(source, {
-      timezone: zone,
-      network: globals.remap?.network ?? false,
-      rules: globals.programs,
-      tableNames: globals.tableNames,
-    })
+    const compiled = compileProgram(source, settingsOf(zone, globals))
     if (compiled.ok) return []
     const first = compiled.diagnostics[0]
     const diagnostic = summariesOf(source, compiled.diagnostics)
@@ -93,17 +94,21 @@ export const remap = defineTransform({
     return [problem]
   },
 
+  passesBytes(options, globals) {
+    const source = readSource(options, globals.programs)
+    if (typeof source !== 'string') return false
+    const compiled = compileProgram(source, settingsOf(zoneOf(options, globals.timezone), globals))
+    return compiled.ok && splicedProgram(compiled.program) !== undefined
+  },
+
   build(options, context) {
     const source = readSource(options, context.globals.programs)
     if (source === undefined) throw new PenstockError('PEN_CONFIG_INVALID', 'Files are not opened here.')
     if (typeof source !== 'string') throw new PenstockError('PEN_CONFIG_INVALID', source.message)
     const { logger } = context
     const settings: CompileOptions = {
-      timezone: zoneOf(options, context.globals.timezone) ?? 'UTC',
-      network: context.globals.remap?.network ?? false,
-      rules: context.globals.programs,
+      ...settingsOf(zoneOf(options, context.globals.timezone), context.globals),
       table: (name) => context.globals.tables?.find(name),
-      tableNames: context.globals.tableNames,
       metrics: metricReader(context.metrics),
       log: context.programLog ?? ((level, text) => logger[level]({ text }, 'Message of the program.')),
     }
@@ -116,6 +121,15 @@ export const remap = defineTransform({
     return new Remap(new RemoteProgram(source, settings, program.writes, options.metric_tag_values), options, context)
   },
 })
+
+function settingsOf(zone: string | undefined, globals: Globals): CompileOptions {
+  return {
+    timezone: zone ?? 'UTC',
+    network: globals.remap?.network ?? false,
+    rules: globals.programs,
+    tableNames: globals.tableNames,
+  }
+}
 
 /** The text of the program, or what is wrong with the options that name it; undefined where files are not opened. */
 function readSource(
