@@ -31,7 +31,7 @@ export interface Globals {
   /** Proxies of the global option and the environment, merged. */
   readonly proxy: ProxyOptions
   /** What remap programs may do. */
-  readonly remap?: { readonly network: boolean }
+  readonly remap?: { readonly network: boolean; readonly byte_lane?: boolean }
   /** What programs may reach and use up, by whose they are: everything if not given. */
   readonly programs?: ProgramRules | undefined
   /** Enrichment tables for programs; absent where there are none, and where a configuration is only checked. */

@@ -193,6 +193,8 @@ sinks: { out: { type: blackhole, inputs: [look] } }
     const { output } = await called(graph, file('lanes.yaml', config))
     expect(output).toContain('parse\\nremap\\nbyte lane')
     expect(output).toContain('look\\nremap\\nobject lane')
+    const off = await called(graph, file('off.yaml', `remap: { byte_lane: false }\n${config}`))
+    expect(off.output).toContain('parse\\nremap\\nobject lane')
   })
 
   test('mermaid', async () => {

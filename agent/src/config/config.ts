@@ -23,8 +23,8 @@ export interface ConfigGlobals extends Globals {
   readonly api: { readonly enabled: boolean; readonly address: string }
   /** Seconds after which an idle series of the agent's own metrics is forgotten; undefined: never. */
   readonly expireMetricsSecs: number | undefined
-  /** Whether remap programs may call functions that need the network. */
-  readonly remap: { readonly network: boolean }
+  /** Whether remap programs may call functions that need the network, and may leave texts as bytes. */
+  readonly remap: { readonly network: boolean; readonly byte_lane: boolean }
 }
 
 interface ComponentConfig {

@@ -67,6 +67,10 @@ export const globalOptions = {
         'Whether programs may call functions that need the network. Such a program runs in a worker of its own: only the events of its transform wait for answers.',
         { default: false },
       ),
+      byte_lane: bool(
+        'Whether programs that only move the members of a JSON text leave the text as bytes where lines have many shapes. The events are the same; `false` is for comparisons.',
+        { default: true },
+      ),
     },
     'The remap language.',
   ),

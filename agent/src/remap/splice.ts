@@ -89,6 +89,15 @@ function editOf(statement: Typed): Edit | undefined {
   return name === undefined ? undefined : { name, value: constant }
 }
 
+/** What became of events. */
+interface LaneCounts {
+  deferred: number
+  /** Not looked at, as it was not worth it before: lines of few shapes, or events whose fields are asked for. */
+  rested: number
+  /** Not taken because of their text. */
+  refused: number
+}
+
 export class Splice implements Deferral {
   readonly #program: Program
   readonly #spliced: SplicedProgram
@@ -98,6 +107,8 @@ export class Splice implements Deferral {
   #seen = 0
   #vain = 0
   #resting = 0
+  // Events since the last look, by what became of them.
+  #counts: LaneCounts = { deferred: 0, rested: 0, refused: 0 }
 
   constructor(program: Program, spliced: SplicedProgram) {
     this.#program = program
@@ -108,6 +119,7 @@ export class Splice implements Deferral {
   defer(event: LogEvent): DeferredEvent | undefined {
     if (this.#resting > 0) {
       this.#resting--
+      this.#counts.rested++
       return undefined
     }
     if (++this.#seen === looked) {
@@ -120,9 +132,20 @@ export class Splice implements Deferral {
     this.#splicer ??= new JsonSplicer(this.#spliced)
     const size = typeof text === 'string' ? this.#splicer.sizeOf(text, fields) : -1
     if (size >= 0 && this.#splicer.isRepeated) this.#vain++
-    if (size >= 0) return new DeferredEvent(fields, event.metadata, this, size)
+    if (size >= 0) {
+      this.#counts.deferred++
+      return new DeferredEvent(fields, event.metadata, this, size)
+    }
+    this.#counts.refused++
     this.#vain++
     return undefined
+  }
+
+  /** Counts since the last call. */
+  takeCounts(): Readonly<LaneCounts> {
+    const counts = this.#counts
+    this.#counts = { deferred: 0, rested: 0, refused: 0 }
+    return counts
   }
 
   make(before: ValueObject, metadata: EventMetadata): ValueObject {

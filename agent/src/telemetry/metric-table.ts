@@ -72,6 +72,10 @@ export const metricTable = {
   ]),
   component_sent_events_total: counter('Events emitted.', ['output']),
   component_sent_event_bytes_total: counter('Estimated JSON size of the events emitted, in bytes.', ['output']),
+  byte_lane_events_total: counter(
+    'Events of programs that may leave a text as bytes: `bytes`: left so; `few_shapes`: made as objects, because generated code is faster for lines of few shapes, or components ask for the fields; `text`: made as objects, because the text is odd.',
+    ['reason'],
+  ),
   component_errors_total: counter('Errors.', [...errorLabels, 'endpoint']),
   component_discarded_events_total: counter(
     'Events that will not go on: intentional (`true`), such as by a filter, or because of an error (`false`).',

@@ -282,13 +282,14 @@ export async function buildTransform(
   options: object,
   events: ComponentEvents = new RecordedEvents(),
   programs?: ProgramRules,
+  globals?: Partial<Globals>,
 ): Promise<Transform> {
   const declaration = declared('transform', type) as TransformDeclaration
   return declaration.build(parsed(declaration, options), {
     id: 'change',
     type,
     kind: 'transform',
-    globals: { ...testGlobals(tmpdir()), ...(programs && { programs }) },
+    globals: { ...testGlobals(tmpdir()), ...(programs && { programs }), ...globals },
     logger: silentLogger,
     events,
   })

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import type { Transform } from '../component.ts'
 import { DeferredEvent } from '../event/deferred.ts'
 import { Finalizer } from '../event/finalizer.ts'
@@ -34,6 +34,7 @@ test('events of which no objects are made stay in order, and those of other hold
   const batch = batchOf(texts.map((message) => log({ message })))
   const other = batch.share()
   const errors = new RecordedEvents()
+  const lanes = vi.spyOn(errors, 'count')
   const transform = await buildTransform('remap', { source, drop_on_error: true }, errors)
   let kept: readonly (LogEvent | MetricEvent)[] = []
   await transform.transform(batch, {
@@ -47,6 +48,27 @@ test('events of which no objects are made stay in order, and those of other hold
   expect(errors.counts.get('component_errors_total')).toBe(1)
   expect(errors.counts.get('component_discarded_events_total intentional=false')).toBe(1)
   expect(fields(other.events)).toEqual(texts.map((message) => ({ message })))
+  expect(lanes.mock.calls).toEqual([
+    ['byte_lane_events_total', 2, { reason: 'bytes' }],
+    ['byte_lane_events_total', 2, { reason: 'text' }],
+  ])
+})
+
+test('where the lane for bytes is off, programs run for all events', async () => {
+  const globals = { remap: { network: false, byte_lane: false } }
+  const events = new RecordedEvents()
+  const options = { source: '. = parse_json!(.message)' }
+  const transform = await buildTransform('remap', options, events, undefined, globals)
+  let kept: readonly (LogEvent | MetricEvent)[] = []
+  await transform.transform(batchOf([log({ message: '{"a":1}' })]), {
+    send(batch) {
+      kept = batch.events
+      return undefined
+    },
+  })
+  expect(kept.map((event) => event instanceof DeferredEvent)).toEqual([false])
+  expect(fields(kept)).toEqual([{ a: 1 }])
+  expect([...events.counts.keys()].filter((name) => name.startsWith('byte_lane'))).toEqual([])
 })
 
 test('an array makes one event of each element, and what is no object stands under the message key', async () => {

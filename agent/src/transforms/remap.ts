@@ -96,7 +96,7 @@ export const remap = defineTransform({
 
   passesBytes(options, globals) {
     const source = readSource(options, globals.programs)
-    if (typeof source !== 'string') return false
+    if (typeof source !== 'string' || globals.remap?.byte_lane === false) return false
     const compiled = compileProgram(source, settingsOf(zoneOf(options, globals.timezone), globals))
     return compiled.ok && splicedProgram(compiled.program) !== undefined
   },
@@ -185,6 +185,9 @@ interface RemapOptions {
   readonly metric_tag_values: TagMode
 }
 
+/** Tags of `byte_lane_events_total`. */
+const lanes = { bytes: { reason: 'bytes' }, objects: { reason: 'few_shapes' }, text: { reason: 'text' } } as const
+
 class Remap {
   readonly #program: Program | RemoteProgram
   /** Runs the program later, or not at all. */
@@ -206,7 +209,8 @@ class Remap {
 
   constructor(program: Program | RemoteProgram, options: RemapOptions, context: TransformContext) {
     this.#program = program
-    const spliced = program instanceof Program ? splicedProgram(program) : undefined
+    const isTaken = program instanceof Program && context.globals.remap?.byte_lane !== false
+    const spliced = isTaken ? splicedProgram(program) : undefined
     if (spliced !== undefined) this.#splice = new Splice(program as Program, spliced)
     this.#options = options
     this.#context = context
@@ -235,6 +239,7 @@ class Remap {
     this.#abortsOverLimit = 0
     const kept = batch.type === 'log' ? this.#sized(this.#logs(program, batch)) : this.#metrics(program, batch)
     this.#report()
+    if (this.#splice !== undefined) this.#countLanes(this.#splice)
     const { finalizer } = batch
     const parts = (kept.count > 0 ? 1 : 0) + (this.#dropped.length > 0 ? 1 : 0)
     if (parts === 0) {
@@ -397,6 +402,14 @@ class Remap {
   }
 
   /** One report for the whole batch. */
+  #countLanes(splice: Splice): void {
+    const { events } = this.#context
+    const { deferred, rested, refused } = splice.takeCounts()
+    if (deferred > 0) events.count('byte_lane_events_total', deferred, lanes.bytes)
+    if (rested > 0) events.count('byte_lane_events_total', rested, lanes.objects)
+    if (refused > 0) events.count('byte_lane_events_total', refused, lanes.text)
+  }
+
   #report(): void {
     const { events, logger } = this.#context
     const { drop_on_abort, drop_on_error, reroute_dropped } = this.#options
