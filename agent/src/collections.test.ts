@@ -17,6 +17,7 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'formats/timezone.ts abbreviations',
     'remap/kind.ts known',
     'remap/cipher.ts ciphers',
+    'bytes/form.ts asRead',
     'remap/words.ts nowhere',
     'telemetry/metrics.ts #families',
   ],

@@ -125,6 +125,8 @@ export interface Turns {
 }
 
 export interface SourceOutput {
+  /** Whether events that are lines still (`ByteBatch`) are taken as such by all who read them; it may change between two batches. */
+  readonly takesBytes?: boolean
   /**
    * Sends a batch on; counts it as received by the source and as sent. A returned promise resolves when the next
    * batch may be sent (back-pressure). The batch then belongs to others: the caller must not touch it again.
@@ -201,6 +203,8 @@ export interface Transform {
    * of the batches, and the promise resolves when the next batch may come. The promise rejects only if nothing was emitted.
    */
   transform(batch: Batch, output: TransformOutput): Promise<void> | undefined
+  /** Whether events that are lines still (`ByteBatch`) pass it as such. */
+  readonly takesBytes?: boolean
   /** Ends what it still works on: promises that it has given reject. */
   close?(): void
 }
@@ -249,6 +253,8 @@ export interface Sink {
    * A returned promise resolves when the sink can take more; until then the sink's buffer fills.
    */
   write(batch: Batch): Promise<void> | undefined
+  /** Whether it writes events that are lines still (`ByteBatch`) without objects. */
+  readonly takesBytes?: boolean
   /** Sends what it still holds and resolves when the destination has answered for every event. */
   close(): Promise<void>
   /** Throws a PenstockError with the reason if the destination is not usable. */

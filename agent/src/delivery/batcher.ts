@@ -1,6 +1,7 @@
 // Collects events into requests, one open request for each partition. Events are encoded as they arrive, so they are garbage
 // before they are old; what waits is bytes. A request ends when it is full or when its first event is `timeoutMs` old.
 
+import { ByteBatch } from '../bytes/byte-batch.ts'
 import type { Clock } from '../clock.ts'
 import type { Batch } from '../event/batch.ts'
 import { BodyPool } from '../event/body.ts'
@@ -31,6 +32,14 @@ export interface RequestWriter {
    * A writer that has to stop within a call may do so by `stoppedAt`.
    */
   encode(events: readonly AnyEvent[], from: number, to: number, request: OpenRequest): void
+  /** The same for events that are lines still. */
+  encodeLines?: ((batch: ByteBatch, from: number, to: number, request: OpenRequest) => void) | undefined
+}
+
+/** The events of a batch, as the writer takes them. */
+interface Run {
+  size(index: number): number
+  encode(from: number, to: number, request: OpenRequest): void
 }
 
 /** Open requests of partitions at most, and what they take together. Beyond either the oldest is sent before its time. */
@@ -101,20 +110,50 @@ export class Batcher {
     const { finalizer } = batch
     const count = batch.count
     if (this.#writer.partition !== undefined) return this.#addPartitioned(batch.events, from, finalizer)
+    const lines = batch instanceof ByteBatch && this.#writer.encodeLines !== undefined ? batch : undefined
+    const taken = this.#addSingle(
+      lines === undefined ? this.#objects(batch.events) : this.#lines(lines),
+      batch,
+      from,
+      pause,
+    )
+    if (taken === count) lines?.done()
+    return taken
+  }
+
+  #objects(events: readonly AnyEvent[]): Run {
+    const writer = this.#writer
+    return {
+      size: (index) => (events[index] as AnyEvent).size,
+      encode: (from, to, request) => writer.encode(events, from, to, request),
+    }
+  }
+
+  #lines(batch: ByteBatch): Run {
+    const writer = this.#writer
+    return {
+      size: (index) => batch.size(index),
+      encode: (from, to, request) => writer.encodeLines?.(batch, from, to, request),
+    }
+  }
+
+  /** Takes events of a batch into the only partition. */
+  #addSingle(run: Run, batch: Batch, from: number, pause: () => boolean): number {
+    const { count, finalizer } = batch
     const { maxBytes, maxEvents } = this.#limits
     let request = this.#single
     if (from === 0 && count <= maxEvents && batch.bytes <= maxBytes) {
       if (request === undefined) request = this.#begin('')
       const fits = request.body.length + roomFor(batch.bytes, count) <= this.#maxBodyBytes
       if (fits && request.count + count <= maxEvents && request.bytes + batch.bytes <= maxBytes) {
-        const end = this.#encode(batch.events, 0, count, finalizer, request, batch.bytes)
+        const end = this.#encode(run, 0, count, finalizer, request, batch.bytes)
         if (request.count >= maxEvents || request.bytes >= maxBytes || request.stoppedAt !== undefined) {
           this.#close(request)
         }
-        return end === count || pause() ? end : this.#addRun(batch.events, end, count, finalizer, '', pause)
+        return end === count || pause() ? end : this.#addRun(run, end, count, finalizer, '', pause)
       }
     }
-    return this.#addRun(batch.events, from, count, finalizer, '', pause)
+    return this.#addRun(run, from, count, finalizer, '', pause)
   }
 
   /** Closes every open request. */
@@ -128,6 +167,7 @@ export class Batcher {
   /** Takes all: a batch is bounded, and asking twice for a partition would count its errors twice. */
   #addPartitioned(events: readonly AnyEvent[], from: number, finalizer: Finalizer): number {
     const partition = this.#writer.partition as (event: AnyEvent) => string | undefined
+    const run = this.#objects(events)
     let start = from
     let key = from < events.length ? partition(events[from] as AnyEvent) : undefined
     while (start < events.length) {
@@ -139,7 +179,7 @@ export class Batcher {
         end++
       }
       if (key === undefined) finalizer.release(end - start, 'rejected')
-      else this.#addRun(events, start, end, finalizer, key)
+      else this.#addRun(run, start, end, finalizer, key)
       start = end
       key = next
     }
@@ -147,14 +187,7 @@ export class Batcher {
   }
 
   /** Takes events `[from, to)` of one partition. */
-  #addRun(
-    events: readonly AnyEvent[],
-    from: number,
-    to: number,
-    finalizer: Finalizer,
-    key: string,
-    pause?: () => boolean,
-  ): number {
+  #addRun(run: Run, from: number, to: number, finalizer: Finalizer, key: string, pause?: () => boolean): number {
     const { maxBytes, maxEvents } = this.#limits
     const partitioned = this.#writer.partition !== undefined
     let start = from
@@ -167,7 +200,7 @@ export class Batcher {
       // An event that does not fit closes the request; alone it is sent whatever its size.
       while (end < to) {
         const taken = request.count + (end - start)
-        const size = (events[end] as AnyEvent).size
+        const size = run.size(end)
         full = taken > 0 && (taken >= maxEvents || request.bytes + bytes + size > maxBytes)
         if (full) break
         room -= roomFor(size, 1)
@@ -179,7 +212,7 @@ export class Batcher {
         bytes += size
         end++
       }
-      if (end > start) start = this.#encode(events, start, end, finalizer, request, bytes)
+      if (end > start) start = this.#encode(run, start, end, finalizer, request, bytes)
       if (full || request.stoppedAt !== undefined || request.count >= maxEvents || request.bytes >= maxBytes) {
         this.#close(request)
         if (pause?.() === true) return start
@@ -191,26 +224,19 @@ export class Batcher {
   }
 
   /** Gives the place of the first event that was not taken. */
-  #encode(
-    events: readonly AnyEvent[],
-    from: number,
-    to: number,
-    finalizer: Finalizer,
-    request: OpenRequest,
-    bytes: number,
-  ): number {
+  #encode(run: Run, from: number, to: number, finalizer: Finalizer, request: OpenRequest, bytes: number): number {
     const before = request.count
     const written = request.body.length + request.bytesToCome
     let end = from
     while (end < to && request.stoppedAt === undefined) {
       const stop = Math.min(to, end + this.#stride(request))
-      this.#writer.encode(events, end, stop, request)
+      run.encode(end, stop, request)
       end = request.stoppedAt ?? stop
       if (request.body.length + request.bytesToCome > this.#maxWritten) request.stoppedAt = end
     }
     this.#openBytes += request.body.length + request.bytesToCome - written
     const taken = request.count - before
-    request.bytes += end === to ? bytes : sizeOf(events, from, end)
+    request.bytes += end === to ? bytes : sizeOf(run, from, end)
     if (taken > 0) request.owners.add(finalizer, taken)
     if (taken < end - from) finalizer.release(end - from - taken, 'rejected')
     return end
@@ -280,8 +306,8 @@ function costOf({ key, body, bytesToCome }: OpenRequest): number {
   return requestBytes + 2 * key.length + body.length + bytesToCome
 }
 
-function sizeOf(events: readonly AnyEvent[], from: number, to: number): number {
+function sizeOf(run: Run, from: number, to: number): number {
   let bytes = 0
-  for (let index = from; index < to; index++) bytes += (events[index] as AnyEvent).size
+  for (let index = from; index < to; index++) bytes += run.size(index)
   return bytes
 }

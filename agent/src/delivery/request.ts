@@ -35,17 +35,36 @@ export class OpenRequest {
   /** The bytes from `start` to the end of the body are one event. */
   mark(start: number): void {
     const index = this.count++
-    if (index === this.ends.length) {
-      this.starts = grown(this.starts)
-      this.ends = grown(this.ends)
-    }
+    if (index === this.ends.length) this.#grow(this.count)
     this.starts[index] = start
     this.ends[index] = this.body.length
   }
+
+  /**
+   * Marks events that follow each other from `start` on.
+   * @param ends where each ends, with `shift` added to it
+   * @param between bytes from the end of one to the start of the next
+   * @param own how many of those belong to the event
+   */
+  markEach(start: number, ends: Int32Array, count: number, shift: number, between: number, own: number): void {
+    if (this.count + count > this.ends.length) this.#grow(this.count + count)
+    let from = start
+    for (let index = 0; index < count; index++) {
+      const end = (ends[index] as number) + shift
+      this.starts[this.count] = from
+      this.ends[this.count++] = end + own
+      from = end + between
+    }
+  }
+
+  #grow(count: number): void {
+    this.starts = grown(this.starts, count)
+    this.ends = grown(this.ends, count)
+  }
 }
 
-function grown(array: Uint32Array): Uint32Array {
-  const larger = new Uint32Array(array.length * 2)
+function grown(array: Uint32Array, count: number): Uint32Array {
+  const larger = new Uint32Array(Math.max(array.length * 2, count))
   larger.set(array)
   return larger
 }

@@ -3,13 +3,14 @@
 
 import { BoundedMap, ownText } from '../bounded-map.ts'
 import { systemClock } from '../clock.ts'
-import type { Encoder } from '../codecs/encoding/encoder.ts'
+import type { Encoder, StreamEncoder } from '../codecs/encoding/encoder.ts'
 import type { Sink, SinkContext, SinkEnvelope } from '../component.ts'
 import { AdaptiveConcurrency } from '../delivery/adaptive-concurrency.ts'
-import { type AnyEvent, Batcher } from '../delivery/batcher.ts'
+import { type AnyEvent, Batcher, type RequestWriter } from '../delivery/batcher.ts'
 import { type ConcurrencyLimit, fixedConcurrency } from '../delivery/concurrency.ts'
 import { type Attempt, type Call, Delivery, withTimeout } from '../delivery/delivery.ts'
 import { Endpoints } from '../delivery/endpoints.ts'
+import { LineTarget } from '../delivery/line-target.ts'
 import { RateLimit } from '../delivery/rate-limit.ts'
 import { type Assemble, type OpenRequest, type Request, sealRequest } from '../delivery/request.ts'
 import { PenstockError } from '../errors.ts'
@@ -64,6 +65,8 @@ export interface HttpSinkSpec {
   readonly begin?: (request: OpenRequest) => void
   /** Appends events `[from, to)` and marks each; what cannot be encoded is counted and leaves nothing behind. */
   readonly encode: (events: readonly AnyEvent[], from: number, to: number, request: OpenRequest) => void
+  /** The same for events that are lines still; left out: they are made objects. */
+  readonly encodeLines?: RequestWriter['encodeLines']
   /** Completes the body; gives the request to send, which may be another one with a body of the pool. */
   readonly finish?: (request: OpenRequest, pool: BodyPool) => OpenRequest
   /** Puts chosen events of a request together again. */
@@ -162,6 +165,20 @@ export function encodeEach(context: SinkContext, encoder: Encoder, separator = '
   }
 }
 
+/** `encodeLines` for the same bodies; undefined if events are not plain JSON there, or stand in other frames. */
+export function encodeEachLine(
+  context: SinkContext,
+  encoder: Encoder | StreamEncoder,
+  separator = '',
+): RequestWriter['encodeLines'] {
+  const delimiter = 'framing' in encoder ? encoder.framing.delimiter : Buffer.from(separator)
+  if (!encoder.isPlainJson || delimiter === undefined || delimiter.length > 1 || delimiter[0] === 0) return undefined
+  if ('framing' in encoder && separator !== '') return undefined
+  const frames = { delimiter: delimiter[0], isSeparator: separator !== '' }
+  const target = new LineTarget(frames, encodeEach(context, encoder, separator))
+  return (batch, from, to, request) => target.encode(batch, from, to, request)
+}
+
 interface Address {
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>
@@ -189,6 +206,7 @@ class HttpSink implements AskingSink {
   readonly #options: HttpSinkOptions
   readonly #spec: HttpSinkSpec
   readonly #client: HttpClient
+  readonly takesBytes: boolean
   readonly #batcher: Batcher
   readonly #delivery: Delivery
   readonly #contentEncoding: string | undefined
@@ -200,6 +218,7 @@ class HttpSink implements AskingSink {
     this.#context = context
     this.#options = options
     this.#spec = spec
+    this.takesBytes = spec.encodeLines !== undefined && spec.partition === undefined
     const tls = compileTls(options.tls)
     for (const warning of tls.warnings) context.logger.warn({}, warning)
     const { request, batch } = options
@@ -246,7 +265,7 @@ class HttpSink implements AskingSink {
         timeoutMs: batch.timeout_secs * 1000,
         maxBodyBytes: spec.maxBodyBytes,
       },
-      { partition: spec.partition, begin: spec.begin, encode: spec.encode },
+      { partition: spec.partition, begin: spec.begin, encode: spec.encode, encodeLines: spec.encodeLines },
       systemClock,
       (open) => {
         const { pool } = this.#batcher

@@ -7,6 +7,8 @@ import { LogEvent } from '../event/log.ts'
 import { Timestamp } from '../event/timestamp.ts'
 import { Bytes, Float, type ValueObject } from '../event/value.ts'
 import { writeJson, writeJsonTo } from '../formats/json.ts'
+import { jsonText, names, scalars } from '../testing/json-texts.ts'
+import { Random } from '../testing/random.ts'
 import { isFailure } from './function.ts'
 import { compileProgram, type Program } from './program.ts'
 import { restrictedRules } from './rules.ts'
@@ -56,127 +58,16 @@ function compare(program: Program, splice: Splice, text: string): boolean {
   return true
 }
 
-/** Numbers below a bound, the same ones for the same seed. */
-function numbersOf(seed: number): (bound: number) => number {
-  let state = seed
-  return (bound) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-    return Math.floor((state / 2 ** 32) * bound)
-  }
-}
-
-const scalars = [
-  ...['0', '-0', '7', '-7', '10', '999', '1000', '123456', '1234567', '999999999999999', '1234567890123456'],
-  ...['9007199254740991', '9007199254740993', '-9007199254740993', '12345678901234567', '123456789012345678'],
-  ...[
-    '1700000000000000001',
-    '9223372036854775807',
-    '9223372036854775808',
-    '-9223372036854775808',
-    '99999999999999999999',
-  ],
-  ...[
-    '1.5',
-    '1.50',
-    '1.0',
-    '-0.0',
-    '0.1',
-    '0.00001',
-    '0.00002',
-    '0.000001',
-    '0.123456789012345',
-    '0.30000000000000004',
-  ],
-  ...['123456789.123456', '1234567890123.25', '1e3', '1E-7', '1.5e300', '1e999', '01', '1.', '.5', '-', '+1', '1e'],
-  ...[
-    'true',
-    'false',
-    'null',
-    'tru',
-    'nul',
-    'NaN',
-    '""',
-    '"a"',
-    '"ü€😀"',
-    '"\u2028\u007f"',
-    '"\\u003c"',
-    '"\\n\\t\\"\\\\"',
-  ],
-  ...[
-    '"\\/"',
-    '"\\ud83d\\ude00"',
-    '"\\ud83d"',
-    '"\\x"',
-    '"\t"',
-    '"\u0000"',
-    '"open',
-    '"\\',
-    '"\\u12',
-    '{}',
-    '[]',
-    '{"b":1,"a":2}',
-  ],
-  ...[
-    '{"a":1,"a":2}',
-    '[1,2.0,{"x":[]}]',
-    '[1,]',
-    '[}',
-    '{"a":[1}',
-    '{ "a" : 1 }',
-    '[1.50, "\\u0041"]',
-    '{"__proto__":1}',
-  ],
-  ...['['.repeat(70) + ']'.repeat(70), '['.repeat(60) + ']'.repeat(60), '"\ud800"', `"${'long '.repeat(60)}"`],
-]
-const names = [
-  ...[
-    'a',
-    'b',
-    'n',
-    'f',
-    'env',
-    'file',
-    'message',
-    'stream',
-    'timestamp',
-    'orchestrator',
-    'level',
-    'Zone',
-    '_x',
-    '',
-    '0',
-    '10',
-    'a b',
-  ],
-  ...['ü', 'x\\n', '__proto__', 'constructor', 'toString', 'gone', 'k'.repeat(200), "it's", 'a\u007f'],
-]
-const blanks = ['', '', '', '', '', ' ', '\t', '\n', '\r  ', '\u00a0', '\ufeff']
-
-function textOf(next: (bound: number) => number): string {
-  const one = (of: readonly string[]) => of[next(of.length)] as string
-  const gap = () => (next(6) === 0 ? one(blanks) : '')
-  const members = Array.from({ length: next(8) }, () => {
-    // Most are harmless: a text with many odd members is hardly ever taken.
-    const name = next(12) === 0 ? one(names) : (names[next(12)] as string)
-    const value = next(8) === 0 ? one(scalars) : one(['1', '"text"', 'true', '12.25', '"ä"', '1700000000000000001'])
-    return `${gap()}"${name}"${gap()}:${gap()}${value}${gap()}`
-  })
-  const text = `${gap()}{${members.join(',')}${gap()}}${gap()}`
-  if (next(10) > 0) return text
-  const at = next(text.length)
-  return text.slice(0, at) + one(['', '"', '}', ',', '\\', '\u0000', '1', '{']) + text.slice(at + next(3))
-}
-
 test.each(programs)('what is spliced is what a run gives: %s', (source) => {
   const program = compile(source)
   const seed = (Math.random() * 2 ** 32) >>> 0
-  const next = numbersOf(seed)
+  const random = new Random(seed)
   let splice = spliceOf(program)
   let spliced = 0
   for (let round = 0; round < 6000; round++) {
     // Nothing is known, and nothing was in vain.
     if (round % 800 === 0) splice = spliceOf(program)
-    const text = textOf(next)
+    const text = jsonText(random)
     try {
       if (compare(program, splice, text)) spliced++
     } catch (error) {

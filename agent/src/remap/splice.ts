@@ -1,6 +1,7 @@
 // Programs whose result is known from the keys of a JSON text: they parse a field of the event, put the members of the text in place of
 // the event or into it, and then set or remove fields of the root. Such a program runs only for those who ask for the fields.
 
+import type { ByteEdits } from '../bytes/form.ts'
 import { PenstockError } from '../errors.ts'
 import type { Body } from '../event/body.ts'
 import { type Deferral, DeferredEvent } from '../event/deferred.ts'
@@ -24,27 +25,33 @@ const rested = 65_536
 const maxVain = looked / 2
 
 export interface SplicedProgram extends SpliceEdits {
-  /** The field with the text. */
-  readonly field: string
+  /** The field with the text; undefined if the program parses none. */
+  readonly field: string | undefined
 }
 
-/** What a program does to the members of a text; undefined if it does anything else. */
+/** What a program does to the members of a text, or to those of the event; undefined if it does anything else. */
 export function splicedProgram(program: Program): SplicedProgram | undefined {
   if (program.isMetered) return undefined // a run may end because it used too much
-  const [first, ...rest] = program.statements
-  if (first?.op !== 'assign' || first.to.root !== 'event' || first.to.segments.length > 0) return undefined
-  const merged = argumentsOf(merge, first.value)
-  const isWhole = merged !== undefined && merged.length >= 2 && isRoot(merged[0]) && merged[2] === undefined
-  if (merged !== undefined && !isWhole) return undefined
-  const field = parsedField(merged === undefined ? first.value : merged[1])
-  if (field === undefined || rest.length > maxEdits) return undefined
+  const parsing = parsingOf(program.statements[0])
+  const rest = parsing === undefined ? program.statements : program.statements.slice(1)
+  if (rest.length > maxEdits) return undefined
   const members = new Map<string, Value | undefined>()
   for (const statement of rest) {
     const edit = editOf(statement)
     if (edit === undefined || !isPlainKey(edit.name)) return undefined
     members.set(edit.name, edit.value)
   }
-  return { field, merges: merged !== undefined, members }
+  return { field: parsing?.field, merges: parsing?.merges ?? false, members }
+}
+
+/** The field that a statement parses, to put its members in place of the event or into it. */
+function parsingOf(first: Typed | undefined): { readonly field: string; readonly merges: boolean } | undefined {
+  if (first?.op !== 'assign' || first.to.root !== 'event' || first.to.segments.length > 0) return undefined
+  const merged = argumentsOf(merge, first.value)
+  const isWhole = merged !== undefined && merged.length >= 2 && isRoot(merged[0]) && merged[2] === undefined
+  if (merged !== undefined && !isWhole) return undefined
+  const field = parsedField(merged === undefined ? first.value : merged[1])
+  return field === undefined ? undefined : { field, merges: merged !== undefined }
 }
 
 /** The arguments of a call of this function. */
@@ -98,9 +105,12 @@ interface LaneCounts {
   refused: number
 }
 
-export class Splice implements Deferral {
+/** A program whose result is known without a run, for one event at a time and for lines. */
+export class Splice implements Deferral, ByteEdits {
   readonly #program: Program
-  readonly #spliced: SplicedProgram
+  readonly field: string | undefined
+  readonly merges: boolean
+  readonly members: ReadonlyMap<string, Value | undefined>
   /** Made for the first event. */
   #splicer: JsonSplicer | undefined
   // Of the events looked at.
@@ -112,11 +122,28 @@ export class Splice implements Deferral {
 
   constructor(program: Program, spliced: SplicedProgram) {
     this.#program = program
-    this.#spliced = spliced
+    this.field = spliced.field
+    this.merges = spliced.merges
+    this.members = spliced.members
+  }
+
+  /** Runs the program on an event for which it does not fail. */
+  apply(event: LogEvent): void {
+    event.fields = this.#run(event.fields, event.metadata)
+    event.changed()
+  }
+
+  #run(before: ValueObject, metadata: EventMetadata): ValueObject {
+    const program = this.#program
+    if (isFailure(program.run(before, metadata, false))) {
+      throw new PenstockError('PEN_INTERNAL', 'A program has failed for a text that was read before.')
+    }
+    return program.frame.root as ValueObject
   }
 
   /** The event that a run of the program would leave; undefined if it has to run. The event itself stays as it is. */
   defer(event: LogEvent): DeferredEvent | undefined {
+    if (this.field === undefined) return undefined
     if (this.#resting > 0) {
       this.#resting--
       this.#counts.rested++
@@ -128,8 +155,8 @@ export class Splice implements Deferral {
       this.#vain = 0
     }
     const { fields } = event
-    const text = getField(fields, this.#spliced.field)
-    this.#splicer ??= new JsonSplicer(this.#spliced)
+    const text = getField(fields, this.field)
+    this.#splicer ??= new JsonSplicer(this)
     const size = typeof text === 'string' ? this.#splicer.sizeOf(text, fields) : -1
     if (size >= 0 && this.#splicer.isRepeated) this.#vain++
     if (size >= 0) {
@@ -150,14 +177,10 @@ export class Splice implements Deferral {
 
   make(before: ValueObject, metadata: EventMetadata): ValueObject {
     this.#vain++
-    const program = this.#program
-    if (isFailure(program.run(before, metadata, false))) {
-      throw new PenstockError('PEN_INTERNAL', 'A program has failed for a text that was read before.')
-    }
-    return program.frame.root as ValueObject
+    return this.#run(before, metadata)
   }
 
   writeJson(before: ValueObject, body: Body): void {
-    this.#splicer?.write(getField(before, this.#spliced.field) as string, before, body)
+    this.#splicer?.write(getField(before, this.field as string) as string, before, body)
   }
 }

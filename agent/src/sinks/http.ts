@@ -8,7 +8,7 @@ import { framed } from '../delivery/request.ts'
 import { LogEvent } from '../event/log.ts'
 import { authProblems } from '../http/auth.ts'
 import { compressionProblems } from '../http/compression.ts'
-import { encodeEach, httpSink, templateFailed } from '../http/sink.ts'
+import { encodeEach, encodeEachLine, httpSink, templateFailed } from '../http/sink.ts'
 import {
   batch,
   compression,
@@ -87,6 +87,7 @@ export const http = defineSink({
           },
       begin: (open) => open.body.writeText(before),
       encode: encodeEach(context, encoder, separator),
+      encodeLines: encodeEachLine(context, encoder, separator),
       finish(open) {
         open.body.writeText(after)
         return open

@@ -13,6 +13,7 @@ import { Tailer } from '../tailing/tail.ts'
 import { defaultReadBytes, type LineTime, type TailOptions } from '../tailing/tailed-file.ts'
 import { type Annotator, compileAnnotator } from './orchestrator_logs/annotate.ts'
 import { LineAssembler } from './orchestrator_logs/assembler.ts'
+import { PodByteLane } from './orchestrator_logs/byte-lane.ts'
 import { CriParser, zoneOffset } from './orchestrator_logs/cri.ts'
 import { PodDescriber } from './orchestrator_logs/describer.ts'
 import { DockerParser } from './orchestrator_logs/docker.ts'
@@ -136,10 +137,11 @@ function readerOf(
     },
     context.events,
   )
+  const lane = context.globals.remap?.byte_lane === false ? undefined : new PodByteLane(cri, hasFile)
   const throttle = new Throttle(environment.limits, context.events)
   const reader = new PodLogReader(
     { root: environment.root, timestampKey, hasSuccessor: environment.isManaged },
-    { cri, docker, assembler, describer, throttle },
+    { cri, docker, assembler, describer, throttle, lane },
     context,
   )
   return { reader, writtenAt }

@@ -95,6 +95,16 @@ export class Slab {
     return isUtf8(bytes) ? (this.buffer as Sliceable).utf8Slice(from, to) : new Bytes(Buffer.from(bytes))
   }
 
+  /** Whether the lines are not all UTF-8. */
+  get isMixed(): boolean {
+    if (this.#encoding === encodings.unknown) this.#encoding = this.#detect()
+    return this.#encoding === encodings.mixed
+  }
+
+  get isAscii(): boolean {
+    return !this.isMixed && this.#encoding === encodings.ascii
+  }
+
   #detect(): number {
     // The lines alone: what follows them may end within a character.
     const lines = this.buffer.subarray(0, this.consumed)

@@ -16,6 +16,7 @@ const rooms: readonly Readonly<Record<string, string>>[] = [
   },
   { net: 'how a connection is made: TLS, proxies, denied addresses', kube: 'requests to the API server' },
   { formats: 'one parser for each grammar, for codecs and functions alike; pure and bounded' },
+  { bytes: 'log lines that stay bytes: the kernel that reads and writes them, and what programs make of them' },
   { enrichment: 'tables for programs', secrets: 'backends of secrets' },
   { remap: 'the language: compiler, functions, programs without state between events' },
   { codecs: 'bytes to events and back' },

@@ -199,6 +199,8 @@ export interface TestSourceOptions {
   readonly confinedTo?: string
   /** Whether a sink wants the origin to be acknowledged after delivery only; true if not given. */
   readonly acknowledgements?: boolean
+  /** Whether lines may come as bytes; true if not given. */
+  readonly takesBytes?: boolean
   /** What becomes of each batch; delivered if not given. May wait, as a full buffer does. */
   readonly consume?: (batch: Batch, origin?: OriginTags) => Promise<void> | undefined
 }
@@ -225,6 +227,7 @@ export async function startSource(type: string, options: object, extra: TestSour
     precededUntil: extra.precededUntil,
     confinedTo: extra.confinedTo,
     output: {
+      takesBytes: extra.takesBytes ?? true,
       send(batch, origin) {
         events.received(batch.count)
         sent.push(...batch.events)

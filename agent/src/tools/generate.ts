@@ -13,6 +13,7 @@ import { configurationSchema } from '../schema/json-schema.ts'
 import { indexPage } from '../schema/reference.ts'
 import { roomsPage } from '../testing/agent-rooms.ts'
 import { withDerived } from '../testing/rooms.ts'
+import { kernelModule } from './kernel.ts'
 
 const folder = join(import.meta.dirname, '../../reference')
 
@@ -104,7 +105,13 @@ function architecture(): DerivedFolder {
   }
 }
 
+/** The kernel of the lane for bytes. */
+async function kernel(): Promise<DerivedFolder> {
+  const path = join(import.meta.dirname, '../bytes')
+  return { name: 'agent/src/bytes', path, files: new Map([['kernel-code.ts', await kernelModule()]]), shared: true }
+}
+
 if (import.meta.main) {
   const reference = { name: 'agent/reference', path: folder, files: await derivedFiles() }
-  process.exitCode = await deriveFolders([reference, architecture()], process.argv.includes('--check'))
+  process.exitCode = await deriveFolders([reference, architecture(), await kernel()], process.argv.includes('--check'))
 }

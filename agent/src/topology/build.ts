@@ -150,6 +150,9 @@ export async function buildSource(
     meter.waitingSince = undefined
   }
   const output: SourceOutput = {
+    get takesBytes() {
+      return outlet.takesBytes
+    },
     send(batch, origin) {
       const { count } = batch
       if (count === 0) {
@@ -287,6 +290,10 @@ export class TransformNode implements Consumer {
     return undefined
   }
 
+  get takesBytes(): boolean {
+    return this.#transform.takesBytes === true && this.#main.takesBytes
+  }
+
   push(batch: Batch): void {
     const { count } = batch
     this.events.received(count, batch.bytes)
@@ -399,6 +406,10 @@ export class SinkNode implements Consumer {
   show(metrics: Metrics): void {
     metrics.computed('utilization', this.#labels, () => this.meter.average)
     showBuffer(this.buffer, metrics, this.#labels)
+  }
+
+  get takesBytes(): boolean {
+    return this.sink.takesBytes === true && !this.buffer.durable
   }
 
   push(batch: Batch): void {

@@ -7,6 +7,8 @@ import { type Batch, finalizeBatch } from '../event/batch.ts'
 export interface Consumer {
   /** Takes the batch over. Must not throw. */
   push(batch: Batch): void
+  /** Whether events that are lines still may come as such: it needs no objects. */
+  readonly takesBytes?: boolean
 }
 
 /** An observer at an output. Must not change events, keep them or throw. */
@@ -43,6 +45,15 @@ export class Outlet {
 
   constructor(id: string) {
     this.id = id
+  }
+
+  /** Whether every reader takes events that are lines still: for one alone that needs objects, it would be more work. */
+  get takesBytes(): boolean {
+    const { consumers } = this
+    for (let index = 0; index < consumers.length; index++) {
+      if ((consumers[index] as Consumer).takesBytes !== true) return false
+    }
+    return consumers.length > 0
   }
 
   send(batch: Batch): void {

@@ -34,6 +34,9 @@ export async function singletonSource(
   leadership: Leadership,
 ): Promise<Source> {
   const guarded: SourceOutput = {
+    get takesBytes() {
+      return output.takesBytes === true
+    },
     send(batch, origin) {
       if (leadership.leads) return output.send(batch, origin)
       finalizeBatch(batch, 'errored') // not delivered: no position moves past it

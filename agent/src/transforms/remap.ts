@@ -1,6 +1,7 @@
 // Remap transform: runs a program on each event. The program is compiled once; a batch is one plain loop.
 // An event whose program fails goes out unmodified, is discarded, or leaves by the port `dropped`, as the options say.
 
+import { ByteBatch } from '../bytes/byte-batch.ts'
 import {
   defineTransform,
   type Globals,
@@ -189,6 +190,7 @@ interface RemapOptions {
 const lanes = { bytes: { reason: 'bytes' }, objects: { reason: 'few_shapes' }, text: { reason: 'text' } } as const
 
 class Remap {
+  readonly takesBytes: boolean
   readonly #program: Program | RemoteProgram
   /** Runs the program later, or not at all. */
   readonly #splice: Splice | undefined
@@ -202,6 +204,9 @@ class Remap {
   #dropped: (LogEvent | MetricEvent)[] = []
   #errorsOverLimit = 0
   #abortsOverLimit = 0
+  // Events that stayed lines, or came as such and became objects because of their text, since they were counted.
+  #asBytes = 0
+  #asText = 0
   /** How many events may leave by `dropped`; all if undefined. */
   readonly #leaving: TokenBucket | undefined
   /** Of the event at hand: what the fields that the program may change were. */
@@ -212,6 +217,7 @@ class Remap {
     const isTaken = program instanceof Program && context.globals.remap?.byte_lane !== false
     const spliced = isTaken ? splicedProgram(program) : undefined
     if (spliced !== undefined) this.#splice = new Splice(program as Program, spliced)
+    this.takesBytes = spliced !== undefined
     this.#options = options
     this.#context = context
     const perSecond = options.reroute_dropped_limit
@@ -258,17 +264,24 @@ class Remap {
   }
 
   #logs(program: Runs, batch: LogBatch): LogBatch {
-    const { messageKey } = this.#context.globals.logSchema
-    const { writes, changes } = program
-    const before = this.#before
-    // A program that writes nothing may look at events that others have too.
+    const { writes } = program
     const splice = this.#splice
-    const events = writes && splice === undefined ? ownEvents(batch) : batch.events
-    const frame = program.frame
+    if (splice !== undefined && batch instanceof ByteBatch) {
+      const next = batch.through(splice, (event, kept) => {
+        this.#asText++
+        this.#run(program, event, kept)
+      })
+      if (next !== undefined) {
+        this.#asBytes += next.lineCount
+        return next
+      }
+    }
+    // A program that writes nothing may look at events that others have too.
+    const events = writes && splice?.field === undefined ? ownEvents(batch) : batch.events
     const kept: LogEvent[] = []
     for (let index = 0; index < events.length; index++) {
       let event = events[index] as LogEvent
-      if (splice !== undefined) {
+      if (splice?.field !== undefined) {
         const deferred = splice.defer(event)
         if (deferred !== undefined) {
           kept.push(deferred)
@@ -276,48 +289,58 @@ class Remap {
         }
         if (batch.shared) event = event.measuredCopy()
       }
-      const { metadata } = event
-      if (changes !== undefined) {
-        for (let field = 0; field < changes.length; field++) before[field] = event.fields[changes[field] as string]
-      }
-      const result = program.run(event.fields, metadata, true)
-      if (isFailure(result)) {
-        this.#failed(event, result, kept)
-        continue
-      }
-      const { root } = frame
-      const after = program.metadataAfter(metadata)
-      if (changes !== undefined) {
-        if (writes) {
-          event.fields = root as ValueObject
-          event.metadata = after
-          event.changedIn(changes, before)
-        }
-        kept.push(event)
-      } else if (root === event.fields) {
-        if (writes) {
-          event.metadata = after
-          event.changed()
-        }
-        kept.push(event)
-      } else if (isObject(root)) {
-        event.fields = root
-        event.metadata = after
-        event.changed()
-        kept.push(event)
-      } else if (Array.isArray(root)) {
-        for (const item of root) kept.push(new LogEvent(rootOf(item, messageKey), after))
-      } else {
-        event.fields = rootFor(root, messageKey)
-        event.metadata = after
-        event.changed()
-        kept.push(event)
-      }
+      this.#run(program, event, kept)
     }
     if (!writes && kept.length === batch.count && this.#dropped.length === 0) return batch
     const rest = logBatch(kept, batch.finalizer)
     // What the program could not change is still held by others.
     return batch.shared && !writes ? rest.share() : rest
+  }
+
+  /** Runs the program on an event, which it may change, and adds what becomes of it. */
+  #run(program: Runs, event: LogEvent, kept: LogEvent[]): void {
+    const { writes, changes, frame } = program
+    const before = this.#before
+    const { metadata } = event
+    if (changes !== undefined) {
+      for (let field = 0; field < changes.length; field++) before[field] = event.fields[changes[field] as string]
+    }
+    const result = program.run(event.fields, metadata, true)
+    if (isFailure(result)) {
+      this.#failed(event, result, kept)
+      return
+    }
+    const { root } = frame
+    const after = program.metadataAfter(metadata)
+    if (changes !== undefined) {
+      if (writes) {
+        event.fields = root as ValueObject
+        event.metadata = after
+        event.changedIn(changes, before)
+      }
+      kept.push(event)
+    } else if (root === event.fields) {
+      if (writes) {
+        event.metadata = after
+        event.changed()
+      }
+      kept.push(event)
+    } else if (isObject(root)) {
+      event.fields = root
+      event.metadata = after
+      event.changed()
+      kept.push(event)
+    } else {
+      const { messageKey } = this.#context.globals.logSchema
+      if (Array.isArray(root)) {
+        for (const item of root) kept.push(new LogEvent(rootOf(item, messageKey), after))
+        return
+      }
+      event.fields = rootFor(root, messageKey)
+      event.metadata = after
+      event.changed()
+      kept.push(event)
+    }
   }
 
   /**
@@ -405,9 +428,13 @@ class Remap {
   #countLanes(splice: Splice): void {
     const { events } = this.#context
     const { deferred, rested, refused } = splice.takeCounts()
-    if (deferred > 0) events.count('byte_lane_events_total', deferred, lanes.bytes)
+    const asBytes = deferred + this.#asBytes
+    const asText = refused + this.#asText
+    this.#asBytes = 0
+    this.#asText = 0
+    if (asBytes > 0) events.count('byte_lane_events_total', asBytes, lanes.bytes)
     if (rested > 0) events.count('byte_lane_events_total', rested, lanes.objects)
-    if (refused > 0) events.count('byte_lane_events_total', refused, lanes.text)
+    if (asText > 0) events.count('byte_lane_events_total', asText, lanes.text)
   }
 
   #report(): void {

@@ -28,6 +28,8 @@ import { writeNative } from './native.ts'
 
 export interface Encoder {
   readonly codec: EncodingCodec
+  /** Whether log events are written as their JSON on one line, and nothing else. */
+  readonly isPlainJson: boolean
   /** Writes the event into the body; the text of the problem if it cannot be encoded. */
   encode(event: LogEvent | MetricEvent, body: Body): string | undefined
 }
@@ -51,6 +53,7 @@ export function compileEncoder(
   const isPlainJson = codec === 'json' && transformer === undefined && !('json' in options && options.json?.pretty)
   return {
     codec,
+    isPlainJson,
     encode(event, body) {
       if (isPlainJson && event instanceof DeferredEvent && event.writeJson(body)) return undefined
       const start = body.length
@@ -77,6 +80,7 @@ export function compileStreamEncoder(
   const frames = compileFraming(encoder.codec, framing)
   return {
     codec: encoder.codec,
+    isPlainJson: encoder.isPlainJson,
     framing: frames,
     encode(event, body) {
       const start = body.length

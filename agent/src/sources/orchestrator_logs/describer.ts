@@ -104,6 +104,7 @@ export class PodDescriber {
       this.#protector.annotate(known, file)
       file.metadata = { value: { vector: known }, secrets: {} }
     }
+    file.lines = undefined
     for (const value of Object.values(constants)) markShared(value)
     const { orchestrator } = constants
     const names = Object.keys(constants).sort().join()

@@ -1,5 +1,6 @@
 // What the source keeps for one log file of a container, and the positions that follow from the lines it holds back.
 
+import type { LineOrigin } from '../../bytes/byte-lines.ts'
 import type { OriginTags } from '../../component.ts'
 import type { Finalizer } from '../../event/finalizer.ts'
 import type { EventMetadata } from '../../event/log.ts'
@@ -35,6 +36,8 @@ export interface PodFile {
   constants: ValueObject
   /** In a bundle, what is known about the pod also stands where no program can change it. */
   metadata: EventMetadata
+  /** The same for lines that stay bytes, once it is needed; `impossible` if they cannot. */
+  lines: LineOrigin | 'impossible' | undefined
   /** What fast events are made from; undefined where the fields are not the default ones. */
   orchestrator: ValueObject | undefined
   pod: Pod | undefined

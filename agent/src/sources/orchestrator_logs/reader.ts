@@ -4,11 +4,14 @@
 import { timerMs } from '../../clock.ts'
 import { reconfigured, type SourceContext } from '../../component.ts'
 import { logBatch } from '../../event/batch.ts'
+import type { Finalizer } from '../../event/finalizer.ts'
 import { Timestamp } from '../../event/timestamp.ts'
+import type { Value } from '../../event/value.ts'
 import type { Slab } from '../../tailing/slab.ts'
 import type { LineTime, LossReason, TailedFile, TailHooks } from '../../tailing/tailed-file.ts'
 import { fact } from '../../telemetry/facts.ts'
 import type { LineAssembler } from './assembler.ts'
+import type { PodByteLane, ReadLines } from './byte-lane.ts'
 import type { CriParser } from './cri.ts'
 import type { PodDescriber } from './describer.ts'
 import type { DockerParser } from './docker.ts'
@@ -24,6 +27,8 @@ export interface PodLogReaderOptions {
 }
 
 interface Parts {
+  /** Left out: all lines become objects. */
+  readonly lane?: PodByteLane | undefined
   readonly cri: CriParser
   readonly docker: DockerParser
   readonly assembler: LineAssembler
@@ -46,6 +51,9 @@ export class PodLogReader implements TailHooks<PodFile> {
   readonly #assembler: LineAssembler
   readonly #describer: PodDescriber
   readonly #throttle: Throttle
+  readonly #lane: PodByteLane | undefined
+  /** Lines of the chunk at hand that are not in the format of the container runtime. */
+  #bad = 0
   /** Files that hold something back. */
   readonly #holding = new Set<TailedFile<PodFile>>()
   /** The first line of the source decides. */
@@ -59,6 +67,7 @@ export class PodLogReader implements TailHooks<PodFile> {
     this.#assembler = parts.assembler
     this.#describer = parts.describer
     this.#throttle = parts.throttle
+    this.#lane = parts.lane
   }
 
   opened(tailed: TailedFile<PodFile>): PodFile {
@@ -73,6 +82,7 @@ export class PodLogReader implements TailHooks<PodFile> {
       container,
       origin: {},
       constants: {},
+      lines: undefined,
       metadata: known.metadata,
       orchestrator: undefined,
       pod: known.pod,
@@ -135,18 +145,19 @@ export class PodLogReader implements TailHooks<PodFile> {
       this.#format = first === 0x7b ? 'docker' : 'cri'
     }
     const heldMs = this.#throttle.admit(tailed, slab)
-    const bad = this.#format === 'cri' ? this.#readCri(file, slab) : this.#readDocker(file, slab)
-    const { collected } = this.#assembler
-    // The last line of a chunk stands for all: `lagSeconds` reports what waits longer.
-    const last =
-      collected.length === 0 ? undefined : collected[collected.length - 1]?.fields[this.#options.timestampKey]
-    if (last instanceof Timestamp) {
-      events.observe('source_lag_time_seconds', Math.max(0, slab.time.ms - last.ms) / 1000)
+    this.#bad = 0
+    const read = this.#readLines(file, slab)
+    if (read === undefined) {
+      if (this.#format === 'cri') this.#readCri(file, slab)
+      else this.#readDocker(file, slab)
     }
+    this.#observeLag(slab, read)
     if (file.resumed !== undefined && slab.end >= file.resumed.until) file.resumed = undefined
-    if (bad > 0) this.#malformed(file, bad)
-    this.#describer.countMissing(file, collected.length)
-    const wait = this.#handOn(tailed, slab.end)
+    if (this.#bad > 0) this.#malformed(file, this.#bad)
+    const count = read === undefined ? this.#assembler.collected.length : (read.items?.length ?? read.lines.count)
+    this.#describer.countMissing(file, count)
+    const wait = this.#handOn(tailed, slab.end, read)
+    read?.lines.keep()
     if (heldMs === 0) return wait
     return wait === undefined ? delayed(heldMs) : Promise.all([wait, delayed(heldMs)]).then(() => undefined)
   }
@@ -195,49 +206,70 @@ export class PodLogReader implements TailHooks<PodFile> {
     }
   }
 
-  #readCri(file: PodFile, slab: Slab): number {
-    const cri = this.#cri
-    const assembler = this.#assembler
-    const { buffer, starts, ends, count, base } = slab
-    const now = slab.time.ms
-    const { stdout, stderr } = file.partials
-    const { resumed } = file
-    let bad = 0
-    for (let line = 0; line < count; line++) {
-      const start = starts[line] as number
-      const end = ends[line] as number
-      if (!cri.parse(buffer, start, end)) {
-        bad++
-        continue
-      }
-      const { stream, timestamp, partial, message } = cri
-      if (resumed !== undefined && isHandedOn(resumed, stream, base + start)) continue
-      if (partial || file.groups !== undefined || stdout.pending || stderr.pending) {
-        if (assembler.joins(file, stream, partial)) {
-          assembler.addBytes(file, buffer.subarray(message, end), stream, timestamp, partial, base + start, now)
-        } else {
-          assembler.add(file, slab.text(message, end), stream, timestamp, partial, base + start, now)
-        }
-        continue
-      }
-      assembler.emit(file, slab.text(message, end), stream, timestamp, false)
-    }
-    return bad
+  /** Reads a chunk as lines that stay bytes; undefined if somebody needs objects, or the chunk or the file is not of that kind. */
+  #readLines(file: PodFile, slab: Slab): ReadLines | undefined {
+    if (this.#lane === undefined || this.#format !== 'cri' || this.#context.output.takesBytes !== true) return undefined
+    const { collected } = this.#assembler
+    return this.#lane.read(file, slab, collected.length, (line) => {
+      this.#readCriLine(file, slab, line)
+      return this.#assembler.collected.length
+    })
   }
 
-  #readDocker(file: PodFile, slab: Slab): number {
-    let bad = 0
+  /** The last line of a chunk stands for all: `lagSeconds` reports what waits longer. */
+  #observeLag(slab: Slab, read: ReadLines | undefined): void {
+    const { collected } = this.#assembler
+    let last: Value | undefined
+    if (read !== undefined) {
+      const end = slab.count - 1
+      const isRead = this.#cri.parse(slab.buffer, slab.starts[end] as number, slab.ends[end] as number)
+      last = isRead ? this.#cri.timestamp : undefined
+    } else if (collected.length > 0) last = collected[collected.length - 1]?.fields[this.#options.timestampKey]
+    if (!(last instanceof Timestamp)) return
+    this.#context.events.observe('source_lag_time_seconds', Math.max(0, slab.time.ms - last.ms) / 1000)
+  }
+
+  #readCri(file: PodFile, slab: Slab): void {
+    for (let line = 0; line < slab.count; line++) this.#readCriLine(file, slab, line)
+  }
+
+  #readCriLine(file: PodFile, slab: Slab, line: number): void {
+    const cri = this.#cri
+    const assembler = this.#assembler
+    const { buffer, base } = slab
+    const { stdout, stderr } = file.partials
+    const { resumed } = file
+    const start = slab.starts[line] as number
+    const end = slab.ends[line] as number
+    if (!cri.parse(buffer, start, end)) {
+      this.#bad++
+      return
+    }
+    const { stream, timestamp, partial, message } = cri
+    if (resumed !== undefined && isHandedOn(resumed, stream, base + start)) return
+    if (partial || file.groups !== undefined || stdout.pending || stderr.pending) {
+      const now = slab.time.ms
+      if (assembler.joins(file, stream, partial)) {
+        assembler.addBytes(file, buffer.subarray(message, end), stream, timestamp, partial, base + start, now)
+      } else {
+        assembler.add(file, slab.text(message, end), stream, timestamp, partial, base + start, now)
+      }
+      return
+    }
+    assembler.emit(file, slab.text(message, end), stream, timestamp, false)
+  }
+
+  #readDocker(file: PodFile, slab: Slab): void {
     for (let line = 0; line < slab.count; line++) {
       const start = slab.starts[line] as number
       const parsed = this.#docker.parse(slab.buffer.toString('utf8', start, slab.ends[line] as number))
-      if (parsed === undefined) bad++
+      if (parsed === undefined) this.#bad++
       else {
         const { message, stream, timestamp, partial } = parsed
         if (file.resumed !== undefined && isHandedOn(file.resumed, stream, slab.base + start)) continue
         this.#assembler.add(file, message, stream, timestamp, partial, slab.base + start, slab.time.ms)
       }
     }
-    return bad
   }
 
   #malformed(file: PodFile, count: number): void {
@@ -255,25 +287,36 @@ export class PodLogReader implements TailHooks<PodFile> {
     events.discarded(count, false, 'The line is not in the format of the container runtime.')
   }
 
-  #handOn(tailed: TailedFile<PodFile>, position: number): Promise<void> | undefined {
+  /** @param read lines among which the collected events stand */
+  #handOn(tailed: TailedFile<PodFile>, position: number, read?: ReadLines): Promise<void> | undefined {
     const file = tailed.state
     const safe = safePosition(file, position)
     if (safe < position) this.#holding.add(tailed)
-    if (this.#assembler.collected.length === 0) {
+    const events = this.#assembler.takeEvents()
+    const count = read === undefined ? events.length : (read.items?.length ?? read.lines.count)
+    if (count === 0) {
       tailed.progress.skip(safe)
       return undefined
     }
-    const { output } = this.#context
-    const events = this.#assembler.takeEvents()
+    const finalizer = this.#finalizer(tailed, safe)
+    const batch =
+      read === undefined || this.#lane === undefined
+        ? logBatch(events, finalizer)
+        : this.#lane.batch(read, events, finalizer)
+    return this.#context.output.send(batch, file.origin)
+  }
+
+  /** Of a batch after which the file need not be read again from before this position. */
+  #finalizer(tailed: TailedFile<PodFile>, safe: number): Finalizer {
+    const file = tailed.state
     const { carried } = file
     if (carried.length === 0 || file.partials.stdout.pending || file.partials.stderr.pending) {
-      return output.send(logBatch(events, tailed.progress.handOn(safe)), file.origin)
+      return tailed.progress.handOn(safe)
     }
     file.carried = []
-    const finalizer = tailed.progress.handOn(safe, (status) => {
+    return tailed.progress.handOn(safe, (status) => {
       for (const before of carried) before.release(1, status)
     })
-    return output.send(logBatch(events, finalizer), file.origin)
   }
 
   /** The runtime may cut a line where it changes files: its first parts are then the last of the file that was renamed. */

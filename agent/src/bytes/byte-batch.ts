@@ -1,0 +1,305 @@
+// A batch of log events that are bytes still: lines, and what programs have made of them. Objects are made only for components that ask for
+// the events; the JSON of the events needs none. Some events may be objects among the others: those whose text the kernel does not take.
+
+import { type Holders, type LogBatch, shareBetween } from '../event/batch.ts'
+import type { Body } from '../event/body.ts'
+import type { Finalizer } from '../event/finalizer.ts'
+import type { LogEvent } from '../event/log.ts'
+import type { ByteLines } from './byte-lines.ts'
+import { type ByteEdits, Form } from './form.ts'
+import type { Kernel } from './kernel.ts'
+import type { Plan } from './plan.ts'
+
+/** Where events are written. */
+export interface ByteTarget {
+  readonly body: Body
+  /** A byte that is written behind each event, and belongs to it; 0: none. */
+  readonly suffix: number
+  /** Called before bytes are written. */
+  begin(): void
+  /** Events were written from this place of the body on: each ends where `ends` says, less `shift`, and then comes its byte. */
+  written(start: number, ends: Int32Array, count: number, shift: number): void
+  /** Writes an event that is an object. */
+  object(event: LogEvent): void
+}
+
+export class ByteBatch implements LogBatch {
+  readonly type = 'log'
+  readonly count: number
+  readonly bytes: number
+  readonly finalizer: Finalizer
+  shared = false
+  holders: Holders | undefined
+  readonly #lines: ByteLines
+  readonly #form: Form
+  /** By event, its line, or -1 less the place of its object; undefined if they are lines that follow each other. */
+  readonly #items: Int32Array | undefined
+  /** The first line, where there are no items. */
+  readonly #first: number
+  readonly #objects: readonly LogEvent[]
+  readonly #sizes: Int32Array
+  #events: LogEvent[] | undefined
+  #isDone = false
+
+  private constructor(parts: Parts, finalizer: Finalizer) {
+    this.#lines = parts.lines
+    this.#form = parts.form
+    this.#items = parts.items
+    this.#first = parts.first
+    this.#objects = parts.objects
+    this.#sizes = parts.sizes
+    this.count = parts.sizes.length
+    let bytes = 0
+    for (let index = 0; index < parts.sizes.length; index++) bytes += parts.sizes[index] as number
+    this.bytes = bytes
+    this.finalizer = finalizer
+    parts.lines.hold()
+  }
+
+  /**
+   * The events of lines, with others among them.
+   * @param lines of an origin for which there is a plan
+   * @param items by event, its line, or -1 less the place of its object; undefined: all lines
+   */
+  static ofLines(
+    lines: ByteLines,
+    items: Int32Array | undefined,
+    objects: readonly LogEvent[],
+    finalizer: Finalizer,
+  ): ByteBatch {
+    const form = Form.asRead
+    const kernel = lines.enter()
+    const plan = lines.origin.plan(kernel, form)
+    const sizes = measure(kernel, lines, plan, items, objects)
+    return new ByteBatch({ lines, form, items, first: 0, objects, sizes }, finalizer)
+  }
+
+  /** Events that are lines. */
+  get lineCount(): number {
+    if (this.#items === undefined) return this.count
+    let count = 0
+    for (const item of this.#items) if (item >= 0) count++
+    return count
+  }
+
+  /** Size of an event. */
+  size(index: number): number {
+    return this.#events === undefined ? (this.#sizes[index] as number) : (this.#events[index] as LogEvent).size
+  }
+
+  get events(): LogEvent[] {
+    if (this.#events === undefined) {
+      const events = new Array<LogEvent>(this.count)
+      for (let index = 0; index < this.count; index++) events[index] = this.#event(index)
+      this.#events = events
+      this.done()
+    }
+    return this.#events
+  }
+
+  #line(index: number): number {
+    return this.#items === undefined ? this.#first + index : (this.#items[index] as number)
+  }
+
+  #event(index: number): LogEvent {
+    const line = this.#line(index)
+    if (line < 0) return this.#objects[-1 - line] as LogEvent
+    const event = this.#lines.event(line)
+    for (const edits of this.#form.edits) edits.apply(event)
+    return event
+  }
+
+  slice(from: number, to: number): LogBatch {
+    const part = new ByteBatch(
+      {
+        lines: this.#lines,
+        form: this.#form,
+        items: this.#items?.subarray(from, to),
+        first: this.#first + from,
+        objects: this.#objects,
+        sizes: this.#sizes.subarray(from, to),
+      },
+      this.finalizer,
+    )
+    part.shared = this.shared
+    part.#events = this.#events?.slice(from, to)
+    return part
+  }
+
+  share(): LogBatch {
+    const { finalizer } = this
+    const other = new ByteBatch(
+      {
+        lines: this.#lines,
+        form: this.#form,
+        items: this.#items,
+        first: this.#first,
+        objects: this.#objects,
+        sizes: this.#sizes,
+      },
+      finalizer,
+    )
+    other.#events = this.#events
+    shareBetween(this, other)
+    return other
+  }
+
+  /**
+   * The events after a program. The batch itself is not to be used any more.
+   * @param one runs the program on an event that is an object, of which the batch is the only owner, and adds what becomes of it
+   * @returns undefined if the program does not fit; then nothing has happened
+   */
+  through(edits: ByteEdits, one: (event: LogEvent, kept: LogEvent[]) => void): ByteBatch | undefined {
+    if (this.#events !== undefined) return undefined
+    const form = this.#form.after(edits)
+    if (form === undefined) return undefined
+    const lines = this.#lines
+    const kernel = form.parses ? lines.enterRead() : lines.enter()
+    const plan = lines.origin.plan(kernel, form)
+    if (!plan.isPossible) return undefined
+    // The plan may have brought other names, or another source's, into the kernel.
+    if (form.parses) lines.enterRead()
+    else lines.enter()
+    let items = this.#items
+    let first = this.#first
+    const objects: LogEvent[] = []
+    const isParsedHere = form.parses && !this.#form.parses
+    if (items !== undefined || (isParsedHere && this.#hasOdd(kernel))) {
+      items = this.#through(kernel, isParsedHere, objects, one)
+      first = 0
+    }
+    const count = items?.length ?? this.count
+    const sizes = measure(kernel, lines, plan, items, objects, first, count)
+    const next = new ByteBatch({ lines, form, items, first, objects, sizes }, this.finalizer)
+    next.shared = false
+    this.done()
+    return next
+  }
+
+  #hasOdd(kernel: Kernel): boolean {
+    const { flags } = kernel
+    const isOdd = kernel.at('isOdd')
+    for (let index = 0; index < this.count; index++) {
+      if (((flags[this.#first + index] as number) & isOdd) !== 0) return true
+    }
+    return false
+  }
+
+  /** What becomes of the events one by one: lines that stay lines, and objects for which the program runs. */
+  #through(
+    kernel: Kernel,
+    parses: boolean,
+    objects: LogEvent[],
+    one: (event: LogEvent, kept: LogEvent[]) => void,
+  ): Int32Array {
+    const isOdd = kernel.at('isOdd')
+    // The program may ask others for events: what the kernel found is read first.
+    const odd = new Uint8Array(this.count)
+    for (let index = 0; index < this.count; index++) {
+      const line = this.#line(index)
+      odd[index] = line < 0 || (parses && ((kernel.flags[line] as number) & isOdd) !== 0) ? 1 : 0
+    }
+    const items: number[] = []
+    for (let index = 0; index < this.count; index++) {
+      if (odd[index] === 0) {
+        items.push(this.#line(index))
+        continue
+      }
+      const event = this.#event(index)
+      const before = objects.length
+      one(this.shared && this.#line(index) < 0 ? event.measuredCopy() : event, objects)
+      for (let place = before; place < objects.length; place++) items.push(-1 - place)
+    }
+    return Int32Array.from(items)
+  }
+
+  /** Writes events `[from, to)` as JSON. */
+  write(from: number, to: number, target: ByteTarget): void {
+    if (this.#events !== undefined) {
+      for (let index = from; index < to; index++) target.object(this.#events[index] as LogEvent)
+      return
+    }
+    let index = from
+    while (index < to) {
+      const line = this.#line(index)
+      if (line < 0) {
+        target.object(this.#objects[-1 - line] as LogEvent)
+        index++
+        continue
+      }
+      let end = index + 1
+      while (end < to && this.#line(end) === line + end - index) end++
+      this.#writeLines(index, line, end - index, target)
+      index = end
+    }
+  }
+
+  #writeLines(index: number, first: number, count: number, target: ByteTarget): void {
+    const { parses } = this.#form
+    const lines = this.#lines
+    const { body, suffix } = target
+    let done = 0
+    while (done < count) {
+      const kernel = parses ? lines.enterRead() : lines.enter()
+      const plan = lines.origin.plan(kernel, this.#form)
+      plan.enter(kernel)
+      const from = first + done
+      const written = kernel.call.write(from, first + count, plan.count, parses, suffix)
+      if (written === 0) {
+        // It alone is longer than the kernel's place for it.
+        target.object(this.#event(index + done))
+        done++
+        continue
+      }
+      const output = kernel.at('output')
+      const length = (kernel.writtenEnds[written - 1] as number) + (suffix === 0 ? 0 : 1) - output
+      target.begin()
+      body.reserve(length)
+      const start = body.length
+      kernel.memory.copy(body.buffer, start, output, output + length)
+      body.length = start + length
+      target.written(start, kernel.writtenEnds, written, output)
+      done += written
+    }
+  }
+
+  /** Says that all events have been written, or are not needed. */
+  done(): void {
+    if (this.#isDone) return
+    this.#isDone = true
+    this.#lines.release()
+  }
+}
+
+interface Parts {
+  readonly lines: ByteLines
+  readonly form: Form
+  readonly items: Int32Array | undefined
+  readonly first: number
+  readonly objects: readonly LogEvent[]
+  readonly sizes: Int32Array
+}
+
+/** Sizes of events. The lines are in the kernel, and read if the form needs it. */
+function measure(
+  kernel: Kernel,
+  lines: ByteLines,
+  plan: Plan,
+  items: Int32Array | undefined,
+  objects: readonly LogEvent[],
+  first = 0,
+  count = items?.length ?? lines.count,
+): Int32Array {
+  plan.enter(kernel)
+  if (items === undefined) {
+    kernel.call.measure(first, first + count, plan.count, plan.form.parses)
+    return kernel.sizes.slice(first, first + count)
+  }
+  kernel.call.measure(0, lines.count, plan.count, plan.form.parses)
+  const sizes = new Int32Array(count)
+  for (let index = 0; index < count; index++) {
+    const item = items[index] as number
+    sizes[index] = item < 0 ? (objects[-1 - item] as LogEvent).size : (kernel.sizes[item] as number)
+  }
+  return sizes
+}

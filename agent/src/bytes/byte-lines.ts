@@ -1,0 +1,193 @@
+// Lines of a container runtime that stay bytes, and where they come from. While a source hands them on, their bytes are those of the chunk
+// that it has read; whoever keeps a part of them longer makes the source keep a copy.
+
+import type { EventMetadata, LogEvent } from '../event/log.ts'
+import { memberSize } from '../event/size.ts'
+import { isFailedJson, parseJson, writeJson } from '../formats/json.ts'
+import type { Form } from './form.ts'
+import { type Kernel, theKernel } from './kernel.ts'
+import type { KeyTable } from './key-table.ts'
+import { type OriginField, Plan } from './plan.ts'
+
+/** What the lines of a file have in common. It does not change: where a file's facts change, it gets another one. */
+export class LineOrigin {
+  readonly fields: readonly OriginField[]
+  readonly metadata: EventMetadata
+  readonly keys: KeyTable
+  readonly #eventOf: LineOrigin['eventOf']
+  readonly #plans = new WeakMap<Form, Plan>()
+
+  /** @param eventOf makes the event of a line, which is whole and in the usual form */
+  constructor(
+    fields: readonly OriginField[],
+    metadata: EventMetadata,
+    keys: KeyTable,
+    eventOf: (bytes: Buffer, start: number, end: number) => LogEvent,
+  ) {
+    this.fields = fields
+    this.metadata = metadata
+    this.keys = keys
+    this.#eventOf = eventOf
+  }
+
+  eventOf(bytes: Buffer, start: number, end: number): LogEvent {
+    return this.#eventOf(bytes, start, end)
+  }
+
+  plan(kernel: Kernel, form: Form): Plan {
+    let plan = this.#plans.get(form)
+    if (plan === undefined) {
+      plan = new Plan(kernel, this.keys, this.fields, form)
+      this.#plans.set(form, plan)
+    }
+    return plan
+  }
+}
+
+/** Copies of chunks that nobody needs any more. */
+const freeBlocks: Buffer[] = []
+const maxFreeBlocks = 16
+const blockBytes = 64 * 1024
+
+export class ByteLines {
+  readonly origin: LineOrigin
+  readonly count: number
+  readonly #isAscii: boolean
+  #bytes: Buffer | undefined
+  #starts: Int32Array
+  #ends: Int32Array
+  /** Batches that may still need the bytes. */
+  #holders = 0
+
+  /** @param bytes and where the lines lie in them, which are the caller's again after `keep` */
+  constructor(
+    origin: LineOrigin,
+    bytes: Buffer,
+    starts: Int32Array,
+    ends: Int32Array,
+    count: number,
+    isAscii: boolean,
+  ) {
+    this.origin = origin
+    this.count = count
+    this.#bytes = bytes
+    this.#starts = starts
+    this.#ends = ends
+    this.#isAscii = isAscii
+  }
+
+  /** Whether the kernel has room for lines between these places. */
+  static fits(count: number, from: number, to: number): boolean {
+    const kernel = theKernel()
+    return count <= kernel.at('maxLines') && to - from <= kernel.at('maxInput')
+  }
+
+  /** Brings the lines into the kernel, if they are not there, and their beginnings are read. */
+  enter(): Kernel {
+    const kernel = theKernel()
+    const { content } = kernel
+    this.origin.keys.enter(kernel)
+    if (content.lines === this) return kernel
+    const bytes = this.#held()
+    const { count } = this
+    const from = this.#starts[0] as number
+    const to = this.#ends[count - 1] as number
+    const input = kernel.at('input')
+    kernel.memory.set(bytes.subarray(from, to), input)
+    kernel.memory[input + to - from] = 0x0a
+    const shift = input - from
+    for (let line = 0; line < count; line++) {
+      const start = (this.#starts[line] as number) + shift
+      const end = (this.#ends[line] as number) + shift
+      kernel.starts[line] = start
+      kernel.ends[line] = end
+      kernel.memory[end] = 0x0a // which the kernel relies on, whatever the delimiter was
+    }
+    kernel.call.begin(this.#isAscii)
+    content.lines = this
+    content.isRead = false
+    kernel.call.readLines(count)
+    return kernel
+  }
+
+  /** The same, and the objects in their messages are read. */
+  enterRead(): Kernel {
+    const kernel = this.enter()
+    const { content } = kernel
+    if (content.isRead) return kernel
+    content.isRead = true
+    putIntoForm(kernel, kernel.call.readObjects(0, this.count))
+    this.origin.keys.learn(kernel)
+    return kernel
+  }
+
+  /** The event of a line as the source makes it. */
+  event(line: number): LogEvent {
+    return this.origin.eventOf(this.#held(), this.#starts[line] as number, this.#ends[line] as number)
+  }
+
+  #held(): Buffer {
+    if (this.#bytes === undefined) throw new Error('Lines were asked for after they had been given back.')
+    return this.#bytes
+  }
+
+  hold(): void {
+    this.#holders++
+  }
+
+  /** One holder less. When there is none, nobody may ask for the lines again. */
+  release(): void {
+    if (--this.#holders > 0) return
+    const bytes = this.#bytes
+    this.#bytes = undefined
+    const { content } = theKernel()
+    if (content.lines === this) content.lines = undefined
+    if (this.#isKept && bytes?.length === blockBytes && freeBlocks.length < maxFreeBlocks) freeBlocks.push(bytes)
+  }
+
+  #isKept = false
+
+  /** Called when the bytes that the lines lie in are used for something else: what is still needed is copied. */
+  keep(): void {
+    const bytes = this.#bytes
+    if (bytes === undefined || this.#isKept) return
+    const { count } = this
+    const from = this.#starts[0] as number
+    const length = (this.#ends[count - 1] as number) - from
+    const block = length <= blockBytes ? (freeBlocks.pop() ?? Buffer.allocUnsafeSlow(blockBytes)) : Buffer.alloc(length)
+    block.set(bytes.subarray(from, from + length))
+    this.#starts = this.#starts.slice(0, count)
+    this.#ends = this.#ends.slice(0, count)
+    for (let line = 0; line < count; line++) {
+      this.#starts[line] = (this.#starts[line] as number) - from
+      this.#ends[line] = (this.#ends[line] as number) - from
+    }
+    this.#bytes = block
+    this.#isKept = true
+  }
+}
+
+/** Puts members into the form in which they are written, by way of their values: long floats, and objects whose names are not sorted. */
+function putIntoForm(kernel: Kernel, count: number): void {
+  const { members, memory, flags, recodes } = kernel
+  const isOdd = kernel.at('isOdd')
+  const end = kernel.at('recoded') + kernel.at('maxInput')
+  let at = kernel.at('recoded') + kernel.current('recodedLength')
+  for (let index = 0; index < 2 * count; index += 2) {
+    const line = recodes[index] as number
+    if (((flags[line] as number) & isOdd) !== 0) continue
+    const member = 4 * (recodes[index + 1] as number)
+    const value = parseJson(memory.toString('utf8', members[member + 1] as number, members[member + 2] as number))
+    const text = isFailedJson(value) ? undefined : writeJson(value)
+    if (text === undefined || isFailedJson(value) || at + 3 * text.length > end) {
+      flags[line] = (flags[line] as number) | isOdd
+      continue
+    }
+    const length = memory.write(text, at)
+    members[member + 1] = at
+    members[member + 2] = at + length
+    members[member + 3] = memberSize('', value) - 4
+    at += length
+  }
+  kernel.call.setRecodedLength(at - kernel.at('recoded'))
+}

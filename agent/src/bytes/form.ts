@@ -1,0 +1,56 @@
+// What programs have made of the events of a batch whose fields nobody has asked for: the members of the message in place of the event or
+// beside its fields, and members that are then set or removed.
+
+import type { LogEvent } from '../event/log.ts'
+import type { Value } from '../event/value.ts'
+
+/** A program whose result is known without a run. */
+export interface ByteEdits {
+  /** The field whose text is parsed as a JSON object; undefined if the program parses nothing. */
+  readonly field: string | undefined
+  /** Whether the fields from before stay, where the text has no member of that name. */
+  readonly merges: boolean
+  /** Members that are then set; undefined: that are removed. */
+  readonly members: ReadonlyMap<string, Value | undefined>
+  /** Runs the program on an event for which it does not fail. */
+  apply(event: LogEvent): void
+}
+
+export class Form {
+  /** Whether the message is parsed. */
+  readonly parses: boolean
+  readonly merges: boolean
+  readonly members: ReadonlyMap<string, Value | undefined>
+  /** The programs, in their order. */
+  readonly edits: readonly ByteEdits[]
+  readonly #next = new WeakMap<ByteEdits, Form>()
+
+  private constructor(parses: boolean, merges: boolean, members: Form['members'], edits: readonly ByteEdits[]) {
+    this.parses = parses
+    this.merges = merges
+    this.members = members
+    this.edits = edits
+  }
+
+  /** Events as a source makes them. */
+  static readonly asRead = new Form(false, false, new Map(), [])
+
+  /** The form after a further program; undefined if there is none. */
+  after(edits: ByteEdits): Form | undefined {
+    const known = this.#next.get(edits)
+    if (known !== undefined) return known
+    const next = this.#after(edits)
+    if (next !== undefined) this.#next.set(edits, next)
+    return next
+  }
+
+  #after(edits: ByteEdits): Form | undefined {
+    const all = [...this.edits, edits]
+    if (edits.field === undefined) {
+      return new Form(this.parses, this.merges, new Map([...this.members, ...edits.members]), all)
+    }
+    // What is set before a text is parsed may be replaced by its members, or be the text.
+    if (edits.field !== 'message' || this.parses || this.members.size > 0) return undefined
+    return new Form(true, edits.merges, edits.members, all)
+  }
+}

@@ -1,0 +1,105 @@
+// The kernel of the lane for bytes as the rest of the agent sees it: one instance for the thread, its memory, and what is in it at the
+// moment. Nothing in that memory outlasts the one who brought it: whoever needs its lines again brings them again.
+
+import { kernelCode } from './kernel-code.ts'
+
+/** The part of the global `WebAssembly` used here; its types come with those of browsers, which do not belong in an agent. */
+interface AssemblyGlobal {
+  readonly WebAssembly: {
+    Module: new (code: Uint8Array) => object
+    Instance: new (module: object) => { readonly exports: Calls & Readonly<Record<string, unknown>> }
+  }
+}
+
+interface Calls {
+  begin(ascii: boolean): void
+  setKeys(count: number, stamp: number): void
+  setRecodedLength(length: number): void
+  readLines(count: number): number
+  readObjects(from: number, to: number): number
+  findKey(from: number): number
+  measure(from: number, to: number, outside: number, parses: boolean): number
+  write(from: number, to: number, outside: number, parses: boolean, suffix: number): number
+}
+
+/** What is in the memory: whoever finds itself here need not bring its lines again. */
+interface Content {
+  /** Whose lines they are. */
+  lines: object | undefined
+  /** Whether the objects in their messages are read. */
+  isRead: boolean
+  /** Whose names they are. */
+  keys: object | undefined
+  /** Whose plan it is, and for which order of names. */
+  plan: object | undefined
+  planVersion: number
+}
+
+export class Kernel {
+  readonly call: Calls
+  readonly memory: Buffer
+  readonly content: Content = { lines: undefined, isRead: false, keys: undefined, plan: undefined, planVersion: -1 }
+  readonly #constants: Readonly<Record<string, number>>
+  readonly #exports: Readonly<Record<string, unknown>>
+  // By line.
+  readonly starts: Int32Array
+  readonly ends: Int32Array
+  readonly messages: Int32Array
+  readonly flags: Int32Array
+  readonly sizes: Int32Array
+  /** Where events end that were written, in `memory`. */
+  readonly writtenEnds: Int32Array
+  /** Pairs of a line and the number of a member that the caller puts into form. */
+  readonly recodes: Int32Array
+  /** Four numbers a member: its key, where its value begins and ends, and its estimated size. */
+  readonly members: Int32Array
+  /** Six numbers a member that does not come from the message. */
+  readonly outside: Int32Array
+  readonly edited: Uint8Array
+
+  constructor() {
+    const { WebAssembly } = globalThis as unknown as AssemblyGlobal
+    const { exports } = new WebAssembly.Instance(new WebAssembly.Module(Buffer.from(kernelCode, 'base64')))
+    this.call = exports
+    const { buffer } = exports['memory'] as { readonly buffer: ArrayBuffer }
+    this.memory = Buffer.from(buffer)
+    const constants: Record<string, number> = {}
+    for (const [name, value] of Object.entries(exports)) {
+      if (typeof value === 'object' && value !== null && 'value' in value) constants[name] = Number(value.value)
+    }
+    this.#constants = constants
+    this.#exports = exports
+    const ofLines = (name: string) => new Int32Array(buffer, this.at(name), this.at('maxLines'))
+    this.starts = ofLines('starts')
+    this.ends = ofLines('ends')
+    this.messages = ofLines('messages')
+    this.flags = ofLines('flags')
+    this.sizes = ofLines('sizes')
+    this.writtenEnds = ofLines('writtenEnds')
+    this.recodes = new Int32Array(buffer, this.at('recodes'), 2 * this.at('maxRecodes'))
+    this.members = new Int32Array(buffer, this.at('members'), 4 * this.at('maxMembers'))
+    this.outside = new Int32Array(buffer, this.at('outside'), 6 * this.at('maxOutside'))
+    this.edited = new Uint8Array(buffer, this.at('edited'), this.at('maxKeys'))
+    if (this.at('memoryEnd') > buffer.byteLength) throw new RangeError('The memory of the kernel is too small.')
+  }
+
+  /** A constant of the kernel: where a place begins, or how much it holds. */
+  at(name: string): number {
+    const value = this.#constants[name]
+    if (value === undefined) throw new TypeError(`The kernel has no constant ${name}.`)
+    return value
+  }
+
+  /** A number that the kernel changes. */
+  current(name: 'keyCount' | 'stamp' | 'recodedLength'): number {
+    return (this.#exports[name] as { readonly value: number }).value
+  }
+}
+
+let kernel: Kernel | undefined
+
+/** Made when it is first needed: an agent whose pipelines have no use for it does not pay for it. */
+export function theKernel(): Kernel {
+  kernel ??= new Kernel()
+  return kernel
+}

@@ -1,0 +1,370 @@
+// Reads the objects in messages. A value that stands as it is written is taken over by its place.
+
+import { keyAt } from './keys.as'
+import {
+  counts,
+  ends,
+  firsts,
+  flags,
+  isOdd,
+  isUnusual,
+  keyStride,
+  keys,
+  maxInput,
+  maxLineMembers,
+  maxMembers,
+  maxRecodes,
+  members,
+  messages,
+  recoded,
+  recodes,
+} from './layout.as'
+import { isAscii, memberCount, nextStamp, recodedLength, setMemberCount, setRecodedLength } from './state.as'
+import { isShortEscape, nextSpecial, unitsOf, writeCharacter } from './text.as'
+
+/** Deepest value that is read here. */
+const maxDepth: i32 = 64
+
+/** Of the string, the number or the value read last: its estimated size, and whether it stands as it is written. */
+let size: i32 = 0
+let isPlain: bool = false
+/** Where a string stands that was put into the form in which it is written; 0 if it stands in the input. */
+let recodedAt: i32 = 0
+let recodeCount: i32 = 0
+
+/** Reads the objects in the messages of lines `[from, to)`; gives how many of their members the caller has to put into form. */
+export function readObjects(from: i32, to: i32): i32 {
+  recodeCount = 0
+  for (let line = from; line < to; line++) {
+    const bits = load<i32>(flags + line * 4)
+    if ((bits & isUnusual) !== 0) continue
+    const before = memberCount
+    const recodesBefore = recodeCount
+    const count = readObject(line)
+    if (count < 0) {
+      setMemberCount(before)
+      recodeCount = recodesBefore
+      store<i32>(flags + line * 4, bits | isOdd)
+    } else {
+      store<i32>(firsts + line * 4, before)
+      store<i32>(counts + line * 4, count)
+    }
+  }
+  return recodeCount
+}
+
+/** Gives the number of members; negative if the message is not taken. */
+function readObject(line: i32): i32 {
+  const end = load<i32>(ends + line * 4)
+  let at = afterBlanks(load<i32>(messages + line * 4))
+  if (load<u8>(at) !== 0x7b || at >= end) return -1
+  if (memberCount + maxLineMembers > maxMembers) return -1
+  const event = nextStamp()
+  at = afterBlanks(at + 1)
+  let count: i32 = 0
+  let lastKey: i32 = -1
+  if (load<u8>(at) === 0x7d) at++
+  else {
+    while (true) {
+      if (load<u8>(at) !== 0x22 || count === maxLineMembers) return -1
+      const key = keyAt(at, lastKey)
+      if (key < 0) return -1
+      const entry = keys + key * keyStride
+      if (load<u32>(entry + 4) === event) return -1
+      store<u32>(entry + 4, event)
+      lastKey = key
+      at += <i32>load<u16>(entry) + 2
+      if (load<u8>(at) !== 0x3a) {
+        at = afterBlanks(at)
+        if (load<u8>(at) !== 0x3a) return -1
+      }
+      at++
+      if (load<u8>(at) <= 0x20) at = afterBlanks(at)
+      const from = at
+      const member = members + memberCount * 16
+      isPlain = true
+      recodedAt = 0
+      at = afterValue(at)
+      if (at < 0) return -1
+      store<i32>(member, key)
+      if (recodedAt !== 0) {
+        store<i32>(member + 4, recodedAt)
+        store<i32>(member + 8, recoded + recodedLength)
+      } else {
+        store<i32>(member + 4, from)
+        store<i32>(member + 8, at)
+        if (!isPlain) {
+          if (recodeCount === maxRecodes) return -1
+          store<i32>(recodes + recodeCount * 8, line)
+          store<i32>(recodes + recodeCount * 8 + 4, memberCount)
+          recodeCount++
+        }
+      }
+      store<i32>(member + 12, size)
+      setMemberCount(memberCount + 1)
+      count++
+      let next = load<u8>(at)
+      if (next <= 0x20) {
+        at = afterBlanks(at)
+        next = load<u8>(at)
+      }
+      at++
+      if (next === 0x7d) break
+      if (next !== 0x2c) return -1
+      if (load<u8>(at) !== 0x22) at = afterBlanks(at)
+    }
+  }
+  return afterBlanks(at) === end ? count : -1
+}
+
+/** The end of blanks within a line. */
+function afterBlanks(from: i32): i32 {
+  let at = from
+  for (let byte = load<u8>(at); byte === 0x20 || byte === 0x09 || byte === 0x0d; byte = load<u8>(at)) at++
+  return at
+}
+
+/** The end of a member's value; negative if it is not taken. */
+function afterValue(from: i32): i32 {
+  const first = load<u8>(from)
+  if (first === 0x22) {
+    const end = afterString(from)
+    if (end < 0) return -1
+    if (!isPlain && !recodeString(from, end)) return -1
+    return end
+  }
+  if (first === 0x7b || first === 0x5b) {
+    const end = afterNested(from, 0)
+    if (end < 0) return -1
+    return isPlain ? end : afterBrackets(from)
+  }
+  return afterScalar(from, first)
+}
+
+function afterScalar(from: i32, first: u8): i32 {
+  if (first === 0x2d || <u32>first - 0x30 <= 9) return afterNumber(from)
+  size = 4
+  if (first === 0x74) return load<u32>(from) === 0x65757274 ? from + 4 : -1
+  if (first === 0x6e) return load<u32>(from) === 0x6c6c756e ? from + 4 : -1
+  if (first !== 0x66) return -1
+  size = 5
+  return load<u32>(from + 1) === 0x65736c61 ? from + 5 : -1
+}
+
+/** The end of the string that begins here; negative if it has none. Sets `size` and `isPlain`. */
+function afterString(from: i32): i32 {
+  let escapes: i32 = 0
+  let at = from + 1
+  while (true) {
+    at = nextSpecial(at)
+    const byte = load<u8>(at)
+    if (byte === 0x22) break
+    if (byte !== 0x5c) return -1
+    const escaped = load<u8>(at + 1)
+    if (escaped < 0x20) return -1
+    if (!isShortEscape(escaped)) isPlain = false
+    escapes++
+    at += 2
+  }
+  at++
+  size = (isAscii ? at - from : unitsOf(from, at)) - escapes
+  return at
+}
+
+/** Puts a string with other escapes into the form in which it is written; false if it is not taken. Sets `size` and `recodedAt`. */
+function recodeString(from: i32, end: i32): bool {
+  // What is written is never longer than what stands there.
+  if (recodedLength + (end - from) > maxInput) return false
+  const begin = recoded + recodedLength
+  let to = begin
+  let units: i32 = 0
+  let at = from
+  const last = end - 1
+  store<u8>(to++, 0x22)
+  at++
+  while (at < last) {
+    const next = min(nextSpecial(at), last)
+    if (next > at) {
+      memory.copy(to, at, next - at)
+      units += isAscii ? next - at : unitsOf(at, next)
+      to += next - at
+      at = next
+      continue
+    }
+    const letter = load<u8>(at + 1)
+    if (isShortEscape(letter)) {
+      store<u16>(to, load<u16>(at))
+      to += 2
+      at += 2
+      units++
+      continue
+    }
+    if (letter === 0x2f) {
+      store<u8>(to++, 0x2f)
+      at += 2
+      units++
+      continue
+    }
+    if (letter !== 0x75) return false
+    let code = fourHex(at + 2)
+    if (code < 0) return false
+    at += 6
+    units++
+    if (code >= 0xd800 && code <= 0xdfff) {
+      // Half of a pair alone is left to others.
+      if (code >= 0xdc00 || load<u16>(at) !== 0x755c) return false
+      const low = fourHex(at + 2)
+      if (low < 0xdc00 || low > 0xdfff) return false
+      code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00)
+      at += 6
+      units++
+    }
+    to = writeCharacter(to, code)
+  }
+  store<u8>(to++, 0x22)
+  setRecodedLength(to - recoded)
+  recodedAt = begin
+  size = units + 2
+  isPlain = true
+  return true
+}
+
+function fourHex(at: i32): i32 {
+  let value: i32 = 0
+  for (let index = 0; index < 4; index++) {
+    const byte = <i32>load<u8>(at + index)
+    const letter = byte | 0x20
+    let digit = byte - 0x30
+    if (<u32>digit > 9) {
+      digit = letter - 0x61 + 10
+      if (letter < 0x61 || letter > 0x66) return -1
+    }
+    value = (value << 4) | digit
+  }
+  return value
+}
+
+function afterDigits(from: i32): i32 {
+  let at = from
+  while (<u32>load<u8>(at) - 0x30 <= 9) at++
+  return at
+}
+
+/** The end of the number that begins here; negative if there is none. Sets `size`, and `isPlain` to false if it is written otherwise. */
+function afterNumber(from: i32): i32 {
+  const isNegative = load<u8>(from) === 0x2d
+  const first = isNegative ? from + 1 : from
+  let at = afterDigits(first)
+  const whole = at - first
+  const startsWithZero = load<u8>(first) === 0x30
+  if (whole === 0 || (startsWithZero && whole > 1)) return -1
+  size = whole === 1 ? 1 : whole <= 3 ? 3 : whole <= 6 ? 6 : 12
+  let plain = !(isNegative && startsWithZero) && whole !== 16
+  if (whole > 16) {
+    // Integers that are kept as they are; those of 19 digits only where they surely fit into 64 bits.
+    size = 19
+    if (whole > 19 || (whole === 19 && load<u8>(first) === 0x39)) plain = false
+  }
+  if (load<u8>(at) === 0x2e) {
+    const point = at + 1
+    at = afterDigits(point)
+    const places = at - point
+    if (places === 0) return -1
+    size = 8
+    plain = whole + places <= 15 && load<u8>(at - 1) !== 0x30
+    // Small ones have an exponent.
+    if (startsWithZero && places > 4 && load<u32>(point) === 0x30303030) plain = false
+  }
+  if ((load<u8>(at) | 0x20) === 0x65) {
+    plain = false
+    at++
+    const sign = load<u8>(at)
+    if (sign === 0x2b || sign === 0x2d) at++
+    const end = afterDigits(at)
+    if (end === at) return -1
+    at = end
+  }
+  if (!plain) isPlain = false
+  return at
+}
+
+/** The end of an object or array; negative if it is not valid. If it becomes clear that it is written otherwise, any place is given. */
+function afterNested(from: i32, depth: i32): i32 {
+  if (depth === maxDepth) return -1
+  const isObject = load<u8>(from) === 0x7b
+  const close: u8 = isObject ? 0x7d : 0x5d
+  let at = from + 1
+  let total: i32 = 2
+  let lastName: i32 = 0
+  let lastEnd: i32 = 0
+  if (load<u8>(at) === close) {
+    size = 2
+    return at + 1
+  }
+  while (true) {
+    if (isObject) {
+      if (load<u8>(at) !== 0x22) return notPlain(at)
+      const end = afterString(at)
+      if (end < 0) return -1
+      // Names in the order in which they are written; one that means something elsewhere is left to the caller.
+      if (!isPlain || load<u8>(end) !== 0x3a || (lastName !== 0 && !isBefore(lastName, lastEnd, at, end)))
+        return notPlain(at)
+      if (end - at === 11 && load<u16>(at + 1) === 0x5f5f) return notPlain(at)
+      lastName = at
+      lastEnd = end
+      total += size + 2
+      at = end + 1
+    } else total++
+    const first = load<u8>(at)
+    if (first === 0x22) at = afterString(at)
+    else if (first === 0x7b || first === 0x5b) at = afterNested(at, depth + 1)
+    else if (first <= 0x20) return notPlain(at)
+    else at = afterScalar(at, first)
+    if (at < 0 || !isPlain) return at
+    total += size
+    const next = load<u8>(at++)
+    if (next === close) break
+    if (next !== 0x2c) return next <= 0x20 ? notPlain(at) : -1
+  }
+  size = total
+  return at
+}
+
+function notPlain(at: i32): i32 {
+  isPlain = false
+  return at
+}
+
+/** Whether a name, with its quotes, comes before another one. Both have no escapes but short ones, whose order is not that of their text. */
+function isBefore(left: i32, leftEnd: i32, right: i32, rightEnd: i32): bool {
+  const length = min(leftEnd - left, rightEnd - right) - 1
+  for (let index = 1; index < length; index++) {
+    const one = load<u8>(left + index)
+    const other = load<u8>(right + index)
+    if (one === 0x5c || other === 0x5c) return false
+    if (one !== other) return one < other
+  }
+  return leftEnd - left < rightEnd - right
+}
+
+/** The end of an object or array by its brackets alone: the caller reads it. Negative if there is none. */
+function afterBrackets(from: i32): i32 {
+  let depth: i32 = 0
+  let at = from
+  isPlain = false
+  while (true) {
+    const byte = load<u8>(at)
+    if (byte === 0x22) {
+      at = afterString(at)
+      if (at < 0) return -1
+      isPlain = false
+      continue
+    }
+    at++
+    if (byte === 0x7b || byte === 0x5b) {
+      if (++depth > maxDepth) return -1
+    } else if (byte === 0x7d || byte === 0x5d) {
+      if (--depth === 0) return at
+    } else if (byte < 0x20 && byte !== 0x09 && byte !== 0x0d) return -1
+  }
+}

@@ -1,0 +1,76 @@
+// The names of members, found by their bytes. They are those of one source at a time.
+
+import { hashSlots, keyStride, keys, maxKeys, maxName, slots } from './layout.as'
+import { isAscii, keyCount, nextKey, stamp } from './state.as'
+import { nextSpecial } from './text.as'
+
+/** Places that are looked at for a name before it is given up. */
+const maxProbes: u32 = 32
+
+/** The key whose opening quote is here; negative if it is not a plain one, or one too many. */
+export function keyAt(from: i32, lastKey: i32): i32 {
+  // Often it is the one that came after the last one before.
+  if (lastKey >= 0) {
+    const guess = <i32>load<u16>(keys + lastKey * keyStride + 8)
+    if (guess < keyCount) {
+      const entry = keys + guess * keyStride
+      if (isEqual(from, entry + 17, <i32>load<u16>(entry) + 2)) return guess
+    }
+  }
+  const key = findKey(from)
+  if (key >= 0 && lastKey >= 0) store<u16>(keys + lastKey * keyStride + 8, <u16>key)
+  return key
+}
+
+function isEqual(left: i32, right: i32, length: i32): bool {
+  let at: i32 = 0
+  for (; at + 16 <= length; at += 16) {
+    if (!v128.all_true<u8>(v128.eq<u8>(v128.load(left + at), v128.load(right + at)))) return false
+  }
+  const mask = v128.bitmask<u8>(v128.eq<u8>(v128.load(left + at), v128.load(right + at)))
+  const wanted = (1 << (length - at)) - 1
+  return (mask & wanted) === wanted
+}
+
+/** The key of the name whose opening quote is here, which is added if it is new. */
+export function findKey(from: i32): i32 {
+  const first = from + 1
+  const end = nextSpecial(first)
+  if (load<u8>(end) !== 0x22) return -1
+  const length = end - first
+  if (length > maxName || !isAsciiRun(first, length)) return -1
+  let hash: u32 = <u32>length
+  for (let at = first; at < end; at++) hash = (hash ^ load<u8>(at)) * 0x01000193
+  hash ^= hash >>> 15
+  for (let probe: u32 = 0; probe < maxProbes; probe++) {
+    const slot = slots + ((hash + probe) & (hashSlots - 1)) * 2
+    const known = <i32>load<u16>(slot)
+    if (known === 0) return addKey(first, length, slot)
+    const entry = keys + (known - 1) * keyStride
+    if (<i32>load<u16>(entry) === length && isEqual(from, entry + 17, length + 2)) return known - 1
+  }
+  return -1
+}
+
+function isAsciiRun(from: i32, length: i32): bool {
+  if (isAscii) return true
+  for (let at: i32 = 0; at < length; at++) if (load<u8>(from + at) >= 0x7f) return false
+  return true
+}
+
+function addKey(first: i32, length: i32, slot: i32): i32 {
+  if (keyCount === maxKeys) return -1
+  // Means something else in objects.
+  if (length === 9 && load<u64>(first) === 0x5f6f746f72705f5f && load<u8>(first + 8) === 0x5f) return -1
+  const key = nextKey()
+  const entry = keys + key * keyStride
+  store<u16>(entry, <u16>length)
+  store<u16>(entry + 2, 0)
+  store<u32>(entry + 4, stamp - 1)
+  store<u16>(entry + 8, 0xffff)
+  store<u16>(entry + 16, 0x222c)
+  memory.copy(entry + 18, first, length)
+  store<u16>(entry + 18 + length, 0x3a22)
+  store<u16>(slot, <u16>(key + 1))
+  return key
+}

@@ -1,0 +1,66 @@
+// Where the kernel has what in its memory, and how much of it. The rest of the agent reads these numbers from the compiled kernel.
+
+/** Lines, numbers and sizes: how much a place holds. `kernel.ts` reads these. */
+export const maxInput: i32 = 0x40000
+export const maxLines: i32 = 4096
+export const maxMembers: i32 = 0x10000
+export const maxLineMembers: i32 = 96
+export const maxKeys: i32 = 1024
+export const maxName: i32 = 120
+export const keyStride: i32 = 160
+export const hashSlots: i32 = 4096
+export const maxOutside: i32 = 96
+export const maxLiterals: i32 = 0x40000
+export const maxOutput: i32 = 0x80000
+export const maxRecodes: i32 = 4096
+const room: i32 = 256
+
+// What of a line is known, an integer for each line in each place.
+export const starts: i32 = 0x4000
+export const ends: i32 = starts + maxLines * 4
+/** Where the message begins. */
+export const messages: i32 = ends + maxLines * 4
+/** Bits: see below. */
+export const flags: i32 = messages + maxLines * 4
+/** Digits of the fraction of a second, as they stand and as they are written. */
+export const digits: i32 = flags + maxLines * 4
+/** The members of the object in the message: the first, and how many. */
+export const firsts: i32 = digits + maxLines * 4
+export const counts: i32 = firsts + maxLines * 4
+/** Estimated size of the event. */
+export const sizes: i32 = counts + maxLines * 4
+/** Where events end that were written. */
+export const writtenEnds: i32 = sizes + maxLines * 4
+export const recodes: i32 = writtenEnds + maxLines * 4 + room
+export const members: i32 = recodes + maxRecodes * 8 + room
+export const keys: i32 = members + maxMembers * 16 + room
+export const slots: i32 = keys + maxKeys * keyStride + room
+/** Of each key, whether the plan sets or removes it. */
+export const edited: i32 = slots + hashSlots * 2 + room
+/** Members that do not come from the message, in the order of their names. */
+export const outside: i32 = edited + maxKeys + room
+export const literals: i32 = outside + maxOutside * 24 + room
+export const order: i32 = literals + maxLiterals + room
+export const input: i32 = order + maxLineMembers * 4 + room
+/** Strings and values that were put into the form in which they are written. */
+export const recoded: i32 = input + maxInput + room
+export const output: i32 = recoded + maxInput + room
+export const memoryEnd: i32 = output + maxOutput + room
+
+// Bits of `flags`.
+export const isError: i32 = 1
+/** Not a whole line of the runtime in its usual form. */
+export const isUnusual: i32 = 2
+/** The message is not an object that is taken. */
+export const isOdd: i32 = 4
+
+// Kinds of members that do not come from the message. `ofMessage` and those after it stay if the message has no member of the name.
+export const kindLiteral: i32 = 0
+export const kindMessage: i32 = 1
+export const kindStream: i32 = 2
+export const kindTime: i32 = 3
+/** Added to a kind: the member counts only where the message has none of its name. */
+export const weak: i32 = 16
+
+// An entry of `outside`: key, kind, place and length of a literal, size, and nothing.
+export const outsideStride: i32 = 24

@@ -1,0 +1,79 @@
+// The names of members that the lines of one source have: the kernel finds them by their bytes. They are kept here while the kernel works
+// for others, so sources cannot take each other's room.
+
+import { compareKeys } from '../event/value.ts'
+import type { Kernel } from './kernel.ts'
+
+/** Where the kernel has what belongs to an entry; see `kernel.as.ts`. */
+const rankAt = 2
+const nameAt = 18
+
+export class KeyTable {
+  readonly names: string[] = []
+  /** Changes with the order of the names. */
+  version = 0
+  #stamp = 0
+  #entries = new Uint8Array(0)
+  #slots: Uint8Array | undefined
+
+  /** Brings the names into the kernel, and takes those of another source back to it. */
+  enter(kernel: Kernel): void {
+    const { content, memory } = kernel
+    if (content.keys === this) return
+    if (content.keys instanceof KeyTable) content.keys.#leave(kernel)
+    const keys = kernel.at('keys')
+    const slots = kernel.at('slots')
+    memory.set(this.#entries, keys)
+    if (this.#slots === undefined) memory.fill(0, slots, slots + 2 * kernel.at('hashSlots'))
+    else memory.set(this.#slots, slots)
+    kernel.call.setKeys(this.names.length, this.#stamp)
+    content.keys = this
+    content.lines = undefined
+    content.plan = undefined
+  }
+
+  #leave(kernel: Kernel): void {
+    const { memory } = kernel
+    const keys = kernel.at('keys')
+    const slots = kernel.at('slots')
+    const length = this.names.length * kernel.at('keyStride')
+    if (this.#entries.length !== length) this.#entries = new Uint8Array(length)
+    this.#slots ??= new Uint8Array(2 * kernel.at('hashSlots'))
+    this.#entries.set(memory.subarray(keys, keys + length))
+    this.#slots.set(memory.subarray(slots, slots + this.#slots.length))
+    this.#stamp = kernel.current('stamp')
+    kernel.content.keys = undefined
+  }
+
+  /** Takes note of names that the kernel has found, and gives all of them their places in the order of encoders. The names are in the kernel. */
+  learn(kernel: Kernel): void {
+    const count = kernel.current('keyCount')
+    if (count === this.names.length) return
+    const { memory } = kernel
+    const keys = kernel.at('keys')
+    const stride = kernel.at('keyStride')
+    for (let key = this.names.length; key < count; key++) {
+      const entry = keys + key * stride
+      this.names.push(memory.toString('latin1', entry + nameAt, entry + nameAt + memory.readUInt16LE(entry)))
+    }
+    const order = this.names.map((_, key) => key)
+    order.sort((left, right) => compareKeys(this.names[left] as string, this.names[right] as string))
+    for (const [rank, key] of order.entries()) memory.writeUInt16LE(rank, keys + key * stride + rankAt)
+    this.version++
+  }
+
+  /** The key of a name; negative if the kernel cannot know it. The names are in the kernel. */
+  find(kernel: Kernel, name: string): number {
+    if (name.length > kernel.at('maxName') || !/^[ !#-[\]-~]*$/.test(name)) return -1
+    // Nothing is being written.
+    kernel.memory.write(`"${name}"`, kernel.at('output'), 'latin1')
+    const key = kernel.call.findKey(kernel.at('output'))
+    this.learn(kernel)
+    return key
+  }
+
+  /** The place of a key in the order of encoders. */
+  rank(kernel: Kernel, key: number): number {
+    return kernel.memory.readUInt16LE(kernel.at('keys') + key * kernel.at('keyStride') + rankAt)
+  }
+}

@@ -1,0 +1,302 @@
+// Both lanes give the same: events that are lines, and events that are objects, have the same JSON, sizes and order, whatever the lines
+// are, whoever reads them, and whenever.
+
+import { expect, test } from 'vitest'
+import { compileEncoder } from '../codecs/encoding/encoder.ts'
+import type { Transform } from '../component.ts'
+import { type JsonFrames, LineTarget } from '../delivery/line-target.ts'
+import { OpenRequest } from '../delivery/request.ts'
+import { type Batch, type LogBatch, logBatch } from '../event/batch.ts'
+import { Body } from '../event/body.ts'
+import { Finalizer } from '../event/finalizer.ts'
+import { LogEvent, noMetadata } from '../event/log.ts'
+import type { ValueObject } from '../event/value.ts'
+import { writeJson } from '../formats/json.ts'
+import { PodByteLane } from '../sources/orchestrator_logs/byte-lane.ts'
+import { CriParser } from '../sources/orchestrator_logs/cri.ts'
+import type { PodFile } from '../sources/orchestrator_logs/pod-file.ts'
+import { compileDelimiter, Slab } from '../tailing/slab.ts'
+import { buildTransform } from '../testing/harness.ts'
+import { jsonText, names, scalars } from '../testing/json-texts.ts'
+import { Random } from '../testing/random.ts'
+import { ByteBatch } from './byte-batch.ts'
+
+/** A pod whose lines are read. */
+class Pod {
+  readonly lane: PodByteLane
+  readonly file: PodFile
+  readonly #cri = new CriParser(() => 0)
+  readonly #hasFile: boolean
+
+  constructor(name: string, hasFile = true) {
+    this.#hasFile = hasFile
+    this.lane = new PodByteLane(this.#cri, hasFile)
+    const orchestrator: ValueObject = { pod_labels: { app: `ü"${name}`, b: 'c' }, pod_name: name, n: 1.5 }
+    const partials = { stdout: { pending: false }, stderr: { pending: false } }
+    const path = `/var/log/pods/${name}/"0.log`
+    this.file = { orchestrator, partials, path, metadata: noMetadata } as unknown as PodFile
+  }
+
+  /** The lines as bytes, in a chunk that is used for something else once `handedOn` has returned. */
+  read(lines: readonly Buffer[], handedOn: (batch: ByteBatch) => void): void {
+    const bytes = Buffer.concat([Buffer.from('rest of another line\n'), ...lines.flatMap((line) => [line, newline])])
+    const slab = new Slab(Buffer.alloc(Math.max(bytes.length + 50, 65_536), '"}'))
+    bytes.copy(slab.buffer)
+    slab.split(21, bytes.length, compileDelimiter(newline), 1 << 20)
+    const objects: LogEvent[] = []
+    const read = this.lane.read(this.file, slab, 0, (line) => {
+      objects.push(...this.objects([lines[line] as Buffer]))
+      return objects.length
+    })
+    if (read === undefined) throw new Error('The lane took nothing.')
+    handedOn(this.lane.batch(read, objects, new Finalizer()))
+    read.lines.keep()
+    slab.buffer.fill('x')
+  }
+
+  /** The same lines as objects; those that are no lines of the runtime are left out. */
+  objects(lines: readonly Buffer[]): LogEvent[] {
+    return lines.flatMap((line) => {
+      if (!this.#cri.parse(line, 0, line.length)) return []
+      const { stream, timestamp, partial } = this.#cri
+      const message = line.toString('utf8', this.#cri.message)
+      const { orchestrator = null, path } = this.file
+      const file = this.#hasFile ? { file: path } : {}
+      const fields: ValueObject = {
+        ...file,
+        message,
+        orchestrator,
+        source_type: 'orchestrator_logs',
+        stream,
+        timestamp,
+      }
+      return [new LogEvent(partial ? { ...fields, _partial: true } : fields)]
+    })
+  }
+}
+
+const newline = Buffer.from('\n')
+
+const times = [
+  ...['2026-11-23T10:11:12.123456789Z', '2026-11-23T10:11:12.1Z', '2026-11-23T10:11:12.12Z', '2026-11-23T10:11:12Z'],
+  ...['2026-11-23T10:11:12.120000000Z', '2026-11-23T10:11:12.000000001Z', '2026-11-23T10:11:12.000Z'],
+  ...['2026-11-23T10:11:12.1234567891Z', '2024-02-29T23:59:59.5Z', '2026-02-29T23:59:59.5Z', '2026-12-31T00:00:00.9Z'],
+  ...['1969-12-31T23:59:59.5Z', '2026-11-23T10:11:60.5Z', '2026-11-23t10:11:12.5z', '2026-11-23T10:11:12.5+02:00'],
+  ...['2026-11-23 10:11:12.5Z', '2026-13-23T10:11:12.5Z', '9999-12-31T23:59:59.999999999Z', '2026-04-31T10:11:12.1Z'],
+  ...['2026-11-23T24:11:12.5Z', '2026-11-23T10:11:12.Z', '2026-11-2', ''],
+]
+const middles = [
+  ' stdout F ',
+  ' stderr F ',
+  ' stdout P ',
+  ' stdout F',
+  ' stdout F:tag ',
+  ' stdin F ',
+  ' stdout X ',
+  ' ',
+  '',
+]
+
+function lineOf(random: Random): Buffer {
+  const time = random.chance(0.1) ? random.pick(times) : `2026-11-23T10:11:1${random.below(3)}.${random.below(1e9)}Z`
+  const middle = random.chance(0.06) ? random.pick(middles) : random.pick([' stdout F ', ' stderr F '])
+  return Buffer.from(`${time}${middle}${messageOf(random)}`.replaceAll('\n', '\r'))
+}
+
+function messageOf(random: Random): string {
+  const kind = random.below(20)
+  if (kind === 0)
+    return random.pick(['', ' ', '{', '{}', '{ }', '[1]', '"text"', 'null', 'not JSON "at\\ all" \u0001\t ü'])
+  if (kind === 1) return `{"v":${random.pick(scalars)},"w":${random.pick(scalars)}}`
+  if (kind === 2) return `{"${random.pick(names)}":${random.pick(scalars)},"${random.pick(names)}":1}`
+  if (kind === 3) return `{"m":"${'long \\n"é'.replaceAll('"', '\\"').repeat(random.below(300))}","z":1}`
+  if (kind === 4) return `{"n":${numberText(random)},"o":{"n":${numberText(random)}},"s":"${escapeText(random)}"}`
+  return jsonText(random)
+}
+
+function numberText(random: Random): string {
+  const digits = (most: number) => Array.from({ length: random.below(most) }, () => random.below(10)).join('')
+  const sign = random.pick(['', '', '-'])
+  const whole = `${random.below(10)}${digits(20)}`.replace(/^0+(?=.)/, '')
+  const fraction = random.chance(0.5) ? `.${digits(18)}${random.below(10)}` : ''
+  return `${sign}${whole}${fraction}${random.chance(0.1) ? `e${random.between(-30, 30)}` : ''}`
+}
+
+function escapeText(random: Random): string {
+  const unit = () =>
+    `\\u${random.pick(['00', '07', '08', 'd8', 'db', 'dc', 'df', '20', 'ff'])}${random.below(256).toString(16).padStart(2, '0')}`
+  return Array.from({ length: random.below(4) }, () =>
+    random.pick([unit(), unit(), '\\/', '\\n', 'ü', '😀', 'a']),
+  ).join('')
+}
+
+const parse = '. = parse_json!(.message)'
+const merge = '. = merge(., object!(parse_json!(.message)))'
+/** Programs in the order in which events pass them. */
+const chains: readonly (readonly string[])[] = [
+  [],
+  ['.env = "prod"\ndel(.stream)'],
+  [parse],
+  [`${parse}\n.env = "prod"\n.n = 5\n.f = 2.0\ndel(.a)\n.b = "x\\ny"\ndel(.env)`],
+  [`${merge}\ndel(.message)`],
+  [`${merge}\n.file = {"z": [1, {}], "a": null}\n.message = true`],
+  [merge, 'del(.message)\n.a = 1', '.a = 2\n.zz = {"k": "ü"}\ndel(.orchestrator)'],
+  ['. = object!(parse_json!(.message))', 'del(.a)', '.a = "again"'],
+  // The lane ends at the second program, and before the first.
+  [parse, '.up = upcase(string(.a) ?? "")', '.c = 1'],
+  ['.x = 1', merge],
+]
+
+async function transformsOf(chain: readonly string[], isBytes: boolean): Promise<readonly Transform[]> {
+  const globals = { remap: { network: false, byte_lane: isBytes } }
+  return Promise.all(
+    chain.map((source) => buildTransform('remap', { source, drop_on_error: true }, undefined, undefined, globals)),
+  )
+}
+
+/** The batch after the transforms; undefined if nothing is left. */
+function through(transforms: readonly Transform[], batch: LogBatch): LogBatch | undefined {
+  let current: Batch | undefined = batch
+  for (const transform of transforms) {
+    if (current === undefined) return undefined
+    const before: Batch = current
+    current = undefined
+    void transform.transform(before, {
+      send(next) {
+        current = next
+        return undefined
+      },
+    })
+  }
+  return current as LogBatch | undefined
+}
+
+const encoder = compileEncoder({ codec: 'json' } as never)
+const frames: readonly JsonFrames[] = [
+  { delimiter: 0x0a, isSeparator: false },
+  { delimiter: 0x2c, isSeparator: true },
+  { delimiter: undefined, isSeparator: false },
+]
+
+/** The JSON of events, as a sink writes and marks them, some at a time. */
+function written(batch: LogBatch, random: Random): string[] {
+  const frame = random.pick(frames)
+  const request = new OpenRequest('', new Body(16))
+  const encode = (events: readonly (LogEvent | unknown)[], from: number, to: number, into: OpenRequest) => {
+    for (let index = from; index < to; index++) {
+      if (frame.isSeparator && into.count > 0) into.body.writeByte(0x2c)
+      const start = into.body.length
+      expect(encoder.encode(events[index] as LogEvent, into.body)).toBeUndefined()
+      if (frame.delimiter !== undefined && !frame.isSeparator) into.body.writeByte(frame.delimiter)
+      into.mark(start)
+    }
+  }
+  const target = new LineTarget(frame, encode)
+  for (let from = 0; from < batch.count; ) {
+    const to = Math.min(batch.count, from + 1 + random.below(100))
+    if (batch instanceof ByteBatch) target.encode(batch, from, to, request)
+    else encode(batch.events, from, to, request)
+    from = to
+  }
+  if (batch instanceof ByteBatch) batch.done()
+  const all = request.body.view()
+  const parts = Array.from({ length: request.count }, (_, index) =>
+    all.toString('utf8', request.starts[index], request.ends[index]),
+  )
+  const between = frame.isSeparator ? ',' : ''
+  expect(all.toString()).toBe(parts.join(between))
+  const end = frame.delimiter === undefined || frame.isSeparator ? '' : String.fromCharCode(frame.delimiter)
+  for (const part of parts) expect(part.endsWith(end)).toBe(true)
+  return parts.map((part) => part.slice(0, part.length - end.length))
+}
+
+/** What a batch has to give. */
+interface Expected {
+  readonly json: readonly string[]
+  readonly sizes: readonly number[]
+}
+
+function expectedOf(transforms: readonly Transform[], events: LogEvent[]): Expected {
+  const after = through(transforms, logBatch(events, new Finalizer()))?.events ?? []
+  return { json: after.map(({ fields }) => writeJson(fields)), sizes: after.map(({ size }) => size) }
+}
+
+function check(batch: LogBatch | undefined, expected: Expected, random: Random): void {
+  if (batch === undefined) {
+    expect([]).toEqual(expected.json)
+    return
+  }
+  expect(batch.count).toBe(expected.json.length)
+  expect(batch.bytes).toBe(expected.sizes.reduce((sum, size) => sum + size, 0))
+  if (batch instanceof ByteBatch) {
+    expect(Array.from({ length: batch.count }, (_, index) => batch.size(index))).toEqual(expected.sizes)
+  }
+  const way = random.below(4)
+  if (way === 0) {
+    expect(batch.events.map(({ fields }) => writeJson(fields))).toEqual(expected.json)
+    expect(batch.events.map(({ size }) => size)).toEqual(expected.sizes)
+    expect(written(batch, random)).toEqual(expected.json)
+    return
+  }
+  if (way === 1 && batch.count > 1) {
+    const middle = random.below(batch.count)
+    check(
+      batch.slice(0, middle),
+      { json: expected.json.slice(0, middle), sizes: expected.sizes.slice(0, middle) },
+      random,
+    )
+    check(
+      batch.slice(middle, batch.count),
+      { json: expected.json.slice(middle), sizes: expected.sizes.slice(middle) },
+      random,
+    )
+    return
+  }
+  if (way === 2) {
+    const other = batch.share()
+    expect(written(batch, random)).toEqual(expected.json)
+    check(other, expected, random)
+    return
+  }
+  expect(written(batch, random)).toEqual(expected.json)
+}
+
+test('lines and objects give the same', { timeout: 120_000 }, async () => {
+  const seed = (Math.random() * 2 ** 32) >>> 0
+  const random = new Random(seed)
+  const sides = await Promise.all(
+    chains.map(async (chain) => ({
+      bytes: await transformsOf(chain, true),
+      objects: await transformsOf(chain, false),
+    })),
+  )
+  const pods = [new Pod('a'), new Pod('b'), new Pod('c', false)]
+  let lines = 0
+  let asBytes = 0
+  for (let round = 0; round < 400; round++) {
+    const pod = random.pick(pods)
+    const chunk = Array.from({ length: 1 + random.below(60) }, () => lineOf(random))
+    const isShared = random.chance(0.5)
+    const waiting: (() => void)[] = []
+    try {
+      pod.read(chunk, (batch) => {
+        // Readers have the batch one after the other, and some look at it only when the chunk is something else.
+        const readers = Array.from({ length: isShared ? 3 : 1 }, () => random.pick(sides))
+        const all = readers.map((_, index) => (index === readers.length - 1 ? batch : batch.share()))
+        for (const [index, { bytes, objects }] of readers.entries()) {
+          const expected = expectedOf(objects, pod.objects(chunk))
+          const after = through(bytes, all[index] as LogBatch)
+          lines += expected.json.length
+          if (after instanceof ByteBatch) asBytes += after.lineCount
+          if (random.chance(0.5)) check(after, expected, random)
+          else waiting.push(() => check(after, expected, random))
+        }
+      })
+      for (const look of waiting) look()
+    } catch (error) {
+      throw new Error(`Seed ${seed}, round ${round}`, { cause: error })
+    }
+  }
+  expect(lines).toBeGreaterThan(10_000)
+  expect(asBytes / lines).toBeGreaterThan(0.4)
+})

@@ -1,0 +1,59 @@
+// Writes events that are lines still into the request of a sink, where each is marked as any other.
+
+import type { ByteBatch, ByteTarget } from '../bytes/byte-batch.ts'
+import type { Body } from '../event/body.ts'
+import type { LogEvent } from '../event/log.ts'
+import type { AnyEvent } from './batcher.ts'
+import type { OpenRequest } from './request.ts'
+
+/** How events that are nothing but their JSON follow each other in a body. */
+export interface JsonFrames {
+  /** The byte behind each event; undefined if there is none. It is not 0. */
+  readonly delimiter: number | undefined
+  /** Whether the byte stands between events only, and belongs to none. */
+  readonly isSeparator: boolean
+}
+
+export class LineTarget implements ByteTarget {
+  readonly suffix: number
+  readonly #isSeparator: boolean
+  readonly #encode: (events: readonly AnyEvent[], from: number, to: number, request: OpenRequest) => void
+  #request: OpenRequest | undefined
+
+  /** @param encode writes events that are objects */
+  constructor(
+    frames: JsonFrames,
+    encode: (events: readonly AnyEvent[], from: number, to: number, request: OpenRequest) => void,
+  ) {
+    this.suffix = frames.delimiter ?? 0
+    this.#isSeparator = frames.isSeparator
+    this.#encode = encode
+  }
+
+  /** Appends events `[from, to)` of a batch to a request. */
+  encode(batch: ByteBatch, from: number, to: number, request: OpenRequest): void {
+    this.#request = request
+    batch.write(from, to, this)
+    this.#request = undefined
+  }
+
+  get body(): Body {
+    return (this.#request as OpenRequest).body
+  }
+
+  begin(): void {
+    if (this.#isSeparator && (this.#request as OpenRequest).count > 0) this.body.writeByte(this.suffix)
+  }
+
+  written(start: number, ends: Int32Array, count: number, shift: number): void {
+    const request = this.#request as OpenRequest
+    const width = this.suffix === 0 ? 0 : 1
+    request.markEach(start, ends, count, start - shift, width, this.#isSeparator ? 0 : width)
+    // The separator behind the last event stands before the next one.
+    if (this.#isSeparator) request.body.length -= width
+  }
+
+  object(event: LogEvent): void {
+    this.#encode([event], 0, 1, this.#request as OpenRequest)
+  }
+}

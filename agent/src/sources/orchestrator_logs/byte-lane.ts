@@ -1,0 +1,111 @@
+// Hands on the lines of pods as bytes, where all who read them take them so. Lines that the kernel does not take, such as parts of lines,
+// go the way of all lines, and their events stand among the others.
+
+import { isUtf8 } from 'node:buffer'
+import { ByteBatch } from '../../bytes/byte-batch.ts'
+import { ByteLines, LineOrigin } from '../../bytes/byte-lines.ts'
+import { Form } from '../../bytes/form.ts'
+import { theKernel } from '../../bytes/kernel.ts'
+import { KeyTable } from '../../bytes/key-table.ts'
+import type { OriginField } from '../../bytes/plan.ts'
+import type { Finalizer } from '../../event/finalizer.ts'
+import { LogEvent } from '../../event/log.ts'
+import type { Slab } from '../../tailing/slab.ts'
+import type { CriParser } from './cri.ts'
+import type { PodFile } from './pod-file.ts'
+
+/** What was read of a chunk: lines, and events among them. */
+export interface ReadLines {
+  readonly lines: ByteLines
+  /** By event, its line, or -1 less the place of its object; undefined: all lines. */
+  readonly items: Int32Array | undefined
+}
+
+export class PodByteLane {
+  readonly #cri: CriParser
+  readonly #hasFile: boolean
+  readonly #keys = new KeyTable()
+
+  constructor(cri: CriParser, hasFile: boolean) {
+    this.#cri = cri
+    this.#hasFile = hasFile
+  }
+
+  /**
+   * Reads the lines of a chunk; undefined if they have to become objects.
+   * @param other reads a line in the usual way, and gives how many events have been collected then
+   */
+  read(file: PodFile, slab: Slab, collected: number, other: (line: number) => number): ReadLines | undefined {
+    const { orchestrator, groups, resumed, partials } = file
+    const { buffer, starts, ends, count } = slab
+    if (count === 0 || orchestrator === undefined || groups !== undefined || resumed !== undefined) return undefined
+    if (!ByteLines.fits(count, starts[0] as number, ends[count - 1] as number)) return undefined
+    const origin = this.#originOf(file)
+    if (origin === undefined) return undefined
+    const lines = new ByteLines(origin, buffer, starts, ends, count, slab.isAscii)
+    const kernel = lines.enter()
+    const { flags } = kernel
+    const { stdout, stderr } = partials
+    const isUnusual = kernel.at('isUnusual')
+    const isError = kernel.at('isError')
+    if (slab.isMixed) {
+      // A part of a line may end within a character.
+      for (let line = 0; line < count; line++) {
+        if (!isUtf8(buffer.subarray(starts[line], ends[line]))) flags[line] = (flags[line] as number) | isUnusual
+      }
+    }
+    let known = collected
+    let items: number[] | undefined
+    for (let line = 0; line < count; line++) {
+      const bits = flags[line] as number
+      const isPending = ((bits & isError) === 0 ? stdout : stderr).pending
+      if ((bits & isUnusual) === 0 && !isPending) {
+        items?.push(line)
+        continue
+      }
+      items ??= Array.from({ length: line }, (_, index) => index)
+      const now = other(line)
+      for (; known < now; known++) items.push(-1 - known)
+    }
+    return { lines, items: items && Int32Array.from(items) }
+  }
+
+  /** The batch of what was read, with the events that were collected meanwhile. */
+  batch({ lines, items }: ReadLines, events: readonly LogEvent[], finalizer: Finalizer): ByteBatch {
+    return ByteBatch.ofLines(lines, items, events, finalizer)
+  }
+
+  #originOf(file: PodFile): LineOrigin | undefined {
+    if (file.lines === undefined) {
+      const origin = this.#newOrigin(file)
+      file.lines = origin.plan(theKernel(), Form.asRead).isPossible ? origin : 'impossible'
+    }
+    return file.lines === 'impossible' ? undefined : file.lines
+  }
+
+  #newOrigin({ orchestrator, metadata, path }: PodFile): LineOrigin {
+    const file = this.#hasFile ? path : undefined
+    const source_type = 'orchestrator_logs'
+    const fields: OriginField[] = [
+      ...(file === undefined ? [] : [{ name: 'file', value: file }]),
+      { name: 'message', part: 'message' },
+      { name: 'orchestrator', value: orchestrator ?? null },
+      { name: 'source_type', value: source_type },
+      { name: 'stream', part: 'stream' },
+      { name: 'timestamp', part: 'time' },
+    ]
+    const cri = this.#cri
+    return new LineOrigin(fields, metadata, this.#keys, (bytes, start, end) => {
+      cri.parse(bytes, start, end)
+      const { stream, timestamp } = cri
+      const message = bytes.toString('utf8', cri.message, end)
+      const known = orchestrator ?? null
+      return new LogEvent(
+        file === undefined
+          ? { message, orchestrator: known, source_type, stream, timestamp }
+          : { file, message, orchestrator: known, source_type, stream, timestamp },
+        metadata,
+      )
+    })
+  }
+}
