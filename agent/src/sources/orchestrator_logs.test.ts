@@ -13,11 +13,18 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { ByteBatch } from '../bytes/byte-batch.ts'
+import { LineTarget } from '../delivery/line-target.ts'
+import { OpenRequest } from '../delivery/request.ts'
+import type { Batch } from '../event/batch.ts'
+import { Body } from '../event/body.ts'
 import type { LogEvent } from '../event/log.ts'
 import { Bytes, type Value } from '../event/value.ts'
+import { writeJson, writeJsonTo } from '../formats/json.ts'
 import { at } from '../testing/events.ts'
 import { problemsOf, startSource, type TestSource, type TestSourceOptions } from '../testing/harness.ts'
 import { type ApiObject, KubeApi } from '../testing/kube-api.ts'
+import { Random } from '../testing/random.ts'
 
 // Machines that build and test at once are slow; nothing here waits for a fixed time.
 vi.setConfig({ testTimeout: 20_000 })
@@ -611,4 +618,59 @@ test('the time zone of the machine has a name too, others must be known', async 
   expect(problems('Mars/Phobos')).toMatchObject([{ path: 'timezone' }])
   await using source = await start({ timezone: 'local' })
   await source.stop()
+})
+
+test('lines that stay bytes give the events that objects give, whatever the file holds', async () => {
+  const seed = (Math.random() * 2 ** 32) >>> 0
+  const random = new Random(seed)
+  const text = () =>
+    random.pick(['{"a":1,"b":"ü"}', '{"b":1.50,"a":[2,1]}', 'no JSON', '', '{"t":"\\u003c"}', 'x'.repeat(300)])
+  const pieces: Buffer[] = []
+  for (let line = 0; line < 3000; line++) {
+    const time = `2026-11-23T10:11:${10 + random.below(50)}.${random.below(1e9)}Z`
+    const stream = random.pick(['stdout', 'stderr'])
+    const message = Buffer.from(`${line} ${text()} é`)
+    const cut = random.below(message.length)
+    const parts = random.chance(0.05) ? [message.subarray(0, cut), message.subarray(cut)] : [message]
+    for (const [index, part] of parts.entries()) {
+      const tag = index === parts.length - 1 ? 'F' : 'P'
+      pieces.push(Buffer.from(`${time} ${stream} ${tag} `), part, Buffer.from('\n'))
+    }
+    if (random.chance(0.02)) pieces.push(Buffer.from('no line of the runtime\n'))
+    if (random.chance(0.02)) pieces.push(Buffer.from(`${time} stdout F \xff\xc3\n`, 'latin1'))
+    if (random.chance(0.02)) pieces.push(Buffer.from('2026-11-23T10:11:12.5+02:00 stdout F local time\n'))
+  }
+  write('shop_web-1_uid-web-1', Buffer.concat(pieces))
+  api.set('pods', describedPod)
+  const read = async (takesBytes: boolean) => {
+    const lines: string[] = []
+    let asBytes = 0
+    const look = (batch: Batch) => {
+      if (batch instanceof ByteBatch) {
+        asBytes += batch.lineCount
+        const request = new OpenRequest('', new Body(64))
+        const target = new LineTarget({ delimiter: 0x0a, isSeparator: false }, (events, from, to, into) => {
+          for (let index = from; index < to; index++) {
+            const start = into.body.length
+            writeJsonTo(into.body, (events[index] as LogEvent).fields)
+            into.body.writeByte(0x0a)
+            into.mark(start)
+          }
+        })
+        target.encode(batch, 0, batch.count, request)
+        lines.push(...request.body.view().toString().split('\n').slice(0, -1))
+      } else lines.push(...batch.events.map((event) => writeJson((event as LogEvent).fields)))
+      return batch.events
+    }
+    await using source = await start({}, { takesBytes, look })
+    await expect.poll(() => lines.length, { timeout: 15_000 }).toBeGreaterThan(2990)
+    await expect.poll(() => lines.some((line) => line.includes('"message":"2999 ')), { timeout: 15_000 }).toBe(true)
+    return { lines, asBytes, events: source.sent.map((event) => writeJson((event as LogEvent).fields)) }
+  }
+  const objects = await read(false)
+  const bytes = await read(true)
+  expect(bytes.lines, `Seed ${seed}`).toEqual(objects.lines)
+  expect(bytes.events, `Seed ${seed}`).toEqual(objects.lines)
+  expect(objects.asBytes).toBe(0)
+  expect(bytes.asBytes).toBeGreaterThan(2000)
 })

@@ -201,6 +201,8 @@ export interface TestSourceOptions {
   readonly acknowledgements?: boolean
   /** Whether lines may come as bytes; true if not given. */
   readonly takesBytes?: boolean
+  /** Looks at a batch before its events are made, and gives those that count as sent. */
+  readonly look?: (batch: Batch) => readonly (LogEvent | MetricEvent)[]
   /** What becomes of each batch; delivered if not given. May wait, as a full buffer does. */
   readonly consume?: (batch: Batch, origin?: OriginTags) => Promise<void> | undefined
 }
@@ -230,7 +232,8 @@ export async function startSource(type: string, options: object, extra: TestSour
       takesBytes: extra.takesBytes ?? true,
       send(batch, origin) {
         events.received(batch.count)
-        sent.push(...batch.events)
+        if (extra.look !== undefined) sent.push(...extra.look(batch))
+        else sent.push(...batch.events)
         arrived()
         if (extra.consume !== undefined) return extra.consume(batch, origin)
         batch.finalizer.release(1, 'delivered')
