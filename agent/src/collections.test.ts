@@ -18,12 +18,15 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'remap/kind.ts known',
     'remap/cipher.ts ciphers',
     'bytes/form.ts asRead',
+    'bytes/key-table.ts #keys', // as many as the kernel takes
     'remap/words.ts nowhere',
     'telemetry/metrics.ts #families',
   ],
   'the configuration': [
     'api/tap.ts #watched',
     'bundle/heartbeat.ts #lastErrors',
+    'bytes/byte-lines.ts #values', // names of fields in templates
+    'bytes/form.ts #less', // the same
     'bundle/heartbeat.ts #reported',
     'bundle/inquiries.ts #ages',
     'bundle/runner.ts #broken',

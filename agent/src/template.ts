@@ -8,7 +8,6 @@ import { LogEvent } from './event/log.ts'
 import { type MetricEvent, singleTagValue } from './event/metric.ts'
 import { getPath, type Path, parsePath } from './event/path.ts'
 import { Timestamp } from './event/timestamp.ts'
-import { getField } from './event/value.ts'
 import { compileStrftime, formatTimestamp, type Strftime, type StrftimeItem } from './formats/datetime.ts'
 import { utc, type Zone } from './formats/timezone.ts'
 import { instantOf } from './time-field.ts'
@@ -171,7 +170,7 @@ class CompiledTemplate implements Template {
   }
 
   #time(part: TimePart, event: LogEvent | MetricEvent): string {
-    const found = event instanceof LogEvent ? getField(event.fields, this.#timestampKey) : event.timestamp
+    const found = event instanceof LogEvent ? event.field(this.#timestampKey) : event.timestamp
     let instant = instantOf(found, this.#zone)
     if (instant === undefined) {
       if (found !== undefined && found !== null) this.#unreadableTimes++
@@ -189,7 +188,7 @@ class CompiledTemplate implements Template {
 
 function fieldText(part: FieldPart, event: LogEvent | MetricEvent): string | undefined {
   if (event instanceof LogEvent) {
-    const value = part.key === undefined ? getPath(event, part.path) : getField(event.fields, part.key)
+    const value = part.key === undefined ? getPath(event, part.path) : event.field(part.key)
     return value === undefined || typeof value === 'string' ? value : valueText(value)
   }
   const [first, ...rest] = part.path.segments

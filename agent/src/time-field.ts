@@ -3,7 +3,8 @@
 // counted, and logged once.
 
 import type { SinkContext } from './component.ts'
-import { getValue, type PathSegment } from './event/path.ts'
+import type { LogEvent } from './event/log.ts'
+import { getPath, getValue, type Path, type PathSegment } from './event/path.ts'
 import { Timestamp } from './event/timestamp.ts'
 import type { Value, ValueObject } from './event/value.ts'
 import { guessTimestamp } from './formats/datetime.ts'
@@ -22,6 +23,8 @@ export function instantOf(value: Value | undefined, zone: Zone = utc): Timestamp
 export interface TimeField {
   /** The instant of an event; undefined if the field is absent or holds no time, which is noted. */
   of(fields: ValueObject): Timestamp | undefined
+  /** The same, of an event for which no object has to be made. */
+  ofEvent(event: LogEvent): Timestamp | undefined
   /** Counts what has been noted. For each run of events. */
   report(): void
 }
@@ -52,15 +55,17 @@ export function timeField(segments: readonly PathSegment[], option: string, cont
   const zone = zoneOrUtc(context.globals.timezone)
   let unreadable = 0
   const reportUnreadable = unreadableTimes(option, segments.join('.'), context)
+  const read = (value: Value | undefined) => {
+    if (value instanceof Timestamp) return value
+    if (value === undefined || value === null) return undefined
+    const instant = instantOf(value, zone)
+    if (instant === undefined) unreadable++
+    return instant
+  }
+  const path: Path = { root: 'event', segments }
   return {
-    of(fields) {
-      const value = getValue(fields, segments)
-      if (value instanceof Timestamp) return value
-      if (value === undefined || value === null) return undefined
-      const instant = instantOf(value, zone)
-      if (instant === undefined) unreadable++
-      return instant
-    },
+    of: (fields) => read(getValue(fields, segments)),
+    ofEvent: (event) => read(getPath(event, path)),
     report() {
       reportUnreadable(unreadable)
       unreadable = 0

@@ -3,8 +3,11 @@
 
 import { type Holders, type LogBatch, shareBetween } from '../event/batch.ts'
 import type { Body } from '../event/body.ts'
+import { type Deferral, DeferredEvent } from '../event/deferred.ts'
 import type { Finalizer } from '../event/finalizer.ts'
 import type { LogEvent } from '../event/log.ts'
+import { copyObject, setField, type Value, type ValueObject } from '../event/value.ts'
+import { writeJsonTo } from '../formats/json.ts'
 import type { ByteLines } from './byte-lines.ts'
 import { type ByteEdits, Form } from './form.ts'
 import type { Kernel } from './kernel.ts'
@@ -23,7 +26,7 @@ export interface ByteTarget {
   object(event: LogEvent): void
 }
 
-export class ByteBatch implements LogBatch {
+export class ByteBatch implements LogBatch, Deferral<number> {
   readonly type = 'log'
   readonly count: number
   readonly bytes: number
@@ -92,7 +95,6 @@ export class ByteBatch implements LogBatch {
       const events = new Array<LogEvent>(this.count)
       for (let index = 0; index < this.count; index++) events[index] = this.#event(index)
       this.#events = events
-      this.done()
     }
     return this.#events
   }
@@ -104,9 +106,62 @@ export class ByteBatch implements LogBatch {
   #event(index: number): LogEvent {
     const line = this.#line(index)
     if (line < 0) return this.#objects[-1 - line] as LogEvent
+    return new DeferredEvent(line, this.#lines.origin.metadata, this, this.#sizes[index] as number)
+  }
+
+  /** The fields of the event of a line. */
+  make(line: number): ValueObject {
     const event = this.#lines.event(line)
     for (const edits of this.#form.edits) edits.apply(event)
-    return event
+    return event.fields
+  }
+
+  readonly hides = true
+
+  /** Writes the event of a line as JSON. */
+  writeJson(line: number, body: Body, hidden: readonly string[]): void {
+    if (this.#writeLine(line, body, hidden)) return
+    const fields = copyObject(this.make(line))
+    for (const name of hidden) setField(fields, name, undefined)
+    writeJsonTo(body, fields)
+  }
+
+  /** Writes the event of a line as a JSON string that holds its JSON; false if the kernel cannot do it. */
+  writeQuoted(line: number, body: Body, hidden: readonly string[]): boolean {
+    return this.#writeLine(line, body, hidden, true)
+  }
+
+  /** False if the kernel cannot do it. */
+  #writeLine(line: number, body: Body, hidden: readonly string[], isQuoted = false): boolean {
+    const form = hidden.length === 0 ? this.#form : this.#form.without(hidden)
+    const lines = this.#lines
+    const kernel = lines.enterFor(form)
+    const plan = lines.origin.plan(kernel, form)
+    if (!plan.isPossible) return false
+    plan.enter(kernel)
+    const { call } = kernel
+    const output = kernel.at('output')
+    let end = 0
+    if (isQuoted) end = call.writeQuoted(line, plan.count, form.parses)
+    else if (call.write(line, line + 1, plan.count, form.parses, 0) === 1) end = kernel.writtenEnds[0] as number
+    if (end === 0) return false
+    const length = end - output
+    body.reserve(length)
+    kernel.memory.copy(body.buffer, body.length, output, end)
+    body.length += length
+    return true
+  }
+
+  /** A field of the event of a line. */
+  fieldOf(line: number, name: string): Value | undefined {
+    const { members, parses, merges } = this.#form
+    if (members.has(name)) return members.get(name)
+    const lines = this.#lines
+    if (parses) {
+      const value = lines.member(line, name)
+      if (value !== undefined || !merges) return value
+    }
+    return lines.field(line, name)
   }
 
   slice(from: number, to: number): LogBatch {
@@ -154,12 +209,11 @@ export class ByteBatch implements LogBatch {
     const form = this.#form.after(edits)
     if (form === undefined) return undefined
     const lines = this.#lines
-    const kernel = form.parses ? lines.enterRead() : lines.enter()
+    const kernel = lines.enterFor(form)
     const plan = lines.origin.plan(kernel, form)
     if (!plan.isPossible) return undefined
     // The plan may have brought other names, or another source's, into the kernel.
-    if (form.parses) lines.enterRead()
-    else lines.enter()
+    lines.enterFor(form)
     let items = this.#items
     let first = this.#first
     const objects: LogEvent[] = []
@@ -240,7 +294,7 @@ export class ByteBatch implements LogBatch {
     const { body, suffix } = target
     let done = 0
     while (done < count) {
-      const kernel = parses ? lines.enterRead() : lines.enter()
+      const kernel = lines.enterFor(this.#form)
       const plan = lines.origin.plan(kernel, this.#form)
       plan.enter(kernel)
       const from = first + done

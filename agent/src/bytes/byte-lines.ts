@@ -3,6 +3,7 @@
 
 import type { EventMetadata, LogEvent } from '../event/log.ts'
 import { memberSize } from '../event/size.ts'
+import { getField, type Value } from '../event/value.ts'
 import { isFailedJson, parseJson, writeJson } from '../formats/json.ts'
 import type { Form } from './form.ts'
 import { type Kernel, theKernel } from './kernel.ts'
@@ -49,6 +50,14 @@ const freeBlocks: Buffer[] = []
 const maxFreeBlocks = 16
 const blockBytes = 64 * 1024
 
+/** Members of one name. */
+interface NamedValues {
+  /** By line, the first one with the same value; -1 if it has no such member. */
+  readonly groups: Int32Array
+  /** By that first line. */
+  readonly values: readonly Value[]
+}
+
 export class ByteLines {
   readonly origin: LineOrigin
   readonly count: number
@@ -58,6 +67,8 @@ export class ByteLines {
   #ends: Int32Array
   /** Batches that may still need the bytes. */
   #holders = 0
+  /** Members that were asked for, by their names, which come from a configuration. */
+  readonly #values = new Map<string, NamedValues>()
 
   /** @param bytes and where the lines lie in them, which are the caller's again after `keep` */
   constructor(
@@ -119,6 +130,60 @@ export class ByteLines {
     putIntoForm(kernel, kernel.call.readObjects(0, this.count))
     this.origin.keys.learn(kernel)
     return kernel
+  }
+
+  /** Brings in what events of a form need. */
+  enterFor(form: Form): Kernel {
+    return form.parses ? this.enterRead() : this.enter()
+  }
+
+  /** A member of the object in the message of a line; undefined if there is none. */
+  member(line: number, name: string): Value | undefined {
+    let known = this.#values.get(name)
+    if (known === undefined) {
+      known = this.#valuesOf(name)
+      this.#values.set(name, known)
+    }
+    const group = known.groups[line] as number
+    return group < 0 ? undefined : known.values[group]
+  }
+
+  /** The values of one name in all lines: equal ones are made once. */
+  #valuesOf(name: string): NamedValues {
+    const kernel = this.enterRead()
+    const key = this.origin.keys.known(name)
+    const { count } = this
+    if (key === undefined) return { groups: new Int32Array(count).fill(-1), values: [] }
+    kernel.call.group(key, count)
+    const groups = kernel.groups.slice(0, count)
+    const values: Value[] = []
+    for (let line = 0; line < count; line++) {
+      if (groups[line] === line) values[line] = this.#value(kernel, 4 * (kernel.grouped[line] as number))
+    }
+    return { groups, values }
+  }
+
+  #value({ members, memory }: Kernel, member: number): Value {
+    const from = members[member + 1] as number
+    const to = members[member + 2] as number
+    if (memory[from] === 0x22) {
+      const text = this.#isAscii ? memory.latin1Slice(from + 1, to - 1) : memory.utf8Slice(from + 1, to - 1)
+      if (!text.includes('\\')) return text
+    }
+    const value = parseJson(memory.utf8Slice(from, to))
+    // It is what the kernel has read, or what was written of a value.
+    return isFailedJson(value) ? null : value
+  }
+
+  /** A field of the event of a line as the source makes it. */
+  field(line: number, name: string): Value | undefined {
+    const { fields } = this.origin
+    for (let index = 0; index < fields.length; index++) {
+      const field = fields[index] as OriginField
+      if (field.name !== name) continue
+      return 'value' in field ? field.value : getField(this.event(line).fields, name)
+    }
+    return undefined
   }
 
   /** The event of a line as the source makes it. */

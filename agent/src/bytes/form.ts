@@ -24,6 +24,7 @@ export class Form {
   /** The programs, in their order. */
   readonly edits: readonly ByteEdits[]
   readonly #next = new WeakMap<ByteEdits, Form>()
+  readonly #less = new Map<string, Form>()
 
   private constructor(parses: boolean, merges: boolean, members: Form['members'], edits: readonly ByteEdits[]) {
     this.parses = parses
@@ -42,6 +43,22 @@ export class Form {
     const next = this.#after(edits)
     if (next !== undefined) this.#next.set(edits, next)
     return next
+  }
+
+  /** The form without some fields. The names come from a configuration, not from data. */
+  without(names: readonly string[]): Form {
+    const key = names.join('\n')
+    let form = this.#less.get(key)
+    if (form === undefined) {
+      form = new Form(
+        this.parses,
+        this.merges,
+        new Map([...this.members, ...names.map((name) => [name, undefined] as const)]),
+        this.edits,
+      )
+      this.#less.set(key, form)
+    }
+    return form
   }
 
   #after(edits: ByteEdits): Form | undefined {

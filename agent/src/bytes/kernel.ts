@@ -18,7 +18,9 @@ interface Calls {
   readLines(count: number): number
   readObjects(from: number, to: number): number
   findKey(from: number): number
+  group(key: number, count: number): void
   measure(from: number, to: number, outside: number, parses: boolean): number
+  writeQuoted(line: number, outside: number, parses: boolean): number
   write(from: number, to: number, outside: number, parses: boolean, suffix: number): number
 }
 
@@ -35,9 +37,12 @@ interface Content {
   planVersion: number
 }
 
+/** What `toString` calls in the end: called for single fields, its way there costs as much as the work. */
+type Memory = Buffer & { latin1Slice(from: number, to: number): string; utf8Slice(from: number, to: number): string }
+
 export class Kernel {
   readonly call: Calls
-  readonly memory: Buffer
+  readonly memory: Memory
   readonly content: Content = { lines: undefined, isRead: false, keys: undefined, plan: undefined, planVersion: -1 }
   readonly #constants: Readonly<Record<string, number>>
   readonly #exports: Readonly<Record<string, unknown>>
@@ -46,7 +51,13 @@ export class Kernel {
   readonly ends: Int32Array
   readonly messages: Int32Array
   readonly flags: Int32Array
+  /** The first of the members of a line, and how many it has. */
+  readonly firsts: Int32Array
+  readonly counts: Int32Array
   readonly sizes: Int32Array
+  /** Of the member that was grouped last: the first line with the same value, and the number of the member; negative if there is none. */
+  readonly groups: Int32Array
+  readonly grouped: Int32Array
   /** Where events end that were written, in `memory`. */
   readonly writtenEnds: Int32Array
   /** Pairs of a line and the number of a member that the caller puts into form. */
@@ -62,7 +73,7 @@ export class Kernel {
     const { exports } = new WebAssembly.Instance(new WebAssembly.Module(Buffer.from(kernelCode, 'base64')))
     this.call = exports
     const { buffer } = exports['memory'] as { readonly buffer: ArrayBuffer }
-    this.memory = Buffer.from(buffer)
+    this.memory = Buffer.from(buffer) as Memory
     const constants: Record<string, number> = {}
     for (const [name, value] of Object.entries(exports)) {
       if (typeof value === 'object' && value !== null && 'value' in value) constants[name] = Number(value.value)
@@ -74,7 +85,11 @@ export class Kernel {
     this.ends = ofLines('ends')
     this.messages = ofLines('messages')
     this.flags = ofLines('flags')
+    this.firsts = ofLines('firsts')
+    this.counts = ofLines('counts')
     this.sizes = ofLines('sizes')
+    this.groups = ofLines('groups')
+    this.grouped = ofLines('grouped')
     this.writtenEnds = ofLines('writtenEnds')
     this.recodes = new Int32Array(buffer, this.at('recodes'), 2 * this.at('maxRecodes'))
     this.members = new Int32Array(buffer, this.at('members'), 4 * this.at('maxMembers'))

@@ -10,6 +10,7 @@ const nameAt = 18
 
 export class KeyTable {
   readonly names: string[] = []
+  readonly #keys = new Map<string, number>()
   /** Changes with the order of the names. */
   version = 0
   #stamp = 0
@@ -54,7 +55,9 @@ export class KeyTable {
     const stride = kernel.at('keyStride')
     for (let key = this.names.length; key < count; key++) {
       const entry = keys + key * stride
-      this.names.push(memory.toString('latin1', entry + nameAt, entry + nameAt + memory.readUInt16LE(entry)))
+      const name = memory.toString('latin1', entry + nameAt, entry + nameAt + memory.readUInt16LE(entry))
+      this.names.push(name)
+      this.#keys.set(name, key)
     }
     const order = this.names.map((_, key) => key)
     order.sort((left, right) => compareKeys(this.names[left] as string, this.names[right] as string))
@@ -70,6 +73,11 @@ export class KeyTable {
     const key = kernel.call.findKey(kernel.at('output'))
     this.learn(kernel)
     return key
+  }
+
+  /** The key of a name, if a line or a plan has had it. */
+  known(name: string): number | undefined {
+    return this.#keys.get(name)
   }
 
   /** The place of a key in the order of encoders. */

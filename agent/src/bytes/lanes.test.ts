@@ -8,9 +8,10 @@ import { type JsonFrames, LineTarget } from '../delivery/line-target.ts'
 import { OpenRequest } from '../delivery/request.ts'
 import { type Batch, type LogBatch, logBatch } from '../event/batch.ts'
 import { Body } from '../event/body.ts'
+import { DeferredEvent } from '../event/deferred.ts'
 import { Finalizer } from '../event/finalizer.ts'
 import { LogEvent, noMetadata } from '../event/log.ts'
-import type { ValueObject } from '../event/value.ts'
+import { getField, type Value, type ValueObject } from '../event/value.ts'
 import { writeJson } from '../formats/json.ts'
 import { PodByteLane } from '../sources/orchestrator_logs/byte-lane.ts'
 import { CriParser } from '../sources/orchestrator_logs/cri.ts'
@@ -212,13 +213,15 @@ function written(batch: LogBatch, random: Random): string[] {
 
 /** What a batch has to give. */
 interface Expected {
+  readonly fields: readonly ValueObject[]
   readonly json: readonly string[]
   readonly sizes: readonly number[]
 }
 
 function expectedOf(transforms: readonly Transform[], events: LogEvent[]): Expected {
   const after = through(transforms, logBatch(events, new Finalizer()))?.events ?? []
-  return { json: after.map(({ fields }) => writeJson(fields)), sizes: after.map(({ size }) => size) }
+  const fields = after.map((event) => event.fields)
+  return { fields, json: after.map(({ fields }) => writeJson(fields)), sizes: after.map(({ size }) => size) }
 }
 
 function check(batch: LogBatch | undefined, expected: Expected, random: Random): void {
@@ -231,7 +234,11 @@ function check(batch: LogBatch | undefined, expected: Expected, random: Random):
   if (batch instanceof ByteBatch) {
     expect(Array.from({ length: batch.count }, (_, index) => batch.size(index))).toEqual(expected.sizes)
   }
-  const way = random.below(4)
+  const way = random.below(5)
+  if (way === 4) {
+    for (const [index, event] of batch.events.entries()) checkEvent(event, expected.fields[index] ?? {}, random)
+    return
+  }
   if (way === 0) {
     expect(batch.events.map(({ fields }) => writeJson(fields))).toEqual(expected.json)
     expect(batch.events.map(({ size }) => size)).toEqual(expected.sizes)
@@ -240,16 +247,13 @@ function check(batch: LogBatch | undefined, expected: Expected, random: Random):
   }
   if (way === 1 && batch.count > 1) {
     const middle = random.below(batch.count)
-    check(
-      batch.slice(0, middle),
-      { json: expected.json.slice(0, middle), sizes: expected.sizes.slice(0, middle) },
-      random,
-    )
-    check(
-      batch.slice(middle, batch.count),
-      { json: expected.json.slice(middle), sizes: expected.sizes.slice(middle) },
-      random,
-    )
+    const part = (from: number, to: number): Expected => ({
+      fields: expected.fields.slice(from, to),
+      json: expected.json.slice(from, to),
+      sizes: expected.sizes.slice(from, to),
+    })
+    check(batch.slice(0, middle), part(0, middle), random)
+    check(batch.slice(middle, batch.count), part(middle, batch.count), random)
     return
   }
   if (way === 2) {
@@ -260,6 +264,30 @@ function check(batch: LogBatch | undefined, expected: Expected, random: Random):
   }
   expect(written(batch, random)).toEqual(expected.json)
 }
+
+/** What an event says of itself without an object, and then with one. */
+function checkEvent(event: LogEvent, fields: ValueObject, random: Random): void {
+  for (const name of ['a', 'b', 'message', 'timestamp', 'stream', 'env', 'none', random.pick(names)]) {
+    const value = event.field(name)
+    expect(value === undefined ? undefined : writeJson(value), name).toBe(jsonOf(getField(fields, name)))
+  }
+  if (event instanceof DeferredEvent && event.hides) {
+    const body = new Body(8)
+    event.hidden = ['timestamp', 'a']
+    event.writeJson(body)
+    const quoted = new Body(8)
+    if (event.writeQuoted(quoted)) expect(JSON.parse(quoted.view().toString())).toBe(body.view().toString())
+    event.hidden = []
+    const { timestamp: _, a: __, ...rest } = fields
+    expect(body.view().toString()).toBe(writeJson(rest))
+  }
+  const body = new Body(8)
+  expect(encoder.encode(event, body)).toBeUndefined()
+  expect(body.view().toString()).toBe(writeJson(fields))
+  expect(writeJson(event.fields)).toBe(writeJson(fields))
+}
+
+const jsonOf = (value: Value | undefined) => (value === undefined ? undefined : writeJson(value))
 
 test('lines and objects give the same', { timeout: 120_000 }, async () => {
   const seed = (Math.random() * 2 ** 32) >>> 0

@@ -3,38 +3,64 @@
 
 import type { Body } from './body.ts'
 import { type EventMetadata, LogEvent } from './log.ts'
-import type { ValueObject } from './value.ts'
+import type { Value, ValueObject } from './value.ts'
 
-/** What becomes of events whose fields are made later, or never. It holds nothing of a single event. */
-export interface Deferral {
-  /** The fields, made of those with which the event came; those stay as they are. */
-  make(before: ValueObject, metadata: EventMetadata): ValueObject
-  /** Writes the fields as the JSON that encoders write. */
-  writeJson(before: ValueObject, body: Body): void
+/** What becomes of events whose fields are made later, or never. It holds nothing of a single event, but knows it by its key. */
+export interface Deferral<K = unknown> {
+  /** Makes the fields. */
+  make(key: K, metadata: EventMetadata): ValueObject
+  /** Writes the fields as the JSON that encoders write, but for some where it can hide them. */
+  writeJson(key: K, body: Body, hidden: readonly string[]): void
+  /** The same as a JSON string that holds that JSON; false if it cannot. */
+  writeQuoted?(key: K, body: Body, hidden: readonly string[]): boolean
+  /** Whether it can leave fields out. */
+  readonly hides: boolean
+  /** A field of the root; undefined if there is none. Left out: it is only known once the fields are made. */
+  fieldOf?(key: K, name: string): Value | undefined
 }
 
-export class DeferredEvent extends LogEvent {
-  #deferral: Deferral | undefined
-  #fields: ValueObject
+const nothingHidden: readonly string[] = []
+
+export class DeferredEvent<K = unknown> extends LogEvent {
+  #deferral: Deferral<K> | undefined
+  readonly #key: K | undefined
+  #fields: ValueObject | undefined
   readonly #knownSize: number
+  /** Fields that are left out of the JSON for now; those of the event stay. */
+  hidden: readonly string[] = nothingHidden
 
   /** @param size the estimated size of the fields that will be made */
-  constructor(before: ValueObject, metadata: EventMetadata, deferral: Deferral, size: number) {
-    super(before, metadata)
-    this.#fields = before
+  constructor(key: K, metadata: EventMetadata, deferral: Deferral<K>, size: number) {
+    super(noFields, metadata)
+    this.#key = key
     this.#deferral = deferral
     this.#knownSize = size
+  }
+
+  /** Whether `hidden` has a meaning: the fields are not made yet. */
+  get hides(): boolean {
+    return this.#deferral?.hides === true
   }
 
   override get size(): number {
     return this.#deferral === undefined ? super.size : this.#knownSize
   }
 
+  override field(name: string): Value | undefined {
+    const deferral = this.#deferral
+    return deferral?.fieldOf === undefined ? super.field(name) : deferral.fieldOf(this.#key as K, name)
+  }
+
   /** Writes the JSON of the fields; false if they have been made since, and are to be written as those of any event. */
   writeJson(body: Body): boolean {
     if (this.#deferral === undefined) return false
-    this.#deferral.writeJson(this.#fields, body)
+    this.#deferral.writeJson(this.#key as K, body, this.hidden)
     return true
+  }
+
+  /** Writes a JSON string that holds the JSON of the fields; false if that is to be made of the JSON. */
+  writeQuoted(body: Body): boolean {
+    return this.#deferral?.writeQuoted?.(this.#key as K, body, this.hidden) === true
   }
 
   static {
@@ -44,9 +70,9 @@ export class DeferredEvent extends LogEvent {
         const deferral = this.#deferral
         if (deferral !== undefined) {
           this.#deferral = undefined
-          this.#fields = deferral.make(this.#fields, this.metadata)
+          this.#fields = deferral.make(this.#key, this.metadata)
         }
-        return this.#fields
+        return this.#fields as ValueObject
       },
       set(this: DeferredEvent, fields: ValueObject) {
         // The constructor of the base class sets it first, when nothing of this class is there.
@@ -57,3 +83,5 @@ export class DeferredEvent extends LogEvent {
     })
   }
 }
+
+const noFields: ValueObject = Object.freeze({})

@@ -2,7 +2,7 @@
 
 import { type Shape, shapeOf } from './shape.ts'
 import { memberSize, sizeByShape } from './size.ts'
-import { copyObject, type Value, type ValueObject } from './value.ts'
+import { copyObject, getField, type Value, type ValueObject } from './value.ts'
 
 /** Data about an event that is not part of it: what programs reach as `%`, and secrets. Immutable; writers replace it. */
 export interface EventMetadata {
@@ -28,6 +28,11 @@ export class LogEvent {
   get size(): number {
     if (this.#size < 0) this.#size = sizeByShape(this.fields, this.shape)
     return this.#size
+  }
+
+  /** A field of the root; undefined if there is none. Some events need not be made for it. */
+  field(name: string): Value | undefined {
+    return getField(this.fields, name)
   }
 
   /** The shape of the root; null if its keys are not hot. */

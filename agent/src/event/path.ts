@@ -101,8 +101,12 @@ export function getValue(root: Value, segments: readonly PathSegment[]): Value |
   return value
 }
 
-export function getPath(event: LogEvent, path: Path): Value | undefined {
-  return getValue(path.root === 'event' ? event.fields : event.metadata.value, path.segments)
+export function getPath(event: LogEvent, { root, segments }: Path): Value | undefined {
+  if (root !== 'event') return getValue(event.metadata.value, segments)
+  const first = segments[0]
+  if (typeof first !== 'string') return getValue(event.fields, segments)
+  const value = event.field(first)
+  return segments.length === 1 || value === undefined ? value : getValue(value, segments.slice(1))
 }
 
 /**

@@ -67,6 +67,8 @@ export interface HttpSinkSpec {
   readonly encode: (events: readonly AnyEvent[], from: number, to: number, request: OpenRequest) => void
   /** The same for events that are lines still; left out: they are made objects. */
   readonly encodeLines?: RequestWriter['encodeLines']
+  /** Whether events that are lines still are taken as such; if not given, where `encodeLines` is. */
+  readonly takesBytes?: boolean
   /** Completes the body; gives the request to send, which may be another one with a body of the pool. */
   readonly finish?: (request: OpenRequest, pool: BodyPool) => OpenRequest
   /** Puts chosen events of a request together again. */
@@ -218,7 +220,7 @@ class HttpSink implements AskingSink {
     this.#context = context
     this.#options = options
     this.#spec = spec
-    this.takesBytes = spec.encodeLines !== undefined && spec.partition === undefined
+    this.takesBytes = spec.takesBytes ?? (spec.encodeLines !== undefined && spec.partition === undefined)
     const tls = compileTls(options.tls)
     for (const warning of tls.warnings) context.logger.warn({}, warning)
     const { request, batch } = options

@@ -106,7 +106,8 @@ interface LaneCounts {
 }
 
 /** A program whose result is known without a run, for one event at a time and for lines. */
-export class Splice implements Deferral, ByteEdits {
+export class Splice implements Deferral<ValueObject>, ByteEdits {
+  readonly hides = false
   readonly #program: Program
   readonly field: string | undefined
   readonly merges: boolean
@@ -142,7 +143,7 @@ export class Splice implements Deferral, ByteEdits {
   }
 
   /** The event that a run of the program would leave; undefined if it has to run. The event itself stays as it is. */
-  defer(event: LogEvent): DeferredEvent | undefined {
+  defer(event: LogEvent): DeferredEvent<ValueObject> | undefined {
     if (this.field === undefined) return undefined
     if (this.#resting > 0) {
       this.#resting--

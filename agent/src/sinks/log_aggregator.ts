@@ -136,6 +136,7 @@ export const logAggregator = defineSink({
         // A request carries one tenant, so events of different tenants never share one.
         partition: tenant === undefined ? undefined : tenantOf(tenant, context),
         encode: (events, from, to, open) => entries.write(events, from, to, open),
+        takesBytes: encoder.isPlainJson,
         finish: (open, pool) => finishStreams(open, pool, format),
         assemble: format.assemble,
         classify: (response, sent) => classifyInHalves(response, sent, ofSome),

@@ -241,6 +241,7 @@ export const searchEngine = defineSink({
         ...(acceptsEncoding ? { 'accept-encoding': contentEncoding } : {}),
       },
       encode: (events, from, to, open) => documents.write(events, from, to, open),
+      takesBytes: documents.takesBytes && options.mode !== 'data_stream',
       assemble: framed('', '', ''),
       classify: ownClient === undefined ? classify : (answer, sent) => ownClient.judge(answer, classify(answer, sent)),
       keepOfAnswer: maxListBytes,
@@ -350,6 +351,7 @@ function withDetection(sink: Sink, detected: Promise<void> | undefined, client: 
     known = true
   })
   return {
+    ...(sink.takesBytes === undefined ? {} : { takesBytes: sink.takesBytes }),
     write: (events) => (known ? sink.write(events) : waiting?.then(() => sink.write(events))),
     async close() {
       await waiting

@@ -31,7 +31,11 @@ export const counts: i32 = firsts + maxLines * 4
 export const sizes: i32 = counts + maxLines * 4
 /** Where events end that were written. */
 export const writtenEnds: i32 = sizes + maxLines * 4
-export const recodes: i32 = writtenEnds + maxLines * 4 + room
+/** Of the member that was grouped last: the first line with the same value, -1 where there is no such member. */
+export const groups: i32 = writtenEnds + maxLines * 4
+/** Where that member is. */
+export const grouped: i32 = groups + maxLines * 4
+export const recodes: i32 = grouped + maxLines * 4 + room
 export const members: i32 = recodes + maxRecodes * 8 + room
 export const keys: i32 = members + maxMembers * 16 + room
 export const slots: i32 = keys + maxKeys * keyStride + room

@@ -76,7 +76,11 @@ function sizeOf(line: i32, outsideCount: i32, parses: bool): i32 {
  * where each ends, its suffix not counted, stands in `writtenEnds`.
  */
 export function write(from: i32, to: i32, outsideCount: i32, parses: bool, suffix: u8): i32 {
-  let at = output
+  return writeAt(output, output + maxOutput, from, to, outsideCount, parses, suffix)
+}
+
+function writeAt(place: i32, limit: i32, from: i32, to: i32, outsideCount: i32, parses: bool, suffix: u8): i32 {
+  let at = place
   let outsideBytes: i32 = 0
   for (let index: i32 = 0; index < outsideCount; index++) {
     const entry = outside + index * outsideStride
@@ -95,7 +99,7 @@ export function write(from: i32, to: i32, outsideCount: i32, parses: bool, suffi
         bytes += load<i32>(member + 8) - load<i32>(member + 4) + maxName + 32
       }
     }
-    if (at + bytes > output + maxOutput) return line - from
+    if (at + bytes > limit) return line - from
     if (parses) {
       // The members of one event after the other often have the same names.
       if (count !== sortedCount || !hasSameKeys(first, sortedFirst, count)) sortMembers(first, count)
@@ -107,6 +111,16 @@ export function write(from: i32, to: i32, outsideCount: i32, parses: bool, suffi
     if (suffix !== 0) store<u8>(at++, suffix)
   }
   return to - from
+}
+
+/**
+ * Writes the event of a line as a JSON string that holds its JSON; gives its end in `output`, 0 if it is too long.
+ */
+export function writeQuoted(line: i32, outsideCount: i32, parses: bool): i32 {
+  // The event comes behind the place for the string, which is at most twice as long: nothing in it is below 0x20.
+  const place = output + (maxOutput / 3) * 2
+  const end = writeAt(place, output + maxOutput, line, line + 1, outsideCount, parses, 0)
+  return end === 0 ? 0 : writeText(output, place, load<i32>(writtenEnds))
 }
 
 function hasSameKeys(left: i32, right: i32, count: i32): bool {

@@ -60,6 +60,7 @@ test.each([
   const deferral = {
     make: () => JSON.parse(text) as ValueObject,
     writeJson: (before: ValueObject, body: Body) => splicer.write(text, before, body),
+    hides: false,
   }
   const deferred = () => new DeferredEvent({}, noMetadata, deferral, splicer.sizeOf(text, {}))
   expect(encoded(given, deferred())).toBe(encoded(given, log({ b: 'x y', a: 1.5 })))

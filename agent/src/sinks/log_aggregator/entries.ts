@@ -99,7 +99,7 @@ export class EntryWriter {
   /** False if the event is not sent. */
   #writeEntry(event: LogEvent, stream: Stream, open: OpenRequest): boolean {
     const { format, lateAction, metadata, removed } = this.#options
-    const own = this.#time.of(event.fields)
+    const own = this.#time.ofEvent(event)
     let instant = own ?? this.#supplied.next(stream)
     if (instant.ms > lastInstantMs || instant.ms < -lastInstantMs) {
       this.#faults.tooFarAway()

@@ -1,6 +1,7 @@
 // The line of an entry without some fields of its event.
 
 import type { Body } from '../../event/body.ts'
+import { DeferredEvent } from '../../event/deferred.ts'
 import type { LogEvent } from '../../event/log.ts'
 import { type Path, removePath } from '../../event/path.ts'
 import type { Timestamp } from '../../event/timestamp.ts'
@@ -20,6 +21,15 @@ export function writeWithout(
   timestampKey: string | undefined,
   removed: readonly Path[],
 ): number | string {
+  if (event instanceof DeferredEvent && event.hides && removed.every(({ segments }) => segments.length === 1)) {
+    const names = removed.map(({ segments }) => segments[0] as string)
+    event.hidden = timestampKey === undefined ? names : [timestampKey, ...names]
+    try {
+      return format.entry(event, instant, metadata, body)
+    } finally {
+      event.hidden = []
+    }
+  }
   const { fields } = event
   const timestamp = timestampKey === undefined ? undefined : getField(fields, timestampKey)
   if (timestamp !== undefined) setField(fields, timestampKey as string, undefined)

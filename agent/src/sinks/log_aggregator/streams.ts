@@ -4,6 +4,7 @@
 import type { Encoder } from '../../codecs/encoding/encoder.ts'
 import { type Assemble, OpenRequest } from '../../delivery/request.ts'
 import { Body, type BodyPool } from '../../event/body.ts'
+import { DeferredEvent } from '../../event/deferred.ts'
 import type { Finalizer } from '../../event/finalizer.ts'
 import type { LogEvent } from '../../event/log.ts'
 import type { Timestamp } from '../../event/timestamp.ts'
@@ -210,6 +211,45 @@ function finishedEntries(count: number, streams: Stream[]): Entries {
   }
 }
 
+/** `,["`, the nanoseconds since the epoch, and `",`. */
+function writeOpening(instant: Timestamp, body: Body): void {
+  const { ms, ns } = instant
+  if (ms <= 0) {
+    body.writeText(`,["${instant.toNanosecondText()}",`)
+    return
+  }
+  // Digit by digit from the end: texts that live for one entry cost more than their digits.
+  body.reserve(32)
+  const { buffer, length } = body
+  const digits = ms < 1e12 || ms >= 1e13 ? String(ms).length : 13
+  const end = length + 3 + digits + 6
+  let at = end
+  let rest = ns
+  for (let digit = 0; digit < 6; digit++) {
+    const next = (rest / 10) | 0
+    buffer[--at] = 0x30 + rest - next * 10
+    rest = next
+  }
+  // Seven digits at a time are small integers.
+  let high = Math.floor(ms / 1e7)
+  rest = ms - high * 1e7
+  for (let digit = 0; digit < digits; digit++) {
+    if (digit === 7) {
+      rest = high
+      high = 0
+    }
+    const next = (rest / 10) | 0
+    buffer[--at] = 0x30 + rest - next * 10
+    rest = next
+  }
+  buffer[length] = 0x2c
+  buffer[length + 1] = 0x5b
+  buffer[length + 2] = 0x22
+  buffer[end] = 0x22
+  buffer[end + 1] = 0x2c
+  body.length = end + 2
+}
+
 /** The JSON form. Entries of the source each follow a comma, so that a run of them is copied at once. */
 export function jsonFormat(encoder: Encoder): Format {
   const line = new Body(1 << 16)
@@ -217,12 +257,18 @@ export function jsonFormat(encoder: Encoder): Format {
     contentType: 'application/json',
     header: (labels) => Buffer.from(`{"stream":${JSON.stringify(Object.fromEntries(labels))},"values":[`, 'utf8'),
     entry(event, instant, metadata, body) {
-      line.length = 0
-      const problem = encoder.encode(event, line)
-      if (problem !== undefined) return problem
-      const start = body.length + 1
-      body.writeText(`,["${instant.toNanosecondText()}",`)
-      writeJsonStringOf(line, body)
+      const before = body.length
+      const start = before + 1
+      writeOpening(instant, body)
+      if (!(encoder.isPlainJson && event instanceof DeferredEvent && event.writeQuoted(body))) {
+        line.length = 0
+        const problem = encoder.encode(event, line)
+        if (problem !== undefined) {
+          body.truncate(before)
+          return problem
+        }
+        writeJsonStringOf(line, body)
+      }
       if (metadata !== undefined) body.writeText(`,${JSON.stringify(Object.fromEntries(metadata))}`)
       body.writeByte(0x5d)
       return start

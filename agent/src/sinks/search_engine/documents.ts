@@ -49,6 +49,12 @@ export class DocumentWriter {
     })
   }
 
+  /** Whether no objects are needed of events that are lines still. */
+  get takesBytes(): boolean {
+    const { encoder, id } = this.#options
+    return encoder.isPlainJson && id === undefined
+  }
+
   /** Writes the events `[from, to)` into a request. */
   write(events: readonly AnyEvent[], from: number, to: number, open: OpenRequest): void {
     const { destinations, metrics, maxWritten } = this.#options
