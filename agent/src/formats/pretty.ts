@@ -13,6 +13,10 @@ export interface Screen {
   readonly columns?: number | undefined
 }
 
+/** Terminals with fewer columns show less of where and when, so that fields have room. */
+const narrow = 100
+const wholeSeconds = '12:41:03'.length
+
 /** Fields where programs write how grave an event is. */
 const levelFields = ['level', 'severity', 'log_level', 'lvl']
 
@@ -88,14 +92,15 @@ export function prettyLog(fields: ValueObject, screen: Screen, messageKey = 'mes
   const line = new Line(screen)
   const time = fields['timestamp']
   const clock = time === undefined || time === null ? undefined : timeOfDay(shownValue(time))
-  if (clock !== undefined) line.add(clock, 'dim')
+  const isNarrow = (screen.columns ?? Number.POSITIVE_INFINITY) < narrow
+  if (clock !== undefined) line.add(isNarrow ? clock.slice(0, wholeSeconds) : clock, 'dim')
   const levelField = levelFields.find((name) => typeof fields[name] === 'string' && fields[name] !== '')
   if (levelField !== undefined) {
     const level = (fields[levelField] as string).toUpperCase()
     line.add(level.padEnd(5), levelStyles[level])
   }
   const origin = originOf(fields)
-  if (origin.shown !== undefined) line.add(origin.shown, 'cyan')
+  if (origin.shown !== undefined) line.add(isNarrow ? withoutHash(origin.shown) : origin.shown, 'cyan')
   const message = fields[messageKey]
   if (message !== undefined && message !== null && message !== '') line.add(shownValue(message).trimEnd(), 'bold')
   for (const [name, value] of Object.entries(fields)) {
@@ -138,6 +143,11 @@ function originOf(fields: ValueObject): { shown: string | undefined; known: Read
   const host = fields['host']
   if (typeof host === 'string') names.push(host)
   return { shown: names[0], known: new Set(names) }
+}
+
+/** `web-…x2x7p` of the pod `web-6d9f7c5b8-x2x7p`: pods of one ReplicaSet differ in the end alone. */
+function withoutHash(pod: string): string {
+  return pod.replace(/-[bcdf-hj-np-tv-xz24-9]{6,10}-([bcdf-hj-np-tv-xz24-9]{5})$/, '-…$1')
 }
 
 /** `12:41:03.250` of an RFC 3339 time; undefined for other text. */

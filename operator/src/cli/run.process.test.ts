@@ -105,7 +105,7 @@ test('a sink that cannot deliver from here is replaced by the screen, and the ru
 
   expect(code).toBe(0)
   expect(err).toContain(
-    `gone cannot deliver from here (127.0.0.1:${ports[1]}: ECONNREFUSED); its events are printed instead.`,
+    `Sink gone cannot deliver from here (127.0.0.1:${ports[1]}: ECONNREFUSED).\nIts events are printed instead.\n`,
   )
   expect(err).not.toContain('silent cannot deliver')
   expect(out).toContain('request served')
@@ -145,6 +145,9 @@ test.skipIf(noTerminals)('on a terminal, lines have colours and end at its edge,
   const events = plain.split(/[\r\n]+/).filter((line) => /^(?:in|out) {2,3}|^\d\d:\d\d/.test(line))
   expect(events.length).toBeGreaterThan(3)
   for (const line of events) expect(line.length).toBeLessThanOrEqual(80)
+  for (const line of plain.split(/[\r\n]+/)) expect(line.length, line).toBeLessThanOrEqual(80)
+  // Pods take turns, and a narrow terminal shows less of when and where.
+  expect(plain).toMatch(/\d\d:\d\d:\d\d INFO {2}payments-…9kq4z payment captured amount=/)
 
   for (const env of [{ NO_COLOR: '1' }, { TERM: 'dumb' }]) expect(onTerminal(env)).not.toContain('\u001b[32m')
 })

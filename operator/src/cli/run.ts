@@ -38,6 +38,7 @@ import { isScreen, shownSinks, unreachable } from './run-sinks.ts'
 import { runAtChanges } from './run-watch.ts'
 import { SampleApiServer } from './sample-cluster/api-server.ts'
 import {
+  type SampleWriter,
   sampleContainers,
   sampleNode,
   sampleObjects,
@@ -134,7 +135,7 @@ async function runOnce(flags: RunFlags, given: ReturnType<typeof givenInputs>, o
     const logsDir = join(folder, 'pods')
     const api = `127.0.0.1:${await freePort()}`
     const config = agentConfig({ ...compiled.config, sources: input.sources }, folder, logsDir, address, api)
-    const isReplaced = flags.print ? () => true : await replaced(config.sinks)
+    const isReplaced = flags.print ? () => true : await replaced(config.sinks, compiled)
     const sinks = shownSinks(config.sinks, output === 'json' ? 'json' : 'native_json', isReplaced)
     const configFile = join(folder, 'agent.json')
     writeFileSync(configFile, configText({ ...config, sinks }))
@@ -148,9 +149,15 @@ async function runOnce(flags: RunFlags, given: ReturnType<typeof givenInputs>, o
       const quietMs = quietLimitMs(config.sources)
       return await runAgent(configFile, api, screen, { limit, output, color, quietMs, stdin: input.stdin, over })
     }
-    const writers = namespaces.map((namespace) => writeSampleLogs(logsDir, namespace, (line) => screen.input(line)))
     introduceSamples(logsDir, next(api, paths))
-    const code = await runAgent(configFile, api, screen, { limit, output, color, over })
+    mkdirSync(logsDir)
+    const writers: SampleWriter[] = []
+    // With the agent: what was written before would come as a heap, pod by pod.
+    const started = () => {
+      for (const namespace of namespaces)
+        writers.push(writeSampleLogs(logsDir, namespace, (line) => screen.input(line)))
+    }
+    const code = await runAgent(configFile, api, screen, { limit, output, color, over, started })
     for (const writer of writers) writer.close()
     return code
   } finally {
@@ -159,10 +166,15 @@ async function runOnce(flags: RunFlags, given: ReturnType<typeof givenInputs>, o
 }
 
 /** Sinks that cannot deliver from here, which it reports. */
-async function replaced(sinks: Readonly<Record<string, Table>>): Promise<(id: string) => boolean> {
+async function replaced(
+  sinks: Readonly<Record<string, Table>>,
+  { pipelines }: CompiledResources,
+): Promise<(id: string) => boolean> {
   const problems = await unreachable(sinks)
   for (const [id, problem] of problems) {
-    console.error(`Sink ${id} cannot deliver from here (${problem}); its events are printed instead.`)
+    // Of one Pipeline the name alone says which; the id has its namespace and name before it.
+    const shown = pipelines.length === 1 ? id.slice(id.lastIndexOf('/') + 1) : id
+    console.error(`Sink ${shown} cannot deliver from here (${problem}).\nIts events are printed instead.`)
   }
   return (id) => problems.has(id)
 }
@@ -211,6 +223,8 @@ interface RunOptions {
   readonly quietMs?: number
   /** A file that the agent reads as its standard input. */
   readonly stdin?: string | undefined
+  /** Called when the agent runs. */
+  readonly started?: () => void
   /** Ends the run. */
   readonly over?: AbortSignal | undefined
 }
@@ -248,6 +262,7 @@ async function runAgent(config: string, api: string, screen: RunScreen, options:
   void answering(api, ended.signal).then((answers) => {
     if (!answers) return
     startedAt = performance.now()
+    options.started?.()
     screen.stay(`Ctrl-C ends. Each step: npx penstock-agent tap --url http://${api}`)
     end = options.limit === undefined ? undefined : setTimeout(interrupt, options.limit)
     if (options.quietMs === undefined) return
@@ -315,19 +330,24 @@ function introduce(compiled: CompiledResources): void {
 
 /** On what it runs, and what to do next. */
 function introduceSamples(logsDir: string, advice: string): void {
-  console.error(`Sample pods: ${samplePodNames.join(', ')}`)
+  console.error(['Sample pods:', ...samplePodNames.map((name) => `  ${name}`)].join('\n'))
   console.error(`They write their logs below ${logsDir}.\n\n${advice}\n`)
 }
 
 /** What to look at and to do next. */
 export function next(api: string, paths: readonly string[]): string {
   const files = paths.map((path) => `-f ${path}`).join(' ')
+  const looks = [
+    [`npx penstock-agent top --url http://${api}`, 'live figures'],
+    [`npx penstock-agent tap --url http://${api} '*'`, 'events at each step'],
+    [`curl http://${api}/metrics`, 'for Prometheus'],
+  ]
+  const width = Math.max(...looks.map(([command = '']) => command.length))
   return [
     'While it runs, in another terminal (Ctrl-C ends it):',
-    `  npx penstock-agent top --url http://${api}             events and bytes of each component`,
-    `  npx penstock-agent tap --url http://${api} '*'         events at every step`,
-    `  curl http://${api}/metrics                            the same figures for Prometheus`,
-    `Then change ${paths.join(', ')} and start again; \`npx penstock lint ${files}\` checks it.`,
+    ...looks.map(([command = '', shows]) => `  ${command.padEnd(width)}  ${shows}`),
+    `Then change ${paths.join(', ')} and start again.`,
+    `\`npx penstock lint ${files}\` checks it.`,
   ].join('\n')
 }
 

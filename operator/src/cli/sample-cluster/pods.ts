@@ -158,21 +158,23 @@ export function writeSampleLogs(
   everyMs = 400,
   maxBytes = 64 * 1024,
 ): SampleWriter {
-  let turn = 0
   const folders = pods.map((pod) => folderOf(logsDir, namespace, pod))
   for (const folder of folders) mkdirSync(folder, { recursive: true })
+  let count = 0
+  // One pod after the other, so that their lines alternate on a screen.
   const write = () => {
-    for (const [index, pod] of pods.entries()) {
-      const file = join(folders[index] as string, '0.log')
-      const [time, text] = [now(), pod.line(turn)]
-      written({ namespace, pod: pod.name, time, text })
-      appendFileSync(file, `${time} ${turn % 6 === 5 ? 'stderr' : 'stdout'} F ${text}\n`)
-      if (statSync(file).size > maxBytes) renameSync(file, `${file}.${now().replace(/\D/g, '').slice(0, 14)}`)
-    }
-    turn++
+    const index = count % pods.length
+    const turn = Math.floor(count / pods.length)
+    const pod = pods[index] as SamplePod
+    const file = join(folders[index] as string, '0.log')
+    const [time, text] = [now(), pod.line(turn)]
+    written({ namespace, pod: pod.name, time, text })
+    appendFileSync(file, `${time} ${turn % 6 === 5 ? 'stderr' : 'stdout'} F ${text}\n`)
+    if (statSync(file).size > maxBytes) renameSync(file, `${file}.${now().replace(/\D/g, '').slice(0, 14)}`)
+    count++
   }
   write()
-  const timer = setInterval(write, everyMs)
+  const timer = setInterval(write, everyMs / pods.length)
   return { close: () => clearInterval(timer) }
 }
 
