@@ -93,6 +93,31 @@ describe('a screen of `top`', () => {
     expect(text).toContain('1 more')
   })
 
+  test('keeps the columns that matter on a narrow terminal, and cuts long names', () => {
+    const on = new TopScreen()
+    on.look([
+      row('a-very-long-name-of-a-pipeline', { bufferedBytes: 39_845_888, bufferedEvents: 41_877, lagSeconds: 3 }),
+    ])
+    const lines = on.text({ ...wide, width: 80 }).split('\n')
+    expect(lines[0]).toMatch(/^PIPELINE\^ .* BUFFERED {2}LAG$/)
+    expect(lines[1]).toMatch(/^shop\/a-very-\S*… .* 41877 {2}3 s$/)
+    for (const line of lines) expect(line.length).toBeLessThanOrEqual(80)
+    // The order is by a column that is shown.
+    for (let presses = 0; presses < 7; presses++) press(on, 'right')
+    expect(on.text({ ...wide, width: 60 })).toContain('SIZEv')
+  })
+
+  test.each([
+    [0, '0 B'],
+    [999, '999 B'],
+    [1024, '1.0 KiB'],
+    [39_845_888, '38 MiB'],
+    [1_073_000_000, '1.0 GiB'],
+    [2 ** 60, '1048576 TiB'],
+  ])('shows %d bytes in a buffer as %s', (bufferedBytes, text) => {
+    expect(table([row('a', { bufferedBytes })])).toContain(` ${text} `)
+  })
+
   test('has colours for errors, and none without colours', () => {
     expect(screen().text({ ...wide, isColored: true })).toContain('\u001b[31mshop/a')
     expect(screen().text(wide)).not.toContain('\u001b')

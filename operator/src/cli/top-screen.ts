@@ -2,6 +2,7 @@
 
 import type { Key } from 'node:readline'
 import type { TopRow } from '../serving/observe/top-look.ts'
+import { sizeText } from './size-text.ts'
 
 interface Column {
   readonly title: string
@@ -28,7 +29,7 @@ const columns: readonly Column[] = [
   numbers('DROPPED/S', (row) => row.droppedPerSecond),
   numbers('ERRORS/S', (row) => row.errorsPerSecond),
   numbers('BUFFERED', (row) => row.bufferedEvents),
-  numbers('BYTES', (row) => row.bufferedBytes),
+  { title: 'SIZE', value: (row) => row.bufferedBytes, text: (row) => sizeText(row.bufferedBytes) },
   {
     title: 'LAG',
     value: (row) => row.lagSeconds ?? -1,
@@ -36,23 +37,64 @@ const columns: readonly Column[] = [
   },
 ]
 
-/** The heading and a line for each row. */
-function linesOf(rows: readonly TopRow[], titles: readonly string[]): readonly string[] {
-  const cells = rows.map((row) => columns.map((column) => column.text(row)))
-  const widths = titles.map((title, index) =>
-    Math.max(title.length, ...cells.map((line) => (line[index] as string).length)),
-  )
-  return [titles, ...cells].map((line) =>
+/** Columns of a table between two cells. */
+const gap = 2
+
+/** A name is cut where it would leave less than this for itself: then a column gives way. */
+const minName = 16
+
+/** Those that a narrow screen leaves out, the first one first. */
+const expendable = ['SIZE', 'AGENTS', 'BUFFERED']
+
+interface Cells {
+  /** The heading first. */
+  readonly lines: readonly (readonly string[])[]
+  readonly widths: readonly number[]
+}
+
+function cellsOf(rows: readonly TopRow[], shown: readonly Column[], titleOf: (column: Column) => string): Cells {
+  const lines = [shown.map(titleOf), ...rows.map((row) => shown.map((column) => column.text(row)))]
+  const widths = shown.map((_, index) => Math.max(...lines.map((line) => (line[index] as string).length)))
+  return { lines, widths }
+}
+
+const widthOf = (widths: readonly number[]) => widths.reduce((sum, width) => sum + width + gap, -gap)
+
+function joined({ lines, widths }: Cells): readonly string[] {
+  return lines.map((line) =>
     line
       .map((text, index) => (index === 0 ? text.padEnd(widths[0] as number) : text.padStart(widths[index] as number)))
-      .join('  '),
+      .join(' '.repeat(gap)),
   )
+}
+
+/** The heading and a line for each row, no wider than a screen: names are cut, and then columns are left out. */
+function fittingLines(
+  rows: readonly TopRow[],
+  width: number,
+  titleOf: (column: Column) => string,
+  sorted: Column,
+): readonly string[] {
+  const left = [...expendable]
+  let shown = columns
+  for (;;) {
+    const { lines, widths } = cellsOf(rows, shown, titleOf)
+    const [longest = 0, ...others] = widths
+    const room = width - widthOf([0, ...others])
+    const gives = room < Math.min(longest, minName) ? left.shift() : undefined
+    if (gives === undefined) {
+      const nameWidth = Math.max(1, Math.min(longest, room))
+      const cut = (name: string) => (name.length <= nameWidth ? name : `${name.slice(0, nameWidth - 1)}…`)
+      const cutLines = lines.map(([name = '', ...cells]) => [cut(name), ...cells])
+      return joined({ lines: cutLines, widths: [nameWidth, ...others] }).map((line) => line.slice(0, width))
+    }
+    shown = shown.filter((column) => column.title !== gives || column === sorted)
+  }
 }
 
 export function table(rows: readonly TopRow[]): string {
   if (rows.length === 0) return 'There is no Pipeline that runs.'
-  const titles = columns.map(({ title }) => title)
-  return linesOf(rows, titles).join('\n')
+  return joined(cellsOf(rows, columns, ({ title }) => title)).join('\n')
 }
 
 export interface ScreenSize {
@@ -107,7 +149,8 @@ export class TopScreen {
 
   /** The whole screen, no line wider and no more lines than it has. */
   text({ width, height, isColored }: ScreenSize): string {
-    const { value } = columns[this.#sorted] as Column
+    const by = columns[this.#sorted] as Column
+    const { value } = by
     const shown = this.#rows.filter((row) => nameOf(row).includes(this.#filter))
     // Names from A to Z, figures from the greatest on.
     const sorted = shown.toSorted((a, b) =>
@@ -117,15 +160,14 @@ export class TopScreen {
     )
     if (this.#isReversed) sorted.reverse()
     const arrow = (value === undefined) === this.#isReversed ? 'v' : '^'
-    const titles = columns.map(({ title }, index) => (index === this.#sorted ? `${title}${arrow}` : title))
-    const [heading = '', ...lines] = linesOf(sorted, titles)
+    const titleOf = (column: Column) => (column === by ? `${column.title}${arrow}` : column.title)
+    const [heading = '', ...lines] = fittingLines(sorted, width, titleOf, by)
     const style = (code: number, line: string) => (isColored ? `\u001b[${code}m${line}\u001b[0m` : line)
     const room = Math.max(1, height - 3)
     const body = lines.slice(0, room).map((line, index) => {
       const { errorsPerSecond = 0, droppedPerSecond = 0 } = sorted[index] ?? {}
-      const fitting = line.slice(0, width)
-      if (errorsPerSecond > 0) return style(codes.red, fitting)
-      return droppedPerSecond > 0 ? style(codes.yellow, fitting) : fitting
+      if (errorsPerSecond > 0) return style(codes.red, line)
+      return droppedPerSecond > 0 ? style(codes.yellow, line) : line
     })
     const hidden = lines.length - body.length
     if (lines.length === 0)
@@ -136,10 +178,6 @@ export class TopScreen {
       hidden > 0 ? `${hidden} more` : '',
     ]
     const state = states.filter((each) => each !== '').join('   ')
-    return [
-      style(codes.bold, heading.slice(0, width)),
-      ...body,
-      style(codes.dim, (state || help).slice(0, width)),
-    ].join('\n')
+    return [style(codes.bold, heading), ...body, style(codes.dim, (state || help).slice(0, width))].join('\n')
   }
 }
