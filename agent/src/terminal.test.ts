@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream'
 import { WriteStream } from 'node:tty'
 import { afterEach, expect, test, vi } from 'vitest'
-import { readColor, takesColors } from './terminal.ts'
+import { readColor, takesColors, wrapped } from './terminal.ts'
 
 afterEach(() => {
   vi.unstubAllEnvs()
@@ -44,4 +44,12 @@ test('a command sees its command line without the flag, and what follows `--` as
 
 test.each([['--color'], ['--color', 'blue'], ['--color=']])('%s %s is refused', (...argv) => {
   expect(() => readColor(argv)).toThrow('`--color` takes one of auto, always, never; found ')
+})
+
+test('a line is broken between words where it is too long, and goes on below its words', () => {
+  const line = '  Flowing  \u001b[31mFalse\u001b[0m  one two three'
+  expect(wrapped(line, 25, 11)).toBe('  Flowing  \u001b[31mFalse\u001b[0m  one two\n           three')
+  expect(wrapped(line, 80, 11)).toBe(line)
+  expect(wrapped(line, undefined, 11)).toBe(line)
+  expect(wrapped('http://a-very-long-name.example/ x', 10, 2)).toBe('http://a-very-long-name.example/\n  x')
 })

@@ -1,7 +1,9 @@
 // Whether a stream takes colours: it is a terminal that has them, and nobody asked for none (`NO_COLOR`, `TERM=dumb`, `--color`).
+// Lines that are too long for a terminal are broken between words.
 // `--color` is a flag of every command of both programs, so it is read here, before a command reads the flags of its own.
 
 import type { Writable } from 'node:stream'
+import { stripVTControlCharacters } from 'node:util'
 import { PenstockError } from './errors.ts'
 
 export const colorChoices = ['auto', 'always', 'never'] as const
@@ -9,6 +11,7 @@ export type ColorChoice = (typeof colorChoices)[number]
 
 interface MaybeTerminal extends Writable {
   readonly isTTY?: boolean
+  readonly columns?: number
   hasColors?(): boolean
 }
 
@@ -46,4 +49,33 @@ export function takesColors(stream: MaybeTerminal, choice: ColorChoice = chosen)
 /** Whether lines of the stream can be written anew. */
 export function isRedrawn(stream: MaybeTerminal): boolean {
   return stream.isTTY === true && process.env['TERM'] !== 'dumb'
+}
+
+/** What a stream shows; files and pipes have no columns. */
+export interface Sheet {
+  readonly color: boolean
+  readonly columns?: number | undefined
+}
+
+export function sheetOf(stream: MaybeTerminal): Sheet {
+  // A terminal that does not know its size gives 0.
+  return { color: takesColors(stream), columns: stream.isTTY === true ? stream.columns || undefined : undefined }
+}
+
+/**
+ * A line, broken between words where it is too long.
+ * @param hang columns before the words of the lines after the first
+ */
+export function wrapped(line: string, columns: number | undefined, hang: number): string {
+  const widthOf = (text: string) => stripVTControlCharacters(text).length
+  if (columns === undefined || widthOf(line) <= columns) return line
+  const indent = ' '.repeat(Math.min(hang, Math.floor(columns / 2)))
+  const [first = '', ...words] = line.split(/(?<=\S) (?=\S)/)
+  const lines = [first]
+  for (const word of words) {
+    const longer = `${lines.at(-1)} ${word}`
+    if (widthOf(longer) <= columns) lines[lines.length - 1] = longer
+    else lines.push(indent + word)
+  }
+  return lines.join('\n')
 }

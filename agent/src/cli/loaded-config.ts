@@ -5,7 +5,7 @@ import type { LoadOptions } from '../config/load.ts'
 import { loadConfig } from '../config/load.ts'
 import { renderProblems } from '../config/render.ts'
 import type { Problem } from '../schema/problems.ts'
-import { takesColors } from '../terminal.ts'
+import { sheetOf } from '../terminal.ts'
 
 /** Values of the flags that say where the configuration is. */
 export interface ConfigFlagValues {
@@ -35,7 +35,7 @@ export async function loadedConfig(
   const result = await loadConfig({ ...loadOptions(flags, words), ...options })
   const problems = result.ok ? result.warnings : result.problems
   if (problems.length > 0) {
-    process.stderr.write(`${renderProblems(problems, { color: takesColors(process.stderr) })}\n`)
+    process.stderr.write(`${renderProblems(problems, sheetOf(process.stderr))}\n`)
   }
   return result.ok ? { config: result.config, warnings: result.warnings } : undefined
 }

@@ -2,11 +2,10 @@
 
 import { printableWithColours } from '../printable.ts'
 import type { Problem } from '../schema/problems.ts'
+import { type Sheet, wrapped } from '../terminal.ts'
 
-export interface RenderOptions {
-  /** Whether to colour; the default is not to. */
-  readonly color?: boolean
-}
+/** What the problems are shown on; the default is a file without colours. */
+type RenderOptions = Partial<Sheet>
 
 /** All problems, a blank line between the blocks. */
 export function renderProblems(problems: readonly Problem[], options: RenderOptions = {}): string {
@@ -26,7 +25,13 @@ export function renderProblem(problem: Problem, options: RenderOptions = {}): st
   if (problem.help !== undefined) {
     for (const line of problem.help.split('\n')) lines.push(`  ${paint(34, 'help:')} ${line}`)
   }
-  return printableWithColours(lines.join('\n'))
+  const shown = printableWithColours(lines.join('\n'))
+  // A line of a program stays whole: marks below point into it.
+  const isProgram = /[│┌]/
+  return shown
+    .split('\n')
+    .map((line) => (isProgram.test(line) ? line : wrapped(line, options.columns, line.search(/\S/) + 2)))
+    .join('\n')
 }
 
 function placeText({ file, line, column, path }: Problem): string {

@@ -2,10 +2,10 @@
 
 import { renderProblems } from '@penstock/agent/config/render'
 import type { Problem } from '@penstock/agent/schema/problems'
-import { takesColors } from '@penstock/agent/terminal'
+import { sheetOf } from '@penstock/agent/terminal'
 
 /** Prints problems; true if there is no error among them. */
 export function printProblems(problems: readonly Problem[]): boolean {
-  if (problems.length > 0) console.error(renderProblems(problems, { color: takesColors(process.stderr) }))
+  if (problems.length > 0) console.error(renderProblems(problems, sheetOf(process.stderr)))
   return problems.every((problem) => problem.severity !== 'error')
 }

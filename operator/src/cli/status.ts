@@ -2,11 +2,14 @@
 
 import { type Field, outputFormats, rowsText, rowText } from '@penstock/agent/cli/rows'
 import { PenstockError } from '@penstock/agent/errors'
+import { type Style, styled } from '@penstock/agent/formats/pretty'
+import { type Sheet, sheetOf, wrapped } from '@penstock/agent/terminal'
 import { conditionOf } from '../api/conditions.ts'
 import { objectKey } from '../api/object.ts'
 import type { Pipeline } from '../api/pipeline.ts'
 import { type CommandOptions, oneOf, parseFlags } from './arguments.ts'
 import { clusterOptions, connect, typeOf } from './cluster.ts'
+import { sizeText } from './size-text.ts'
 
 export const usage = `Usage: penstock status [PIPELINE] [FLAGS]
 
@@ -89,27 +92,31 @@ export async function run(argv: string[]): Promise<number> {
     return name === undefined ? 0 : 1
   }
   const [only] = pipelines
-  if (output === 'text') console.log(pipelines.map(statusText).join('\n'))
+  if (output === 'text')
+    console.log(pipelines.map((pipeline) => statusText(pipeline, sheetOf(process.stdout))).join('\n'))
   else if (name === undefined || only === undefined) process.stdout.write(rowsText(fields, pipelines, output))
   else process.stdout.write(rowText(fields, only, output))
   return pipelines.every((pipeline) => readyOf(pipeline)?.status === 'True') ? 0 : 1
 }
 
+const stateStyles: Readonly<Record<string, Style>> = { True: 'green', False: 'red' }
+
 /** A Pipeline with everything in its status. */
-export function statusText(pipeline: Pipeline): string {
+function statusText(pipeline: Pipeline, { color, columns }: Sheet): string {
   const { metadata, spec, status } = pipeline
-  const lines = [
-    `${pipeline.kind} ${objectKey(metadata.namespace, metadata.name)}${spec.suspend === true ? ' (suspended)' : ''}`,
-  ]
+  const lines: string[] = []
+  const add = (line: string, hang = 12) => lines.push(wrapped(line, columns, hang))
+  add(`${pipeline.kind} ${objectKey(metadata.namespace, metadata.name)}${spec.suspend === true ? ' (suspended)' : ''}`)
   if (status === undefined || status.observedGeneration !== metadata.generation) {
-    lines.push(
+    add(
       `  The operator has not looked at generation ${metadata.generation} yet${status?.observedGeneration === undefined ? '; is it running?' : ''}`,
     )
   }
   const shown = new Set([''])
   for (const { type, status: holds, reason, message } of status?.conditions ?? []) {
     // Those that sum up repeat what they are about.
-    lines.push(`  ${type.padEnd(12)} ${holds.padEnd(7)} ${reason}${shown.has(message) ? '' : `: ${message}`}`)
+    const state = styled(holds.padEnd(7), stateStyles[holds] ?? 'yellow', color)
+    add(`  ${type.padEnd(12)} ${state} ${reason}${shown.has(message) ? '' : `: ${message}`}`, 23)
     shown.add(message)
   }
   const components = new Map((status?.components ?? []).map((component) => [component.name, component]))
@@ -123,7 +130,7 @@ export function statusText(pipeline: Pipeline): string {
   for (const { what, entry, inputs } of entries) {
     const ref = 'ref' in entry ? entry.ref : undefined
     const kind = ref === undefined ? `${entry.type}` : `${ref.kind} ${ref.name}`
-    lines.push(`  ${what.padEnd(9)} ${entry.name} (${kind})${inputs}`)
+    add(`  ${what.padEnd(9)} ${entry.name} (${kind})${inputs}`)
     const component = components.get(entry.name)
     if (component === undefined) continue
     const { errors, lastError } = component
@@ -131,26 +138,28 @@ export function statusText(pipeline: Pipeline): string {
       lastError === undefined
         ? ''
         : `; the last: ${lastError.reason}: ${lastError.message} (${[lastError.node, lastError.at].filter(Boolean).join(', ')})`
-    lines.push(`            ${errors ?? 0} errors${last}`)
+    add(
+      `            ${styled(`${errors ?? 0} errors`, errors === undefined || errors === 0 ? 'dim' : 'red', color)}${last}`,
+      14,
+    )
   }
   for (const agent of status?.agents ?? []) {
     const { name, revision = 'none', desired = 0, current = 0, failed = 0, stale = 0 } = agent
     const trouble = [failed > 0 ? `${failed} failed` : '', stale > 0 ? `${stale} silent` : ''].filter(Boolean)
-    lines.push(
+    add(
       `  agent     ${name}: ${current}/${desired} run revision ${revision}${trouble.length === 0 ? '' : `, ${trouble.join(', ')}`}`,
     )
-    for (const { node, reason, message } of agent.failures ?? [])
-      lines.push(`            ${node}: ${reason}: ${message}`)
+    for (const { node, reason, message } of agent.failures ?? []) add(`            ${node}: ${reason}: ${message}`)
   }
   const flow = status?.flow
   if (flow !== undefined) {
     const { window, eventsIn = 0, eventsOut = 0, dropped = 0, errors = 0, lagSeconds, buffered } = flow
     const parts = [`in ${eventsIn}`, `out ${eventsOut}`, `dropped ${dropped}`, `errors ${errors}`]
     if (lagSeconds !== undefined) parts.push(`${lagSeconds} s behind`)
-    if (buffered !== undefined) parts.push(`${buffered} buffered`)
-    lines.push(`  flow      ${parts.join(', ')}${window === undefined ? '' : ` in ${window}`}`)
+    if (buffered !== undefined) parts.push(`${typeof buffered === 'number' ? sizeText(buffered) : buffered} buffered`)
+    add(`  flow      ${parts.join(', ')}${window === undefined ? '' : ` in ${window}`}`)
   }
   const tests = status?.tests
-  if (tests !== undefined) lines.push(`  tests     ${tests.passed ?? 0} passed, ${tests.failed ?? 0} failed`)
+  if (tests !== undefined) add(`  tests     ${tests.passed ?? 0} passed, ${tests.failed ?? 0} failed`)
   return lines.join('\n')
 }

@@ -1,6 +1,8 @@
 // What `penstock why` found about a pod, as text for people and as rows for tables and machines.
 
 import type { Field } from '@penstock/agent/cli/rows'
+import { styled } from '@penstock/agent/formats/pretty'
+import { type Sheet, wrapped } from '@penstock/agent/terminal'
 import type { TopRow } from '../serving/observe/top-look.ts'
 
 /** What the agents of a pod's node say of the Pipelines of one kind, by name. */
@@ -97,27 +99,35 @@ export function notes({ node, unread, excluded }: Report): readonly string[] {
   return lines
 }
 
-export function whyText(report: Report): string {
+export function whyText(report: Report, { color, columns }: Sheet): string {
   const { pod, phase = 'no phase', node = 'none yet', namespace, unread, excluded, pipelines } = report
-  const lines = [`Pod ${pod} (${phase}) on node ${node}`, ...notes(report), ...pipelines.flatMap(answerLines)]
-  if (excluded !== undefined) return lines.join('\n')
+  const lines = [
+    `Pod ${pod} (${phase}) on node ${node}`,
+    ...notes(report),
+    ...pipelines.flatMap((answer) => answerLines(answer, color)),
+  ]
+  const text = () => lines.map((line) => wrapped(line, columns, line.search(/\S/) + 2)).join('\n')
+  if (excluded !== undefined) return text()
   if (pipelines.length === 0) {
     const cluster = report.hasClusterPipelines ? ' and no ClusterPipeline' : ''
     lines.push(`  There is no Pipeline in namespace ${namespace}${cluster}.`)
   }
   const inSight = unread.length === 0 ? '' : ' by anything that you may look at'
-  lines.push(isRead(report) ? 'Its logs are read.' : `Its logs are not read${inSight}.`)
-  return lines.join('\n')
+  const verdict = isRead(report) ? 'Its logs are read.' : `Its logs are not read${inSight}.`
+  lines.push(styled(verdict, isRead(report) ? 'green' : 'red', color))
+  return text()
 }
 
-function answerLines(answer: PipelineAnswer): readonly string[] {
+function answerLines(answer: PipelineAnswer, color: boolean): readonly string[] {
   const { kind, name, sources, obstacles, rollout, events, lagSeconds, dropped, reading } = answer
-  const lines = [`  ${kind} ${name}`]
+  const lines = [`  ${styled(`${kind} ${name}`, 'bold', color)}`]
   for (const { reads, name: source, why } of sources) {
-    lines.push(`    ${reads ? 'reads it' : 'does not'}: source ${source}: ${why}`)
+    lines.push(
+      `    ${reads ? styled('reads it', 'green', color) : styled('does not', 'yellow', color)}: source ${source}: ${why}`,
+    )
   }
   if (rollout !== undefined) lines.push(`    the agent of its node reads it; not yet on all nodes: ${rollout}`)
-  for (const obstacle of obstacles) lines.push(`    but ${obstacle}`)
+  for (const obstacle of obstacles) lines.push(`    ${styled('but', 'red', color)} ${obstacle}`)
   if (events !== undefined) {
     lines.push(`    events: ${events.reason}${events.message === '' ? '' : `: ${events.message}`}`)
   }

@@ -12,6 +12,7 @@ import {
   excludedContainers,
   notExcluded,
 } from '@penstock/agent/sources/orchestrator_logs/selection'
+import { sheetOf } from '@penstock/agent/terminal'
 import { type Agent, platformSeen, takes } from '../api/agent.ts'
 import { conditionOf } from '../api/conditions.ts'
 import { type KubeObject, keyOf } from '../api/object.ts'
@@ -75,7 +76,7 @@ export async function run(argv: string[]): Promise<number> {
     return 1
   }
   const report = await explain(client, pod, (kind) => standing(values, kind, pod))
-  if (output === 'text') console.log(whyText(report))
+  if (output === 'text') console.log(whyText(report, sheetOf(process.stdout)))
   else {
     for (const note of notes(report)) console.error(note.trimStart())
     process.stdout.write(rowsText(fields, report.pipelines, output))
