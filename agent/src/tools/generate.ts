@@ -42,11 +42,15 @@ export interface DerivedFolder {
 }
 
 /** Writes folders, or only says what differs; gives the exit code. */
-export async function deriveFolders(folders: readonly DerivedFolder[], check: boolean): Promise<number> {
+export async function deriveFolders(
+  folders: readonly DerivedFolder[],
+  check: boolean,
+  command = 'npm run generate',
+): Promise<number> {
   let differing = 0
   for (const derived of folders) differing += check ? await differences(derived) : await write(derived)
   if (differing === 0) return 0
-  console.error('Run `npm run generate` and commit what it writes.')
+  console.error(`Run \`${command}\` and commit what it writes.`)
   return 1
 }
 

@@ -1,0 +1,61 @@
+// The pictures of the guide show what the commands print now: each is taken again at 80 columns.
+
+import { spawnSync } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test, vi } from 'vitest'
+import { fileOf, looks, screensFolder, shots, take } from './screens.ts'
+
+vi.setConfig({ testTimeout: 300_000 })
+const noTerminals = spawnSync('script', ['--version']).status !== 0
+const read = (name: string) => readFileSync(join(screensFolder, name), 'utf8')
+
+test('there is a picture of each command for each terminal, and no other', () => {
+  const pictures = shots.flatMap((shot) => looks.map((look) => fileOf(shot, look)))
+  expect(readdirSync(screensFolder).filter((name) => name.endsWith('.svg'))).toEqual(pictures.toSorted())
+})
+
+test('a picture without colours has none', () => {
+  for (const shot of shots) {
+    for (const columns of [80, 120] as const) {
+      const [colored, plain] = [true, false].map((color) => read(fileOf(shot, { columns, color })))
+      expect(colored).toMatch(/<tspan[^>]* fill=/)
+      expect(plain).not.toMatch(/<tspan[^>]* fill=/)
+    }
+  }
+})
+
+const look = { columns: 80, color: true } as const
+const [start, ...others] = shots
+
+test.skipIf(noTerminals).each(others)('the picture of `$typed` shows what it prints', async (shot) => {
+  expect(await take(shot, look), 'npm run screens').toBe(read(fileOf(shot, look)))
+})
+
+/** The lines of a picture: the header, and what each pod wrote and became. */
+function partsOf(picture: string) {
+  const lines = [...picture.matchAll(/<text .*?>(.*)<\/text>/g)].map(([, line = '']) =>
+    line.replace(/<[^>]+>/g, ' ').replace(/\d\d:\d\d:\d\d/, 'TIME'),
+  )
+  const at = lines.findIndex((line) => line.startsWith(' in '))
+  const written = lines.slice(at).filter((line) => /payment|request/.test(line))
+  const groups = [/^ in .*payment/, /^ in .*request/, /TIME .*payment/, /TIME .*request/].map((group) =>
+    written.filter((line) => group.test(line)).map((line) => line.replace(/^ out +/, ' ')),
+  )
+  return { header: lines.slice(0, at), groups }
+}
+
+// On a slow machine, lines of two pods may come in another order.
+test.skipIf(noTerminals)('the picture of `npm start` shows what it prints, each pod in its order', async () => {
+  if (start === undefined) throw new Error('there is no such picture')
+  const now = partsOf(await take(start, look))
+  const then = partsOf(read(fileOf(start, look)))
+  expect(now.header.length).toBeGreaterThan(10)
+  expect(now.header, 'npm run screens').toEqual(then.header)
+  expect(now.groups.flat().length).toBeGreaterThan(8)
+  for (const [index, group] of now.groups.entries()) {
+    const known = then.groups[index] ?? []
+    const shared = Math.min(group.length, known.length)
+    expect(group.slice(0, shared), 'npm run screens').toEqual(known.slice(0, shared))
+  }
+})
