@@ -53,8 +53,9 @@ describe.skipIf(missing !== undefined)(`a release${missing === undefined ? '' : 
     await mkdir(out)
     await writeFile(join(out, 'file'), '')
     const args = ['--registry', 'https://Registry/x', '--platforms', 'windows/amd64', '--builder', 'me', '--out', out]
+    const links = ['--downloads', 'ftp://x']
     const more = ['--sign', 'none', '--signing-config', join(folder, 'none'), '--base', '--force', 'v1']
-    const { code, stderr } = await release('v1.0', ...args, ...more)
+    const { code, stderr } = await release('v1.0', ...args, ...links, ...more)
     expect(code).toBe(2)
     for (const word of [
       'Usage:',
@@ -65,6 +66,7 @@ describe.skipIf(missing !== undefined)(`a release${missing === undefined ? '' : 
       '--registry',
       '--platforms',
       '--builder',
+      '--downloads',
       '--out',
     ])
       expect(stderr).toContain(word)
@@ -127,7 +129,7 @@ describe.skipIf(missing !== undefined)(`a release${missing === undefined ? '' : 
   test('a dry run shows each command, and writes the files with the images named by digest', async () => {
     const out = join(folder, 'out')
     const registry = ['--registry', 'registry.example/penstock', '--source', 'https://git.example/penstock']
-    const files = ['--out', out, '--sign', 'cosign.key']
+    const files = ['--downloads', 'https://git.example/v1', '--out', out, '--sign', 'cosign.key']
     const { code, stdout, stderr } = await release(version, ...registry, '--dry-run', ...files)
     expect(code, stderr).toBe(0)
 
@@ -162,6 +164,11 @@ describe.skipIf(missing !== undefined)(`a release${missing === undefined ? '' : 
     const builds = steps.filter((line) => line.startsWith('+ buildah build'))
     const commit = (await git('rev-parse', 'HEAD')).trim()
     const time = (await git('log', '-1', '--format=%ct')).trim()
+    // The archives are made before anything is pushed.
+    const archives = stdout.indexOf('+ node .ci/archives.mjs --source')
+    expect(archives).toBeGreaterThan(stdout.indexOf(' rebuild node'))
+    expect(archives).toBeLessThan(stdout.indexOf('+ buildah build'))
+    expect(stdout.slice(archives).split('\n')[0]).toContain(`--out ${out} --downloads https://git.example/v1`)
     for (const step of builds) {
       expect(step).toContain(`--timestamp ${time} --platform linux/amd64\\,linux/arm64`)
       expect(step).toContain(`revision=${commit}`)

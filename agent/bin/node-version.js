@@ -15,7 +15,7 @@ export async function start(name, main) {
     return
   }
   const found = `this is Node ${process.versions.node} (${process.execPath})`
-  const help = `Put a newer one first in PATH, or run \`npx ${name}\` in the repository after \`npm ci\`, which brings its own.`
+  const help = `Put a newer one first in PATH. The archives of a release bring their own, and so does the repository: \`npm ci\`, then \`npx ${name}\`.`
   process.stderr.write(`${name} needs Node ${needed.join('.')} or newer; ${found}.\n${help}\n`)
   process.exitCode = 69
 }

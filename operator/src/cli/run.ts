@@ -263,7 +263,7 @@ async function runAgent(config: string, api: string, screen: RunScreen, options:
     if (!answers) return
     startedAt = performance.now()
     options.started?.()
-    screen.stay(`Ctrl-C ends. Each step: npx penstock-agent tap --url http://${api}`)
+    screen.stay(`Ctrl-C ends. Each step: ${npx}penstock-agent tap --url http://${api}`)
     end = options.limit === undefined ? undefined : setTimeout(interrupt, options.limit)
     if (options.quietMs === undefined) return
     void allDelivered(api, options.quietMs, ended.signal).then((isOver) => {
@@ -334,12 +334,15 @@ function introduceSamples(logsDir: string, advice: string): void {
   console.error(`They write their logs below ${logsDir}.\n\n${advice}\n`)
 }
 
+/** Before the commands of a checkout; an archive or a package puts them into the PATH. */
+const npx = import.meta.filename.endsWith('.ts') ? 'npx ' : ''
+
 /** What to look at and to do next. */
 export function next(api: string, paths: readonly string[]): string {
   const files = paths.map((path) => `-f ${path}`).join(' ')
   const looks = [
-    [`npx penstock-agent top --url http://${api}`, 'live figures'],
-    [`npx penstock-agent tap --url http://${api} '*'`, 'events at each step'],
+    [`${npx}penstock-agent top --url http://${api}`, 'live figures'],
+    [`${npx}penstock-agent tap --url http://${api} '*'`, 'events at each step'],
     [`curl http://${api}/metrics`, 'for Prometheus'],
   ]
   const width = Math.max(...looks.map(([command = '']) => command.length))
@@ -347,7 +350,7 @@ export function next(api: string, paths: readonly string[]): string {
     'While it runs, in another terminal (Ctrl-C ends it):',
     ...looks.map(([command = '', shows]) => `  ${command.padEnd(width)}  ${shows}`),
     `Then change ${paths.join(', ')} and start again.`,
-    `\`npx penstock lint ${files}\` checks it.`,
+    `\`${npx}penstock lint ${files}\` checks it.`,
   ].join('\n')
 }
 
