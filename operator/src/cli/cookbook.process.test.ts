@@ -7,10 +7,14 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, describe, expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
+import { consoleBlocks, shownLine } from '../testing/console-blocks.ts'
 
 const root = join(import.meta.dirname, '../../..')
 const examples = join(root, 'examples')
-const recipes = readdirSync(examples).filter((name) => existsSync(join(examples, name, 'README.md')))
+/** The quickstart is a walk, which documents.process.test.ts takes. */
+const recipes = readdirSync(examples).filter(
+  (name) => name !== 'quickstart' && existsSync(join(examples, name, 'README.md')),
+)
 
 /** `npx penstock` is this source, whatever is installed. */
 const bin = mkdtempSync(join(tmpdir(), 'penstock-cookbook-'))
@@ -32,25 +36,6 @@ async function pasted(command: string): Promise<string> {
   return stdout
 }
 
-interface Shown {
-  readonly command: string
-  readonly output: string
-}
-
-/** The commands of a page with their output: blocks of `console`, where `$` begins a command. */
-function shownIn(page: string): readonly Shown[] {
-  const blocks = [...page.matchAll(/^```console\n(.*?)^```$/gms)].map(([, block = '']) => block)
-  return blocks.flatMap((block) =>
-    block
-      .split(/^\$ /m)
-      .slice(1)
-      .map((text) => {
-        const [command = ''] = /^(?:.*\\\n)*.*/.exec(text) ?? []
-        return { command, output: text.slice(command.length + 1) }
-      }),
-  )
-}
-
 /**
  * Compares what a command prints with what is shown, where `…` stands for text that is new each time.
  * @param isOrdered false: events of several pods or sinks may come in any order
@@ -63,8 +48,7 @@ function expectShown(printed: string, shown: string, isOrdered: boolean): void {
     return
   }
   expect(lines).toHaveLength(patterns.length)
-  for (const [index, pattern] of patterns.entries())
-    expect(lines[index]).toMatch(new RegExp(`^${pattern.split('…').map(RegExp.escape).join('.*')}$`))
+  for (const [index, pattern] of patterns.entries()) expect(lines[index]).toMatch(shownLine(pattern))
 }
 
 /** What matters here of the `spec` of a resource. */
@@ -103,7 +87,7 @@ test('the rule of health for Argo CD is that of the guide', () => {
 describe.concurrent.each(recipes)('%s', (name) => {
   const folder = join(examples, name)
   const page = readFileSync(join(folder, 'README.md'), 'utf8')
-  const commands = shownIn(page)
+  const commands = consoleBlocks(page).flat()
   const runs = commands.filter(({ command }) => command.startsWith('npx penstock run '))
 
   const specs = readdirSync(folder, { recursive: true, encoding: 'utf8' })

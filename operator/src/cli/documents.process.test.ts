@@ -2,22 +2,25 @@
 // needs no cluster runs as it is printed.
 
 import { execFileSync, spawn } from 'node:child_process'
-import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { afterAll, describe, expect, test } from 'vitest'
+import { consoleBlocks, shownLine } from '../testing/console-blocks.ts'
 import { commands } from './commands.ts'
 
 const root = join(import.meta.dirname, '../../..')
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
 const pages = execFileSync('git', ['ls-files', '*.md'], { cwd: root, encoding: 'utf8' })
   .split('\n')
-  .filter((path) => /^(?:README|CONTRIBUTING|operator\/guide\/.*|charts\/.*)\.md$/.test(path))
+  .filter((path) => /^(?:README|CONTRIBUTING|operator\/guide\/.*|charts\/.*|examples\/quickstart\/.*)\.md$/.test(path))
 
-/** The blocks of `sh` of a page: its commands, without comments, where a backslash joins two lines. */
+/** The blocks of `sh` and `console` of a page: their commands, without comments, where a backslash joins two lines. */
 function blocksOf(page: string): readonly (readonly string[])[] {
-  return [...read(page).matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) =>
+  const text = read(page)
+  const shown = consoleBlocks(text).map((block) => block.map(({ command }) => command).join('\n'))
+  return [...[...text.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block), ...shown].map((block) =>
     block
       .replaceAll('\\\n', ' ')
       .split('\n')
@@ -94,12 +97,16 @@ for (const [name, main] of [
   writeFileSync(join(bin, name), start, { mode: 0o755 })
 }
 writeFileSync(join(bin, 'npx'), '#!/bin/sh\nexec "$@"\n', { mode: 0o755 })
+// `npm ci` has been done, and `npm start` is the command of package.json in the reader's copy.
+const { start } = JSON.parse(read('package.json')).scripts
+const npm = `#!/bin/sh\ncase $1 in ci) ;; start) exec penstock ${start.split('main.ts ')[1]} ;; *) exit 64 ;; esac\n`
+writeFileSync(join(bin, 'npm'), npm, { mode: 0o755 })
 
 /**
- * Runs a command as a reader pastes it. One that goes on gets Ctrl-C as soon as it prints a text.
- * @param until texts of which one shows that a command that goes on has done its work
+ * Runs a command as a reader pastes it.
+ * @param isDone whether what it has printed shows that a command that goes on has done its work: it then gets Ctrl-C
  */
-async function pasted(command: string, cwd: string, until: readonly string[]) {
+async function pasted(command: string, cwd: string, isDone: (printed: string) => boolean = () => false) {
   const { FORCE_COLOR: _, ...environment } = process.env
   const env = { ...environment, PATH: `${bin}:${process.env['PATH']}` }
   const shell = spawn('bash', ['-o', 'pipefail', '-c', command], { cwd, env, detached: true })
@@ -109,7 +116,7 @@ async function pasted(command: string, cwd: string, until: readonly string[]) {
   for (const stream of [shell.stdout, shell.stderr])
     stream.setEncoding('utf8').on('data', (chunk: string) => {
       printed += chunk
-      if (isEnded || shell.pid === undefined || !until.some((each) => printed.includes(each))) return
+      if (isEnded || shell.pid === undefined || !isDone(printed)) return
       isEnded = true
       process.kill(-shell.pid, 'SIGINT')
     })
@@ -128,7 +135,6 @@ interface Walk {
 
 const example = (name: string, file: string) => join('examples', name, file)
 const walks: readonly Walk[] = [
-  { page: 'operator/guide/getting-started.md', block: 'npx penstock init', files: {} },
   {
     page: 'operator/guide/vector.md',
     block: 'penstock convert',
@@ -159,7 +165,9 @@ describe.each(walks)('$page, $block', ({ page, block, files }) => {
       const local = shown.filter((line) => !/\bkubectl\b/.test(line))
       expect(local.length).toBeGreaterThan(2)
       for (const command of local) {
-        const { code, printed } = await pasted(command, folder, ['From here on, events only.', 'Waiting for a change'])
+        const { code, printed } = await pasted(command, folder, (text) =>
+          /From here on, events only\.|Waiting for a change/.test(text),
+        )
         expect(code, `${command}\n${printed}`).toBe(0)
         expect(printed).not.toMatch(/\n {4}at /)
       }
@@ -177,7 +185,7 @@ test('the agent of the README prints the line that it is given', async () => {
       .flat()
       .filter((line) => line.includes('penstock-agent --config'))
     writeFileSync(join(folder, 'agent.yaml'), config ?? '')
-    const { code, printed } = await pasted(command ?? '', folder, [])
+    const { code, printed } = await pasted(command ?? '', folder)
     expect(printed.split('\n')).toContain('{"hello":"world"}')
     expect(code).toBe(0)
   } finally {
@@ -190,10 +198,59 @@ test('the first Pipeline of the README has no problems', async () => {
   try {
     const [, pipeline] = /^```yaml\n(apiVersion: .*?)^```$/ms.exec(read('README.md')) ?? []
     writeFileSync(join(folder, 'FILE'), pipeline ?? '')
-    const { code, printed } = await pasted('npx penstock lint -f FILE', folder, [])
+    const { code, printed } = await pasted('npx penstock lint -f FILE', folder)
     expect(printed).toContain('no problems')
     expect(code).toBe(0)
   } finally {
     rmSync(folder, { recursive: true })
   }
 })
+
+/** Events, and lines with what became of them: those of several pods come in any order. */
+const isEvent = (line: string) => /^(?:in |out|\S* (?:INFO|WARN|ERROR) )/.test(line)
+
+/** Compares what a command printed with what is shown. A line `…` stands for any lines, within a line it stands for any text. */
+function expectShown(printed: string, shown: string): void {
+  const lines = printed.trimEnd().split('\n')
+  const patterns = shown.trimEnd().split('\n')
+  if (!patterns.includes('…')) expect(lines).toHaveLength(patterns.length)
+  let from = 0
+  for (const pattern of patterns) {
+    if (pattern === '…') continue
+    const isIt = (line: string) => shownLine(pattern).test(line)
+    if (isEvent(pattern)) expect(lines.some(isIt), `${pattern}\n--- is not in ---\n${printed}`).toBe(true)
+    else {
+      const at = lines.findIndex((line, index) => index >= from && isIt(line))
+      expect(at, `${pattern}\n--- is not in ---\n${lines.slice(from).join('\n')}`).not.toBe(-1)
+      from = at + 1
+    }
+  }
+}
+
+/** Whether a command goes on, as a line `…` shows, and has printed all events that are shown. */
+function isSeen(printed: string, shown: string): boolean {
+  if (!/^…$/m.test(shown)) return false
+  const lines = printed.split('\n').slice(0, -1)
+  const events = shown.split('\n').filter(isEvent)
+  return events.length > 0 && events.every((event) => lines.some((line) => shownLine(event).test(line)))
+}
+
+test.each(['examples/quickstart/README.md', 'operator/guide/getting-started.md'])(
+  'the commands of %s print what it shows',
+  async (page) => {
+    const folder = mkdtempSync(join(tmpdir(), 'penstock-walk-'))
+    try {
+      cpSync(join(root, 'examples'), join(folder, 'examples'), { recursive: true })
+      const shown = consoleBlocks(read(page)).flat()
+      expect(shown.length).toBeGreaterThan(2)
+      for (const { command, output } of shown) {
+        if (/\bkubectl\b/.test(command)) continue
+        const { code, printed } = await pasted(command, folder, (text) => isSeen(text, output))
+        expectShown(printed, output)
+        expect(code, `${command}\n${printed}`).toBe(output.startsWith('error:') ? 78 : 0)
+      }
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  },
+)

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { errorText, PenstockError } from '@penstock/agent/errors'
 import { schemaText } from '../api/reference.ts'
 import { type CommandOptions, parseFlags } from './arguments.ts'
+import { npx } from './npx.ts'
 
 const schemaFile = 'penstock.schema.json'
 
@@ -31,15 +32,15 @@ export async function run(argv: string[]): Promise<number> {
   create(file, `${header}${firstPipeline(values.name, values.namespace)}`)
   // The schema belongs to this version of the command, so it replaces an older one.
   if (values.schema) create(join(dirname(file), schemaFile), schemaText(), 'w')
-  console.log(
-    [
-      `${file} is written. Next:`,
-      `  penstock run ${file}      shows what it makes of the logs of sample pods, here`,
-      `  penstock test ${file}     runs the tests in it`,
-      `  penstock lint ${file}     checks it as the operator does`,
-      `  kubectl apply -f ${file}  runs it on a cluster with Penstock`,
-    ].join('\n'),
-  )
+  const next = [
+    [`${npx}penstock run ${file}`, 'shows what it makes of the logs of sample pods, here'],
+    [`${npx}penstock test ${file}`, 'runs the tests in it'],
+    [`${npx}penstock lint ${file}`, 'checks it as the operator does'],
+    [`kubectl apply -f ${file}`, 'runs it on a cluster with Penstock'],
+  ]
+  const width = Math.max(...next.map(([command = '']) => command.length))
+  const lines = next.map(([command = '', purpose]) => `  ${command.padEnd(width)}  ${purpose}`)
+  console.log([`${file} is written. Next:`, ...lines].join('\n'))
   return 0
 }
 
@@ -77,6 +78,7 @@ spec:
           parsed, err = parse_json(.message)
           if err == null {
             . = merge(., object(parsed) ?? {})
+            if exists(.msg) { .message = del(.msg) }
           }
           .level = downcase(string(.level) ?? "info")
     - name: keep

@@ -31,6 +31,7 @@ import {
   resourceOptions,
   resourcePaths,
 } from './arguments.ts'
+import { npx } from './npx.ts'
 import { printProblems } from './problems.ts'
 import { allDelivered, givenInputs, quietLimitMs, RunInput } from './run-input.ts'
 import { RunScreen } from './run-screen.ts'
@@ -333,9 +334,6 @@ function introduceSamples(logsDir: string, advice: string): void {
   console.error(['Sample pods:', ...samplePodNames.map((name) => `  ${name}`)].join('\n'))
   console.error(`They write their logs below ${logsDir}.\n\n${advice}\n`)
 }
-
-/** Before the commands of a checkout; an archive or a package puts them into the PATH. */
-const npx = import.meta.filename.endsWith('.ts') ? 'npx ' : ''
 
 /** What to look at and to do next. */
 export function next(api: string, paths: readonly string[]): string {

@@ -1,0 +1,25 @@
+// Commands that a page shows with what they print: blocks of `console`, where `$` begins a command.
+
+export interface Shown {
+  readonly command: string
+  readonly output: string
+}
+
+/** The commands of a page, block by block. */
+export function consoleBlocks(page: string): readonly (readonly Shown[])[] {
+  const blocks = [...page.matchAll(/^```console\n(.*?)^```$/gms)].map(([, block = '']) => block)
+  return blocks.map((block) =>
+    block
+      .split(/^\$ /m)
+      .slice(1)
+      .map((text) => {
+        const [command = ''] = /^(?:.*\\\n)*.*/.exec(text) ?? []
+        return { command, output: text.slice(command.length + 1) }
+      }),
+  )
+}
+
+/** A line as it is shown: `…` stands for text that is new each time. */
+export function shownLine(line: string): RegExp {
+  return new RegExp(`^${line.split('…').map(RegExp.escape).join('.*')}$`)
+}
