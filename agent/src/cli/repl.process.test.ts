@@ -28,9 +28,25 @@ async function piped(input: string, ...args: string[]): Promise<string> {
   return out.replaceAll(/[$…] /g, '')
 }
 
-test('events keep their changes, and variables end with their input', async () => {
+test('events keep their changes, and variables live on with the kinds of their values', async () => {
   expect(await piped('.a = 1\n.a + 1\nx = .a\n.\n')).toContain('1\n2\n1\n{ "a": 1 }\n')
-  expect(await piped('x = 1\nx\n')).toContain('error[E701]')
+  expect(await piped('foo = {"b": [1, 2]}\nfoo.b[1]\nfoo.b[0] + 1\n.x = foo\nfoo.b = 7\n.\nfoo\n')).toBe(
+    '{ "b": [1, 2] }\n2\n2\n{ "b": [1, 2] }\n7\n{ "x": { "b": [1, 2] } }\n{ "b": 7 }\n',
+  )
+  // An input that fails, or ends before, leaves them as they were.
+  expect(await piped('x = "a"\nx = 1; parse_json!("{")\nx\nreturn x; x = 2\nupcase(x)\n')).toMatch(
+    /^"a"\n[\s\S]*error: [\s\S]*"a"\n[\s\S]*"A"\n$/,
+  )
+  expect(await piped('if true { y = 1 }\ny\n')).toContain('error[E701]')
+  expect(await piped('n = 1\nmap_values({ "a": 2 }) -> |n| { n + 1 }\nn\n')).toContain('{ "a": 3 }\n1\n')
+})
+
+test('heads and marks of diagnostics have colours where there are any', async () => {
+  const plain = await piped('upcas("a")\n')
+  expect(plain).not.toContain('\u001b')
+  const colored = await piped('upcas("a")\n', '--color', 'always')
+  expect(colored).toContain('\u001b[31merror[E105]\u001b[0m:')
+  expect(colored).toContain('\u001b[31m^^^^^\u001b[0m')
 })
 
 test('an input goes on while it is not complete', async () => {

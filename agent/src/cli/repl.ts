@@ -1,5 +1,5 @@
-// The prompt of `penstock-agent remap`: each input is a program that runs on one event, which keeps its changes. The prompt
-// asks for the rest of incomplete input, and completes words from the declarations of functions and from the current event.
+// The prompt of `penstock-agent remap`: each input is a program that runs on one event, which keeps its changes, and with the
+// variables of those before. The prompt asks for the rest of incomplete input, and completes words from the declarations of functions and from the current event.
 
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
@@ -8,6 +8,7 @@ import { stdin, stdout } from 'node:process'
 import { createInterface } from 'node:readline/promises'
 import { type EventMetadata, noMetadata } from '../event/log.ts'
 import { fieldNames, isObject, type Value, type ValueObject } from '../event/value.ts'
+import { type Style, styled } from '../formats/pretty.ts'
 import { printableWithColours } from '../printable.ts'
 import { renderDiagnostics } from '../remap/diagnostics.ts'
 import { isFailure } from '../remap/function.ts'
@@ -17,6 +18,7 @@ import { keywords, LexicalError, tokenize } from '../remap/lexer.ts'
 import { type CompileOptions, compileProgram } from '../remap/program.ts'
 import { valueText } from '../remap/text.ts'
 import { closest } from '../schema/problems.ts'
+import { takesColors } from '../terminal.ts'
 import { referencePages } from './pages.ts'
 
 export interface PromptOptions extends CompileOptions {
@@ -28,7 +30,7 @@ export interface PromptOptions extends CompileOptions {
 
 const maxHistory = 1000
 const commands = ['help', 'next', 'prev', 'exit', 'quit']
-const help = `An input is a program; it runs on the event \`.\`, which keeps its changes.
+const help = `An input is a program; it runs on the event \`.\`, which keeps its changes. Variables live until the end.
   help               this text
   help functions     the functions by category
   help FUNCTION      the page of a function; \`help E103\` that of an error code
@@ -57,6 +59,10 @@ export async function prompt({ events, history, ...options }: PromptOptions): Pr
     history: keeps ? readHistory() : [],
     completer: (line: string) => session.complete(line),
   })
+  const say = (answer: string) => {
+    const shown = takesColors(stdout) ? colored(answer) : answer
+    stdout.write(terminal ? printableWithColours(shown) : shown)
+  }
   let text = ''
   let closed = false
   lines.on('close', () => {
@@ -88,16 +94,30 @@ export async function prompt({ events, history, ...options }: PromptOptions): Pr
     const ended = text !== '' && line.trim() === ''
     text = text === '' ? line : `${text}\n${line}`
     if (ended || !isIncomplete(text)) {
-      stdout.write(terminal ? printableWithColours(session.answer(text.trim())) : session.answer(text.trim()))
+      say(session.answer(text.trim()))
       text = ''
     }
     ask()
   }
   // The end of the input ends what was begun, too.
-  if (text !== '')
-    stdout.write(terminal ? printableWithColours(session.answer(text.trim())) : session.answer(text.trim()))
+  if (text !== '') say(session.answer(text.trim()))
   lines.close()
   if (keeps && latest.length > 0) writeHistory(latest)
+}
+
+/** Diagnostics with their heads and marks in colours, and the messages of runs that failed. */
+function colored(answer: string): string {
+  const styles: Readonly<Record<string, Style>> = { error: 'red', warning: 'yellow' }
+  let style: Style = 'red'
+  return answer
+    .split('\n')
+    .map((line) => {
+      const [head, severity = ''] = /^(error|warning)(?:\[\w+\])?(?=:)/.exec(line) ?? []
+      style = styles[severity] ?? style
+      if (head !== undefined) return styled(head, style, true) + line.slice(head.length)
+      return line.replace(/(?<=│.*)[\^]+/, (marks) => styled(marks, style, true))
+    })
+    .join('\n')
 }
 
 function readHistory(): string[] {
@@ -144,6 +164,7 @@ class Session {
   #at = 0
   #root: Value
   #metadata: EventMetadata = noMetadata
+  readonly #variables = new Map<string, Value>()
   /** What is known of the event by the programs so far. */
   #kind = kinds.any
 
@@ -159,7 +180,12 @@ class Session {
     const [command, topic] = text.split(/\s+/)
     if (command === 'help') return topic === undefined ? help : helpOn(topic)
     if (text === 'next' || text === 'prev') return this.#step(text === 'next' ? 1 : -1)
-    const compiled = compileProgram(text, { ...this.#options, keepResult: true, eventKind: this.#kind })
+    const compiled = compileProgram(text, {
+      ...this.#options,
+      keepResult: true,
+      eventKind: this.#kind,
+      variables: this.#variables,
+    })
     if (!compiled.ok) return compiled.rendered
     const { program } = compiled
     // At a prompt results are there to be looked at, not to be used.
@@ -168,7 +194,7 @@ class Session {
       compiled.warnings.filter(({ code }) => code !== 900),
     )
     const result = program.run(this.#root as ValueObject, this.#metadata, false)
-    if (isFailure(result)) return `${warnings}${result.message}\n`
+    if (isFailure(result)) return `${warnings}error: ${result.message}\n`
     this.#root = program.frame.root
     this.#metadata = program.metadataAfter(this.#metadata)
     this.#kind = program.eventKind
@@ -198,7 +224,7 @@ class Session {
     const before = line.slice(0, line.length - word.length)
     const found = parametersAt(before).map((name) => `${name}: `)
     if (word !== '') {
-      found.push(...functions.map(({ name }) => `${name}(`), ...keywords)
+      found.push(...functions.map(({ name }) => `${name}(`), ...keywords, ...this.#variables.keys())
       if (before.trim() === '') found.push(...commands)
     }
     return [found.filter((name) => name.startsWith(word)).sort(), word]

@@ -12,7 +12,7 @@ import { runtime } from './compile/runtime.ts'
 import type { ErrorPlace, Result } from './function.ts'
 import type { Meter } from './meter.ts'
 import type { TagMode } from './metric-target.ts'
-import type { Typed } from './typed.ts'
+import type { Slot, Typed } from './typed.ts'
 
 /** What a run reads and leaves behind. */
 export interface Frame {
@@ -22,6 +22,8 @@ export interface Frame {
   own: boolean
   /** How tags are shown where the event is a metric. */
   tagMode: TagMode
+  /** Where variables outlive a run: those before it and after it. */
+  readonly variables?: Map<string, Value>
 }
 
 export interface GeneratedProgram {
@@ -42,10 +44,16 @@ export interface GeneratedProgram {
 export function generate(
   body: readonly Typed[],
   placeOf: (span: readonly [number, number], name: string) => ErrorPlace,
-  options: { readonly keepResult: boolean; readonly target: 'log' | 'metric'; readonly meter?: Meter | undefined },
+  options: {
+    readonly keepResult: boolean
+    readonly target: 'log' | 'metric'
+    readonly meter?: Meter | undefined
+    /** Variables that outlive a run. */
+    readonly kept?: ReadonlyMap<string, Slot> | undefined
+  },
 ): GeneratedProgram {
-  const { keepResult, target, meter } = options
-  const g = new Generation(body, { target, meter, placeOf, expression })
+  const { keepResult, target, meter, kept } = options
+  const g = new Generation(body, { target, meter, placeOf, expression, kept })
   const { out, effects, budget } = g
   let result = 'null'
   body.forEach((typed, index) => {
@@ -71,8 +79,11 @@ export function generate(
   }
 }
 
-function programText({ out, budget, slots, parameters }: Generation): string {
-  const variables = [...slots].filter((slot) => !parameters.has(slot)).map((slot) => `${variable(slot)} = null`)
+function programText({ out, budget, slots, parameters, kept }: Generation): string {
+  const before = new Map([...kept].map(([name, slot]) => [slot, `S.variables.get(${JSON.stringify(name)}) ?? null`]))
+  const variables = [...slots]
+    .filter((slot) => !parameters.has(slot))
+    .map((slot) => `${variable(slot)} = ${before.get(slot) ?? 'null'}`)
   return [
     '"use strict";',
     `const { ${Object.keys(runtime).join(', ')} } = h;`,

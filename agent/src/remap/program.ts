@@ -8,7 +8,7 @@ import { type Checked, checkProgram, type ProgramFacts } from './check/checker.t
 import { type Frame, type GeneratedProgram, generate } from './compile.ts'
 import { ByteOffsets, type Diagnostic, renderDiagnostics } from './diagnostics.ts'
 import { type EnrichmentTable, type ErrorPlace, isFailure, RemapError, type Result, type Runtime } from './function.ts'
-import { type Kind, kinds } from './kind.ts'
+import { type Kind, kindOf, kinds } from './kind.ts'
 import { Meter } from './meter.ts'
 import { applyToMetric, metricObject, type TagMode } from './metric-target.ts'
 import { parseProgram } from './parser.ts'
@@ -34,6 +34,8 @@ export interface CompileOptions {
   /** Names of the tables that there are; if they are not given, calls are not checked for them. */
   readonly tableNames?: readonly string[] | undefined
   readonly metrics?: () => readonly Value[]
+  /** Variables of the programs before, as at a prompt; each run leaves its own here, too. */
+  readonly variables?: Map<string, Value> | undefined
 }
 
 export type Compiled =
@@ -79,6 +81,7 @@ function compileNested(source: string, options: CompileOptions): Compiled {
     eventKind: options.eventKind ?? kinds.object,
     readOnly: options.readOnly ?? false,
     runtime,
+    variables: options.variables && new Map([...options.variables].map(([name, value]) => [name, kindOf(value)])),
   })
   if (checked.errors.length > 0) return failed(source, checked.errors, checked.warnings)
   return {
@@ -175,7 +178,8 @@ export class Program implements Runs {
   readonly #generated: GeneratedProgram
   #forMetrics: GeneratedProgram | undefined
   /** What the last run left: the event's root, metadata, and whether the root is held by nothing else. */
-  readonly frame: Frame = { root: null, metadata: {}, own: false, tagMode: 'single' }
+  readonly frame: Frame
+  readonly #kept: Checked['variables'] | undefined
 
   constructor(source: string, checked: Checked, runtime: ProgramRuntime, options: CompileOptions) {
     this.facts = checked.facts
@@ -186,6 +190,9 @@ export class Program implements Runs {
     this.#body = checked.body
     this.#runtime = runtime
     this.#keepResult = options.keepResult ?? false
+    const { variables } = options
+    this.#kept = variables === undefined ? undefined : checked.variables
+    this.frame = { root: null, metadata: {}, own: false, tagMode: 'single', ...(variables && { variables }) }
     const budget = options.rules?.budget
     this.#meter = budget === undefined ? undefined : new Meter(budget)
     this.#generated = this.#generate('log')
@@ -225,7 +232,8 @@ export class Program implements Runs {
       const [start, end] = bytes.span(span)
       return { name, start, end }
     }
-    return generate(this.#body, placeOf, { keepResult: this.#keepResult, target, meter: this.#meter })
+    const [keepResult, meter, kept] = [this.#keepResult, this.#meter, this.#kept]
+    return generate(this.#body, placeOf, { keepResult, target, meter, kept })
   }
 
   /**

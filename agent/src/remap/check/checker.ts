@@ -9,7 +9,7 @@ import type { Diagnostic } from '../diagnostics.ts'
 import { type Kind, kindOf, kinds } from '../kind.ts'
 import { compileRegex } from '../regex.ts'
 import { parseTimestampLiteral } from '../timestamp-literal.ts'
-import type { Typed } from '../typed.ts'
+import type { Slot, Typed } from '../typed.ts'
 import { unusedWarnings } from '../unused.ts'
 import { checkAssignment } from './assignment.ts'
 import { checkBlock, checkIf } from './block.ts'
@@ -40,11 +40,15 @@ export interface Checked {
   readonly eventKind: Kind
   /** Static kind of the metadata after the program. */
   readonly metadataKind: Kind
+  /** Variables after the program. */
+  readonly variables: ReadonlyMap<string, Slot>
 }
 
 export function checkProgram(source: string, roots: readonly RootExpression[], options: CheckOptions): Checked {
   const check = new CheckContext(source, options, typedExpression)
   const state: State = { locals: new Map(), event: options.eventKind, metadata: kinds.object }
+  for (const [name, kind] of options.variables ?? [])
+    state.locals.set(name, { slot: check.newSlot(name), kind, constant: undefined })
   const body: Typed[] = []
   for (const root of roots) {
     if (root.node === 'problem') {
@@ -79,6 +83,7 @@ export function checkProgram(source: string, roots: readonly RootExpression[], o
     kind,
     eventKind: state.event,
     metadataKind: state.metadata,
+    variables: new Map([...state.locals].map(([name, { slot }]) => [name, slot])),
   }
 }
 

@@ -16,6 +16,8 @@ export interface CheckOptions {
   /** Event and metadata may not be changed, as in conditions. */
   readonly readOnly: boolean
   readonly runtime: Runtime
+  /** Variables that are there before the program. */
+  readonly variables?: ReadonlyMap<string, Kind> | undefined
 }
 
 /** An expression that does not compile; the diagnostic has been reported. */

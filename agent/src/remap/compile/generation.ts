@@ -23,6 +23,8 @@ export interface GenerationOptions {
   readonly meter?: Meter | undefined
   readonly placeOf: (span: readonly [number, number], name: string) => ErrorPlace
   readonly expression: Expression
+  /** Variables that outlive a run, in the frame. */
+  readonly kept?: ReadonlyMap<string, Slot> | undefined
 }
 
 export class Generation {
@@ -35,15 +37,17 @@ export class Generation {
   readonly trusted: boolean
   readonly slots = new Set<Slot>()
   readonly parameters = new Set<Slot>()
+  readonly kept: ReadonlyMap<string, Slot>
   readonly #expression: Expression
 
-  constructor(body: readonly Typed[], { target, meter, placeOf, expression }: GenerationOptions) {
+  constructor(body: readonly Typed[], { target, meter, placeOf, expression, kept }: GenerationOptions) {
     this.budget = new Budget(body, meter, this.out, this.effects, placeOf)
     this.placeOf = placeOf
     this.isMetric = target === 'metric'
     // What a metric refuses to take differs from what the checker thinks was written.
     this.trusted = !this.isMetric && !body.some((typed) => some(typed, isUnseen))
     this.#expression = expression
+    this.kept = kept ?? new Map()
   }
 
   expression(typed: Typed, fail: Fail, wanted: boolean): string {
@@ -57,6 +61,10 @@ export class Generation {
       this.budget.limit('M.exceeds(root) || M.exceeds(meta)', span, 'program')
     }
     this.out.emit('S.root = root; S.metadata = meta; S.own = own;')
+    for (const [name, slot] of this.kept) {
+      this.slots.add(slot)
+      this.out.emit(`S.variables.set(${JSON.stringify(name)}, ${variable(slot)});`)
+    }
   }
 
   /** The kind of a value, if the checker knows it for certain. */
