@@ -299,6 +299,11 @@ interface Declaration<O extends Options> {
   readonly reaches?: 'agent'
   /** What only one component may have: `tcp 0.0.0.0:80`, `dir /var/x`. Two that claim the same are refused. */
   resources?(options: Parsed<O>): readonly string[]
+  /**
+   * Why log events have to be objects for it, as a part of a sentence; undefined where they may stay lines. Left out: always. The
+   * component that is built says the same by `takesBytes`.
+   */
+  objectsBecause?(options: Parsed<O>, globals: Globals): string | undefined
   /** Checks what a schema cannot say. Pure: opens nothing. */
   check?(options: Parsed<O>, globals: Globals): readonly OptionProblem[]
 }
@@ -327,8 +332,6 @@ export interface TransformDeclaration<O extends Options = Options> extends Decla
   readonly outputs?: readonly EventType[]
   /** Names of further outputs, reached as `<id>.<name>`. */
   ports?(options: Parsed<O>): readonly string[]
-  /** Whether log events of many shapes may pass it as the bytes of their text, without an object in between. */
-  passesBytes?(options: Parsed<O>, globals: Globals): boolean
   build(options: Parsed<O>, context: TransformContext): Transform | Promise<Transform>
 }
 

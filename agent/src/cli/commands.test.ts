@@ -172,36 +172,42 @@ describe('graph', () => {
     expect(await called(graph, path())).toEqual({
       code: 0,
       output: `digraph {
-  "in" [shape="trapezium" label="in\\ndemo_logs\\nobject lane"]
-  "out" [shape="invtrapezium" label="out\\nblackhole\\nobject lane"]
+  "in" [shape="trapezium" label="in\\ndemo_logs\\nobject lane: demo_logs works on objects"]
+  "out" [shape="invtrapezium" label="out\\nblackhole\\nobject lane: blackhole works on objects"]
   "in" -> "out"
-  "b \\"c\\"" [shape="invtrapezium" label="b \\"c\\"\\nconsole\\nobject lane"]
+  "b \\"c\\"" [shape="invtrapezium" label="b \\"c\\"\\nconsole\\nobject lane: console works on objects"]
   "in" -> "b \\"c\\""
 }
 `,
     })
   })
 
-  test('a program that only moves the members of a text lets events of many shapes pass as bytes', async () => {
+  test('lines stay bytes from the source to the sink where all can work on them, and the reason is shown where not', async () => {
     const config = `
-sources: { in: { type: demo_logs, format: json } }
+sources: { in: { type: orchestrator_logs }, again: { type: orchestrator_logs } }
 transforms:
   parse: { type: remap, inputs: [in], source: ". = merge(., object!(parse_json!(.message)))" }
-  look: { type: remap, inputs: [parse], source: ".size = length!(.a)" }
-sinks: { out: { type: blackhole, inputs: [look] } }
+  look: { type: remap, inputs: [again], source: ".a = 1\\n.size = length!(.b)" }
+sinks:
+  out: { type: http, inputs: [parse], uri: "http://127.0.0.1:1", encoding: { codec: json } }
+  other: { type: http, inputs: [look], uri: "http://127.0.0.1:1", encoding: { codec: json } }
 `
     const { output } = await called(graph, file('lanes.yaml', config))
     expect(output).toContain('parse\\nremap\\nbyte lane')
-    expect(output).toContain('look\\nremap\\nobject lane')
+    expect(output).toContain('in\\norchestrator_logs\\nbyte lane')
+    expect(output).toContain('out\\nhttp\\nbyte lane')
+    expect(output).toContain('look\\nremap\\nobject lane: line 2 of its program computes a value')
+    expect(output).toContain('again\\norchestrator_logs\\nobject lane: look needs objects')
+    expect(output).toContain('other\\nhttp\\nobject lane: look gives objects')
     const off = await called(graph, file('off.yaml', `remap: { byte_lane: false }\n${config}`))
-    expect(off.output).toContain('parse\\nremap\\nobject lane')
+    expect(off.output).toContain('parse\\nremap\\nobject lane: `remap.byte_lane` is false')
   })
 
   test('mermaid', async () => {
     expect((await called(graph, '--format', 'mermaid', path())).output).toBe(`flowchart TD
-  n0[/"in<br>demo_logs<br>object lane"\\]
-  n1[\\"out<br>blackhole<br>object lane"/]
-  n2[\\"b #quot;c#quot;<br>console<br>object lane"/]
+  n0[/"in<br>demo_logs<br>object lane: demo_logs works on objects"\\]
+  n1[\\"out<br>blackhole<br>object lane: blackhole works on objects"/]
+  n2[\\"b #quot;c#quot;<br>console<br>object lane: console works on objects"/]
   n0 --> n1
   n0 --> n2
 `)

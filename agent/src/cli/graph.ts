@@ -1,7 +1,8 @@
 // `graph`: the topology of a configuration as a picture, in the language of Graphviz or Mermaid.
 
-import type { Config, SinkConfig, SourceConfig, TransformConfig } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
 import { ownerOf } from '../config/graph.ts'
+import { type Lane, lanesOf } from '../config/lanes.ts'
 import { type Flags, flagHelp, parseArgs } from './args.ts'
 import { exitCodes } from './exit-codes.ts'
 import { loadedConfig } from './loaded-config.ts'
@@ -31,23 +32,25 @@ interface Node {
   readonly kind: 'source' | 'transform' | 'sink'
   readonly type: string
   readonly inputs: readonly string[]
-  /** The way in which events pass: as objects, or, where lines have many shapes, as the bytes of their text. */
-  readonly lane: 'object lane' | 'byte lane'
+  /** The way in which events pass, and why, where they are objects. */
+  readonly lane: string
 }
 
 function nodesOf(config: Config): Node[] {
+  const lanes = lanesOf(config)
   const all = [...config.sources.values(), ...config.transforms.values(), ...config.sinks.values()]
   return all.map((component) => ({
     id: component.id,
     kind: component.declaration.kind,
     type: component.declaration.type,
     inputs: 'inputs' in component ? component.inputs : [],
-    lane: passesBytes(component, config) ? 'byte lane' : 'object lane',
+    lane: laneText(lanes.get(component.id)),
   }))
 }
 
-function passesBytes({ declaration, options }: SourceConfig | TransformConfig | SinkConfig, config: Config): boolean {
-  return declaration.kind === 'transform' && declaration.passesBytes?.(options, config.globals) === true
+function laneText(lane: Lane | undefined): string {
+  if (lane === undefined) return ''
+  return lane.reason === undefined ? lane.name : `${lane.name}: ${lane.reason}`
 }
 
 /** The name of the output that an edge begins at; undefined for the main one. */

@@ -175,7 +175,6 @@ export function encodeEachLine(
 ): RequestWriter['encodeLines'] {
   const delimiter = 'framing' in encoder ? encoder.framing.delimiter : Buffer.from(separator)
   if (!encoder.isPlainJson || delimiter === undefined || delimiter.length > 1 || delimiter[0] === 0) return undefined
-  if ('framing' in encoder && separator !== '') return undefined
   const frames = { delimiter: delimiter[0], isSeparator: separator !== '' }
   const target = new LineTarget(frames, encodeEach(context, encoder, separator))
   return (batch, from, to, request) => target.encode(batch, from, to, request)

@@ -44,6 +44,41 @@ export function splicedProgram(program: Program): SplicedProgram | undefined {
   return { field: parsing?.field, merges: parsing?.merges ?? false, members }
 }
 
+/** What keeps events of a program objects: where it stands in the source, and what it is, as the predicate of a sentence. */
+export interface Obstacle {
+  readonly at: number
+  readonly text: string
+}
+
+/** The first statement by which the result of a program is not known without a run; undefined if there is none. */
+export function obstacleOf(program: Program): Obstacle | undefined {
+  if (splicedProgram(program) !== undefined) {
+    const field = parsingOf(program.statements[0])?.field ?? 'message'
+    return field === 'message' ? undefined : { at: 0, text: `parses \`.${field}\`, and not \`.message\`` }
+  }
+  if (program.isMetered) return { at: 0, text: 'may need more than the budget of a program' }
+  const [first, ...rest] = program.statements
+  const edits = first === undefined || parsingOf(first) === undefined ? program.statements : rest
+  for (const [index, statement] of edits.entries()) {
+    const at = statement.span[0]
+    const edit = editOf(statement)
+    if (edit !== undefined && isPlainKey(edit.name) && index < maxEdits) continue
+    if (edit !== undefined)
+      return { at, text: `has more than ${maxEdits} changes, or a name with other characters than ASCII` }
+    return { at, text: textOf(statement) }
+  }
+  return { at: 0, text: 'computes' }
+}
+
+function textOf(statement: Typed): string {
+  if (statement.op === 'if') return 'has a condition: a `filter` before or after it has not to be a part of the program'
+  if (statement.op === 'del') return 'removes a field below the root, or asks for it to be compacted'
+  if (statement.op !== 'assign') return 'calls a function'
+  if (statement.to.root !== 'event') return 'sets a variable or metadata'
+  if (statement.to.segments.length === 0) return 'replaces the event by something other than the parsed message'
+  return statement.value.constant === undefined ? 'computes a value' : 'sets a field below the root'
+}
+
 /** The field that a statement parses, to put its members in place of the event or into it. */
 function parsingOf(first: Typed | undefined): { readonly field: string; readonly merges: boolean } | undefined {
   if (first?.op !== 'assign' || first.to.root !== 'event' || first.to.segments.length > 0) return undefined

@@ -1,7 +1,7 @@
 // HTTP sink: sends events to any address in the body of a request. The rendered address is the partition: events with
 // different addresses never share a request.
 
-import { compileEncoder, compileStreamEncoder, encodingProblems } from '../codecs/encoding/encoder.ts'
+import { compileEncoder, compileStreamEncoder, encodingProblems, linesReason } from '../codecs/encoding/encoder.ts'
 import { framingProblems } from '../codecs/framing/encode.ts'
 import { defineSink, type OptionProblem } from '../component.ts'
 import { framed } from '../delivery/request.ts'
@@ -59,6 +59,11 @@ export const http = defineSink({
       problems.push({ path: 'uri', message: 'must be a URL with scheme http or https' })
     }
     return problems
+  },
+
+  objectsBecause(options) {
+    if (options.uri.includes('{{') || !compileTemplate(options.uri).isStatic) return 'its address depends on the event'
+    return linesReason(options.encoding, options.framing)
   },
 
   build(options, context) {

@@ -6,7 +6,7 @@ import { credentialProblems } from '../aws/credentials.ts'
 import { endpointOverride } from '../aws/profiles.ts'
 import { signedClient } from '../aws/signed-client.ts'
 import { timeoutSignal } from '../clock.ts'
-import { compileEncoder } from '../codecs/encoding/encoder.ts'
+import { compileEncoder, linesReason } from '../codecs/encoding/encoder.ts'
 import { defineSink, type OptionProblem, type Sink, type SinkContext } from '../component.ts'
 import { framed } from '../delivery/request.ts'
 import { errorText, PenstockError } from '../errors.ts'
@@ -197,6 +197,12 @@ export const searchEngine = defineSink({
       problems.push({ path: 'bulk.version', message: 'needs `id_key` and a `version_type` other than `internal`' })
     }
     return problems
+  },
+
+  objectsBecause(options) {
+    if (options.mode === 'data_stream') return 'data streams add fields to events'
+    if (options.id_key !== undefined && options.id_key !== '') return '`id_key` removes a field of the event'
+    return linesReason(options.encoding)
   },
 
   async build(options, context) {

@@ -39,6 +39,12 @@ export const orchestratorLogs = defineSource({
   options: podLogOptions,
   check: checkPodLogOptions,
 
+  objectsBecause(options) {
+    if (options.multiline !== undefined) return '`multiline` joins lines'
+    if (options.ingestion_timestamp_field) return '`ingestion_timestamp_field` is set'
+    return undefined
+  },
+
   async build(options, context) {
     const annotator = compileAnnotator(
       options.pod_annotation_fields,

@@ -97,7 +97,7 @@ export class RecordedEvents implements ComponentEvents {
   }
 }
 
-function parsed(declaration: AnyDeclaration, options: unknown): never {
+export function parsed(declaration: AnyDeclaration, options: unknown): never {
   const checked = parseOptions(optionsOf(declaration).members, options)
   if (!checked.ok) throw new Error(checked.problems.map((problem) => `${problem.path}: ${problem.message}`).join('\n'))
   return checked.value as never

@@ -22,7 +22,7 @@ import { metricReader } from '../remap/own-metrics.ts'
 import { type CompileOptions, compileProgram, Program, type Runs } from '../remap/program.ts'
 import { RemoteProgram } from '../remap/remote.ts'
 import { type ProgramRules, platformRules } from '../remap/rules.ts'
-import { Splice, splicedProgram } from '../remap/splice.ts'
+import { obstacleOf, Splice, splicedProgram } from '../remap/splice.ts'
 import { bool, float, list, oneOf, optional, path, program, text } from '../schema/options.ts'
 import { TokenBucket } from '../timing/token-bucket.ts'
 
@@ -95,11 +95,15 @@ export const remap = defineTransform({
     return [problem]
   },
 
-  passesBytes(options, globals) {
+  objectsBecause(options, globals) {
     const source = readSource(options, globals.programs)
-    if (typeof source !== 'string' || globals.remap?.byte_lane === false) return false
+    if (typeof source !== 'string') return 'its program is not known here'
     const compiled = compileProgram(source, settingsOf(zoneOf(options, globals.timezone), globals))
-    return compiled.ok && splicedProgram(compiled.program) !== undefined
+    if (!compiled.ok) return 'its program does not compile'
+    const obstacle = obstacleOf(compiled.program)
+    if (obstacle === undefined) return undefined
+    const { line } = positionOf(source, obstacle.at)
+    return `line ${line} of its program ${obstacle.text}`
   },
 
   build(options, context) {

@@ -34,6 +34,20 @@ export interface Encoder {
   encode(event: LogEvent | MetricEvent, body: Body): string | undefined
 }
 
+/** Why events that stay lines cannot be encoded so, as a part of a sentence; undefined if they can. */
+export function linesReason(
+  options: EncodingOptions | TransformerOptions,
+  framing?: OutgoingFramingOptions,
+): string | undefined {
+  const encoder = compileEncoder(options)
+  if (encoder.codec !== 'json') return `its codec is \`${encoder.codec}\``
+  if (!encoder.isPlainJson) return 'its `encoding` changes events, or writes them on several lines'
+  if (framing === undefined) return undefined
+  const { delimiter } = compileFraming(encoder.codec, framing)
+  const isByte = delimiter !== undefined && delimiter.length < 2 && delimiter[0] !== 0
+  return isByte ? undefined : `its framing is \`${framing.method}\``
+}
+
 export interface StreamEncoder extends Encoder {
   readonly framing: FrameEncoder
 }

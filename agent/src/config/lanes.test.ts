@@ -1,0 +1,78 @@
+// What a declaration says of lanes is what the component does once it is built.
+
+import { expect, test } from 'vitest'
+import type { SinkDeclaration, TransformDeclaration } from '../component.ts'
+import { findComponent } from '../registry.ts'
+import { buildTransform, parsed, startSink, testGlobals } from '../testing/harness.ts'
+
+const json = { encoding: { codec: 'json' } }
+const http = { uri: 'http://127.0.0.1:1', healthcheck: false, ...json }
+const aggregator = { endpoint: 'http://127.0.0.1:1', labels: { a: '{{ a }}' }, healthcheck: false, ...json }
+const search = { endpoints: ['http://127.0.0.1:1'], api_version: 'v8', healthcheck: false }
+
+test.each([
+  { type: 'http', options: http, reason: undefined },
+  { type: 'http', options: { ...http, framing: { method: 'newline_delimited' } }, reason: undefined },
+  { type: 'http', options: { ...http, framing: { method: 'bytes' } }, reason: undefined },
+  {
+    type: 'http',
+    options: { ...http, framing: { method: 'length_delimited' } },
+    reason: 'framing is `length_delimited`',
+  },
+  {
+    type: 'http',
+    options: { ...http, framing: { method: 'character_delimited', character_delimited: { delimiter: '\0' } } },
+    reason: 'framing is `character_delimited`',
+  },
+  { type: 'http', options: { ...http, uri: 'http://127.0.0.1:1/{{ a }}' }, reason: 'address depends on the event' },
+  { type: 'http', options: { ...http, encoding: { codec: 'text' } }, reason: 'codec is `text`' },
+  {
+    type: 'http',
+    options: { ...http, encoding: { codec: 'json', json: { pretty: true } } },
+    reason: '`encoding` changes',
+  },
+  {
+    type: 'http',
+    options: { ...http, encoding: { codec: 'json', except_fields: ['a'] } },
+    reason: '`encoding` changes',
+  },
+  { type: 'log_aggregator', options: aggregator, reason: undefined },
+  { type: 'log_aggregator', options: { ...aggregator, encoding: { codec: 'logfmt' } }, reason: 'codec is `logfmt`' },
+  { type: 'search_engine', options: search, reason: undefined },
+  { type: 'search_engine', options: { ...search, id_key: 'id' }, reason: '`id_key` removes' },
+  { type: 'search_engine', options: { ...search, mode: 'data_stream' }, reason: 'data streams add' },
+  { type: 'search_engine', options: { ...search, encoding: { only_fields: ['a'] } }, reason: '`encoding` changes' },
+  { type: 'blackhole', options: {}, reason: '' },
+])('sink $type, $reason', async ({ type, options, reason }) => {
+  const declaration = findComponent('sink', type) as SinkDeclaration
+  const given = parsed(declaration, options) as never
+  const because = declaration.objectsBecause
+  const found = because === undefined ? '' : because(given, testGlobals('/tmp'))
+  if (reason === undefined) expect(found).toBeUndefined()
+  else expect(found).toContain(reason)
+  await using built = await startSink(type, options)
+  expect(built.sink.takesBytes === true).toBe(reason === undefined)
+})
+
+test.each([
+  { source: '. = parse_json!(.message)\n.a = 1\ndel(.b)', reason: undefined },
+  { source: '. = merge(., object!(parse_json!(.message)))\ndel(.message)', reason: undefined },
+  { source: '.a = 1', reason: undefined },
+  { source: '. = parse_json!(.text)', reason: 'line 1 of its program parses `.text`' },
+  { source: '.a = 1\n.b = .a', reason: 'line 2 of its program computes a value' },
+  { source: '.a = 1\n\n.b.c = 2', reason: 'line 3 of its program sets a field below the root' },
+  { source: 'del(.a.b)', reason: 'line 1 of its program removes a field below the root' },
+  { source: '. = parse_json!(.message)\nif .a == 1 { abort }', reason: 'line 2 of its program has a condition' },
+  { source: '%a = 1', reason: 'line 1 of its program sets a variable or metadata' },
+  { source: '. = {}', reason: 'line 1 of its program replaces the event' },
+  { source: 'log("x")', reason: 'line 1 of its program calls a function' },
+])('program $source', async ({ source, reason }) => {
+  const declaration = findComponent('transform', 'remap') as TransformDeclaration
+  const given = parsed(declaration, { source }) as never
+  const found = declaration.objectsBecause?.(given, testGlobals('/tmp'))
+  if (reason === undefined) expect(found).toBeUndefined()
+  else expect(found).toContain(reason)
+  const transform = await buildTransform('remap', { source })
+  // Another field than the message is only known to be none of a line when lines come.
+  if (reason?.includes('parses') !== true) expect(transform.takesBytes === true).toBe(reason === undefined)
+})

@@ -1,0 +1,71 @@
+// How events pass each component of a configuration: as lines that stay bytes, or as objects, and then why. It is decided from the
+// sinks back, as at run time: lines are of use only where nobody behind them needs objects.
+
+import type { Config, SinkConfig, SourceConfig, TransformConfig } from './config.ts'
+import { ownerOf } from './graph.ts'
+
+export interface Lane {
+  readonly name: 'byte lane' | 'object lane'
+  /** Why events are objects here, as a part of a sentence. */
+  readonly reason?: string
+}
+
+type Component = SourceConfig | TransformConfig | SinkConfig
+
+/** The lane of each component, by its id. */
+export function lanesOf(config: Config): ReadonlyMap<string, Lane> {
+  const components: readonly Component[] = [
+    ...config.sources.values(),
+    ...config.transforms.values(),
+    ...config.sinks.values(),
+  ]
+  const readers = new Map<string, Component[]>(components.map(({ id }) => [id, []]))
+  for (const component of components) {
+    // What leaves by a named output is an object.
+    if ('inputs' in component) for (const input of component.inputs) readers.get(input)?.push(component)
+  }
+  const needs = new Map<string, string | undefined>()
+  const need = (component: Component): string | undefined => {
+    const { id } = component
+    if (!needs.has(id)) {
+      needs.set(id, undefined) // graphs have no cycles
+      needs.set(id, ownReason(component, config) ?? readersReason(component, readers.get(id) ?? [], need))
+    }
+    return needs.get(id)
+  }
+  const lanes = new Map<string, Lane>()
+  for (const component of components) {
+    const reason = need(component) ?? inputsReason(component, lanes)
+    lanes.set(component.id, reason === undefined ? { name: 'byte lane' } : { name: 'object lane', reason })
+  }
+  return lanes
+}
+
+function ownReason(component: Component, { globals }: Config): string | undefined {
+  if (globals.remap?.byte_lane === false) return '`remap.byte_lane` is false'
+  const { declaration, options } = component
+  if ('envelope' in component && component.envelope.buffer.type === 'disk') {
+    return 'its buffer is on disk'
+  }
+  if (declaration.objectsBecause === undefined) return `${declaration.type} works on objects`
+  return declaration.objectsBecause(options, globals)
+}
+
+function readersReason(
+  { declaration }: Component,
+  readers: readonly Component[],
+  need: (component: Component) => string | undefined,
+): string | undefined {
+  if (declaration.kind === 'sink') return undefined
+  if (readers.length === 0) return 'nothing reads it'
+  const reader = readers.find((each) => need(each) !== undefined)
+  return reader && `${reader.id} needs objects`
+}
+
+/** Transforms stand in their order, after what they read. */
+function inputsReason(component: Component, lanes: ReadonlyMap<string, Lane>): string | undefined {
+  if (!('inputs' in component)) return undefined
+  const inputs = component.inputs.map(ownerOf)
+  const withBytes = inputs.some((input) => (lanes.get(input)?.name ?? 'byte lane') === 'byte lane')
+  return withBytes ? undefined : `${inputs.join(', ')} gives objects`
+}
