@@ -211,7 +211,7 @@ export function languagePages(): LanguagePage[] {
         '- [http](../sinks/http.md), [search_engine](../sinks/search_engine.md) and [log_aggregator](../sinks/log_aggregator.md) with codec `json` and a buffer in memory. Labels, the name of an index and the like may contain fields.',
       ].join('\n'),
       example(
-        '.message = s\'{"level":"info"}\'\n. = merge(., object!(parse_json!(.message)))\ndel(.message)\n.level',
+        '# Stands for the line of a pod.\n.message = s\'{"level":"info"}\'\n. = merge(., object!(parse_json!(.message)))\ndel(.message)\n.level',
         '"info"',
       ),
       '## Statements and options that need objects',
