@@ -4,7 +4,7 @@
 import type { EventMetadata, LogEvent } from '../event/log.ts'
 import { memberSize } from '../event/size.ts'
 import { getField, type Value } from '../event/value.ts'
-import { isFailedJson, parseJson, writeJson } from '../formats/json.ts'
+import { isFailedJson, jsonFloat, parseJson, writeJson } from '../formats/json.ts'
 import type { Form } from './form.ts'
 import { type Kernel, theKernel } from './kernel.ts'
 import type { KeyTable } from './key-table.ts'
@@ -242,17 +242,35 @@ function putIntoForm(kernel: Kernel, count: number): void {
     const line = recodes[index] as number
     if (((flags[line] as number) & isOdd) !== 0) continue
     const member = 4 * (recodes[index + 1] as number)
-    const value = parseJson(memory.toString('utf8', members[member + 1] as number, members[member + 2] as number))
-    const text = isFailedJson(value) ? undefined : writeJson(value)
-    if (text === undefined || isFailedJson(value) || at + 3 * text.length > end) {
+    const given = memory.utf8Slice(members[member + 1] as number, members[member + 2] as number)
+    const written = floatForm(given) ?? valueForm(given)
+    if (written === undefined || at + 3 * written.text.length > end) {
       flags[line] = (flags[line] as number) | isOdd
       continue
     }
-    const length = memory.write(text, at)
+    const length = memory.write(written.text, at)
     members[member + 1] = at
     members[member + 2] = at + length
-    members[member + 3] = memberSize('', value) - 4
+    members[member + 3] = written.size
     at += length
   }
   kernel.call.setRecodedLength(at - kernel.at('recoded'))
+}
+
+/** How a value is written, and its estimated size. */
+interface WrittenValue {
+  readonly text: string
+  readonly size: number
+}
+
+/** Of a number with a fraction, which needs no reader of JSON: the kernel has read it. */
+function floatForm(text: string): WrittenValue | undefined {
+  if (!/^-?\d+\.\d+$/.test(text)) return undefined
+  const value = Number(text)
+  return Number.isInteger(value) ? undefined : { text: jsonFloat(value), size: 8 }
+}
+
+function valueForm(text: string): WrittenValue | undefined {
+  const value = parseJson(text)
+  return isFailedJson(value) ? undefined : { text: writeJson(value), size: memberSize('', value) - 4 }
 }
