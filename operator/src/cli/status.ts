@@ -102,7 +102,7 @@ export async function run(argv: string[]): Promise<number> {
 const stateStyles: Readonly<Record<string, Style>> = { True: 'green', False: 'red' }
 
 /** A Pipeline with everything in its status. */
-function statusText(pipeline: Pipeline, { color, columns }: Sheet): string {
+export function statusText(pipeline: Pipeline, { color, columns }: Sheet): string {
   const { metadata, spec, status } = pipeline
   const lines: string[] = []
   const add = (line: string, hang = 12) => lines.push(wrapped(line, columns, hang))

@@ -75,6 +75,57 @@ describe('a screen of `top`', () => {
     expect(namesOn(on)).toEqual(['new'])
   })
 
+  test('chooses a row by keys, which stays chosen where it moves, and shows it whole until Escape', () => {
+    const on = screen()
+    press(on, 'down', 'down')
+    expect(on.text(wide)).toContain('\n> shop/b ')
+    expect(on.text(wide)).toContain('\n  shop/a ')
+    press(on, 'r')
+    expect(on.text(wide)).toContain('\n> shop/b ')
+    expect(on.opened).toBeUndefined()
+    press(on, 'return')
+    expect(on.opened?.name).toBe('b')
+    expect(on.text(wide)).toContain('Reading its status')
+    on.describe(on.opened as TopRow, 'sink store\n  42 errors')
+    const shown = on.text(wide)
+    expect(shown).toContain('sink store\n  42 errors\n')
+    expect(namesOn(on)).toEqual(['b'])
+    expect(shown).toContain('Esc: back')
+    // What is read of another row comes too late.
+    on.describe(rows[1] as TopRow, 'other')
+    expect(on.text(wide)).not.toContain('other')
+    on.look([row('a')])
+    expect(on.text(wide)).toContain('No agent runs it now.')
+    expect(press(on, 'escape')).toBe(false)
+    expect(on.opened).toBeUndefined()
+    expect(namesOn(on)).toEqual(['a'])
+  })
+
+  test('shows the first row whole if none is chosen, scrolls, and reads no status while it is paused', () => {
+    const on = screen()
+    press(on, 'return')
+    expect(on.opened?.name).toBe('a')
+    on.describe(on.opened as TopRow, Array.from({ length: 20 }, (_, at) => `line ${at}.`).join('\n'))
+    const low = { ...wide, height: 10 }
+    expect(on.text(low).split('\n').length).toBeLessThanOrEqual(10)
+    expect(on.text(low)).toContain('15 more lines')
+    expect(on.text(low)).toContain('line 0.')
+    press(on, ...Array.from({ length: 30 }, () => 'down'))
+    expect(on.text(low)).toContain('line 19.')
+    press(on, 'up')
+    expect(on.text(low)).not.toContain('line 19.')
+    press(on, 'p')
+    expect(on.opened).toBeUndefined()
+    expect(on.text(low)).toContain('PAUSED')
+  })
+
+  test('keeps the chosen row in sight on a low terminal', () => {
+    const on = new TopScreen()
+    on.look(Array.from({ length: 30 }, (_, at) => row(`p${String(at).padStart(2, '0')}`)))
+    press(on, ...Array.from({ length: 12 }, () => 'down'))
+    expect(on.text({ ...wide, height: 8 })).toContain('> shop/p11')
+  })
+
   test.each(['q', 'escape'])('quits at %s', (key) => {
     expect(press(screen(), key)).toBe(true)
   })

@@ -2,17 +2,21 @@
 // takes keys; else each look is printed below the one before.
 
 import { emitKeypressEvents, type Key } from 'node:readline'
-import { PenstockError } from '@penstock/agent/errors'
-import { isRedrawn, takesColors } from '@penstock/agent/terminal'
-import type { TopLine } from '../serving/observe/top-look.ts'
+import { errorText, PenstockError } from '@penstock/agent/errors'
+import { isRedrawn, type Sheet, sheetOf, takesColors } from '@penstock/agent/terminal'
+import type { Pipeline } from '../api/pipeline.ts'
+import type { TopLine, TopRow } from '../serving/observe/top-look.ts'
 import { type CommandOptions, durationMs, oneOf, parseFlags } from './arguments.ts'
+import { type ClusterAccess, type ClusterFlags, connect, typeOf } from './cluster.ts'
 import { OperatorClient, type OperatorLine, operatorFlagHelp, operatorOptions, stopped } from './operator-client.ts'
+import { statusText } from './status.ts'
 import { TopScreen, table } from './top-screen.ts'
 
 export const usage = `Usage: penstock top [PIPELINE] [FLAGS]
 
 Shows what Pipelines do now: events a second in, out, dropped and with errors, how far reading is behind, what is buffered, and how
-many of their agents have answered. On a terminal, keys sort (left, right, r), filter (/), pause (p) and quit (q). It needs the verb \`get\` on \`pipelines\` (\`clusterpipelines\`).
+many of their agents have answered. On a terminal, keys choose (up, down), show components and errors of the chosen one (Enter; Escape
+goes back), sort (left, right, r), filter (/), pause (p) and quit (q). It needs the verb \`get\` on \`pipelines\` (\`clusterpipelines\`).
 
   -n, --namespace NS         of the Pipelines; that of the context
   -A, --all-namespaces       those of all namespaces
@@ -51,7 +55,7 @@ export async function run(argv: string[]): Promise<number> {
   using client = await OperatorClient.open(values, `get ${values.cluster ? 'clusterpipelines' : 'pipelines'}`)
   if (!values.cluster && !all) query.set('namespace', client.namespace)
   const isLive = isRedrawn(process.stdout) && !values.once && output === 'table'
-  using screen = isLive ? new LiveScreen() : undefined
+  using screen = isLive ? new LiveScreen(statusReader(values)) : undefined
   const signal = screen === undefined ? stopped() : AbortSignal.any([stopped(), screen.quit])
   const until = performance.now() + patienceMs
   try {
@@ -76,6 +80,25 @@ function isFigures(said: OperatorLine): said is TopLine {
   return said.kind === 'figures'
 }
 
+/** What is known of the Pipeline of a row. */
+type ReadStatus = (row: TopRow, sheet: Sheet) => Promise<string>
+
+/** Reads the status of Pipelines from the cluster, or says why it cannot. */
+function statusReader(flags: ClusterFlags): ReadStatus {
+  let access: Promise<ClusterAccess> | undefined
+  return async ({ kind, namespace, name }, sheet) => {
+    try {
+      access ??= connect(flags)
+      const { client } = await access
+      const pipeline = await client.get<Pipeline>(typeOf(kind), namespace, name)
+      return pipeline === undefined ? 'It has been deleted.' : statusText(pipeline, sheet)
+    } catch (error) {
+      access = undefined
+      return `Its status cannot be read: ${errorText(error)}`
+    }
+  }
+}
+
 /** Bytes, because the process prints no text with codes of a terminal other than colours. */
 const takeScreen = Buffer.from('\u001b[?1049h\u001b[?25l')
 const giveBack = Buffer.from('\u001b[?25h\u001b[?1049l')
@@ -84,6 +107,8 @@ const giveBack = Buffer.from('\u001b[?25h\u001b[?1049l')
 class LiveScreen implements Disposable {
   readonly #screen = new TopScreen()
   readonly #quit = new AbortController()
+  readonly #status: ReadStatus
+  #isReading = false
   readonly #draw = () => {
     // A terminal that does not know its size gives 0.
     const width = process.stdout.columns || 80
@@ -93,10 +118,30 @@ class LiveScreen implements Disposable {
   }
   readonly #press = (text: string | undefined, key: Key) => {
     if (this.#screen.press(text, key)) this.#quit.abort()
-    else this.#draw()
+    else {
+      this.#draw()
+      this.#read()
+    }
   }
 
   #isTaken = false
+
+  constructor(status: ReadStatus) {
+    this.#status = status
+  }
+
+  /** Reads the status of the row that is shown whole, again with each look. */
+  #read(): void {
+    const row = this.#screen.opened
+    if (row === undefined || this.#isReading) return
+    this.#isReading = true
+    void this.#status(row, sheetOf(process.stdout)).then((text) => {
+      this.#isReading = false
+      if (this.#quit.signal.aborted) return
+      this.#screen.describe(row, text)
+      this.#draw()
+    })
+  }
 
   /** Takes the terminal for the first figures: errors of the connection before them stay in sight. */
   #take(): void {
@@ -117,6 +162,7 @@ class LiveScreen implements Disposable {
     this.#screen.look(pipelines)
     if (!this.#isTaken) this.#take()
     this.#draw()
+    this.#read()
   }
 
   [Symbol.dispose](): void {

@@ -85,6 +85,16 @@ export const shots: readonly Shot[] = [
     // The heading is drawn first, the keys last.
     until: (screen) => /IN\/Sv.*q: quit/s.test(linesOf(screen).join('\n')),
   },
+  {
+    name: 'details',
+    heading: 'A Pipeline in `top`',
+    typed: 'penstock top -A, then Enter',
+    args: ['top', '-A'],
+    rows: 30,
+    // Sorted by events in, the second row.
+    keys: [{ when: 'q: quit', press: '\u001b[C\u001b[C\u001b[B\u001b[B\r' }],
+    until: (screen) => /tests .*Esc: back/s.test(linesOf(screen).join('\n')),
+  },
 ]
 
 interface Look {
