@@ -4,9 +4,10 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { copyFileSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { afterAll, describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
 import { consoleBlocks, shownLine } from '../testing/console-blocks.ts'
 import { commands } from './commands.ts'
 
@@ -136,16 +137,6 @@ interface Walk {
 const example = (name: string, file: string) => join('examples', name, file)
 const walks: readonly Walk[] = [
   {
-    page: 'operator/guide/vector.md',
-    block: 'penstock convert',
-    files: { 'vector.yaml': example('from-vector', 'vector.yaml') },
-  },
-  {
-    page: 'operator/guide/fluent-bit.md',
-    block: 'penstock convert',
-    files: { 'fluent-bit.conf': example('from-fluent-bit', 'fluent-bit.conf') },
-  },
-  {
     page: 'operator/guide/cli.md',
     block: '--input web.log',
     files: {
@@ -235,22 +226,44 @@ function isSeen(printed: string, shown: string): boolean {
   return events.length > 0 && events.every((event) => lines.some((line) => shownLine(event).test(line)))
 }
 
-test.each(['examples/quickstart/README.md', 'operator/guide/getting-started.md'])(
-  'the commands of %s print what it shows',
-  async (page) => {
-    const folder = mkdtempSync(join(tmpdir(), 'penstock-walk-'))
-    try {
-      cpSync(join(root, 'examples'), join(folder, 'examples'), { recursive: true })
-      const shown = consoleBlocks(read(page)).flat()
-      expect(shown.length).toBeGreaterThan(2)
-      for (const { command, output } of shown) {
-        if (/\bkubectl\b/.test(command)) continue
-        const { code, printed } = await pasted(command, folder, (text) => isSeen(text, output))
-        expectShown(printed, output)
-        expect(code, `${command}\n${printed}`).toBe(output.startsWith('error:') ? 78 : 0)
-      }
-    } finally {
-      rmSync(folder, { recursive: true })
+/** Pages that show what commands print, with the files of an example that the reader has. */
+const recorded = [
+  { page: 'examples/quickstart/README.md', files: [] },
+  { page: 'operator/guide/getting-started.md', files: [] },
+  { page: 'operator/guide/vector.md', files: [example('from-vector', 'vector.yaml')] },
+  { page: 'operator/guide/fluent-bit.md', files: [example('from-fluent-bit', 'fluent-bit.conf')] },
+]
+
+test('every page that shows what commands print is recorded', () => {
+  const showing = pages.filter((page) => consoleBlocks(read(page)).length > 0)
+  expect(recorded.map(({ page }) => page).toSorted()).toEqual(showing.toSorted())
+})
+
+test.each(recorded)('the commands of $page print what it shows', async ({ page, files }) => {
+  const folder = mkdtempSync(join(tmpdir(), 'penstock-walk-'))
+  try {
+    cpSync(join(root, 'examples'), join(folder, 'examples'), { recursive: true })
+    for (const file of files) copyFileSync(join(root, file), join(folder, basename(file)))
+    const shown = consoleBlocks(read(page)).flat()
+    expect(shown.length).toBeGreaterThan(2)
+    for (const { command, output } of shown) {
+      if (/\bkubectl\b/.test(command)) continue
+      const { code, printed } = await pasted(command, folder, (text) => isSeen(text, output))
+      expectShown(printed, output)
+      expect(code, `${command}\n${printed}`).toBe(output.startsWith('error:') ? 78 : 0)
     }
-  },
-)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})
+
+test('tables of kubectl have the columns of the kinds', () => {
+  const kubectl = pages.flatMap((page) =>
+    [...read(page).matchAll(/^(?:NAMESPACE +)?NAME +(READY .*)$/gm)].map(([, heading = '']) => heading.split(/ {2,}/)),
+  )
+  expect(kubectl.length).toBeGreaterThan(0)
+  const definition = parse(read('crds/pipelines.penstock.dev.yaml'))
+  const columns: { name: string; priority?: number }[] = definition.spec.versions[0].additionalPrinterColumns
+  const shown = columns.filter(({ priority = 0 }) => priority === 0).map(({ name }) => name.toUpperCase())
+  for (const heading of kubectl) expect(heading).toEqual(shown)
+})
