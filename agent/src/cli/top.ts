@@ -1,10 +1,12 @@
-// `top`: a live table of what the components of a running agent do. On a terminal it is redrawn in place; else each look is
-// printed below the one before.
+// `top`: a live table of what the components of a running agent do. On a terminal it is redrawn in place and no wider than that; else
+// each look is printed below the one before, whole.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ComponentView } from '../api/components.ts'
 import { globTest } from '../api/tap.ts'
 import { PenstockError } from '../errors.ts'
+import { styled } from '../formats/pretty.ts'
+import { type Sheet, sheetOf } from '../terminal.ts'
 import { agentUrl, clientFlags, getJson, interrupted } from './agent-client.ts'
 import { type Flags, flagHelp, parseArgs } from './args.ts'
 import { exitCodes } from './exit-codes.ts'
@@ -47,6 +49,7 @@ export async function run(argv: readonly string[]): Promise<number> {
         const text = table(look, before?.look, before === undefined ? 0 : (at - before.at) / 1000, {
           human: flags['human-metrics'],
           shown,
+          sheet: sheetOf(process.stdout),
         })
         process.stdout.write(live ? `\u001b[H\u001b[2J${text}\n` : `${text}\n\n`)
       }
@@ -61,53 +64,87 @@ export async function run(argv: readonly string[]): Promise<number> {
   }
 }
 
+/** Those that a narrow terminal leaves out, the first one first. */
+const expendable = ['TYPE', 'BYTES', 'BUSY', 'KIND', 'BUFFER']
+
 const columns = ['ID', 'KIND', 'TYPE', 'IN', 'IN/s', 'OUT', 'OUT/s', 'BYTES', 'ERRORS', 'DISCARDED', 'BUSY', 'BUFFER']
 
 function table(
   look: Look,
   before: Look | undefined,
   seconds: number,
-  { human, shown }: { human: boolean; shown: (id: string) => boolean },
+  { human, shown, sheet }: { human: boolean; shown: (id: string) => boolean; sheet: Sheet },
 ): string {
   const old = new Map(before?.components.map((component) => [component.component_id, component]))
   const number = (value: number) => (human ? short(value) : String(Math.round(value)))
   const rate = (now: number, then: number | undefined) =>
     then === undefined || seconds === 0 ? '-' : number(Math.max(0, now - then) / seconds)
-  const rows = look.components
-    .filter((component) => shown(component.component_id))
-    .map((component) => {
-      const then = old.get(component.component_id)
-      const bytes =
-        component.component_kind === 'source'
-          ? component.received_bytes_total
-          : component.component_kind === 'sink'
-            ? component.sent_bytes_total
-            : component.sent_event_bytes_total
-      return [
-        component.component_id,
-        component.component_kind,
-        component.component_type,
-        number(component.received_events_total),
-        rate(component.received_events_total, then?.received_events_total),
-        number(component.sent_events_total),
-        rate(component.sent_events_total, then?.sent_events_total),
-        human ? `${short(bytes)}B` : String(bytes),
-        number(component.errors_total),
-        number(component.discarded_events_total),
-        component.utilization === undefined ? '-' : `${Math.round(component.utilization * 100)}%`,
-        component.buffer_events === undefined ? '-' : number(component.buffer_events),
-      ]
-    })
+  const seen = look.components.filter((component) => shown(component.component_id))
+  // On a terminal, the Pipeline of all components stands above them once.
+  const common = sheet.columns === undefined ? '' : commonPrefix(seen.map((component) => component.component_id))
+  const rows = seen.map((component) => {
+    const then = old.get(component.component_id)
+    const bytes =
+      component.component_kind === 'source'
+        ? component.received_bytes_total
+        : component.component_kind === 'sink'
+          ? component.sent_bytes_total
+          : component.sent_event_bytes_total
+    return [
+      component.component_id.slice(common.length),
+      component.component_kind,
+      component.component_type,
+      number(component.received_events_total),
+      rate(component.received_events_total, then?.received_events_total),
+      number(component.sent_events_total),
+      rate(component.sent_events_total, then?.sent_events_total),
+      human ? `${short(bytes)}B` : String(bytes),
+      number(component.errors_total),
+      number(component.discarded_events_total),
+      component.utilization === undefined ? '-' : `${Math.round(component.utilization * 100)}%`,
+      component.buffer_events === undefined ? '-' : number(component.buffer_events),
+    ]
+  })
   const widths = columns.map((name, index) =>
     Math.max(name.length, ...rows.map((row) => (row[index] as string).length)),
   )
+  const kept = fitting(widths, sheet.columns)
   const line = (cells: readonly string[]) =>
-    cells
-      .map((cell, index) => (index < 3 ? cell.padEnd(widths[index] as number) : cell.padStart(widths[index] as number)))
+    kept
+      .map((index) => {
+        const [cell = '', width = 0] = [cells[index], widths[index]]
+        return index < 3 ? cell.padEnd(width) : cell.padStart(width)
+      })
       .join('  ')
       .trimEnd()
-  const title = `penstock-agent ${look.version} on ${look.hostname}, up ${Math.round(look.uptime_seconds)} s`
-  return [title, line(columns), ...rows.map(line)].join('\n')
+      .slice(0, sheet.columns)
+  const of = common === '' ? '' : `, ${common.slice(0, -1)}`
+  const title = `penstock-agent ${look.version} on ${look.hostname}${of}, up ${Math.round(look.uptime_seconds)} s`
+  return [
+    title.slice(0, sheet.columns),
+    styled(line(columns), 'bold', sheet.color),
+    ...rows.map((row, index) =>
+      (seen[index]?.errors_total ?? 0) > 0 ? styled(line(row), 'red', sheet.color) : line(row),
+    ),
+  ].join('\n')
+}
+
+/** The namespace and Pipeline that all ids begin with, up to the last slash; empty if they share none. */
+function commonPrefix([first = '', ...others]: readonly string[]): string {
+  const prefix = first.slice(0, first.lastIndexOf('/') + 1)
+  return others.length > 0 && others.every((id) => id.lastIndexOf('/') + 1 === prefix.length && id.startsWith(prefix))
+    ? prefix
+    : ''
+}
+
+/** The columns of a table that have room, by their index. */
+function fitting(widths: readonly number[], room = Number.POSITIVE_INFINITY): readonly number[] {
+  let kept = columns.map((_, index) => index)
+  for (const name of expendable) {
+    if (kept.reduce((sum, index) => sum + 2 + (widths[index] as number), -2) <= room) break
+    kept = kept.filter((index) => columns[index] !== name)
+  }
+  return kept
 }
 
 /** A number of at most four characters and a unit. */

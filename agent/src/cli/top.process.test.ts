@@ -1,0 +1,88 @@
+// `penstock-agent top` at a double of the agent's API, in a pipe and in a terminal that `script` makes.
+
+import { spawn, spawnSync } from 'node:child_process'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { expect, test, vi } from 'vitest'
+
+vi.setConfig({ testTimeout: 60_000 })
+const main = join(import.meta.dirname, '..', 'main.ts')
+const noTerminals = spawnSync('script', ['--version']).status !== 0
+
+const component = (component_id: string, component_kind: string, component_type: string, errors_total = 0) => ({
+  ...{ component_id, component_kind, component_type, errors_total },
+  ...{ received_events_total: 12_345, sent_events_total: 12_345, discarded_events_total: 0, filtered_events_total: 0 },
+  ...{
+    received_bytes_total: 1_234_567,
+    sent_bytes_total: 1_234_567,
+    sent_event_bytes_total: 1_234_567,
+    utilization: 0.5,
+  },
+  ...(component_kind === 'sink' ? { buffer_events: 41_877 } : {}),
+})
+
+/** What `top` prints until a text has come twice. */
+async function top(components: readonly object[], columns: number | undefined, until: string): Promise<string> {
+  const server = createServer((_, response) => {
+    response.setHeader('content-type', 'application/json')
+    response.end(JSON.stringify({ version: '1.2.3', hostname: 'laptop', uptime_seconds: 7, components }))
+  })
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const command = [process.execPath, '--conditions=source', main, 'top', '--url', url, '--interval', '100']
+  const words = command.map((word) => `'${word}'`).join(' ')
+  const { NO_COLOR: _, FORCE_COLOR: _1, CI: _2, ...environment } = process.env
+  const env = { ...environment, TERM: 'xterm-256color' }
+  const child =
+    columns === undefined
+      ? spawn(process.execPath, command.slice(1), { env })
+      : spawn('script', ['-qefc', `stty cols ${columns} -echoctl; exec ${words}`, '/dev/null'], { env })
+  let shown = ''
+  let isEnded = false
+  child.stdin.on('error', () => {})
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    shown += text
+    if (isEnded || shown.split(until).length < 3) return
+    isEnded = true
+    if (columns === undefined) child.kill('SIGINT')
+    else child.stdin.write('\u0003')
+  })
+  try {
+    await new Promise((done) => child.on('close', done))
+    return shown
+  } finally {
+    server.close()
+    server.closeAllConnections()
+  }
+}
+
+const pipeline = [
+  component('shop/checkout/pods', 'source', 'orchestrator_logs'),
+  component('shop/checkout/search', 'sink', 'search_engine', 3),
+]
+
+test.skipIf(noTerminals)('on a terminal, no line is wider than it, and one Pipeline is named once', async () => {
+  const shown = await top(pipeline, 80, '41877')
+  const [, look = ''] = shown.split('\u001b[H\u001b[2J')
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters
+  const lines = look.replace(/\u001b\[\d+m/g, '').split('\r\n')
+  expect(lines[0]).toBe('penstock-agent 1.2.3 on laptop, shop/checkout, up 7 s')
+  expect(lines[1]).toMatch(/^ID +KIND +IN +IN\/s +OUT +OUT\/s +(?:BYTES +)?ERRORS +DISCARDED +(?:BUSY +)?BUFFER$/)
+  expect(lines[2]).toMatch(/^pods +source +12345 /)
+  for (const line of lines) expect(line.length, line).toBeLessThanOrEqual(80)
+  expect(look).toContain('\u001b[31msearch ')
+})
+
+test.skipIf(noTerminals)('components of several Pipelines keep their whole ids', async () => {
+  const shown = await top([...pipeline, component('blog/all/pods', 'source', 'orchestrator_logs')], 120, '41877')
+  expect(shown).toContain('shop/checkout/pods')
+  expect(shown).toContain('blog/all/pods')
+})
+
+test('in a pipe, each look is whole', async () => {
+  const shown = await top(pipeline, undefined, '41877')
+  expect(shown).toMatch(/^ID +KIND +TYPE +IN +IN\/s +OUT +OUT\/s +BYTES +ERRORS +DISCARDED +BUSY +BUFFER$/m)
+  expect(shown).toMatch(/^shop\/checkout\/search +sink +search_engine +12345 .* 41877$/m)
+  expect(shown).not.toContain('\u001b')
+})
