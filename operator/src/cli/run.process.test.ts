@@ -113,6 +113,23 @@ test('a sink that cannot deliver from here is replaced by the screen, and the ru
   expect(err).toContain('The time for a graceful stop was over')
 })
 
+test('a Pipeline that selects no sample pod ends with the reason', () => {
+  const file = join(folder, 'other.yaml')
+  const selector = 'selector: { pods: { matchLabels: { app: checkout } } }'
+  writeFileSync(
+    file,
+    pipeline('[{ name: out, type: blackhole, config: {} }]').replace(
+      'orchestrator_logs',
+      `orchestrator_logs, ${selector}`,
+    ),
+  )
+  const { code, err } = run('-f', file, '--for', '1s')
+  expect(code).toBe(0)
+  expect(err).toContain('web-6d9f7c5b8-x2x7p (app=web, team=storefront)')
+  expect(err).toContain(': read 0 events,')
+  expect(err).toContain('Nothing was read. Do selectors of the sources match the labels of a sample pod above?')
+})
+
 test('--print delivers nothing, and needs no Secrets', () => {
   const file = join(folder, 'secret.yaml')
   const password = 'password: { valueFrom: { secretKeyRef: { name: store, key: password } } }'

@@ -279,7 +279,7 @@ async function runAgent(config: string, api: string, screen: RunScreen, options:
     })
   } finally {
     screen.close()
-    screen.note(summary(figures, (performance.now() - startedAt) / 1000))
+    screen.note(summary(figures, (performance.now() - startedAt) / 1000, options.started !== undefined))
     ended.abort()
     clearTimeout(end)
     options.over?.removeEventListener('abort', interrupt)
@@ -290,8 +290,8 @@ async function runAgent(config: string, api: string, screen: RunScreen, options:
   }
 }
 
-/** What a run did, in one sentence. */
-function summary(components: readonly ComponentView[], seconds: number): string {
+/** What a run did, and what may be wrong if that is nothing. */
+function summary(components: readonly ComponentView[], seconds: number, isSample: boolean): string {
   const sum = (kind: string, count: (component: ComponentView) => number) =>
     components.reduce((total, one) => (one.component_kind === kind ? total + count(one) : total), 0)
   const read = sum('source', (source) => source.sent_events_total)
@@ -305,7 +305,9 @@ function summary(components: readonly ComponentView[], seconds: number): string 
     `delivered ${delivered}`,
     ...(lost > 0 ? [`lost ${lost}`] : []),
   ]
-  return `\nIn ${seconds.toFixed(1)} s: ${parts.join(', ')} (${rate} read per second).`
+  const done = `\nIn ${seconds.toFixed(1)} s: ${parts.join(', ')} (${rate} read per second).`
+  if (!isSample || read > 0 || components.length === 0) return done
+  return `${done}\nNothing was read. Do selectors of the sources match the labels of a sample pod above?\nTo try them on lines of your own: --input FILE`
 }
 
 /** Waits until the agent runs, which takes some seconds where it is started for the first time; false if that is over before. */
