@@ -218,7 +218,7 @@ class Session {
       const names = ['functions', ...functions.map(({ name }) => name)]
       return [names.filter((name) => name.startsWith(topic[1] as string)), topic[1] as string]
     }
-    const path = /(?<![@\w"\])}])([.%])((?:[@\w]+\.|"(?:[^"\\]|\\.)*"\.)*)([@\w]*|"[^"]*)$/.exec(line)
+    const path = pathAtEnd.exec(line)
     if (path !== null) return [this.#fields(path), path[0]]
     const word = /[@\w]*$/.exec(line)?.[0] ?? ''
     const before = line.slice(0, line.length - word.length)
@@ -231,7 +231,8 @@ class Session {
   }
 
   #fields([, root = '.', parents = '', start = '']: RegExpExecArray): string[] {
-    let value: Value | undefined = root === '%' ? this.#metadata.value : this.#root
+    let value: Value | undefined =
+      root === '%' ? this.#metadata.value : root === '.' ? this.#root : this.#variables.get(root.slice(0, -1))
     for (const [, bare, quoted] of parents.matchAll(/(?:([@\w]+)|"((?:[^"\\]|\\.)*)")\./g)) {
       value = isObject(value) ? value[bare ?? (quoted as string).replace(/\\(.)/g, '$1')] : undefined
     }
@@ -243,6 +244,10 @@ class Session {
       .map((name) => `${root}${parents}${name}`)
   }
 }
+
+/** A path that is not complete: its root, which is the event, its metadata or a variable, what it goes through, and its last name. */
+const pathAtEnd =
+  /((?<![@\w"\])}])[.%]|(?<![@\w"\])}.%])[A-Za-z_]\w*\.)((?:[@\w]+\.|"(?:[^"\\]|\\.)*"\.)*)([@\w]*|"[^"]*)$/
 
 /** Parameters of the call that the end of the text is in, where one may be named. */
 function parametersAt(text: string): readonly string[] {
