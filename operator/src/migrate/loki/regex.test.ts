@@ -1,0 +1,46 @@
+import { compileProgram } from '@penstock/agent/remap/program'
+import { expect, test } from 'vitest'
+import { groupNames, segmentsOf, translateRegex } from './regex.ts'
+
+// Each pattern was given to Go's `regexp`; the text is what the dialect of the remap language takes.
+test.each([
+  ['\\d+ \\w+', '[0-9]+ [0-9A-Za-z_]+'],
+  ['[^\\s"]+\\S', '[^\\t\\n\\f\\r\\x20"]+[^\\t\\n\\f\\r\\x20]'],
+  ['\\bword\\b', '(?-u:\\b)word(?-u:\\b)'],
+  ['a{2,3}b{x}{', 'a{2,3}b\\{x\\}\\{'],
+  ["it's", 'it\\x27s'],
+  ['[[&~]x]', '[\\[\\&\\~]x]'],
+  ['[]a]', '[\\]a]'],
+  ['[a-z.-]', '[a-z.\\-]'],
+  ['\\Qa.b\\E\\/\\_\\<', 'a\\.b/_<'],
+  ['\\x41\\101[[:alpha:]]', '\\x{41}\\x{41}[[:alpha:]]'],
+  ['(?i)(?P<a>x)$', '(?i)(?P<a>x)$'],
+])('the pattern %s of Go is written so that it compiles', (go, expected) => {
+  const translated = translateRegex(go)
+  expect(translated).toEqual({ ok: true, text: expected })
+  expect(compileProgram(`.x = match("a", r'${expected}')`)).toMatchObject({ ok: true })
+})
+
+test.each([['\\q'], ['[a'], ['a\\'], ['\\B']])('the pattern %s is refused with the reason', (go) => {
+  expect(translateRegex(go)).toMatchObject({ ok: false, reason: expect.stringMatching(/\w/) })
+})
+
+test('groups have their names', () => {
+  expect(groupNames('(?P<a>x)(y)(?<b_1>z)(?:w)')).toEqual(['a', 'b_1'])
+})
+
+test('a pattern is taken apart where its groups stand in a row', () => {
+  expect(segmentsOf('(?i)password=(\\S+) (?P<n>[)]x)')).toEqual({
+    flags: '(?i)',
+    pieces: [
+      { text: 'password=', isGroup: false },
+      { text: '\\S+', isGroup: true },
+      { text: ' ', isGroup: false },
+      { text: '[)]x', isGroup: true, name: 'n' },
+    ],
+  })
+  expect(segmentsOf('a|(b)')).toBeUndefined()
+  expect(segmentsOf('(a)+')).toBeUndefined()
+  expect(segmentsOf('((a)b)')).toBeUndefined()
+  expect(segmentsOf('(?:(a))')).toBeUndefined()
+})
